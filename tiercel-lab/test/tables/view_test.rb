@@ -60,8 +60,8 @@ class DocumentsTest < LabCase
   def test_what_commands_of_single_tables_carry_over
     arguments = ["--quick", "--html", "a.html", "--data", "my files", "--seed=7", "--op", "read", "--url",
                  "a=redis://h:1/0"]
-    words = Tiercel::Lab::Tables::Carried.words("run" => { "arguments" => arguments })
+    words = Lab::Tables::CommandLine.shared("run" => { "arguments" => arguments })
     assert_equal ["--quick", "--data", "'my files'", "--seed=7", "--url", "a=redis://h:1/0"], words
-    assert_equal "it\\'s", Tiercel::Lab::Tables::Carried.quoted("it's")
+    assert_equal "it\\'s", Lab::Tables::CommandLine.quote("it's")
   end
 end

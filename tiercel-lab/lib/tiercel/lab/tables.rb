@@ -36,7 +36,7 @@ module Tiercel
       end
 
       # Quotes a word that a shell would split or interpret.
-      def self.spaced(word) = word.match?(/[\s>|&;<()$?*]/) ? Carried.quoted(word) : word
+      def self.spaced(word) = word.match?(/[\s>|&;<()$?*]/) ? CommandLine.quote(word) : word
       private_class_method :spaced
 
       Dir[File.join(__dir__, "tables", "*", "table.rb")].sort.each { |file| require file }

@@ -2,7 +2,6 @@
 
 require_relative "../../support/lab_case"
 require "net/http"
-require "tiercel/lab/tables/http/client"
 
 class HttpTrialTest < LabCase
   APP = <<~RUBY
@@ -61,34 +60,6 @@ class HttpTrialTest < LabCase
       assert_equal "wrong values", b["status"]
       assert_match(/its body \(6 B\) is another than A's \(5 B\).*--any-body/, b["reason"])
       assert_empty again["blocks"]
-    end
-  end
-
-  # @yieldparam client [Lab::Tables::Http::Client] in this process
-  # @yieldparam url [String]
-  def with_client(config)
-    with_app do |app|
-      Lab::Load::AppServer.run(app:, config:, path: "/there") do |server|
-        yield Lab::Tables::Http::Client.new, server.url
-      end
-    end
-  end
-
-  def test_every_body_is_compared
-    with_client("forgets") do |client, url|
-      assert_equal ["measured", 5, nil], client.open(id: "A", url:).values_at("status", "bytes", "reason")
-      assert_match(/another body than at first/, client.ask(id: "A", requests: 20)["reason"])
-      assert_equal 20, client.ask(id: "A", requests: 20, any_body: true)["ns"].size
-      assert_nil client.close
-    end
-  end
-
-  def test_errors_are_no_figures
-    with_client("same") do |client, url|
-      outcome = client.open(id: "A", url: url.sub("there", "broken"))
-      assert_equal "wrong values", outcome["status"]
-      assert_match(/answered 500/, outcome["reason"])
-      assert_equal "cannot run", client.open(id: "B", url: "http://127.0.0.1:1/")["status"]
     end
   end
 

@@ -19,8 +19,10 @@ module Tiercel
         # @return [Array<Hash{String => Object}>] a row has "status" and "reason", and figures
         attr_reader :rows
 
+        # @param design [Object, nil] what is measured
         # @param requires [Array<String>] files with contestants of the user's
-        def initialize(seed:, requires: [], pinning: Pinning.new)
+        def initialize(design = nil, seed:, requires: [], pinning: Pinning.new)
+          @design = design
           @seed = seed
           @requires = requires
           @pinning = pinning

@@ -85,7 +85,21 @@ module Tiercel
 
         private
 
+        # Builds a store without entries.
+        #
+        # @return [Hash] see {Engine::Outcome.of}
+        def build(text, context) = Engine::Outcome.of { @subjects[STORE] = Subject.new(text:, context:) }
+
         def subject(id = STORE) = @subjects.fetch(id)
+
+        def store = subject.store
+
+        # @return [Float] monotonic seconds
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+        def wait_until(moment)
+          sleep(moment - now) while now < moment
+        end
 
         def expect_hits(operation, slice)
           missed = slice[:requests] - slice[:hits]

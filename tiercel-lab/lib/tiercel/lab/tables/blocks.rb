@@ -7,10 +7,10 @@ module Tiercel
     module Tables
       # Sentences about the blocks of a cell, for {View}.
       module Blocks
-        # In a line of a terminal.
+        # The number of blocks that fit into a line of a terminal.
         SHOWN = 84
 
-        # A figure for each block, for {Report::Table#raw}. (The summary's blocks share what the collector took.)
+        # A figure for each block, for {Report::Table#raw}. Each includes the block's own garbage collection.
         #
         # @param cell [Hash] measured
         # @return [Array<Float>] microseconds a call
@@ -30,8 +30,7 @@ module Tiercel
             "#{Report::Format.number(slow["calls"].round(-2), digits: 0)} calls."
         end
 
-        # The blocks of cells whose mean is apart from their median, in the order of time: a line at the terminal, and a
-        # chart.
+        # Shows the blocks of cells whose mean and median disagree, in order of time: a line for terminals, and a chart.
         #
         # @param section [Report::Document::Section]
         # @param shown [Array<Hash>] cells of one comparison
@@ -52,9 +51,8 @@ module Tiercel
         end
 
         def block_chart(title, times)
-          chart = Report::Charts::LineChart.new(title, x: "block, in order of time", y: "us a call", command:)
-          times.each { |name, blocks| chart.series(name, blocks.each_with_index.map { |us, at| [at + 1, us] }) }
-          chart
+          series = times.transform_values { |blocks| blocks.each_with_index.map { |us, at| [at + 1, us] } }
+          line_chart(title, series, x: "block, in order of time", y: "us a call")
         end
       end
     end

@@ -6,15 +6,15 @@ require_relative "../statistics"
 module Tiercel
   module Lab
     module Tables
-      # The fastest and the slowest of several, and how two compare, as far as verdicts carry it: all
-      # sentences and marks of the lab ask here. Two are told apart by the quotient of their intervals, the farthest
-      # apart; intervals of ratios to one baseline, or of times.
+      # Finds the fastest and the slowest of several, and compares two of them. All sentences and marks of the lab use
+      # it. Two differ if the quotient of their intervals, with its bounds farthest apart, says so. The intervals are
+      # times, or ratios to one baseline.
       #
       #   leader = Leader.new({ "memory_store" => interval, "tiercel" => interval }, margin: 0.02)
       #   leader.clear?       # => true
       #   leader.to_s         # => "tiercel is the fastest"
       class Leader
-        # Names in a sentence of those that cannot be told apart.
+        # A sentence names at most so many that cannot be told apart.
         NAMED = 3
 
         # @return [Object, nil] of those that cannot be told apart the first given

@@ -1,9 +1,13 @@
 # frozen_string_literal: true
 
 require "optparse"
+require_relative "../declarations"
 require_relative "../engine"
 require_relative "../errors"
+require_relative "../load"
 require_relative "leader"
+require_relative "options"
+require_relative "parts"
 require_relative "view"
 
 module Tiercel
@@ -15,7 +19,7 @@ module Tiercel
       # 2. {#take} measures them, and whatever else is wanted: `run.watch` for progress and Ctrl-C,
       #    `run.table(name, rows)`
       #    to keep figures that are not cells;
-      # 3. its `View` makes a document of a run's results alone, as they are in its file.
+      # 3. its `View` makes a document from the results of a run, as its file has them.
       #
       #   module Tables
       #     module Sizes
@@ -39,6 +43,8 @@ module Tiercel
       #
       # docs/lab.md adds one, step by step.
       class Table
+        include Options
+
         # Shared options that commands may take; see {CLI::Settings}.
         TAKEN = { cells: %i[budget processes require] }.freeze
         # Exit codes by name.
@@ -144,11 +150,14 @@ module Tiercel
 
         def protocol = self.class.protocol(settings.quick)
 
-        # @return [Float, nil] seconds, by the plan; nil where there are no cells. Tables with more than cells add to
-        #   it.
+        # @return [Data, nil] what the table's {Engine::Trial} measures
+        def design = nil
+
+        # @return [Float, nil] seconds that the plan and the design take; nil if there is neither
         def expected_seconds
           comparisons = plan
-          Engine::Measurement.expected_seconds(comparisons, settings.bounded(protocol)) if comparisons.any?
+          cells = Engine::Measurement.expected_seconds(comparisons, settings.bounded(protocol)) if comparisons.any?
+          [cells, design&.expected_seconds].compact.reduce(:+)
         end
 
         # @return [String, nil] what is measured beside cells
@@ -178,8 +187,8 @@ module Tiercel
         # @return [Hash{String => Object}] what else the results should have
         def facts = {}
 
-        # By the statuses of cells and of recorded rows: what is wrong comes before what could not run.
-        # Only what the user named counts of the latter.
+        # The exit code by the statuses of cells and recorded rows. Wrong results come before cells that could not run;
+        # of the latter only those that the user named count.
         #
         # @return [Integer]
         def exit_code
@@ -190,14 +199,15 @@ module Tiercel
 
         private
 
-        # With them the report opens with an answer.
+        # A report with constraints opens with an answer.
         def constraints
           self.class.taken.include?(:constraints) ? { "constraints" => settings.constraints.record } : {}
         end
 
         def fault?(row) = Engine::Outcome::FAULTS.include?(row["status"])
 
-        # Named by the user, and not measured. (What is compared unless stores are named may be missing here.)
+        # Returns whether the user named the store, and it could not run. Stores of the default list may be missing on a
+        # machine.
         def asked_in_vain?(row)
           return false unless row["status"] == Engine::Outcome::CANNOT_RUN
           named = results["run"]["arguments"].flat_map { |word| [word, *word.sub(/\A--\w+=/, "").split(",")] }
@@ -213,80 +223,22 @@ module Tiercel
           @measurements.last
         end
 
-        # Options that many tables have.
-
-        def store_option(parser, default:)
-          parser.on("--store STORE", "repeatable; default: #{default}") do |text|
-            (@stores ||= []) << Contestants.parse(text)
-          end
+        # @param type [Class<Engine::Trial>]
+        # @return [Engine::Trial] of the design, after its run
+        def tried(type)
+          trial = type.new(design, seed: settings.seed, requires: settings.requires)
+          run.try(trial, design.expected_seconds)
+          trial
         end
 
-        def value_option(parser, default: nil)
-          parser.on("--value A,B", Array, "see `help values`#{"; default: #{default}" if default}") do |names|
-            (@values ||= []).concat(names.map { |name| Values.fetch(name) })
-          end
+        # @param values [Array<Value>]
+        # @param operations [Array<Operations::Operation>]
+        # @param options [Hash] of {Engine::Comparison.of}
+        # @return [Array<Engine::Comparison>] of each value with each operation that suits it
+        def comparisons_of(values, operations, contestants, **options)
+          values.uniq(&:name).product(operations).reject { |value, operation| operation.unsuitable(value) }
+                .map { |value, operation| Engine::Comparison.of(value:, operation:, contestants:, **options) }
         end
-
-        def parse_all(texts) = texts.map { |text| Contestants.parse(text) }
-
-        # @param standard [Array<String>] where nothing is said
-        # @return [Array<Value>] the user's files, and those that were named
-        def chosen_values(standard, parse: false)
-          return [Values::Files.new(directory: settings.data, parse:), *@values] if settings.data
-          @values || standard.map { |name| Values.fetch(name) }
-        end
-
-        # An option whose value is a fact of the table's design; `A,B` in it makes a list.
-        #
-        #   fact parser, "--workers A,B", "how many (1,2,4,8)", :counts, :count
-        #
-        # @param name [Symbol] of the fact
-        # @param kind [Symbol] :number, :zero (a number that may be 0), :count or :size
-        def fact(parser, option, words, name, kind)
-          flag = option[/\A\S+/]
-          list = option.end_with?("A,B")
-          parser.on(option, *(Array if list), words) do |given|
-            values = Array(given).map { |text| cast(text, flag, kind) }
-            facts_given[name] = list ? values : values.first
-          end
-        end
-
-        # An option that names some of a table's own stores, pages or the like.
-        #
-        # @param all [Hash, Array<String>]
-        def names(parser, option, all, name)
-          known = all.respond_to?(:keys) ? all.keys : all
-          parser.on("#{option} A,B", Array, "of #{known.join(", ")}") do |given|
-            unknown = given.find { |one| !known.include?(one) }
-            raise UsageError, Catalogue.unknown("#{option}:", unknown, known) if unknown
-            facts_given[name] = [*facts_given[name], *given].uniq
-          end
-        end
-
-        # @return [Hash{Symbol => Object}] facts that the user said
-        def facts_given = @facts_given ||= {}
-
-        # @return [Data] the quick or the full design, with what the user said
-        def designed(design, **more)
-          (settings.quick ? design::QUICK : design::FULL).with(**facts_given, **more.compact)
-        end
-
-        def cast(text, flag, kind)
-          return Values::SizedHTML.parse(text).approximate_bytes if kind == :size
-          found = number(text, flag, zero: kind == :zero)
-          return found unless kind == :count
-          found == found.floor ? found.to_i : raise(UsageError, "#{flag} #{text}: expected a whole number")
-        end
-
-        # @param zero [Boolean] whether it may be 0
-        # @return [Float]
-        def number(text, option, zero: false)
-          number = Float(text, exception: false)
-          return number if number && (zero ? number >= 0 : number.positive?)
-          raise UsageError, "#{option} #{text}: expected a number #{zero ? ">=" : ">"} 0"
-        end
-
-        def known(catalogue, names) = names.map { |name| catalogue.fetch(name).name }
       end
     end
   end

@@ -6,18 +6,20 @@ require_relative "../report"
 require_relative "../statistics"
 require_relative "../values"
 require_relative "blocks"
-require_relative "carried"
+require_relative "command_line"
+require_relative "columns"
 require_relative "leader"
 
 module Tiercel
   module Lab
     module Tables
-      # A run's report, made from its results and nothing else. A table's own says its {#title} and its {#sentence}, and
-      # fills the document; what is here are the parts that reports have in common.
+      # The report of a run, made from its results alone. The View of a table has a {#title} and a {#sentence}, and
+      # fills the document; this class has the parts that all reports share.
       #
       # @abstract Subclasses implement {#title}, {#sentence} and {#fill}.
       class View
         include Blocks
+        include Columns
 
         Finding = Report::Document::Finding
         MEDIA = { "process" => "in-process" }.freeze
@@ -26,6 +28,10 @@ module Tiercel
           # @param titles [Regexp] of the tables that an article has, which `lab all` shows unfolded
           # @return [Regexp, nil]
           def article(titles = @article) = @article = titles
+
+          # @param words [String] what a quick run leaves out
+          # @return [String, nil]
+          def quick(words = @quick) = @quick = words
         end
 
         # @return [Hash{String => Object}] see {Engine::Results.load}
@@ -68,17 +74,25 @@ module Tiercel
 
         def subtitle = "#{protocol.size_words}, interleaved; #{interval_words}"
 
-        # @return [String] two processes say too little for a chance to err
-        def interval_words
-          processes = protocol.processes
-          return "95 % intervals" if processes >= Statistics::MeanInterval::LEAST_PROCESSES
-          processes == 1 ? "the range of 1 process" : "the range of #{processes} processes"
+        # @param name [String] of a recorded table
+        # @yieldparam facts [Hash{String => Object}] that were recorded beside its rows
+        # @return [String]
+        def facts_in_words(name)
+          facts = notes(name)
+          facts.empty? ? "Interrupted before anything was measured" : yield(facts)
+        end
+
+        # @param count [Integer] of processes, or of what else the intervals are over
+        # @return [String] what intervals are: two processes are too few for a share of errors
+        def interval_words(count = protocol.processes, noun = "process", plural = "processes")
+          return "95 % intervals" if count >= Statistics::MeanInterval::LEAST_PROCESSES
+          "the range of #{several(count, noun, plural)}"
         end
 
         # @return [Symbol] see {Report::Document#verdict}
         def tone = :plain
 
-        # How far the same code came from itself where cells were measured: the worst of their null arms.
+        # The largest noise floor of the run, from its null arms.
         #
         # @return [Float, nil] 0.02: 2 %
         def worst_floor = nulls(nil).filter_map { |cell| cell["summary"]["floor"] }.max
@@ -95,7 +109,7 @@ module Tiercel
         def warnings = results.fetch("warnings", [])
 
         # @return [Array<String>] what a quick run leaves out
-        def quick_words = []
+        def quick_words = quick? ? [*self.class.quick] : []
 
         # @return [Hash{String => String}]
         def environment
@@ -110,7 +124,7 @@ module Tiercel
 
         def quick? = protocol.quick?
 
-        # Cells that are rows (no null arms, no loops).
+        # The cells that are rows of tables: neither null arms nor loops.
         #
         # @param facts [Hash{Symbol => String}] `value:`, `operation:`, `status:` ...
         # @return [Array<Hash>]
@@ -136,9 +150,7 @@ module Tiercel
         def name(cell) = cell["contestant"]["name"]
 
         # @return [Report::Cell] microseconds a call with their interval, or why there are none
-        def time(cell)
-          measured?(cell) ? us(cell["summary"]["ns"], muted: undecided?(cell)) : missing(cell)
-        end
+        def time(cell) = measured?(cell) ? us(cell["summary"]["ns"], muted: undecided?(cell)) : missing(cell)
 
         # @return [Report::Cell, String] time by the baseline's
         def ratio(cell)
@@ -148,11 +160,8 @@ module Tiercel
           Report::Cell.interval(found, unit: "x", muted: undecided?(cell))
         end
 
-        # @return [Report::Cell, String] by the means, which count what few calls cost
-        def mean_ratio(cell)
-          found = interval(cell.dig("summary", "mean_ratio")) or return ""
-          Report::Cell.interval(found, unit: "x", muted: undecided?(cell))
-        end
+        # @return [Report::Cell, nil] by the means, which include the cost of few slow calls
+        def mean_ratio(cell) = figure(interval(cell.dig("summary", "mean_ratio")), "x", muted: undecided?(cell))
 
         # @return [Report::Cell, String]
         def verdict(cell)
@@ -177,25 +186,6 @@ module Tiercel
 
         # @return [String] its median in words
         def spent(cell) = Report::Format.with_unit(microseconds(cell), "us")
-
-        # A table of cells: a column for each header, filled by a method's name or a block. Where there are no figures
-        # the first `labels` columns are filled and those that are named `always`; the reason stands after the labels.
-        # Every block is one click away.
-        #
-        # @param columns [Hash{String => Symbol, #call}]
-        # @return [Report::Table]
-        def cell_table(title, cells, columns, labels: 1, always: [], label: method(:name), **options)
-          table = Report::Table.new(title, header: columns.keys, floor: floor(cells), **{ command:, **options })
-          cells.each do |cell|
-            table.row(*columns.each_with_index.map do |(header, column), index|
-              next "" unless measured?(cell) || index <= labels || always.include?(header)
-              next missing(cell) if index == labels && !measured?(cell)
-              column.respond_to?(:call) ? column.call(cell) : send(column, cell)
-            end)
-            table.raw(label.call(cell), block_us(cell), unit: "us") if measured?(cell)
-          end
-          table
-        end
 
         # Ratios with their verdicts, around 1.
         #
@@ -223,12 +213,13 @@ module Tiercel
           chart
         end
 
-        # The leader of the cells that keep something: by ratios where they were interleaved, else by times.
+        # The leader of the measured cells whose stores keep entries: by ratios if the cells were interleaved, otherwise
+        # by times.
         #
         # @return [Leader] of cells
         def leader(cells) = told(cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false })
 
-        # The same of measured cells, whatever they keep.
+        # The same for measured cells of all stores.
         #
         # @return [Leader] of cells
         def told(cells)
@@ -254,12 +245,13 @@ module Tiercel
 
         # @return [String] what makes the tables of one value again
         def command_for(value)
-          [*command.split.take(2), *(["--value", value] if Values.known?(value)), *Carried.words(results)].join(" ")
+          named = ["--value", value] if Values.known?(value)
+          [*command.split.take(2), *named, *CommandLine.shared(results)].join(" ")
         end
 
         private
 
-        # Every table can be made again, and a floor stands with what it belongs to.
+        # Adds a command to every table, and the noise floor to the first table if no table has one.
         def complete(tables)
           tables.each { |table| table.command ||= command }
           tables.first.floor ||= floor if tables.any? && tables.none?(&:floor)
@@ -273,7 +265,7 @@ module Tiercel
           end
         end
 
-        # Where the mean is apart from the median, from the lower of the two to the higher.
+        # If mean and median disagree, the interval covers both.
         def to_baseline(cell)
           median, mean = cell["summary"].values_at("ratio", "mean_ratio").map { |found| interval(found) }
           return median || Statistics::Interval.new(1.0, 1.0, 1.0) unless cell["summary"]["slow"]

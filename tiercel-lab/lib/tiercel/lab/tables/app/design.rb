@@ -19,7 +19,7 @@ module Tiercel
           def self.rails(text, server = nil) = Store.new(text, server, false)
           private_class_method :rails
 
-          # Each with the options that it comes with; two seconds for a busy SQLite are both stores'.
+          # All stores have their default options; both SQLite stores wait two seconds for a busy database.
           STORES = {
             "tiercel:shared:" => tiercel('shared:%<memory>s/segment {"size":"64MB"}'),
             "tiercel:memory:" => tiercel("memory:"),
@@ -37,7 +37,7 @@ module Tiercel
             "null_store" => rails("null_store"),
           }.freeze
 
-          # Path => what it asks of the cache.
+          # The cache calls of each page.
           PAGES = {
             "/products" => "50 fragments",
             "/products/summaries" => "20 by record",
@@ -45,7 +45,7 @@ module Tiercel
             "/products/1" => "a counter, a fragment",
             "/search?q=amber" => "a rate limit",
           }.freeze
-          # Pages whose bodies differ from request to request.
+          # Pages with another body for every request.
           COUNTED = %w[/products/1].freeze
         end
       end

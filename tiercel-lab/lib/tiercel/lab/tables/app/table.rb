@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../../engine/shop"
+require_relative "../../load/application"
 require_relative "../table"
-require_relative "trial"
-require_relative "view"
 
 module Tiercel
   module Lab
@@ -19,7 +19,7 @@ module Tiercel
           in_all 110, arguments: ["--page", "/products", "--store", "tiercel:shared:,tiercel:redis:,memory_store," \
                                                                     "redis_cache_store,null_store"]
 
-          # To a store in half a block.
+          # Requests to a store in half a block.
           REQUESTS = 60
           QUICK_REQUESTS = 24
 
@@ -48,11 +48,10 @@ module Tiercel
             run.table("incidents", trial.incident_rows.to_a) if incidents.any?
           end
 
-          def exit_code
-            super.nonzero? || CODES[recorded_rows.any? { |row| row["status"] == "cannot run" } ? :undecided : :ok]
-          end
-
           private
+
+          # The user named everything that is measured.
+          def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
 
           def incidents = @incidents ||= []
           def stores = facts_given.fetch(:stores, Design::STORES.keys)

@@ -1,26 +1,20 @@
 # frozen_string_literal: true
 
 require "fileutils"
-require_relative "../../engine"
-require_relative "../../engine/resident_memory"
-require_relative "../../engine/server_cpu"
-require_relative "../../engine/shop"
-require_relative "design"
-require_relative "../../load/application"
 
 module Tiercel
   module Lab
     module Tables
       module App
-        # Every store under an application of its own, all at once, asked in turn and back again; the first one a second
-        # time (the noise floor).
+        # Runs an application for every store, all at the same time, and sends them requests in turn and in reverse. The
+        # first store has a second application, for the noise floor.
         class Trial < Engine::Trial
           START_SECONDS = 4.0
           REQUEST_SECONDS = 0.006
-          # Of the first store, once more.
+          # The name of the second application of the first store ends with it.
           AGAIN = " again"
-          # For each connection, of each page, before anything is measured: YJIT compiles at the 30th call, and there
-          # are two workers.
+          # Requests over each connection before the measurement: YJIT compiles at the 30th call, and there are two
+          # workers.
           WARM_UP = 80
 
           # Rows have "store", "path", "blocks" (process, block, seconds, CPU ns of the application, CPU ns of the cache
@@ -69,7 +63,7 @@ module Tiercel
             end
           end
 
-          # One copy for all: what differs is in the environment.
+          # All applications run from one copy; their environments differ.
           def prepare
             folder = File.join(@scratch.folders.fetch("disk"), "shop")
             @shop = Engine::Shop.new(folder, line: @line)
@@ -78,7 +72,7 @@ module Tiercel
           end
 
           def run_process(process)
-            @client = job("tables/app/client", pinning: Engine::Pinning.new(cpus: []))
+            @client = job("load/pages", pinning: Engine::Pinning.new(cpus: []))
             sites = in_turn(@sides, process).to_h { |side| [side, start(side)] }.compact
             warm_up(sites)
             @protocol.blocks.times { |block| run_block(sites, process, block) }
@@ -111,7 +105,7 @@ module Tiercel
             nil
           end
 
-          # The first body of a page is what all others have to be: where there is no cache, it is rendered each time.
+          # All bodies of a page must equal the first one. An application without a cache renders the page each time.
           def warm_up(sites)
             @digests ||= {}
             sites.each do |side, site|

@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Tables
       module Boot
-        # Which stores boot, and how often.
+        # The stores to boot, and the number of processes.
         #
         # @!attribute [r] stores
         #   @return [Array<String>] keys of {STORES}
@@ -13,8 +13,8 @@ module Tiercel
         Design = Data.define(:stores, :rounds)
 
         class Design
-          # A store to boot: a `config.cache_store` as an application has it, in which %{name} stands for a folder
-          # or a server of the lab's.
+          # A store to boot: the `config.cache_store` of an application, in which %{name} stands for a folder or a
+          # server of the lab.
           #
           # @!attribute [r] servers
           #   @return [Array<Symbol>]
@@ -34,7 +34,7 @@ module Tiercel
             "tiercel:memcached:" => Boot.new([:memcached], ":tiercel_store, 'memcached://%{memcached}'"),
             "tiercel:redis:" => Boot.new([:redis], ":tiercel_store, '%{redis}'")
           }.freeze
-          # The baseline: the Rails store that most applications of several processes have.
+          # The baseline: the usual Rails store for several processes.
           BASELINE = "redis_cache_store"
 
           FULL = new(stores: STORES.keys, rounds: 20)
@@ -42,7 +42,7 @@ module Tiercel
                                  tiercel:redis:],
                       rounds: 8)
 
-          # A process, with Ruby, its bundle and Active Support.
+          # Starting a process: Ruby, its bundle and Active Support.
           PROCESS_SECONDS = 0.7
 
           # @return [Float] roughly

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# Run by {Tiercel::Lab::Tables::Boot::Trial} in a fresh process that loads nothing of the lab: boots the store that its
-# first argument configures, and prints what that took. What an application of Rails has loaded by then anyway does
-# not count.
+# {Tiercel::Lab::Tables::Boot::Trial} runs this program in a fresh process without the lab. The program boots the store
+# that its first argument configures, and prints the cost. Libraries that every Rails application loads are not counted.
 require "active_support"
 require "active_support/cache"
 

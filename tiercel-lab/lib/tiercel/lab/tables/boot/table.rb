@@ -1,14 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "design"
-require_relative "trial"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # The cost of a store for a process before its first read.
+      # The cost of a store until the first read of a process.
       module Boot
         class Table < Tables::Table
           called "boot", "What a store costs a process until its first read."
@@ -21,18 +18,12 @@ module Tiercel
             fact parser, "--rounds N", "fresh processes of each store (20; quick 8)", :rounds, :count
           end
 
-          def expected_seconds = design.expected_seconds
-
           def plan_in_words
             "#{design.stores.join(", ")}: each boots in #{design.rounds} fresh processes, in turn; about " \
               "#{Report::Format.minutes(design.expected_seconds)}."
           end
 
-          def take(_comparisons)
-            trial = Trial.new(design, seed: settings.seed)
-            run.try(trial, design.expected_seconds)
-            run.table("boot", trial.rows, **design.to_h)
-          end
+          def take(_comparisons) = run.table("boot", tried(Trial).rows, **design.to_h)
 
           # @return [Design]
           def design = @design ||= designed(Design)

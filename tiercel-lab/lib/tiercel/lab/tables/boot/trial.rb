@@ -2,22 +2,15 @@
 
 require "open3"
 require "rbconfig"
-require_relative "../../engine"
-require_relative "design"
 
 module Tiercel
   module Lab
     module Tables
       module Boot
-        # Boots each store of a {Design} in fresh processes, all stores in each round, in an order that changes.
+        # Boots each store of a {Design} in fresh processes. Each round boots all stores, in another order. Rows have
+        # "store", "round", "cpu_ms", "bytes" and "files".
         class Trial < Engine::Trial
           PROCESS = File.expand_path("process.rb", __dir__)
-
-          # Rows have "store", "round", "cpu_ms", "bytes" and "files".
-          def initialize(design, **)
-            super(**)
-            @design = design
-          end
 
           private
 

@@ -1,20 +1,17 @@
 # frozen_string_literal: true
 
-require "socket"
-require_relative "../../engine"
 require_relative "../../servers"
 
 module Tiercel
   module Lab
     module Tables
       module Capabilities
-        # Whether a store spreads its keys over two servers: two are started, the store is given both, and both are
-        # asked. Of a store with tiers the last one is, behind the others.
+        # Tests whether a store spreads its keys over two servers: starts two servers, gives both to the store, and
+        # counts their entries. In a stack of tiers this is the last tier.
         class Cluster
           KEYS = 60
-          FORMS = { memcached: { "mem_cache_store" => "mem_cache_store:%s,%s",
-                                 "tiercel:memcached:" => "tiercel:memcached://%s,%s" },
-                    redis: { "redis_cache_store" => nil, "tiercel:redis:" => nil } }.freeze
+          MEMCACHED = { "mem_cache_store" => "mem_cache_store:%s,%s",
+                        "tiercel:memcached:" => "tiercel:memcached://%s,%s" }.freeze
 
           # @param contestant [Contestant]
           # @param pool [Engine::ServerPool]
@@ -32,64 +29,52 @@ module Tiercel
 
           # @return [Hash{String => String, nil}] "mark" and "note"
           def mark
-            form = FORMS.dig(:memcached, @text)
-            return spread(behind(form)) if form
-            return of_redis if FORMS[:redis].key?(@text)
             if @text.start_with?("solid_cache")
-              return said("partly", "by shards over several databases, set up in the application: not probed")
+              said("partly", "by shards over several databases, set up in the application: not probed")
+            elsif @text == "redis_cache_store"
+              said("partly", "by a client that the application builds (`redis:`): not probed")
+            elsif @text == "tiercel:redis:" then on_redis
+            elsif MEMCACHED.key?(@text) then on_memcached
+            else said("no")
             end
-            said("no")
           end
 
           private
 
-          def behind(form) = form.sub("tiercel:") { "tiercel:#{@near}" }
-
           def said(mark, note = nil) = { "mark" => mark, "note" => note }
 
-          def spread(form)
+          def on_memcached
             servers = Array.new(2) { Servers::Memcached.new.start }
-            counts = fill(format(form, *servers.map(&:address)), servers)
-            if counts.all?(&:positive?)
-              said("yes")
-            else
-              said("no", "of #{KEYS} keys #{counts.join(" and ")} were on two servers")
+            counts = spread(format(MEMCACHED[@text], *servers.map(&:address))) do
+              servers.map { |server| ServerFigures.items("memcached://#{server.address}").to_i }
             end
+            return said("yes") if counts.all?(&:positive?)
+            said("no", "of #{KEYS} keys #{counts.join(" and ")} were on two servers")
           rescue Error, Servers::Error => e
             said("no", "not probed: #{e.message.lines.first.strip}")
           ensure
             servers&.each(&:stop)
           end
 
-          def fill(text, servers)
+          # A Redis cluster has a URL scheme of its own, which only Tiercel knows.
+          def on_redis
+            last = spread("tiercel:redis+cluster:", @pool.facts([:redis_cluster])) do |job|
+              job.call("read", name: "spread-#{KEYS - 1}")
+            end
+            last == "value" ? said("yes", "as `redis+cluster:`") : said("no")
+          rescue Error => e
+            said("no", "not probed: #{e.message}")
+          end
+
+          # @param text [String] of the store, without its nearer tiers
+          # @yieldparam job [Engine::Job] whose store has written all keys
+          def spread(text, servers = {})
             job = Engine::Job.new("tables/capabilities/probe", requires: @requires).start
-            reason = job.call("open", text:, servers: {}, folders: @folders, label: "cluster")["reason"]
+            text = text.sub("tiercel:") { "tiercel:#{@near}" }
+            reason = job.call("open", text:, servers:, folders: @folders, label: "cluster")["reason"]
             raise Error, reason if reason
             job.call("spread", count: KEYS)
-            servers.map { |server| items(*server.address.split(":")) }
-          ensure
-            job&.stop
-          end
-
-          def items(host, port)
-            Socket.tcp(host, Integer(port)) do |io|
-              io.write("stats\r\n")
-              io.each_line.take_while { |line| !line.start_with?("END") }.join[/^STAT curr_items (\d+)/, 1].to_i
-            end
-          end
-
-          # A cluster of Redis is a server of its own kind, to which only Tiercel has a scheme.
-          def of_redis
-            unless @text.start_with?("tiercel")
-              return said("partly", "by a client that the application builds (`redis:`): not probed")
-            end
-            facts = @pool.facts([:redis_cluster])
-            job = Engine::Job.new("tables/capabilities/probe", requires: @requires).start
-            reason = job.call("open", text: behind("tiercel:redis+cluster:"), servers: facts, folders: @folders,
-                              label: "cluster")["reason"]
-            return said("no", "not probed: #{reason}") if reason
-            job.call("spread", count: KEYS)
-            job.call("read", name: "spread-#{KEYS - 1}") == "value" ? said("yes", "as `redis+cluster:`") : said("no")
+            yield job
           ensure
             job&.stop
           end

@@ -1,16 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
-require_relative "../../statistics"
-require_relative "cluster"
-
 module Tiercel
   module Lab
     module Tables
       module Capabilities
-        # Stores, each asked by two processes with its own bundle. A row has "marks" and "local", or a "reason".
+        # Tests stores with two processes each, which have the store's own bundle. A row has "marks" and "local", or a
+        # "reason".
         class Examination < Engine::Trial
-          # Of one store, roughly.
+          # The approximate time to test one store.
           SECONDS = 3.0
 
           # @param stores [Array<String>]
@@ -49,7 +46,7 @@ module Tiercel
                              label: "capabilities-#{Process.pid}-#{contestant.name.gsub(/\W+/, "-")}")
           end
 
-          # One after the other: each leaves the store as the next may find it.
+          # The tests run one after the other, because each changes the store.
           def ask(contestant, one, other)
             shared = shared?(one, other)
             remote = one.call("remote")
@@ -67,7 +64,7 @@ module Tiercel
 
           def mark(yes, note = nil) = { "mark" => yes ? "yes" : "no", "note" => note }
 
-          # Inside of a request's cache, what another process writes is not seen until it ends.
+          # Within a request-local cache, a process does not see the writes of another process.
           def local_store(one, other, shared)
             one.call("write", name: "shared", value: "one")
             first = one.call("local_begin")

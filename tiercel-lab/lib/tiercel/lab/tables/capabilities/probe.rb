@@ -3,25 +3,46 @@
 require_relative "../../errors"
 require_relative "../../engine/context"
 require_relative "../../engine/outcome"
-require_relative "server_bytes"
+require_relative "server_figures"
 require_relative "sockets"
-require_relative "specimen"
 
 module Tiercel
   module Lab
     module Tables
       module Capabilities
-        # Asks one store, in a job's process ({Engine::Job}), what it does; two of them are built in the same
-        # place.
+        # Tests one store in the process of a job ({Engine::Job}). Two such processes open the same store.
         class Probe
-          # 300 KB of a text: more than any store's threshold for compressing.
+          # An object that counts how often it is serialized.
+          class Specimen
+            class << self
+              # @return [Integer]
+              attr_accessor :dumps
+            end
+
+            # @return [String]
+            attr_accessor :word
+
+            # @param word [String]
+            def initialize(word) = @word = word
+
+            # @private
+            def marshal_dump
+              Specimen.dumps = Specimen.dumps.to_i + 1
+              @word
+            end
+
+            # @private
+            def marshal_load(word) = @word = word
+          end
+
+          # A text of 300 KB, which exceeds the compression threshold of every store.
           TEXT = "All work and no play makes Jack a dull boy. " * 7_000
-          # The reads that reveal the medium.
+          # The writes that show where a store keeps its entries.
           BULK_ITEMS = 64
           BULK_BYTES = 128 * 1024
           LOCAL_READS = 300
 
-          # Folders that already hold what the first process wrote are not emptied.
+          # Keeps folders in which the first process has already written.
           #
           # @return [Hash{String => Object}] an {Engine::Outcome}: its "reason" where it cannot be built
           def open(text:, servers:, folders:, label:)
@@ -64,18 +85,15 @@ module Tiercel
           end
 
           # @return [Hash]
-          def remote
-            return mark(:no) unless Sockets.to_ports(@ports).positive?
-            mark(:yes)
-          end
+          def remote = mark(Sockets.to_ports(@ports).positive? ? :yes : :no)
 
-          # Where many bytes went: into a folder, a server, or this process.
+          # Finds where many written bytes went: into a folder, a server, or this process.
           #
           # @return [Hash] "mark" is nil, "words" say where
           def limited_by
             before = holders
             random = Random.new(1)
-            # Names of its own: what another store has left in the same server would only be replaced.
+            # The names are unique, because a write over the entry of another store would not grow the server.
             BULK_ITEMS.times { |index| @store.write("#{@label}-bulk-#{index}", random.bytes(BULK_BYTES)) }
             grown = holders.map { |words, bytes| [words, bytes - before.fetch(words, 0)] }
             words, bytes = grown.find { |_words, more| more > BULK_ITEMS * BULK_BYTES / 2 }
@@ -84,7 +102,7 @@ module Tiercel
             { words: Sockets.maps(@context.paths.values).any? ? "memory (a mapped file)" : "memory of the process" }
           end
 
-          # A read of a small String with and without Rails' request-local cache, in turns.
+          # Times a read of a small String with and without the request-local cache of Rails, in turn.
           #
           # @param blocks [Integer]
           # @return [Hash] us of each block, by "off" and "on"; or nothing, where the store has no such cache
@@ -99,7 +117,7 @@ module Tiercel
             figures
           end
 
-          # Reads within the request-local cache before and after the caller changes the entry elsewhere.
+          # Reads within the request-local cache, before and after another process changes the entry.
           #
           # @return [void]
           def local_begin
@@ -146,12 +164,12 @@ module Tiercel
                         **@store.send(:merged_options, options)).bytesize
           end
 
-          # In the order in which they are believed: files are files, even where their pages also count as memory.
+          # Folders come first: the pages of a file may also count as memory of a process.
           def holders
             folders = @context.paths.to_h do |name, path|
               [name == "tmpfs" ? "memory (files on a tmpfs)" : "disk", Sockets.tree_bytes(path)]
             end
-            servers = @context.server_urls.filter_map { |url| ServerBytes.of(url) }
+            servers = @context.server_urls.filter_map { |url| ServerFigures.bytes(url) }
                               .map { |bytes| ["memory of the server", bytes] }
             databases = @context.server_pids.filter_map do |pid|
               (folder = data_folder(pid)) && ["disk of the server", Sockets.tree_bytes(folder)]
@@ -159,7 +177,7 @@ module Tiercel
             folders.merge(servers.to_h, databases.to_h)
           end
 
-          # Databases work inside of their folder.
+          # A database server runs in its data folder.
           def data_folder(pid)
             folder = File.readlink("/proc/#{pid}/cwd")
             folder if File.exist?(File.join(folder, "PG_VERSION"))

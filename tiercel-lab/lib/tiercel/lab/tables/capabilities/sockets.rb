@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Tables
       module Capabilities
-        # The sockets of this process and of others, as Linux lists them (proc(5)).
+        # Reads the open sockets, files and maps of processes from Linux (proc(5)).
         module Sockets
           TABLES = %w[/proc/self/net/tcp /proc/self/net/tcp6].freeze
           ESTABLISHED = "01"

@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "examination"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # The first article's table of stores, each mark found by asking the store.
+      # The table of stores of the first article. Every mark is the result of a test of the store.
       module Capabilities
         class Table < Tables::Table
           called "capabilities", "What each store does, found by asking it."

@@ -1,18 +1,16 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
       module Capabilities
-        # The table of stores and their marks, and what the request-local cache saves.
+        # Shows the marks of each store, and the time that the request-local cache saves.
         class View < Tables::View
           article(/: stores\z/)
 
           COLUMNS = ["serializes", "compression", "local store", "cross process", "node local", "remote", "cluster",
                      "limited by"].freeze
-          # Of "Rails Cache Comparisons", October 2024.
+          # Source: "Rails Cache Comparisons", October 2024.
           ARTICLE = { "memory_store" => "yes no no no no no no", "file_store:disk" => "yes yes no yes yes no no",
                       "mem_cache_store" => "yes yes yes yes yes yes yes",
                       "redis_cache_store" => "yes yes yes yes yes yes yes",
@@ -36,7 +34,9 @@ module Tiercel
                            "another process reads what was written. `remote`: the process holds a TCP connection to " \
                            "the store's server. `cluster`: keys were found on two servers. `limited by`: where 8 MB " \
                            "went.")
-              section.add(marks)
+              marks = COLUMNS.to_h { |column| [column, ->(row) { mark(row["marks"][column]) }] }
+              section.add(columns_table("Capabilities: stores", rows("capabilities"), { "store" => "store", **marks },
+                                        labels: 1))
               section.add(differences) if differences.rows.any?
             end
             document.section("Request-local cache") { |section| section.add(local) }
@@ -46,51 +46,41 @@ module Tiercel
 
           def asked = rows("capabilities").select { |row| row["marks"] }
 
-          def marks
-            table = Report::Table.new("Capabilities: stores", header: ["store", *COLUMNS], command:)
-            rows("capabilities").each do |row|
-              unless row["marks"]
-                next table.row(row["store"], Report::Cell.missing(row["reason"]), *[""] * (COLUMNS.size - 1))
-              end
-              table.row(row["store"], *COLUMNS.map { |column| mark(row["marks"][column]) })
-            end
-            table
-          end
+          # A row without marks has a reason, and no status.
+          def failure(row) = (Report::Cell.missing(row["reason"]) unless row["marks"])
 
           def mark(found)
             return Report::Cell.text(found["words"]) if found["words"]
             Report::Cell.mark(found["mark"].to_sym, note: found["note"])
           end
 
-          # Where the article's table says something else.
+          # The marks that differ from the article.
           def differences
-            @differences ||= Report::Table.new("Capabilities: where the article says otherwise",
-                                               header: ["store", "capability", "the article", "here"],
-                                               note: "Published in October 2024. There the file store and Solid " \
-                                                     "Cache are limited by disk space, the others by memory.")
-                         .tap do |table|
-              asked.each do |row|
-                COLUMNS.zip(ARTICLE.fetch(row["store"], [])) do |column, said|
-                  here = row["marks"][column]
-                  table.row(row["store"], column, said, mark(here)) if said && here["mark"] != said
-                end
+            rows = asked.flat_map do |row|
+              COLUMNS.zip(ARTICLE.fetch(row["store"], [])).filter_map do |column, said|
+                here = row["marks"][column]
+                [row["store"], column, said, mark(here)] if said && here["mark"] != said
               end
             end
+            Report::Table.new("Capabilities: where the article says otherwise", rows:,
+                              header: ["store", "capability", "the article", "here"],
+                              note: "Published in October 2024. There the file store and Solid Cache are limited by " \
+                                    "disk space, the others by memory.")
           end
 
           def local
-            table = Report::Table.new("Capabilities: a read with and without the request-local cache",
-                                      header: ["store", "off", "on", "off by on"], command:,
-                                      note: "The same small String read again and again; microseconds, median and " \
-                                            "range of the blocks of one process; grey where the ranges overlap.")
-            asked.each do |row|
-              off, on = row["local"].to_h.values_at("off", "on")
-              next table.row(row["store"], Report::Cell.missing("has none"), "", "") unless off
-              muted = off["low"] <= on["high"] && on["low"] <= off["high"]
-              table.row(row["store"], *[off, on].map { |us| Report::Cell.interval(interval(us), unit: "us", muted:) },
-                        Report::Cell.number(off["estimate"] / on["estimate"], unit: "x", muted:))
-            end
-            table
+            columns = { "store" => "store", "off" => ->(row) { local_cell(row, "us") { |off, _on| off } },
+                        "on" => ->(row) { local_cell(row, "us") { |_off, on| on } },
+                        "off by on" => ->(row) { local_cell(row, "x") { |off, on| off.estimate / on.estimate } } }
+            columns_table("Capabilities: a read with and without the request-local cache", asked, columns, labels: 1,
+                          reason: ->(row) { Report::Cell.missing("has none") unless row["local"].to_h.key?("off") },
+                          note: "The same small String read again and again; microseconds, median and range of the " \
+                                "blocks of one process; grey where the ranges overlap.")
+          end
+
+          def local_cell(row, unit)
+            off, on = row["local"].values_at("off", "on").map { |found| interval(found) }
+            figure(yield(off, on), unit, muted: off.low <= on.high && on.low <= off.high)
           end
         end
       end

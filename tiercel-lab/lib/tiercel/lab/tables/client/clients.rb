@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Tables
       module Client
-        # dalli in any version: bytes as they are, neither serialized nor compressed.
+        # Any version of dalli, with raw bytes: neither serialized nor compressed.
         class DalliClient
           RAW = { raw: true }.freeze
 
@@ -20,7 +20,7 @@ module Tiercel
           def delete_multi(keys) = @client.delete_multi(keys)
           def close = @client.close
 
-          # For versions without multi calls: commands that do not wait for each answer.
+          # Pipelines the multi calls of versions that lack them.
           module Quiet
             def set_multi(pairs) = @client.quiet { pairs.each { |key, bytes| @client.set(key, bytes, nil, RAW) } }
             def delete_multi(keys) = @client.quiet { keys.each { |key| @client.delete(key) } }

@@ -127,14 +127,14 @@ module Tiercel
           arm.store.forget(pairs) if raw?(arm)
         end
 
-        # A socket's answers say it.
+        # The answers of a raw socket tell whether the keys were deleted.
         def gone?(arm, names, answer)
           return answer.join.match?(/\A(?:(?:DELETED\r\n)+|:#{MANY}\r\n)\z/o) if raw?(arm)
           names.none? { |name| arm.store.get(name) }
         end
       end
 
-      # A call that asks nobody, and the loop around it.
+      # A call without a request, and the loop around it.
       define "client_loop", "a call that does nothing", like: OnClient, body: "store.none(names[i])", internal?: true do
         def setup(_arm); end
         def verify(_arm); end

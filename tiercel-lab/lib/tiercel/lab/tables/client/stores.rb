@@ -5,13 +5,13 @@ require_relative "../../stores"
 module Tiercel
   module Lab
     module Contestants
-      # A client below any store: bytes under keys. `TYPE`, or `TYPE:ring` for two memcacheds; `#version=3.2` takes
-      # another version of its gem, `#bundle=/path/to.gemfile` a bundle of the user's.
+      # A client without a store: bytes under keys. `TYPE:ring` connects to two memcached servers, `#version=3.2` takes
+      # another version of the gem, and `#bundle=/path/to.gemfile` a bundle of the user.
       class Client < Contestant
         facts kind: :client, medium: :loopback
 
         OWN = %i[version bundle].freeze
-        # All clients wait so long for an answer: what is compared is the cost of calls, also on a busy machine.
+        # All clients have the same long timeout, so that a busy machine causes no errors.
         PATIENCE_SECONDS = 5
 
         def servers = [place == "ring" ? :memcached_ring : :memcached]
@@ -22,7 +22,7 @@ module Tiercel
 
         def build(context) = connect(context.server(servers.first).fetch("url"), **options.except(*OWN))
 
-        # The server ends with the run.
+        # Keys stay, because the server ends with the run.
         def tear_down(subject, _names) = subject.close
 
         private
@@ -57,7 +57,7 @@ module Tiercel
 
       BELOW_STORE = { "memcached" => :memcached, "ring" => :memcached_ring, "redis" => :redis }.freeze
 
-      # Tiercel's own, below its store.
+      # A backend of Tiercel, without its store.
       define "backend", like: Client, gems: %w[tiercel], places: BELOW_STORE.keys do
         def servers = [BELOW_STORE.fetch(place)]
 
@@ -67,7 +67,7 @@ module Tiercel
         end
       end
 
-      # A socket, without any client.
+      # A raw socket, without a client.
       define "raw", like: "backend", gems: [] do
         def connect(url, **options)
           (place == "redis" ? RawSocket::Redis : RawSocket::Memcached).new(addresses(url), **options)

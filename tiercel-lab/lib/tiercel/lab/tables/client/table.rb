@@ -1,14 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "operations"
-require_relative "stores"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # The fourth article's benchmark: what a client adds to the socket it writes to.
+      # The benchmark of the fourth article: the time that a client adds to its socket.
       module Client
         class Table < Tables::Table
           called "client", "Clients against a raw socket, one server and two."
@@ -18,7 +15,7 @@ module Tiercel
           takes :quick, :seed, :cells, :data
           in_all 80
           quick blocks: 3
-          # 36 comparisons of workers with bundles of their own.
+          # There are 36 comparisons, and workers have bundles of their own.
           full processes: 4, most_processes: 8, blocks: 3, budget_seconds: 240
 
           OPERATIONS = %w[client_get client_set client_get_multi client_set_multi client_delete_multi].freeze
@@ -28,7 +25,7 @@ module Tiercel
                       "redis" => %w[redis_client redis_client#driver=:hiredis redis_client#version=0.22 redis_gem
                                     backend:redis] }.freeze
           VALUES = %w[string-100b string-1kb html-822kb].freeze
-          # From the default (one memcached, 1 KB) one factor at a time: its operations, then other servers.
+          # A quick run varies one factor at a time from the default (one memcached, 1 KB): operations, then servers.
           QUICK_OPERATIONS = { "memcached" => OPERATIONS, "ring" => %w[client_get client_get_multi],
                                "redis" => %w[client_get client_get_multi] }.freeze
           QUICK_VALUES = %w[string-1kb].freeze
@@ -39,12 +36,8 @@ module Tiercel
                                          "dalli:ring or backend:ring; #version=X or #bundle=FILE") do |text|
               add_client(text)
             end
-            parser.on("--server A,B", Array, "of #{CLIENTS.keys.join(", ")}") do |names|
-              @servers = names.each { |name| check(name, CLIENTS.keys) }
-            end
-            parser.on("--op A,B", Array, "of #{OPERATIONS.join(", ")}") do |names|
-              @operations = names.each { |name| check(name, OPERATIONS) }
-            end
+            names parser, "--server", CLIENTS, :servers
+            names parser, "--op", OPERATIONS, :operations
             value_option(parser)
           end
 
@@ -71,16 +64,11 @@ module Tiercel
             (@clients ||= []) << contestant
           end
 
-          def check(name, names)
-            names.include?(name) or raise UsageError, Catalogue.unknown("#{name}:", name, names)
-          end
+          def servers = facts_given.fetch(:servers) { CLIENTS.keys.select { |name| clients(name).any? } }
 
-          def servers
-            return @servers if @servers
-            @clients ? CLIENTS.keys.select { |name| clients(name).any? } : CLIENTS.keys
+          def operations(server)
+            facts_given.fetch(:operations) { settings.quick ? QUICK_OPERATIONS.fetch(server) : OPERATIONS }
           end
-
-          def operations(server) = @operations || (settings.quick ? QUICK_OPERATIONS.fetch(server) : OPERATIONS)
 
           def clients(server)
             wanted = raw(server).servers
@@ -99,7 +87,7 @@ module Tiercel
             Engine::Comparison.new(value:, arms: [*between.arms, nothing])
           end
 
-          # Of each bundle that took part.
+          # The gem versions of each bundle in the run.
           def versions(comparisons)
             comparisons.flat_map { |comparison| comparison.bundles.keys }.uniq.filter_map do |name|
               job = Engine::Job.new("engine/worker", bundle: Engine::Bundle.new(name)).start

@@ -1,32 +1,28 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
       module Client
-        # Clients against a raw socket.
+        # Compares clients with a raw socket.
         class View < Tables::View
           article(/one memcached/)
+
+          quick "Quick: one value; all operations with one memcached, get and get_multi with the others."
 
           NAMES = { "client_get" => "get", "client_set" => "set", "client_get_multi" => "get_multi of 100",
                     "client_set_multi" => "set_multi of 100", "client_delete_multi" => "delete_multi of 100" }.freeze
           SERVERS = { "memcached" => "one memcached", "ring" => "a ring of two memcacheds",
                       "redis" => "one Redis" }.freeze
-          # The gem whose version belongs to a client's name.
+          # The gem of each client, whose version its label shows.
           GEMS = { "dalli" => "dalli", "redis_client" => "redis-client", "redis_gem" => "redis",
                    "backend" => "tiercel" }.freeze
-          # Source: "Ruby Caches - Improving Caching Via Tooling", dalli's set in us an iteration on its author's
+          # Source: "Ruby Caches - Improving Caching Via Tooling": dalli's set, in us an iteration, on the author's
           # machine.
           ARTICLE = [["client set, before", 333.52, 2.75], ["client set, after", 134.51, 1.10],
                      ["raw socket set", 121.82, 1.0]].freeze
 
           def title = "Clients against a raw socket"
-
-          def quick_words
-            quick? ? ["Quick: one value; all operations with one memcached, get and get_multi with the others."] : []
-          end
 
           def sentence
             found = compared
@@ -39,7 +35,7 @@ module Tiercel
               "#{Leader.new(ratios, margin:, equality: protocol.equality).span}."
           end
 
-          # The article's: dalli, one key.
+          # The article's case: dalli sets one key.
           def findings
             group, cell = compared.find do |found, one|
               operation(found) == "set" && one.dig("contestant", "text") == "dalli"
@@ -63,7 +59,7 @@ module Tiercel
 
           private
 
-          # Cells of one comparison, told apart by the raw socket's server and the operation.
+          # The cells of each comparison, which begins with its baseline.
           def groups
             @groups ||= results["cells"].slice_when { |_one, other| baseline?(other) }.to_a
           end
@@ -86,7 +82,7 @@ module Tiercel
 
           def words(cell) = Report::Cell.interval(interval(cell["summary"]["ratio"])).to_s
 
-          # With the version that ran.
+          # The name of a client with the version of its gem.
           def label(cell)
             text = cell.dig("contestant", "text")
             gem = GEMS[text[/\A\w+/]]
@@ -113,24 +109,21 @@ module Tiercel
             "; a call that does nothing, loop included, takes #{Report::Format.number(microseconds(loop))} us"
           end
 
-          # By the ratio, which is of blocks that took turns, times the socket's median.
+          # The client's own time: the ratio of interleaved blocks less one, times the socket's median.
           def over(group, cell)
             raw = baseline(group)
             return "" if cell.equal?(raw) || cell["summary"]["ratio"].nil? || !measured?(raw)
-            Report::Cell.interval(interval(cell["summary"]["ratio"]).map { |ratio| (ratio - 1) * microseconds(raw) },
-                                  unit: "us")
+            figure(interval(cell["summary"]["ratio"]).map { |ratio| (ratio - 1) * microseconds(raw) }, "us")
           end
 
           def again(group)
             raw = baseline(group)
             [command[/\A.*?\bclient\b/], "--server", raw.dig("contestant", "text").delete_prefix("raw:"), "--op",
-             raw["operation"], "--value", raw["value"], *Carried.words(results)].join(" ")
+             raw["operation"], "--value", raw["value"], *CommandLine.shared(results)].join(" ")
           end
 
           def article
-            rows = ARTICLE.map do |name, us, ratio|
-              [name, Report::Cell.number(us, unit: "us"), Report::Cell.number(ratio, unit: "x")]
-            end
+            rows = ARTICLE.map { |name, us, ratio| [name, figure(us, "us"), figure(ratio, "x")] }
             Report::Table.new("Client: as published", header: ["what", "us an iteration", "by the raw socket's"], rows:,
                               note: "Reference: another machine, dalli's set before and after one change.")
           end

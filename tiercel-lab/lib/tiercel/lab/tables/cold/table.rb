@@ -1,19 +1,18 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # Reads with cold processor caches, beside warm ones.
+      # Compares reads with cold and with warm processor caches.
       module Cold
         class Table < Tables::Table
           called "cold", "What a hit costs when the processor's caches are cold, and warm."
           example "cold --quick", "cold --keys 20000 --op read", "cold --value html-24kb-500 --store tiercel:shared:"
           takes :quick, :seed, :cells
           in_all 75
-          # A slice has few calls, so there are more of them.
+          # A slice has few calls, so there are more blocks.
           full processes: 6, most_processes: 12, blocks: 40, budget_seconds: 300
           quick blocks: 16, budget_seconds: 100
 
@@ -34,14 +33,10 @@ module Tiercel
             names parser, "--op", OPERATIONS, :operations
           end
 
-          # Each operation twice, warm and cold.
+          # Every operation is measured twice: warm and cold.
           def plan
-            contestants = @stores || parse_all(STORES)
-            chosen_values(settings.quick ? QUICK_VALUES : VALUES).uniq(&:name).flat_map do |value|
-              operations.reject { |operation| operation.unsuitable(value) }.map do |operation|
-                Engine::Comparison.of(value:, operation:, contestants:)
-              end
-            end
+            values = chosen_values(settings.quick ? QUICK_VALUES : VALUES)
+            comparisons_of(values, operations, @stores || parse_all(STORES))
           end
 
           private

@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
       module Cold
-        # Warm and cold figures of a store in one row.
+        # Shows the warm and cold figures of a store in one row.
         class View < Tables::View
           def title = "Reads with cold processor caches"
 

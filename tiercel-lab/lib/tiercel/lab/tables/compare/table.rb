@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../sides/table"
 require_relative "../table"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # The lab's first job: stores side by side.
+      # Compares stores side by side.
       module Compare
         class Table < Tables::Table
           called "compare", "Stores side by side, with intervals and a noise floor."
@@ -17,20 +15,20 @@ module Tiercel
                   "compare --data storage/fragments --quick", "compare --plan",
                   "compare --quick --machines 2 --survives restart"
           takes :quick, :seed, :cells, :data, :url, :constraints
-          # The cells that decide the answer.
+          # These cells decide the answer.
           in_all 5, arguments: %w[--value html-2kb,rows-50 --op read,write]
 
           BASELINE = "memory_store"
 
           class << self
-            # `compare A B` is the other job of this name.
-            def variants = [self, Sides::Table]
+            # `compare A B` is another table with the same command name.
+            def variants = [self, SidesTable]
 
-            def variant(rest) = rest.any? ? Sides::Table : self
+            def variant(rest) = rest.any? ? SidesTable : self
 
-            # Of two sides, where the run had them.
-            def view(results, command:) = sides?(results) ? Sides::Table.view(results, command:) : super
-            def exit_code(results) = sides?(results) ? Sides::Table.exit_code(results) : super
+            # A run with two sides has a view of its own.
+            def view(results, command:) = sides?(results) ? SidesTable.view(results, command:) : super
+            def exit_code(results) = sides?(results) ? SidesTable.exit_code(results) : super
 
             private
 
@@ -40,9 +38,7 @@ module Tiercel
           def options(parser)
             parser.separator("    compare A B: two revisions, versions of a gem or stores; compare A B --help")
             store_option(parser, default: Contestants::DEFAULT.join(", "))
-            parser.on("--op A,B", Array, "see `help operations`") do |names|
-              (@operations ||= []).concat(names.map { |name| Operations.fetch(name) })
-            end
+            things parser, "--op", Operations, :operations, "see `help operations`"
             value_option(parser)
             parser.on("--baseline STORE", "what ratios are to (#{BASELINE})") do |text|
               @baseline = Contestants.parse(text)
@@ -52,11 +48,8 @@ module Tiercel
           def plan
             contestants = chosen_contestants
             baseline = contestants.find { |contestant| contestant.name == baseline_contestant.name }
-            chosen_values(settings.quick ? Values::QUICK : Values::DEFAULT).flat_map do |value|
-              operations.reject { |operation| operation.unsuitable(value) }.map do |operation|
-                Engine::Comparison.of(value:, operation:, contestants:, baseline:, loop: !settings.quick)
-              end
-            end
+            values = chosen_values(settings.quick ? Values::QUICK : Values::DEFAULT)
+            comparisons_of(values, operations, contestants, baseline:, loop: !settings.quick)
           end
 
           private
@@ -67,13 +60,13 @@ module Tiercel
             [baseline_contestant, *(@stores || parse_all(candidates)), *settings.urls].uniq(&:name)
           end
 
-          # Under constraints of the user's, those that suit them.
+          # With constraints, the stores that satisfy them.
           def candidates
             settings.constrained? ? Answer::Candidate.suiting(settings.constraints) : Contestants::DEFAULT
           end
 
           def operations
-            @operations ||
+            facts_given[:operations] ||
               (settings.quick ? Operations::QUICK : Operations::DEFAULT).map { |name| Operations.fetch(name) }
           end
         end

@@ -1,16 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
       module Compare
-        # A comparison of stores: for each value a section, for each operation a table and a forest plot. Its sentence
-        # is what a hit costs with the fastest, and how many times faster that is than the others, where it is. Where
-        # nobody is the fastest, the first of those that may be stands there.
+        # Shows a comparison of stores: a section for each value, with a table and a forest plot for each operation. The
+        # sentence names the cost of a hit with the fastest store, and how many times as fast it is as the others. If
+        # the intervals cannot tell which is fastest, the first candidate stands there.
         class View < Tables::View
-          # The operations that come first, where they were measured.
+          # The sentence prefers these operations.
           OPERATIONS = %w[read fetch].freeze
           COLUMNS = { "store" => :label, "median" => :time, "ratio" => :ratio, "by the mean" => :mean_ratio,
                       "verdict" => :verdict_flagged, "of it GC" => :collection, "objects" => :objects,
@@ -21,7 +19,7 @@ module Tiercel
 
           def title = "Cache stores side by side"
 
-          # As it was recorded, in runs of before.
+          # Older runs have recorded their sentence.
           def sentence = results.fetch("sentence") { headline }
 
           def fill(document)
@@ -84,16 +82,16 @@ module Tiercel
           end
 
           def again(shown)
-            options = shown.map { |cell| "--store #{Carried.quoted(cell["contestant"]["text"])}" }
+            options = shown.map { |cell| "--store #{CommandLine.quote(cell["contestant"]["text"])}" }
             baseline = shown.find { |cell| baseline?(cell) }
-            options << "--baseline" << Carried.quoted(baseline["contestant"]["text"])
+            options << "--baseline" << CommandLine.quote(baseline["contestant"]["text"])
             options << "--value" << shown.first["value"] if Values.known?(shown.first["value"])
-            [program, *options, "--op", shown.first["operation"], *Carried.words(results)].join(" ")
+            [program, *options, "--op", shown.first["operation"], *CommandLine.shared(results)].join(" ")
           end
 
           def program = command.split.first
 
-          # The line to paste, and the command to type next.
+          # Shows the line for the configuration, and the next command.
           def advice(document)
             document.section("What next") do |section|
               leader = overall
@@ -111,12 +109,12 @@ module Tiercel
           def overall_words(leader) = leader.words { |cells| name(cells.first) }
 
           def alone(cell)
-            store = Carried.quoted(cell["contestant"]["text"])
+            store = CommandLine.quote(cell["contestant"]["text"])
             named = ["--value", cell["value"]] if Values.known?(cell["value"])
-            [program, "--store", store, "--op", cell["operation"], *named, *Carried.words(results)].join(" ")
+            [program, "--store", store, "--op", cell["operation"], *named, *CommandLine.shared(results)].join(" ")
           end
 
-          # How much longer it would take to tell.
+          # Says how many more processes would decide the open cells.
           def undecided_words
             undecided = cells.select { |cell| measured?(cell) && undecided?(cell) }
             return if undecided.empty?
@@ -127,8 +125,8 @@ module Tiercel
 
           def more_words = quick? ? "; a quick run decides only what is clear" : "; they are at their margins"
 
-          # By the geometric mean of the ratios, among those that were measured wherever anything was; its interval is
-          # of the geometric means of the bounds.
+          # Compares the geometric means of the ratios of stores that were measured in every cell. The bounds are the
+          # geometric means of the bounds.
           def overall
             groups = cells.select { |cell| keeper?(cell) && ratio_of(cell) }.group_by { |cell| name(cell) }.values
             complete = groups.select { |cells| cells.size == groups.map(&:size).max }

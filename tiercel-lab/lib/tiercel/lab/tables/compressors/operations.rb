@@ -5,11 +5,11 @@ require_relative "../../operations"
 module Tiercel
   module Lab
     module Operations
-      # A compressor makes a payload smaller.
+      # Compresses a payload.
       define "deflate", "compressing", kind: :compressor, body: "store.deflate(inputs[i])", internal?: true do
         def setup(_arm); end
 
-        # One payload for each name.
+        # Every name has a payload of its own.
         def inputs(arm) = payloads(arm).map(&:freeze)
 
         def written(_arm) = []
@@ -28,7 +28,7 @@ module Tiercel
         end
       end
 
-      # A compressor gives a payload back.
+      # Decompresses a payload.
       define "inflate", "decompressing", like: "deflate", body: "store.inflate(inputs[i])" do
         def inputs(arm) = payloads(arm).map { |payload| arm.store.deflate(payload).freeze }
 

@@ -7,8 +7,8 @@ require_relative "../../compression"
 module Tiercel
   module Lab
     module Contestants
-      # A compressor alone: `compressor:zstd`, `compressor:zstd#level=9`. Its payloads are what Marshal makes of values,
-      # or another serializer: `compressor:zstd#serializer=auto`.
+      # A compressor without a store: `compressor:zstd`, `compressor:zstd#level=9`. Marshal serializes its payloads;
+      # `compressor:zstd#serializer=auto` names another serializer.
       define "compressor", kind: :compressor, internal?: true do
         def check = library
 
@@ -20,7 +20,7 @@ module Tiercel
 
         def build(_context) = library.build(**options.except(:serializer))
 
-        # Made once for each value: what a serializer makes of a record may change when the record is read.
+        # Serializes each value once: reading a record may change its serialized form.
         def payload(value) = (@payloads ||= {}.compare_by_identity)[value] ||= serialize(value)
 
         def tear_down(_subject, _names); end
@@ -29,7 +29,7 @@ module Tiercel
 
         private
 
-        # A String's own bytes, of anything else what Marshal makes of it.
+        # A String is its own payload; Marshal serializes other values.
         def serialize(value)
           return value.is_a?(String) ? value.b : Marshal.dump(value) unless options[:serializer]
           (@serializer ||= Serialization.fetch(options[:serializer]).build).dump(value).b

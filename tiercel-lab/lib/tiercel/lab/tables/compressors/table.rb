@@ -1,14 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "../../compression"
-require_relative "stores"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # The first article's tables of compressors: bytes, and speed both ways.
+      # The tables of compressors of the first article: bytes, and the speed of compressing and decompressing.
       module Compressors
         ARTICLE_VALUE = "books-dump-1mb"
 
@@ -18,15 +15,15 @@ module Tiercel
                   "compressors --compressor zstd#level=1,zstd#level=9 --value html-10kb"
           takes :quick, :seed, :cells, :data
           in_all 30
-          # Hundreds of cells, whose differences are large: fewer and shorter blocks, wider intervals.
+          # There are hundreds of cells with large differences, so few and short blocks are enough.
           quick blocks: 3, slice_ns: 6_000_000, budget_seconds: 60
           full processes: 4, most_processes: 8, blocks: 3, slice_ns: 8_000_000, budget_seconds: 420
 
-          # The quick form: one size of each content, the default levels.
+          # A quick run measures one size of each content, at the default levels.
           QUICK_VALUES = [ARTICLE_VALUE, "html-10kb", "json-1kb", "noise-10kb"].freeze
           SIZES = %w[100b 1kb 10kb 100kb 1mb].freeze
           VALUES = [ARTICLE_VALUE, *%w[html json noise].product(SIZES).map { |pair| pair.join("-") }].freeze
-          # Levels that take seconds for a megabyte are measured on payloads up to so many bytes.
+          # These levels take seconds for a megabyte, so only payloads up to SLOW_MOST_BYTES use them.
           SLOW_LEVELS = { "brotli" => 10, "zstd" => 19 }.freeze
           SLOW_MOST_BYTES = 16 * 1024
 
@@ -52,7 +49,7 @@ module Tiercel
 
           def contestant(text) = Contestants.parse("compressor:#{text}")
 
-          # The baseline first; it is the same on every value.
+          # The baseline comes first and is the same for every value.
           def compressors
             @chosen ||= [contestant(Compression::BASELINE), *(@compressors || every)].uniq(&:name)
           end
@@ -64,7 +61,7 @@ module Tiercel
             end
           end
 
-          # A level that the user names is measured on every value.
+          # Levels that the user names are measured on every value.
           def too_slow?(compressor, value)
             level = compressor.options[:level] or return false
             slow = SLOW_LEVELS[compressor.place] or return false

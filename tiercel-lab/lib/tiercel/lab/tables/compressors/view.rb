@@ -1,17 +1,18 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
       module Compressors
-        # Bytes and speed of compressors: for each payload a table, and two charts of bytes against time.
+        # Shows bytes and speed of compressors: a table and two charts for each payload.
         class View < Tables::View
           article(/\ACompressors: /)
 
-          HEADER = ["compressor", "bytes", "of the payload", "deflate", "MB/s", "inflate", "MB/s", "objects"].freeze
-          # Of "Rails Cache Comparisons" (October 2024, an ARM Mac): bytes of 1,023,931, and calls a second of deflate.
+          COLUMNS = [["compressor", :name], ["bytes", :bytes], ["of the payload", :share], ["deflate", :time],
+                     ["MB/s", :speed], ["inflate", ->(cell) { twin(cell)&.then { |inflate| time(inflate) } }],
+                     ["MB/s", ->(cell) { twin(cell)&.then { |inflate| speed(inflate) } }], ["objects", :objects]].freeze
+          # Source: "Rails Cache Comparisons" (October 2024, an ARM Mac): compressed bytes of 1,023,931, and
+          # compressions a second.
           ARTICLE = { "none" => [1_023_931, nil], "brotli" => [577_629, 35.899], "snappy" => [895_496, 3_086.8],
                       "zstd" => [587_085, 278.536], "lz4_ruby" => [879_179, 1_101.4], "lz4_flex" => [878_160, 1_959.3],
                       "zlib" => [nil, 35.028] }.freeze
@@ -30,7 +31,7 @@ module Tiercel
               "#{ways.join("; ")}."
           end
 
-          # Bytes are exact; the fastest is one only where it was told.
+          # The byte counts are exact; the fastest compressor is named only if the intervals tell it apart.
           def findings
             value, best = first_compressed
             return [] unless value
@@ -84,18 +85,15 @@ module Tiercel
               "are all levels, and HTML, JSON and noise from 100 B to 1 MB."
           end
 
-          # A row for each compressor, of two cells.
+          # Each compressor has a row with two cells: deflate and inflate.
           def table(value, deflates)
-            table = Report::Table.new(anchor(value), header: HEADER, command: command_for(value), note: note(value),
-                                      floor: floor(deflates))
-            deflates.each do |cell|
-              inflate = twin(cell)
-              table.row(*row(cell, inflate))
-              { "deflate" => cell, "inflate" => inflate }.each do |way, found|
-                table.raw("#{name(cell)}, #{way}", block_us(found), unit: "us") if found && measured?(found)
-              end
-            end
-            table
+            cell_table(anchor(value), deflates, COLUMNS, command: command_for(value), note: note(value),
+                                                         raw: method(:blocks_of))
+          end
+
+          def blocks_of(cell)
+            cells = { "deflate" => cell, "inflate" => twin(cell) }.select { |_way, found| found && measured?(found) }
+            cells.to_h { |way, found| ["#{name(cell)}, #{way}", block_us(found)] }
           end
 
           def note(value)
@@ -103,18 +101,12 @@ module Tiercel
             "Payloads of #{Report::Format.number(bytes)} bytes (the median). Microseconds a call; MB/s of the payload."
           end
 
-          def row(cell, inflate)
-            return [name(cell), missing(cell), *[""] * (HEADER.size - 2)] unless measured?(cell)
-            [name(cell), bytes(cell), share(cell), time(cell), speed(cell), inflate ? time(inflate) : "",
-             inflate ? speed(inflate) : "", objects(cell)]
-          end
-
           def speed(cell)
             return "" unless measured?(cell) && name(cell) != "none" && payload(cell["value"])
             Report::Cell.number(payload(cell["value"]) / microseconds(cell), digits: 0)
           end
 
-          # Without "none": no axis has room for what costs nothing and for what costs milliseconds.
+          # Leaves "none" out: its time is zero, and the axis reaches to milliseconds.
           def pareto(value, way, cells)
             shown = cells.select { |cell| measured?(cell) && name(cell) != "none" && bytes(deflate_of(cell)) }
             return if shown.size < 2
@@ -129,21 +121,19 @@ module Tiercel
           end
 
           def article(deflates)
-            table = Report::Table.new("Compressors: the article's figures beside ours",
-                                      header: ["compressor", "article: share", "here: share",
-                                               "article: by gzip's time", "here: by gzip's time"],
-                                      note: "Published in October 2024, on another machine and other random strings, " \
-                                            "deflating only; levels were not named.")
-            ARTICLE.each do |name, (size, per_second)|
+            rows = ARTICLE.filter_map do |name, (size, per_second)|
               cell = deflates.find { |candidate| name(candidate) == name } or next
-              table.row(name, size ? percent(size, ARTICLE_BYTES) : "", measured?(cell) ? share(cell) : missing(cell),
-                        per_second ? Report::Cell.number(ARTICLE["zlib"].last / per_second, unit: "x") : "",
-                        ratio(cell))
+              [name, percent(size, ARTICLE_BYTES), measured?(cell) ? share(cell) : missing(cell),
+               per_second && figure(ARTICLE["zlib"].last / per_second, "x"), ratio(cell)]
             end
-            table
+            Report::Table.new("Compressors: the article's figures beside ours", rows:,
+                              header: ["compressor", "article: share", "here: share", "article: by gzip's time",
+                                       "here: by gzip's time"],
+                              note: "Published in October 2024, on another machine and other random strings, " \
+                                    "deflating only; levels were not named.")
           end
 
-          # The same compressor the other way.
+          # The inflate cell of a compressor's deflate cell.
           def twin(deflate)
             results["cells"].find do |cell|
               cell["operation"] == "inflate" && cell["value"] == deflate["value"] && cell["role"] == deflate["role"] &&
@@ -153,7 +143,7 @@ module Tiercel
 
           def deflate_of(cell) = by_value.fetch(cell["value"]).find { |candidate| name(candidate) == name(cell) }
 
-          # "none" measures the payload itself.
+          # The compressor "none" stores the payload unchanged.
           def payload(value)
             cell = by_value.fetch(value).find { |candidate| name(candidate) == "none" }
             (cell && bytes(cell)) || (Values.fetch(value).approximate_bytes if Values.known?(value))

@@ -1,20 +1,18 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
-
 module Tiercel
   module Lab
     module Tables
       module EndToEnd
-        # Which combinations are measured, and which layers of them alone.
+        # The measured combinations, and their layers alone.
         class Design
-          # The first is the default that a quick run varies one factor of: what Rails does unasked.
+          # The first of each list is the default of Rails. A quick run varies one factor at a time from these defaults.
           SERIALIZERS = %w[marshal as_message_pack as_json oj paquito auto].freeze
           COMPRESSORS = %w[zlib none brotli zstd snappy lz4_flex].freeze
           STORES = %w[mem_cache_store redis_cache_store file_store:tmpfs memory_store tiercel:memcached: tiercel:redis:
                       tiercel:shared: tiercel:sqlite:].freeze
-          # All combinations are measured on the first, which every serializer keeps; one factor is varied on the
-          # others.
+          # The first value, which every serializer keeps, is measured with all combinations; the others vary one factor
+          # at a time.
           VALUES = %w[rows-50 books].freeze
 
           QUICK = { serializers: %w[marshal as_message_pack auto], compressors: %w[zlib none zstd lz4_flex],
@@ -23,10 +21,10 @@ module Tiercel
                     values: %w[rows-50] }.freeze
           FULL = { serializers: SERIALIZERS, compressors: COMPRESSORS, stores: STORES, values: VALUES }.freeze
 
-          # The first article's advice: two factors away from Rails' defaults.
+          # The advice of the first article, which differs from Rails' defaults in two factors.
           ADVICE = %w[as_message_pack lz4_flex mem_cache_store].freeze
 
-          # By what each server's bytes are asked for without a client.
+          # The raw sockets, by their servers.
           WIRES = { memcached: "memcached", redis: "redis" }.freeze
           WAYS = { "end_to_end_read" => %w[load inflate wire_get],
                    "end_to_end_write" => %w[dump deflate wire_set] }.freeze
@@ -66,8 +64,8 @@ module Tiercel
 
           def values = @levels[:values].map { |value| value.is_a?(Value) ? value : Values.fetch(value) }
 
-          # Where one factor is varied all are beside each other; a product would have hundreds in each block, so it
-          # goes store by store.
+          # Combinations that vary one factor are in one comparison. A full product has hundreds, so each store has a
+          # comparison of its own.
           def stores(value, operation)
             found = combinations(value)
             groups = one_factor?(value) ? [found] : found.group_by(&:last).values

@@ -5,12 +5,11 @@ require_relative "../serializers/operations"
 module Tiercel
   module Lab
     module Operations
-      # Values that are compared, before and after, in each process: there are many cells, and to compare all hundred
-      # took longer than to time them.
+      # Each process compares so many values before and after the timing. Comparing all hundred values of a cell would
+      # take longer than timing them.
       COMPARED = 25
 
-      # A hit through serializer, compressor and store; what a serializer loses by its nature is not held against the
-      # store.
+      # A hit through serializer, compressor and store. A store does not fail for types that its serializer cannot keep.
       define "end_to_end_read", "a hit, all layers", like: "read", internal?: true do
         include SaysTheSame
 
@@ -30,7 +29,7 @@ module Tiercel
         end
       end
 
-      # The bytes that a combination keeps, fetched through a raw socket: what the wire and the server take of it.
+      # Fetches the bytes of a combination through a raw socket: the time of the wire and of the server.
       define "wire_get", "the same bytes through a raw socket", kind: :wire, body: "store.read(names[i])",
                                                                 server_time?: true, internal?: true do
         def inputs(arm) = arm.each_pair.map { |_name, value| arm.contestant.payload(value).freeze }

@@ -1,14 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../../statistics"
-require_relative "design"
-
 module Tiercel
   module Lab
     module Tables
       module EndToEnd
-        # The time of one combination, split: what its layers take alone, and what is left of the whole. Where the
-        # figures do not add up there is no split, and a reason.
+        # Splits the time of a combination: the times of its layers alone, and the rest of the whole call. If the
+        # figures do not add up, there is a reason in place of a split.
         class Split
           PARTS = %w[serialize compress client wire server].freeze
           SERVERS = { /\A(mem_cache_store|tiercel:memcached:)\z/ => "memcached",
@@ -29,16 +26,16 @@ module Tiercel
             @parts = whole["contestant"]
           end
 
-          # Serializer, compressor and client by CPU time, which other programs do not touch; the wire by the wall
-          # clock, as it waits: the socket's slices less the CPU time that the server took in the same ones.
+          # Serializer, compressor and client are measured by CPU time, which other programs do not affect. The wire is
+          # wall-clock time of the socket, less the server's CPU time in the same slices.
           #
           # @return [Hash{String => Float}, nil] microseconds by {PARTS}; nil where there is a {#reason}
           def us
             @us ||= parts unless reason
           end
 
-          # CPU time by CPU time, each with the interval of its processes: a share of the wall clock's time would count
-          # the wait for the server and for other programs.
+          # Divides CPU time by CPU time, with intervals over processes. A share of wall-clock time would include
+          # waiting for the server and for other programs.
           #
           # @return [Statistics::Interval, nil] of serializer and compressor in the CPU time of the whole call
           def own_share
@@ -76,7 +73,7 @@ module Tiercel
 
           def socket_cpu = cpu_of(@wire, socket_name)
 
-          # Of each process the medians of the same slices, then the median of the processes.
+          # Takes the medians of the same slices in each process, then the median of the processes.
           def ways
             slices = cell(@wire, socket_name)&.fetch("slices") or return
             return cannot("the server's CPU time is not known here") unless slices.all? { |slice| slice[SERVER_NS] }

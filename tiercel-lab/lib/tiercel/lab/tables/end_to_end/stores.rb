@@ -24,7 +24,7 @@ module Tiercel
           define_method(fact) { inner.public_send(fact) }
         end
 
-        # A serializer that knows no records has to say so while it is built, not as a store's miss.
+        # A serializer that cannot load records must fail while it is built. Otherwise the store would report a miss.
         def build(context)
           inner.class.new(text: place, place: inner.place, options: inner.options.merge(layers)).build(context)
         end
@@ -39,7 +39,7 @@ module Tiercel
 
         private
 
-        # Those of the lab's that Tiercel has itself are its own there.
+        # Tiercel uses its own form of a serializer or compressor, if it has one.
         def layers
           own = place.start_with?("tiercel")
           serializer = library.build # loads what it needs, whoever calls it

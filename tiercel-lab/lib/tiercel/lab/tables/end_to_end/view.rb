@@ -1,14 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-require_relative "split"
-
 module Tiercel
   module Lab
     module Tables
       module EndToEnd
-        # Serializer x compressor x store: for each value and way a table, a heatmap for each store, and where the time
-        # goes.
+        # Shows every combination of serializer, compressor and store: a table for each value and operation, a heatmap
+        # for each store, and where the time goes.
         class View < Tables::View
           article(/\AEnd to end: /)
 
@@ -38,7 +35,7 @@ module Tiercel
             groups.each { |(value, operation), wholes| add(document, value, operation, wholes) }
           end
 
-          # The factors that varied, and how.
+          # Which factors varied.
           #
           # @return [String]
           def reach

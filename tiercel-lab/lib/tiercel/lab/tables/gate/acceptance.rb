@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "judgement"
-
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Regressions that somebody wants: a commit of the change says `Accept-Regression: CELL`, perhaps with a reason
-        # after a dash. When the change is merged it is the base, and nothing has to be taken back.
+        # Accepts intended regressions. A commit of the change says `Accept-Regression: CELL`, optionally with a reason
+        # after a dash. After the merge the commit belongs to the base, so nobody has to remove the line.
         class Acceptance
           TRAILER = "Accept-Regression"
 

@@ -4,7 +4,7 @@ require_relative "../../errors"
 
 module Tiercel
   module Lab
-    # Declares a benchmark; for files that `gate` measures:
+    # Declares a benchmark, in a file that `gate` measures:
     #
     #   require "my_gem"
     #
@@ -24,7 +24,7 @@ module Tiercel
 
     module Tables
       module Gate
-        # One benchmark of the user's, in the process that runs it.
+        # A benchmark of the user, in the process that runs it.
         Benchmark = Data.define(:name, :setup, :expect, :clock, :block) do
           def initialize(name:, setup:, expect:, clock:, block:)
             raise UsageError, "benchmark #{name.inspect}: expected a name" unless name.is_a?(String) && !name.empty?
@@ -43,7 +43,7 @@ module Tiercel
           end
         end
 
-        # Those of the files that this process has loaded, by name.
+        # The benchmarks of the files that this process has loaded, by name.
         module Benchmarks
           # A benchmark's block and its argument, as a contestant builds them.
           Ready = Struct.new(:benchmark, :subject) do
@@ -60,7 +60,7 @@ module Tiercel
             all[benchmark.name] = benchmark
           end
 
-          # Loads the files once, in the tree's folder.
+          # Loads the files once, from the folder of the tree.
           #
           # @param files [Array<String>]
           # @param folder [String]

@@ -1,30 +1,27 @@
 # frozen_string_literal: true
 
 require "yaml"
-require_relative "../../catalogue"
-require_relative "../../errors"
 
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # A repository's gate: the section `gate` of its `.tiercel-lab.yml`. Unknown words are refused: a
-        # misspelled margin would gate nothing.
+        # The settings of a repository's gate: the section `gate` of `.tiercel-lab.yml`. Unknown keys are errors,
+        # because a misspelled margin would gate nothing.
         class Configuration
           FILE = ".tiercel-lab.yml"
-          # Exact figures, by the words of the file and of the report.
+          # Exact figures: the key in the file, and the words of the report.
           EXACT = { "objects" => "objects allocated by one call", "stored_bytes" => "bytes stored for one value",
                     "round_trips" => "round trips of one call", "wire_bytes" => "bytes on the wire for one call",
                     "queries" => "SQL queries of one call" }.freeze
           TIME = "time"
-          # A difference in time below this share of it is nobody's to wait for; exact figures gate any increase.
+          # Nobody notices a smaller difference in time. Exact figures gate any increase.
           MARGINS = { TIME => 0.05, **EXACT.to_h { |metric, _words| [metric, 0] } }.freeze
-          BUDGET_SECONDS = 300
           SERVERS = %w[memcached redis].freeze
           ON_CANNOT_TELL = %w[pass fail].freeze
-          KEYS = %w[benchmarks cells servers margins budget prepare sources cannot_tell].freeze
-          CELL_KEYS = %w[store operations values].freeze
-          BENCHMARKS = "bench/**/*_bench.rb"
+          DEFAULTS = { "benchmarks" => "bench/**/*_bench.rb", "cells" => [], "servers" => [], "margins" => {},
+                       "budget" => 300, "prepare" => [], "sources" => nil, "cannot_tell" => "pass" }.freeze
+          CELL = { "store" => nil, "operations" => %w[read write], "values" => %w[html-2kb] }.freeze
 
           # @param path [String] of the file
           # @return [Configuration]
@@ -40,36 +37,37 @@ module Tiercel
           # @param path [String] for messages
           def initialize(facts, path: FILE)
             @path = path
-            @facts = mapping(facts.is_a?(Hash) ? facts["gate"] || {} : facts, "gate", KEYS)
+            own = facts.is_a?(Hash) ? facts["gate"] || {} : facts
+            @facts = DEFAULTS.merge(mapping(own, "gate", DEFAULTS.keys).compact)
             check
           end
 
           # @return [Array<String>] globs of files with benchmarks, below the repository
-          def benchmarks = list("benchmarks", [BENCHMARKS])
+          def benchmarks = list("benchmarks")
 
           # @return [Array<Array(String, String, String)>] store, operation and value of each cell of the lab's own
           def cells
-            Array(@facts["cells"]).flat_map do |cell|
-              cell["store"].then { |store| Array(store) }
-                           .product(Array(cell["operations"] || %w[read write]), Array(cell["values"] || %w[html-2kb]))
+            @facts["cells"].flat_map do |cell|
+              store, *others = CELL.merge(cell.compact).values_at(*CELL.keys).map { |part| Array(part) }
+              store.product(*others)
             end
           end
 
           # @return [Array<String>] servers that run for the benchmarks
-          def servers = list("servers", [])
+          def servers = list("servers")
 
           # @return [Hash{String => Float, nil}] what a figure may grow by: a share of the time, a number of exact
           #   figures; nil: it does not gate (a time is not even measured)
-          def margins = MARGINS.merge(@facts["margins"] || {})
+          def margins = MARGINS.merge(@facts["margins"])
 
           # @return [Float] seconds for timings
-          def budget_seconds = Float(@facts["budget"] || BUDGET_SECONDS)
+          def budget_seconds = Float(@facts["budget"])
 
           # @return [Array<String>] shell commands that make a tree ready
-          def prepare = list("prepare", [])
+          def prepare = list("prepare")
 
           # @return [Array<String>, nil] globs of files that figures can depend on; nil: all
-          def sources = @facts.key?("sources") ? list("sources", []) : nil
+          def sources = @facts["sources"] && list("sources")
 
           # @return [Boolean] whether what cannot be told fails
           def strict? = @facts["cannot_tell"] == "fail"
@@ -83,16 +81,14 @@ module Tiercel
           private
 
           def check
-            mapping(@facts["margins"] || {}, "margins", MARGINS.keys).each { |name, margin| check_margin(name, margin) }
-            cells = @facts["cells"] || []
+            mapping(@facts["margins"], "margins", MARGINS.keys).each { |name, margin| check_margin(name, margin) }
+            cells, budget, word = @facts.values_at("cells", "budget", "cannot_tell")
             refuse("cells", cells, "a list of mappings with store, operations, values") unless cells.is_a?(Array)
             cells.each { |cell| check_cell(cell) }
             (servers - SERVERS).each { |name| refuse("servers", name, SERVERS.join(", ")) }
-            budget = @facts.fetch("budget", BUDGET_SECONDS)
             refuse("budget", budget, "seconds above 0") unless budget.is_a?(Numeric) && budget.positive?
-            word = @facts.fetch("cannot_tell", "pass")
             refuse("cannot_tell", word, ON_CANNOT_TELL.join(" or ")) unless ON_CANNOT_TELL.include?(word)
-            %w[benchmarks prepare sources].each { |key| list(key, []) }
+            %w[benchmarks prepare sources].each { |key| list(key) }
           end
 
           def check_margin(name, margin)
@@ -101,7 +97,7 @@ module Tiercel
           end
 
           def check_cell(cell)
-            mapping(cell, "cells", CELL_KEYS)
+            mapping(cell, "cells", CELL.keys)
             refuse("cells", cell, "a store") unless cell["store"]
           end
 
@@ -112,8 +108,8 @@ module Tiercel
             raise UsageError, "#{@path}: #{key}: #{Catalogue.unknown("key", unknown.first, known)}"
           end
 
-          def list(key, standard)
-            found = Array(@facts.fetch(key, standard))
+          def list(key)
+            found = Array(@facts[key])
             return found if found.all?(String)
             refuse(key, found, "words, or a list of them")
           end

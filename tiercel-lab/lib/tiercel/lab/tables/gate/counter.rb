@@ -1,25 +1,21 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/arm"
-require_relative "../../engine/calibration"
-require_relative "../../engine/context"
-require_relative "../../engine/outcome"
-require_relative "../../engine/stopwatch"
+require_relative "../single_arm"
 require_relative "benchmarks"
 
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # In a process of its own: counts what one call of a cell costs. The parent counts what passes between it and
-        # its servers, while {#run} runs.
+        # Counts the cost of one call of a cell, in a process of its own. During {#run} the parent counts the traffic
+        # between this process and its servers.
         class Counter
           CALLS = 50
-          # A slow benchmark is called less often.
+          # A pass lasts at most this long, so a slow benchmark makes fewer calls.
           SECONDS = 0.25
           # Allocations of a concurrent thread appear in some passes, not in all.
           PASSES = 3
-          # Neither does Rails count them: schema queries are cached, and transactions are not queries.
+          # Rails does not count these either: schema queries are cached, and transactions are not queries.
           NOT_COUNTED = %w[SCHEMA TRANSACTION].freeze
 
           # @return [Array<Hash>] "name" and "clock" of each benchmark
@@ -36,16 +32,14 @@ module Tiercel
           # @return [Hash] an outcome; "calls": that {#run} makes
           def open(text:, operation:, value:, seed:, context:)
             Engine::Outcome.of do
-              @arm = arm(text, operation, value, seed, context)
-              @arm.operation.enter
-              @arm.prepare
-              Engine::Calibration.new(@arm, slice_ns: 1_000_000, value: @value).warm_up(nil)
-              @arm.verify
+              @large = Values.from_spec(value).large?
+              @arm, = SingleArm.build(text:, operation:, value:, seed:, context:, prefix: "tiercel-lab:gate",
+                                      slice_ns: 1_000_000)
               { calls: @calls = calls }
             end
           end
 
-          # One pass, for the parent to count.
+          # Makes one pass while the parent counts the traffic.
           def run
             prepare(@calls)
             @arm.run(@calls)
@@ -59,7 +53,7 @@ module Tiercel
             end
           end
 
-          # Verifies again, and tears down.
+          # Verifies the cell once more and tears it down.
           def close
             Engine::Outcome.of { @arm.verify }
           ensure
@@ -69,19 +63,11 @@ module Tiercel
 
           private
 
-          def arm(text, operation, value, seed, context)
-            operation, @value = Operations.fetch(operation), Values.from_spec(value)
-            objects = @value.generate(seed).each(&:freeze)
-            Engine::Arm.new(id: 0, contestant: Contestants.parse(text), operation:, value: @value, values: objects,
-                            prefix: "tiercel-lab:gate",
-                            context: Engine::Context.for(operation, @value, **context))
-          end
-
           def calls
             started = Engine::Stopwatch.seconds
             prepare(1)
             @arm.run(1)
-            most = @value.large? ? 4 : CALLS
+            most = @large ? 4 : CALLS
             (SECONDS / (Engine::Stopwatch.seconds - started)).floor.clamp(1, most)
           end
 

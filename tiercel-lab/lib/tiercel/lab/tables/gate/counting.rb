@@ -1,17 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
 require_relative "../../network"
-require_relative "configuration"
 
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Exact figures of every cell on both sides: objects, queries and bytes are counted in a fresh process of the
-        # side's, round trips and bytes on the wire by a relay between it and its server.
+        # Counts the exact figures of every cell on both sides. A fresh process of the side counts objects, queries and
+        # bytes; a relay in front of its server counts round trips and bytes on the wire.
         class Counting < Engine::Trial
-          # Fresh processes of each side. What they do not agree about is not exact.
+          # Each side has so many fresh processes. A figure is exact if all of them agree.
           PROCESSES = 2
           START_SECONDS = 1.5
           CELL_SECONDS = 0.3
@@ -76,7 +74,7 @@ module Tiercel
             Engine::Outcome.measured?(closed) ? figures : closed
           end
 
-          # A server of several processes announces its own places: nothing can stand between.
+          # A cluster announces the addresses of its servers, so no relay can stand in front of them.
           def facts(names)
             @pool.facts(names).to_h do |name, facts|
               place = Configuration::SERVERS.include?(name) && facts["url"].to_s[PLACE]
@@ -87,7 +85,7 @@ module Tiercel
             end
           end
 
-          # The fewest of some passes: what a connection does on its own is in some of them, not in all.
+          # Takes the least of several passes, because background traffic of a connection is not in all of them.
           def passing(job, relays, calls)
             return {} if relays.empty?
             passes = Array.new(PASSES) do

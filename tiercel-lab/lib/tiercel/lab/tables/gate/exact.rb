@@ -1,35 +1,18 @@
 # frozen_string_literal: true
 
-require_relative "counting"
-require_relative "judgement"
-
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Exact figures of all cells, and those that seem to have grown counted again in fresh processes.
-        class Exact
-          # @param cells [Array<GatedCell>]
-          # @param trees [Array(Tree, Tree)]
-          # @param run [Engine::Run]
-          # @param configuration [Configuration]
-          # @param options [Hash] of {Engine::Trial#initialize}
-          def initialize(cells, trees, run:, configuration:, **options)
-            @cells = cells
-            @trees = trees
-            @run = run
-            @configuration = configuration
-            @options = options
-            @counted = []
-          end
-
+        # The exact figures of all cells. Cells whose figures grew are counted again in fresh processes.
+        class Exact < Step
           # @return [Array<Hash{String => Object}>] a row for each metric, or one that says why there is none
           def rows
             @rows ||= begin
               count(@cells)
               suspects = @cells.select { |cell| regressed?(judged(cell)) }
               count(suspects) if suspects.any? && !@run.interrupted?
-              @run.table("counted", @counted)
+              @run.table("counted", counted)
               @cells.flat_map { |cell| judged(cell) }
             end
           end
@@ -43,17 +26,16 @@ module Tiercel
           private
 
           def count(cells)
-            passes = @counted.map { |row| row["process"] }.max.to_i
-            first = @counted.empty? ? 0 : passes + 1
-            counting = Counting.new(@trees, cells:, first:, **@options)
+            first = counted.map { |row| row["process"] + 1 }.max.to_i
+            counting = Counting.new(@trees, cells:, first:, **inputs)
             @run.try(counting, counting.expected_seconds)
-            @counted.concat(counting.rows)
+            counted.concat(counting.rows)
           end
 
           def regressed?(rows) = rows.any? { |row| row["verdict"] == Judgement::REGRESSED }
 
           def judged(cell)
-            sides = @trees.map { |tree| counted(cell, tree) }
+            sides = @trees.map { |tree| counted_of(cell, tree) }
             return [] if sides.any?(&:empty?) # interrupted
             status = Judgement.status(*sides.map { |rows| worst(rows) })
             return [status.merge("cell" => cell.label)] if status
@@ -64,8 +46,10 @@ module Tiercel
             end
           end
 
-          def counted(cell, tree)
-            @counted.select { |row| row.values_at("cell", "side") == [cell.label, tree.name] }
+          def counted = @counted ||= []
+
+          def counted_of(cell, tree)
+            counted.select { |row| row.values_at("cell", "side") == [cell.label, tree.name] }
           end
 
           def worst(rows) = rows.find { |row| !Engine::Outcome.measured?(row) } || rows.first

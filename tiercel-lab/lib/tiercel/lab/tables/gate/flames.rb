@@ -1,20 +1,18 @@
 # frozen_string_literal: true
 
-require_relative "../../report"
 require_relative "../profile/trial"
-require_relative "../sides/flame_files"
-require_relative "judgement"
+require_relative "../compare/flame_files"
 
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Where the time goes on both sides: of what regressed, else of the cell that differs most.
-        class Flames
+        # Draws flame graphs of both sides: of the cells that regressed, or of the cell that differs most.
+        class Flames < Step
           MOST = 3
           SECONDS = 2.0
 
-          # The profiler of the lab's own bundle, whatever the tree's has.
+          # Uses the profiler of the lab's bundle, also if the tree's bundle has another one.
           class Trial < Profile::Trial
             private
 
@@ -24,16 +22,7 @@ module Tiercel
             end
           end
 
-          # @param cells [Array<GatedCell>]
-          # @param trees [Array(Tree, Tree)]
-          def initialize(cells, trees, run:, settings:)
-            @cells = cells
-            @trees = trees
-            @run = run
-            @settings = settings
-          end
-
-          # Keeps "profiles" and "flame graphs".
+          # Records the tables "profiles" and "flame graphs".
           #
           # @param rows [Array<Hash{String => Object}>] see {Judgement}
           def draw(rows) = keep(chosen(rows))
@@ -64,8 +53,7 @@ module Tiercel
           def profile(cell)
             pairs = @trees.map { |tree| [tree.contestant(cell), cell.operation] }
             stem = "#{kept}-#{slug(cell)}"
-            trial = Trial.new(pairs, value: cell.value, seconds: SECONDS, stem:, seed: @settings.seed,
-                                     requires: @settings.requires)
+            trial = Trial.new(pairs, value: cell.value, seconds: SECONDS, stem:, **inputs)
             @run.try(trial, trial.expected_seconds)
             trial.rows.zip(@trees).map { |row, tree| row.merge("cell" => cell.label, "side" => tree.name) }
           end
@@ -74,7 +62,7 @@ module Tiercel
             return [] unless pair.size == 2 && pair.all? { |row| Engine::Outcome.measured?(row) && row["folded"].any? }
             report = @settings.report_files.first
             own = report && report.sub(/(\.\w+)?\z/) { |ending| "-#{Report.slug(cell)}#{ending}" }
-            pages = Sides::FlameFiles.new(report: own, kept: "#{kept}-#{Report.slug(cell)}")
+            pages = Compare::FlameFiles.new(report: own, kept: "#{kept}-#{Report.slug(cell)}")
             pages.write(pair, @trees.map(&:name)).map { |row| row.merge("cell" => cell) }
           end
 

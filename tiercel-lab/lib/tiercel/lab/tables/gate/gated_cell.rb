@@ -1,15 +1,12 @@
 # frozen_string_literal: true
 
 require "uri"
-require_relative "../../operations"
-require_relative "../../stores"
-require_relative "../../values"
 
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # One gated cell: a benchmark of the user's, or an operation of a store on a value.
+        # A cell of a gate: a benchmark of the user, or an operation of a store on a value.
         GatedCell = Data.define(:label, :text, :operation, :value) do
           # @param name [String]
           # @param clock [String] "cpu" or "wall"

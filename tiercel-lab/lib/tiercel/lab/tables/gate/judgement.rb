@@ -1,31 +1,28 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
-require_relative "configuration"
-
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Judges the figures of both sides for one cell: a row for each metric, with a verdict.
+        # Compares the figures of both sides for one cell. Each metric has a row with a verdict:
         #
         # - "regressed": an exact figure grew, or the time did in two passes
         # - "not confirmed": the time grew in the first pass, and did not in the second
-        # - "accepted": it regressed, and somebody has said that it may
+        # - "accepted": it regressed, and a commit or an option accepts the regression
         # - "improved", "same": within the margin; "new": only the head has the cell
-        # - "cannot tell": it could not be measured, or the interval reaches beyond the margin
+        # - "cannot tell": there is no figure, or the interval reaches beyond the margin
         # - "wrong": the head's cell returned something wrong, or raised where the base's did not
         module Judgement
           REGRESSED, NOT_CONFIRMED, ACCEPTED = "regressed", "not confirmed", "accepted"
           IMPROVED, SAME, NEW = "improved", "same", "new"
           CANNOT_TELL, WRONG = "cannot tell", "wrong"
-          # Less than one in ten calls is what a call does now and then: a table that grows, a cache that is filled.
+          # A smaller difference is occasional work, such as a growing hash table or a cache being filled.
           LEAST = 0.1
 
           module_function
 
-          # A figure that every process agrees about is exact: any growth is one. One that differs between processes of
-          # the same code has grown where its ranges are apart by more than they are wide.
+          # A figure is exact if all processes agree; any growth is then a regression. Otherwise the two ranges must be
+          # further apart than they are wide.
           #
           # @param base [Array<Float>] of its processes
           # @param head [Array<Float>]
@@ -53,10 +50,10 @@ module Tiercel
               "verdict" => time_verdict(first, again, margin, gates) }
           end
 
-          # Slower beyond the margin, the whole interval of the median or that of the mean.
+          # Returns whether the whole interval of the median, or of the mean, lies beyond the margin.
           def slower?(ratio, margin) = !margin.nil? && both(ratio).any? { |found| found["low"] > 1.0 + margin }
 
-          # No slower than the margin allows, both whole intervals.
+          # Returns whether both whole intervals, of the median and of the mean, lie within the margin.
           def within?(ratio, margin)
             !ratio.nil? && both(ratio).all? { |found| found["high"] <= 1.0 + margin.to_f }
           end
@@ -73,7 +70,7 @@ module Tiercel
           end
           private_class_method :time_verdict
 
-          # Of a cell that one of the sides has no figures of.
+          # The row of a cell for which one side has no figures.
           #
           # @param base [Hash{String => Object}] an outcome
           # @param head [Hash{String => Object}]

@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
-
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Which benchmarks the files of a tree declare: asked of a process of the tree's own, whose files may load an
-        # application.
+        # Lists the benchmarks that the files of a tree declare. A process of the tree loads the files, because they may
+        # load an application.
         class Listing < Engine::Trial
           SECONDS = 2.0
 

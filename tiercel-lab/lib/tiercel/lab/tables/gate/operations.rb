@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../../operations"
-require_relative "../../values"
 
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # A benchmark has its own data.
+        # A placeholder: benchmarks bring their own data.
         class OwnData < Value
           def initialize = super(name: "benchmark", title: "The benchmark's own data", count: 1)
 
@@ -22,7 +21,7 @@ module Tiercel
 
     Values.add Tables::Gate::OwnData.new
 
-    # One call of a benchmark's block.
+    # Calls a benchmark's block once.
     Operations.define "benchmark", "a call", kind: :benchmark, internal?: true,
                                              preamble: "block, subject = store.block, store.subject",
                                              body: "block.call(subject)" do

@@ -1,16 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../../report"
-require_relative "junit"
-
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Files for continuous integration: a summary of the step, test cases, and a comment on the pull request.
+        # Writes the files for continuous integration: a summary of the step, test cases, and a comment for the pull
+        # request.
         class Outputs
           SUMMARY = "GITHUB_STEP_SUMMARY"
-          # By it a workflow finds its comment again.
+          # A workflow finds its earlier comment by this marker.
           MARKER = "<!-- tiercel-lab gate -->"
 
           # @param junit [String, nil] file

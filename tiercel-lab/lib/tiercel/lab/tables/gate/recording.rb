@@ -1,31 +1,17 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
-require_relative "counting"
-require_relative "timing"
-
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Records one revision for a history: every cell of a tree, counted, and timed by the reference work beside it.
-        class Recording
+        # Records one revision for a history: counts every cell of a tree, and times it together with the reference
+        # work.
+        class Recording < Step
           REFERENCE = "reference=reference_work"
-
-          # @param cells [Array<GatedCell>]
-          # @param tree [Tree]
-          # @param options [Hash] of {Engine::Trial#initialize}
-          def initialize(cells, tree, run:, configuration:, **options)
-            @cells = cells
-            @tree = tree
-            @run = run
-            @configuration = configuration
-            @options = options
-          end
 
           # @return [Engine::Measurement]
           def take
-            counting = Counting.new([@tree], cells: @cells, **@options)
+            counting = Counting.new(@trees, cells: @cells, **inputs)
             @run.try(counting, counting.expected_seconds)
             @run.table("counted", counting.rows)
             @run.measure(@cells.map { |cell| comparison(cell) }, protocol:)
@@ -33,16 +19,16 @@ module Tiercel
 
           private
 
-          # As many processes each night.
+          # Every night has the same number of processes.
           def protocol
             Timing::PROTOCOL.with(most_processes: nil, budget_seconds: @configuration.budget_seconds)
           end
 
           def comparison(cell)
-            reference = Contestants.parse(REFERENCE).extend(Sides::Side::Placed)
-                                   .run_with("reference work", @tree.bundle)
+            reference = Contestants.parse(REFERENCE).extend(Compare::Side::Placed)
+                                   .run_with("reference work", @trees.last.bundle)
             Engine::Comparison.rows(cell.value, [[reference, Operations.fetch("benchmark"), :baseline, nil],
-                                                 [@tree.contestant(cell), cell.operation, :contestant, nil]])
+                                                 [@trees.last.contestant(cell), cell.operation, :contestant, nil]])
           end
         end
       end

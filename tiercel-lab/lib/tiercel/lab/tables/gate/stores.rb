@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
 require "uri"
-require_relative "../../stores"
 require_relative "benchmarks"
 
 module Tiercel
   module Lab
-    # Contestants of gates beside stores: `benchmark:NAME?clock=cpu&servers=redis`, a benchmark of the user's by its
-    # name, form-encoded, with servers that it finds in the variables that their clients look into.
-    # `reference_work` is the lab's own, which histories measure by: a faster machine makes both faster.
+    # Contestants of gates that are no stores. `benchmark:NAME?clock=cpu&servers=redis` is a benchmark of the user; its
+    # name is form-encoded, and it finds its servers in the environment variables that their clients read.
+    # `reference_work` is a fixed amount of work: histories divide by it, because a faster machine speeds up both.
     Contestants.define("reference_work", kind: :benchmark, internal?: true) do
       def build(_context)
         block = ->(_subject) { (1..40).to_h { |number| [number.to_s, number.to_s * 8] }.sort_by(&:last).first }

@@ -1,24 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "acceptance"
-require_relative "checkout"
-require_relative "configuration"
-require_relative "exact"
-require_relative "flames"
-require_relative "gated_cell"
-require_relative "judgement"
-require_relative "listing"
-require_relative "outputs"
-require_relative "recording"
-require_relative "timing"
-require_relative "tree"
-require_relative "view"
+require_relative "../checkout"
 
 module Tiercel
   module Lab
     module Tables
-      # Whether a change makes anything slower: for continuous integration.
+      # Tells whether a change makes anything slower, for continuous integration.
       module Gate
         class Table < Tables::Table
           called "gate", "Fails where a change costs more than its base."
@@ -73,7 +61,7 @@ module Tiercel
             super.tap { |results| outputs.write(results) }
           end
 
-          # Rows about the sides have no status.
+          # Only counted rows have a status.
           def recorded_rows = recorded("counted")
 
           # Wrong results come before regressions, and regressions before undecided cells.
@@ -103,7 +91,7 @@ module Tiercel
 
           def configuration = @configuration ||= Configuration.read(file)
 
-          # The head's benchmarks are measured on both sides.
+          # Both sides run the benchmarks of the head.
           def trees
             @trees ||= begin
               sha = checkout.tree(head)
@@ -117,14 +105,12 @@ module Tiercel
 
           def record
             run.table("gate", [], reason: "measured for the history, against nothing")
-            recording = Recording.new(@cells, trees.last, run:, configuration:, seed: settings.seed,
-                                                          requires: settings.requires)
-            @measurements << recording.take
+            @measurements << step(Recording).take
           end
 
           def profile
             run.table("gate", [], reason: "profiled, not measured")
-            Flames.new(@cells, trees, run:, settings:).draw_all
+            step(Flames).draw_all
           end
 
           def unchanged?
@@ -150,7 +136,7 @@ module Tiercel
 
           # @return [Array<Hash{String => Object}>] a row for each metric of each cell
           def judge
-            exact = Exact.new(@cells, trees, run:, configuration:, seed: settings.seed, requires: settings.requires)
+            exact = step(Exact)
             rows = exact.rows
             rows += timing(exact.sound).rows if timed?
             acceptance.apply(rows)
@@ -158,11 +144,10 @@ module Tiercel
 
           def timed? = !@exact && !run.interrupted? && configuration.margins[Configuration::TIME]
 
-          def timing(cells)
-            @timing = Timing.new(cells, trees, run:, configuration:, quick: settings.quick).tap do |timing|
-              @measurements.concat(timing.measurements)
-            end
-          end
+          def timing(cells) = step(Timing, cells).tap { |timing| @measurements = timing.measurements }
+
+          # @param type [Class<Step>]
+          def step(type, cells = @cells) = type.new(cells, trees, run:, configuration:, settings:)
 
           def acceptance
             Acceptance.new(@accept.to_a + checkout.trailers(*trees.map(&:commit), Acceptance::TRAILER))
@@ -170,7 +155,7 @@ module Tiercel
 
           def draw(rows)
             return unless @flames.nil? ? settings.reports.key?(:html) : @flames
-            Flames.new(@cells, trees, run:, settings:).draw(rows)
+            step(Flames).draw(rows)
           end
 
           def outputs = Outputs.new(junit: @junit, comment: @comment, table: self.class)

@@ -1,39 +1,24 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
-require_relative "judgement"
-
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Timings of both sides, interleaved, and those that seem slower once more in fresh processes: a tight interval
-        # is no proof, recurrence is.
-        class Timing
-          # Less than of a table: what gates is asked one question only.
+        # Times both sides, interleaved. Cells that seem slower are timed again in fresh processes: only a repeated
+        # result proves a regression.
+        class Timing < Step
+          # A gate needs fewer blocks than a table, because it only asks whether a cell is slower.
           PROTOCOL = Engine::Protocol::FULL.with(blocks: 12, slice_ns: 10_000_000)
 
           # @return [Array<Engine::Measurement>]
-          attr_reader :measurements
-
-          # @param cells [Array<GatedCell>]
-          # @param trees [Array(Tree, Tree)]
-          # @param quick [Boolean] one short pass, which gates nothing
-          def initialize(cells, trees, run:, configuration:, quick: false)
-            @cells = cells
-            @trees = trees
-            @run = run
-            @configuration = configuration
-            @quick = quick
-            @measurements = []
-          end
+          def measurements = @measurements ||= []
 
           # @return [Array<Hash{String => Object}>] one row for each cell
           def rows
             return [] if @cells.empty?
             first = pass(@cells)
             slower = @cells.select { |cell| Judgement.slower?(ratio(first[cell]), margin(cell)) }
-            again = @quick || slower.empty? || @run.interrupted? ? {} : pass(slower, null: false)
+            again = @settings.quick || slower.empty? || @run.interrupted? ? {} : pass(slower, null: false)
             @cells.map { |cell| row(cell, first[cell], again[cell]) }
           end
 
@@ -43,18 +28,18 @@ module Tiercel
           def pass(cells, null: true)
             comparisons = cells.to_h { |cell| [cell, comparison(cell, null:)] }
             measurement = @run.measure(comparisons.values, protocol:, decided: method(:decided?))
-            @measurements << measurement
+            measurements << measurement
             comparisons.transform_values do |comparison|
               measurement.cells.find { |cell| cell.comparison.equal?(comparison) && cell.arm.role == :contestant }
             end
           end
 
           def protocol
-            base = @quick ? Engine::Protocol::QUICK : PROTOCOL
+            base = @settings.quick ? Engine::Protocol::QUICK : PROTOCOL
             base.with(budget_seconds: [@configuration.budget_seconds, base.budget_seconds].compact.min)
           end
 
-          # Only whether it is slower is asked: that it is not, is an answer too.
+          # A cell is decided once it is known to be slower, or known not to be.
           def decided?(cell)
             found = ratio(cell) or return false
             margin = margin_of(cell.arm.contestant)
@@ -76,14 +61,14 @@ module Tiercel
 
           def margin(cell) = margin_of(Contestants.parse(cell.text))
 
-          # Disks and far servers repeat themselves less well than what a user may ask for.
+          # A medium's own margin is the least: disks and remote servers vary more than memory.
           def margin_of(contestant)
             own = @configuration.margins[Configuration::TIME] or return
             [own, Engine::Protocol::MARGINS.fetch(contestant.medium)].max
           end
 
           def row(cell, first, again)
-            row = Judgement.time([ratio(first), ratio(again)], margin: margin(cell), gates: !@quick)
+            row = Judgement.time([ratio(first), ratio(again)], margin: margin(cell), gates: !@settings.quick)
             row.merge("cell" => cell.label, "id" => first&.id, "floor" => first&.summary&.floor,
                       "reason" => (first.reason if first && !first.measured?))
           end

@@ -2,20 +2,17 @@
 
 require "digest"
 require "fileutils"
-require "open3"
-require "rbconfig"
-require_relative "../../stores"
-require_relative "../sides/side"
-require_relative "tree_bundle"
+require_relative "../extensions"
+require_relative "../compare/side"
 
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # One side of a gate: the files of a revision in a folder of the user's cache, made ready there. Both sides are
-        # made alike, the checkout as it is too.
+        # One side of a gate: the files of a revision, copied into the user's cache folder and built there. Both sides
+        # are built in the same way, also the working copy.
         class Tree
-          # Trees that nothing has used for so long are removed.
+          # Trees that are unused for this long are removed.
           KEPT_SECONDS = 14 * 24 * 3600
           READY = ".tiercel-lab-ready"
           FILES = "TIERCEL_LAB_BENCHMARKS"
@@ -40,13 +37,13 @@ module Tiercel
             @commit = checkout.commit(revision)
           end
 
-          # Copies and builds, once for each content.
+          # Copies and builds the tree, unless the same content is already there.
           #
           # @param progress [#say]
           # @raise [CannotRun]
           def prepare(progress)
             sweep
-            return touch if File.exist?(ready)
+            return FileUtils.touch(ready) if File.exist?(ready)
             FileUtils.rm_rf(folder)
             FileUtils.mkdir_p(folder)
             @checkout.write(sha, folder)
@@ -72,7 +69,7 @@ module Tiercel
           # @return [Contestant] that runs with this tree's gems
           def contestant(cell, again: false)
             own = again ? (@again ||= bundle.with) : bundle
-            Contestants.parse(cell.text).extend(Sides::Side::Placed).run_with("#{name}: #{cell.label}", own)
+            Contestants.parse(cell.text).extend(Compare::Side::Placed).run_with("#{name}: #{cell.label}", own)
           end
 
           # @return [Hash{String => Object}] for the results
@@ -90,8 +87,6 @@ module Tiercel
 
           def ready = File.join(folder, READY)
 
-          def touch = FileUtils.touch(ready)
-
           def sweep
             Dir.glob(File.join(Tree.trees, "*")).each do |path|
               marker = File.join(path, READY)
@@ -100,7 +95,7 @@ module Tiercel
             end
           end
 
-          # A gem's lock file is often not committed: both sides then have the versions that the checkout has.
+          # Gems often do not commit their lock file; both sides then use the checkout's versions.
           def copy_lock
             own, target = [@checkout.folder, folder].map { |place| File.join(place, "Gemfile.lock") }
             FileUtils.cp(own, target) if File.exist?(own) && !File.exist?(target)
@@ -108,34 +103,23 @@ module Tiercel
 
           def build(progress)
             bundle.install(progress:)
-            commands = @configuration.prepare
-            return compile(progress) if commands.empty?
-            commands.each do |command|
-              progress.say("#{name}: #{command}")
-              run({ "TIERCEL_LAB_SIDE" => name, "BUNDLE_GEMFILE" => bundle.environment["BUNDLE_GEMFILE"] }, "sh", "-c",
-                  command, folder:)
-            end
+            @configuration.prepare.empty? ? compile(progress) : run_commands(progress)
+          rescue CannotRun => e
+            raise CannotRun, "#{name} (#{@revision}): #{e.message}"
           end
 
-          # As RubyGems builds an extension of a gem that it installs.
           def compile(progress)
-            extensions = Dir.glob("ext/**/extconf.rb", base: folder)
+            extensions = Extensions.new(folder)
             progress.say("#{name}: compiling") if extensions.any?
-            extensions.each do |path|
-              source = File.join(folder, path)
-              target = File.join(folder, "tmp", "lab", File.basename(File.dirname(source)))
-              FileUtils.mkdir_p(target)
-              library = File.join(folder, "lib")
-              run({}, RbConfig.ruby, source, folder: target)
-              run({}, "make", "install", "sitearchdir=#{library}", "sitelibdir=#{library}", folder: target)
-            end
+            extensions.build
           end
 
-          def run(variables, *command, folder:)
-            own = { "RUBYOPT" => nil, "RUBYLIB" => nil, "MAKEFLAGS" => nil, "BUNDLER_SETUP" => nil }.merge(variables)
-            said, status = Open3.capture2e(own, *command, chdir: folder)
-            return if status.success?
-            raise CannotRun, "#{name} (#{@revision}): #{command.join(" ")} failed: #{said.lines.last(3).join.strip}"
+          def run_commands(progress)
+            variables = { "TIERCEL_LAB_SIDE" => name, "BUNDLE_GEMFILE" => bundle.environment["BUNDLE_GEMFILE"] }
+            @configuration.prepare.each do |command|
+              progress.say("#{name}: #{command}")
+              Extensions.run("sh", "-c", command, folder:, variables:)
+            end
           end
         end
       end

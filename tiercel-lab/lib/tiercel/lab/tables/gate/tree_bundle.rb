@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module Tables
       module Gate
-        # The gems of a tree: its own Gemfile, where it lies. A gem without a Gemfile runs with those of the lab.
+        # The bundle of a tree: the tree's Gemfile, or the lab's bundle if the tree has none.
         class TreeBundle < Engine::Bundle
           # @return [String] where its processes run
           attr_reader :directory
@@ -53,7 +53,7 @@ module Tiercel
 
           def gemfile = File.join(directory, "Gemfile")
 
-          # A gem's own files come first.
+          # The load path begins with the gem's own files.
           def libraries
             own = Dir.glob("*.gemspec", base: directory).any? ? [File.join(directory, "lib")] : []
             own + @libraries
@@ -61,8 +61,8 @@ module Tiercel
 
           def clean_environment = super.merge(bundler_settings)
 
-          # A checkout whose gems lie in a folder of its own (BUNDLE_PATH, as CI has it) shares them with its trees;
-          # what a lock file does not have yet may be added there.
+          # A checkout with a gem folder of its own (BUNDLE_PATH, as in CI) shares the folder with its trees. Bundler
+          # may add entries to a lock file there.
           def bundler_settings
             path = defined?(Bundler) && Bundler.settings[:path]
             root = defined?(Bundler) && Bundler.respond_to?(:root) ? Bundler.root.to_s : Dir.pwd

@@ -1,20 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-require_relative "configuration"
-require_relative "judgement"
-require_relative "outputs"
-
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Shows a gate's findings: failures first, then everything.
+        # Shows the verdicts of a gate, failures first.
         class View < Tables::View
           TOP = 5
           TONES = { Judgement::WRONG => :slower, Judgement::REGRESSED => :slower,
                     Judgement::CANNOT_TELL => :cannot_tell }.freeze
-          # The order of the findings.
+          # Rows are sorted by their verdicts in this order.
           ORDER = [Judgement::WRONG, Judgement::REGRESSED, Judgement::CANNOT_TELL, Judgement::NOT_CONFIRMED,
                    Judgement::ACCEPTED, Judgement::NEW, Judgement::IMPROVED, Judgement::SAME].freeze
           LEGEND = "Exact figures gate any growth beyond their margin; times where the whole interval of head by " \
@@ -47,7 +42,7 @@ module Tiercel
             add_sides(document)
           end
 
-          # For a pull request: what matters, in Markdown that need not be scrolled.
+          # A short report for a pull request.
           #
           # @return [Report::Document]
           def brief
@@ -117,7 +112,7 @@ module Tiercel
 
           def because(row) = row["reason"] ? "; #{row["verdict"]}: #{row["reason"]}" : ""
 
-          # With the mean where it is apart from the median.
+          # Adds the mean if it differs from the median.
           def ratio_text(ratio, margin)
             median, mean = [ratio, ratio["mean"]].map { |found| interval(found) }
             texts = [median, mean].compact.map { |found| Report::Cell.interval(found, unit: "x").to_s }
@@ -137,22 +132,20 @@ module Tiercel
             end
           end
 
-          # The command without the options about a runner's files.
+          # The command to repeat the gate on another machine, without paths of the CI runner.
           def here
             base = sides.find { |side| side["name"] == "base" }
-            ["bundle exec tiercel-lab gate", ("--base #{Carried.quoted(base["text"])}" if base)].compact.join(" ")
+            ["bundle exec tiercel-lab gate", ("--base #{CommandLine.quote(base["text"])}" if base)].compact.join(" ")
           end
 
           def verdict_table(rows, command: self.command)
-            Report::Table.new("Gate: verdicts", header: ["cell", "figure", "verdict"], command:).tap do |table|
-              rows.each { |row| table.row(row["cell"], row["words"], row["verdict"]) }
-            end
+            columns = { "cell" => "cell", "figure" => "words", "verdict" => "verdict" }
+            columns_table("Gate: verdicts", rows, columns, command:)
           end
 
           def add_times(document)
             document.section("Time") do |section|
-              section.add(cell_table("Gate: times", cells, { "cell" => :name, "median" => :time, "ratio" => :ratio },
-                                     labels: 1))
+              section.add(cell_table("Gate: times", cells, { "cell" => :name, "median" => :time, "ratio" => :ratio }))
               heads = cells(role: "contestant")
               baseline = sides.one? ? "reference work" : "base"
               plot = forest("Gate: by #{baseline}", heads, baseline:) and section.add(plot)
@@ -161,13 +154,13 @@ module Tiercel
             end
           end
 
-          # Cells with two profiles.
+          # Cells with a profile of both sides.
           def flame_cells
             rows("profiles").select { |row| Engine::Outcome.measured?(row) && row["folded"].any? }
                             .group_by { |row| row["cell"] }.select { |_cell, pair| pair.size == 2 }
           end
 
-          # A profile that is missing is not silently so.
+          # Says why a profile is missing.
           def add_unprofiled(document)
             reasons = rows("profiles").reject { |row| Engine::Outcome.measured?(row) }
                                       .map { |row| "#{row["cell"]}: #{row["reason"]}" }.uniq
@@ -186,19 +179,17 @@ module Tiercel
                                                                    names: %w[base head], command:))
           end
 
-          # The time that a call spends in each function itself: its share of the samples, of the time measured without
-          # the profiler.
+          # The time that a call spends in each function itself: the function's share of the samples, multiplied by the
+          # time measured without the profiler.
           def add_functions(document, cell, pair, command: self.command)
             times = pair.map { |row| time_of(row) }
             unit = times.all? ? "us" : "%"
             own = pair.zip(times).map { |row, time| own_of(row, times.all? ? time : 100.0) }
             names = own.flat_map(&:keys).uniq.max_by(TOP) { |name| own[1].fetch(name, 0.0) - own[0].fetch(name, 0.0) }
             document.section("Where the time goes: #{cell}") do |section|
-              note = "In the function itself, without what it calls; the growth first."
               section.table("Gate: #{cell}, by function", header: %w[function base head growth], command:,
-                                                          note:) do |table|
-                names.each { |name| table.row(name, *growth(own, name).map { |one| Report::Cell.number(one, unit:) }) }
-              end
+                            rows: names.map { |name| [name, *growth(own, name).map { |one| figure(one, unit) }] },
+                            note: "In the function itself, without what it calls; the growth first.")
             end
           end
 
@@ -220,9 +211,9 @@ module Tiercel
 
           def add_sides(document)
             document.section("What was compared") do |section|
-              section.table("Gate: the sides", header: ["side", "what", "revision", "title"], command:) do |table|
-                sides.each { |side| table.row(side["name"], side["text"], side["sha"][0, 12], side["title"]) }
-              end
+              columns = { "side" => "name", "what" => "text", "revision" => ->(side) { side["sha"][0, 12] },
+                          "title" => "title" }
+              section.add(columns_table("Gate: the sides", sides, columns))
             end
           end
         end

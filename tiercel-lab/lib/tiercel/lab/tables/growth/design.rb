@@ -1,13 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../../errors"
-
 module Tiercel
   module Lab
     module Tables
       module Growth
-        # The measured stores and points. One factor at a time grows from the
-        # others' default.
+        # The measured stores and points. One factor grows at a time; the others keep their defaults.
         #
         # @!attribute [r] stores
         #   @return [Array<String>] of {STORES}
@@ -29,7 +26,7 @@ module Tiercel
         #   @return [Integer] in a slice, fewer of large values
         Design = Data.define(:stores, :entries, :entry_bytes, :sizes, :few, :processes, :rounds, :slices, :calls)
 
-        # One place at which a store is looked at.
+        # A point at which a store is measured.
         #
         # @!attribute [r] factor
         #   @return [String] what grows: "entries", "bytes" or "processes"
@@ -41,7 +38,7 @@ module Tiercel
         end
 
         class Design
-          # How each takes part, and what it takes of the machine for an entry, roughly and generously.
+          # A measured store, with a generous estimate of the room that an entry needs.
           #
           # @!attribute [r] text
           #   @return [String] of the contestant; nothing is compressed, so that bytes are what they are called
@@ -74,9 +71,9 @@ module Tiercel
           QUICK = FULL.with(entries: [1_000, 10_000, 100_000], sizes: [100, 10 * KILOBYTE, MEGABYTE], few: 100,
                             processes: [1, 4], rounds: 1, slices: 4, calls: 1_000)
 
-          # A store's room by what is written: stores divide theirs, and nothing shall be evicted.
+          # A store gets more room than its entries need, because stores divide their room and nothing may be evicted.
           ROOM = 1.5
-          # The entry size that a segment's index is made for; smaller entries need as much room.
+          # A segment's index expects entries of this size; smaller entries need as much room.
           LEAST_ENTRY_BYTES = 512
           # Few large entries fill one part of a store before the others.
           SPARE_ENTRIES = 800
@@ -86,7 +83,7 @@ module Tiercel
 
           REPEATED_ENTRIES = 1_000_000
 
-          # For the plan: to start, to write an entry, to call.
+          # Estimates for the plan: starting, writing an entry, and a call.
           CONFIGURATION_SECONDS = 0.6
           PROCESS_SECONDS = 0.25
           ENTRY_SECONDS = 12e-6

@@ -6,14 +6,14 @@ module Tiercel
   module Lab
     module Tables
       module Growth
-        # One process: has the store, perhaps fills it, and times calls of names that it picks at random from all.
+        # A process of the fleet: opens the store, may fill it, and times calls with random names.
         class Member < Load::Client
-          # Every value is a piece of one text of this size.
+          # Values are pieces of one text of this length.
           BASE_BYTES = 65_536
-          # Bytes and names in one write_multi of the filling.
+          # The filling writes at most so many bytes and names in one write_multi.
           FILL_BYTES = 4 * 1024 * 1024
           FILL_NAMES = 1_000
-          # Names whose values are looked at afterwards, and their bytes.
+          # The number of entries verified after the timing, and their total bytes.
           SAMPLE = 200
           SAMPLE_BYTES = 64 * 1024 * 1024
           WARM_UP_CALLS = 200
@@ -33,10 +33,7 @@ module Tiercel
             @base = piece * ((bytes / BASE_BYTES) + 2)
             cpu = Contestants.parse(text).clock == :cpu
             @clock = cpu ? Process::CLOCK_PROCESS_CPUTIME_ID : Process::CLOCK_MONOTONIC
-            Engine::Outcome.of do
-              @subjects[STORE] = Load::Subject.new(text:, context:)
-              { clock: cpu ? "cpu" : "wall" }
-            end
+            build(text, context).merge("clock" => cpu ? "cpu" : "wall")
           end
 
           # @param first [Integer]
@@ -44,11 +41,11 @@ module Tiercel
           # @return [Hash]
           def fill(first:, count:)
             Engine::Outcome.of do
-              (first...(first + count)).each_slice(fill_names) { |ranks| subject.store.write_multi(pairs(ranks)) }
+              (first...(first + count)).each_slice(fill_names) { |ranks| store.write_multi(pairs(ranks)) }
             end
           end
 
-          # Makes once what filling and a slice make beside the store, so that it is not weighed as the store's.
+          # Allocates the names and values of one slice, so that their memory is not counted as the store's.
           #
           # @param calls [Integer] in a slice
           # @return [Hash]
@@ -70,7 +67,7 @@ module Tiercel
             end
           end
 
-          # Looks at values outside of what is timed, and frees what is not needed.
+          # Verifies values outside of the timing, and frees memory.
           #
           # @return [Hash]
           def settle = Engine::Outcome.of { look }.tap { GC.start }
@@ -82,7 +79,7 @@ module Tiercel
 
           def name(rank) = format("tiercel-lab:%s:%08d", @label, rank)
 
-          # Different for every rank, and the same whoever makes it.
+          # Every rank has another value, which is the same in all processes.
           def value(rank) = "#{rank}:".concat(@base.byteslice(rank % BASE_BYTES, @bytes)).byteslice(0, @bytes)
 
           def fill_names = (FILL_BYTES / @bytes).clamp(1, FILL_NAMES)
@@ -92,13 +89,13 @@ module Tiercel
           def look
             [SAMPLE, @entries, [SAMPLE_BYTES / @bytes, 1].max].min.times do
               rank = @random.rand(@entries)
-              found = subject.store.read(name(rank))
+              found = store.read(name(rank))
               raise Missed, "an entry of #{@entries} was gone" if found.nil?
               raise WrongValue, "a name has another's value" unless found == value(rank)
             end
           end
 
-          # Names are made anew for each slice, so that what is slow to reach is the store's, not the loop's.
+          # Each slice has new names, so that processor cache misses come from the store and not from the loop.
           #
           # @return [Array(Float, Float)] nanoseconds a call: without the loop and garbage collection, and of the latter
           def slice(operation, calls)

@@ -2,9 +2,6 @@
 
 require_relative "../../engine/resident_memory"
 require_relative "../table"
-require_relative "design"
-require_relative "trial"
-require_relative "view"
 
 module Tiercel
   module Lab
@@ -29,8 +26,6 @@ module Tiercel
             fact parser, "--rounds N", "with fresh processes (2; quick 1)", :rounds, :count
           end
 
-          def expected_seconds = design.expected_seconds
-
           def plan_in_words
             "#{design.stores.join(", ")}: by entries (#{design.entries.join(", ")}), by bytes " \
               "(#{design.sizes.join(", ")}), by processes (#{design.processes.join(", ")}); #{design.rounds} x " \
@@ -39,10 +34,9 @@ module Tiercel
           end
 
           def take(_comparisons)
-            trial = Trial.new(design, seed: settings.seed, requires: settings.requires)
-            run.try(trial, design.expected_seconds)
-            run.table("growth", trial.rows, **design.to_h, crowd_entries: Design::CROWD_ENTRIES,
-                                            crowd_bytes: Design::CROWD_BYTES, memory: Engine::ResidentMemory.kind)
+            run.table("growth", tried(Trial).rows, **design.to_h, crowd_entries: Design::CROWD_ENTRIES,
+                                                   crowd_bytes: Design::CROWD_BYTES,
+                                                   memory: Engine::ResidentMemory.kind)
           end
 
           # @return [Design] a factor that the user names is measured alone

@@ -1,26 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/resident_memory"
-require_relative "../../load"
-require_relative "design"
-require_relative "room"
-
 module Tiercel
   module Lab
     module Tables
       module Growth
-        # Measures a {Design}: for each store and point, fresh processes (and a fresh server) that fill it, call it, and
-        # are weighed. What this machine has no room for keeps its row, with the reason.
+        # Measures a {Design}. At each point, fresh processes and a fresh server fill the store and call it, and their
+        # memory is measured. A point without enough room on this machine has a row with the reason.
         class Trial < Load::Trial
           # Entries that one call of {Member#fill} writes.
           FILL_ENTRIES = 50_000
           MEGABYTE = 1024 * 1024
-
-          # A process alone has a CPU of its own.
-          def initialize(design, **)
-            super(pinning: Engine::Pinning.new, **)
-            @design = design
-          end
 
           private
 
@@ -35,7 +24,7 @@ module Tiercel
             end
           end
 
-          # Files on a tmpfs take memory, so folders are removed afterwards.
+          # Removes the folders afterwards, because files on a tmpfs take memory.
           def configuration(store, point, round)
             refusal = @room.refusal(store.medium, @design.needed(store, point)) and raise CannotRun, refusal
             label = label(rows.size)
@@ -79,8 +68,8 @@ module Tiercel
                          capacity_bytes: @design.capacity(store, point) } }
           end
 
-          # Those with a store of their own fill it each, else the first one fills for all. In pieces: a process that
-          # does not answer is given up.
+          # Every process fills its own store, or the first one fills the shared store. The filling goes in pieces,
+          # because a process that does not answer in time counts as lost.
           def fill(store, point, members)
             fillers = store.own ? members : members.first(1)
             0.step(point.entries - 1, FILL_ENTRIES) do |first|

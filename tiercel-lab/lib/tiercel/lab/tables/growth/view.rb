@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
       module Growth
-        # How cost grows: for each factor a table and charts on logarithmic axes.
+        # Shows how cost grows: each factor has a table, and charts with logarithmic axes.
         class View < Tables::View
+          quick "Quick: three decades of entries, one round; intervals are over slices."
+
           OPERATIONS = %w[read fetch write].freeze
-          # The name of each factor's column, and the figures that are drawn.
+          # The column name of each factor, and the figures in its charts.
           FACTORS = { "entries" => ["entries", %w[read write resident]],
                       "bytes" => ["bytes of a value", %w[read write]],
                       "processes" => ["processes", %w[read resident]] }.freeze
@@ -18,6 +18,8 @@ module Tiercel
             def factor = point["factor"]
             def at = point[factor]
             def failed = rows.find { |row| !Engine::Outcome.measured?(row) }
+
+            def bytes_an_entry = resident && Report::Cell.count((resident / point["entries"]).round)
 
             # @param figure [Integer] 0: time without collection, 1: of collection
             # @return [Array<Array<Float>>] microseconds, of each process
@@ -43,14 +45,10 @@ module Tiercel
 
           def title = "How cost grows"
 
-          def subtitle
-            facts = notes("growth")
-            return "Interrupted before anything was measured" if facts.empty?
-            rounds = "#{facts["rounds"]} #{facts["rounds"] == 1 ? "round" : "rounds"}"
-            "Names at random among all entries, nothing compressed; #{rounds} with fresh processes"
+          def subtitle = facts_in_words("growth") do |facts|
+            "Names at random among all entries, nothing compressed; #{several(facts["rounds"], "round")} with fresh " \
+              "processes"
           end
-
-          def quick_words = quick? ? ["Quick: three decades of entries, one round; intervals are over slices."] : []
 
           def sentence
             grown = growths("entries").select { |growth| growth.operation == "read" }
@@ -69,7 +67,7 @@ module Tiercel
             end
           end
 
-          # How a store's cost grows from the least to the most of a factor that was measured.
+          # The growth of a store's cost from the smallest to the largest measured point of a factor.
           Grown = Struct.new(:store, :operation, :from, :to, :by)
 
           # @param factor [String] of {FACTORS}
@@ -110,9 +108,9 @@ module Tiercel
           def factor_words(interval) = Report::Format.with_unit(interval.estimate, "x")
 
           def add_factor(section, factor, words, group, drawn)
-            section.text(explanation(factor))
-            section.add(table(factor, words, group))
-            growth_table(section, factor, words)
+            section.text(explanation(factor)).add(table(factor, words, group))
+            grown = growths(factor).group_by(&:store).values
+            section.add(growth_table(words, grown)) if grown.any?
             drawn.each { |figure| chart = chart(words, group, figure) and section.add(chart) }
           end
 
@@ -136,50 +134,36 @@ module Tiercel
           end
 
           def table(factor, words, group)
-            header = ["store", words, *OPERATIONS, "GC a call", "resident", "bytes an entry"]
-            table = Report::Table.new("Growth: by #{words}", header:, command:)
-            group.each { |place| add(table, factor, place) }
-            table
+            columns = { "store" => :store, words => ->(place) { Report::Cell.count(place.at) },
+                        **OPERATIONS.to_h { |operation| [operation, [->(place) { place.time(operation) }, "us"]] },
+                        "GC a call" => [:collection, "us"],
+                        "resident" => ->(place) { place.resident ? Report::Format.bytes(place.resident) : "unknown" },
+                        "bytes an entry" => :bytes_an_entry }
+            raw = lambda do |place|
+              OPERATIONS.to_h { |name| ["#{place.store}, #{place.at} #{factor}: #{name}", place.us(name).flatten] }
+            end
+            columns_table("Growth: by #{words}", group, columns, labels: 2, raw:)
           end
 
-          def add(table, factor, place)
-            label = [place.store, Report::Cell.count(place.at)]
-            return table.row(*label, missing(place.failed), *[""] * 5) if place.failed
-            resident = place.resident
-            table.row(*label, *OPERATIONS.map { |operation| Report::Cell.interval(place.time(operation), unit: "us") },
-                      Report::Cell.number(place.collection, unit: "us"),
-                      resident ? Report::Format.bytes(resident) : "unknown",
-                      resident ? Report::Cell.count((resident / place.point["entries"]).round) : "")
-            OPERATIONS.each do |operation|
-              table.raw("#{place.store}, #{place.at} #{factor}: #{operation}", place.us(operation).flatten, unit: "us")
-            end
-          end
-
-          def growth_table(section, factor, words)
-            grown = growths(factor).group_by(&:store)
-            return if grown.empty?
-            header = ["store", "from", "to", *OPERATIONS]
-            section.table("Growth: the most by the least, #{words}", header:, command:) do |table|
-              grown.each do |store, each|
-                table.row(store, Report::Cell.count(each.first.from), Report::Cell.count(each.first.to),
-                          *each.map { |growth| Report::Cell.interval(growth.by, unit: "x") })
-              end
-            end
+          # @param grown [Array<Array<Grown>>] of each store
+          def growth_table(words, grown)
+            by = OPERATIONS.each_with_index.to_h { |operation, index| [operation, [->(each) { each[index].by }, "x"]] }
+            columns_table("Growth: the most by the least, #{words}", grown,
+                          { "store" => ->(each) { each.first.store },
+                            "from" => ->(each) { Report::Cell.count(each.first.from) },
+                            "to" => ->(each) { Report::Cell.count(each.first.to) }, **by })
           end
 
           # @return [Report::Charts::LineChart, nil] nil where there is nothing to join
           def chart(words, group, figure)
-            unit = figure == "resident" ? "MB" : "us"
-            chart = Report::Charts::LineChart.new("Growth: #{figure} by #{words}", x: words, y: unit, x_scale: :log,
-                                                  y_scale: :log, command:)
             series = group.reject(&:failed).group_by(&:store)
                           .transform_values { |of_store| of_store.filter_map { |place| chart_point(place, figure) } }
-            series = series.select { |_store, points| points.size > 1 }
-            series.each { |store, points| chart.series(store, points) }
-            chart if series.any?
+                          .select { |_store, points| points.size > 1 }
+            line_chart("Growth: #{figure} by #{words}", series, x: words, y: figure == "resident" ? "MB" : "us",
+                                                                x_scale: :log, y_scale: :log) if series.any?
           end
 
-          # A slice that cost no more than the loop has no place on a logarithmic axis.
+          # A logarithmic axis cannot show a slice that cost no more than the empty loop.
           def chart_point(place, figure)
             unless figure == "resident"
               time = place.time(figure)

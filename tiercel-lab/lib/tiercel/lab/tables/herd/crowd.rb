@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/outcome"
-require_relative "../../statistics"
-require_relative "design"
-
 module Tiercel
   module Lab
     module Tables

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../stores"
-
 module Tiercel
   module Lab
     module Tables
@@ -21,7 +19,7 @@ module Tiercel
         Design = Data.define(:stores, :threads, :processes, :block_ms, :rounds)
 
         class Design
-          # The state that the callers find, and the options of their calls.
+          # The state of the key before the calls, and the options of the calls.
           #
           # @!attribute [r] name
           #   @return [String]
@@ -33,7 +31,7 @@ module Tiercel
           #   @return [Boolean] whether there is a value that has ended; else the key is cold
           Condition = Data.define(:name, :words, :options, :ended)
 
-          # Seconds after the end of a value in which it may be given out.
+          # Seconds for which an expired value may be returned.
           WINDOW_SECONDS = 60
           WITHOUT = "without a lease"
           RAILS = [
@@ -55,9 +53,9 @@ module Tiercel
                                        tiercel:memcached: tiercel:redis:],
                             threads: 5, processes: 2, block_ms: 100.0, rounds: 2)
 
-          # Seconds from the order to the moment at which all ask; a value that has ended was written before.
+          # Seconds from the command to the moment of the calls. An expired value is written before.
           LEAD_SECONDS = 0.25
-          # The TTL of such a value.
+          # The TTL of a value that expires before the calls.
           ENDS_SECONDS = 0.1
           PROCESS_SECONDS = 0.4
 

@@ -1,18 +1,17 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/outcome"
 require_relative "../../load/client"
 
 module Tiercel
   module Lab
     module Tables
       module Herd
-        # One process of the herd: its threads fetch a key at the same moment.
+        # A process of the herd. Its threads fetch a key at the same moment.
         class Member < Load::Client
           # The maker of the value that has expired.
           OLD = "old"
           VALUE_BYTES = 1_000
-          # Of what is stored: longer than any run.
+          # The TTL of stored values, longer than any run.
           KEPT_SECONDS = 3_600
           # A key that tells whether processes see what one of them wrote.
           PROBE = "probe"
@@ -26,7 +25,7 @@ module Tiercel
           def open(text:, label:, index:, threads:, context:)
             @index, @threads, @label = index, threads, label
             @names = {}
-            Engine::Outcome.of { @subjects[STORE] = Load::Subject.new(text:, context:) }
+            build(text, context)
           end
 
           # @param key [String]
@@ -77,14 +76,12 @@ module Tiercel
 
           private
 
-          def store = subject.store
-
           def name(key) = @names[key] ||= "tiercel-lab:#{@label}:#{key}"
 
           # @yieldreturn [String] the maker of the value
           def fetched(name, options) = store.fetch(name, expires_in: KEPT_SECONDS, **options) { value(yield) }
 
-          # Takes as long as the block.
+          # Runs the block: sleeps for its duration.
           #
           # @return [Array] the maker, and from when to when it ran
           def made(maker, at, block_ms)
@@ -102,8 +99,6 @@ module Tiercel
           end
 
           def ms(seconds) = (seconds * 1e3).round(3)
-
-          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         end
       end
     end

@@ -1,14 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "design"
-require_relative "trial"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # A stampede: everybody asks for one key that is not there, or has ended, at the same moment.
+      # A stampede: many callers fetch one missing or expired key at the same moment.
       module Herd
         class Table < Tables::Table
           called "herd", "How often a block runs when everybody asks for one key."
@@ -16,7 +13,7 @@ module Tiercel
                   "herd --store redis_cache_store --store tiercel:redis:"
           takes :quick, :seed, :require
 
-          # A process that does not answer for some minutes is given up.
+          # A process that does not answer for minutes counts as lost.
           MOST_MS = 60_000
 
           def options(parser)
@@ -27,19 +24,13 @@ module Tiercel
             fact parser, "--rounds N", "with a fresh key each (5; quick 2)", :rounds, :count
           end
 
-          def expected_seconds = design.expected_seconds
-
           def plan_in_words
             "#{design.processes} processes x #{design.threads} threads fetch one key at once, whose block takes " \
               "#{Report::Format.number(design.block_ms)} ms, from #{design.stores.join(", ")}; #{design.rounds} " \
               "rounds, about #{Report::Format.minutes(design.expected_seconds)}."
           end
 
-          def take(_comparisons)
-            trial = Trial.new(design, seed: settings.seed, requires: settings.requires)
-            run.try(trial, design.expected_seconds)
-            run.table("herd", trial.rows, **design.to_h)
-          end
+          def take(_comparisons) = run.table("herd", tried(Trial).rows, **design.to_h)
 
           # @return [Design]
           def design = @design ||= designed(Design, stores: @stores&.map(&:text))

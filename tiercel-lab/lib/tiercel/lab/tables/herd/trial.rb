@@ -1,25 +1,16 @@
 # frozen_string_literal: true
 
-require_relative "../../load"
-require_relative "design"
-require_relative "member"
-
 module Tiercel
   module Lab
     module Tables
       module Herd
-        # Measures a {Design}: for each store fresh processes, whose threads all fetch one key at the same moment, under
-        # each condition and with a fresh key in each round.
+        # Measures a {Design}. Each store has fresh processes, whose threads all fetch one key at the same moment, under
+        # each condition. Every round has a new key.
         class Trial < Load::Trial
-          # Room in stores that must be given a size.
+          # The size of stores that need one.
           CAPACITY_BYTES = 16 * 1024 * 1024
-          # Before anything counts each condition is met once, with a block that takes this.
+          # A rehearsal runs each condition once, with a block of this duration.
           REHEARSAL_MS = 1.0
-
-          def initialize(design, **)
-            super(**)
-            @design = design
-          end
 
           private
 
@@ -69,13 +60,13 @@ module Tiercel
             {}
           end
 
-          # Whether each process has a store of its own: it does not see what another one wrote.
+          # Returns whether each process has a store of its own, and so does not see the writes of another process.
           def own?(members)
             members.first(1).call("write", key: Member::PROBE)
             members.drop(1).call("read", key: Member::PROBE).any? { |found| found["maker"].nil? }
           end
 
-          # All callers of one key.
+          # Lets all callers fetch one key.
           #
           # @return [Array<Hash>] see {Member#fetch}, of each process
           def herd(members, condition, round, block_ms)

@@ -1,38 +1,36 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-require_relative "crowd"
-require_relative "design"
-
 module Tiercel
   module Lab
     module Tables
       module Herd
-        # How often the block ran, how long callers took, and the load on the origin over time.
+        # Shows how often the block ran, how long callers waited, and the load on the origin over time.
         class View < Tables::View
-          HEADER = ["store", "key", "blocks run", "at once", "median caller", "slowest caller", "stale answers",
-                    "running at once, over time"].freeze
+          quick "Quick: fewer stores, callers and rounds."
+
+          COLUMNS = { "store" => :store, "key" => :condition, "blocks run" => ->(crowd) { counted(crowd.runs) },
+                      "at once" => ->(crowd) { counted(crowd.peaks) },
+                      "median caller" => [->(crowd) { spread(crowd.medians) }, "ms"],
+                      "slowest caller" => [->(crowd) { spread(crowd.slowest) }, "ms"],
+                      "stale answers" => ->(crowd) { counted(crowd.figures("stale")) },
+                      "running at once, over time" => :line }.freeze
           # Steps of the time axis.
           STEPS = 24
-          # Loads from one block to all callers, in a line of text; none is IDLE.
+          # Characters for loads from one block to all callers. IDLE stands for no load.
           HEIGHTS = "▁▂▃▄▅▆▇█".chars.freeze
           IDLE = "·"
 
           def title = "Everybody asks at once"
 
-          def subtitle
-            facts = notes("herd")
-            return "Interrupted before anything was measured" if facts.empty?
+          def subtitle = facts_in_words("herd") do |facts|
             "#{crowd_words} fetch one key at the same moment; the block takes #{number(facts["block_ms"])} ms; " \
-              "#{facts["rounds"]} #{facts["rounds"] == 1 ? "round" : "rounds"}"
+              "#{several(facts["rounds"], "round")}"
           end
 
-          # Processes are where the kernel puts them, see {Trial}.
+          # The kernel places the processes, see {Trial}.
           def environment = super.merge("Pinning" => "not pinned")
 
-          def quick_words = quick? ? ["Quick: fewer stores, callers and rounds."] : []
-
-          # Where callers come late, others have an answer for them, and fewer blocks run.
+          # Late callers find an answer, so fewer blocks run.
           def warnings
             late = measured.flat_map { |crowd| crowd.figures("late_ms") }.max.to_f
             return super unless late > notes("herd")["block_ms"].to_f / 2
@@ -50,8 +48,7 @@ module Tiercel
           def fill(document)
             return if crowds.empty?
             document.section("Blocks and callers") do |section|
-              section.text(explanation)
-              section.add(table)
+              section.text(explanation).add(table)
               measured.group_by(&:condition).each { |condition, group| section.add(chart(condition, group)) }
             end
           end
@@ -64,7 +61,7 @@ module Tiercel
                                     .sort_by.with_index { |crowd, index| [order(crowd), index] }
           end
 
-          # As they were asked for, and in the order of their conditions whatever was drawn first.
+          # Sorts by the order in which the user named the stores, then by condition.
           def order(crowd)
             [rows("herd").index { |row| row["store"] == crowd.store }, conditions.index(crowd.condition) || 0]
           end
@@ -77,13 +74,13 @@ module Tiercel
 
           def crowd_words
             processes, threads = notes("herd").values_at("processes", "threads")
-            "#{number(callers)} callers (#{processes} #{processes == 1 ? "process" : "processes"} x #{threads} " \
-              "#{threads == 1 ? "thread" : "threads"})"
+            "#{number(callers)} callers (#{several(processes, "process", "processes")} x #{several(threads, "thread")})"
           end
 
           def number(figure) = Report::Format.number(figure)
 
-          # How often, of all rounds of all stores; a store in each process is told apart where its counts are others.
+          # How often the block ran, over all rounds and stores. Stores within a process are named apart if their counts
+          # differ.
           def counts(words, group)
             own, shared = group.partition(&:own?)
             return "#{times(own)} #{words}" if shared.empty?
@@ -112,9 +109,8 @@ module Tiercel
           end
 
           def table
-            table = Report::Table.new("Herd: blocks and callers", header: HEADER, command:, note: own_note)
-            crowds.each { |crowd| add(table, crowd) }
-            table
+            raw = ->(crowd) { { "#{crowd.store}, #{crowd.condition}: callers" => crowd.callers_ms } }
+            columns_table("Herd: blocks and callers", crowds, COLUMNS, labels: 2, note: own_note, raw:, unit: "ms")
           end
 
           def own_note
@@ -122,26 +118,10 @@ module Tiercel
             "One in each process, so that each of them has to run the block: #{own.join(", ")}" if own.any?
           end
 
-          def add(table, crowd)
-            label = [crowd.store, crowd.condition]
-            return table.row(*label, missing(crowd.failed), *[""] * (HEADER.size - 3)) if crowd.failed
-            table.row(*label, counted(crowd.runs), counted(crowd.peaks), milliseconds(crowd.medians),
-                      milliseconds(crowd.slowest), counted(crowd.figures("stale")), line(crowd))
-            table.raw("#{label.join(", ")}: callers", crowd.callers_ms, unit: "ms")
-          end
-
-          # The median of the rounds, the least and the most.
+          # The median of the rounds, with the least and the most.
           def counted(figures)
-            return Report::Cell.count(figures.first) if figures.uniq.one?
-            Report::Cell.interval(spread(figures), digits: 0)
+            figures.uniq.one? ? Report::Cell.count(figures.first) : figure(spread(figures), digits: 0)
           end
-
-          def milliseconds(figures)
-            return Report::Cell.number(figures.first, unit: "ms") if figures.one?
-            Report::Cell.interval(spread(figures), unit: "ms")
-          end
-
-          def spread(figures) = Statistics::Interval.new(Statistics.median(figures.map(&:to_f)), *figures.minmax)
 
           # @return [Float] ms
           def step = @step ||= [measured.map(&:last_end).max.to_f, notes("herd")["block_ms"]].max / STEPS
@@ -156,10 +136,8 @@ module Tiercel
           end
 
           def chart(condition, group)
-            title = "Herd: blocks running at once, #{condition}"
-            chart = Report::Charts::LineChart.new(title, x: "ms", y: "blocks", command:)
-            group.each { |crowd| chart.series(crowd.store, instants.map { |at| [at, crowd.load(at)] }) }
-            chart
+            series = group.to_h { |crowd| [crowd.store, instants.map { |at| [at, crowd.load(at)] }] }
+            line_chart("Herd: blocks running at once, #{condition}", series, x: "ms", y: "blocks")
           end
         end
       end

@@ -6,7 +6,7 @@ require_relative "../table"
 module Tiercel
   module Lab
     module Tables
-      # Eviction policies and stores on named workloads.
+      # Replays named workloads through eviction policies and stores.
       module HitRatio
         class Table < Tables::Table
           called "hit-ratio", "Workloads, replayed through eviction policies and stores."
@@ -15,13 +15,12 @@ module Tiercel
                   "hit-ratio --policy lru,s3_fifo --seeds 1,2,3,4,5"
           takes :quick
 
-          # Length of the traces and seeds of --quick.
+          # The length of the traces, and the seeds, of a quick run.
           QUICK = { requests: 200_000, seeds: %w[1], within: 20 }.freeze
-          # Two minutes for everything; longer traces (--requests 1000000) have a smaller share of first requests, which
-          # nobody hits.
+          # A full run takes two minutes. In longer traces (--requests 1000000) fewer requests are the first for their
+          # key, which always miss.
           FULL = { requests: 300_000 }.freeze
-          # Requests a second of a policy in Ruby, and what a store takes of that, for the plan; measured on two shared
-          # cores.
+          # Requests a second of a policy in Ruby, for the plan; measured on two shared cores.
           REQUESTS_PER_SECOND = 350_000.0
 
           def self.usage = "[URL...]"
@@ -37,7 +36,7 @@ module Tiercel
 
           def accept(rest) = @stores = rest
 
-          # Nothing is measured on a clock; wrong names are found before anything runs.
+          # There are no cells. Building the comparison finds wrong names before anything runs.
           def plan
             comparison
             []
@@ -92,7 +91,7 @@ module Tiercel
 
           def subtitle = "Replayed traces; the same seeds give the same requests"
 
-          # The best of each workload, leaving out what knows the future.
+          # The best policy of each workload, except the one that knows the future.
           def sentence
             best = workloads.filter_map { |name| best_on(name) }
             best.any? ? "Most hits: #{best.join(", ")}." : "No hit ratio was found."
@@ -100,12 +99,9 @@ module Tiercel
 
           def fill(document)
             document.section("Hit ratio") do |section|
-              section.table("Hit ratio", header: ["policy or store", *workloads], command:,
-                                         note: notes("hit_ratio")["note"]) do |table|
-                rows("hit_ratio").each do |row|
-                  table.row(row["name"], *workloads.map { |name| figure(row["figures"][name]) })
-                end
-              end
+              columns = workloads.to_h { |name| [name, ->(row) { hits(row["figures"][name]) }] }
+              section.add(columns_table("Hit ratio", rows("hit_ratio"), { "policy or store" => "name", **columns },
+                                        note: notes("hit_ratio")["note"]))
               section.add(heatmap) if rows("hit_ratio").size > 1
             end
           end
@@ -114,7 +110,7 @@ module Tiercel
 
           def workloads = notes("hit_ratio").fetch("workloads", [])
 
-          # Fewest misses: less is better there.
+          # The best has the fewest misses.
           def best_on(workload)
             leader = leader_on(workload) or return
             format("%s on %s (%.1f %%)", leader.words { |row| row["name"] }, workload,
@@ -132,14 +128,12 @@ module Tiercel
             Statistics::Interval.new(100.0 - estimate, 100.0 - (high || estimate), 100.0 - (low || estimate))
           end
 
-          def figure(found)
-            return Report::Cell.missing("interrupted") unless found
-            return Report::Cell.missing(found["reason"]) if found["reason"]
-            return Report::Cell.number(found["estimate"], digits: 1) if found["seeds"] == 1
-            Report::Cell.interval(interval(found), digits: 1)
+          def hits(found)
+            return Report::Cell.missing(found ? found["reason"] : "interrupted") if found.nil? || found["reason"]
+            figure(found["seeds"] == 1 ? found["estimate"] : interval(found), digits: 1)
           end
 
-          # Of misses: less is better there, as in the other heatmaps.
+          # Shows misses, so that less is better, as in the other heatmaps.
           def heatmap
             chart = Report::Charts::Heatmap.new("Hit ratio: reads that miss",
                                                 rows: rows("hit_ratio").map { |row| row["name"] }, columns: workloads,

@@ -2,13 +2,11 @@
 
 require "uri"
 require_relative "../table"
-require_relative "trial"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # Whole requests under two cache configurations.
+      # Compares whole requests with two cache configurations.
       module Http
         class Table < Tables::Table
           called "http", "Whole requests: two URLs, or one application under two caches."
@@ -17,7 +15,7 @@ module Tiercel
                   "http app.ru --path /products --config null_store --config memory: --quick"
           takes :quick, :seed
 
-          # For a side in half a block.
+          # Requests to a side in half a block.
           REQUESTS = 40
           QUICK_REQUESTS = 15
 
@@ -29,9 +27,7 @@ module Tiercel
                       "for the application, twice: what it finds in TIERCEL_LAB_CACHE; {folder} in it " \
                                        "is a folder of the run's own") { |text| (@configs ||= []) << text }
             parser.on("--path PATH", "of the application (/)") { |path| @path = path }
-            parser.on("--requests N", Integer, "in half a block (#{REQUESTS})") do |count|
-              @requests = number(count, "--requests").to_i
-            end
+            fact parser, "--requests N", "in half a block (#{REQUESTS})", :requests, :count
             parser.on("--any-body", "bodies may differ (a token, a clock); statuses may not") { @any_body = true }
           end
 
@@ -46,7 +42,7 @@ module Tiercel
             @labels = rest.each { |url| check_url(url) }
           end
 
-          # Requests take what the pages take; of small ones, these.
+          # Requests of small pages take about this long; slow pages take longer.
           def expected_seconds = trial.expected_seconds + (settings.quick ? 5.0 : 20.0)
 
           def plan_in_words
@@ -61,11 +57,10 @@ module Tiercel
                                               any_body: @any_body || false)
           end
 
-          def exit_code
-            super.nonzero? || CODES[recorded_rows.any? { |row| row["status"] == "cannot run" } ? :undecided : :ok]
-          end
-
           private
+
+          # The user named everything that is measured.
+          def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
 
           def take_application(app)
             raise UsageError, "http #{app}: there is no such file" unless File.file?(app)
@@ -82,7 +77,7 @@ module Tiercel
             raise UsageError, "http #{text}: not a URL"
           end
 
-          def requests = @requests || (settings.quick ? QUICK_REQUESTS : REQUESTS)
+          def requests = facts_given[:requests] || (settings.quick ? QUICK_REQUESTS : REQUESTS)
 
           def trial
             @trial ||= Trial.new(@labels, app: @app, path: @path || "/", any_body: @any_body || false, protocol:,

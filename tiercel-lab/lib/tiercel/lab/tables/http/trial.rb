@@ -1,30 +1,21 @@
 # frozen_string_literal: true
 
 require "fileutils"
-require_relative "../../engine"
 require_relative "../../load/app_server"
 
 module Tiercel
   module Lab
     module Tables
       module Http
-        # Requests to A, to B, and to A once more (the noise floor), in turn and back again, by fresh processes; an
-        # application is started anew for each too.
+        # Sends requests to A, to B, and to A again (for the noise floor), in turn and in reverse. Each process is fresh
+        # and starts its own applications.
         class Trial < Engine::Trial
-          # One of what is asked: "A", "B" or "A again"; its URL or configuration; its row, which is filled.
-          class Side
-            attr_reader :id, :label, :row
+          # A side: "A", "B" or "A again"; its URL or configuration; its row; and the URL of its page in this process.
+          Side = Struct.new(:id, :label, :row, :url)
 
-            def initialize(id, label, row)
-              @id = id
-              @label = label
-              @row = row
-            end
-          end
-
-          # To start a client, or an application.
+          # Starting a client or an application.
           START_SECONDS = 2.0
-          # In place of the configuration: a folder of the run's own.
+          # A configuration contains this word in place of a folder of the run.
           FOLDER = "{folder}"
 
           # Rows have "blocks" (process, block, ns of each request), "first_ns", "http_status", "bytes".
@@ -33,8 +24,7 @@ module Tiercel
           # @param app [String, nil] path of a config.ru
           # @param requests [Integer] to a side in half a block
           def initialize(labels, app: nil, path: "/", any_body: false, protocol: Engine::Protocol::FULL, requests: 20,
-                         seed: 1,
-                         **)
+                         seed: 1, **)
             super(seed:, **)
             @sides = ["A", "B", "A again"].zip([*labels, labels.first]).map do |id, label|
               Side.new(id, label, blank(side: id, label:, blocks: [], first_ns: []))
@@ -59,20 +49,20 @@ module Tiercel
             end
           end
 
-          # Comparing needs both, and their floor.
+          # A comparison needs both sides and the noise floor.
           def complete? = rows.all? { |row| measured?(row) }
 
           def run_process(process)
-            servers = {}
-            urls = @sides.to_h { |side| [side, @app ? (servers[side] = start(side)).url : side.label] }
-            @client = job("tables/http/client")
-            open(urls)
+            servers = []
+            @sides.each { |side| side.url = @app ? servers.push(start(side)).last.url : side.label }
+            @client = job("load/pages")
+            open
             run_blocks(process) if complete?
           rescue Servers::Error, WorkerLost => e
             rows.each { |row| note(row, Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message.strip)) }
           ensure
             @client&.stop
-            servers&.each_value(&:stop)
+            servers&.each(&:stop)
           end
 
           def start(side)
@@ -83,27 +73,27 @@ module Tiercel
                                 cpu: @pinning.server_cpu).start
           end
 
-          def open(urls)
-            answers = urls.to_h { |side, url| [side, @client.call("open", id: side.id, url:)] }
-            answers.each do |side, answer|
+          def open
+            @sides.each do |side|
+              answer = @client.call("open", id: side.id, url: side.url)
               note(side.row, answer)
-              side.row["first_ns"] << answer["first_ns"] if answer["first_ns"]
+              side.row["first_ns"].concat(answer["ns"].to_a)
               side.row.merge!(answer.slice("http_status", "bytes", "sha256"))
             end
-            compare(*answers.values_at(*@sides.first(2))) if complete?
+            compare(*@sides.first(2).map(&:row)) if complete?
           end
 
           def compare(one, other)
             return if @any_body || one["sha256"] == other["sha256"]
-            note(@sides[1].row, Engine::Outcome.failure(Engine::Outcome::WRONG,
-                                                        "its body (#{other["bytes"]} B) is another than A's " \
-                                                        "(#{one["bytes"]} B); --any-body where they have to differ"))
+            note(other, Engine::Outcome.failure(Engine::Outcome::WRONG,
+                                                "its body (#{other["bytes"]} B) is another than A's " \
+                                                "(#{one["bytes"]} B); --any-body where they have to differ"))
           end
 
           def run_blocks(process)
             order = in_turn(@sides, process)
             @protocol.blocks.times do |block|
-              taken = Hash.new { |all, side| all[side] = [] }
+              taken = Hash.new { |all, side| all[side] = [] }.compare_by_identity
               Engine::Slots.block(order, block).each { |side| taken[side].concat(ask(side)) if complete? }
               return unless complete?
               taken.each { |side, ns| side.row["blocks"] << [process, block, *ns] }
@@ -111,7 +101,9 @@ module Tiercel
           end
 
           def ask(side)
-            answer = @client.call("ask", id: side.id, requests: @requests, any_body: @any_body)
+            sha256 = side.row["sha256"] unless @any_body
+            answer = @client.call("ask", id: side.id, url: side.url, requests: @requests, sha256:)
+            answer["reason"] &&= "#{answer["reason"]}; --any-body where bodies have to differ" if sha256
             note(side.row, answer)
             answer.fetch("ns", [])
           end

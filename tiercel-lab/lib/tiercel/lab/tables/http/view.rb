@@ -1,26 +1,28 @@
 # frozen_string_literal: true
 
 require_relative "../../load/blocks"
-require_relative "../view"
 
 module Tiercel
   module Lab
     module Tables
       module Http
-        # Whole requests: quantiles, the ratio of typical requests, and a verdict.
+        # Shows quantiles of whole requests, the ratio of their medians, and a verdict.
         class View < Tables::View
-          QUANTILES = { "median" => 0.5, "p90" => 0.9, "p99" => 0.99 }.freeze
-          HEADER = ["", "what", *QUANTILES.keys, "slowest", "first request", "status", "bytes"].freeze
+          quick "Quick: few requests; p99 is rough, and differences below 10 % are not told."
+
+          QUANTILES = { "median" => 0.5, "p90" => 0.9, "p99" => 0.99 }.to_h do |name, share|
+            [name, [->(row) { blocks(row).quantile(share) }, "us"]]
+          end
+          COLUMNS = { "" => "side", "what" => "label", **QUANTILES,
+                      "slowest" => [->(row) { blocks(row).ns.max / 1e3 }, "us"],
+                      "first request" => [->(row) { median_of_processes(row["first_ns"].map { |ns| ns / 1e3 }) }, "us"],
+                      "status" => "http_status", "bytes" => "bytes" }.freeze
 
           def title = "Whole requests"
 
           def subtitle = "#{super}; #{2 * facts["requests"].to_i} requests to each in a block"
 
           def tone = word || :plain
-
-          def quick_words
-            quick? ? ["Quick: few requests; p99 is rough, and differences below 10 % are not told."] : []
-          end
 
           def sentence
             unless measured_sides?
@@ -60,12 +62,12 @@ module Tiercel
           MEDIAN = ->(_facts, ns) { Statistics.median(ns).to_f }
           private_constant :MEDIAN
 
-          # How far A came from itself.
+          # The noise floor: the difference between A and A again.
           def noise
             @noise ||= blocks(side("A again")).noise_to(blocks(side("A")), &MEDIAN) if measured_sides?
           end
 
-          # Of the medians of blocks, each block's with the one beside it.
+          # The ratio of the medians of adjacent blocks.
           def ratio_interval = @ratio_interval ||= blocks(side("B")).ratio_to(blocks(side("A")), &MEDIAN)
 
           def word
@@ -77,38 +79,18 @@ module Tiercel
             section.text("From the first byte sent to the last one read, over connections that are kept; A, B and A " \
                          "again in turn and back. Every status and every body was " \
                          "checked#{"; bodies were allowed to differ" if facts["any_body"]}.")
-            section.table("HTTP: compared", header: ["", "ratio of the median", "verdict", "noise floor"],
-                          command:) do |table|
-              table.row("B / A", *compared_cells)
-            end
-            section.table("HTTP: latency#{" of #{facts["app"]} #{facts["path"]}" if facts["app"]}", header: HEADER,
-                          command:) do |table|
-              sides.each { |row| add_side(table, row) }
-            end
+            section.table("HTTP: compared", header: ["", "ratio of the median", "verdict", "noise floor"], command:,
+                                            rows: [["B / A", *compared_cells]])
+            raw = ->(row) { { row["side"] => blocks(row).figures(&MEDIAN).map { |ns| ns / 1e3 } } }
+            section.add(columns_table("HTTP: latency#{" of #{facts["app"]} #{facts["path"]}" if facts["app"]}", sides,
+                                      COLUMNS, labels: 2, raw:))
           end
+
+          def failure(row) = super || (Report::Cell.missing("not measured") unless blocks(row).any?)
 
           def compared_cells
             return [Report::Cell.missing("not measured"), "", ""] unless measured_sides?
-            [Report::Cell.interval(ratio_interval, unit: "x", muted: word == :cannot_tell), word,
-             Report::Format.percent(noise)]
-          end
-
-          def add_side(table, row)
-            unless Engine::Outcome.measured?(row) && blocks(row).any?
-              reason = Engine::Outcome.measured?(row) ? Report::Cell.missing("not measured") : missing(row)
-              return table.row(row["side"], row["label"], reason, *[""] * (HEADER.size - 3))
-            end
-            table.row(row["side"], row["label"], *QUANTILES.each_value.map { |share| quantile(row, share) },
-                      Report::Cell.number(blocks(row).ns.max / 1e3, unit: "us"), of_processes(row["first_ns"]),
-                      row["http_status"], row["bytes"])
-            table.raw(row["side"], blocks(row).figures(&MEDIAN).map { |ns| ns / 1e3 }, unit: "us")
-          end
-
-          # A figure for each process, and what processes differ by.
-          def quantile(row, share) = Report::Cell.interval(blocks(row).quantile(share), unit: "us")
-
-          def of_processes(ns)
-            Report::Cell.interval(Statistics::MedianInterval.of(ns.map { |one| [one / 1e3] }), unit: "us")
+            [figure(ratio_interval, "x", muted: word == :cannot_tell), word, Report::Format.percent(noise)]
           end
 
           def add_spectrum(section)

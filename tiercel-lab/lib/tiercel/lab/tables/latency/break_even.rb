@@ -1,17 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../../report"
-require_relative "../../statistics"
-
 module Tiercel
   module Lab
     module Tables
       module Latency
-        # From where on compressing, or a tier in between, pays: computed from
-        # measured reads over the loopback and of the near backend.
+        # Computes where compression, or a near tier, starts to pay. The inputs are measured reads over the loopback and
+        # of the near backend.
         class BreakEven
-          # Payload of a TCP segment over Ethernet, and the segments that a connection may have on the way at its start
-          # or after a pause; they double with each round trip (RFC 6928, RFC 5681).
+          # The payload of a TCP segment over Ethernet, and the initial congestion window. The window doubles with each
+          # round trip (RFC 6928, RFC 5681).
           SEGMENT_BYTES = 1_460
           FIRST_SEGMENTS = 10
           HIT_SHARES = [0.5, 0.8, 0.95].freeze
@@ -52,41 +49,35 @@ module Tiercel
           private
 
           def measured
-            table = Report::Table.new("Latency: the measured parts", header: ["value", "store", "a read", "bytes"],
-                                      command: @view.command)
-            @groups.each do |value, cells|
-              cells.each do |cell|
-                table.row(value, name(cell), @view.time(cell), cell.dig("exact", "stored_bytes") || "")
-              end
-            end
-            table
+            @view.columns_table("Latency: the measured parts", @groups.values.flatten(1),
+                                { "value" => "value", "store" => :name, "a read" => :time, "bytes" => :bytes })
           end
 
-          def name(cell) = cell.dig("contestant", "name")
+          def name(cell) = @view.name(cell)
 
           def compressing
-            table = Report::Table.new("Latency: where compressing pays (computed)", command: @view.command,
-                                      header: ["value", "bytes saved", "cost of it a read",
-                                               "bandwidth below which it pays", "round trip above which it pays"],
-                                      note: "The last column is for a connection that was idle: #{FIRST_SEGMENTS} " \
-                                            "segments, doubled with each round trip (RFC 6928). Where both answers " \
-                                            "need as many, distance alone never pays for it.")
-            @groups.each { |value, cells| table.row(value, *compression(*cells.first(2))) }
-            table
+            header = ["value", "bytes saved", "cost of it a read", "bandwidth below which it pays",
+                      "round trip above which it pays"]
+            note = "The last column is for a connection that was idle: #{FIRST_SEGMENTS} segments, doubled with each " \
+                   "round trip (RFC 6928). Where both answers need as many, distance alone never pays for it."
+            Report::Table.new("Latency: where compressing pays (computed)", header:, note:,
+                              rows: @groups.map { |value, cells| [value, *compression(*cells.first(2))] })
           end
 
           def compression(plain, packed = nil)
             failed = [plain, packed].find { |cell| cell.nil? || !@view.measured?(cell) }
             return [failed ? @view.missing(failed) : "", "", "", ""] if failed || packed.nil?
             before, after = [plain, packed].map { |cell| cell.dig("exact", "stored_bytes") }
-            cost = difference(packed, plain)
-            [before - after, Report::Cell.interval(cost.map { |ns| ns / 1e3 }, unit: "us"),
+            cost = difference(*times(packed, plain))
+            [before - after, @view.figure(cost.map { |ns| ns / 1e3 }, "us"),
              bandwidth(before - after, cost), distance(BreakEven.rounds(before) - BreakEven.rounds(after), cost)]
           end
 
-          # Of two medians' intervals, the farthest apart.
-          def difference(one, two)
-            mine, theirs = [one, two].map { |cell| @view.interval(cell["summary"]["ns"]) }
+          # @return [Array(Statistics::Interval, Statistics::Interval)] of their medians, ns
+          def times(*cells) = cells.map { |cell| @view.interval(cell["summary"]["ns"]) }
+
+          # Subtracts two intervals, with the bounds farthest apart.
+          def difference(mine, theirs)
             Statistics::Interval.new(mine.estimate - theirs.estimate, mine.low - theirs.high, mine.high - theirs.low)
           end
 
@@ -95,7 +86,7 @@ module Tiercel
             return "never: nothing is saved" unless saved.positive?
             return free unless cost.high.positive?
             return cannot_tell unless cost.low.positive?
-            Report::Cell.interval(cost.inverse.map { |per_ns| saved * 8e3 * per_ns }, unit: "Mbit/s")
+            @view.figure(cost.inverse.map { |per_ns| saved * 8e3 * per_ns }, "Mbit/s")
           end
 
           def distance(rounds, cost)
@@ -106,7 +97,7 @@ module Tiercel
           def milliseconds(nanoseconds)
             return free unless nanoseconds.high.positive?
             return cannot_tell unless nanoseconds.low.positive?
-            Report::Cell.interval(nanoseconds.map { |ns| ns / 1e6 }, unit: "ms")
+            @view.figure(nanoseconds.map { |ns| ns / 1e6 }, "ms")
           end
 
           def free = "any: it pays on the loopback"
@@ -114,14 +105,12 @@ module Tiercel
           def cannot_tell = Report::Cell.text("cannot tell from here", muted: true, note: CANNOT_TELL)
 
           def near_tier
-            shares = HIT_SHARES.map { |share| "#{(share * 100).round} % hits near" }
-            table = Report::Table.new("Latency: the round trip from which a near tier pays (computed)",
-                                      command: @view.command,
-                                      header: ["value", "near", "far", "least hits on the loopback", *shares],
-                                      note: "A read costs near + (1 - hits) x (far + distance) with the tier, far + " \
-                                            "distance without: it pays from near / hits - far on.")
-            @groups.each { |value, cells| table.row(value, *tier(cells)) }
-            table
+            header = ["value", "near", "far", "least hits on the loopback",
+                      *HIT_SHARES.map { |share| "#{(share * 100).round} % hits near" }]
+            note = "A read costs near + (1 - hits) x (far + distance) with the tier, far + distance without: it pays " \
+                   "from near / hits - far on."
+            Report::Table.new("Latency: the round trip from which a near tier pays (computed)", header:, note:,
+                              rows: @groups.map { |value, cells| [value, *tier(cells)] })
           end
 
           def tier(cells)
@@ -133,18 +122,15 @@ module Tiercel
             [name(near), name(far), least_hits(near, far), *HIT_SHARES.map { |share| tier_distance(near, far, share) }]
           end
 
-          # With so many hits the tier costs as much as it saves without any distance.
+          # The share of hits at which the tier costs as much as it saves, without any distance.
           def least_hits(near, far)
-            mine, theirs = [near, far].map { |cell| @view.interval(cell["summary"]["ns"]) }
-            shares = Statistics::Interval.new(mine.estimate / theirs.estimate, mine.low / theirs.high,
-                                              mine.high / theirs.low)
-            Report::Cell.interval(shares.map { |share| share * 100 }, unit: "%")
+            mine, theirs = times(near, far)
+            @view.figure(mine.over(theirs).map { |share| share * 100 }, "%")
           end
 
           def tier_distance(near, far, share)
-            mine, theirs = [near, far].map { |cell| @view.interval(cell["summary"]["ns"]) }
-            milliseconds(Statistics::Interval.new((mine.estimate / share) - theirs.estimate,
-                                                  (mine.low / share) - theirs.high, (mine.high / share) - theirs.low))
+            mine, theirs = times(near, far)
+            milliseconds(difference(mine.map { |ns| ns / share }, theirs))
           end
         end
       end

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../stores"
-require_relative "../../load/arrivals"
-
 module Tiercel
   module Lab
     module Tables
@@ -48,16 +45,16 @@ module Tiercel
                    long_iterations: 100_000, long_seconds: 60, budget_seconds: 3, processes: 4, repeats: 1,
                    rates: [500.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0], load_seconds: 0.8,
                    arrivals: "exponential", value: nil }.freeze
-          # Three distances, fewer iterations where one is slow, 100,000 computed.
+          # A quick run has three distances, fewer iterations of slow loops, and computes the 100,000 iterations.
           QUICK = { round_trips_ms: [0.0, 0.5, 5.0], megabits: [10.0], long_seconds: 0, budget_seconds: 0.2, repeats: 1,
                     rates: [1_000.0, 5_000.0, 20_000.0], load_seconds: 0.3 }.freeze
-          # Starting a process and building its stores; a change of distance.
+          # Starting a process and building its stores.
           PROCESS_SECONDS = 2.0
 
-          # Of stores that the lab starts no server for.
+          # The place of a store without a server of the lab, by its medium.
           PLACES = { process: "in process", disk: "disk", loopback: "as it is", remote: "as it is" }.freeze
 
-          # A run of one store in one place.
+          # A store in one place.
           #
           # @!attribute [r] contestant
           #   @return [Contestant]
@@ -86,7 +83,7 @@ module Tiercel
             end
           end
 
-          # With a bandwidth cap comes a distance, as between two machines of a data centre.
+          # A capped connection also has a distance, as between two machines of a data centre.
           CAPPED_MS = 0.5
 
           # @param quick [Boolean]
@@ -105,7 +102,7 @@ module Tiercel
               slots_of("own", own)
           end
 
-          # Under an offered load: on this machine, and the user's own.
+          # The slots that get an offered load: stores on this machine, and the user's own.
           #
           # @return [Array<Slot>]
           def loaded = slots.select { |slot| %w[direct own].include?(slot.kind) }
@@ -132,7 +129,7 @@ module Tiercel
             contestants.map { |contestant| Slot.new(contestant:, kind:, delay_ms:, megabits:) }
           end
 
-          # Two calls each, roughly; a proxy adds as much as a server takes.
+          # An iteration makes two calls; a proxy takes about as long as a server.
           def iteration_seconds(slot)
             return 1e-5 if slot.contestant.medium == :process
             2 * (slot.delay_ms ? slot.delay_ms + 0.2 : 0.1) / 1e3

@@ -1,14 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/paired"
-require_relative "../../report"
-require_relative "../../statistics"
-
 module Tiercel
   module Lab
     module Tables
       module Latency
-        # One store in one place, as recorded.
+        # The recorded runs of one store in one place.
         class LoopRow
           # @param row [Hash{String => Object}]
           def initialize(row)
@@ -22,8 +18,15 @@ module Tiercel
           # @return [Boolean]
           def figures? = @row["status"] == "measured" && @row["runs"].any?
 
-          # @return [Report::Cell] why there are none
+          # @return [String]
+          def name = "#{self["store"]}, #{self["place"]}"
+
+          # @return [String] where the time of the long loop comes from
+          def how = self["long"] ? "measured" : "computed from #{Report::Format.number(self["iterations"])}"
+
+          # @return [Report::Cell, nil] why there are no figures
           def reason
+            return if figures?
             words = [(@row["status"] unless @row["status"] == "measured"), @row["reason"]].compact
             Report::Cell.missing(words.empty? ? "not measured: interrupted" : words.join(": "))
           end

@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "../../load/site"
 require_relative "../table"
-require_relative "design"
-require_relative "trial"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # The second article's loop, near and far, and what distance makes worth while.
+      # The loop of the second article with near and far servers, and the distance from which compression or a near tier
+      # pays.
       module Latency
         class Table < Tables::Table
           called "latency", "What the way to the server costs: near, far, under load."
@@ -16,15 +15,15 @@ module Tiercel
                   "latency --url production=redis://10.0.0.7:6379/0", "latency --arrivals constant --rates 2000,8000"
           takes :quick, :seed, :cells, :url
           in_all 60
-          # A quick run looks at the loop above all.
+          # A quick run spends its time on the loop.
           quick blocks: 3
           full processes: 4, most_processes: 8, blocks: 4, budget_seconds: 60
 
-          # Break-evens are computed from reads of these, compressed and not.
+          # Break-even points are computed from reads of these values, compressed and not.
           VALUES = %w[html-2kb rows-50 html-822kb].freeze
           QUICK_VALUES = %w[html-2kb html-822kb].freeze
           PLAIN = "redis_cache_store#compress=false"
-          # Everything is compressed, however small: where that pays is the question.
+          # Compresses values of every size, to find where compression pays.
           COMPRESSED = "redis_cache_store#compress=true,compress_threshold=1"
           NEAR = "tiercel:shared:"
 
@@ -43,10 +42,8 @@ module Tiercel
           end
 
           def plan
-            (settings.quick ? QUICK_VALUES : VALUES).map do |name|
-              Engine::Comparison.of(value: Values.fetch(name), operation: Operations.fetch("read"),
-                                    contestants: parse_all([PLAIN, COMPRESSED, NEAR]))
-            end
+            values = (settings.quick ? QUICK_VALUES : VALUES).map { |name| Values.fetch(name) }
+            comparisons_of(values, [Operations.fetch("read")], parse_all([PLAIN, COMPRESSED, NEAR]))
           end
 
           def plan_in_words
@@ -54,11 +51,8 @@ module Tiercel
               "#{design.processes} processes, about #{Report::Format.minutes(design.expected_seconds)}; then:"
           end
 
-          def expected_seconds = design.expected_seconds + super.to_f
-
           def take(comparisons)
-            trial = Trial.new(design, seed: settings.seed, requires: settings.requires)
-            run.try(trial, design.expected_seconds)
+            trial = tried(Trial)
             facts = { iterations: design.iterations, long_iterations: design.long_iterations, arrivals: design.arrivals,
                       value: design.value, processes: design.processes, versions: trial.versions }
             run.table("loop", trial.rows, **facts)
@@ -73,15 +67,13 @@ module Tiercel
 
           private
 
-          # Through a proxy go only servers that one is made for.
+          # Refuses stores whose servers have no proxy.
           def contestants
             found = @stores || parse_all(Design::STORES)
             found.each do |contestant|
               other = contestant.servers - Load::Site::QUESTIONS.keys
               next if other.empty?
-              raise UsageError,
-                "--store #{contestant.text}: latency through #{other.first} is not measured; memcached " \
-                                "and redis are"
+              raise UsageError, "--store #{contestant.text}: latency measures memcached and redis, not #{other.first}"
             end
           end
         end

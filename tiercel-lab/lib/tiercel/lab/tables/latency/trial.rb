@@ -1,19 +1,16 @@
 # frozen_string_literal: true
 
-require_relative "../../load"
-require_relative "../../load/site"
-require_relative "design"
-
 module Tiercel
   module Lab
     module Tables
       module Latency
-        # Measures a {Design}: fresh client processes, in each all stores and places in turn, then in reverse.
+        # Measures a {Design} with fresh client processes. In each process all stores and places take turns, in order
+        # and in reverse.
         class Trial < Load::Trial
-          # Round trips asked for in each process, as many as fit.
+          # The most round trips measured in each process.
           ROUND_TRIPS = 50
           ROUND_TRIP_SECONDS = 0.5
-          # Iterations that warm up and tell how many fit, and those of them that count.
+          # The duration of the warm-up, and the number of its last iterations that estimate the speed.
           PROBE_SECONDS = 0.1
           PROBES = 5
 
@@ -23,12 +20,11 @@ module Tiercel
           attr_reader :versions
 
           # A row for each slot of the design.
-          def initialize(design, pinning: Engine::Pinning.new, **)
-            super(pinning:, **)
-            @design = design
+          def initialize(...)
+            super
             @versions = {}
             @loads = []
-            @by_slot = design.slots.to_h { |slot| [slot, blank(**facts(slot))] }
+            @by_slot = @design.slots.to_h { |slot| [slot, blank(**facts(slot))] }
             @rows = @by_slot.values
           end
 
@@ -75,7 +71,7 @@ module Tiercel
 
           def same_subject(slot) = @by_slot.filter_map { |other, row| row if other.subject == slot.subject }
 
-          # The store's state holds for all places that it is asked from.
+          # A store that fails to open or to verify fails in all its places.
           #
           # @return [Hash, nil] the answer; nil where it failed, which the rows then say
           def ask(slot, method, **arguments)
@@ -100,13 +96,13 @@ module Tiercel
             @progress.advance(@design.run_seconds(slot), "#{slot.contestant.name}, #{slot.place}")
           end
 
-          # Found in the first process, then the same for all.
+          # The first process determines the number; all processes use it.
           def iterations_of(slot)
             found = probed(slot) or return
             @by_slot[slot]["iterations"] ||= (@design.budget_seconds / found).floor.clamp(PROBES, @design.iterations)
           end
 
-          # Warms up as well.
+          # Estimates the speed, and warms up.
           #
           # @return [Float, nil] seconds of an iteration
           def probed(slot)
@@ -143,12 +139,12 @@ module Tiercel
               seconds = run["real"] / run["iterations"] * @design.long_iterations
               next if seconds > @design.long_seconds
               @by_slot[slot]["long"] = timed(slot, @design.long_iterations)
-              @progress.advance(seconds,
-                                "#{@design.long_iterations} iterations, #{slot.contestant.name}, #{slot.place}")
+              words = "#{@design.long_iterations} iterations, #{slot.contestant.name}, #{slot.place}"
+              @progress.advance(seconds, words)
             end
           end
 
-          # Every store gets the same rates; lower ones first.
+          # Every store gets the same rates, from low to high.
           def offer_loads(process)
             @design.rates.product(@design.loaded) do |rate, slot|
               next unless running.include?(slot)

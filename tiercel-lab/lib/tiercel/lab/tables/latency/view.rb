@@ -1,22 +1,29 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-require_relative "article"
-require_relative "break_even"
-require_relative "load_section"
-require_relative "loop_row"
-
 module Tiercel
   module Lab
     module Tables
       module Latency
-        # The loop near and far, latency under load, and break-evens.
+        # Shows the loop near and far, latency under load, and break-even points.
         class View < Tables::View
           article(/iterations\z|% of baseline\z/)
 
           BASELINE = "redis_cache_store"
-          HEADER = ["store", "place", "round trip", "iterations", "real", "user", "system", "total",
-                    "server CPU"].freeze
+          quick "Quick: few distances, fewer iterations where one is slow, 100,000 computed from them."
+
+          # The article's own figures, of other machines. Source: Adam N. England, "Rails Benchmarking - Cache Store
+          # Latency", 18 September 2015.
+          EC2 = "EC2 m3.medium, us-east"
+          ARTICLE = [["MacBook Pro of 2014", "memcached, local", 1_000, 0.244702, nil],
+                     ["MacBook Pro of 2014", "MemCachier, from Kansas City to us-east", 1_000, 114.471950, nil],
+                     [EC2, "memcached, local", 1_000, 0.419922, nil],
+                     [EC2, "MemCachier", 1_000, 2.846208, nil],
+                     [EC2, "ElastiCache memcached, cache.t2.micro", 1_000, 3.874526, nil],
+                     [EC2, "Redis on Compose", 1_000, 1.862227, nil],
+                     [EC2, "Redis, local", 100_000, 41.643664, 100],
+                     [EC2, "memcached, local", 100_000, 42.674231, 102],
+                     [EC2, "Redis on Compose", 100_000, 200.054559, 480],
+                     [EC2, "ElastiCache memcached, cache.t2.micro", 100_000, 387.568663, 930]].freeze
 
           def title = "What the way to the server costs"
 
@@ -24,10 +31,6 @@ module Tiercel
             facts = notes("loop")
             "#{facts["processes"]} processes, stores and places in turn and back again; " \
               "#{facts["value"] || "1,001 characters, as in the article"}; intervals over processes"
-          end
-
-          def quick_words
-            quick? ? ["Quick: few distances, fewer iterations where one is slow, 100,000 computed from them."] : []
           end
 
           def sentence
@@ -48,15 +51,17 @@ module Tiercel
           def fill(document)
             document.section("The loop") { |section| add_loop(section) }
             document.section("100,000 iterations") { |section| add_long(section) }
-            LoadSection.new(rows("load"), notes("load"), command:).add_to(document)
+            LoadSection.new(self, rows("load"), notes("load")["arrivals"]).add_to(document)
             BreakEven.new(self, loop_rows).add_to(document)
-            document.section("The article's own figures") { |section| section.add(Article.table) }
+            document.section("The article's own figures") { |section| section.add(article) }
           end
+
+          def failure(row) = row.is_a?(LoopRow) ? row.reason : super
 
           # @return [Array<LoopRow>]
           def loop_rows = @loop_rows ||= rows("loop").map { |row| LoopRow.new(row) }
 
-          # The baseline: nearby Redis, as in the article, or else the first row.
+          # The baseline: Redis on this machine, as in the article, or the first row with figures.
           #
           # @return [LoopRow, nil]
           def baseline
@@ -66,18 +71,23 @@ module Tiercel
 
           private
 
-          def farthest
-            loop_rows.reverse_each.find do |row|
-              row.figures? && !row.equal?(baseline) && row["kind"] == "distance" && row["store"] == baseline["store"]
+          def article
+            rows = ARTICLE.map do |machine, name, count, seconds, percent|
+              [machine, name, count, figure(seconds, "s"), percent && "#{percent} %"]
             end
+            Report::Table.new("Latency: as published in 2015", rows:,
+                              header: ["machine", "configuration", "iterations", "real", "% of local Redis"],
+                              note: "Reference: other machines, other versions, no intervals.")
           end
 
-          # Tiercel in process, where it was asked for.
-          def nearest
-            loop_rows.find do |row|
-              row.figures? && !row.equal?(baseline) && row["medium"] == "process" && row["store"].start_with?("tiercel")
-            end
+          def others = loop_rows.select { |row| row.figures? && !row.equal?(baseline) }
+
+          def farthest
+            others.reverse.find { |row| row["kind"] == "distance" && row["store"] == baseline["store"] }
           end
+
+          # The first in-process store of Tiercel.
+          def nearest = others.find { |row| row["medium"] == "process" && row["store"].start_with?("tiercel") }
 
           def by_baseline(row)
             told = told_of(row)
@@ -99,22 +109,23 @@ module Tiercel
                          "seconds. The distance is made by a delay proxy on this machine; the round trip is what was " \
                          "measured through it. User, system and total are the client's CPU time; the server's is its " \
                          "own, without the proxy's.")
-            section.table("Latency: #{iterations_words} iterations", header: HEADER, command:) do |table|
-              loop_rows.each { |row| add_loop_row(table, row, notes("loop")["iterations"]) }
-            end
+            raw = ->(row) { { row.name => row.seconds_per_iteration.flatten.map { |seconds| seconds * 1e6 } } }
+            columns = loop_columns(notes("loop")["iterations"])
+            section.add(columns_table("Latency: #{iterations_words} iterations", loop_rows, columns, labels: 2, raw:))
             chart = chart_of_distance and section.add(chart)
           end
 
-          def add_loop_row(table, row, count)
-            return table.row(row["store"], row["place"], row.reason, *[""] * (HEADER.size - 3)) unless row.figures?
-            note = "Computed from as many iterations as the third column says." if row["iterations"] < count
-            cpu = row.cpu(count).map do |seconds|
-              seconds ? Report::Cell.number(seconds, unit: "s", digits: 3) : "none"
+          def loop_columns(count)
+            cpu = ["user", "system", "total", "server CPU"].each_with_index.to_h do |name, index|
+              [name, ->(row) { (seconds = row.cpu(count)[index]) ? figure(seconds, "s", digits: 3) : "none" }]
             end
-            table.row(row["store"], row["place"], row.round_trip, row["iterations"],
-                      Report::Cell.interval(row.real(count), unit: "s", note:), *cpu)
-            table.raw("#{row["store"]}, #{row["place"]}", row.seconds_per_iteration.flatten.map { |s| s * 1e6 },
-                      unit: "us")
+            { "store" => "store", "place" => "place", "round trip" => :round_trip, "iterations" => "iterations",
+              "real" => ->(row) { real_cell(row, count) }, **cpu }
+          end
+
+          def real_cell(row, count)
+            note = "Computed from as many iterations as the third column says." if row["iterations"] < count
+            figure(row.real(count), "s", note:)
           end
 
           def chart_of_distance
@@ -123,33 +134,25 @@ module Tiercel
             end
             stores = placed.group_by { |row| row["store"] }
             return if stores.none? { |_name, rows| rows.size > 1 }
-            chart = Report::Charts::LineChart.new("Latency: one iteration by round trip", x: "measured round trip, ms",
-                                                  y: "ms", x_scale: :log, y_scale: :log)
-            stores.each { |name, rows| chart.series(name, rows.map { |row| [row.round_trip_ms, *row.milliseconds] }) }
-            chart
+            series = stores.transform_values { |rows| rows.map { |row| [row.round_trip_ms, *row.milliseconds] } }
+            line_chart("Latency: one iteration by round trip", series, x: "measured round trip, ms", y: "ms",
+                                                                       x_scale: :log, y_scale: :log, command: nil)
           end
 
           def add_long(section)
             return section.text("No row has figures.") unless baseline
             count = notes("loop")["long_iterations"]
-            section.table("Latency: time and % of baseline", command:,
-                          header: ["configuration", "time", "how", "% of baseline"],
-                          note: "#{Report::Format.number(count)} iterations. The baseline is #{baseline["store"]} " \
-                                "(#{baseline["place"]}); the article's was Redis on the same machine. Percentages " \
-                                "are of runs that took turns.") do |table|
-              loop_rows.each { |row| add_long_row(table, row, count) }
-            end
+            columns = { "configuration" => :name,
+                        "time" => [->(row) { row["long"] ? row["long"]["real"] : row.real(count) }, "s"],
+                        "how" => :how, "% of baseline" => [:share_of_baseline, "%"] }
+            note = "#{Report::Format.number(count)} iterations. The baseline is #{baseline["store"]} " \
+                   "(#{baseline["place"]}); the article's was Redis on the same machine. Percentages are of runs " \
+                   "that took turns."
+            section.add(columns_table("Latency: time and % of baseline", loop_rows, columns, labels: 1, note:))
           end
 
-          def add_long_row(table, row, count)
-            name = "#{row["store"]}, #{row["place"]}"
-            return table.row(name, row.reason, "", "") unless row.figures?
-            long = row["long"]
-            time = Report::Cell.number(long["real"], unit: "s") if long
-            time ||= Report::Cell.interval(row.real(count), unit: "s")
-            how = long ? "measured" : "computed from #{Report::Format.number(row["iterations"])}"
-            ratio = row.ratio_to(baseline)&.map { |value| value * 100 }
-            table.row(name, time, how, row.equal?(baseline) ? "baseline" : Report::Cell.interval(ratio, unit: "%"))
+          def share_of_baseline(row)
+            row.equal?(baseline) ? "baseline" : row.ratio_to(baseline)&.map { |value| value * 100 }
           end
         end
       end

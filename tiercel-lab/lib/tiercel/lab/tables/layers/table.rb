@@ -5,7 +5,7 @@ require_relative "../table"
 module Tiercel
   module Lab
     module Tables
-      # Where the time of a call goes, layer by layer: the same call with less and less beneath it.
+      # Shows where the time of a call goes: the same call with more and more layers removed.
       module Layers
         class Table < Tables::Table
           called "layers", "Where the time of a call goes, layer by layer."
@@ -13,13 +13,13 @@ module Tiercel
           in_all 130
 
           BASELINE = "memory_store"
-          # Contestant and operation of each arm; BACKEND is the one that was asked for. A null store has only misses.
+          # Contestant and operation of each arm; BACKEND stands for the chosen backend. A null store has only misses.
           ALONE = [
             %w[null_store miss], %w[tiercel:null: miss], %w[tiercel:BACKEND backend_get], %w[tiercel:BACKEND read],
             %w[tiercel:BACKEND#fast_path=false read], %w[tiercel:BACKEND fetch], %w[tiercel:BACKEND write],
             %w[memory_store fetch], %w[memory_store write]
           ].freeze
-          # A subscriber is there for a whole process, so these are measured apart.
+          # A subscriber affects its whole process, so this arm has a comparison of its own.
           SUBSCRIBED = [%w[tiercel:BACKEND read_subscribed]].freeze
           VALUE = "string-1kb"
 

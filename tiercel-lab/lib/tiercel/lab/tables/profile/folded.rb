@@ -4,9 +4,9 @@ module Tiercel
   module Lab
     module Tables
       module Profile
-        # Samples of a profiler as folded stacks: frames joined by ";", the caller first, with their number.
+        # Folds the samples of a profiler into stacks: frames joined by ";", the caller first, with their number.
         module Folded
-          # The lab's own frames are above this one; below it is the timed loop.
+          # This frame calls the timed loop; the frames above belong to the lab.
           LAB = /Arm#run\z/
           LOOP = "loop"
 
@@ -22,7 +22,7 @@ module Tiercel
             end
           end
 
-          # StackProf's raw samples: for each run of equal stacks its depth, its frames (the caller first), and their
+          # StackProf's raw samples: each run of equal stacks has its depth, its frames (the caller first), and their
           # number.
           #
           # @param report [Hash] of `StackProf.run(raw: true)`
@@ -39,7 +39,7 @@ module Tiercel
             sums
           end
 
-          # Without the lab's frames; a sample outside of the loop is none of the contestant's.
+          # Drops the frames of the lab, and samples outside of the timed loop.
           def add(sums, names, weight)
             lab = names.rindex { |name| name.match?(LAB) } or return
             below = names.drop(lab + 2).map { |name| clean(name) }
@@ -47,7 +47,7 @@ module Tiercel
           end
           private_class_method :add
 
-          # Addresses differ from run to run, and ";" is between frames.
+          # Removes addresses, which differ between runs, and ";", which separates frames.
           def clean(name) = name.gsub(/0x\h+/, "0x").tr(";", ",")
           private_class_method :clean
         end

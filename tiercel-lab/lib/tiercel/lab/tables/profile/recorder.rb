@@ -1,20 +1,17 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../../engine/arm"
-require_relative "../../engine/calibration"
-require_relative "../../engine/context"
-require_relative "../../engine/outcome"
+require_relative "../single_arm"
 require_relative "folded"
 
 module Tiercel
   module Lab
     module Tables
       module Profile
-        # In a process of its own: builds a contestant, warms it up and watches one operation on it.
+        # Builds a contestant, warms it up and profiles one operation, in a process of its own.
         class Recorder
           INTERVAL_US = 200
-          # Calls between two looks at the clock, in seconds of work.
+          # Work between two looks at the clock.
           SLICE_NS = 20_000_000
           REMEDY = "add gem \"vernier\" (or \"stackprof\") to the Gemfile"
 
@@ -30,9 +27,10 @@ module Tiercel
           def watch(text:, operation:, value:, seed:, seconds:, context:, file:, profiler: nil)
             Engine::Outcome.of do
               profiler ||= available
-              arm, calls = prepare(text, operation, value, seed, context)
+              arm, calibration = SingleArm.build(text:, operation:, value:, seed:, context:,
+                                                 prefix: "tiercel-lab:profile", slice_ns: SLICE_NS)
               made = 0
-              folded = send(profiler, file) { made = work(arm, calls, seconds) }
+              folded = send(profiler, file) { made = work(arm, calibration.calls, seconds) }
               arm.verify
               arm.tear_down
               { folded:, profiler:, calls: made, file: }
@@ -50,22 +48,6 @@ module Tiercel
             end || raise(CannotRun, "there is no profiler: #{REMEDY}")
           end
 
-          def prepare(text, operation, value, seed, context)
-            contestant, operation = Contestants.parse(text), Operations.fetch(operation)
-            value = Values.from_spec(value.transform_keys(&:to_s))
-            why = operation.unsuitable(value) and raise CannotRun,
-              "#{operation.name} does not suit #{value.name}: #{why}"
-            operation.enter
-            arm = Engine::Arm.new(id: 0, contestant:, operation:, value:, prefix: "tiercel-lab:profile",
-                                  values: value.generate(seed).each(&:freeze),
-                                  context: Engine::Context.for(operation, value, **context))
-            arm.prepare
-            calibration = Engine::Calibration.new(arm, slice_ns: SLICE_NS, value:)
-            calibration.warm_up(nil)
-            arm.verify
-            [arm, calibration.calls]
-          end
-
           def work(arm, calls, seconds)
             until_at = now + seconds
             made = 0
@@ -77,7 +59,7 @@ module Tiercel
             made
           end
 
-          # Writes what the Firefox profiler opens.
+          # Writes a file for the Firefox profiler.
           def vernier(file, &)
             require "vernier"
             result = Vernier.profile(interval: INTERVAL_US, &)
@@ -85,7 +67,7 @@ module Tiercel
             Folded.from_vernier(result)
           end
 
-          # Writes its report as JSON, which speedscope opens.
+          # Writes the report as JSON, for speedscope.
           def stackprof(file, &)
             require "stackprof"
             report = StackProf.run(mode: :wall, interval: INTERVAL_US, raw: true, &)

@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "trial"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # Where the time of one operation goes: measured first, then watched by a profiler.
+      # Shows where the time of an operation goes. The operation is first measured, then profiled.
       module Profile
         class Table < Tables::Table
           called "profile", "Where the time of an operation goes: flame graphs."
@@ -15,7 +13,7 @@ module Tiercel
                   "profile dalli --op client_get", "profile tiercel:shared: memory_store --html flames.html",
                   "profile mem_cache_store --against before.jsonl"
           takes :quick, :seed, :cells, :data
-          # Each Rails client, and the bare socket to its server.
+          # Profiles each Rails client, and the raw socket to its server.
           in_all 90, arguments: %w[mem_cache_store redis_cache_store], seconds: 30
 
           # The client that the fourth article profiled.
@@ -24,10 +22,10 @@ module Tiercel
           VALUE = "html-2kb"
           SECONDS = 5.0
           QUICK_SECONDS = 1.5
-          # The bare socket to the same server: for stores, and for clients.
+          # The raw socket to the same server, for stores and for clients.
           RAW = { store: { memcached: "raw_memcached", redis: "raw_redis" },
                   client: { memcached: "raw:memcached", redis: "raw:redis", memcached_ring: "raw:ring" } }.freeze
-          # The socket's operation in place of the store's.
+          # The raw socket's operation for an operation of a store.
           RAW_OPERATIONS = { "fetch" => "read", "exist" => "read" }.freeze
           RAW_STORE_OPERATIONS = %w[read write].freeze
 
@@ -39,9 +37,7 @@ module Tiercel
               @operation = Operations.fetch(name)
             end
             parser.on("--value NAME", "see `help values` (#{VALUE})") { |name| @value = Values.fetch(name) }
-            parser.on("--seconds N", "for which each is watched (#{SECONDS})") do |seconds|
-              @seconds = number(seconds, "--seconds")
-            end
+            fact parser, "--seconds N", "for which each is watched (#{SECONDS})", :seconds, :number
             parser.on("--against FILE", "an earlier run of this command: the difference") do |file|
               @against = profiles_of(file)
             end
@@ -72,15 +68,14 @@ module Tiercel
             keep_before if @against
           end
 
-          def exit_code
-            super.nonzero? || CODES[recorded_rows.any? { |row| row["status"] == "cannot run" } ? :undecided : :ok]
-          end
-
           private
+
+          # The user named everything that is measured.
+          def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
 
           def value = @value || (settings.data ? Values::Files.new(directory: settings.data) : Values.fetch(VALUE))
 
-          def seconds = @seconds || (settings.quick ? QUICK_SECONDS : SECONDS)
+          def seconds = facts_given[:seconds] || (settings.quick ? QUICK_SECONDS : SECONDS)
 
           def operation = @operation || Operations.fetch(OPERATIONS.fetch(@targets.first.kind) { "read" })
 
@@ -106,7 +101,7 @@ module Tiercel
             { rows:, started_at: earlier["run"]["started_at"] }
           end
 
-          # Of the first target, where it is there; else of whatever was watched.
+          # Keeps the first target's earlier profile, or the first profile of that run.
           def keep_before
             row = @against[:rows].find { |candidate| candidate["text"] == @targets.first.text } || @against[:rows].first
             run.table("profile before", [row], started_at: @against[:started_at])

@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../../engine"
 require_relative "../../engine/gemfile"
 
 module Tiercel
   module Lab
     module Tables
       module Profile
-        # Profiles of several contestants, one after the other, each in a fresh process. Never while anything is timed.
+        # Profiles several contestants, one after the other, each in a fresh process. Nothing is timed meanwhile.
         class Trial < Engine::Trial
-          # To start a process, to build and to warm up.
+          # Starting a process, building the contestant, and warming up.
           START_SECONDS = 3.0
 
           # Rows have "folded", "profiler", "calls" and "file".
@@ -50,7 +49,7 @@ module Tiercel
             job&.stop
           end
 
-          # A bundle of the contestant's own has no profiler; the lab's has, if anybody has.
+          # A contestant's own bundle has no profiler, so the profiler of the lab's bundle is added.
           def bundle_of(contestant)
             spec = Gem.loaded_specs["vernier"] || Gem::Specification.find_all_by_name("vernier").max_by(&:version)
             return contestant.bundle if contestant.bundle.nil? || spec.nil?

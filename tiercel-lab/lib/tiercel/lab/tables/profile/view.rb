@@ -1,22 +1,22 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
       module Profile
-        # Times, flame graphs, and what differs between two of them.
+        # Shows times, flame graphs, and the difference between two profiles.
         class View < Tables::View
           article(/times\z/)
+          quick "Quick: few samples; shares are rough."
 
           TOP = 15
-          # Of the normal distribution: 95 %.
+          TIMES = { "function" => :first, "share of the time" => lambda { |(_function, share)|
+            figure(share.map { |part| part * 100 }, "%", digits: 1)
+          } }.freeze
+          # The 97.5 % quantile of the normal distribution, for 95 % intervals.
           Z = 1.959964
 
           def title = "Where the time goes: #{first_of("operation", "an operation")} of #{first_of("value", "a value")}"
-
-          def quick_words = quick? ? ["Quick: few samples; shares are rough."] : []
 
           def sentence
             row = profiles.find { |profile| watched?(profile) } or return "No profile could be made."
@@ -46,7 +46,7 @@ module Tiercel
 
           def watched?(row) = Engine::Outcome.measured?(row) && row["folded"].any?
 
-          # A raw socket is beside the target, not before or after it.
+          # A raw socket is no target, so it is not compared.
           def raw?(row) = row["text"].match?(/\Araw[_:]/)
 
           def pairs
@@ -71,8 +71,8 @@ module Tiercel
             stacks.own_by_name.max_by(count, &:last).map { |function, own| [function, share(own, stacks.total)] }
           end
 
-          # Wilson's interval of a share (Wilson, JASA 22, 1927). Samples close in time are not independent, so it is
-          # the least.
+          # Wilson's interval of a share (Wilson, JASA 22, 1927). Samples close in time depend on each other, so the
+          # true interval is wider.
           def share(own, total)
             share = own.fdiv(total)
             middle = (share + (Z**2 / (2 * total))) / (1 + (Z**2 / total))
@@ -104,14 +104,9 @@ module Tiercel
             title = "Profile: #{row["target"]}, #{row["operation"]} #{row["value"]}"
             section.add(Report::Charts::FlameGraph.new(title, row["folded"], command:))
             note = "In the function itself, without what it calls; #{samples_words(row)}."
-            section.table("Profile: self time of #{row["target"]}", header: ["function", "share of the time"], command:,
-                                                                    note:) do |table|
-              top(row, TOP).each { |function, share| table.row(function, share_cell(share)) }
-            end
+            section.add(columns_table("Profile: self time of #{row["target"]}", top(row, TOP), TIMES, note:))
             section.code(row["file"], title: opened_with(row)) if row["file"]
           end
-
-          def share_cell(share) = Report::Cell.interval(share.map { |part| part * 100 }, unit: "%", digits: 1)
 
           def samples_words(row)
             samples, calls = [stacks(row).total, row["calls"]].map { |count| Report::Format.number(count) }

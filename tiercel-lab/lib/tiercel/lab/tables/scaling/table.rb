@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "trial"
 
 module Tiercel
   module Lab
     module Tables
-      # Readers and writers of one segment by their number, against the same work on private memory.
+      # Shows how reads and writes of one segment grow with the number of processes, compared with the same work on
+      # private memory.
       module Scaling
         class Table < Tables::Table
           called "scaling", "How reads and writes of shared: grow with processes."
@@ -38,8 +38,10 @@ module Tiercel
         class View < Tables::View
           def title = "How reads and writes of a segment grow with processes"
 
-          def subtitle = "#{throughput.map { |row| row["round"] }.uniq.size} rounds, all works in turn in each; " \
-                         "95 % intervals of medians"
+          def subtitle
+            "#{several(rounds, "round")} of fresh processes, all works in turn in each; " \
+              "#{interval_words(rounds, "round", "rounds")}"
+          end
 
           def sentence
             return "Nothing was measured." if throughput.empty?
@@ -52,10 +54,9 @@ module Tiercel
             document.section("Scaling") do |section|
               section.text("Throughput of as many processes as there are CPUs by that of one, and that figure by the " \
                            "control's: the same work on memory of each process's own.")
-              header = ["work", "1 process", "#{most} processes", "growth", "of the control's"]
-              section.table("Scaling: throughput", header:, command:) do |table|
-                throughput.map { |row| row["work"] }.uniq.each { |name| add_row(table, name) }
-              end
+              works = throughput.map { |row| row["work"] }.uniq
+              raw = ->(work) { { work => growths(work).values } }
+              section.add(columns_table("Scaling: throughput", works, columns, raw:, unit: "x"))
             end
           end
 
@@ -63,12 +64,14 @@ module Tiercel
           # @return [Statistics::Interval] of its growth by the control's
           def relative(name)
             control = growths(Trial::CONTROLS.fetch(name))
-            interval_of(growths(name).map { |round, growth| growth / control.fetch(round) })
+            median_of_processes(growths(name).map { |round, growth| growth / control.fetch(round) })
           end
 
           private
 
           def throughput = rows("throughput")
+
+          def rounds = throughput.map { |row| row["round"] }.uniq.size
 
           def most = notes("throughput").fetch("processes", [1]).max
 
@@ -83,16 +86,14 @@ module Tiercel
             rates(name, most).to_h { |round, rate| [round, rate / one.fetch(round)] }
           end
 
-          def add_row(table, name)
-            both = [1, most].map do |count|
-              Report::Cell.number(Statistics.median(rates(name, count).values) / 1e6, unit: "M/s")
-            end
-            controlled = Trial::CONTROLS.key?(name) ? Report::Cell.interval(relative(name), unit: "x") : "control"
-            table.row(name, *both, Report::Cell.interval(interval_of(growths(name).values), unit: "x"), controlled)
-            table.raw(name, growths(name).values, unit: "x")
+          def columns
+            { "work" => :itself, "1 process" => [->(work) { rate(work, 1) }, "M/s"],
+              "#{most} processes" => [->(work) { rate(work, most) }, "M/s"],
+              "growth" => [->(work) { median_of_processes(growths(work).values) }, "x"],
+              "of the control's" => [->(work) { Trial::CONTROLS.key?(work) ? relative(work) : "control" }, "x"] }
           end
 
-          def interval_of(values) = Statistics::MedianInterval.of(values.map { |value| [value] })
+          def rate(work, processes) = Statistics.median(rates(work, processes).values) / 1e6
         end
       end
 

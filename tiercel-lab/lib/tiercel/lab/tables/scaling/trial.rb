@@ -1,13 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../../load"
-
 module Tiercel
   module Lab
     module Tables
       module Scaling
-        # Processes that do the same work at the same time, each on a CPU of its own: on one shared segment, or on
-        # memory of their own (the control: what this machine lets any two processes have).
+        # Runs the same work in several processes at the same time, each on its own CPU: on one shared segment, or on
+        # private memory. Private memory is the control: it shows how work of any processes grows on this machine.
         class Trial < Load::Trial
           # A work: its contestant, its operation, and whether each process has entries of its own.
           Work = Data.define(:text, :operation, :own)

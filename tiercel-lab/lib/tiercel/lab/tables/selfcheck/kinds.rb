@@ -4,8 +4,8 @@ module Tiercel
   module Lab
     module Tables
       module Selfcheck
-        # A kind of known work: what it is in words, the contestants, the verdicts that are right, and the share of
-        # recordings that must have one of them.
+        # A kind of known work: its words, its contestants, the right verdicts, and the share of recordings that must
+        # have a right verdict.
         #
         # @!attribute [r] wrong
         #   @return [Array<String>] verdicts that none may have
@@ -15,7 +15,7 @@ module Tiercel
 
         STEPS = 800
         WORK = "steps:#{STEPS}".freeze
-        # Objects that a read allocates: the collector has something to do.
+        # A read allocates objects, so that there is garbage to collect.
         GARBAGE = "steps:100#garbage=4"
         EVERY = 40_000
         PAUSE_MS = 60

@@ -1,14 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/stopwatch"
 require_relative "../table"
 require_relative "kinds"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # Whether the lab's verdicts can be believed here: known work, measured as any store is.
+      # Tests the lab's verdicts on this machine: measures known work as it measures stores.
       module Selfcheck
         class Table < Tables::Table
           called "selfcheck", "Whether verdicts can be believed here: known work, 20 times."
@@ -18,26 +16,19 @@ module Tiercel
 
           RECORDINGS = 20
           FORMS = { "full" => Engine::Protocol::FULL, "quick" => Engine::Protocol::QUICK }.freeze
-          # Too few to decide; shows that it works.
+          # Too few recordings to decide; a quick run shows that the command works.
           QUICK_RECORDINGS = 4
 
           def options(parser)
-            parser.on("--recordings N", Integer, "fresh ones (#{RECORDINGS}, quick: #{QUICK_RECORDINGS})") do |count|
-              raise UsageError, "--recordings #{count}: expected 1 or more" unless count.positive?
-              @recordings = count
-            end
+            fact parser, "--recordings N", "fresh ones (#{RECORDINGS}, quick: #{QUICK_RECORDINGS})", :recordings, :count
             parser.on("--busy N", Integer, "busy loops beside it (0)") { |count| @busy = count }
             parser.on("--protocol FORM", FORMS, "whose verdicts: #{FORMS.keys.join(", ")} (full)") do |protocol|
               @protocol = protocol
             end
-            parser.on("--kind A,B", Array, "of #{KINDS.keys.join(", ")} (all)") do |names|
-              unknown = names - KINDS.keys
-              raise UsageError, Catalogue.unknown("kind", unknown.first, KINDS.keys) if unknown.any?
-              @kinds = names
-            end
+            names parser, "--kind", KINDS, :kinds
           end
 
-          # Quick means fewer recordings: they are what is checked.
+          # A quick run makes fewer recordings, each by the full protocol.
           def protocol = @protocol || Engine::Protocol::FULL
 
           def expected_seconds = recordings * Engine::Measurement.expected_seconds(comparisons, protocol)
@@ -63,11 +54,11 @@ module Tiercel
 
           private
 
-          def recordings = @recordings || (settings.quick ? QUICK_RECORDINGS : RECORDINGS)
+          def recordings = facts_given[:recordings] || (settings.quick ? QUICK_RECORDINGS : RECORDINGS)
 
-          def kinds = KINDS.values.select { |kind| (@kinds || KINDS.keys).include?(kind.name) }
+          def kinds = KINDS.slice(*facts_given.fetch(:kinds, KINDS.keys)).values
 
-          # Beside so many programs that never rest.
+          # Runs the block while so many programs use the processor.
           def beside
             loops = Array.new(@busy.to_i) { Process.spawn(RbConfig.ruby, "-e", "loop {}") }
             yield
@@ -86,7 +77,7 @@ module Tiercel
             end
           end
 
-          # Fresh workers; another order of everything by another seed.
+          # Each recording has fresh workers and another seed, so another order.
           def record(index, progress)
             measurement = Engine::Measurement.new(comparisons, protocol: settings.bounded(protocol), progress:,
                                                                seed: settings.seed + index)
@@ -95,7 +86,7 @@ module Tiercel
             end
           end
 
-          # A null arm is the same work, too.
+          # A null arm is the kind "same".
           def kind_of(arm)
             arm.role == :null ? "same" : kinds.find { |kind| kind.contestant == arm.contestant.text }.name
           end

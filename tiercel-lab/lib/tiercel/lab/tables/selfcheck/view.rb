@@ -1,15 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-require_relative "kinds"
-
 module Tiercel
   module Lab
     module Tables
       module Selfcheck
-        # How often each kind of known work had the verdict that is right.
+        # Shows how often each kind of known work had the right verdict.
         class View < Tables::View
-          # Fewer decide nothing.
+          # Fewer recordings decide nothing.
           LEAST_RECORDINGS = 20
           VERDICTS = %w[slower uneven faster same cannot_tell].freeze
 
@@ -24,7 +21,7 @@ module Tiercel
             kinds.any? && kinds.all? { |kind| of(kind).size >= LEAST_RECORDINGS } ? "holds" : "undecided"
           end
 
-          # Also for {Musts::Target}.
+          # {Musts::Target} uses the sentence too.
           def sentence
             return "Nothing could be measured." if kinds.empty?
             words = kinds.map do |kind|
@@ -49,7 +46,7 @@ module Tiercel
             "#{asked || rows("selfcheck").size} recordings#{beside}#{each}#{process_words}."
           end
 
-          # Results of older versions do not say how many.
+          # Results of older versions lack the number of processes.
           def process_words
             counts = rows("selfcheck").filter_map { |row| row["processes"] }
             counts.empty? ? "" : ", #{counts.sum.fdiv(counts.size).round} processes a comparison on average"
@@ -65,25 +62,23 @@ module Tiercel
 
           def wrong(kind) = of(kind).select { |row| kind.wrong.include?(row["verdict"]) }
 
-          # Few recordings may miss as many as twenty.
+          # Fewer than twenty recordings may miss as often as twenty.
           def fails?(kind)
             allowed = ([of(kind).size, LEAST_RECORDINGS].max * (1.0 - kind.share)).round
             wrong(kind).any? || of(kind).size - right(kind).size > allowed
           end
 
           def counts
-            header = ["work", "comparisons", *VERDICTS.map { |word| word.tr("_", " ") }, "cost beyond the baseline",
-                      "in truth"]
-            Report::Table.new("Selfcheck: verdicts", header:, command:).tap do |table|
-              kinds.each do |kind|
-                verdicts = of(kind).map { |row| row["verdict"] }
-                table.row(kind.words, verdicts.size, *VERDICTS.map { |word| verdicts.count(word) }, extra(kind),
-                          kind.extra_ns ? ns(kind.extra_ns) : "")
-              end
+            counts = VERDICTS.to_h do |word|
+              [word.tr("_", " "), ->(kind) { of(kind).count { |row| row["verdict"] == word } }]
             end
+            columns_table("Selfcheck: verdicts", kinds,
+                          { "work" => :words, "comparisons" => ->(kind) { of(kind).size }, **counts,
+                            "cost beyond the baseline" => :extra,
+                            "in truth" => ->(kind) { kind.extra_ns && ns(kind.extra_ns) } })
           end
 
-          # By the means, the median of the recordings.
+          # The median of the recordings, computed from the means.
           def extra(kind)
             found = of(kind).filter_map { |row| row["extra_ns"] }
             found.empty? ? "" : ns(Statistics.median(found))

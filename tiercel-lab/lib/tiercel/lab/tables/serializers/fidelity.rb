@@ -7,8 +7,8 @@ require_relative "specimens"
 module Tiercel
   module Lab
     module Serialization
-      # Sends objects of every kind through one serializer and records what comes out. In a
-      # process of its own, as some libraries extend Ruby's classes and some do not survive every object.
+      # Sends objects of every kind through one serializer and records the results. It runs in a process of its own,
+      # because some libraries extend core classes and some crash.
       class Fidelity
         SECONDS = 20
 
@@ -25,7 +25,7 @@ module Tiercel
 
         private
 
-        # Answers come one by one, so that the last one named is where the process ended, if it did.
+        # The process reports each specimen at once, so a crash leaves the earlier answers.
         def answers
           reader, writer = IO.pipe
           pid = fork { probe(reader, writer) }

@@ -5,7 +5,7 @@ require_relative "../../operations"
 module Tiercel
   module Lab
     module Operations
-      # Whether what came back says the same, as far as the contestant's serializer can.
+      # Compares a loaded value with the original, as far as the serializer keeps it.
       module SaysTheSame
         private
 
@@ -19,18 +19,18 @@ module Tiercel
         end
       end
 
-      # A serializer makes bytes of an object.
+      # Serializes an object.
       define "dump", "dumping", kind: :serializer, body: "store.dump(values[i])", internal?: true do
         include SaysTheSame
 
-        # Before anything is timed: some libraries fail in ways that a worker does not survive.
+        # Dumps every value before the timing starts: some libraries crash the worker.
         def setup(arm)
           arm.each_pair { |_name, value| dump(arm, value) }
         end
 
         def written(_arm) = []
 
-        # Each value for itself; what is known to come back as JSON says is compared as that.
+        # Compares every value; a serializer that returns JSON types is compared with the JSON form.
         def verify(arm)
           arm.each_pair { |_name, value| check(arm, value, arm.store.load(arm.store.dump(value))) }
         end
@@ -44,7 +44,7 @@ module Tiercel
         end
       end
 
-      # A serializer makes an object of bytes.
+      # Loads an object from its bytes.
       define "load", "loading", like: "dump", body: "store.load(inputs[i])" do
         def inputs(arm) = arm.each_pair.map { |_name, value| dump(arm, value).freeze }
 
@@ -55,7 +55,7 @@ module Tiercel
         end
       end
 
-      # Both, one after the other.
+      # Serializes an object and loads it again.
       define "dump_load", "dumping and loading", like: "dump", body: "store.load(store.dump(values[i]))"
     end
   end

@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../../catalogue"
-
 module Tiercel
   module Lab
     module Serialization
-      # Things of every kind that applications cache, with the question whether what came back is the same.
+      # Objects of every kind that applications cache, with checks of the loaded copy.
       module Specimens
         extend Catalogue
 
@@ -39,7 +37,7 @@ module Tiercel
 
         EQUAL = ->(value, found) { value == found }
 
-        # Defined here, as Marshal wants names.
+        # These types are constants because Marshal needs their names.
         Point = Struct.new(:x, :y)
         Money = Data.define(:cents, :currency)
 
@@ -68,7 +66,7 @@ module Tiercel
           begin
             require "active_record"
           rescue LoadError
-            # The records' rows will say that there is none.
+            # The rows of records then say that Active Record is missing.
           end
         end
 

@@ -6,7 +6,7 @@ require_relative "../../serialization"
 module Tiercel
   module Lab
     module Contestants
-      # A serializer alone: `serializer:marshal`.
+      # A serializer without a store: `serializer:marshal`.
       define "serializer", kind: :serializer, internal?: true do
         def check = library
 

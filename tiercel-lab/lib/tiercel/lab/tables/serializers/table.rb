@@ -2,14 +2,11 @@
 
 require_relative "../table"
 require_relative "fidelity"
-require_relative "../../serialization"
-require_relative "stores"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # The first article's tables of serializers, and what each of them loses.
+      # The tables of serializers of the first article, and the types that each serializer does not keep.
       module Serializers
         class Table < Tables::Table
           called "serializers", "How fast and small serializers are, and what each of them loses."
@@ -27,18 +24,14 @@ module Tiercel
           FIDELITY_SECONDS = 0.5
 
           def options(parser)
-            parser.on("--serializer A,B", Array, "see `help serializers` (all)") do |names|
-              (@serializers ||= []).concat(names.map { |name| Serialization.fetch(name) })
-            end
+            things parser, "--serializer", Serialization, :serializers, "see `help serializers` (all)"
             value_option(parser, default: VALUES.join(", "))
           end
 
           def plan
             contestants = parse_all(serializers.map { |library| "serializer:#{library.name}" })
             values = chosen_values(settings.quick ? QUICK_VALUES : VALUES, parse: true)
-            values.product(OPERATIONS).map do |value, operation|
-              Engine::Comparison.of(value:, operation: Operations.fetch(operation), contestants:)
-            end
+            comparisons_of(values, OPERATIONS.map { |name| Operations.fetch(name) }, contestants)
           end
 
           def take(comparisons)
@@ -55,9 +48,10 @@ module Tiercel
 
           private
 
-          # The baseline first.
+          # The baseline comes first.
           def serializers
-            [Serialization.fetch(Serialization::BASELINE), *(@serializers || Serialization.all)].uniq(&:name)
+            baseline = Serialization.fetch(Serialization::BASELINE)
+            [baseline, *facts_given.fetch(:serializers, Serialization.all)].uniq(&:name)
           end
         end
       end

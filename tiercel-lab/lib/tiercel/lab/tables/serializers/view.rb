@@ -1,20 +1,24 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-require_relative "../../serialization"
-
 module Tiercel
   module Lab
     module Tables
       module Serializers
-        # Speed, bytes and objects of serializers on each value, and what becomes of things of every kind.
+        # Shows speed, bytes and objects of serializers for each value, and which types they keep.
         class View < Tables::View
           article(/\ASerializers: (?!what comes back)/)
 
           FORMS = { value: "as it was", json: "as JSON says" }.freeze
           WAYS = { "dump" => "dump", "load" => "load", "dump_load" => "both" }.freeze
-          # Of "Rails Cache Comparisons" (October 2024, an ARM Mac), on 1 MB of books: calls a second of both, and of
-          # dumping.
+          # A row has a cell for each of {WAYS}.
+          COLUMNS = { "serializer" => ->(ways) { name(ways["dump"]) }, "bytes" => ->(ways) { bytes(ways["dump"]) },
+                      **WAYS.values.to_h { |way| [way, ->(ways) { ways[way] && time(ways[way]) }] },
+                      "both, ratio" => ->(ways) { ways["both"] && ratio(ways["both"]) },
+                      "objects, dump" => ->(ways) { objects(ways["dump"]) },
+                      "objects, load" => ->(ways) { objects(ways["load"]) },
+                      "comes back" => ->(ways) { FORMS.fetch(form(ways["dump"])) } }.freeze
+          # Source: "Rails Cache Comparisons" (October 2024, an ARM Mac), with 1 MB of books: calls a second of dump and
+          # load together, and of dump.
           ARTICLE = { "as_message_pack" => [78.024, 155.636], "marshal" => [62.984, 114.629],
                       "as_json" => [61.546, 76.329], "json" => [61.427, 74.783] }.freeze
           SHORT = { /\Akept\z/ => "yes", /\Acomes back as / => "", /\Arefused: .*/ => "refused",
@@ -77,50 +81,38 @@ module Tiercel
             "books too."
           end
 
-          # A row for each serializer, of three cells.
+          # Each serializer has a row with three cells: dump, load, and both.
           def table(value, of_value)
             note = "Microseconds a call; bytes of one value (the median). `as JSON says`: records come back as " \
                    "Hashes of their attributes, without what is associated."
-            header = ["serializer", "bytes", "dump", "load", "both", "both, ratio", "objects, dump", "objects, load",
-                      "comes back"]
-            table = Report::Table.new(anchor(value), header:, command: command_for(value), note:,
-                                      floor: floor(of_value))
-            of(of_value, "dump").each do |dump|
-              ways = WAYS.keys.map { |operation| of(of_value, operation).find { |cell| name(cell) == name(dump) } }
-              table.row(*row(ways, header.size))
-              ways.zip(WAYS.values) do |cell, way|
-                table.raw("#{name(dump)}, #{way}", block_us(cell), unit: "us") if cell && measured?(cell)
-              end
-            end
-            table
+            ways = of(of_value, "dump").map { |dump| ways_of(of_value, dump) }
+            columns_table(anchor(value), ways, COLUMNS, labels: 1, note:, command: command_for(value),
+                                                        floor: floor(of_value), raw: method(:blocks_of))
           end
 
-          def row(ways, width)
-            dump, load, both = ways
-            failed = ways.compact.find { |cell| !measured?(cell) }
-            return [name(dump), missing(failed), *[""] * (width - 2)] if failed
-            [name(dump), bytes(dump), time(dump), load ? time(load) : "", both ? time(both) : "",
-             both ? ratio(both) : "", objects(dump), objects(load), FORMS.fetch(form(dump))]
+          # A row of three cells has figures where all of them have.
+          def failure(ways) = ways.values.compact.find { |cell| !measured?(cell) }&.then { |cell| missing(cell) }
+
+          def blocks_of(ways) = ways.compact.to_h { |way, cell| ["#{name(cell)}, #{way}", block_us(cell)] }
+
+          def ways_of(of_value, dump)
+            WAYS.to_h { |operation, way| [way, of(of_value, operation).find { |cell| name(cell) == name(dump) }] }
           end
 
-          # Facts of another machine: to be read as ratios.
+          # The figures are of another machine, so the table compares ratios.
           def article(of_value)
-            table = Report::Table.new("Serializers: the article's figures beside ours, " \
-                                      "#{title_of(of_value.first["value"])}",
-                                      header: ["serializer", "article: both, by Marshal's time", "here: both",
-                                               "article: dump", "here: dump"],
-                                      note: "Published in October 2024, on another machine, on its own 1 MB of " \
-                                            "books. There JSON was asked through Active Support, which is " \
-                                            "`as_json` here.")
-            ARTICLE.each do |name, figures|
+            rows = ARTICLE.filter_map do |name, figures|
               ours = %w[dump_load dump].map { |way| of(of_value, way).find { |cell| name(cell) == name } }
               next if ours.any?(&:nil?)
-              published = ARTICLE["marshal"].zip(figures).map do |marshal, own|
-                Report::Cell.number(marshal / own, unit: "x")
-              end
-              table.row(name, *published.zip(ours.map { |cell| measured?(cell) ? ratio(cell) : missing(cell) }).flatten)
+              published = ARTICLE["marshal"].zip(figures).map { |marshal, own| figure(marshal / own, "x") }
+              [name, *published.zip(ours.map { |cell| measured?(cell) ? ratio(cell) : missing(cell) }).flatten]
             end
-            table
+            title = "Serializers: the article's figures beside ours, #{title_of(of_value.first["value"])}"
+            Report::Table.new(title, rows:,
+                              header: ["serializer", "article: both, by Marshal's time", "here: both", "article: dump",
+                                       "here: dump"],
+                              note: "Published in October 2024, on another machine, on its own 1 MB of books. There " \
+                                    "JSON was asked through Active Support, which is `as_json` here.")
           end
 
           def add_fidelity(document)
@@ -132,12 +124,9 @@ module Tiercel
           end
 
           def fidelity
-            names = rows("fidelity").map { |row| row["serializer"] }
-            table = Report::Table.new("Serializers: what comes back", header: ["", *names], command: command_for(nil))
-            (rows("fidelity").first.keys - ["serializer"]).each do |specimen|
-              table.row(specimen, *rows("fidelity").map { |row| fate(row[specimen]) })
-            end
-            table
+            fates = rows("fidelity").to_h { |row| [row["serializer"], ->(specimen) { fate(row[specimen]) }] }
+            columns_table("Serializers: what comes back", rows("fidelity").first.keys - ["serializer"],
+                          { "" => :itself, **fates }, command: command_for(nil))
           end
 
           def fate(words)

@@ -1,12 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # The third article's tables: what a hit costs, by the size of the value.
+      # The tables of the third article: the cost of a hit by the size of the value.
       module Sizes
         class Table < Tables::Table
           called "sizes", "What a hit costs by the size of the value."
@@ -21,7 +20,7 @@ module Tiercel
                       memory_store].freeze
           QUICK_STORES = STORES - %w[mem_cache_store#compress=false tiercel:file:]
           VALUES = %w[html-100b html-2kb html-10kb html-100kb html-822kb html-1mb pair].freeze
-          # The article's two sizes and its records, and what does not fit into an item of memcached's.
+          # The article's two sizes and its records, and a value above memcached's item limit.
           QUICK_VALUES = %w[html-2kb pair html-822kb html-1mb].freeze
 
           def options(parser)
@@ -36,10 +35,8 @@ module Tiercel
           end
 
           def plan
-            contestants = self.contestants
-            chosen_values(settings.quick ? QUICK_VALUES : VALUES).uniq(&:name).map do |value|
-              Engine::Comparison.of(value:, operation: Operations.fetch("fetch"), contestants:)
-            end
+            values = chosen_values(settings.quick ? QUICK_VALUES : VALUES)
+            comparisons_of(values, [Operations.fetch("fetch")], contestants)
           end
 
           def take(comparisons)
@@ -50,10 +47,10 @@ module Tiercel
 
           private
 
-          # That memcached as it is shipped refuses large items is a finding, not a fault.
+          # A memcached with default options refuses large items. This is a finding, not a fault.
           def fault?(row) = super && !View.refused?(row)
 
-          # A size that the lab knows keeps its name, so that runs can be compared.
+          # A known size keeps its name, so that runs can be compared.
           def sized(text)
             value = Values::SizedHTML.parse(text)
             Values.known?(value.name) ? Values.fetch(value.name) : value

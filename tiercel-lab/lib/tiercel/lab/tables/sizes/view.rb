@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
       module Sizes
-        # The cost of a hit by the size of the value.
+        # Shows the cost of a hit by the size of the value.
         class View < Tables::View
           article(/html-2kb\z|html-822kb\z|pair\z/)
+
+          quick "Quick: the article's sizes and one above memcached's limit, fewer stores."
 
           SHIPPED = "mem_cache_store_as_shipped"
           REFUSED = /refused|too large|over max|MaxSize/i
@@ -17,7 +17,7 @@ module Tiercel
                                       "file_store:disk" => 0.17 },
                       "html-822kb" => { "mem_cache_store" => 0.22, "file_store:tmpfs" => 16.85,
                                         "file_store:disk" => 16.39 } }.freeze
-          # On a file server over gigabit Ethernet: beside a folder of the user's.
+          # The article's figures of a file server over gigabit Ethernet, shown beside a folder of the user.
           ARTICLE_NFS = { "html-2kb" => 0.22, "html-822kb" => 15.91 }.freeze
           NFS = "Published for a NetApp filer over gigabit Ethernet."
           NO_NFS = "not measured: it needs a mount"
@@ -32,10 +32,6 @@ module Tiercel
 
           def title = "What a hit costs by size"
 
-          def quick_words
-            quick? ? ["Quick: the article's sizes and one above memcached's limit, fewer stores."] : []
-          end
-
           def sentence
             parts = groups.filter_map do |value, group|
               leader = leader(group)
@@ -44,7 +40,7 @@ module Tiercel
             parts.empty? ? "Nothing could be measured." : "What a hit costs. #{parts.join("; ")}.#{misses}"
           end
 
-          # For the article's two sizes.
+          # Findings for the article's two sizes.
           def findings
             groups.slice(*ARTICLE.keys).filter_map do |value, group|
               leader = leader(group)
@@ -87,14 +83,14 @@ module Tiercel
             section.add(table).add(bars("Sizes: #{value}, time of a hit", group, scale: :log, reason:))
           end
 
-          # A miss is called one, whatever the client made of it; the article's figure stands beside either.
+          # A refused item is a miss, whatever error the client raises.
           def missing(cell)
             return super unless View.refused?(cell)
             limit = "memcached takes items of up to 1 MB unless it is told otherwise"
             Report::Cell.missing("misses: #{cell["reason"]}; #{limit}", remedy: "memcached -I 8m")
           end
 
-          # The article's file server keeps its place where nobody gave a mount.
+          # The row of the article's file server, for runs without --dir.
           def nfs_row(table, value)
             return if notes("sizes")["directories"].any?
             table.row("file_store:DIR (NFS)", Report::Cell.missing(NO_NFS, remedy: "bin/lab sizes --dir /mnt/nfs"), "",
@@ -110,7 +106,7 @@ module Tiercel
             Report::Cell.number(ms, unit: "ms", note:)
           end
 
-          # Figures of HTML alone, which differs in nothing but its size.
+          # Points of HTML values, which differ only in their size.
           def by_size
             @by_size ||= begin
               bytes = rows("sizes").select { |row| row["html"] }.to_h { |row| row.values_at("name", "bytes") }
@@ -125,9 +121,7 @@ module Tiercel
           end
 
           def add_crossovers(section)
-            chart = Report::Charts::LineChart.new("Sizes: a hit by size", x: "bytes", y: "us", x_scale: :log,
-                                                  y_scale: :log, command:)
-            by_size.each { |store, points| chart.series(store, points) }
+            chart = line_chart("Sizes: a hit by size", by_size, x: "bytes", y: "us", x_scale: :log, y_scale: :log)
             section.text("HTML of several sizes. Where two lines cross, one store becomes the cheaper one; between " \
                          "measured sizes the place is interpolated, so it is computed.")
             section.add(chart)
@@ -136,10 +130,9 @@ module Tiercel
               section.text("#{unclear.size} more #{unclear.one? ? "is" : "are"} within the intervals: cannot tell.")
             end
             return section.text("No two stores clearly cross within these sizes.") if crossings.empty?
-            section.table("Sizes: where stores cross (computed)",
-                          header: ["below it cheaper", "above it cheaper", "bytes"], command:) do |table|
-              crossings.each { |first, second, at| table.row(first, second, Report::Cell.number(at.round, digits: 0)) }
-            end
+            columns = { "below it cheaper" => :first, "above it cheaper" => ->(found) { found[1] },
+                        "bytes" => ->(found) { Report::Cell.number(found.last.round, digits: 0) } }
+            section.add(columns_table("Sizes: where stores cross (computed)", crossings, columns))
           end
 
           def crossings(chart)
@@ -153,14 +146,14 @@ module Tiercel
             before.first[1] <= before.last[1] ? [one, other] : [other, one]
           end
 
-          # The points of both stores at the measured sizes below and above a place.
+          # The points of both stores at the measured sizes below and above a crossing.
           def around(one, other, at)
             shared = by_size[one].map(&:first) & by_size[other].map(&:first)
             below, above = shared.select { |bytes| bytes <= at }.max, shared.select { |bytes| bytes > at }.min
             [below, above || below].map { |bytes| [one, other].map { |store| by_size[store].assoc(bytes) } }
           end
 
-          # The intervals of the two lie apart on both sides.
+          # Returns whether the intervals of both stores are apart on both sides of the crossing.
           def clear?(one, other, at)
             around(one, other, at).all? do |(_, _, low, high), (_, _, other_low, other_high)|
               high < other_low || other_high < low

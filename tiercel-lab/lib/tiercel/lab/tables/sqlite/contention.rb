@@ -1,21 +1,18 @@
 # frozen_string_literal: true
 
-require_relative "../../load"
-require_relative "../../statistics"
-
 module Tiercel
   module Lab
     module Tables
       module Sqlite
-        # Two processes at once on each store: fresh pairs, and all pairs in turn, then in reverse.
+        # Measures each store with two concurrent processes. All pairs of processes take turns, in order and in reverse.
         class Contention < Load::Trial
           OPERATIONS = %w[write read].freeze
-          # To start two processes and to build a store in each.
+          # Starting two processes, and building a store in each.
           OPEN_SECONDS = 3.0
-          # From the command to work until both have heard it.
+          # The time until both processes have received their command.
           START_SECONDS = 0.05
 
-          # Two processes with one store between them; the first failure stays.
+          # Two processes with one store. The outcome keeps the first failure.
           Pair = Struct.new(:contestant, :value, :fleet, :outcome)
 
           # Rows have "rates" (calls a second of both processes together, a list for each pair of processes) and
@@ -24,8 +21,7 @@ module Tiercel
           # @param design [Design]
           # @param cpus [Array<Integer>]
           def initialize(design, cpus: Engine::Pinning.allowed_cpus, **)
-            super(pinning: Engine::Pinning.new(cpus:), **)
-            @design = design
+            super(design, pinning: Engine::Pinning.new(cpus:), **)
             @cpus = cpus
             @contestants = design.shared_stores.map { |text| Contestants.parse(text) }
             @rows = design.shared_values.product(@contestants, OPERATIONS).map do |value, contestant, operation|
@@ -51,7 +47,7 @@ module Tiercel
             end
           end
 
-          # Of the second process: where there are only two CPUs, the one that servers have.
+          # With only two CPUs, the second process gets the servers' CPU.
           def pinnings
             second = @cpus.size > 2 ? [@cpus[0], @cpus[2]] : @cpus.reverse
             [@cpus, second].map { |cpus| Engine::Pinning.new(cpus:) }
@@ -80,7 +76,7 @@ module Tiercel
             end
           end
 
-          # Both at once.
+          # Both processes work at the same time.
           def work(pair, operation, process)
             on(pair) do |fleet|
               arrivals = { seconds: @design.seconds, at: Load::Fleet.soon }

@@ -1,16 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "contention"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # The fifth article's tables: caches on SQLite, by the size of the value, alone and two processes at once.
+      # The tables of the fifth article: caches on SQLite by the size of the value, with one process and with two.
       module Sqlite
-        # The measured values and stores: alone, and shared by two processes, in `processes` pairs of fresh
-        # processes, `rounds` of `seconds` each.
+        # The values and stores to measure with one process, and with two. There are `processes` pairs of fresh
+        # processes, with `rounds` of `seconds` each.
         Design = Data.define(:values, :stores, :shared_values, :shared_stores, :processes, :rounds, :seconds) do
           def expected_seconds
             turns = Contention::OPERATIONS.size * rounds
@@ -24,20 +22,20 @@ module Tiercel
           example "sqlite --quick", "sqlite --value string-10b,string-10000b --store litecache --store tiercel:sqlite:",
                   "sqlite --baseline solid_cache_store", "sqlite --markdown"
           in_all 100
-          # Four bundles are started for each process.
+          # Every process starts four bundles.
           quick processes: 2
           full processes: 4, most_processes: 8, blocks: 4, budget_seconds: 180
 
           OPERATIONS = %w[write read].freeze
           BASELINE = "litecache"
-          # As they ship, and with equal pragmas; the last two are no SQLite and stand for reference.
+          # The stores with their own pragmas and with equal ones. The last two do not use SQLite; they are references.
           STORES = %w[litecache litecache:equal solid_cache_store solid_cache_store:postgresql tiercel:sqlite:
                       tiercel:sqlite:#synchronous=:off redis_cache_store mem_cache_store].freeze
-          # The article's sizes, a process of its own and two at once.
+          # All sizes of the article, with one process and with two.
           FULL = Design.new(values: %w[string-10b string-100b string-1000b string-10000b], stores: STORES,
                             shared_values: %w[string-100b string-10000b], shared_stores: STORES, processes: 3,
                             rounds: 3, seconds: 0.3)
-          # Two sizes, and two processes with one of them.
+          # Two sizes with one process, and one of them with two processes.
           QUICK = FULL.with(values: %w[string-100b string-10000b],
                             stores: STORES - %w[tiercel:sqlite:#synchronous=:off],
                             shared_values: %w[string-10000b], processes: 2, seconds: 0.25,
@@ -54,9 +52,8 @@ module Tiercel
 
           def plan
             contestants = parse_all([baseline, *(design.stores - [baseline])])
-            design.values.product(OPERATIONS).map do |value, operation|
-              Engine::Comparison.of(value: Values.fetch(value), operation: Operations.fetch(operation), contestants:)
-            end
+            comparisons_of(design.values.map { |name| Values.fetch(name) },
+                        OPERATIONS.map { |name| Operations.fetch(name) }, contestants)
           end
 
           def plan_in_words
@@ -64,14 +61,9 @@ module Tiercel
               "about #{Report::Format.minutes(design.expected_seconds)}; one process:"
           end
 
-          def expected_seconds = design.expected_seconds + super.to_f
-
           def take(comparisons)
             super
-            contention = Contention.new(design, seed: settings.seed, requires: settings.requires)
-            run.try(contention, design.expected_seconds)
-            run.table("two processes", contention.rows, processes: design.processes, rounds: design.rounds,
-                                                        seconds: design.seconds)
+            run.table("two processes", tried(Contention).rows, **design.to_h.slice(:processes, :rounds, :seconds))
           end
 
           # @return [Design]

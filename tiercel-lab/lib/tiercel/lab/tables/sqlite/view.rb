@@ -1,20 +1,26 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
       module Sqlite
-        # Caches on SQLite, in the fifth article's form: a line for each store, a column for each size.
+        # Shows caches on SQLite as the fifth article does: a row for each store, a column for each size.
         class View < Tables::View
           article(/a second\z/)
 
+          quick "Quick: two of the four sizes; two processes with one size and fewer stores."
+
           WORDS = { "write" => "Writes", "read" => "Reads" }.freeze
-          COMPARED = { "store" => :name, "value" => ->(cell) { cell["value"] }, "time a call" => :time,
+          COMPARED = { "store" => :name, "value" => ->(cell) { title_of(cell["value"]) }, "time a call" => :time,
                        "ratio" => :ratio, "verdict" => :verdict, "objects" => :objects, "bytes" => :bytes }.freeze
-          SHARED_HEADER = ["store", "value", "calls a second, both", "median", "p99", "max"].freeze
-          # The settings of each store's connections, as the store or Rails' adapter makes them.
+          SHARED_QUANTILES = { "median" => 0.5, "p99" => 0.99, "max" => 1.0 }.to_h do |name, share|
+            [name, [->(row) { Statistics::Histogram.from_h(row["histogram"]).quantile(share) / 1e3 }, "us"]]
+          end
+          SHARED = { "store" => "store", "value" => ->(row) { title_of(row["value"]) },
+                     "calls a second, both" => lambda { |row|
+                       figure(Statistics::MedianInterval.of(row["rates"].compact), digits: 0)
+                     }, **SHARED_QUANTILES }.freeze
+          # The pragmas of each store, set by the store or by the Rails adapter.
           PRAGMAS = {
             "litecache" => "as shipped: WAL, synchronous 0, mmap 128 MB",
             "litecache:equal" => "equal: WAL, synchronous 1, mmap 128 MB",
@@ -22,7 +28,11 @@ module Tiercel
             "tiercel:sqlite:" => "equal (as shipped): WAL, synchronous 1, mmap 128 MB",
             "tiercel:sqlite:#synchronous=:off" => "as Litecache ships: WAL, synchronous 0, mmap 128 MB"
           }.freeze
-          # The article's own figures, of an AMD Ryzen 8740HS: its machine, its versions.
+          COLUMNS = { "store" => ->(of_store) { name(of_store.values.first) },
+                      "pragmas" => lambda { |of_store|
+                        PRAGMAS.fetch(of_store.values.first["contestant"]["text"], "")
+                      } }.freeze
+          # The article's own figures, of an AMD Ryzen 8740HS.
           ARTICLE_SIZES = ["10 B", "100 B", "1,000 B", "10,000 B"].freeze
           ARTICLE = {
             "writes a second" => { "Litecache" => [14_763, 15_194, 16_165, 12_169],
@@ -32,10 +42,6 @@ module Tiercel
           }.freeze
 
           def title = "Caches on SQLite"
-
-          def quick_words
-            quick? ? ["Quick: two of the four sizes; two processes with one size and fewer stores."] : []
-          end
 
           def sentence
             parts = WORDS.keys.filter_map { |operation| comparison_words(operation) }
@@ -62,7 +68,7 @@ module Tiercel
 
           private
 
-          # Of the last value, which is the largest.
+          # Compares with the last value, which is the largest.
           def compared(operation)
             all = cells(operation:).select { |cell| measured?(cell) && cell["value"] == values.last }
             ours = all.find { |cell| cell["contestant"]["text"].start_with?("tiercel:sqlite:") }
@@ -91,54 +97,42 @@ module Tiercel
           def add_operation(section, operation, word)
             section.text("Calls a second that one process makes, with garbage collection; the stores in turn, values " \
                          "checked before and after. The stores without SQLite stand for reference.")
-            header = ["store", "pragmas", *values.map { |value| title_of(value) }]
-            section.table("SQLite: #{word.downcase} a second", header:, command:,
-                          floor: floor(cells(operation:))) do |table|
-              cells(operation:).group_by { |cell| cell["contestant"]["text"] }.each_value do |of_store|
-                add_row(table, of_store)
-              end
-            end
+            rates = values.to_h { |value| [title_of(value), ->(of_store) { rate_cell(of_store[value]) }] }
+            stores = cells(operation:).group_by { |cell| cell["contestant"]["text"] }.values
+                                      .map { |of_store| of_store.to_h { |cell| [cell["value"], cell] } }
+            section.add(columns_table("SQLite: #{word.downcase} a second", stores, { **COLUMNS, **rates },
+                                      floor: floor(cells(operation:)), raw: method(:blocks_of)))
             chart = lines(operation, word) and section.add(chart)
             section.add(ratios(operation, word)) if results["cells"].any? { |cell| baseline?(cell) }
           end
 
-          def add_row(table, of_store)
-            contestant = of_store.first["contestant"]
-            by_value = of_store.to_h { |cell| [cell["value"], cell] }
-            table.row(contestant["name"], PRAGMAS.fetch(contestant["text"], ""),
-                      *values.map { |value| by_value[value] ? rate_cell(by_value[value]) : "" })
-            of_store.select { |cell| measured?(cell) }.each do |cell|
-              table.raw("#{contestant["name"]}, #{cell["value"]}", block_us(cell), unit: "us")
-            end
+          # @param of_store [Hash{String => Hash}] cells by their values
+          def blocks_of(of_store)
+            of_store.values.select { |cell| measured?(cell) }
+                    .to_h { |cell| ["#{name(cell)}, #{cell["value"]}", block_us(cell)] }
           end
 
           def rate_cell(cell)
-            return missing(cell) unless measured?(cell)
-            Report::Cell.interval(rate(cell), digits: 0, muted: undecided?(cell))
+            return cell && missing(cell) unless cell && measured?(cell)
+            figure(rate(cell), digits: 0, muted: undecided?(cell))
           end
 
           def lines(operation, word)
             stores = cells(operation:).select { |cell| measured?(cell) }.group_by { |cell| name(cell) }
             return if stores.empty? || values.size < 2
-            chart = Report::Charts::LineChart.new("SQLite: #{word.downcase} a second, by size", x: "bytes",
-                                                  y: "calls a second", x_scale: :log, y_scale: :log, command:)
-            stores.each do |name, of_store|
-              chart.series(name, of_store.map { |cell| [size(cell["value"]), *rate(cell).to_h.values] })
+            series = stores.transform_values do |of_store|
+              of_store.map { |cell| [size(cell["value"]), *rate(cell).to_h.values] }
             end
-            chart
+            line_chart("SQLite: #{word.downcase} a second, by size", series, x: "bytes", y: "calls a second",
+                                                                             x_scale: :log, y_scale: :log)
           end
 
           def size(value) = Values.known?(value) ? Values.fetch(value).approximate_bytes : 1
 
           def ratios(operation, word)
             baseline = results["cells"].find { |cell| baseline?(cell) }
-            columns = COMPARED.merge("value" => ->(cell) { title_of(cell["value"]) })
-            table = Report::Table.new("SQLite: #{word.downcase}, compared", header: columns.keys, command:,
-                                      note: "Ratios are of the time to that of `#{name(baseline)}`.")
-            cells(operation:).each do |cell|
-              table.row(*columns.values.map { |column| column.is_a?(Symbol) ? send(column, cell) : column.call(cell) })
-            end
-            table
+            columns_table("SQLite: #{word.downcase}, compared", cells(operation:), COMPARED,
+                          note: "Ratios are of the time to that of `#{name(baseline)}`.")
           end
 
           def add_shared(section)
@@ -149,32 +143,19 @@ module Tiercel
                          "rounds of #{facts["seconds"]} s each, stores in turn. Every call is timed: the slowest one " \
                          "is what a request may have to wait.")
             rows("two processes").group_by { |row| row["operation"] }.each do |operation, of_operation|
-              section.table("SQLite: two processes #{operation}", header: SHARED_HEADER, command:) do |table|
-                of_operation.each do |row|
-                  table.row(row["store"], title_of(row["value"]), *shared_figures(row))
-                end
-              end
+              section.add(columns_table("SQLite: two processes #{operation}", of_operation, SHARED, labels: 2))
             end
           end
 
-          def shared_figures(row)
-            rates = row["rates"].compact
-            unless Engine::Outcome.measured?(row) && rates.any?
-              return [Engine::Outcome.measured?(row) ? Report::Cell.missing("not measured") : missing(row), "", "", ""]
-            end
-            histogram = Statistics::Histogram.from_h(row["histogram"])
-            [Report::Cell.interval(Statistics::MedianInterval.of(rates), digits: 0),
-             *[0.5, 0.99, 1.0].map { |share| Report::Cell.number(histogram.quantile(share) / 1e3, unit: "us") }]
-          end
+          def failure(row) = super || (Report::Cell.missing("not measured") if row["rates"].compact.empty?)
 
           def article
             note = "On an AMD Ryzen 8740HS, Solid Cache with WAL, synchronous 1 and 128 MB of mmap, Litecache as " \
                    "shipped. For the order of things, not to be compared with figures of other machines."
-            Report::Table.new("SQLite: as published", header: ["store", "", *ARTICLE_SIZES], note:).tap do |table|
-              ARTICLE.each do |quantity, stores|
-                stores.each { |store, figures| table.row(store, quantity, *figures) }
-              end
+            rows = ARTICLE.flat_map do |quantity, stores|
+              stores.map { |store, figures| [store, quantity, *figures] }
             end
+            Report::Table.new("SQLite: as published", header: ["store", "", *ARTICLE_SIZES], note:, rows:)
           end
         end
       end

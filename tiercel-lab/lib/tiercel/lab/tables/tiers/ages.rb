@@ -1,13 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/outcome"
-require_relative "../../statistics"
-
 module Tiercel
   module Lab
     module Tables
       module Tiers
-        # How long changes took to be seen by another machine, in one condition; what was not seen took longer.
+        # How long another machine took to see each change, under one condition. Unseen changes took longer.
         class Ages
           # Points of a curve.
           POINTS = 40
@@ -21,6 +18,8 @@ module Tiercel
           end
 
           def measured? = Engine::Outcome.measured?(row)
+          def failed = measured? ? nil : row
+          def label = "#{store}, #{beside}"
           def store = row["store"]
           def changes = row["changes"]
           def unseen = row["unseen"]

@@ -1,13 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../../stores"
-require_relative "stack"
-
 module Tiercel
   module Lab
     module Tables
       module Tiers
-        # The measurements beside hits: stacks, distances, shares of near hits, numbers of changes.
+        # The measurements besides hits: stacks, distances, shares of near hits, and numbers of changes.
         #
         # @!attribute [r] stores
         #   @return [Array<String>] of contestants with tiers
@@ -38,11 +35,11 @@ module Tiercel
           QUICK = FULL.with(round_trips_ms: [0.0, 0.5, 5.0], shares: [0.0, 0.5, 0.9, 0.99, 1.0], repeats: 2,
                             slice_seconds: 0.03, changes: 60, gap_ms: 20.0, busy: [0, 1], burst: 500)
 
-          # A near hit and a far one at no distance, roughly.
+          # The approximate time of a near hit, and of a far hit without distance.
           NEAR_SECONDS = 2e-6
           FAR_SECONDS = 0.15e-3
           CALLS = (20..400)
-          # The extra time for a look of several trips, for each computing thread.
+          # Extra time to watch, for each computing thread.
           BUSY_SECONDS = 1.5
           PROCESS_SECONDS = 0.6
 
@@ -73,7 +70,7 @@ module Tiercel
             [*busy.product([false]), *(busy.select(&:positive?).product([true]) if stack.shares_news?)]
           end
 
-          # Seconds in which the other machine looks for what has changed.
+          # Seconds for which the other machine watches for changes.
           def watch_seconds(stack, busy = 0) = (changes * gap_ms / 1e3) + stack.patience_seconds + (busy * BUSY_SECONDS)
 
           # @param stack [Stack]

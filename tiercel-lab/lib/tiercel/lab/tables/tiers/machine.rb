@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/outcome"
 require_relative "../../load/client"
 
 module Tiercel
   module Lab
     module Tables
       module Tiers
-        # A process with near tiers of its own: to the others it is another machine. One changes, another one looks.
+        # A process with near tiers of its own, which acts as another machine. One machine changes entries, another one
+        # watches.
         class Machine < Load::Client
           VALUE_BYTES = 1_000
           OLD = "old"
           NEW = "new"
-          # Between two looks at all names.
+          # The pause between two reads of all names.
           PAUSE_SECONDS = 0.000_5
-          # Names in one call where the question is how many have been heard of.
+          # The number of names in one call of {#hear}.
           BATCH = 100
 
           # @param text [String] of the contestant
@@ -25,7 +25,7 @@ module Tiercel
           # @return [Hash] see {Engine::Outcome.of}
           def open(text:, label:, names:, context:)
             @label, @names = label, names
-            Engine::Outcome.of { @subjects[STORE] = Load::Subject.new(text:, context:) }
+            build(text, context)
           end
 
           # @return [Hash]
@@ -35,7 +35,7 @@ module Tiercel
             end
           end
 
-          # Has copies of all, where they live long enough.
+          # Reads all names, so that the near tier has copies.
           #
           # @return [Hash]
           def warm(names:)
@@ -47,7 +47,7 @@ module Tiercel
             end
           end
 
-          # Changes each name once, at moments that nobody can foresee: every second one is deleted.
+          # Changes each name once, at random moments. Every second name is deleted.
           #
           # @param gap_ms [Float] between two, on average
           # @param at [Float] seconds of the monotonic clock, which all processes of a machine share
@@ -64,7 +64,7 @@ module Tiercel
             end
           end
 
-          # Looks at all names again and again.
+          # Reads all names repeatedly.
           #
           # @return [Hash] "seen": for each name the seconds at which the read began that was the first to see the
           #   change, or nil; "looks_ms": how far looks at one name were apart
@@ -75,7 +75,7 @@ module Tiercel
             end
           end
 
-          # From now on threads of this process compute.
+          # Starts threads that compute until the process ends.
           #
           # @return [Hash]
           def compute(threads:)
@@ -86,7 +86,7 @@ module Tiercel
             end
           end
 
-          # Overwrites all as fast as it can.
+          # Overwrites all names as fast as possible.
           #
           # @return [Hash] "from", "to"
           def burst(names:, at:)
@@ -98,7 +98,7 @@ module Tiercel
             end
           end
 
-          # Looks for what has been overwritten until all is seen, or the time is over.
+          # Reads the names until all have new values, or the time is over.
           #
           # @return [Hash] "heard": how many, "last": seconds at which the last of them was seen
           def hear(names:, at:, seconds:)
@@ -126,19 +126,11 @@ module Tiercel
 
           private
 
-          def store = subject.store
-
           def name(index) = "tiercel-lab:#{@label}:#{index}"
 
           def each_name(count) = count.times { |index| yield name(index) }
 
           def value(word) = "#{word}:".ljust(VALUE_BYTES, "x")
-
-          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
-          def wait_until(at)
-            sleep(at - now) while now < at
-          end
 
           # Every second one is deleted.
           def changed?(index, found)
@@ -160,7 +152,8 @@ module Tiercel
             { seen:, looks_ms: [0.5, 0.99, 1.0].map { |share| gaps.sort[((gaps.size - 1) * share).floor]&.round(3) } }
           end
 
-          # In one call, so that what has no copy is one trip: each of them waits for the interpreter.
+          # Reads all names in one call. Names without a copy then need one round trip, which waits for the interpreter
+          # only once.
           #
           # @return [Array<Integer>] those whose change is seen
           def look(pending, seen)

@@ -6,12 +6,12 @@ module Tiercel
   module Lab
     module Tables
       module Tiers
-        # One process that reads a stack of tiers and its last tier alone, over the same entries: some are near, and
-        # others nobody here has read before.
+        # A process that reads a stack of tiers, and its last tier alone, over the same entries. Some entries have near
+        # copies; nobody has read the others before.
         class Mix < Load::Client
           BATCH = 500
 
-          # Writes all entries to the last tier, and has the near ones near.
+          # Writes all entries to the last tier, and reads the near ones into the near tier.
           #
           # @param stack [String] id of the store with tiers
           # @param last [String] id of its last tier

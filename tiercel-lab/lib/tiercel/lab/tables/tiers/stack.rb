@@ -1,24 +1,22 @@
 # frozen_string_literal: true
 
-require_relative "../../stores"
-
 module Tiercel
   module Lab
     module Tables
       module Tiers
-        # A contestant with tiers, and what is made of it to look at its parts.
+        # A contestant with tiers, and the contestants that measure its parts.
         class Stack
-          # Copies live as long as any run.
+          # The `ttl` of copies that outlive the run.
           LONG_SECONDS = 3_600
-          # Copies are over before they are read.
+          # The `ttl` of copies that expire before they are read.
           SHORT_SECONDS = 1e-6
-          # The time beyond the copies' TTL after which another machine is taken to miss the change.
+          # The time beyond the copies' `ttl` after which a change counts as unseen.
           PATIENCE_SECONDS = 0.5
           MOST_PATIENCE_SECONDS = 10.0
           # Servers to which the proxy adds distance.
           SERVERS = { redis: "PING\r\n", memcached: "version\r\n" }.freeze
           FILES = %w[sqlite file].freeze
-          # Last tiers that tell of changes.
+          # Last tiers that send invalidation messages.
           NEWS = %w[redis rediss unix].freeze
 
           # @return [String] of the contestant
@@ -96,7 +94,7 @@ module Tiercel
             joined(with_option("ttl=#{format("%g", seconds)}"), place)
           end
 
-          # In place of what is said of the same.
+          # Replaces an option of the near URLs.
           def with_option(option)
             @urls[..-2].map do |url|
               bare = without(url, option[/\w+/])

@@ -1,16 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../table"
-require_relative "design"
-require_relative "operations"
-require_relative "trial"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # Stores with tiers: what a hit costs near and far, what a read costs by the share of near hits, how long another
-      # machine reads what has been changed, and how many changes it hears of.
+      # Stores with tiers: the cost of near and far hits, the cost of a read by the share of near hits, how long another
+      # machine reads stale values, and how many changes it sees.
       module Tiers
         class Table < Tables::Table
           called "tiers", "Tiers: near and far hits, and what other machines still read."
@@ -18,7 +14,7 @@ module Tiercel
                   "tiers --store 'tiercel:memory: shared: redis:' --no-cells"
           takes :quick, :seed, :cells
           in_all 65, arguments: ["--store", "tiercel:shared: redis:", "--round-trips", "0,1,5", "--busy", "0,1"]
-          # This table does not break down the last tier's cost.
+          # A short budget is enough, because the last tier's cost is not broken down.
           full blocks: 6, budget_seconds: 150
 
           VALUES = %w[string-1kb-2000 html-24kb-500].freeze
@@ -36,7 +32,7 @@ module Tiercel
             parser.on("--no-cells", "without the cost of hits") { @no_cells = true }
           end
 
-          # The near tier alone first: what the stack's hits are compared with.
+          # The near tier alone is the baseline.
           def plan
             return [] if @no_cells
             design.stacks.product(values).map do |stack, value|
@@ -44,8 +40,6 @@ module Tiercel
               Engine::Comparison.of(value:, operation: Operations.fetch("wall_read"), contestants:)
             end
           end
-
-          def expected_seconds = super.to_f + design.expected_seconds
 
           def plan_in_words
             shares = design.shares.map { |share| (share * 100).round }.join(", ")
@@ -57,8 +51,7 @@ module Tiercel
 
           def take(comparisons)
             cells(comparisons) if comparisons.any?
-            trial = Trial.new(design, seed: settings.seed, requires: settings.requires)
-            run.try(trial, design.expected_seconds)
+            trial = tried(Trial)
             run.table("shares", trial.rows, **design.to_h)
             run.table("staleness", trial.staleness)
             run.table("bursts", trial.bursts)

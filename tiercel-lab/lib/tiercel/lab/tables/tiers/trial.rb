@@ -1,18 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../../load"
 require_relative "../../network"
-require_relative "design"
-require_relative "machine"
-require_relative "mix"
 
 module Tiercel
   module Lab
     module Tables
       module Tiers
-        # Measures a {Design}: for each stack a reading process at each distance, then two machines.
+        # Measures a {Design}: each stack has a reading process at each distance, then two machines.
         class Trial < Load::Trial
-          # Seconds from an order to the moment at which all begin.
+          # Seconds from the command to the moment at which all processes begin.
           LEAD_SECONDS = 0.3
           CAPACITY_BYTES = 64 * 1024 * 1024
           ALONE_CALLS = 50
@@ -24,11 +20,9 @@ module Tiercel
           # @return [Array<Hash{String => Object}>] how long changes took to be seen, and how many were heard of
           attr_reader :staleness, :bursts
 
-          def initialize(design, **)
-            super(**)
-            @design = design
-            @staleness = []
-            @bursts = []
+          def initialize(...)
+            super
+            @staleness, @bursts = [], []
           end
 
           private
@@ -48,7 +42,7 @@ module Tiercel
 
           def context = { servers: server_facts, folders: @scratch.folders, capacity_bytes: CAPACITY_BYTES }
 
-          # --- what a read costs ---
+          # --- the cost of a read ---
 
           def mix(round_trip_ms)
             row = blank(store: @stack.name, round_trip_ms:, measured_ms: nil, shares: {}, alone: [])
@@ -99,7 +93,7 @@ module Tiercel
             (job.call("round_trip", host:, port:, request:, samples: 20) * 1e3).round(3)
           end
 
-          # The first of each share is not kept: the way to the server has to be open, code compiled.
+          # Drops the first slice of each share, which opens the connection and compiles code.
           def slices(row, fleet, round_trip_ms)
             (0..@design.repeats).each do |repeat|
               [:alone, *@design.shares].shuffle(random: Random.new(@seed + repeat)).each do |share|
@@ -113,17 +107,15 @@ module Tiercel
 
           # @return [Float] us a read
           def slice(fleet, share, round_trip_ms)
-            id, near, requests = STACK, nil, nil
-            if share == :alone
-              id, requests = LAST, [ALONE_CALLS, @design.calls(0.0, round_trip_ms)].min
-            else
-              requests, near = @design.calls(share, round_trip_ms), @design.near_calls(share, round_trip_ms)
-            end
+            id, requests, near =
+              if share == :alone then [LAST, [ALONE_CALLS, @design.calls(0.0, round_trip_ms)].min]
+              else [STACK, @design.calls(share, round_trip_ms), @design.near_calls(share, round_trip_ms)]
+              end
             fleet.call("drive", id:, operation: "read", arrivals: { requests: }, near:)
                  .sum { |answer| answer["seconds"] / answer["requests"] * 1e6 }
           end
 
-          # A file that several stores have as their last tier.
+          # The file of a last tier that several stores share.
           def file(label)
             folder = File.join(@scratch.folders.fetch("disk"), "tiers-#{label}")
             place = @stack.file_in(folder) or return
@@ -133,7 +125,7 @@ module Tiercel
 
           def remove_file(label) = FileUtils.rm_rf(File.join(@scratch.folders.fetch("disk"), "tiers-#{label}"))
 
-          # --- what another machine sees ---
+          # --- the view of another machine ---
 
           def machines
             text = @stack.with(file("#{@label}-m"))
@@ -156,7 +148,8 @@ module Tiercel
             end
           end
 
-          # The looker may be another process of the machine; a process that computes looks when it gets its turn.
+          # The watcher may be another process of the same machine. A process that computes watches only when its thread
+          # runs.
           def watched(row, writer, looker)
             together(@design.changes, [writer, "change", { gap_ms: @design.gap_ms, seed: @seed }],
                      [looker, "watch", { seconds: @design.watch_seconds(@stack, row["busy"]) }])
@@ -195,7 +188,7 @@ module Tiercel
             orders.map { |job, *| job.value }.each { |answer| Load::Fleet.checked(answer) }
           end
 
-          # Two machines, of which the second has copies of all names.
+          # Starts two machines. The second one has copies of all names.
           #
           # @param others [Array<String>] contestants of more processes of the second
           # @yieldparam machines [Array<Engine::Job>]

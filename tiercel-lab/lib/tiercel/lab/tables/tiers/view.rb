@@ -1,35 +1,38 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-require_relative "ages"
-
 module Tiercel
   module Lab
     module Tables
       module Tiers
-        # Near and far hits, shares of them, and what another machine still reads.
+        # Shows near and far hits, reads by the share of near hits, and how long another machine reads stale values.
         class View < Tables::View
+          quick "Quick: fewer shares, distances, changes and repeats."
+
           COLUMNS = { "tier" => :part, "a read" => :time, "by the near tier alone" => :ratio, "" => :verdict,
                       "objects" => :objects }.freeze
           PARTS = { "near-alone" => "the near tier alone", "near-hit" => "the stack, all hits near",
                     "far-hit" => "the stack, all hits far, filled near", "far-alone" => "the last tier alone" }.freeze
-          AGES = ["store", "beside", "changes", "median", "p90", "p99", "longest", "not seen", "looked every"].freeze
+          QUANTILES = { "median" => 0.5, "p90" => 0.9, "p99" => 0.99, "longest" => 1.0 }.to_h do |name, share|
+            [name, [->(age) { age.quantile(share) || "longer" }, "ms"]]
+          end
+          AGES = { "store" => :store, "beside" => :beside, "changes" => ->(age) { Report::Cell.count(age.changes) },
+                   **QUANTILES, "not seen" => ->(age) { Report::Cell.count(age.unseen) },
+                   "looked every" => :looked }.freeze
           BESIDE = "Where what a process hears counts for its machine, the busy one listens, and another one looks, " \
                    "which does not listen: so ages say how long the machine has had the copies, and no look waits. " \
                    "*An idle process listens*: one more process of that machine, which neither reads nor computes. " \
                    "It is what a listener would be that does not wait for the interpreter of the busy one."
-          BURSTS = ["store", "writes", "written", "heard of", "heard"].freeze
+          BURSTS = { "store" => "store", "writes" => ->(row) { Report::Cell.count(row["writes"]) },
+                     "written" => ->(row) { a_second(row["writes_a_second"]) },
+                     "heard of" => ->(row) { Report::Cell.count(row["heard"]) },
+                     "heard" => ->(row) { row["heard_a_second"] ? a_second(row["heard_a_second"]) : "none in time" } }
+                   .freeze
 
           def title = "Tiers"
 
-          def subtitle
-            facts = notes("shares")
-            return "Interrupted before anything was measured" if facts.empty?
+          def subtitle = facts_in_words("shares") do |facts|
             "#{facts["stores"].join("; ")}: near and far, by share and distance, and as another machine sees it"
           end
-
-          # Processes of the trial are where the kernel puts them.
-          def quick_words = quick? ? ["Quick: fewer shares, distances, changes and repeats."] : []
 
           def sentence
             words = [*hit_words, *age_words]
@@ -48,7 +51,7 @@ module Tiercel
 
           def stack(cell) = cell["contestant"]["text"][/tiercel:([^#]*)/, 1].gsub(/[?&]ttl=[^& ]*/, "")
 
-          # Cells of one comparison are of one stack, whose text only those with tiers have.
+          # All cells of a comparison belong to one stack. Only cells with tiers have its text.
           def comparisons = cells.group_by { |cell| cell["comparison"] }.values
 
           def stack_of(group) = group.map { |cell| stack(cell) }.max_by { |text| text.count(" ") }
@@ -63,7 +66,7 @@ module Tiercel
             end.first(2)
           end
 
-          # By the verdict: two figures side by side would say that one is more.
+          # Uses the verdict, because two figures side by side would suggest a difference.
           def near_words(near)
             case near["summary"]["verdict"]
             when "same" then "costs the same as one of the near tier alone"
@@ -87,8 +90,6 @@ module Tiercel
 
           # --- shares ---
 
-          def measured_shares = rows("shares").select { |row| Engine::Outcome.measured?(row) }
-
           def shares(section)
             section.text("Reads of #{Trial::VALUE_BYTES} B in one process, wall clock: names that are near, and " \
                          "names that nobody on this machine has read before, mixed; the mean of a call. The " \
@@ -104,18 +105,12 @@ module Tiercel
           def percent(share) = "#{Report::Format.number((share * 100).round)} %"
 
           def share_table(store, group)
-            header = ["round trip", *share_list.map { |share| "#{percent(share)} near" }, "last tier alone"]
-            table = Report::Table.new("Tiers: a read by the share of near hits, #{store}", header:, command:)
-            group.each { |row| share_row(table, row) }
-            table
-          end
-
-          def share_row(table, row)
-            label = round_trip(row)
-            return table.row(label, missing(row), *[""] * share_list.size) unless Engine::Outcome.measured?(row)
-            figures = share_list.map { |share| row["shares"][share.to_s] || [] }
-            table.row(label, *[*figures, row["alone"]].map { |each| spread(each) })
-            share_list.zip(figures) { |share, each| table.raw("#{label}, #{percent(share)} near", each, unit: "us") }
+            shares = share_list.to_h { |share| ["#{percent(share)} near", ->(row) { row["shares"][share.to_s].to_a }] }
+            columns = { **shares, "last tier alone" => ->(row) { row["alone"] } }
+                      .transform_values { |us| [->(row) { spread(us.call(row)) }, "us"] }
+            raw = ->(row) { shares.to_h { |name, us| ["#{round_trip(row)}, #{name}", us.call(row)] } }
+            columns_table("Tiers: a read by the share of near hits, #{store}", group,
+                          { "round trip" => :round_trip, **columns }, labels: 1, raw:)
           end
 
           def round_trip(row)
@@ -123,24 +118,15 @@ module Tiercel
             "#{Report::Format.number(row["measured_ms"])} ms"
           end
 
-          # The median of the slices, the least and the most.
-          def spread(figures)
-            return "" if figures.empty?
-            Report::Cell.interval(Statistics::Interval.new(Statistics.median(figures), *figures.minmax), unit: "us")
-          end
-
           def share_chart(store, group)
             kept = group.select { |row| Engine::Outcome.measured?(row) }
             return if kept.empty?
-            chart = Report::Charts::LineChart.new("Tiers: mean read by near hits, #{store}", x: "near hits, %", y: "us",
-                                                                                             y_scale: :log, command:)
-            kept.each do |row|
-              points = share_list.filter_map do |share|
+            series = kept.to_h do |row|
+              [round_trip(row), share_list.filter_map do |share|
                 figures = row["shares"][share.to_s] and [share * 100, Statistics.median(figures)]
-              end
-              chart.series(round_trip(row), points)
+              end]
             end
-            chart
+            line_chart("Tiers: mean read by near hits, #{store}", series, x: "near hits, %", y: "us", y_scale: :log)
           end
 
           # --- another machine ---
@@ -172,21 +158,8 @@ module Tiercel
           end
 
           def age_table
-            table = Report::Table.new("Tiers: until another machine sees a change", header: AGES, command:)
-            ages.each do |age|
-              next table.row(age.store, age.beside, missing(age.row), *[""] * (AGES.size - 3)) unless age.measured?
-              quantiles = [0.5, 0.9, 0.99, 1.0].map { |share| quantile(age, share) }
-              table.row(age.store, age.beside, Report::Cell.count(age.changes), *quantiles,
-                        Report::Cell.count(age.unseen), looked(age))
-              table.raw("#{age.store}, #{age.beside}", age.seen_ms, unit: "ms")
-            end
-            table
-          end
-
-          # Of all changes: one that was not seen is longer than any that was.
-          def quantile(age, share)
-            figure = age.quantile(share)
-            figure ? Report::Cell.number(figure, unit: "ms") : "longer"
+            columns_table("Tiers: until another machine sees a change", ages, AGES, labels: 2, unit: "ms",
+                          raw: ->(age) { { age.label => age.seen_ms } })
           end
 
           def looked(age)
@@ -198,27 +171,14 @@ module Tiercel
           def age_chart
             told = ages.select { |age| age.measured? && age.seen_ms.any? }
             return if told.empty?
-            chart = Report::Charts::LineChart.new("Tiers: changes that another machine has seen", x: "ms", y: "%",
-                                                                                                  command:)
-            told.each { |age| chart.series("#{age.store}, #{age.beside}", age.curve) }
-            chart
+            line_chart("Tiers: changes that another machine has seen", told.to_h { |age| [age.label, age.curve] },
+                       x: "ms", y: "%")
           end
 
           def burst_table
             note = "Copies live an hour there, so what is heard of is what another machine was told. Heard: by when " \
                    "the last of them was seen."
-            table = Report::Table.new("Tiers: writes that another machine hears of", header: BURSTS, command:, note:)
-            rows("bursts").each { |row| burst_row(table, row) }
-            table
-          end
-
-          def burst_row(table, row)
-            unless Engine::Outcome.measured?(row)
-              return table.row(row["store"], Report::Cell.count(row["writes"]), missing(row), "", "")
-            end
-            heard = row["heard_a_second"]
-            table.row(row["store"], Report::Cell.count(row["writes"]), a_second(row["writes_a_second"]),
-                      Report::Cell.count(row["heard"]), heard ? a_second(heard) : "none in time")
+            columns_table("Tiers: writes that another machine hears of", rows("bursts"), BURSTS, labels: 2, note:)
           end
 
           def a_second(count) = Report::Cell.number(count, unit: "/s", digits: 0)

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../errors"
-
 module Tiercel
   module Lab
     module Tables
@@ -34,7 +32,8 @@ module Tiercel
                              :segments, :rounds, :miss_ms)
 
         class Design
-          # How each takes part. `own`: every worker has its own, with its share of the bytes; else all have one.
+          # A measured store. With `own`, every worker has a store with its share of the bytes; otherwise all workers
+          # share one.
           #
           # @!attribute [r] text
           #   @return [String] of the contestant; %<tmpfs>s and %<disk>s (places of the run's own) and %<bytes>d are
@@ -49,10 +48,10 @@ module Tiercel
             def near_bytes(total_bytes) = text.include?("%<near>d") ? (total_bytes * NEAR_SHARE).round : 0
           end
 
-          # Of the bytes that a stack of two tiers has.
+          # The near tier's share of the bytes of a stack.
           NEAR_SHARE = 0.25
 
-          # Nothing is compressed: equal bytes hold equally many values.
+          # Nothing is compressed, so that equal bytes hold equally many values.
           STORES = {
             "memory_store" => Store.new("memory_store#compress=false", true, nil),
             "tiercel:memory:" => Store.new("tiercel:memory:#compress=false", true, nil),
@@ -71,19 +70,20 @@ module Tiercel
             "tiercel:shared: memcached:" => Store.new("tiercel:shared:%<tmpfs>s?size=%<near>d " \
                                                       "memcached:#compress=false", false, :memcached)
           }.freeze
-          # The same engine, one in each worker: only the sharing differs.
+          # The control of a shared store: the same engine, one in each worker.
           CONTROL = { "tiercel:shared:" => "tiercel:memory:" }.freeze
           TIERS = STORES.keys.grep(/ /).freeze
 
           MEGABYTE = 1024 * 1024
 
-          # A Zipf load over four times what fits; the warm-up asks for more different values than fit.
+          # The load is a Zipf distribution over four times the values that fit. The warm-up requests more values than
+          # fit.
           FULL = new(stores: STORES.keys - TIERS, counts: [1, 2, 4, 8], total_bytes: 32 * MEGABYTE, value_bytes: 4_000,
                      footprint: 4.0, zipf: 1.0, warm_up: 40_000, requests: 24_000, segments: 4, rounds: 3, miss_ms: 1.0)
           QUICK = FULL.with(stores: FULL.stores - %w[tiercel:memcached: tiercel:redis:], counts: [1, 4],
                             total_bytes: 8 * MEGABYTE, warm_up: 10_000, requests: 6_000, segments: 3, rounds: 2)
 
-          # Starting workers, by how many there are; a request with its share of misses.
+          # Estimates for the plan: starting a worker, a configuration, and a request.
           WORKER_SECONDS = 0.25
           CONFIGURATION_SECONDS = 0.5
           REQUEST_SECONDS = 30e-6

@@ -2,14 +2,11 @@
 
 require_relative "../../engine/resident_memory"
 require_relative "../table"
-require_relative "design"
-require_relative "trial"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      # The first article's claim: with several workers a shared cache beats one in each process.
+      # The claim of the first article: with several workers, a shared cache beats one in each process.
       module Workers
         class Table < Tables::Table
           called "workers", "One cache for all workers, or one in each, at equal bytes."
@@ -28,8 +25,6 @@ module Tiercel
             fact parser, "--miss-ms MS", "what a miss's block would take (1); computed, nobody waits", :miss_ms, :number
           end
 
-          def expected_seconds = design.expected_seconds
-
           def plan_in_words
             "#{design.stores.join(", ")} with #{design.counts.join(", ")} workers: " \
               "#{design.rounds} x #{design.configurations.size} loads of #{design.warm_up} + #{design.requests} " \
@@ -37,9 +32,8 @@ module Tiercel
           end
 
           def take(_comparisons)
-            trial = Trial.new(design, seed: settings.seed, requires: settings.requires)
-            run.try(trial, design.expected_seconds)
-            run.table("workers", trial.rows, **design.to_h, items: design.items, memory: Engine::ResidentMemory.kind)
+            run.table("workers", tried(Trial).rows, **design.to_h, items: design.items,
+                                                                   memory: Engine::ResidentMemory.kind)
           end
 
           # @return [Design]

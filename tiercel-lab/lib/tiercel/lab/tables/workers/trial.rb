@@ -1,23 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "../../engine/resident_memory"
-require_relative "../../engine/server_cpu"
-require_relative "../../load"
-require_relative "design"
-
 module Tiercel
   module Lab
     module Tables
       module Workers
-        # Measures a {Design}: for each store and number of workers, fresh workers and servers under one load.
+        # Measures a {Design}: each store and number of workers has fresh workers and servers, under the same load.
         class Trial < Load::Trial
-          # Entries that are looked at afterwards.
+          # The number of entries verified after the load.
           SAMPLE = 200
-
-          def initialize(design, **)
-            super(**)
-            @design = design
-          end
 
           private
 
@@ -32,7 +22,7 @@ module Tiercel
             end
           end
 
-          # Most workers first: a run that is out of time has something to compare.
+          # The most workers come first, so that an interrupted run has something to compare.
           def in_order(round)
             @design.configurations.shuffle(random: Random.new(@seed + round)).sort_by { |_name, count| -count }
           end
@@ -48,7 +38,7 @@ module Tiercel
             server&.stop
           end
 
-          # All workers ask for the same names.
+          # All workers request the same names.
           def open(workers, store, server, round)
             label = label(round, rows.size)
             seed = @seed + round
@@ -75,7 +65,7 @@ module Tiercel
             workers.call("drive", operation: "read_or_write", must_hit: false, arrivals:, slices:)
           end
 
-          # Memory once values were looked at.
+          # Verifies values, then measures the memory.
           def settled(workers, pids)
             workers.call("verify", sample: SAMPLE, must: false)
             Engine::ResidentMemory.bytes(pids)
@@ -87,7 +77,7 @@ module Tiercel
               capacity_bytes: store.own ? @design.total_bytes / count : @design.total_bytes }
           end
 
-          # A segment and a database lie in one place for all workers.
+          # All workers share the place of a segment or a database.
           def located(store, label)
             disk = @scratch.folders.fetch("disk")
             near = store.near_bytes(@design.total_bytes)

@@ -1,39 +1,33 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
       module Workers
-        # Stores in each process against shared ones.
+        # Compares stores in each process with shared stores.
         class View < Tables::View
           article(/equal bytes\z/)
 
-          HEADER = ["store", "workers", "bytes each", "hit ratio", "a call", "mean with misses", "CPU a call",
-                    "resident", "grown under load"].freeze
+          quick "Quick: fewer workers' numbers, a smaller cache; with two rounds an interval is their whole range."
+
+          COLUMNS = { "store" => :label, "workers" => :workers, "bytes each" => :bytes_each, "hit ratio" => [:hit, "%"],
+                      "a call" => [:call, "us"], "mean with misses" => [:mean, "us"], "CPU a call" => [:cpu, "us"],
+                      "resident" => ->(load) { memory(load).first },
+                      "grown under load" => ->(load) { memory(load).last } }.freeze
           MEGABYTE = 1024.0 * 1024
           # One store with one number of workers, all rounds.
           Load = Struct.new(:store, :workers, :own, :failed, :rows, :hit, :call, :mean, :cpu, keyword_init: true)
 
           def title = "One cache for all workers, or one in each"
 
-          def subtitle
-            facts = notes("workers")
-            return "Interrupted before anything was measured" if facts.empty?
-            rounds = "#{facts["rounds"]} #{facts["rounds"] == 1 ? "round" : "rounds"}"
+          def subtitle = facts_in_words("workers") do |facts|
             "Zipf #{facts["zipf"]} over #{Report::Format.number(facts["items"])} names of " \
               "#{Report::Format.number(facts["value_bytes"])} B, #{Report::Format.bytes(facts["total_bytes"])} for " \
-              "all workers together; #{rounds}"
+              "all workers together; #{several(facts["rounds"], "round")}"
           end
 
-          # Processes are where the kernel puts them, see {Trial}.
+          # The kernel places the processes, see {Trial}.
           def environment = super.merge("Pinning" => "not pinned")
-
-          def quick_words
-            return [] unless quick?
-            ["Quick: fewer workers' numbers, a smaller cache; with two rounds an interval is their whole range."]
-          end
 
           def sentence
             own, shared = leaders
@@ -57,8 +51,7 @@ module Tiercel
 
           def fill(document)
             document.section("By store and workers") do |section|
-              section.text(explanation)
-              section.add(table)
+              section.text(explanation).add(table)
               charts.each { |chart| section.add(chart) }
             end
           end
@@ -88,12 +81,12 @@ module Tiercel
 
           def us_of(segment) = segment["seconds"] * 1e6 / segment["requests"]
 
-          # A round is a cluster: its workers ask at the same time, of the same servers.
+          # A round is a cluster, because its workers use the same servers at the same time.
           def over(rows, &)
             Statistics::MedianInterval.of(rows.map { |row| row["loads"].flatten.map(&) })
           end
 
-          # The workers' and the server's.
+          # CPU time of the workers and the server, us a request.
           def cpu(rows)
             segments = rows.flat_map { |row| row["loads"] }.flatten
             seconds = segments.sum { |segment| segment["cpu_seconds"] } + rows.sum { |row| row["server_cpu"].to_f }
@@ -104,7 +97,7 @@ module Tiercel
 
           def most = loads.map(&:workers).max
 
-          # Of those with one in each and of those that share, with the most workers.
+          # The leaders with the most workers: of stores in each process, and of shared stores.
           def leaders
             groups = measured.select { |load| load.workers == most }.partition(&:own)
             return if groups.any?(&:empty?)
@@ -113,14 +106,14 @@ module Tiercel
             end
           end
 
-          # The widest of the media on which these stores are.
+          # The widest margin of the media of these stores.
           def margin = protocol.margin_for([:disk])
 
           def words(load) = Report::Cell.interval(load.mean, unit: "us").to_s
 
           def percent(load) = "#{Report::Format.number(load.hit.estimate)} %"
 
-          # Where sharing starts to pay, by a verdict on the farthest bounds of both intervals.
+          # The number of workers from which sharing is clearly cheaper, by the farthest bounds of both intervals.
           def turn(own, shared)
             count, = measured.group_by(&:workers).sort.find do |_workers, group|
               mine, theirs = [own, shared].map { |load| group.find { |other| other.store == load.store } }
@@ -131,10 +124,10 @@ module Tiercel
 
           def turn_words(own, shared)
             count = turn(own, shared) or return " Which is cheaper cannot be told."
-            " Sharing is clearly cheaper from #{count} #{count == 1 ? "worker" : "workers"} on."
+            " Sharing is clearly cheaper from #{several(count, "worker")} on."
           end
 
-          # The control tells what sharing does from what the engine does.
+          # The control separates the effect of sharing from that of the engine.
           def control_words
             shared, control = [Design::CONTROL.keys.first, Design::CONTROL.values.first].map do |store|
               measured.find { |load| load.store == store && load.workers == most }
@@ -156,18 +149,7 @@ module Tiercel
 
           def table
             note = "Nothing is compressed. Bytes each: of a worker's own store, or of the one they share."
-            table = Report::Table.new("Workers: stores at equal bytes", header: HEADER, command:, note:)
-            loads.each { |load| add(table, load) }
-            table
-          end
-
-          def add(table, load)
-            if load.failed
-              return table.row(label(load), load.workers, missing(load.failed), *[""] * (HEADER.size - 3))
-            end
-            table.row(label(load), load.workers, bytes_each(load), Report::Cell.interval(load.hit, unit: "%"),
-                      Report::Cell.interval(load.call, unit: "us"), Report::Cell.interval(load.mean, unit: "us"),
-                      Report::Cell.number(load.cpu, unit: "us"), *memory(load))
+            columns_table("Workers: stores at equal bytes", loads, COLUMNS, labels: 2, note:)
           end
 
           def label(load) = "#{load.store} (#{load.own ? "in each" : "shared"})"
@@ -180,24 +162,18 @@ module Tiercel
             [megabytes(full), megabytes(full.zip(empty).map { |after, before| after - before })]
           end
 
-          # Of the rounds, their median, the least and the most.
-          def megabytes(figures)
-            each = figures.map { |bytes| bytes / MEGABYTE }
-            return Report::Cell.number(each.first, unit: "MB") if each.one?
-            Report::Cell.interval(Statistics::Interval.new(Statistics.median(each), *each.minmax), unit: "MB")
-          end
+          # The median of the rounds, with the least and the most.
+          def megabytes(figures) = figure(spread(figures.map { |bytes| bytes / MEGABYTE }), "MB")
 
           def charts
             drawn = { "hit ratio" => [:hit, "%", :linear], "mean with misses" => [:mean, "us", :log] }
             by_store = measured.group_by { |load| label(load) }
             return [] if by_store.none? { |_store, group| group.size > 1 }
             drawn.map do |what, (figure, unit, scale)|
-              chart = Report::Charts::LineChart.new("Workers: #{what}", x: "workers", y: unit, x_scale: :log,
-                                                    y_scale: scale)
-              by_store.each do |store, group|
-                chart.series(store, group.map { |load| [load.workers, *load[figure].to_h.values] })
+              series = by_store.transform_values do |group|
+                group.map { |load| [load.workers, *load[figure].to_h.values] }
               end
-              chart
+              line_chart("Workers: #{what}", series, x: "workers", y: unit, x_scale: :log, y_scale: scale, command: nil)
             end
           end
         end

@@ -1,16 +1,14 @@
 # frozen_string_literal: true
 
-require_relative "../../stores"
-
 module Tiercel
   module Lab
     module Tables
-      module Sides
-        # One of two things that are compared.
+      module Compare
+        # One side of a comparison.
         #
         # @abstract Subclasses say what they are and place contestants.
         class Side
-          # A contestant that runs with a side's bundle and carries its name.
+          # Lets a contestant run with the bundle of a side, under the side's name.
           module Placed
             # @return [String, nil] path of a gemfile
             attr_reader :bundle
@@ -42,7 +40,7 @@ module Tiercel
           # @return [Array<String>] texts of the stores it is measured with, where the user names none
           def stores = raise(NotImplementedError)
 
-          # Makes ready whatever it needs, once.
+          # Builds the side, unless it is built already.
           #
           # @param progress [#say, nil]
           # @return [void]

@@ -1,17 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "../../errors"
-require_relative "../../engine"
-require_relative "../../statistics"
-
 module Tiercel
   module Lab
     module Tables
-      module Sides
-        # Cells of an earlier run that new ones are compared to: not interleaved, so whatever has changed on the machine
-        # since then is in the ratio too.
+      module Compare
+        # Cells of an earlier run, to which new cells are compared. The runs are not interleaved, so the ratio includes
+        # changes of the machine since then.
         class SavedBaseline
-          # Between two runs of the same code lie other addresses, another temperature, other neighbours.
+          # Two runs of the same code differ in addresses, temperature and neighbours, so the margin is at least this.
           LEAST_MARGIN = 0.10
 
           # @return [String]

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 require "fileutils"
-require_relative "../../report"
 
 module Tiercel
   module Lab
     module Tables
-      module Sides
-        # Flame graphs of two sides as pages of their own, which a pull request links to.
+      module Compare
+        # Writes the flame graphs of two sides as pages, to which a pull request links.
         class FlameFiles
           # @param report [String, nil] file of the report that links to them; nil: it goes to the output
           # @param kept [String] beginning of their paths where there is no such file

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 require "cgi/escape"
-require_relative "judgement"
 
 module Tiercel
   module Lab
     module Tables
       module Gate
-        # Verdicts as test cases, in the form that JUnit's tools read (the schema of Apache Ant's junit task).
+        # Writes verdicts as test cases in JUnit's XML format (the schema of Apache Ant's junit task).
         class JUnit
           # https://www.w3.org/TR/xml/#charsets
           NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/
@@ -42,7 +41,7 @@ module Tiercel
             "  <testcase classname=\"#{escape(row["cell"])}\" name=\"#{escape(row["metric"])}\">#{inside}</testcase>"
           end
 
-          # Characters that XML cannot hold are left out.
+          # Replaces characters that XML does not allow.
           def escape(text) = CGI.escapeHTML(text.to_s.scrub.gsub(NOT_XML, " "))
         end
       end

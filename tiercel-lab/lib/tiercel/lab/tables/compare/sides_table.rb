@@ -1,18 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "../profile/trial"
-require_relative "../table"
-require_relative "flame_files"
-require_relative "saved_baseline"
-require_relative "sides"
-require_relative "view"
 
 module Tiercel
   module Lab
     module Tables
-      module Sides
-        # `compare A B`: two sides against each other. Without sides it is {Compare::Table}, which is asked first.
-        class Table < Tables::Table
+      module Compare
+        # `compare A B`: two sides against each other. {Compare::Table} chooses this table if the command has sides.
+        class SidesTable < Tables::Table
           called "compare", "Compares two revisions, two versions of a gem, or two stores."
           example "compare main .", "compare v0.1.0 HEAD --store tiercel:memory: --op read,fetch",
                   "compare dalli@5.0.2 dalli@5.3.1",
@@ -24,18 +19,20 @@ module Tiercel
           VALUES = %w[string-100b html-2kb rows-50].freeze
           QUICK_OPERATIONS = %w[read write].freeze
           QUICK_VALUES = %w[html-2kb].freeze
-          # For which each side is watched.
+          # How long each side is profiled.
           PROFILE_SECONDS = 3.0
           QUICK_PROFILE_SECONDS = 1.0
 
           def self.usage = "A B"
+
+          def self.view(results, command:) = SidesView.new(results, command:)
 
           def options(parser)
             parser.separator("    A, B: a revision (\".\": the checkout as it is), GEM@VERSION, or a store")
             parser.on("--store STORE", "what revisions and gems are measured with; repeatable") do |text|
               (@stores ||= []) << Contestants.parse(text).text
             end
-            parser.on("--op A,B", Array, "see `help operations`") { |names| @operations = known(Operations, names) }
+            things parser, "--op", Operations, :operations, "see `help operations`"
             parser.on("--value A,B", Array, "see `help values`") { |names| @values = names }
             parser.on("--baseline FILE",
                       "in place of A: an earlier run's file (not interleaved)") { |file| @file = file }
@@ -80,30 +77,32 @@ module Tiercel
             @saved ? super + @saved.differences(run.results["environment"]) : super
           end
 
-          # A regression is one that a second, fresh pass has found again; a quick run gates nothing.
+          # Only a regression that the second pass confirms fails the command. A quick run has no second pass.
           def exit_code
             wrong = super
             return wrong unless wrong == CODES[:ok]
             return CODES[:undecided] if results["cells"].any? { |cell| cell["status"] == "cannot run" }
-            CODES[View.new(results, command: "").confirmed.any? ? :does_not_hold : :ok]
+            CODES[SidesView.new(results, command: "").confirmed.any? ? :does_not_hold : :ok]
           end
 
           private
 
           def revisions? = @sides.grep(Revision).any?
 
-          # Rows about the sides themselves have no status.
+          # The rows about the sides have no status.
           def recorded_rows = []
 
           def keys
             return saved_keys if @saved
             values = settings.data ? [own_value.name, *@values] : @values || (settings.quick ? QUICK_VALUES : VALUES)
-            stores.product(values, @operations || (settings.quick ? QUICK_OPERATIONS : OPERATIONS))
+            stores.product(values, operations || (settings.quick ? QUICK_OPERATIONS : OPERATIONS))
           end
+
+          def operations = facts_given[:operations]&.map(&:name)
 
           def saved_keys
             @saved.cells_of(stores).select do |_store, value, operation|
-              (@values.nil? || @values.include?(value)) && (@operations.nil? || @operations.include?(operation)) &&
+              (@values.nil? || @values.include?(value)) && (operations.nil? || operations.include?(operation)) &&
                 Values.known?(value)
             end
           end
@@ -114,7 +113,8 @@ module Tiercel
 
           def stores = @sides.first.is_a?(OptionSet) ? @sides.last.stores : @stores || @sides.first.stores
 
-          # Sides with a bundle are in workers of their own, and so is the null arm: processes differ more than arms do.
+          # Sides with a bundle run in workers of their own. So does the null arm, because processes differ more than
+          # arms of one process.
           def comparison(store, value, operation)
             @sides.each { |side| side.prepare(progress: run) }
             first, second = @sides.map { |side| side.contestant(store) }
@@ -137,7 +137,7 @@ module Tiercel
 
           def flames? = @flames.nil? ? settings.reports.key?(:markdown) || settings.reports.key?(:html) : @flames
 
-          # Of the cell that differs most; what was decided counts more than what was not.
+          # Draws the cell with the largest difference; decided cells come first.
           def draw_flames(measurement)
             cells = measurement.cells.select { |cell| cell.arm.role == :contestant && cell.summary&.ratio }
             cell = cells.max_by do |one|
@@ -147,7 +147,7 @@ module Tiercel
             return unless rows.size == 2
             run.table("profiles", rows, seconds: profile_seconds)
             return unless rows.all? { |row| Engine::Outcome.measured?(row) && row["folded"].any? }
-            run.table("flame graphs", flame_files.write(rows, View.names_of(@sides.map(&:describe))))
+            run.table("flame graphs", flame_files.write(rows, SidesView.names_of(@sides.map(&:describe))))
           end
 
           def profiles(cell)

@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "../../engine/gemfile"
-require_relative "side"
 
 module Tiercel
   module Lab
     module Tables
-      module Sides
-        # A gem in a version.
+      module Compare
+        # A version of a gem.
         class GemVersion < Side
-          # Which store shows what a gem does.
+          # The store that uses each gem.
           STORES = { "dalli" => "mem_cache_store", "redis" => "redis_cache_store",
                      "redis-client" => "redis_cache_store",
                      "hiredis-client" => "redis_cache_store", "litestack" => "litecache",

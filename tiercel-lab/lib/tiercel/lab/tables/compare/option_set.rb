@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "side"
-
 module Tiercel
   module Lab
     module Tables
-      module Sides
+      module Compare
         # A store with its options.
         class OptionSet < Side
           # @param contestant [Contestant]
@@ -22,7 +20,7 @@ module Tiercel
 
           def sameness = "these are the same store with the same options"
 
-          # It is what is compared; other stores have no part in it.
+          # The side itself is the store.
           def stores = [text]
 
           def contestant(_store, again: false) = @contestant

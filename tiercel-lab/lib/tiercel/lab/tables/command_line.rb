@@ -5,8 +5,8 @@ require "shellwords"
 module Tiercel
   module Lab
     module Tables
-      # Of what a run was called with, the part that a command for one of its tables has to have too.
-      module Carried
+      # Words of a run's command line that a command for one of its tables repeats.
+      module CommandLine
         FLAGS = %w[--quick].freeze
         WITH_ARGUMENT = %w[--seed --data --require --url].freeze
 
@@ -14,18 +14,18 @@ module Tiercel
 
         # @param results [Hash{String => Object}]
         # @return [Array<String>] quoted for a shell
-        def words(results)
+        def shared(results)
           arguments = results["run"]["arguments"]
           arguments.each_with_index.flat_map { |word, index|
             name, joined = word.split("=", 2)
             next [word] if FLAGS.include?(word) || (joined && WITH_ARGUMENT.include?(name))
             WITH_ARGUMENT.include?(word) ? [word, arguments[index + 1]].compact : []
-          }.map { |word| quoted(word) }
+          }.map { |word| quote(word) }
         end
 
         # @param word [String]
         # @return [String] as a shell takes it, in the quotes that people use
-        def quoted(word)
+        def quote(word)
           return word if word.match?(%r{\A[\w.,:@/=+-]+\z})
           word.include?("'") ? Shellwords.escape(word) : "'#{word}'"
         end

@@ -1,22 +1,22 @@
 # frozen_string_literal: true
 
-require_relative "../view"
-
 module Tiercel
   module Lab
     module Tables
-      module Sides
-        # Two sides against each other, or one against an earlier run.
-        class View < Tables::View
-          HEADER = ["what", "A", "B", "ratio B / A", "verdict", "objects", "bytes"].freeze
+      module Compare
+        # Shows two sides against each other, or one side against an earlier run.
+        class SidesView < Tables::View
+          COLUMNS = { "what" => :label, "A" => :a_time, "B" => ->(row) { time(row.b) }, "ratio B / A" => :ratio_cell,
+                      "verdict" => :verdict_of, "objects" => ->(row) { change(row, "allocations") },
+                      "bytes" => ->(row) { change(row, "stored_bytes") } }.freeze
 
-          # One comparison of a run: A's cell (nil where A is a saved run), B's, B's of the second pass, and the saved
-          # run's figures.
+          # One comparison of a run: the cell of A (nil if A is a saved run), the cell of B, B's cell of the second
+          # pass, and the figures of the saved run.
           Row = Struct.new(:a, :b, :again, :saved) do
             def ratio = saved ? saved["ratio"] : b.dig("summary", "ratio")
             def verdict = saved ? saved["verdict"] : b.dig("summary", "verdict")
 
-            # Slower, and slower again: a tight interval is no proof, recurrence is.
+            # Returns whether both passes found B slower. Only a repeated result proves a regression.
             def confirmed? = verdict == "slower" && again&.dig("summary", "verdict") == "slower"
           end
 
@@ -62,7 +62,7 @@ module Tiercel
           def saved? = !notes("sides")["baseline"].nil?
 
           def names
-            own = View.names_of(sides)
+            own = SidesView.names_of(sides)
             saved? ? [File.basename(notes("sides")["baseline"]), *own] : own
           end
 
@@ -71,7 +71,7 @@ module Tiercel
             cells(role: "baseline").map { |cell| Row.new(nil, cell, nil, by_cell[cell["id"]]) }
           end
 
-          # A cell that was measured twice is there twice.
+          # A cell with a second pass is recorded twice.
           def interleaved_rows
             groups = results["cells"].group_by { |cell| cell["id"] }
             baselines, others = %w[baseline contestant].map do |role|
@@ -101,9 +101,8 @@ module Tiercel
 
           def add_times(section)
             section.text(method_words)
-            section.table("Compare: A is #{names.first}, B is #{names.last}", header: HEADER, command:) do |table|
-              compared.each { |row| add_row(table, row) }
-            end
+            section.add(columns_table("Compare: A is #{names.first}, B is #{names.last}", compared, COLUMNS,
+                                      raw: method(:blocks_of)))
             plot = ratios and section.add(plot)
           end
 
@@ -117,16 +116,12 @@ module Tiercel
               "exactly: any change is one."
           end
 
-          def add_row(table, row)
-            if row.ratio
-              ratio = Report::Cell.interval(interval(row.ratio), unit: "x", muted: row.verdict == "cannot_tell")
-            end
-            table.row(label(row), a_time(row), time(row.b), ratio || "", verdict_of(row), change(row, "allocations"),
-                      change(row, "stored_bytes"))
-            [["A", row.a], ["B", row.b]].each do |side, cell|
-              table.raw("#{side}: #{label(row)}", block_us(cell), unit: "us") if cell && measured?(cell)
-            end
+          def blocks_of(row)
+            { "A" => row.a, "B" => row.b }.select { |_side, cell| cell && measured?(cell) }
+                                          .to_h { |side, cell| ["#{side}: #{label(row)}", block_us(cell)] }
           end
+
+          def ratio_cell(row) = figure(interval(row.ratio), "x", muted: row.verdict == "cannot_tell")
 
           def a_time(row)
             return time(row.a) if row.a
@@ -148,7 +143,7 @@ module Tiercel
             [before, after].map { |figure| figure ? Report::Cell.count(figure).to_s : "?" }.join(" \u2192 ")
           end
 
-          # The properties in which rows differ.
+          # Names a row by the properties in which rows differ.
           def label(row)
             shown = [row.b["operation"], row.b["value"]].join(" ")
             sides.first&.fetch("kind") == "a store" ? shown : "#{shown}, #{row.b["contestant"]["text"]}"
