@@ -23,7 +23,7 @@ class ExtensionsTest < Tiercel::TestCase
       out, err = pure_ruby(code, RAILS_ENV: environment)
       assert_equal ["1\n#{2 << 20}\n" * 2, 1], [out, err.lines.size], err
     end
-    assert_match(/\ATiercel: without its C extension shared:a is memory: here/, pure_ruby(code, RACK_ENV: "test").last)
+    assert_match(/\ATiercel: without the C extension shared:a is memory: here/, pure_ruby(code, RACK_ENV: "test").last)
   end
 
   def test_on_unavailable_decides
@@ -49,7 +49,7 @@ class ExtensionsTest < Tiercel::TestCase
              "p store.read('a'), store.backend.to_s"
       out, err = pure_ruby(code, RAILS_ENV: "development")
       assert_equal "1\n\"file:#{folder}\"\n", out
-      assert_match(/\ATiercel: .* shared: is left out, and every read asks the tier behind it/, err)
+      assert_match(/\ATiercel: .* shared: is not used, and every read goes to the next tier/, err)
       assert_match(/shared: as a near tier needs.*MissingDependency/, pure_ruby(code, RAILS_ENV: "production").last)
       code = code.sub("'shared:'", "'shared:?on_unavailable=miss'")
       assert_equal out, pure_ruby(code, RAILS_ENV: "production").first

@@ -41,7 +41,7 @@ class OptionalGemsTest < Tiercel::TestCase
     Gems.instance_variable_get(:@warned).clear
     tested = ->(version) { with_version("redis-client", version) { Gems.tested?("redis-client", "x is y") } }
     said = capture_io { 2.times { assert_equal false, tested.call(newer) } }
-    assert_equal ["", "Tiercel: redis-client #{newer} is newer than what it was tested with (0.31): x is y\n"], said
+    assert_equal ["", "Tiercel: redis-client #{newer} is newer than the tested version (0.31): x is y\n"], said
     ["0.31.0", "0.31.99", "0.28.0", nil].each { |version| assert_equal true, tested.call(version) }
   ensure
     Gems.instance_variable_get(:@warned).clear

@@ -72,9 +72,9 @@ class PlacesTest < Tiercel::TestCase
     assert_match(/memory: as the last of 2 tiers/, refused(shared, "memory:"))
     assert_match(/null: as the last/, refused("memory:", "null:"))
     assert_match(/expected memory: .* before shared:/, refused(shared, "memory:", files))
-    assert_match(/each of them once/, refused("memory:", "memory:", files))
-    assert_match(/each of them once/, refused(shared, "shared:#{@dir}/other", files))
-    assert_match(/needs Tiercel's C extension, and a size of 1 MB or more/, refused("memory:?size=20KB", files))
+    assert_match(/each at most once/, refused("memory:", "memory:", files))
+    assert_match(/each at most once/, refused(shared, "shared:#{@dir}/other", files))
+    assert_match(/needs Tiercel's C extension and a size of at least 1 MB/, refused("memory:?size=20KB", files))
     assert_match(/size: expected 1 MB or more in memory: in front of shared:, got "20KB"/,
                  refused("memory:?size=20KB", shared, files))
   end
@@ -96,7 +96,7 @@ class PlacesTest < Tiercel::TestCase
   def test_whose_an_option_is
     store = build(shared("size=2MB"), "#{files}?size=50MB", shards: 2)
     assert_equal [2 << 20, 2], store.backend.near.stats.values_at(:size_bytes, :shards)
-    assert_match(/size: is it for shared:.* or for file:.*\?size=\.\.\./, refused(shared, files, size: "5MB"))
+    assert_match(/size: both shared:.* and file:.*\?size=\.\.\./, refused(shared, files, size: "5MB"))
     assert_match(/unknown option :pool_size for shared:.* > file:/, refused(shared, files, pool_size: 5))
     assert_match(/unknown option :mode for file:/, refused("memory:", "#{files}?mode=600"))
     assert_match(/unknown option :shards for memory:/, refused("memory:?shards=1", files))
@@ -202,8 +202,8 @@ class PlacesTest < Tiercel::TestCase
         build(shared, error_handler: ->(**) {}).read("key")
       end
     end
-    assert_equal ["no room. Until then every read asks the tier behind it; it is tried again",
-                  "no room. Until then every call is a miss; it is tried again"], said
+    assert_equal ["no room. Until then every read goes to the next tier; the creation is retried",
+                  "no room. Until then every call is a miss; the creation is retried"], said
   end
 
   def opening(place, call)
@@ -214,14 +214,14 @@ class PlacesTest < Tiercel::TestCase
   end
 
   def test_a_ttl_as_keyword_is_told_where_it_belongs
-    assert_match(/ttl: say `expires_in: SECONDS` of entries; .* near tier's URL: "shared:\?ttl=30"/,
+    assert_match(/ttl: use `expires_in: SECONDS` for entries; .* near tier's URL: "shared:\?ttl=30"/,
                  refused("memory:", files, ttl: 30))
-    assert_match(/ttl: say `expires_in: SECONDS`$/, refused("memory:", ttl: 30))
+    assert_match(/ttl: use `expires_in: SECONDS`$/, refused("memory:", ttl: 30))
   end
 
   def test_an_option_at_the_wrong_place_is_told_where_it_belongs
-    assert_match(/bus: it is said in the near tier's URL: "shared:\?bus=false"/, refused("memory:", files, bus: false))
-    assert_match(/expires_in: say `ttl=SECONDS` of a near tier's copies/, refused("memory:?expires_in=5", files))
+    assert_match(/bus: set it in the near tier's URL: "shared:\?bus=false"/, refused("memory:", files, bus: false))
+    assert_match(/expires_in: use `ttl=SECONDS` for a near tier's copies/, refused("memory:?expires_in=5", files))
     assert_match(/expires_in: the store's, and no backend's: give it as a keyword/,
                  refused("memory:", "#{files}?expires_in=5"))
   end

@@ -164,7 +164,7 @@ class TestWorkerTest < Tiercel::TestCase
       [gone.inspect, store.increment("n"), $stderr.string]
     end.first
     assert_equal 1, number
-    assert_includes warning, "#{said} stays as it was: no such folder"
+    assert_includes warning, "#{said} stays unchanged: no such folder"
   end
 
   private

@@ -16,7 +16,7 @@ namespace :tiercel do
   one = lambda do |task, path|
     paths = all.call(task, path)
     next paths.first if paths.size == 1
-    raise ArgumentError, "this application has #{paths.size} segments, name one: rake \"#{task.name}[PATH]\" with " \
+    raise ArgumentError, "this application has #{paths.size} segments, so give one: rake \"#{task.name}[PATH]\" with " \
                          "PATH one of #{paths.join(", ")}"
   end
 
@@ -31,28 +31,28 @@ namespace :tiercel do
       require "tiercel/segment/report"
     end
 
-    desc "Show one segment: fill, hit ratio, evictions, biggest key prefixes"
+    desc "Show one segment: fill, hit ratio, evictions, largest key prefixes"
     task :inspect, [:path] => :load do |task, arguments|
       puts(all.call(task, arguments[:path]).map { |path| report.call.inspect_segment(path) })
     end
 
-    desc "Remove this application's segments that no process uses, but for those of Rails.cache"
+    desc "Remove this application's unused segments, except those of Rails.cache"
     task prune: :load do
       boot.call
       removed = report.call.prune
-      puts(removed.empty? ? "Nothing to remove." : removed.map { |path| "#{path} is removed." })
+      puts(removed.empty? ? "Nothing to remove." : removed.map { |path| "Removed #{path}." })
     end
 
-    desc "Give a segment another size; it begins empty, and processes move to it at once"
+    desc "Resize a segment; the new one is empty, and processes switch to it immediately"
     task :resize, %i[path size] => :load do |task, arguments|
       missing.call(task, :size) unless arguments[:size]
       path = one.call(task, arguments[:path])
       size = Tiercel::Sizes.bytes(arguments[:size])
       Tiercel::Segment.replace(path, bytes: size)
-      puts "#{path} has #{Tiercel::Sizes.human(size)} now and is empty."
+      puts "Resized #{path} to #{Tiercel::Sizes.human(size)}; it is empty now."
     end
 
-    desc "Remove a segment; processes that use it make it again, empty, at their next call"
+    desc "Remove a segment; processes that use it recreate it, empty, with their next call"
     task :remove, [:path] => :load do |task, arguments|
       puts report.call.remove(one.call(task, arguments[:path]))
     end

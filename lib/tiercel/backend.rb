@@ -273,7 +273,7 @@ module Tiercel
     # @return [#open, #read, #ask, #close] as {Backends::Redis::Subscription}
     # @raise [NotImplementedError] if the backend is not subscribable
     def subscription(prefix = nil) # rubocop:disable Lint/UnusedMethodArgument
-      raise NotImplementedError, "#{self.class} sends no changes"
+      raise NotImplementedError, "#{self.class} sends no invalidation messages"
     end
 
     private

@@ -45,7 +45,7 @@ module Tiercel
       # @return [void]
       # @raise [MissingDependency] if it cannot be loaded
       def demand(name)
-        load(name) or raise MissingDependency, "this needs Tiercel's C extension, which is missing here: #{reason}"
+        load(name) or raise MissingDependency, "this needs Tiercel's C extension, which is missing: #{reason}"
       end
 
       # @return [String] why an extension is missing, and what to do
@@ -64,7 +64,7 @@ module Tiercel
       # @return [void]
       def announce
         return if @errors.empty? || ENV[SWITCH] == "1" || !first_time?
-        warn("Tiercel: without its C extension (#{@errors.keys.join(", ")}) everything runs in Ruby, slower: #{reason}")
+        warn("Tiercel: the C extension (#{@errors.keys.join(", ")}) is missing, so slower Ruby code runs: #{reason}")
       end
 
       # For callers whose own message already contains the reason.

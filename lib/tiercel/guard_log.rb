@@ -32,7 +32,7 @@ module Tiercel
       return opened(error) if open
       return if error.logged
       warn do
-        others = "; #{error.unreported} more since the last such line" if error.unreported.positive?
+        others = "; #{error.unreported} more since the last report" if error.unreported.positive?
         "#{method} on #{@backend} failed, returned #{returning.inspect}: #{error.class}: #{error.message}#{others}"
       end
     end

@@ -75,10 +75,10 @@ module Tiercel
     private
 
     def load_coder(bytes)
-      raise MalformedFrame, "a Rails 7.1 payload is cut off" if bytes.bytesize < CODER_HEADER_BYTES
+      raise MalformedFrame, "a Rails 7.1 payload is truncated" if bytes.bytesize < CODER_HEADER_BYTES
       type, expires_at, version_bytes = bytes.unpack(CODER_TEMPLATE)
       version_end = CODER_HEADER_BYTES + [version_bytes, 0].max
-      raise MalformedFrame, "a Rails 7.1 payload is cut off" if bytes.bytesize < version_end
+      raise MalformedFrame, "a Rails 7.1 payload is truncated" if bytes.bytesize < version_end
       version = load_version(bytes.byteslice(CODER_HEADER_BYTES, version_bytes)) if version_bytes >= 0
       payload = bytes.byteslice(version_end..)
       payload = inflate(payload) if type.anybits?(COMPRESSED_FLAG)
@@ -129,10 +129,10 @@ module Tiercel
     end
 
     def unpack(members)
-      raise MalformedFrame, "a Rails 7.0 payload holds no members" unless members.is_a?(Array) && members.size <= 3
+      raise MalformedFrame, "a Rails 7.0 payload has no members" unless members.is_a?(Array) && members.size <= 3
       value, expires_at, version = members
       unless (expires_at.nil? || expires_at.is_a?(Numeric)) && (version.nil? || version.is_a?(String))
-        raise MalformedFrame, "a Rails 7.0 payload holds other members"
+        raise MalformedFrame, "a Rails 7.0 payload has unexpected members"
       end
       ActiveSupport::Cache::Entry.new(value, expires_at:, version:)
     end
@@ -140,7 +140,7 @@ module Tiercel
     # An Entry of Rails 6.1 may keep its value as zlib-compressed Marshal.
     def entry(object)
       unless object.is_a?(ActiveSupport::Cache::Entry)
-        raise MalformedFrame, "a Rails payload holds a #{object.class}, not an entry"
+        raise MalformedFrame, "a Rails payload contains a #{object.class}, not an entry"
       end
       return object unless object.compressed?
       value = load_object(inflate(object.instance_variable_get(:@value)))

@@ -8,8 +8,8 @@ module Tiercel
   # @private
   module OptionHints
     URL = "give the URL first, and options after it: :tiercel_store, \"redis://HOST:6379/0\", { pool_size: 10 }"
-    TIMEOUT = "say `timeout: SECONDS`, one budget for the whole call"
-    NO_RETRY = "leave it out: a call that finds its connection dead is made again once, within `timeout`"
+    TIMEOUT = "use `timeout: SECONDS`, one budget for the whole call"
+    NO_RETRY = "remove it: a call on a dead connection is retried once, within `timeout`"
 
     # Option names of Rails' stores, Dalli, redis-client and Solid Cache.
     HABITS = {
@@ -20,16 +20,17 @@ module Tiercel
       redis: "give the URL in place of a connection: \"redis://HOST:6379/0\"",
       read_timeout: TIMEOUT, write_timeout: TIMEOUT, socket_timeout: TIMEOUT, command_timeout: TIMEOUT,
       reconnect_attempts: NO_RETRY, reconnect_delay: NO_RETRY, socket_max_failures: NO_RETRY,
-      down_retry_delay: "say `breaker: { cool_down: SECONDS }`",
-      socket_failure_delay: "say `breaker: { cool_down: SECONDS }`",
-      failover: "leave it out: keys of a server that does not answer are misses",
+      down_retry_delay: "use `breaker: { cool_down: SECONDS }`",
+      socket_failure_delay: "use `breaker: { cool_down: SECONDS }`",
+      failover: "remove it: keys of an unreachable server are misses",
       cluster: "give a URL: \"redis+cluster://HOST:6379,HOST:6379\"",
       ssl: "give a URL: \"rediss://HOST:6379/0\"",
-      max_size: "say `size: \"256MB\"`", max_bytes: "say `size: \"256MB\"`", max_prune_time: "leave it out",
-      max_age: "say `expires_in: SECONDS`", ttl: "say `expires_in: SECONDS`", expiry: "say `expires_in: SECONDS`",
-      expires: "say `expires_in: SECONDS`", expires_after: "say `expires_in: SECONDS`",
-      threadsafe: "leave it out: every store is", logger: "set `Rails.cache.logger` or `config.logger`",
-      compression_min_size: "say `compress_threshold: BYTES`", value_max_bytes: "it is the server's: `memcached -I 4m`",
+      max_size: "use `size: \"256MB\"`", max_bytes: "use `size: \"256MB\"`", max_prune_time: "remove it",
+      max_age: "use `expires_in: SECONDS`", ttl: "use `expires_in: SECONDS`", expiry: "use `expires_in: SECONDS`",
+      expires: "use `expires_in: SECONDS`", expires_after: "use `expires_in: SECONDS`",
+      threadsafe: "remove it: every store is thread-safe", logger: "set `Rails.cache.logger` or `config.logger`",
+      compression_min_size: "use `compress_threshold: BYTES`",
+      value_max_bytes: "set it in the server: `memcached -I 4m`",
     }.freeze
 
     # Names of other stores that users write in place of a URL.
@@ -59,13 +60,13 @@ module Tiercel
 
     # Options of a store with tiers.
     TIERS = {
-      ttl: "say `expires_in: SECONDS` of entries; how long near copies live is said in the near tier's URL: " \
+      ttl: "use `expires_in: SECONDS` for entries; set the lifetime of near copies in the near tier's URL: " \
            "\"shared:?ttl=30\"",
-      bus: "it is said in the near tier's URL: \"shared:?bus=false\""
+      bus: "set it in the near tier's URL: \"shared:?bus=false\""
     }.freeze
     # Options in the URL of a near tier.
-    NEAR = { expires_in: "say `ttl=SECONDS` of a near tier's copies, and `expires_in: SECONDS` of the store's " \
-                         "entries as a keyword" }.freeze
+    NEAR = { expires_in: "use `ttl=SECONDS` for a near tier's copies, and the keyword `expires_in: SECONDS` " \
+                         "for the store's entries" }.freeze
     private_constant :TIERS, :NEAR
 
     # @param unknown [Array<Symbol>]

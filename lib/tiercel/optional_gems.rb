@@ -55,7 +55,7 @@ module Tiercel
       def tested?(name, lost)
         version = version(name)
         return true if version.nil? || version < Gem::Version.new(NEWEST.fetch(name)).bump
-        @warned[name] ||= warn("Tiercel: #{name} #{version} is newer than what it was tested with " \
+        @warned[name] ||= warn("Tiercel: #{name} #{version} is newer than the tested version " \
                                "(#{NEWEST.fetch(name)[/\A\d+\.\d+/]}): #{lost}") || true
         false
       end

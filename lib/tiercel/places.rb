@@ -60,8 +60,8 @@ module Tiercel
       options.each_key do |name|
         owners = all.select { |place| place.backend_class.option_names.include?(name) }
         next if owners.size < 2
-        raise ConfigurationError, "#{name}: is it for #{owners.map(&:url).join(" or for ")}? Say it in the URL of " \
-                                  "the tier that it is for: \"#{owners.first.url}?#{name}=...\""
+        raise ConfigurationError, "#{name}: both #{owners.map(&:url).join(" and ")} have this option. Put it into " \
+                                  "the URL of one tier: \"#{owners.first.url}?#{name}=...\""
       end
     end
 
@@ -151,7 +151,7 @@ module Tiercel
       said = all.select(&:tier).map { |place| switch(place) }.compact
       return said.all? && !TestWorker.number if last.subscribable?
       return false unless said.include?(true)
-      raise ConfigurationError, "bus: #{last} does not tell of changes: leave bus= away"
+      raise ConfigurationError, "bus: #{last} sends no invalidation messages. Remove bus=true"
     end
 
     # Over SQLite the file itself tells whether other programs change it.
@@ -170,8 +170,8 @@ module Tiercel
         bus = bus?(last)
         return Tiers::Near.new(backend, ttl: ttl(place), bus: bus || watched?(backend, last), inflate_limit:)
       end
-      raise ConfigurationError, "#{place.url} in front of #{url}: a near tier needs Tiercel's C extension, and a " \
-                                "size of 1 MB or more"
+      raise ConfigurationError, "#{place.url} in front of #{url}: a near tier needs Tiercel's C extension and a " \
+                                "size of at least 1 MB"
     end
 
     def stack(near, last, options)
@@ -192,15 +192,15 @@ module Tiercel
       far = near.find { |url| !NEAR.key?(url.scheme) }
       if far
         raise ConfigurationError, "#{far} in front of #{urls[urls.index(far) + 1]}: only memory: and shared: can " \
-                                  "be a near tier. Tiers are named nearest first. #{ONE_URL}"
+                                  "be a near tier. List the tiers nearest first. #{ONE_URL}"
       end
       if NEVER_LAST.include?(last.scheme)
-        raise ConfigurationError, "#{last} as the last of #{urls.size} tiers: everything is in the last one, so it " \
-                                  "has to be one that all processes share"
+        raise ConfigurationError, "#{last} as the last of #{urls.size} tiers: the last tier has all entries, so " \
+                                  "choose one that all processes share"
       end
       wrong = urls.each_cons(2).find { |one, other| (NEAR[other.scheme] || 2) <= NEAR[one.scheme] } or return
-      raise ConfigurationError, "#{wrong.join(" in front of ")}: expected memory: (of one process) before shared: " \
-                                "(of one machine), each of them once, and what is farther after them"
+      raise ConfigurationError, "#{wrong.join(" in front of ")}: expected memory: (one process) before shared: " \
+                                "(one machine), each at most once, and the last tier after them"
     end
   end
 end

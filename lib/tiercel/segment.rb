@@ -151,7 +151,7 @@ module Tiercel
 
       # Called from C, by the process that replaced the file.
       def report_replaced(message)
-        Notice.damaged("#{message}; a new, empty segment was put in its place")
+        Notice.damaged("#{message}; a new, empty segment replaces it")
       end
 
       # Called from C if the file is gone and is too large to be recreated within one call.
@@ -162,10 +162,10 @@ module Tiercel
       # @raise [BreakerOpen] on later calls, until the file exists
       def make_again(segment, begins)
         unless begins
-          raise BreakerOpen.new("the segment is being made again", backend: "shared:#{segment.path}")
+          raise BreakerOpen.new("the segment is being recreated", backend: "shared:#{segment.path}")
         end
         make_in_background(segment)
-        raise Unavailable.new("the file of the segment is gone; a new one of the same size is being made in the " \
+        raise Unavailable.new("the segment's file is gone; a new one of the same size is being created in the " \
                               "background", backend: "shared:#{segment.path}")
       end
 
@@ -175,7 +175,7 @@ module Tiercel
           segment.send(:attach_now)
         rescue Unavailable => error
           next if error.cause.is_a?(Errno::EAGAIN) # another process is creating it
-          Notice.warn("#{segment.path} cannot be made again at present: #{error.message}")
+          Notice.warn("#{segment.path} cannot be recreated now: #{error.message}")
         end
       rescue ThreadError
         segment.send(:attach_now) # no thread could be started
@@ -265,7 +265,7 @@ module Tiercel
     def raise_not_a_counter(key, amount)
       bytes = get(key)
       Counter.add(bytes, amount, key) if bytes
-      raise NotACounter, "#{key.inspect} held bytes that are not a decimal 64-bit number; nothing was changed"
+      raise NotACounter, "#{key.inspect} has bytes that are not a decimal 64-bit number; nothing was changed"
     end
   end
 end

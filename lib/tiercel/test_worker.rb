@@ -90,7 +90,7 @@ module Tiercel
       def reopen(store, settings)
         store.reopen(settings)
       rescue Error, ConfigurationError => error
-        warn("Tiercel: test worker #{@number}: #{store.inspect} stays as it was: #{error.message}")
+        warn("Tiercel: test worker #{@number}: #{store.inspect} stays unchanged: #{error.message}")
         false
       end
 

@@ -237,7 +237,7 @@ class RedisDetailsTest < Tiercel::TestCase
     end
     [{ db: 1 }, { sentinels: "a:1" }, { role: :replica }].each do |options|
       error = assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis+cluster://a:1", **options) }
-      assert_includes error.message, "#{options.keys.first}: not for a cluster"
+      assert_includes error.message, "#{options.keys.first}: a cluster does not support this"
     end
   end
 end

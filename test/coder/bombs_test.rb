@@ -26,7 +26,7 @@ class BombsTest < Tiercel::TestCase
       compressor = Tiercel::Compressors.build(name)
       error = refuse(Frame.build(0x01, compressor.deflate("a" * 100), compressor: compressor.id))
 
-      assert_match(/does not say its size/, error.message)
+      assert_match(/has no size/, error.message)
     end
   end
 

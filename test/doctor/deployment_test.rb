@@ -38,7 +38,7 @@ class DoctorDeploymentTest < DoctorCase
 
   def test_a_cache_of_one_process_under_clustered_puma
     [memory_store, Tiercel.new("memory:")].each do |store|
-      deployed(PUMA) { |at| assert_found(/each of Puma's 2 workers has a cache/, examine(store, deployment: at)) }
+      deployed(PUMA) { |at| assert_found(/each of the 2 Puma workers has a separate/, examine(store, deployment: at)) }
     end
     with_shared { |store,| deployed(PUMA) { |at| assert_nothing_found examine(store, deployment: at) } }
     deployed({ "config/puma.rb" => "threads 3, 3" }) { |at| assert_nothing_found examine(memory_store, deployment: at) }
@@ -48,7 +48,7 @@ class DoctorDeploymentTest < DoctorCase
     with_shared do |store, folder|
       on_disk = [Tiercel.new("file:#{folder}/files"), Tiercel.new("sqlite:#{folder}/cache.sqlite3")]
       [store, *on_disk].each do |local|
-        deployed(TWO_HOSTS) { |at| assert_found(/names 2 hosts/, examine(local, deployment: at)) }
+        deployed(TWO_HOSTS) { |at| assert_found(/lists 2 hosts/, examine(local, deployment: at)) }
       end
     end
   end

@@ -23,7 +23,7 @@ class DoctorGemsTest < DoctorCase
   def test_versions_that_are_newer_than_the_tested_ones
     newest = Tiercel::OptionalGems::NEWEST.fetch("redis-client")
     with_version("redis-client", Gem::Version.new(newest).bump.to_s) do
-      assert_found(/redis-client .* is newer than what Tiercel was tested with/, examine(Tiercel.new("memory:")))
+      assert_found(/redis-client .* is newer than the version that Tiercel was tested/, examine(Tiercel.new("memory:")))
     end
   end
 

@@ -16,7 +16,7 @@ class DoctorHostsTest < DoctorCase
     with_store do |store|
       deployed({ "config/deploy/production.rb" => CAPISTRANO }, env: { "RAILS_ENV" => "production" }) do |at|
         assert_equal %w[web1.example job1.example], at.hosts
-        assert_found(%r{config/deploy/ names 2 hosts}, examine(store, deployment: at))
+        assert_found(%r{config/deploy/ lists 2 hosts}, examine(store, deployment: at))
       end
       deployed({ "config/deploy/staging.rb" => CAPISTRANO }, env: { "RAILS_ENV" => "production" }) do |at|
         assert_nothing_found examine(store, deployment: at)
@@ -32,7 +32,7 @@ class DoctorHostsTest < DoctorCase
       assert_found(/this is the dyno web\.2/, examine(store, deployment: container("DYNO" => "web.2")))
       %w[web.1 run.4321 release.5 scheduler.77].each do |dyno|
         report = examine(store, deployment: container("DYNO" => dyno))
-        assert_equal [0, 1], [report.exit_code, unknown(report, /Heroku does not tell/).size], dyno
+        assert_equal [0, 1], [report.exit_code, unknown(report, /Heroku does not reveal/).size], dyno
       end
     end
   end
@@ -44,7 +44,7 @@ class DoctorHostsTest < DoctorCase
         assert Deployment.container?({ variable => "x" })
         report = examine(store, deployment: container(variable => "x"))
         assert_equal 0, report.exit_code
-        assert_equal 1, unknown(report, /\A#{name} does not tell how many containers/).size, name
+        assert_equal 1, unknown(report, /\A#{name} does not reveal the number of containers/).size, name
       end
     end
   end

@@ -15,7 +15,7 @@ class DoctorSegmentsTest < DoctorCase
       other = "#{folder}/tiercel-shop-production-#{OTHER}-00000000.v2"
       Tiercel::Segment.open(other, bytes: 1 << 20).close
       File.chown(OTHER, OTHER, other)
-      assert_found(/#{other} is the segment of the same name of user #{OTHER}/,
+      assert_found(/#{other} is a segment of the same name that belongs to user #{OTHER}/,
                    examine(store, deployment: here(shared_memory: folder)))
     ensure
       store&.close

@@ -17,7 +17,7 @@ class MemcachedTLSTest < Tiercel::TestCase
   def test_a_context_that_checks_nothing_is_told_of
     bare = OpenSSL::SSL::SSLContext.new
     careful = OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params({}) }
-    assert_match(/does not check whose certificate/, capture_io { build(place(1), ssl: bare) }.last)
+    assert_match(/does not verify the server's certificate/, capture_io { build(place(1), ssl: bare) }.last)
     assert_empty capture_io { build(place(1), ssl_context: careful) }.last
   end
 end
@@ -123,7 +123,7 @@ class RedisHiredisTLSTest < Tiercel::TestCase
     { "rediss://cache:6380/0" => {}, "rediss+cluster://a:1,b:2" => {}, "redis://name" => { sentinels: "rediss://a:1" },
       "redis://other" => { sentinels: [{ url: "rediss://a" }] } }.each do |url, options|
       error = assert_raises(Tiercel::ConfigurationError, url) { build(url, **options) }
-      assert_match(/driver: :hiredis is not for TLS.*verify_hostname: false/, error.message)
+      assert_match(/driver: :hiredis does not verify host names.*verify_hostname: false/, error.message)
       assert_raises(Tiercel::ConfigurationError) { build(url, ssl_params: { verify_hostname: nil }, **options) }
     end
   end

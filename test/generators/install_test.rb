@@ -52,9 +52,9 @@ class InstallTest < Tiercel::TestCase
     "ActiveSupport::Cache::MemoryStore.new" => /an expression.*--url/,
     ":redis_cache_store, { url: ['redis://a', 'redis://b'] }" => /several servers.*migrating/,
     ":redis_cache_store, { url: %w[redis://a redis://b] }" => /several servers/,
-    ":redis_cache_store, { redis: POOL }" => /a client of its own/,
-    ":redis_cache_store, { **OPTIONS }" => /not all written here/,
-    ":redis_cache_store, OPTIONS" => /several servers or a client/,
+    ":redis_cache_store, { redis: POOL }" => /a custom client/,
+    ":redis_cache_store, { **OPTIONS }" => /come from elsewhere/,
+    ":redis_cache_store, OPTIONS" => /several servers or a custom client/,
     ":mem_cache_store, 'a', { username: ENV['U'], password: ENV['P'] }" => /logs in to memcached/,
     ":mem_cache_store, 'u:p@a'" => /logs in to memcached/,
   }.freeze

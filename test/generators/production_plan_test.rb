@@ -131,12 +131,12 @@ class ProductionPlanTest < Tiercel::TestCase
   def test_the_notes_say_what_each_tier_needs
     template = File.read(File.expand_path("../../lib/generators/tiercel/install/templates/tiercel.md.tt", __dir__))
     headings = {
-      ":solid_cache_store" => ["Room in /dev/shm", "Where it lies"], ":memory_store" => ["Room in /dev/shm"],
-      ":file_store" => ["Where it lies"], ":redis_cache_store" => ["The server"]
+      ":solid_cache_store" => ["Space in /dev/shm", "Location"], ":memory_store" => ["Space in /dev/shm"],
+      ":file_store" => ["Location"], ":redis_cache_store" => ["The server"]
     }
     headings.each do |store, expected|
       text = ERB.new(template, trim_mode: "-").result_with_hash(plan: plan("  config.cache_store = #{store}\n"))
-      assert_equal [*expected, "What it is doing"], text.scan(/^## (.*)/).flatten
+      assert_equal [*expected, "Inspecting it"], text.scan(/^## (.*)/).flatten
       refute_match(/\n{3}/, text)
     end
   end

@@ -70,7 +70,7 @@ class VersionsOfOtherGemsTest < Tiercel::TestCase
     Servers::Redis.run do |server|
       output, errors = run_with(versions, use(server.url))
       assert_equal ["#{used}false\n", 1], [output, errors.lines.size], errors
-      assert_match(/\ATiercel: redis-client 0\.999\.0 is newer than what it was tested with \(0\.\d+\): time/, errors)
+      assert_match(/\ATiercel: redis-client 0\.999\.0 is newer than the tested version \(0\.\d+\): time/, errors)
     end
     Servers::Redis.run(tls: true) do |server|
       assert_equal "#{used}false\n", run_with(versions, use(server.url, { ca_file: server.certificate.file })).first

@@ -81,7 +81,7 @@ class NeverFailsTest < Tiercel::TestCase
       env = gem.bundle_environment(app.environment.fetch("BUNDLE_GEMFILE"))
       ran = app.runner(BOOT, env: { **env, "RAILS_ENV" => "development" })
       assert_equal "1\n1\nTiercel::Backends::MemoryLRU\n", ran.out, ran.to_s
-      assert_match(/\ATiercel: without its C extension shared: is memory: here.*the build failed: .*\n\z/, ran.err)
+      assert_match(/\ATiercel: without the C extension shared: is memory: here.*the build failed: .*\n\z/, ran.err)
       ran = app.runner(BOOT, env:)
       refute ran.ok?
       assert_match(/shared: needs Tiercel's C extension.*the build failed: /, ran.err)

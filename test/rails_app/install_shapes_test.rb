@@ -112,7 +112,7 @@ class RailsAppInstallShapesTest < RailsAppTest
   end
 
   REFUSED = {
-    ["config.cache_store = :memory_store\n", "--url=redis://localhost", "--size=1GB"] => /--size is for shared:/,
+    ["config.cache_store = :memory_store\n", "--url=redis://localhost", "--size=1GB"] => /--size works with shared:/,
     ["config.cache_store = :memory_store\n", "--url=redis//localhost"] => /backend URL "redis..localhost"/,
     ["config.cache_store = :memory_store\n", "--size=many"] => /size: expected bytes/,
     ["config.cache_store = :redis_cache_store, { url: ENV.fetch(\"CACHE_URL\") }\n"] => /KeyError.*CACHE_URL.*\.rb:\d/,

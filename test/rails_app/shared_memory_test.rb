@@ -56,7 +56,7 @@ class RailsAppSharedMemoryTest < RailsAppTest
       assert_equal %w[1 2 3], rans.map { |ran| out(ran).lines.first.chomp }.sort
       assert_equal 1, segments(rans).size, rans.join
       assert_match(/\A#{env["TMPDIR"]}/, segments(rans).first)
-      assert_match(/lies in #{env["TMPDIR"]}.*--shm-size/, app.log)
+      assert_match(/is in #{env["TMPDIR"]}.*--shm-size/, app.log)
     end
   end
 
@@ -70,14 +70,14 @@ class RailsAppSharedMemoryTest < RailsAppTest
         puts [browser.get("/"), browser.get("/search"), *values.map(&:inspect)].join(" ")
       RUBY
       assert_equal "200 200 nil nil", out(app.runner(pages, env:)).chomp
-      reports = app.log.lines.grep(/cannot be made: wanted are .* free are .*--shm-size/)
+      reports = app.log.lines.grep(/cannot be created: requested .* free .*--shm-size/)
       assert_equal 1, reports.size, app.log
       assert_match(/Until then every call is a miss/, reports.first)
       refute_match(/read_entry .* failed/, app.log)
       app.cache_store = %(:tiercel_store, "shared:", { on_unavailable: :raise })
       raised = app.runner("puts 1", env:)
       refute raised.ok?
-      assert_match(/cannot be made: wanted are .*--shm-size/, raised.err)
+      assert_match(/cannot be created: requested .*--shm-size/, raised.err)
     end
   end
 
@@ -92,7 +92,7 @@ class RailsAppSharedMemoryTest < RailsAppTest
       list = out(app.task("tiercel:segments", env:))
       assert_match(/^#{rotated} .*this one, with another secret$/, list)
       assert_match(/^#{(both - [rotated]).first} .*this one$/, list)
-      assert_equal "#{rotated} is removed.\n", out(app.task("tiercel:segments:prune", env:))
+      assert_equal "Removed #{rotated}.\n", out(app.task("tiercel:segments:prune", env:))
       assert_equal "Nothing to remove.\n", out(app.task("tiercel:segments:prune", env:))
       assert_equal ["2", *(both - [rotated])], out(app.runner(VISIT, env:)).split("\n")
     end

@@ -16,13 +16,13 @@ class SegmentAbsentTest < Tiercel::TestCase
     with_tmpdir do |directory|
       [{}, { frozen: true }, { fast_path: false }].each do |options|
         store, said = build("#{directory}/segment", size: TOO_MUCH, **options)
-        assert_match(/cannot be made: wanted are 4096.0 TB, free are .* in #{directory}.*`size:`/, said)
-        assert_match(/it is tried again/, said)
+        assert_match(/cannot be created: requested 4096.0 TB, free .* in #{directory}.*`size:`/, said)
+        assert_match(/the creation is retried/, said)
         reports = nil
         logged = warnings_in_the_log { reports = capture_reports { 3.times { calls_of(store) } } }
         assert_empty logged, "it was said when the store was built"
         assert_equal [Tiercel::Unavailable], reports.map { |report| report.error.class }
-        assert_match(/wanted are 4096.0 TB/, reports.first.error.message)
+        assert_match(/requested 4096.0 TB/, reports.first.error.message)
         store.close
       end
     end
@@ -37,7 +37,7 @@ class SegmentAbsentTest < Tiercel::TestCase
       assert_nil store.write("key", "value"), "it is not tried at each call"
       again(store)
       _, said = capture_io { assert_equal true, store.write("key", "value") }
-      assert_match(/could be made now and is used/, said)
+      assert_match(/was created and is used now/, said)
       assert_equal "value", store.read("key")
       assert_equal [["value", 1]], fork_and_wait(1) { [store.read("key"), store.increment("counter")] }
       assert_equal 1, store.read_counter("counter")
@@ -92,7 +92,7 @@ class SegmentAbsentTest < Tiercel::TestCase
   def test_those_who_want_the_boot_to_fail
     with_tmpdir do |directory|
       error = assert_raises(Tiercel::Unavailable) { build("#{directory}/s", size: TOO_MUCH, on_unavailable: :raise) }
-      assert_match(/wanted are 4096.0 TB/, error.message)
+      assert_match(/requested 4096.0 TB/, error.message)
       assert_raises(Tiercel::Unavailable) { build("#{directory}/s?on_unavailable=raise", size: TOO_MUCH) }
     end
   end

@@ -85,7 +85,7 @@ class SegmentDamageTest < Tiercel::TestCase
       capture_reports { assert_starts_and_works("one of six") }.map { |report| report.error.message }
     end
     assert_equal 1, reports.sum(&:size)
-    assert_match(/#{@path}: its header is damaged; a new, empty segment was put in its place/, reports.flatten.first)
+    assert_match(/#{@path}: its header is damaged; a new, empty segment replaces it/, reports.flatten.first)
   end
 
   def test_it_is_logged

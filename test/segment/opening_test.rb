@@ -44,7 +44,7 @@ class SegmentOpeningTest < Tiercel::TestCase
       File.delete(full)
       lines = nil
       assert_one(at_once(2, first, second) { |text| lines = text }, second)
-      assert_match(/lies in #{second}.* \(the segment is there already\).*--shm-size/, lines)
+      assert_match(/is in #{second}.* \(the segment already exists there\).*--shm-size/, lines)
     end
   end
 
@@ -59,7 +59,7 @@ class SegmentOpeningTest < Tiercel::TestCase
   def test_the_second_place_is_used_loudly
     in_volumes("2m", "64m") do |first, second|
       _, said = capture_io { Opening.new(place(first, second)).call }
-      assert_match(/\ATiercel: shared:app lies in #{second}.*#{first} has [\d.]+ MB free.*--shm-size=1g/, said)
+      assert_match(/\ATiercel: shared:app is in #{second}.*#{first} has [\d.]+ MB free.*--shm-size=1g/, said)
     end
   end
 
@@ -75,7 +75,7 @@ class SegmentOpeningTest < Tiercel::TestCase
   def test_no_room_anywhere_says_what_was_wanted_what_is_free_and_what_to_do
     in_volumes("2m", "4m") do |first, second|
       error = assert_raises(Tiercel::Unavailable) { Opening.new(place(first, second), bytes: 8 << 20).call }
-      assert_match(/wanted are [\d.]+ MB, free are [\d.]+ MB in #{first} and [\d.]+ MB in #{second}/, error.message)
+      assert_match(/requested [\d.]+ MB, free [\d.]+ MB in #{first} and [\d.]+ MB in #{second}/, error.message)
       assert_match(/--shm-size=1g.*`size:`/, error.message)
       refute_match(/\d{5,} bytes/, error.message)
     end
@@ -85,7 +85,7 @@ class SegmentOpeningTest < Tiercel::TestCase
     in_btrfs do |volume|
       with_tmpdir do |second|
         _, said = capture_io { assert_equal second, File.dirname(Opening.new(place(volume, second)).call.path) }
-        assert_match(/lies in #{second}.*copy-on-write/, said)
+        assert_match(/is in #{second}.*copy-on-write/, said)
       end
       error = assert_raises(Tiercel::ConfigurationError) { Opening.new(Place.new("#{volume}/segment")).call }
       assert_match(%r{#{volume}/segment would be on a copy-on-write file system.*use a path on tmpfs}, error.message)
@@ -97,7 +97,7 @@ class SegmentOpeningTest < Tiercel::TestCase
     with_tmpdir do |first|
       with_memory(4 << 20) do
         error = assert_raises(Tiercel::Unavailable) { Opening.new(place(first, nil), bytes: 4 << 20).call }
-        assert_match(/may take 4.0 MB in all/, error.message)
+        assert_match(/may use at most 4.0 MB/, error.message)
         assert_empty Dir.children(first).grep(/v2\z/)
         assert_equal 2 << 20, Opening.new(place(first, nil), bytes: 2 << 20).call.size_bytes
       end
@@ -108,7 +108,7 @@ class SegmentOpeningTest < Tiercel::TestCase
     error = assert_raises(Tiercel::Unavailable) { Opening.new(place("/proc", nil)).call }
     assert_match(%r{in /proc }, error.message)
     error = assert_raises(Tiercel::Unavailable) { Opening.new(place("/nonexistent", "/nonexistent/too")).call }
-    assert_match(/no bytes that can be counted in/, error.message)
+    assert_match(/an unknown number of bytes in/, error.message)
   end
 
   def test_a_file_of_another_user_is_never_joined
@@ -134,7 +134,7 @@ class SegmentOpeningTest < Tiercel::TestCase
       locks.each { |lock| File.write(lock, "") && File.chown(12_345, nil, lock) }
       lines = nil
       assert_one(at_once(6, first, second) { |text| lines = text }, first)
-      assert_match(/tiercel-app-0.v2.place: files of another user.*decided without a lock/, lines)
+      assert_match(/tiercel-app-0.v2.place belong to another user.*chosen without a lock/, lines)
     end
   end
 
@@ -156,7 +156,7 @@ class SegmentOpeningTest < Tiercel::TestCase
       lock = Tiercel::FileLock.new("#{place.paths.first}.place", 1)
       lock.hold do
         error = assert_raises(Tiercel::Unavailable) { Opening.new(place).call(lock_seconds: 0.1) }
-        assert_match(/another process has been making it for 0.1 s/, error.message)
+        assert_match(/another process has been creating it for 0.1 s/, error.message)
       end
       assert_equal first, File.dirname(Opening.new(place).call(lock_seconds: 5).path)
     end

@@ -76,14 +76,14 @@ class SegmentOrphansTest < Tiercel::TestCase
         assert_match(/#{@former} .* this one, with another secret$/, list)
         assert_match(/#{@foreign} .* -$/, list)
         assert_match(/#{@current}: 1.0 MB/, run_task("tiercel:segments:inspect"))
-        assert_match(/#{@current} has 2.0 MB now/, run_task("tiercel:segments:resize", nil, "2MB"))
-        assert_equal "#{@former} is removed.\n", run_task("tiercel:segments:prune")
+        assert_match(/#{@current} to 2.0 MB/, run_task("tiercel:segments:resize", nil, "2MB"))
+        assert_equal "Removed #{@former}.\n", run_task("tiercel:segments:prune")
         assert_equal "Nothing to remove.\n", run_task("tiercel:segments:prune")
-        assert_equal "#{@current} is removed.\n", run_task("tiercel:segments:remove")
+        assert_equal "Removed #{@current}.\n", run_task("tiercel:segments:remove")
         Tiercel::Segment.open(@current, bytes: 1 << 20).close
         Tiercel::Segment.open(@current.sub("my_shop", "jobs"), bytes: 1 << 20).close
         error = assert_raises(ArgumentError) { run_task("tiercel:segments:remove") }
-        assert_match(/this application has 2 segments, name one/, error.message)
+        assert_match(/this application has 2 segments, so give one/, error.message)
       end
     end
     assert_path_exists @foreign
@@ -99,9 +99,9 @@ class SegmentOrphansTest < Tiercel::TestCase
     with_places do
       in_rails("current", "development") do
         HeldByAnother.while(-> { Tiercel::Segment.open_existing(tried[1]) }) do
-          assert_equal tried.drop(2).sort, run_task("tiercel:segments:prune").scan(/(\S+) is removed/).flatten.sort
+          assert_equal tried.drop(2).sort, run_task("tiercel:segments:prune").scan(/Removed (\S+)\./).flatten.sort
         end
-        assert_equal "#{tried[1]} is removed.\n", run_task("tiercel:segments:prune")
+        assert_equal "Removed #{tried[1]}.\n", run_task("tiercel:segments:prune")
       end
     end
     [tried.first, @current, @former, @foreign].each { |path| assert_path_exists path }
@@ -114,10 +114,10 @@ class SegmentOrphansTest < Tiercel::TestCase
       in_rails("current") do
         Rails.define_singleton_method(:cache) { cache }
         assert_match(/\A#{paths.first}: 1.0 MB/, run_task("tiercel:segments:inspect"))
-        assert_match(/#{paths.first} has 2.0 MB now/, run_task("tiercel:segments:resize", nil, "2MB"))
+        assert_match(/#{paths.first} to 2.0 MB/, run_task("tiercel:segments:resize", nil, "2MB"))
         # The segment with the default name is a leftover of an earlier configuration.
-        assert_match(/^#{@current} is removed/, run_task("tiercel:segments:prune"))
-        assert_equal "#{paths.first} is removed.\n", run_task("tiercel:segments:remove")
+        assert_match(/^Removed #{@current}/, run_task("tiercel:segments:prune"))
+        assert_equal "Removed #{paths.first}.\n", run_task("tiercel:segments:remove")
       end
     end
     cache.close
@@ -126,7 +126,7 @@ class SegmentOrphansTest < Tiercel::TestCase
   def test_remove_says_that_processes_make_the_segment_again
     HeldByAnother.while(-> { Tiercel::Segment.open_existing(@former) }) do
       said = run_task("tiercel:segments:remove", @former)
-      assert_match(/is removed. 1 process uses it: each makes it again, empty and of 1.0 MB, at its next call/, said)
+      assert_match(/Removed .*\. 1 process uses it: the next call recreates it, empty, with 1.0 MB/, said)
     end
   end
 

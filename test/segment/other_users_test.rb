@@ -39,7 +39,8 @@ class SegmentOtherUsersTest < Tiercel::TestCase
       other = made_by_the_site(mine.paths.first)
       said = warnings(mine)
       assert_equal 1, said.lines.size
-      assert_match(/#{other} is the segment of the same name of user #{SITE}\. .*root \(user 0\).*clear/, said)
+      assert_match(/#{other} is a segment of the same name that belongs to user #{SITE}\. .*root \(user 0\).*clear/,
+                   said)
     end
   end
 

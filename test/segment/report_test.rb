@@ -48,9 +48,9 @@ class SegmentReportTest < Tiercel::TestCase
     run = ->(name, *arguments) { capture_io { application[name].invoke(*arguments) }.first }
     assert_match(/35 entries/, run.call("tiercel:segments:inspect", @path))
     assert_match(/segment/i, run.call("tiercel:segments"))
-    assert_match(/4\.0 MB now/, run.call("tiercel:segments:resize", @path, "4MB"))
+    assert_match(/to 4\.0 MB/, run.call("tiercel:segments:resize", @path, "4MB"))
     assert_equal 4 << 20, @segment.size_bytes
-    assert_match(/is removed/, run.call("tiercel:segments:remove", @path))
+    assert_match(/^Removed /, run.call("tiercel:segments:remove", @path))
     refute_path_exists @path
   end
 

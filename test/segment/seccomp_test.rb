@@ -84,7 +84,7 @@ class SegmentSeccompTest < Tiercel::TestCase
     return assert_empty(reports) if calls.first == WORKS
     assert_equal 1, reports.size, reports.inspect
     # Without file locks a process cannot register; it may only read and delete.
-    assert_match(/cannot be made: wanted are |delete only: .*\.lock cannot be opened or locked \(fcntl\): Op/,
+    assert_match(/cannot be created: requested |delete only: .*\.lock cannot be opened or locked \(fcntl\): Op/,
                  reports.first.last)
   end
 end

@@ -276,6 +276,6 @@ class TiersBusTest < Tiercel::TestCase
     error = assert_raises(Tiercel::ConfigurationError) { machine(:one, near: "&bus=sometimes") }
     assert_match(/bus: expected true or false.*"sometimes"/, error.message)
     error = assert_raises(Tiercel::ConfigurationError) { machine(:one, url: "sqlite:/nowhere", near: "&bus=true") }
-    assert_match(/does not tell of changes/, error.message)
+    assert_match(/sends no invalidation messages/, error.message)
   end
 end

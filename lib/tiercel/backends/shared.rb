@@ -52,8 +52,8 @@ module Tiercel
           opening.call
         rescue Unavailable => error
           raise if raises
-          meanwhile = near ? "every read asks the tier behind it" : "every call is a miss"
-          Segment::Notice.warn("#{error.message}. Until then #{meanwhile}; it is tried again")
+          meanwhile = near ? "every read goes to the next tier" : "every call is a miss"
+          Segment::Notice.warn("#{error.message}. Until then #{meanwhile}; the creation is retried")
           Segment::Absent.new(opening, error)
         end
 
@@ -73,7 +73,7 @@ module Tiercel
         # An asset build has a dummy secret, so no other process would find its segment; the volume of a path is not
         # mounted.
         def of_an_asset_build(place)
-          Segment::Notice.info("SECRET_KEY_BASE_DUMMY is set: memory: in place of #{place}")
+          Segment::Notice.info("SECRET_KEY_BASE_DUMMY is set: memory: replaces #{place} during this build")
           REGISTRY.fetch(:memory).build(BackendURL.parse("memory:"), {})
         end
 
@@ -81,7 +81,7 @@ module Tiercel
         def remove_unused(place, segment)
           orphans = Segment::Orphans.new(place)
           orphans.mark(segment.path)
-          orphans.remove.each { |path| Segment::Notice.info("#{path} was not used for 30 days and is removed") }
+          orphans.remove.each { |path| Segment::Notice.info("removed #{path}, which was not used for 30 days") }
           place.other_layouts.each do |path|
             Segment.remove(path, only_unused: true)
           rescue Unavailable

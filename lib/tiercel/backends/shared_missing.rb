@@ -41,7 +41,7 @@ module Tiercel
         # @raise [MissingDependency] in production, or with `on_unavailable: :raise`
         def leave_out(url, options)
           substitute("#{url} as a near tier", options)
-          notify("#{url} is left out, and every read asks the tier behind it")
+          notify("#{url} is not used, and every read goes to the next tier")
         end
 
         private
@@ -52,8 +52,8 @@ module Tiercel
           return :miss if choice.to_s == "miss"
           return :memory if choice.nil? && lenient?
           raise MissingDependency,
-                "#{wanted} needs Tiercel's C extension, which is missing here: #{Extensions.reason}. Or use " \
-                "\"memory:\" (one process), \"sqlite:PATH\" or \"file:DIR\" (all processes of a machine), or say " \
+                "#{wanted} needs Tiercel's C extension, which is missing: #{Extensions.reason}. Or use " \
+                "\"memory:\" (one process), \"sqlite:PATH\" or \"file:DIR\" (all processes of a machine), or set " \
                 "on_unavailable: :miss"
         end
 
@@ -74,7 +74,7 @@ module Tiercel
           return if @notified
           @notified = true
           Extensions.first_time?
-          warn("Tiercel: without its C extension #{substitution}: #{Extensions.reason}")
+          warn("Tiercel: without the C extension #{substitution}: #{Extensions.reason}")
         end
       end
     end

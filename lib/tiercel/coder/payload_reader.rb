@@ -53,7 +53,7 @@ module Tiercel
       def inflate(frame)
         payload = frame.payload
         return payload.frozen? ? payload.dup : payload if frame.compressor == COMPRESSOR_NONE
-        claimed = frame.parts.inflated_bytes or raise MalformedFrame, "a compressed payload does not say its size"
+        claimed = frame.parts.inflated_bytes or raise MalformedFrame, "a compressed payload has no size"
         if claimed > @inflate_limit
           raise MalformedFrame, "a payload claims to inflate to #{Sizes.human(claimed)}, more than inflate_limit " \
                                 "(#{Sizes.human(@inflate_limit)})"

@@ -27,7 +27,7 @@ module Tiercel
           size |= (byte & 0x7F) << (7 * index)
           return size, index + 1 if byte < 0x80
         end
-        raise MalformedFrame, "#{kind} payload does not say its size"
+        raise MalformedFrame, "#{kind} payload has no size"
       end
 
       # @raise [MalformedFrame] if the claimed size exceeds the limit

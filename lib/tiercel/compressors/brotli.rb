@@ -40,7 +40,7 @@ module Tiercel
         inflated = stream.process(bytes, output_buffer_limit: (inflated_bytes || limit) + 1)
         check_claim(inflated.bytesize, inflated_bytes || limit)
         unless stream.finished? && stream.unused_data.empty?
-          raise MalformedFrame, "a brotli payload is cut off, or has foreign bytes behind it"
+          raise MalformedFrame, "a brotli payload is truncated, or followed by foreign bytes"
         end
         check_size(inflated.force_encoding(Encoding::BINARY), inflated_bytes)
       rescue ::Brotli::Error, NoMemoryError => error

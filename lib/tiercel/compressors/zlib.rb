@@ -49,7 +49,7 @@ module Tiercel
           raise MalformedFrame, "a zlib payload inflates to more than #{Sizes.human(limit)}"
         end
         unless stream.finished? && stream.total_in == bytes.bytesize
-          raise MalformedFrame, "a zlib payload is cut off, or has foreign bytes behind it"
+          raise MalformedFrame, "a zlib payload is truncated, or followed by foreign bytes"
         end
         inflated
       ensure

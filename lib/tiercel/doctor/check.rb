@@ -21,7 +21,7 @@ module Tiercel
         examine
         @findings
       rescue StandardError => error
-        unknown("could not be asked: #{Redacted.text(error.message.lines.first.to_s.chomp)} (#{error.class})")
+        unknown("the check could not run: #{Redacted.text(error.message.lines.first.to_s.chomp)} (#{error.class})")
         @findings
       end
 

@@ -47,7 +47,7 @@ module Tiercel
         counts = findings.group_by(&:status).transform_values(&:size)
         found, unknown = counts[:finding].to_i, counts[:unknown].to_i
         parts = [found.zero? ? "Nothing found" : counted(found, "finding")]
-        parts << "#{counted(unknown, "question")} could not be asked" if unknown.positive?
+        parts << "#{counted(unknown, "check")} could not run" if unknown.positive?
         "#{parts.join(", ")}."
       end
 

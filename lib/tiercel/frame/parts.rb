@@ -115,7 +115,7 @@ module Tiercel
           while position < bytes.bytesize
             id, length = bytes.unpack("CS<", offset: position)
             data = bytes.byteslice(position + PART_HEADER_BYTES, length) if length
-            raise MalformedFrame, "parts are cut off" unless data && data.bytesize == length
+            raise MalformedFrame, "parts are truncated" unless data && data.bytesize == length
             raise MalformedFrame, format("part 0x%02X occurs twice", id) if parts.key?(id)
             parts[id] = data
             position += PART_HEADER_BYTES + length
@@ -161,10 +161,10 @@ module Tiercel
         tags = {}
         position = 0
         while position < data.bytesize
-          length = data.unpack1("S<", offset: position) or raise MalformedFrame, "part TAGS is cut off"
+          length = data.unpack1("S<", offset: position) or raise MalformedFrame, "part TAGS is truncated"
           name = data.byteslice(position + 2, length)
           generation = data.byteslice(position + 2 + length, 8)&.unpack1("Q<")
-          raise MalformedFrame, "part TAGS is cut off" unless generation
+          raise MalformedFrame, "part TAGS is truncated" unless generation
           tags[name.force_encoding(Encoding::UTF_8)] = generation
           position += 2 + length + 8
         end
@@ -177,7 +177,7 @@ module Tiercel
 
       def find_encoding(name)
         name = name.dup.force_encoding(Encoding::US_ASCII)
-        raise MalformedFrame, "encoding #{name} is of a process, not of a String" if SETTINGS.include?(name.downcase)
+        raise MalformedFrame, "encoding #{name} depends on the process" if SETTINGS.include?(name.downcase)
         Encoding.find(name)
       rescue ArgumentError
         raise MalformedFrame, "encoding #{name.byteslice(0, 40).inspect} is unknown to this Ruby"

@@ -59,7 +59,7 @@ module Tiercel
 
       def try
         segment = @opening.call(lock_seconds: LOCK_SECONDS)
-        Notice.warn("#{segment.path} could be made now and is used")
+        Notice.warn("#{segment.path} was created and is used now")
         segment
       rescue Unavailable, ConfigurationError
         @pause_seconds = [@pause_seconds * 2, LONGEST_PAUSE_SECONDS].min
@@ -76,7 +76,7 @@ module Tiercel
       # Raises without a backtrace, which would dominate the cost of a call deep in a request. The error is not
       # reported.
       def quick_error
-        BreakerOpen.new("there is no segment, and none could be made", backend: @place_name).tap do |error|
+        BreakerOpen.new("the segment does not exist and could not be created", backend: @place_name).tap do |error|
           error.set_backtrace([])
         end
       end

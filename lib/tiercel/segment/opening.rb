@@ -65,7 +65,7 @@ module Tiercel
       def joined
         @place.paths.each_with_index do |path, index|
           segment = existing(path) or next
-          say_second(path, "the segment is there already") if index.positive?
+          say_second(path, "the segment already exists there") if index.positive?
           return segment
         end
         nil
@@ -116,8 +116,8 @@ module Tiercel
 
       # Without this check the system would kill the process while it creates the file, and again after each restart.
       def no_memory(path)
-        raise ConfigurationError, "#{path} would be in memory, of which this process may take " \
-                                  "#{Sizes.human(MemoryLimits.bytes)} in all", cause: Errno::ENOMEM.new
+        raise ConfigurationError, "#{path} would be in memory, and this process may use at most " \
+                                  "#{Sizes.human(MemoryLimits.bytes)}", cause: Errno::ENOMEM.new
       end
 
       # @return [Boolean] whether another user owns the file or its lock
@@ -137,8 +137,8 @@ module Tiercel
       # Each file is still created completely and only once. Processes that start simultaneously may choose different
       # places; they check again and all find the file in the better place.
       def without_lock(strangers)
-        Notice.warn("#{strangers.join(" and ")}: files of another user, who can remove them. Until then the place of " \
-                    "#{@place} is decided without a lock")
+        Notice.warn("#{strangers.join(" and ")} belong to another user, who can remove them. Until then the location " \
+                    "of #{@place} is chosen without a lock")
         yield.close
         joined || yield
       end
@@ -150,7 +150,7 @@ module Tiercel
         lock.file
         lock.hold { yield }
       rescue FileLock::Busy
-        raise Unavailable, "#{@place}: another process has been making it for #{seconds.round(2)} s " \
+        raise Unavailable, "#{@place}: another process has been creating it for #{seconds.round(2)} s " \
                            "(#{path} is locked)"
       ensure
         lock&.close
@@ -161,11 +161,11 @@ module Tiercel
       def unavailable(failures)
         sizes = @place.paths.map { |path| "#{free(path)} in #{::File.dirname(path)}" }.join(" and ")
         causes = failures.map(&:message).uniq.join("; ")
-        Unavailable.new("#{@place} cannot be made: wanted are #{Sizes.human(@bytes || @place.wanted_bytes)}, free " \
-                        "are #{sizes} (#{causes}): #{MORE_ROOM}")
+        Unavailable.new("#{@place} cannot be created: requested #{Sizes.human(@bytes || @place.wanted_bytes)}, free " \
+                        "#{sizes} (#{causes}): #{MORE_ROOM}")
       end
 
-      def free(path) = free_bytes(path)&.then { |bytes| Sizes.human(bytes) } || "no bytes that can be counted"
+      def free(path) = free_bytes(path)&.then { |bytes| Sizes.human(bytes) } || "an unknown number of bytes"
 
       def free_bytes(path)
         Segment.free_bytes(::File.dirname(path))
@@ -174,9 +174,9 @@ module Tiercel
       end
 
       def say_second(path, why)
-        Notice.warn("#{@place} lies in #{path}, on a disk perhaps, and not in " \
-                    "#{::File.dirname(@place.paths.first)} (#{why}). Processes that see other directories have " \
-                    "another cache. For the next time: #{MORE_ROOM}")
+        Notice.warn("#{@place} is in #{path}, perhaps on a disk, and not in " \
+                    "#{::File.dirname(@place.paths.first)} (#{why}). Processes that see other directories use " \
+                    "another cache. To change this: #{MORE_ROOM}")
       end
     end
   end

@@ -41,9 +41,9 @@ module Tiercel
         segments.each do |path|
           next if OtherUsers.warned[path]
           OtherUsers.warned[path] = true
-          Notice.warn("#{path} is the segment of the same name of #{owner(path)}. This process runs as " \
-                      "#{Ownership.user(Process.euid)} and has a cache of its own: a clear or a delete " \
-                      "here does not reach the other one. Run consoles and tasks as the user of the site")
+          Notice.warn("#{path} is a segment of the same name that belongs to #{owner(path)}. This process runs as " \
+                      "#{Ownership.user(Process.euid)} and uses a separate cache: a clear or delete " \
+                      "here does not affect the other one. Run consoles and tasks as the site's user")
         rescue SystemCallError
           next # it was just removed
         end

@@ -48,12 +48,12 @@ module Tiercel
       # @return [String] a description of the result
       # @raise [Unavailable] if the segment does not exist or belongs to another user
       def remove(path)
-        raise Unavailable, "#{path} does not exist: rake tiercel:segments lists what does" unless ::File.exist?(path)
+        raise Unavailable, "#{path} does not exist: rake tiercel:segments lists all segments" unless ::File.exist?(path)
         size, others = users(path)
         Segment.remove(path)
-        return "#{path} is removed." if others.zero?
-        "#{path} is removed. #{others == 1 ? "1 process uses" : "#{others} processes use"} it: each makes it again, " \
-          "empty and of #{Sizes.human(size)}, at its next call. To give the memory back, stop them first."
+        return "Removed #{path}." if others.zero?
+        "Removed #{path}. #{others == 1 ? "1 process uses" : "#{others} processes use"} it: the next call " \
+          "recreates it, empty, with #{Sizes.human(size)}. To free the memory, stop them first."
       end
 
       # @return [Array<String>] files whose names match those of `shared:NAME`

@@ -66,7 +66,7 @@ module Tiercel
       # @raise [BadRequest]
       def key
         key = self["entry_key"].tr("-_", "+/").unpack1("m").force_encoding(Encoding::UTF_8)
-        key.empty? ? raise(BadRequest, "it names nothing") : key
+        key.empty? ? raise(BadRequest, "its key is empty") : key
       end
 
       # @return [Array<String>] the host names that the client and the proxies used

@@ -39,8 +39,8 @@ class SQLiteCacheFileTest < Tiercel::TestCase
   end
 
   def test_any_other_file_is_refused_and_stays_as_it_is
-    { "no database" * 1_000 => /no database/, "" => /empty/, "SQLite format 3\0" => /no database/,
-      "x" => /no database/, Random.new(1).bytes(20_000) => /no database/ }.each do |content, message|
+    { "no database" * 1_000 => /not a database/, "" => /empty/, "SQLite format 3\0" => /not a database/,
+      "x" => /not a database/, Random.new(1).bytes(20_000) => /not a database/ }.each do |content, message|
       File.binwrite(@path, content)
       assert_untouched(message)
     end
@@ -55,7 +55,7 @@ class SQLiteCacheFileTest < Tiercel::TestCase
   def test_what_another_database_left_stays_as_it_is
     %w[-wal -journal -shm].each do |ending|
       File.binwrite("#{@path}#{ending}", "rows that were never written back")
-      assert_untouched(/belongs to a database that is not there any more/)
+      assert_untouched(/belongs to a database that no longer exists/)
       FileUtils.rm("#{@path}#{ending}")
     end
   end
@@ -88,7 +88,7 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     build.tap { |backend| backend.set("key", "value") }.close
     in_child { SQLite3::Database.new(@path).execute("CREATE TABLE users (name)") }
     error = assert_raises(Tiercel::Refused) { build.get("key") }
-    assert_match(/tables that are not the cache's \(users\)/, error.message)
+    assert_match(/tables of another application \(users\)/, error.message)
     assert_equal 1, in_child { SQLite3::Database.new(@path).get_first_value("SELECT count(*) FROM entries") }
   end
 

@@ -22,7 +22,7 @@ class SQLiteSetAsideTest < Tiercel::TestCase
     with_cache do |path|
       file = moved_meanwhile(path) { File.binwrite(path, "no database" * 100) }
       FileUtils.rm_f("#{path}.lock")
-      assert_match(/no database/, assert_raises(CacheFile::Foreign) { file.verify }.message)
+      assert_match(/not a database/, assert_raises(CacheFile::Foreign) { file.verify }.message)
     end
   end
 

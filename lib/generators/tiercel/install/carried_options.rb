@@ -16,8 +16,8 @@ module Tiercel
       RENAMED = { read_timeout: :timeout, socket_timeout: :timeout, max_size: :size, max_age: :expires_in }.freeze
       # Options that Tiercel does not need, with the reason.
       NOT_NEEDED = {
-        connect_timeout: "`timeout` is for the whole call, connecting included",
-        write_timeout: "`timeout` is for the whole call",
+        connect_timeout: "`timeout` limits the whole call, including connecting",
+        write_timeout: "`timeout` limits the whole call",
         max_prune_time: "a write does a bounded amount of work",
         expiry_method: "Tiercel evicts with each write, without a thread or a job",
         expiry_queue: "Tiercel evicts with each write, without a thread or a job",
@@ -75,7 +75,7 @@ module Tiercel
       end
 
       def reason(name, ours)
-        return "`#{ours}` says it already" if ours != name && known?(ours)
+        return "`#{ours}` is set already" if ours != name && known?(ours)
         hint = NOT_NEEDED[name] || (OptionHints::HABITS[name] unless ours != name)
         hint ? hint.dup.tap { |text| text[0] = text[0].upcase } : "Tiercel has no such option for this backend"
       end

@@ -19,19 +19,19 @@ module Tiercel
     class InstallGenerator < Rails::Generators::Base
       source_root File.expand_path("templates", __dir__)
 
-      desc "Mounts Tiercel in place of the cache store that config/environments/production.rb names; " \
-           "sets up development and tests; adds the optional gems that pay; writes notes for Compose, Kamal and " \
-           "Kubernetes (config/tiercel.md). Writes nothing if production would not boot with it. " \
-           "`bin/rails destroy tiercel:install` undoes it."
+      desc "Replaces the cache store in config/environments/production.rb by Tiercel; sets up " \
+           "development and tests; adds useful optional gems; writes notes for Compose, Kamal and Kubernetes " \
+           "(config/tiercel.md). Writes nothing if production would not boot with the change. " \
+           "`bin/rails destroy tiercel:install` reverts it."
 
       class_option :url, type: :string, desc: "The backend's URL, such as redis://cache:6379/0, or several in " \
                                               "quotes, nearest first: 'shared: redis://cache:6379/0' (by default " \
-                                              "what takes the place of the present store)"
+                                              "the counterpart of the current store)"
       class_option :size, type: :string, desc: "Size of the cache, such as 1GB (shared:, memory:, sqlite:, file:)"
       class_option :development, type: :boolean, default: true,
-                                 desc: "Give development memory: in place of :memory_store, so that tags: work there"
-      class_option :test, type: :boolean, default: true, desc: "Give tests a cache: memory:, cleared before each test"
-      class_option :gems, type: :boolean, default: true, desc: "Add the optional gems that pay to the Gemfile"
+                                 desc: "Use memory: instead of :memory_store in development, so that tags: work"
+      class_option :test, type: :boolean, default: true, desc: "Use memory: in tests, cleared before each test"
+      class_option :gems, type: :boolean, default: true, desc: "Add useful optional gems to the Gemfile"
       class_option :notes, type: :boolean, default: true, desc: "Write config/tiercel.md"
 
       PRODUCTION = "config/environments/production.rb"
@@ -40,11 +40,11 @@ module Tiercel
       HELPER = "test/test_helper.rb"
       # Backends whose size is a store option; servers have their own configuration.
       SIZED = %w[shared memory sqlite file].freeze
-      THREADS = "  Tests run in parallel threads, which share one cache: a clear would disturb other tests. Tests " \
-                "keep the store that they have."
-      PAGE = %(  See it at work: bin/rails tiercel:doctor; in config/routes.rb: mount Tiercel::Web => "/cache")
-      INSTALLED = "  It is installed already. For another choice: bin/rails destroy tiercel:install, then generate."
-      HOSTS = "config/deploy.yml has %d hosts, each of which gets a cache of its own. For one cache: bin/rails " \
+      THREADS = "  Tests run in parallel threads, which share one cache: a clear would disturb other tests. Their " \
+                "store stays unchanged."
+      PAGE = %(  To check it: bin/rails tiercel:doctor; in config/routes.rb: mount Tiercel::Web => "/cache")
+      INSTALLED = "  Tiercel is already installed. To change it: bin/rails destroy tiercel:install, then generate."
+      HOSTS = "config/deploy.yml has %d hosts, and each gets a separate cache. For a common cache: bin/rails " \
               "destroy tiercel:install, then generate with --url=redis://HOST:6379/0."
       BOOT = "The generator boots config/environments/production.rb with SECRET_KEY_BASE_DUMMY=1, as an asset build " \
              "does. If your own code requires a variable, type: NAME=value bin/rails generate tiercel:install"
@@ -113,7 +113,7 @@ module Tiercel
         return if behavior == :revoke
         return say(INSTALLED, :yellow) if installed?
         if options[:test] && marked?(TEST) && !marked?(HELPER)
-          say "  Say before each test: Rails.cache.clear", :yellow
+          say "  Call this before each test: Rails.cache.clear", :yellow
         end
         [*plan.notes, hosts_note].compact.each { |note| say "  #{note}", :yellow }
         say "  Run `bundle install`." if options[:gems] && plan.gems.any?
@@ -159,8 +159,8 @@ module Tiercel
       def check_size
         other = options[:size] && plan.successors.find { |one| one.scheme && !SIZED.include?(one.scheme) }
         return unless other
-        refuse("--size is for #{SIZED.map { |name| "#{name}:" }.join(", ")}; the size of #{other.scheme} is the " \
-               "server's configuration. Leave --size out")
+        refuse("--size works with #{SIZED.map { |name| "#{name}:" }.join(", ")}; the size of #{other.scheme} is set " \
+               "in the server's configuration. Remove --size")
       end
 
       def refuse(reason, *advice)

@@ -10,11 +10,11 @@ module Tiercel
     #
     # @private
     class ProductionPlan
-      SEVERAL = "config.cache_store stands in several places (lines %s), so --url cannot say which of them it " \
-                "is for. Write by hand: config.cache_store = :tiercel_store, %s"
-      ELSEWHERE = "config/application.rb sets config.cache_store under a condition. It stays; --url=... puts Tiercel " \
-                  "in production in its place."
-      BY_HAND = "config/environments/production.rb%s: the statement is not alone in its lines. Write by hand: %s"
+      SEVERAL = "config.cache_store is set several times (lines %s), so it is unclear which of them --url " \
+                "replaces. Write by hand: config.cache_store = :tiercel_store, %s"
+      ELSEWHERE = "config/application.rb sets config.cache_store under a condition. It stays; use --url=... to " \
+                  "replace it in production."
+      BY_HAND = "config/environments/production.rb%s: the statement shares its line with other code. Write by hand: %s"
       private_constant :SEVERAL, :ELSEWHERE, :BY_HAND
 
       # @return [EnvironmentFile]

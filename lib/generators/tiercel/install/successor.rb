@@ -117,8 +117,8 @@ module Tiercel
       end
 
       def unknown
-        @notes << "The present cache store (#{kind&.inspect || "an expression"}, line #{@present.line}) is none that " \
-                  "Tiercel knows, so it stays. --url=... puts Tiercel in its place."
+        @notes << "The generator does not know the current cache store (#{kind&.inspect || "an expression"}, line " \
+                  "#{@present.line}), so it stays. Use --url=... to replace it."
         nil
       end
 
@@ -155,7 +155,7 @@ module Tiercel
       def add_solid_cache_notes
         settings = @solid_cache or return
         if settings.default_age? && !own_age?
-          @notes << "expires_in: 14 days are Solid Cache's own default for max_age. Remove it to keep entries until " \
+          @notes << "expires_in: 14 days is Solid Cache's default for max_age. Remove it to keep entries until " \
                     "they are evicted."
         end
         @notes << "databases: dropped. Tiercel keeps one file on each machine." if settings.sharded?

@@ -15,11 +15,11 @@ module Tiercel
       MEMCACHED = "localhost:11211"
       VARIABLE = /\AENV(?:\[(?:"(\w+)"|'(\w+)')\]|\.fetch\((?:"(\w+)"|'(\w+)'), *nil\))\z/
 
-      SEVERAL = "It has several servers or a client of its own; docs/migrating.md shows what takes its place. " \
-                "--url=redis+cluster://... or --url=redis://... puts Tiercel there."
+      SEVERAL = "It has several servers or a custom client; docs/migrating.md shows the counterpart. " \
+                "Use --url=redis+cluster://... or --url=redis://... to replace it."
       LOGIN = "It logs in to memcached (username:, password:). Tiercel does not log in to memcached; use a server " \
               "in a private network or behind TLS, or give --url=redis://..."
-      ELSEWHERE = "Its options are not all written here. Write the statement by hand."
+      ELSEWHERE = "Some of its options come from elsewhere. Write the statement by hand."
       private_constant :SEVERAL, :LOGIN, :ELSEWHERE
 
       # @return [String, nil] the reason why there is no URL

@@ -12,7 +12,7 @@ module Rails
 
       class_option :json, type: :boolean, default: false, desc: "Print JSON"
 
-      desc "doctor", "Examine the application's cache stores; exits with 1 if it finds something to repair"
+      desc "doctor", "Examine the application's cache stores; exits with 1 if it finds a problem"
       def doctor(*)
         boot_application!
         require "tiercel/doctor"
@@ -28,8 +28,8 @@ module Rails
         say options[:json] ? json(figures) : lines(figures)
       end
 
-      desc "top", "Watch the cache: rates, tier by tier, and the keys whose misses cost most"
-      method_option :day, type: :boolean, default: false, desc: "Classes of the last day, not of the last hour"
+      desc "top", "Watch the cache: rates, tier by tier, and the key classes whose misses cost most"
+      method_option :day, type: :boolean, default: false, desc: "Key classes of the last day instead of the last hour"
       method_option :interval, type: :numeric, default: 2, desc: "Seconds between two screens"
       def top(*)
         account = cache.respond_to?(:account) ? cache.account : refuse("#{cache.class} has no account")
@@ -38,8 +38,8 @@ module Rails
         options[:json] ? say(json(top.to_h)) : top.run(interval_seconds: options[:interval].clamp(0.1, 3_600))
       end
 
-      desc "get KEY", "Print where the entry of KEY lies: tier, size, encoding, TTL, version, tags"
-      method_option :value, type: :boolean, default: false, desc: "Load the value and print it too"
+      desc "get KEY", "Print the location of the entry KEY: tier, size, encoding, TTL, version, tags"
+      method_option :value, type: :boolean, default: false, desc: "Also load and print the value"
       def get(key)
         report = entry(key)
         report[:value] = cache.read(key).inspect if options[:value]
@@ -50,22 +50,22 @@ module Rails
       desc "delete KEY", "Delete the entry of KEY"
       def delete(key)
         deleted = cache.delete(key)
-        answer({ key:, deleted: }, deleted ? "#{printable(key)} is deleted." : "#{printable(key)} is not there.")
+        answer({ key:, deleted: }, deleted ? "Deleted #{printable(key)}." : "#{printable(key)} does not exist.")
       end
 
       desc "clear [PREFIX]", "Delete every entry whose key begins with PREFIX; without PREFIX all of them"
-      method_option :yes, type: :boolean, default: false, desc: "Do not ask"
+      method_option :yes, type: :boolean, default: false, desc: "Do not ask for confirmation"
       def clear(prefix = nil)
         return clear_all if prefix.nil?
         glob = prefix.gsub(/[*?\[\]\\]/) { |char| "\\#{char}" }
         count = cache.delete_matched(cache.respond_to?(:backend) ? "#{glob}*" : /\A#{Regexp.escape(prefix)}/)
-        answer({ prefix:, deleted: count }, "#{count || "An unknown number of"} entries are deleted.")
+        answer({ prefix:, deleted: count }, "Deleted entries: #{count || "unknown"}")
       end
 
-      desc "invalidate TAG...", "Make every entry with one of these tags a miss"
+      desc "invalidate TAG...", "Invalidate every entry that has one of these tags"
       def invalidate(*tags)
         boot_application!
-        refuse("which tags? bin/rails tiercel:invalidate TAG...") if tags.empty?
+        refuse("no tags given. Type: bin/rails tiercel:invalidate TAG...") if tags.empty?
         refuse("#{cache.class} has no tags") unless cache.respond_to?(:invalidate_tags)
         done = cache.invalidate_tags(*tags)
         refuse("the backend did not answer: the tags may still be valid") unless done
@@ -80,7 +80,7 @@ module Rails
       end
 
       def entry(key)
-        refuse("#{cache.class} does not tell where entries lie") unless cache.respond_to?(:stored_key)
+        refuse("#{cache.class} cannot report the location of entries") unless cache.respond_to?(:stored_key)
         require "tiercel/entry_report"
         ::Tiercel::EntryReport.new(cache, key).to_h
       rescue ::Tiercel::BackendError => error
@@ -91,10 +91,10 @@ module Rails
         store = cache
         whole = "every entry of #{store.respond_to?(:backend) ? store.backend : store.class}"
         unless options[:yes] || ($stdin.tty? && yes?("Delete #{whole}? [y/N]"))
-          refuse("this deletes #{whole}: say --yes, or give a PREFIX")
+          refuse("this deletes #{whole}: confirm with --yes, or give a PREFIX")
         end
         store.clear
-        answer({ cleared: true }, "All entries are deleted.")
+        answer({ cleared: true }, "Deleted all entries.")
       end
 
       def answer(data, text) = say(options[:json] ? json(data) : text)

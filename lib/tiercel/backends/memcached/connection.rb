@@ -105,7 +105,7 @@ module Tiercel
         # @return [String] a response line without its line end
         def read_line(deadline, line_end = CRLF)
           until (at = @buffer.byteindex(line_end, @position))
-            raise Garbage, "a reply line has no end" if @buffer.bytesize - @position > LINE_BYTES
+            raise Garbage, "a response line without an end" if @buffer.bytesize - @position > LINE_BYTES
             fill(deadline)
           end
           line = @buffer.byteslice(@position, at - @position)
@@ -129,7 +129,7 @@ module Tiercel
         #
         # @return [void]
         def finish
-          raise Garbage, "#{@buffer.bytesize - @position} bytes after the reply" if @position < @buffer.bytesize
+          raise Garbage, "#{@buffer.bytesize - @position} bytes after the response" if @position < @buffer.bytesize
           start_buffer if @position > READ_BYTES # frees the memory that a large response needed
           @busy = false
         end

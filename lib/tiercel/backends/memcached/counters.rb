@@ -62,7 +62,7 @@ module Tiercel
         end
 
         def stored?(connection, count, ttl, deadline, **condition)
-          raise IO::TimeoutError, "others kept changing it" if Clock.monotonic > deadline
+          raise IO::TimeoutError, "other callers kept changing the counter" if Clock.monotonic > deadline
           Protocol.set(connection, @wire_key, count.to_s, ttl, deadline, **condition) == :stored
         end
 

@@ -49,8 +49,8 @@ module Tiercel
           @file.write(@lines)
           @lines.clear
         rescue SystemCallError, IOError, ArgumentError => error # ArgumentError: no folder for temporary files
-          raise Refused.new("#{@count} keys and more take a temporary file, which cannot be written " \
-                            "(#{error.message}): set TMPDIR to a folder with room", backend: @name)
+          raise Refused.new("#{@count} keys and more need a temporary file, which cannot be written " \
+                            "(#{error.message}): set TMPDIR to a folder with free space", backend: @name)
         end
 
         def nameless_file

@@ -136,7 +136,7 @@ module Tiercel
         end
 
         def position(at, index)
-          (at[index] unless index.negative?) or raise Connection::Garbage, "a reply to nothing that was asked"
+          (at[index] unless index.negative?) or raise Connection::Garbage, "a response without a request"
         end
 
         def pick(items, at) = at.size == items.size ? items : at.map { |index| items[index] }

@@ -115,7 +115,7 @@ module Tiercel
 
         def skip(key)
           @log.skipped
-          error = BreakerOpen.new("not asked: it failed before and is in its cool-down", backend: @name, key: key)
+          error = BreakerOpen.new("call skipped: the server failed and is in its cool-down", backend: @name, key: key)
           error.set_backtrace([]) # a backtrace would dominate the cost of a skipped call deep in a request
           raise error
         end

@@ -150,7 +150,7 @@ module Tiercel
         def read_get_multi(connection, deadline)
           until (line = connection.read_line(deadline)) == "MN"
             bytes = value(connection, line, deadline, more: true)
-            yield (number(line, " O") or raise Connection::Garbage, "a reply without its opaque"), bytes,
+            yield (number(line, " O") or raise Connection::Garbage, "a response without its opaque"), bytes,
                   line << connection.mark
           end
           connection.finish
@@ -270,7 +270,7 @@ module Tiercel
             raise ServerError, line
           when /\AERROR Too many open connections/ then raise TooManyConnections, line
           when /\A(CLIENT_)?ERROR\b/ then raise ServerError, line
-          else raise Connection::Garbage, "an answer that is not memcached's: #{line.byteslice(0, 40).inspect}"
+          else raise Connection::Garbage, "unexpected response: #{line.byteslice(0, 40).inspect}"
           end
         end
       end

@@ -36,8 +36,8 @@ module Tiercel
         # A plain OpenSSL::SSL::SSLContext.new verifies no certificate.
         def self.of_its_own(context)
           unless context.verify_mode.to_i.anybits?(OpenSSL::SSL::VERIFY_PEER) && context.verify_hostname
-            warn "Tiercel: memcached: the SSLContext given as ssl does not check whose certificate the server shows; " \
-                 "context.set_params({}) makes it do so"
+            warn "Tiercel: memcached: the SSLContext in ssl does not verify the server's certificate; " \
+                 "call context.set_params({}) to enable it"
           end
           Given.new(context)
         end

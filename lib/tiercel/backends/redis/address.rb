@@ -80,8 +80,8 @@ module Tiercel
           name = @options[:driver]
           return Deadline.driver(name) unless tls?
           return Deadline.driver(name || :ruby) if name&.to_sym != :hiredis || any_host?
-          raise ConfigurationError, "#{@url}: driver: :hiredis is not for TLS: it takes a certificate of any host. " \
-                                    "Leave driver: away, or say :ruby; or give the check up with " \
+          raise ConfigurationError, "#{@url}: driver: :hiredis does not verify host names, so it cannot be used with " \
+                                    "TLS. Remove driver: or use :ruby; or disable the check with " \
                                     "ssl_params: { verify_hostname: false }"
         end
 
@@ -124,7 +124,7 @@ module Tiercel
         def sentinels
           given = @options[:sentinels]
           given = given.split(",") if given.is_a?(String)
-          raise ConfigurationError, "sentinels: expected HOST:PORT of at least one, got none" if Array(given).empty?
+          raise ConfigurationError, "sentinels: expected at least one HOST:PORT, got none" if Array(given).empty?
           Array(given).map do |sentinel|
             next sentinel(sentinel) unless sentinel.is_a?(Hash)
             sentinel.transform_keys(&:to_sym).except(:driver, :ssl_params)
@@ -157,16 +157,16 @@ module Tiercel
 
         def unreadable
           form = cluster? ? "HOST:PORT[,HOST:PORT]" : "HOST[:PORT][/DATABASE]"
-          ConfigurationError.new("#{@url}: expected #{@url.scheme}://[USER:PASSWORD@]#{form}, with what is special " \
-                                 "in user and password percent-encoded")
+          ConfigurationError.new("#{@url}: expected #{@url.scheme}://[USER:PASSWORD@]#{form}, with special " \
+                                 "characters in user and password percent-encoded")
         end
 
         def check_cluster_options
           given = %i[sentinels name role sentinel_username sentinel_password].select { |name| @options[name] }
           given << :db unless [nil, "0", 0].include?(@options[:db])
           return if given.empty?
-          raise ConfigurationError, "#{@url}: #{given.join(", ")}: not for a cluster, which finds its masters itself " \
-                                    "and has one database"
+          raise ConfigurationError, "#{@url}: #{given.join(", ")}: a cluster does not support this, because it finds " \
+                                    "its masters itself and has only one database"
         end
 
         def cluster_nodes

@@ -24,7 +24,7 @@ module Tiercel
         # @return [Integer] from 1 to 2^63 - 1
         # @raise [RedisClient::Error]
         def self.of(driver, prefix = nil)
-          id = driver.call(INFO, nil)[FIELD, 1] or raise Unknown, "INFO server names no run_id"
+          id = driver.call(INFO, nil)[FIELD, 1] or raise Unknown, "INFO server has no run_id"
           Digest::SHA256.digest("#{id} #{prefix}").unpack1("Q<") >> 1 | 1
         end
       end

@@ -83,7 +83,7 @@ module Tiercel
           raise Foreign, "#{@path} is not a regular file: #{MISTAKEN}" unless stat.file?
           other = other_content or return
           return verify unless self.class.inode(@path) == [stat.dev, stat.ino] # another process has just moved it away
-          raise Foreign, "#{@path} is not a cache of Tiercel (#{other}) and is left as it is: #{MISTAKEN}"
+          raise Foreign, "#{@path} is not a cache of Tiercel (#{other}) and stays unchanged: #{MISTAKEN}"
         rescue Errno::ENOENT
           verify_companions
           raise Missing, @path
@@ -162,19 +162,19 @@ module Tiercel
         def verify_companions
           left = COMPANIONS.map { |name| "#{@path}#{name}" }.find { |path| ::File.exist?(path) }
           return if left.nil? || written_mark
-          raise Foreign, "#{left} belongs to a database that is not there any more, and is left as it is: give " \
-                         "another path, or delete it if nobody needs it"
+          raise Foreign, "#{left} belongs to a database that no longer exists, and stays unchanged: use " \
+                         "another path, or delete it if nothing needs it"
         end
 
         # @return [String, nil] a description of the content, if it is not a cache
         def other_content
           size = ::File.size(@path)
-          return (size.zero? ? "empty" : "no database" unless written_mark) if size < SMALLEST_BYTES
+          return (size.zero? ? "empty" : "not a database" unless written_mark) if size < SMALLEST_BYTES
           id = look_into { |database| database.get_first_value("PRAGMA application_id") }
           return if id == Schema::APPLICATION_ID || (written_mark && our_tables?)
           "another program's database, application_id #{id}"
         rescue *DAMAGE
-          "no database" unless written_mark || application_id == Schema::APPLICATION_ID
+          "not a database" unless written_mark || application_id == Schema::APPLICATION_ID
         rescue SQLite3::Exception, SystemCallError => error
           error.message
         end

@@ -243,12 +243,12 @@ module Tiercel
         # An application that has taken over the file has added its own tables.
         def check_layout
           version = @database.get_first_value("PRAGMA user_version")
-          raise TooNew, "layout #{version}, this release knows #{Schema::VERSION}" if version > Schema::VERSION
+          raise TooNew, "layout #{version}, this release supports up to #{Schema::VERSION}" if version > Schema::VERSION
           tables = @database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").flatten
           alien = tables.grep_v(/\Asqlite_/) - Schema::TABLE_NAMES
           if alien.any?
-            raise CacheFile::Foreign, "#{@path} holds tables that are not the cache's (#{alien.join(", ")}) and is " \
-                                      "left as it is: give another path"
+            raise CacheFile::Foreign, "#{@path} has tables of another application (#{alien.join(", ")}) and " \
+                                      "stays unchanged: use another path"
           end
           raise Damaged, "layout #{version}, tables #{tables}" if (Schema::TABLE_NAMES - tables).any? || version.zero?
         end

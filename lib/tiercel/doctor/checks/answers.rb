@@ -28,19 +28,19 @@ module Tiercel
         end
 
         def unanswered
-          found("#{subject}: a write was not stored: the backend is unreachable, full or read-only",
-                fix: "look at the log for the reason; check the address, and whether the server runs")
+          found("#{subject}: a write failed: the backend is unreachable, full or read-only",
+                fix: "see the log for the reason; check the address and that the server is running")
         end
 
         def lost
           found("#{subject}: a value that was just written cannot be read back",
-                fix: "check whether the server evicts at once, and whether its memory limit is sound")
+                fix: "check the server's memory limit: it may evict new entries immediately")
         end
 
         def judge(seconds)
           milliseconds = format("%.3f ms", seconds * 1_000)
           return sound("#{subject} answers; a read takes #{milliseconds}") if seconds < SLOW_SECONDS
-          found("#{subject}: a read takes #{milliseconds}", fix: "mount a cache that is nearer, or put shared: in " \
+          found("#{subject}: a read takes #{milliseconds}", fix: "use a nearer server, or put shared: in " \
                                                                  "front: \"shared:\", \"redis://...\"")
         end
 

@@ -12,7 +12,7 @@ module Tiercel
         def examine
           case subject.kind
           when :file_store
-            found("#{subject} never deletes what nobody reads again: it grows until the disk is full",
+            found("#{subject} never deletes unused entries: it grows until the disk is full",
                   fix: 'config.cache_store = :tiercel_store, "sqlite:storage/cache.sqlite3", { size: "10GB" }')
           when :solid_cache_store then solid_cache
           end
@@ -23,7 +23,7 @@ module Tiercel
           return sound("Solid Cache is bounded by #{bounds.map { |pair| pair.join(" ") }.join(", ")}") if bounds.any?
           found("Solid Cache has neither max_size nor max_age nor max_entries", fix: "set max_size in config/cache.yml")
         rescue NoMethodError
-          unknown("Solid Cache does not tell its bounds")
+          unknown("the limits of Solid Cache are unknown")
         end
       end
     end

@@ -28,7 +28,7 @@ module Tiercel
           OptionalGems::NEWEST.each do |gem, newest|
             version = Gem.loaded_specs[gem]&.version
             next if version.nil? || version < Gem::Version.new(newest).bump
-            found("#{gem} #{version} is newer than what Tiercel was tested with (#{newest})",
+            found("#{gem} #{version} is newer than the version that Tiercel was tested with (#{newest})",
                   fix: "#{gem} < #{Gem::Version.new(newest).bump} in the Gemfile, or a newer Tiercel")
           end
         end

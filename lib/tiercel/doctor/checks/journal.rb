@@ -13,7 +13,7 @@ module Tiercel
           return unless subject.tiercel? && subject.store.backend.tiered?
           return sound("the last tier has received every delete") unless subject.store.backend.pending?
           found("the journal holds deletes that the last tier has not received: other machines may read old values",
-                fix: "bring #{subject.last} back; the deletes are repeated then")
+                fix: "restore #{subject.last}; the deletes are then repeated")
         end
       end
     end

@@ -13,8 +13,8 @@ module Tiercel
         def examine
           each_server do |server, stats|
             too_large = stats["store_too_large"].to_i
-            next sound("#{server} has refused no value for its size") if too_large.zero?
-            found("#{server} has refused #{too_large} values that are larger than its limit",
+            next sound("#{server} has not refused any value because of its size") if too_large.zero?
+            found("#{server} has refused #{too_large} values above its size limit",
                   fix: "raise memcached's -I (now #{limit(stats)}), or compress: these values are never cached")
           end
         end

@@ -7,7 +7,7 @@ module Tiercel
     module Checks
       # Do all processes that need the cache share it? If not, deletes, rate limits and sessions go wrong.
       class Reach < Check
-        ONE_PROCESS = "rate limits, sessions and deletes hold in one process only"
+        ONE_PROCESS = "rate limits, sessions and deletes affect one process only"
         private_constant :ONE_PROCESS
 
         private
@@ -29,24 +29,24 @@ module Tiercel
 
         def of_a_process
           workers = deployment.puma_workers
-          return unknown("the number of Puma's workers is not known; each has a cache of its own") if workers.nil?
+          return unknown("the number of Puma workers is unknown; each has a separate cache") if workers.nil?
           return sound("one Puma process, one cache") if workers < 2
-          found("each of Puma's #{workers} workers has a cache of its own: #{ONE_PROCESS}",
+          found("each of the #{workers} Puma workers has a separate cache: #{ONE_PROCESS}",
                 fix: 'config.cache_store = :tiercel_store, "shared:"')
         end
 
         def of_a_machine(where)
           hosts = deployment.hosts.size
           if hosts > 1
-            several("#{deployment.hosts_file} names #{hosts} hosts, and each has a cache of its own (#{subject})")
+            several("#{deployment.hosts_file} lists #{hosts} hosts, and each has a separate cache (#{subject})")
           elsif deployment.later_dyno
-            several("this is the dyno #{deployment.later_dyno}, and each dyno has a cache of its own (#{subject})")
+            several("this is the dyno #{deployment.later_dyno}, and each dyno has a separate cache (#{subject})")
           elsif deployment.platform && deployment.container?
-            unknown("#{deployment.platform} does not tell how many containers there are; #{subject} is the cache of " \
-                    "one, unless they share its folder (docs/platforms.md)")
+            unknown("#{deployment.platform} does not reveal the number of containers; #{subject} serves only one " \
+                    "of them, unless they share its folder (docs/platforms.md)")
           elsif where == "in one container" && deployment.roles.size > 1
-            found("config/deploy.yml has the roles #{deployment.roles.keys.join(", ")}: each container has a cache " \
-                  "of its own, so a delete by a job does not reach the web processes",
+            found("config/deploy.yml has the roles #{deployment.roles.keys.join(", ")}: each container has a " \
+                  "separate cache, so a delete by a job does not affect the web processes",
                   fix: "let the containers share /dev/shm (docs/platforms.md), or use sqlite: on a shared volume")
           else
             sound("all processes #{where} share the cache")
@@ -54,7 +54,7 @@ module Tiercel
         end
 
         def several(text)
-          found(text, fix: "use a server for all of them: " \
+          found(text, fix: "use one server for all of them: " \
                            'config.cache_store = :tiercel_store, "shared:", "redis://..."')
         end
       end

@@ -14,7 +14,7 @@ module Tiercel
         def examine
           server = RedisServer.of(subject) or return
           info = server.info
-          return unknown("#{server}: INFO is refused, so limit and policy are not known") if info.empty?
+          return unknown("#{server}: INFO is refused, so memory limit and eviction policy are unknown") if info.empty?
           limit(server, info)
           other_databases(server, info)
           sample(server, info)
@@ -22,23 +22,23 @@ module Tiercel
 
         def limit(server, info)
           limit, policy = info["maxmemory"].to_i, info["maxmemory_policy"]
-          return unknown("#{server}: INFO does not tell the memory limit") unless info.key?("maxmemory")
+          return unknown("#{server}: INFO does not contain the memory limit") unless info.key?("maxmemory")
           if limit.zero?
             found("#{server} has no memory limit: the cache grows until the machine is out of memory",
                   fix: "CONFIG SET maxmemory 1gb (and in redis.conf), with maxmemory-policy allkeys-lru")
           elsif policy == "noeviction"
-            found("#{server} refuses writes when its #{Sizes.human(limit)} are full (maxmemory-policy noeviction)",
-                  fix: "CONFIG SET maxmemory-policy allkeys-lru, unless this Redis is used for more than caching")
+            found("#{server} refuses writes once its #{Sizes.human(limit)} are full (maxmemory-policy noeviction)",
+                  fix: "CONFIG SET maxmemory-policy allkeys-lru, unless this Redis also stores other data")
           else
-            sound("#{server} is bounded by #{Sizes.human(limit)} and evicts (#{policy})")
+            sound("#{server} has a limit of #{Sizes.human(limit)} and evicts (#{policy})")
           end
         end
 
         def other_databases(server, info)
           others = info.keys.grep(/\Adb\d+\z/) - ["db#{server.database}"]
           return if others.empty?
-          found("#{server}: #{others.join(", ")} have keys too; the memory limit and the eviction policy are for all",
-                fix: "give the cache a Redis of its own: eviction would drop keys of the others")
+          found("#{server}: #{others.join(", ")} have keys too; the memory limit and the eviction policy apply to all",
+                fix: "use a separate Redis for the cache: eviction would drop keys of the others")
         end
 
         def sample(server, info)
@@ -53,9 +53,9 @@ module Tiercel
 
         def used_for_more(server, foreign)
           types = foreign.map { |_key, type, _ttl| type }.tally.map { |type, count| "#{count} of type #{type}" }
-          found("#{server} is used for more than caching: a sample has #{types.join(", ")}",
-                fix: "give the cache a Redis of its own: `clear` without a namespace flushes the whole database, and " \
-                     "eviction may drop jobs")
+          found("#{server} is not used only for caching: a sample has #{types.join(", ")}",
+                fix: "use a separate Redis for the cache: `clear` without a namespace flushes the whole database, " \
+                     "and eviction may drop jobs")
         end
 
         def without_ttl(server, endless, sampled)

@@ -32,17 +32,17 @@ module Tiercel
             return found("#{deployment.shared_memory} has #{Sizes.human(room)}, Docker's default",
                          fix: "start the container with --shm-size 512m (Kamal: options: { shm-size: 512m })")
           end
-          return sound("#{segment.path} lies where it was put") unless displaced?(segment.path)
+          return sound("#{segment.path} is in the right place") unless displaced?(segment.path)
           found("#{segment.path} is not in #{deployment.shared_memory}, so its pages are written to a disk",
-                fix: "give #{deployment.shared_memory} more room, or the segment a smaller size:")
+                fix: "give #{deployment.shared_memory} more space, or set a smaller size:")
         end
 
         def of_other_users(segment)
           require_relative "../../segment/other_users"
           others = Segment::OtherUsers.beside(segment.path)
           others.segments.each do |path|
-            found("#{path} is the segment of the same name of #{others.owner(path)}: a delete or a clear of one user " \
-                  "does not reach the other's cache",
+            found("#{path} is a segment of the same name that belongs to #{others.owner(path)}: a delete or " \
+                  "clear by one user does not affect the other's cache",
                   fix: "run the site, its jobs and consoles as one user, and remove the other segment as its user")
           end
         end
@@ -64,7 +64,7 @@ module Tiercel
           place = Segment::Report.place or return
           left = (place.of_application - place.paths).select { |path| unused?(path) }
           return if left.empty?
-          found("segments of this application that nobody has used for a day: #{left.first(3).join(", ")}" \
+          found("segments of this application without use for a day: #{left.first(3).join(", ")}" \
                 "#{", ..." if left.size > 3}", fix: "bin/rails tiercel:segments:prune")
         end
 

@@ -47,7 +47,7 @@ module Tiercel
         end
 
         def marshal_in_the_clear(place, fix)
-          found("#{place}: values are loaded with Marshal over a network without TLS: a host on the way can run its " \
+          found("#{place}: values are loaded with Marshal over a network without TLS: a host on the path can run " \
                 "code in this process", fix:)
         end
 
