@@ -15,6 +15,19 @@ class RailsAppBootTest < RailsAppTest
         assert_equal 1, pages.uniq.size
         assert_select "article", 50
       end
+
+      test "ten fragments of 8 KB are rendered once" do
+        Rails.cache.clear
+        renders = Array.new(2) do
+          count = 0
+          counted = ->(*) { count += 1 }
+          ActiveSupport::Notifications.subscribed(counted, "render_partial.action_view") { get("/products/guides") }
+          count
+        end
+        assert_equal [10, 0], renders
+        sizes = response.body.scan(%r{<section.*?</section>}m).map(&:bytesize)
+        assert_equal 10, sizes.count { |size| size.between?(8_192, 9_216) }, sizes.inspect
+      end
     end
   RUBY
 
@@ -59,7 +72,7 @@ class RailsAppBootTest < RailsAppTest
           assert_match(/^agent: \[\[:fetch, 42\], \[:read, 3\], \[:read_multi, 3\]\]$/, watched)
           assert_includes out(app.task("tiercel:segments:inspect[#{dir}/segment]")), "#{dir}/segment"
           app.write("test/pages_test.rb", PAGES_TEST)
-          assert_match(/1 runs, 2 assertions, 0 failures/, out(app.rails("test", env: { "RAILS_ENV" => "test" })))
+          assert_match(/2 runs, 4 assertions, 0 failures/, out(app.rails("test", env: { "RAILS_ENV" => "test" })))
         end
       end
     end

@@ -9,11 +9,11 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # How long a store's calls take while its server hangs (SIGSTOP): all of its default budget, and nearly nothing
-        # once the circuit breaker is open.
+        # Measures how long a store's calls take while its server hangs (SIGSTOP): the whole time budget, and almost no
+        # time once the circuit breaker is open.
         #
-        #   HungServer.new(:memcached).calls        # => seconds of each call that asks the server
-        #   HungServer.new(:redis).open_calls       # => seconds of each call that the open breaker saves
+        #   HungServer.new(:memcached).calls        # => seconds of each call that reaches for the server
+        #   HungServer.new(:redis).open_calls       # => seconds of each call that the open breaker answers
         class HungServer
           SERVERS = { memcached: Servers::Memcached, redis: Servers::Redis }.freeze
           OPERATIONS = {
@@ -24,13 +24,13 @@ module Tiercel
             increment: ->(store) { store.increment("counter") },
             read_multi: ->(store) { store.read_multi("a", "b") },
           }.freeze
-          # Of each operation, on a connection that was used before and on a new one.
+          # Calls of each operation: each on a used connection and on a new one.
           ROUNDS = 2
           OPEN_CALLS = 2_000
-          # More than the breaker waits for. What takes longer than this has asked the server.
+          # More failures than open the breaker. A slower call than this has tried the server.
           FAILURES = 6
           ASKED_SECONDS = 0.2
-          # Longer than the measurement, so that no call of it is a probe.
+          # Longer than the measurement, so that the breaker does not try the server during it.
           COOL_DOWN_SECONDS = 600
 
           # @param kind [Symbol] :memcached or :redis
@@ -38,7 +38,7 @@ module Tiercel
             @server_class = SERVERS.fetch(kind)
           end
 
-          # A fetch makes two calls of the server, to read and to write, each with the budget.
+          # A fetch calls the server twice, to read and to write, each with the whole budget.
           #
           # @return [Hash{Symbol => Array<Float>}] seconds for one call of the server, by operation
           def calls
@@ -50,7 +50,7 @@ module Tiercel
             end
           end
 
-          # With garbage collection off: what it takes of a call is counted for itself, as in all of the lab's figures.
+          # Without garbage collection, which is not part of the breaker's cost.
           #
           # @return [Hash{Symbol => Array<Float>}] seconds, by operation
           # @raise [CannotRun] if the breaker does not open

@@ -8,10 +8,11 @@ module Tiercel
     module Tables
       module Musts
         class HungServer
-          # Whether the times of {HungServer} keep to what the project has set itself, and the figures in words.
+          # Compares the times of {HungServer} with the project's targets.
           module Verdict
             BUDGET_SECONDS = Backends::Remote::Options::DEFAULT_TIMEOUT
-            # A timer that was set to the budget's end wakes its process after it: a tenth more is the budget kept.
+            # A timer wakes its process somewhat after the end of the budget. A tenth more still counts as within the
+            # budget.
             ALLOWANCE = 0.1
             OPEN_SECONDS = 50e-6
 
@@ -29,7 +30,7 @@ module Tiercel
                       all.size)]
             end
 
-            # Judged by the operation that is slowest at the 99th percentile: what is above it is the machine's.
+            # Judges the operation with the slowest 99th percentile. Slower calls are due to the machine.
             #
             # @param times [Hash{Symbol => Array<Float>}] seconds, by operation
             # @return [Array(Symbol, String)]
@@ -43,7 +44,7 @@ module Tiercel
             end
 
             # @param seconds [Array<Float>]
-            # @param share [Float] 0.99: the time that 99 % of the calls do not exceed
+            # @param share [Float] 0.99: returns the time that 99 % of the calls do not exceed
             # @return [Float]
             def quantile(seconds, share) = seconds.sort[((seconds.size - 1) * share).ceil]
 

@@ -8,22 +8,22 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # A cache that is larger than memory: a segment in front of a database against that database alone, at a working
-        # set of eight times the segment, both databases full.
+        # A cache larger than memory: compares a segment in front of a database with that database alone. The working
+        # set is eight times the segment, and both databases are full.
         class LargerThanMemory
           READS = 1_000
-          # So many that what is asked for is where it stays.
+          # Enough slices for the popular entries to settle in the segment.
           WARM_UP_SLICES = 150
-          # Timed, of each store, in turn. They take a second or two; filling and warming up take half a minute.
+          # Timed slices of each store, in turn. They take a second or two, after half a minute of filling and warm-up.
           SLICES = 144
-          # Figures of the interval, each of six slices: a single slice has a checkpoint of SQLite in it, or none. Six
-          # figures alone would be decided by the best and the worst of them.
+          # The interval has 24 figures of six slices each. A single slice contains a checkpoint of SQLite or none; with
+          # six figures the best and the worst would decide.
           GROUPS = 24
-          # At once after the segment was lost: where hits alone are asked for.
+          # Slices right after the loss of the segment, for the hit ratio alone.
           SLICES_AFTER = 36
           MOST = 0.5
-          # Points of hit ratio: the reads are the same, what a full database evicts is not. Where one in twenty of
-          # 36,000 reads ends otherwise, two and a half standard deviations.
+          # Tolerated difference of the hit ratios in percentage points. The reads are the same, but full databases
+          # evict different entries. Two and a half standard deviations, if one in twenty of 36,000 reads differs.
           MARGIN = 0.3
           SEED = 1
 
@@ -38,7 +38,7 @@ module Tiercel
           end
 
           # @param run [Hash] see {WorkingSet#run}
-          # @param after [Hash] the same, once the segment was lost
+          # @param after [Hash] the same, after the loss of the segment
           # @return [Array(Symbol, String)]
           def judged(run, after)
             ratio = ratio(run)
@@ -69,7 +69,7 @@ module Tiercel
             Engine::Outcome.measured?(answer) ? answer : raise(CannotRun, Engine::Outcome.words(answer))
           end
 
-          # Of means: each group's are of all its reads.
+          # The ratio of means, each over all reads of a group.
           def ratio(run)
             means = %w[tiers alone].map do |name|
               run[name]["us"].each_slice(SLICES / GROUPS).map { |us| us.sum / us.size }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The lab as this repository runs it (bin/lab): with the command `musts`, which the gem does not have.
+# The lab in this repository (bin/lab), with the command `musts`, which the gem does not contain.
 
 $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
 begin

@@ -7,8 +7,8 @@ require_relative "view"
 module Tiercel
   module Lab
     module Tables
-      # Every target that Tiercel has set itself, and whether it holds here. Other projects have other targets, so the
-      # gem is without this table: bin/lab adds it.
+      # Tiercel's performance targets, and whether they hold on this machine. Other projects have other targets, so the
+      # gem does not contain this table.
       module Musts
         class Table < Tables::Table
           called "musts", "Every target of the project, and whether it holds here."
@@ -27,7 +27,7 @@ module Tiercel
 
           def plan = planned.map(&:first)
 
-          # The question is on which side of its bound a ratio lies, not whether it equals the baseline.
+          # A ratio is decided when its interval lies on one side of the target's bound.
           def take(comparisons)
             members = planned.to_h
             decided = lambda do |cell|
@@ -52,8 +52,8 @@ module Tiercel
             found.empty? ? [Targets.fetch(id)] : found
           end
 
-          # One comparison for all targets with the same baseline on the same value; a contestant that is not known here
-          # leaves a reason in its place.
+          # Makes one comparison for all targets with the same baseline and value. A target whose contestant does not
+          # exist here gets a reason instead.
           #
           # @return [Array<Array(Engine::Comparison, Array<Target>)>]
           def planned

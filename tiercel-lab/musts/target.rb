@@ -7,15 +7,14 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # Something that the project has set itself. One of {Ratio}, {Reported}, {Floor}, {Limit},
-        # {Elsewhere} and {Kept}.
+        # A target of the project. Subclasses: {Ratio}, {Reported}, {Floor}, {Limit}, {Elsewhere} and {Kept}.
         class Target
           # @return [String] such as "fast-path-1a"
           attr_reader :id
-          # @return [String] in words
+          # @return [String] the target in words
           attr_reader :text
 
-          # For {Catalogue}.
+          # {Catalogue} finds objects by name.
           alias name id
 
           # @param id [String]
@@ -26,29 +25,29 @@ module Tiercel
           end
 
           # @param outcome [Outcome]
-          # @return [Hash{String => Object}] as the results hold it
+          # @return [Hash{String => Object}] the form of the results file
           def record(outcome)
             { "id" => id, "text" => text, "cell" => cell, "bound" => bound, "state" => outcome.state.to_s,
               "figure" => outcome.figure&.record, "note" => outcome.note }
           end
 
-          # The findings.
+          # The result for a target.
           #
           # @!attribute [r] state
           #   @return [Symbol] :holds, :fails, :undecided, :reported, :cannot_run or :elsewhere
           # @!attribute [r] figure
           #   @return [Statistics::Interval, nil]
           # @!attribute [r] note
-          #   @return [String, nil] why there is no figure, or where it is found
+          #   @return [String, nil] the reason why there is no figure, or the command that decides
           Outcome = Data.define(:state, :figure, :note) do
             def initialize(state:, figure: nil, note: nil) = super
           end
 
-          # A candidate's time as a share of a baseline's in the same blocks.
+          # A candidate's time divided by a baseline's time in the same blocks.
           class Ratio < Target
             # @return [String]
             attr_reader :value
-            # @return [Array(String, String)] store and operation, as the command line takes them
+            # @return [Array(String, String)] store and operation
             attr_reader :baseline, :candidate
             # @return [Float]
             attr_reader :bound
@@ -56,7 +55,7 @@ module Tiercel
             # @param value [String] name of a value
             # @param baseline [Array(String, String)]
             # @param candidate [Array(String, String)]
-            # @param at_most [Float] of the baseline's time
+            # @param at_most [Float] candidate's time divided by the baseline's
             def initialize(value:, baseline:, candidate:, at_most:, **words)
               super(**words)
               @value = value
@@ -68,13 +67,13 @@ module Tiercel
             # @return [String]
             def cell = "#{value}: #{candidate.join(" ")} / #{baseline.join(" ")}"
 
-            # Targets with the same one are measured together.
+            # Targets with the same group are measured together.
             #
             # @return [Object]
             def group = [value, baseline]
 
             # @param cells [Array<Cell>] of the target's comparison
-            # @param protocol [Protocol] that they were measured by
+            # @param protocol [Protocol] of the measurement
             # @return [Outcome]
             def judge(cells, protocol)
               mine = find(cells, candidate, :contestant)
@@ -86,7 +85,7 @@ module Tiercel
             end
 
             # @param cell [Cell] measured
-            # @return [Boolean] whether it is this target's, and says too little
+            # @return [Boolean] whether it belongs to this target and is undecided
             def undecided?(cell)
               [cell.arm.contestant.text, cell.arm.operation.name] == candidate &&
                 state(cell.summary.ratio, cell.summary.mean_ratio) == :undecided
@@ -110,7 +109,8 @@ module Tiercel
               count ? "--processes #{count} would decide it" : "it is as good as at its bound"
             end
 
-            # Only an interval that lies wholly on one side decides; a mean that is beyond the bound fails it too.
+            # A target holds or fails if its whole interval lies on one side of the bound. It also fails if the mean's
+            # interval lies beyond the bound.
             def state(median, mean)
               return :fails if [median, mean].any? { |ratio| ratio.low > bound }
               median.high <= bound && mean.estimate <= bound ? :holds : :undecided
@@ -119,7 +119,7 @@ module Tiercel
             def mean_words(mean) = "by the mean #{Report::Cell.interval(mean, unit: "x")}"
           end
 
-          # Beside a target: a ratio that is measured in the same blocks and decides nothing.
+          # A ratio that is measured in the same blocks as a target, without a target of its own.
           class Reported < Ratio
             def initialize(**) = super(**, at_most: nil)
 
@@ -131,7 +131,7 @@ module Tiercel
             def state(*) = :reported
           end
 
-          # How far the same code may come from itself in one run.
+          # The largest difference between two copies of the same arm.
           class Floor < Target
             attr_reader :value, :baseline, :bound
 
@@ -162,7 +162,7 @@ module Tiercel
             end
           end
 
-          # A target that is no ratio of two calls: the command that decides it.
+          # A target that another command decides.
           class Elsewhere < Target
             # @param command [String]
             def initialize(command:, **words)
@@ -170,7 +170,7 @@ module Tiercel
               @command = command
             end
 
-            # @return [nil] no cell
+            # @return [nil] no comparison
             def group = nil
 
             def cell = ""
@@ -179,9 +179,9 @@ module Tiercel
             def judge(_cells = [], _protocol = nil) = Outcome.new(state: :elsewhere, note: @command)
           end
 
-          # A figure of its own kind, with a bound in a unit: measured when the target is judged, in this process.
+          # A target with a measurement of its own, which runs when the target is judged.
           class Limit < Elsewhere
-            # @param measuring [#call] measures; gives the state and the figures in words
+            # @param measuring [#call] measures, and returns the state and a sentence
             def initialize(measuring:, **words)
               super(command: nil, **words)
               @measuring = measuring
@@ -196,10 +196,10 @@ module Tiercel
             end
           end
 
-          # Decided by the newest kept run of another command, of this revision.
+          # A target that the newest kept run of another command decides, if it measured this revision.
           class Kept < Elsewhere
-            # @param run [String] the command's name
-            # @param judging [#call] gets the run's results; state and note
+            # @param run [String] name of the command
+            # @param judging [#call] receives the run's results, and returns the state and a sentence
             def initialize(run:, judging:, **words)
               super(**words)
               @run = run
@@ -207,7 +207,7 @@ module Tiercel
             end
 
             # @param folder [String] of kept results
-            # @return [Outcome] where to decide it, if there is no such run
+            # @return [Outcome] names the command if there is no such run
             def judge_kept(folder)
               file = Dir[File.join(folder, "*-#{@run}-*.jsonl")].max or return judge
               results = Engine::Results.load(file)

@@ -7,7 +7,7 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # Every target that the project has set itself; each work has a file in `targets/`.
+        # All targets of the project; `targets/` has a file for each topic.
         module Targets
           extend Catalogue
 

@@ -6,13 +6,13 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # Every target with its figure, and whether it holds here.
+        # Shows every target with its figure, and whether it holds on this machine.
         class View < Tables::View
           STATES = { "holds" => "holds", "fails" => "does not hold", "undecided" => "undecided",
                      "reported" => "no target",
                      "cannot_run" => "cannot run", "elsewhere" => "decided elsewhere" }.freeze
 
-          # Of one, and of several.
+          # Words for a single target, and for several.
           WORDS = { "holds" => %w[holds hold], "fails" => ["does not hold", "do not hold"],
                     "undecided" => ["is undecided", "are undecided"],
                     "reported" => ["is reported beside one", "are reported beside others"],

@@ -8,16 +8,18 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # One process that reads by Zipf's law, and writes what it misses: from a near segment over a database, and from
-        # a database alone. The segment holds an eighth of all values, neither database all of them.
+        # A process that reads with a Zipf distribution and writes after misses: from a segment in front of a database,
+        # and from a database alone. The segment has room for an eighth of the values, and neither database for all of
+        # them.
         class WorkingSet
           KEYS = 100_000
           VALUE_BYTES = 1_000
           EXPONENT = 1.0
           SEGMENT_SHARE = 1 / 8.0
-          # Of what all entries take without the database's own pages: at its limit, nine of ten reads find something.
+          # Size of the databases as a share of all entries, without the database's own pages. At this limit nine of ten
+          # reads hit.
           DISK_SHARE = 1.2
-          # Of an entry beside its value, roughly.
+          # Estimated size of an entry besides its value.
           BESIDE_BYTES = 100
           BATCH = 500
 
@@ -36,11 +38,11 @@ module Tiercel
             end
           end
 
-          # The same reads of both, in turn: a slice of the one, then of the other, and the next time in reverse.
+          # Makes the same reads on both stores: a slice on one, then on the other, and the next time in reverse.
           #
           # @param reads [Integer] in a slice
           # @param slices [Integer] of each
-          # @return [Hash] of each, for its slices: "us", the mean of a read; "hits"
+          # @return [Hash] for each store and its slices: "us", mean time of a read; "hits"
           def run(reads:, slices:)
             Engine::Outcome.of do
               found = { "tiers" => [], "alone" => [] }
@@ -53,7 +55,7 @@ module Tiercel
             end
           end
 
-          # Has another segment in front of the same database: the old one is gone.
+          # Puts a new segment in front of the same database, as after the loss of the old one.
           #
           # @return [Hash] see {Engine::Outcome.of}
           def lose_segment
@@ -91,9 +93,9 @@ module Tiercel
             end
           end
 
-          # Misses are written after a slice, so that reads alone are timed.
+          # Writes missing entries after the slice, so that only reads are timed.
           #
-          # @return [Array(Float, Integer)] us a read, hits
+          # @return [Array(Float, Integer)] microseconds of a read, and hits
           def read(store, numbers)
             names = numbers.map { |number| name(number) }
             found = Array.new(names.size)

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
+require_relative "../pages"
+
 module Tiercel
   module Lab
     module Tables
       module Musts
-        # The cache work of a page within a request: 50 fragments at once, 20 reads, 10 fetches by record. CPU time of
-        # the process. Where both could compress, neither does.
+        # The cache calls of a page within a request, in CPU time: 50 fragments at once, 20 reads, 10 fetches by record.
+        # Stores that could compress do not. Also whole pages of the Rails application.
         module Targets
           { "2a" => ["redis", "redis_cache_store#compress=false", "tiercel:redis:#compress=false", 0.65,
                      "RedisCacheStore"],
@@ -19,6 +21,12 @@ module Tiercel
                     value: "html-2kb-2000", baseline: [baseline, "page"], candidate: [candidate, "page"],
                     at_most: bound
             end
+          { "3a" => "/products", "3b" => "/products/guides" }.each do |number, path|
+            limit "application-#{number}",
+                  "shared: #{path} (#{App::Design::PAGES[path]}) of the Rails application, every fragment a hit: no " \
+                  "more CPU time than on MemoryStore",
+                  measuring: -> { Pages.new(path).judge }
+          end
         end
       end
     end

@@ -4,7 +4,8 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # Reads with cold processor caches beside warm ones, over more keys than a loop warms; and what a boot costs.
+        # Reads with cold processor caches beside warm ones, over more keys than these caches hold; and the cost of a
+        # boot.
         module Targets
           { "1a" => ["read", "string-1kb", 0.165], "1b" => ["fetch", "string-1kb", 0.165],
             "1c" => ["read_cpu_cold", "string-1kb-2000", 0.27],

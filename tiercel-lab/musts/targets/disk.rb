@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # SQLite and files. "equal": journal_mode WAL, the same synchronous and mmap_size on all.
+        # SQLite and files. "Equal" contestants have journal_mode WAL and the same synchronous and mmap_size.
         module Targets
           sizes = { "10" => "string-10b", "100" => "string-100b", "1000" => "string-1000b" }
           sizes.each do |bytes, value|

@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # Rails' API at the speed of the backend: against MemoryStore.
+        # Rails' API at the speed of the backend, compared with MemoryStore.
         module Targets
           { "1a" => ["read", 0.22], "1b" => ["fetch", 0.18],
             "1c" => ["write", 0.8] }.each do |number, (operation, bound)|

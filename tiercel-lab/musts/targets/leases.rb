@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # The cost of running a block only once.
+        # The cost of the guarantee that a block runs only once.
         module Targets
           { "1a" => ["shared:", "memory_store", 0.5],
             "1b" => ["memcached:#compress=false", "mem_cache_store#compress=false", 0.95],

@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require "tiercel/lab/tables/growth/table"
+require_relative "../fastest"
 
 module Tiercel
   module Lab
     module Tables
       module Musts
-        # Long Strings that a process reads again and again, over more keys than a loop warms; beside each what the
-        # default gives. And what a read costs among a million entries.
+        # Long Strings that a process reads repeatedly, over more keys than the CPU's caches hold, with `memo: 128MB`
+        # and by default. Also the cost of a read among a million entries.
         module Targets
           memo = "tiercel:shared:#memo=128MB"
           plain = "tiercel:shared:#memo=128MB,compress=false"
@@ -55,6 +56,9 @@ module Tiercel
           elsewhere "memo-6", "ten workers, no option: CPU and memory by memo: false (24kb, mixed, first, ten_times, " \
                               "and with FULL_MASTER=1)",
                     command: "bin/exec ruby --yjit -Ilib test/support/memo_workers.rb mixed"
+          kept "memo-7", "no option: tiercel is the fastest of the default list in every cell but writes of 822 KB",
+               run: "compare", command: "bin/lab --quick, then bin/lab musts memo-7",
+               judging: Fastest.new("tiercel", except: [%w[html-822kb write]]).method(:judge)
           kept "memo-4", "shared: a read among 1,000,000 entries at most 2.5 times one among 1,000", run: "growth",
                command: "bin/lab growth --store tiercel:shared: --entries 1000,1000000 --rounds 6",
                judging: lambda { |results|

@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # memcached and Redis, both sides without compression.
+        # memcached and Redis, without compression on either side.
         module Targets
           { "1" => ["mem_cache_store", "memcached", { "read" => 0.88, "write" => 0.88, "read_multi" => 0.6 }],
             "2" => ["redis_cache_store", "redis", { "read" => 0.8, "write" => 0.88, "read_multi" => 0.5 }] }

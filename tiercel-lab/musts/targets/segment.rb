@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # The shared segment, without Rails' machinery.
+        # The shared segment without Rails' code.
         module Targets
           ratio "segment-1a", "shared: the backend's own get of 1 KB, of MemoryStore#read",
                 value: "string-1kb", baseline: %w[memory_store read], candidate: %w[tiercel:shared: backend_get],

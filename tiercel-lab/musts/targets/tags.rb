@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # Entries with tags, over more keys than a loop warms.
+        # Entries with tags, over more keys than the CPU's caches hold.
         module Targets
           { "1a" => ["string-1kb-2000", "1 KB"], "1b" => ["html-24kb-500", "24 KB"] }.each do |number, (value, words)|
             ratio "tags-#{number}", "shared: fetch of #{words} that hits, three tags named, of one without tags",

@@ -6,7 +6,8 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # Near hits of tiers, of the near backend alone, over more keys than a loop warms; over Redis with its bus.
+        # Near hits of stores with tiers, compared with the near backend alone, over more keys than the CPU's caches
+        # hold.
         module Targets
           near, stack = "tiercel:shared:", "tiercel:shared:?ttl=3600 redis:"
           disk = "tiercel:shared:?ttl=3600 sqlite:"

@@ -3,7 +3,7 @@
 require_relative "../support/lab_case"
 require "open3"
 
-# The command of this repository, and the gem without it.
+# The command exists in this repository, but not in the gem.
 class MustsCommandTest < LabCase
   FOLDER = File.expand_path("../..", __dir__)
 

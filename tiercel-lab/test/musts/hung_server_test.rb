@@ -19,7 +19,7 @@ class HungServerTest < LabCase
     define_method(:"test_calls_of_an_open_breaker_for_#{kind}_ask_nobody") do
       times = HungServer.new(kind).open_calls
       assert_equal [HungServer::OPEN_CALLS], times.values.map(&:size).uniq
-      # Callers of the hung server wait for the budget.
+      # Callers of the hung server wait for the whole budget.
       times.each { |name, list| assert_operator Verdict.quantile(list, 0.5), :<, HungServer::ASKED_SECONDS, name }
     end
   end

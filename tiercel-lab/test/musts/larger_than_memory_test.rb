@@ -18,14 +18,14 @@ class LargerThanMemoryTest < LabCase
     assert_match(/\Amean read 0\.4\d+ \[0\.4\d+-0\.4\d+\] of sqlite: alone; hits 94\.44 % against 94\.44 %/, words)
     assert_equal :fails, judged(run_of(->(_) { 6.0 }, ->(_) { 10.0 })).first
     assert_equal :undecided, judged(run_of(->(i) { i < 72 ? 4.0 : 6.0 }, ->(_) { 10.0 })).first
-    # A checkpoint or another program's turn in a few slices is no reason to doubt the others.
+    # A checkpoint or another program slows only a few slices, and does not change the result.
     assert_equal :holds, judged(run_of(->(i) { (i % 48).zero? ? 40.0 : 4.0 + (i * 0.001) }, ->(_) { 10.0 })).first
     assert_equal :fails, judged(run_of(->(_) { 4.0 }, ->(_) { 10.0 }, tiers_hits: 135_000)).first
     fast = run_of(->(_) { 4.0 }, ->(_) { 10.0 })
     assert_equal :fails, judged(fast, run_of(->(_) { 4.0 }, ->(_) { 10.0 }, tiers_hits: 132_000)).first
   end
 
-  # Small: 6,000 keys, of which the segment holds some and the databases not all.
+  # A small set: 6,000 keys. The segment holds some of them, the databases not all.
   def test_what_is_read_is_read_of_both
     with_tmpdir do |folder|
       set = Lab::Tables::Musts::WorkingSet.new

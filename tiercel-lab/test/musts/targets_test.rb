@@ -39,7 +39,7 @@ class TargetsTest < LabCase
     refute(cells.any? { |cell| reported.undecided?(cell) })
   end
 
-  # By the newest kept run of `growth`: what a read costs among a million entries by one among a thousand.
+  # The newest kept run of `growth` decides: a read among a million entries compared with one among a thousand.
   def test_a_read_among_many_entries
     target = Lab::Tables::Musts::Targets.fetch("memo-4")
     slices = ->(us) { [{ "read" => Array.new(4) { |index| [(us * 1_000) + index, 0] } }] }

@@ -3,7 +3,7 @@
 Rails.application.routes.draw do
   root "products#index"
   resources :products, only: %i[index show] do
-    get :summaries, on: :collection
+    get :guides, :summaries, on: :collection
   end
   get "api/products", to: "api#products"
   resource :search, only: :show

@@ -6,6 +6,11 @@ class ProductsController < ApplicationController
     @products = Product.first_ones(50)
   end
 
+  # 10 fragments of 8 KB, one after the other.
+  def guides
+    @products = Product.first_ones(10)
+  end
+
   # 20 values by their records, one after the other.
   def summaries
     @summaries = Product.first_ones(20).map { |product| Rails.cache.fetch([product, "summary"]) { product.summary } }

@@ -40,6 +40,7 @@ module Tiercel
           # The cache calls of each page.
           PAGES = {
             "/products" => "50 fragments",
+            "/products/guides" => "10 fragments of 8 KB",
             "/products/summaries" => "20 by record",
             "/api/products" => "one value of 50 Hashes",
             "/products/1" => "a counter, a fragment",
