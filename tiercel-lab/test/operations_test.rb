@@ -2,7 +2,7 @@
 
 require_relative "support/lab_case"
 
-# Every operation on a store that is right, and on stores that are not.
+# Every operation on a correct store, and on faulty stores.
 class OperationsTest < LabCase
   def arm(text, operation, value: "string-1kb")
     contestant = Lab::Contestants.parse(text)
@@ -32,7 +32,7 @@ class OperationsTest < LabCase
     end
   end
 
-  # Stores divide their room: where little of it is left, one of few large entries may find its part full.
+  # Stores divide their room. With little room, one of few large entries may find its part full.
   def test_there_is_room_for_all_that_is_written
     Lab::Values.all.each do |value|
       operation = Lab::Operations.fetch("reread")
@@ -42,7 +42,7 @@ class OperationsTest < LabCase
     end
   end
 
-  # A slice prepares an entry for each of its calls: no call meets an entry that an earlier call deleted or read.
+  # A slice prepares an entry for each of its calls, so no call meets an entry that an earlier call deleted or read.
   def test_prepared_operations_have_a_name_for_each_call
     Lab::Operations.all.select { |operation| operation.kind == :store && operation.prepared? }.each do |operation|
       %w[string-1kb html-24kb-500 html-822kb].map { |name| Lab::Values.fetch(name) }.each do |value|
@@ -91,7 +91,7 @@ class OperationsTest < LabCase
   end
 
   def test_objects_of_a_call_are_counted_exactly
-    # Threads that other tests have left may allocate meanwhile: once, not twice alike.
+    # Threads of other tests may allocate objects meanwhile, but not twice the same number.
     counts = Array.new(5) { arm("memory_store", "read") { |arm| arm.prepare; arm.run(100); arm.allocations } }
     count, times = counts.tally.max_by(&:last)
     assert_operator times, :>=, 2, counts.inspect

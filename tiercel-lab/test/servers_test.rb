@@ -4,7 +4,7 @@ require "test_helper"
 require "open3"
 require "tiercel/lab/servers"
 
-# Each server is really started: bin/setup installs the programs.
+# Starts each server for real; bin/setup installs the programs.
 class ServersTest < Tiercel::TestCase
   Servers = Tiercel::Lab::Servers
 
@@ -82,7 +82,7 @@ class ServersTest < Tiercel::TestCase
     end
   end
 
-  # Processes of a server that was killed go on for a moment, and keep its memory.
+  # Processes of a killed server run for another moment, and keep its memory.
   def test_postgresql_that_was_killed_is_waited_for
     Servers::PostgreSQL.run do |server|
       writer = query(server, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'").to_i
@@ -194,7 +194,7 @@ class ServersTest < Tiercel::TestCase
     assert_match(/apt-get install memcached/, assert_raises(Servers::NotInstalled) { absent.new.start }.message)
   end
 
-  # A program that says what it was called with, and ends.
+  # A program that prints its arguments and ends.
   def test_another_program_for_redis
     with_tmpdir do |dir|
       program = File.join(dir, "valkey-server")
@@ -233,7 +233,7 @@ class ServersTest < Tiercel::TestCase
     end
   end
 
-  # However the starter goes, its servers go too.
+  # However the starter ends, its servers end too.
   def test_servers_do_not_outlive_their_starter
     { "a crash of the server" => "s.kill", "both killed" => "s.kill; Process.kill(:KILL, $$)",
       "exit" => "exit 3", "an error" => "raise 'wrong'", "SIGINT" => "Process.kill(:INT, $$); sleep 10",

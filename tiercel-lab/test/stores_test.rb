@@ -58,7 +58,7 @@ class ContestantsTest < LabCase
     assert_empty parse("tiercel:redis://10.0.0.7:6379").servers
   end
 
-  # A busy machine must not turn a row into a timeout; what the user says of it holds.
+  # A busy machine must not turn a row into a timeout. The user's own option stays.
   def test_places_of_the_lab_are_waited_for
     context = Object.new
     def context.server(name) = { "url" => "#{name}://127.0.0.1:1" }
@@ -106,7 +106,7 @@ class ContestantsTest < LabCase
     assert_match(/expected TYPE/, assert_raises(Lab::UsageError) { parse("--what?") }.message)
   end
 
-  # A plan would accept what no run can build.
+  # Otherwise a plan would accept contestants that no run can build.
   def test_what_the_gem_would_refuse_is_refused
     { "tiercel:shared:#sizee=1MB" => /unknown option :sizee/, "tiercel:memory:?shards=2" => /unknown option :shards/,
       "tiercel:memory:#checksum=7" => /checksum: expected true or false/,
@@ -126,7 +126,7 @@ class ContestantsTest < LabCase
                  parse("mem_cache_store#compress=false").configuration
   end
 
-  # A mount that is not there would otherwise be measured as the disk below it.
+  # Otherwise an unmounted folder would be measured as the disk below it.
   def test_a_folder_of_the_users_is_there_and_is_not_made
     Dir.mktmpdir do |folder|
       absent = File.join(folder, "absent")

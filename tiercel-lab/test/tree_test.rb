@@ -4,14 +4,14 @@ require "test_helper"
 require "prism"
 require "tsort"
 
-# How the lab's files depend on each other: by the constants that they name, as Ruby would resolve them.
+# How the lab's files depend on each other, by the constants that they name, resolved as Ruby does.
 class TreeTest < Tiercel::TestCase
   ROOT = File.expand_path("../lib/tiercel/lab", __dir__)
   MOST_LINES = 300
-  # Of all parts: nobody's.
+  # Modules that belong to no part.
   SPACES = %w[Tiercel Tiercel::Lab].freeze
 
-  # Constants that a file defines, and those that it names, with the modules around them.
+  # Constants that a file defines, and constants that it names, with the modules around them.
   class Constants < Prism::Visitor
     attr_reader :defined, :named
 
@@ -55,10 +55,10 @@ class TreeTest < Tiercel::TestCase
     end
   end
 
-  # A folder and the file of its name are one part.
+  # A folder and the file with its name are one part.
   def part(file) = file[/\A[^\/.]+/]
 
-  # A module that several files fill belongs to the part that is named like it, else to nobody.
+  # A module that several files define belongs to the part with its name, or to no part.
   #
   # @return [Hash{String => String}] part by constant
   def owners
@@ -77,7 +77,7 @@ class TreeTest < Tiercel::TestCase
     path.size > 1 ? owner(around, path[..-2]) : nil
   end
 
-  # @return [Hash{String => Array<String>}] what each part names
+  # @return [Hash{String => Array<String>}] the parts that each part names
   def graph
     edges = Hash.new { |all, name| all[name] = [] }
     constants.each do |file, found|
@@ -94,7 +94,7 @@ class TreeTest < Tiercel::TestCase
     assert_empty cycles.reject(&:one?)
   end
 
-  # From above: who is named by nobody comes first.
+  # Topmost parts first: no other part names them.
   def test_dependencies_point_downwards
     { "cli" => %w[tables engine report], "tables" => %w[engine report statistics servers],
       "engine" => %w[statistics servers] }.each do |part, below|

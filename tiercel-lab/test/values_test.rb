@@ -5,7 +5,7 @@ require "zlib"
 
 class ValuesTest < LabCase
   Values = Lab::Values
-  # Of those that take long to make there are shorter ones made by the same code.
+  # Replaces slow values by shorter ones that the same code generates.
   LONG = %w[html-24kb-500 html-100kb-200 html-822kb-100 html-822kb-200].freeze
 
   def test_the_same_seed_is_the_same_workload_and_another_seed_another

@@ -6,7 +6,7 @@ class AnswerChoiceTest < LabCase
   Answer = Lab::Answer
   MEGABYTE = 1024 * 1024
 
-  # @param spread [Float] half of the interval
+  # @param spread [Float] half of the interval's width
   def candidate(text, us, spread: 0.01, margin: 0.02, **more)
     page_us = Lab::Statistics::Interval.new(us, us * (1 - spread), us * (1 + spread))
     Answer::Candidate.of({ "text" => text, "configuration" => "config.cache_store = #{text}" }, page_us:, margin:,
@@ -57,7 +57,7 @@ class AnswerChoiceTest < LabCase
     assert_predicate choice(all, workers: 2), :clear?
   end
 
-  # A noisy store needs a large difference, and does not take it from two quiet ones.
+  # The noisier of two stores decides the margin.
   def test_the_margin_is_that_of_the_two_compared
     quiet = [candidate("tiercel:shared:", 100), candidate("file_store:tmpfs", 120)]
     assert_predicate choice([*quiet, candidate("file_store:disk", 9_000, margin: 5.0)], workers: 2), :clear?
@@ -83,8 +83,8 @@ class AnswerChoiceTest < LabCase
     assert_equal [[], false, 1], [found.shown, found.clear?, found.broken.size]
   end
 
-  # Constraints and costs that no rule was made from: an exhaustive search over the true costs is the judge, the choice
-  # sees them through noise.
+  # Random constraints and costs: the choice sees the costs with noise, and an exhaustive search over the true costs
+  # judges it.
   def test_the_first_choice_is_within_five_percent_of_an_exhaustive_search
     random = Random.new(20_261_122)
     close = broken = 0

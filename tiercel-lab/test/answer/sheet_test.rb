@@ -58,7 +58,7 @@ class AnswerSheetTest < LabCase
     assert_match(%r{^- other stores: bin/lab --machines 2$}, text)
   end
 
-  # A pause that the median does not see makes a store dear.
+  # A pause that the median does not show makes a store expensive.
   def test_whole_costs_decide
     found = results
     shared = found["cells"].select { |cell| cell["contestant"]["name"] == "tiercel:shared:" }

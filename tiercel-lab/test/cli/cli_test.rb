@@ -63,7 +63,7 @@ class CLITest < LabCase
     end
   end
 
-  # The folder is made; what is printed is one JSON document and nothing else.
+  # The command creates the folder, and prints one JSON document and nothing else.
   def test_json_on_the_output_and_a_folder_that_is_not_there_yet
     Dir.mktmpdir do |parent|
       results = File.join(parent, "not", "yet")
@@ -89,7 +89,7 @@ class CLITest < LabCase
     end
   end
 
-  # Only what the user named: a gem that a default store needs may be missing.
+  # Only stores that the user named count: the gem of a default store may be missing.
   def test_what_was_named_and_could_not_be_measured_has_its_exit_code
     cells = Canned.cells(compare("memory_store", "redis_cache_store"), "memory_store" => 2_000,
                                                                        "redis_cache_store" => "connection refused")

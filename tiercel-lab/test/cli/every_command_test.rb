@@ -5,7 +5,7 @@ require_relative "../support/canned"
 
 # Properties of every command.
 class EveryCommandTest < LabCase
-  # A terminal, as far as output can tell.
+  # An output that claims to be a terminal.
   class Terminal < StringIO
     def tty? = true
   end
@@ -55,7 +55,7 @@ class EveryCommandTest < LabCase
     assert_match(/^  bin\/lab compare \S+ \S+ \\\n    --value html-822kb$/, out)
   end
 
-  # An option that a command would ignore is no option of its.
+  # No command has an option that it would ignore.
   def test_help_has_what_a_command_uses_and_nothing_else
     assert_includes lab("sizes", "--help")[1], "--processes"
     refute_includes lab("layers", "--help")[1], "--data"

@@ -3,7 +3,7 @@
 require_relative "../support/lab_case"
 
 class ProgressTest < LabCase
-  # An IO that says it is a terminal.
+  # An IO that claims to be a terminal.
   class Screen < StringIO
     def tty? = true
   end

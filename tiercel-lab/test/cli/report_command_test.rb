@@ -66,7 +66,7 @@ class ReportCommandTest < LabCase
     end
   end
 
-  # A run that was killed may have stopped within a character.
+  # A killed run may end in the middle of a character.
   def test_half_a_character_in_the_last_line
     files(results("Old", baseline: 4_000, store: 2_000)) do |paths, _folder|
       File.write(paths.first, "\n{\"type\": \"\xE2\x80", mode: "ab")

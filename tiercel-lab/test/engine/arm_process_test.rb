@@ -6,7 +6,7 @@ require "tiercel/lab/engine/arm_process"
 class ArmProcessTest < LabCase
   ArmProcess = Lab::Engine::ArmProcess
 
-  # A contestant for an arm's process: it holds objects.
+  # A contestant that keeps objects.
   class Holder
     def initialize(count) = @objects = Array.new(count) { Object.new }
     def live = [GC.start, GC.stat(:heap_live_slots)].last

@@ -3,7 +3,7 @@
 require_relative "../support/lab_case"
 
 class CalibrationTest < LabCase
-  # A clock that goes on when an arm runs, and not otherwise.
+  # A clock that advances only while an arm runs.
   class Clock
     attr_accessor :us
 
@@ -19,7 +19,7 @@ class CalibrationTest < LabCase
     end
   end
 
-  # An arm whose calls take so many microseconds, and now and then much longer.
+  # An arm whose calls have a fixed time, and sometimes a much longer one.
   class BusyArm
     Contestant = Struct.new(:clock, :medium, :tiers)
     Operation = Struct.new(:prepared) do

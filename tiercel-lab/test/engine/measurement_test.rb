@@ -2,9 +2,10 @@
 
 require_relative "../support/lab_case"
 
-# Whole measurements with fresh workers, short ones.
+# Short, complete measurements with fresh workers.
 class MeasurementTest < LabCase
-  # Differences that no other program can hide. {LooksTest} tests the verdicts on small ones, on recorded blocks.
+  # The difference is so large that no other program can hide it. {InterimAnalysesTest} tests small differences on
+  # recorded blocks.
   def test_ten_times_the_work_is_found
     slower = measure("steps:2000", "steps:20000", protocol: SHORT).fetch("steps:20000")
     assert_equal :slower, slower.summary.verdict, slower.summary.inspect
@@ -29,7 +30,7 @@ class MeasurementTest < LabCase
     assert cells.fetch("null_store").summary.ratio
   end
 
-  # The parent lets the two workers take turns.
+  # The parent lets two workers run in turn.
   def test_a_contestant_with_its_own_bundle_runs_in_its_own_worker
     cells = measure("steps:1000", "planted_apart:10000", "null=steps:1000",
                     protocol: apart_protocol)
@@ -52,7 +53,7 @@ class MeasurementTest < LabCase
     assert_includes cell.summary.flags, "hurried"
   end
 
-  # Nothing decides with so little: the cell goes on to its last look. What is clear is left out of it.
+  # With so few blocks nothing decides, so the cell continues until its last analysis. Decided cells do not.
   def test_what_is_undecided_goes_on_and_what_is_decided_does_not
     protocol = TINY.with(equality: true, threshold: nil, most_processes: 5)
     decided = ->(cell) { cell.arm.name == "file_store:tmpfs" }
@@ -118,7 +119,7 @@ class MeasurementTest < LabCase
                  measurement.digests["html-2kb"]
   end
 
-  # A server of the user's keeps what it had, and nothing of ours.
+  # A user's server keeps its own data, and loses the lab's.
   def test_a_server_of_the_users_is_not_flushed
     Lab::Servers::Redis.run do |server|
       server.command("SET", "theirs", "precious")

@@ -2,7 +2,7 @@
 
 require_relative "../support/lab_case"
 
-# Results that earlier versions wrote: files in `golden/` are never changed, only added to.
+# Results of earlier versions: files in `golden/` never change, new ones are only added.
 class GoldenResultsTest < LabCase
   FILES = Dir[File.expand_path("../golden/results-*.json", __dir__)]
 
@@ -27,7 +27,7 @@ class GoldenResultsTest < LabCase
     end
   end
 
-  # An interruption leaves some cells, or cells of which nothing could be said; the report is made all the same.
+  # An interruption leaves incomplete cells. The report shows the others.
   def test_what_an_interruption_leaves_is_rendered
     FILES.flat_map { |path| Lab::Engine::Results.load(path).fetch("parts") }.each do |part|
       results = part["results"] or next
@@ -43,7 +43,7 @@ class GoldenResultsTest < LabCase
     end
   end
 
-  # Two generations of values, and two plans of a load, from one seed.
+  # Generates values and plans of a load twice from the same seed.
   def test_the_same_seed_gives_the_same_workload
     Lab::Values.names.each do |name|
       value = Lab::Values.fetch(name)

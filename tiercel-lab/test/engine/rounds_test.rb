@@ -3,8 +3,8 @@
 require_relative "../support/lab_case"
 
 class RoundsTest < LabCase
-  # @param shares [Array<Float, nil>] what others took of each round, in the order they are made
-  # @return [Array(Integer, Array<Integer>)] rounds made, and those set aside
+  # @param shares [Array<Float, nil>] shares of each round's time that other programs took
+  # @return [Array(Integer, Array<Integer>)] number of rounds, and the numbers of those set aside
   def rounds(*shares, size: 6, again: true, room: true)
     rounds = Lab::Engine::Rounds.new { |process| shares.fetch(process) }
     rounds.make(size, again:) { room }
@@ -23,7 +23,7 @@ class RoundsTest < LabCase
     assert_equal [6, []], rounds(*[0.5] * 6, room: false)
   end
 
-  # Beside a busy loop all rounds are alike.
+  # Beside a busy loop all rounds are disturbed alike.
   def test_a_machine_that_stays_busy_makes_one_more_at_most
     assert_equal [7, [6]], rounds(*[0.5] * 7)
   end

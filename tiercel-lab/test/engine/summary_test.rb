@@ -2,7 +2,7 @@
 
 require_relative "../support/lab_case"
 
-# Summaries of blocks whose figures are known.
+# Summaries of blocks with known figures.
 class SummaryTest < LabCase
   def summarize(protocol: Lab::Engine::Protocol::FULL, **figures)
     comparison = compare("memory_store", "null_store")
@@ -26,7 +26,7 @@ class SummaryTest < LabCase
     assert_nil found[:baseline].ratio
   end
 
-  # In slices of a few calls Ruby may count more collection than the process had of the processor.
+  # In a slice of few calls Ruby may report more collection time than the process' CPU time.
   def test_more_collection_than_time
     comparison = compare("memory_store", "null_store")
     cells = comparison.arms.map do |arm|
@@ -39,7 +39,7 @@ class SummaryTest < LabCase
     assert_in_delta 1.15, cells.find { |cell| cell.arm.role == :contestant }.summary.ratio.estimate
   end
 
-  # An 8 % slowdown beside a null arm that differs by 7.6 %: no noise makes it the same.
+  # An 8 % slowdown beside a null arm that differs by 7.6 %: noise does not turn it into "same".
   def test_noise_widens_no_margin
     noisy = ->(process, block) { 1_000 + (80 * wobble(process, block)) }
     found = summarize(baseline: noisy, contestant: ->(*at) { 1.08 * noisy.call(*at) },
@@ -74,7 +74,7 @@ class SummaryTest < LabCase
     assert_equal :cannot_tell, found[:contestant].verdict
   end
 
-  # A pause of 60 ms in every eighth block, which has 10,000 calls of 4.7 us.
+  # A pause of 60 ms in every eighth block; a block has 10,000 calls of 4.7 us.
   def test_rare_pauses_are_uneven_with_their_size_and_frequency
     usual = ->(*at) { 4_700 + wobble(*at) }
     pausing = ->(process, block) { usual.call(process, block) + (((process + block) % 8).zero? ? 6_000 : 0) }
@@ -86,7 +86,7 @@ class SummaryTest < LabCase
     assert_in_delta 6_000, found.slow.ns, 10
   end
 
-  # Collection comes by chance in some blocks and belongs to all: it is no pause, and it is not left out.
+  # Collection happens in random blocks and belongs to all of them. It is no pause, and is not left out.
   def test_collection_counts_wherever_it_falls
     comparison = compare("memory_store", "null_store")
     cells = comparison.arms.map do |arm|
@@ -102,13 +102,13 @@ class SummaryTest < LabCase
     assert_in_delta 500, found.gc_ns
   end
 
-  # 4 us in every eighth block of one call.
+  # 4 us of collection in every eighth block of one call.
   def collected(slice)
     return slice unless ((slice.process + slice.block) % 8).zero?
     slice.with(ns: slice.ns + 4_000, cpu_ns: slice.cpu_ns + 4_000, gc_ns: 4_000)
   end
 
-  # A store that sleeps uses no CPU time.
+  # A sleeping store uses no CPU time.
   def test_waiting_of_its_own_accord_is_part_of_the_cost
     slice = Lab::Engine::Cell::Slice.new(process: 0, block: 0, position: 0, calls: 10, ns: 90, gc_ns: 0, cpu_ns: 40,
                                          compiled: 0, wait_ns: 20, delay_ns: 30)
@@ -117,7 +117,7 @@ class SummaryTest < LabCase
     assert_equal [0, 0, 0, 10, 90, 0, 40, 0], slice.with(wait_ns: nil, delay_ns: nil).record
   end
 
-  # A cell's own null arm came 20 % away by chance; those of nine other comparisons did not.
+  # A cell's own null arm differs by 20 % by chance; the null arms of nine other comparisons do not.
   def test_null_arms_of_a_run_are_pooled
     groups = Array.new(10) do |number|
       comparison = compare("memory_store", "null_store")
@@ -135,7 +135,7 @@ class SummaryTest < LabCase
     assert_operator pooled, :<, 0.02
   end
 
-  # The baseline went on with its undecided neighbour, on a machine that had become slower.
+  # The baseline continued with its undecided neighbour while the machine became slower.
   def test_medians_are_of_the_processes_that_all_arms_have
     comparison = compare("memory_store", "null_store", "tiercel:memory:")
     cells = comparison.arms.map do |arm|

@@ -45,6 +45,18 @@ class WorkerTest < LabCase
     end
   end
 
+  def test_a_head_start_is_made_before_the_first_slice
+    statuses = [0.0, 20.0].map do |head_start|
+      request = open_request("planted_tiring")
+      request[:arms].first.update(warm_up: 10, calls: 10, exact: false, head_start:)
+      worker do |process|
+        process.call("open", **request)
+        process.call("close").map { |arm| arm["status"] }
+      end
+    end
+    assert_equal [["measured"], ["wrong values"]], statuses
+  end
+
   def test_an_arm_that_dies_says_how_and_hinders_no_other
     worker do |process|
       arms = process.call("open", **open_request("planted_dying", "memory_store"))["arms"]

@@ -3,10 +3,10 @@
 require_relative "../support/lab_case"
 require_relative "recording"
 
-# Real runs of every command, small ones, on a machine that was not quiet; record.rb makes them. What they printed when
-# they were made is what `report` prints of them.
+# Small real runs of every command, which record.rb makes on a machine with other work. `report` must print the same as
+# the recorded run.
 class GoldenTest < LabCase
-  # Commands that keep a run; of `compare` both jobs.
+  # Commands that keep a run. `compare` has two forms.
   COMMANDS = %w[all boot capabilities client cold compare compare-sides compressors end-to-end growth herd hit-ratio
                 http latency layers musts profile scaling selfcheck serializers sizes sqlite tiers workers].freeze
   LARGEST_BYTES = 64 * 1024
@@ -41,7 +41,7 @@ class GoldenTest < LabCase
     end
   end
 
-  # A digest would hold an empty page as well.
+  # The digest of an empty page would be equal too, so the test looks for figures.
   def test_the_renderings_show_what_was_measured
     Recording.all.each do |recording|
       document = Lab::CLI.document(recording.results, program: Recording::PROGRAM)
@@ -53,7 +53,7 @@ class GoldenTest < LabCase
     end
   end
 
-  # At a terminal of 80 columns; only what is to be pasted is longer.
+  # Every line fits a terminal of 80 columns, except commands to paste.
   def test_every_report_fits_a_terminal
     io = StringIO.new.tap { |one| one.define_singleton_method(:tty?) { true } }
     style = Lab::Report::Terminal::Style.new(io, { "NO_COLOR" => "1" })

@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-# Makes a small run of each command, and keeps it beside what it printed: what golden_test.rb holds later code to.
+# Makes a small run of each command, and keeps its results with its output for golden_test.rb.
 #
-#   bin/exec ruby -Itiercel-lab/lib tiercel-lab/test/golden/record.rb            # those that are not there
-#   bin/exec ruby -Itiercel-lab/lib tiercel-lab/test/golden/record.rb sizes ...  # these, measured anew
-#   bin/exec ruby -Itiercel-lab/lib tiercel-lab/test/golden/record.rb --render   # after a change that is meant: of all,
-#                                                                                # how they are rendered now
+#   bin/exec ruby -Itiercel-lab/lib tiercel-lab/test/golden/record.rb            # missing runs
+#   bin/exec ruby -Itiercel-lab/lib tiercel-lab/test/golden/record.rb sizes ...  # measures these runs again
+#   bin/exec ruby -Itiercel-lab/lib tiercel-lab/test/golden/record.rb --render   # renders all runs again
 require "open3"
 require "tmpdir"
 require_relative "recording"
@@ -57,7 +56,7 @@ module Record
     end
   end
 
-  # @yield where the run kept nothing
+  # @yield if the run kept no results
   def keep(name, out, folder, code)
     file = Dir[File.join(folder, "*.jsonl")].first || yield
     recording = Recording.new(name)
@@ -67,7 +66,7 @@ module Record
     Recording.keep([recording])
   end
 
-  # Records the printed form again, too.
+  # Records the printed form again.
   def render
     Recording.all.each { |recording| File.write(recording.printed_path, recording.rendered) }
     Recording.keep(Recording.all)

@@ -6,15 +6,15 @@ require "stringio"
 require "tiercel/lab/cli"
 require_relative "../../musts/table"
 
-# A run that was recorded, and how it is rendered: in `recordings/` its results (NAME.json), what it printed when it was
-# made (NAME.txt), and its exit code and the digests of its other renderings (renderings.json).
+# A recorded run. `recordings/` contains its results (NAME.json), its output (NAME.txt), and its exit code with digests
+# of its other renderings (renderings.json).
 class Recording
   Lab = Tiercel::Lab
   FOLDER = File.expand_path("recordings", __dir__)
   RENDERINGS = File.join(FOLDER, "renderings.json")
   PROGRAM = "bin/lab"
   LAST_LINE = "Every block of this run: "
-  # Of the machine that recorded; no report shows them.
+  # Facts of the recording machine that no report shows.
   UNSEEN = %w[gems load_average].freeze
 
   class << self
@@ -24,7 +24,7 @@ class Recording
     # @return [Hash{String => Hash}] by name
     def renderings = File.file?(RENDERINGS) ? JSON.parse(File.read(RENDERINGS)) : {}
 
-    # @param recordings [Array<Recording>] whose renderings are from now on what they are now
+    # @param recordings [Array<Recording>] whose present renderings replace the recorded ones
     def keep(recordings)
       found = renderings.merge(recordings.to_h { |recording| [recording.name, recording.renderings] })
       File.write(RENDERINGS, "#{JSON.pretty_generate(found.sort.to_h)}\n")
@@ -45,13 +45,13 @@ class Recording
   # @return [Hash{String => Object}]
   def results = Lab::Engine::Results.load(path)
 
-  # @return [String] what the run printed, but for the path of its file
+  # @return [String] the run's output, without the path of its file
   def printed = File.read(printed_path)
 
-  # @return [String] what `report` prints of it
+  # @return [String] the output of `report`
   def rendered = report.sub("#{LAST_LINE}#{path}", LAST_LINE.strip)
 
-  # @return [Hash{String => Object}] exit code, and digests of what is too long to be kept
+  # @return [Hash{String => Object}] exit code, and digests of long renderings
   def renderings
     document = Lab::CLI.document(results, program: PROGRAM)
     { "exit_code" => exit_code,
@@ -60,8 +60,8 @@ class Recording
   end
 
   # @param results [Hash{String => Object}] of a run
-  # @param printed [String] by it
-  # @param folder [String] that it was kept in: it is called "results" here
+  # @param printed [String] its output
+  # @param folder [String] of the results; the recording calls it "results"
   def write(results, printed:, folder:)
     [results, *results["parts"].to_a.filter_map { |part| part["results"] }].each do |run|
       run["environment"] = run["environment"].except(*UNSEEN)

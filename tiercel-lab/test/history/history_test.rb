@@ -2,7 +2,7 @@
 
 require_relative "../support/lab_case"
 
-# Sixty nights of made-up results, as their files hold them.
+# Sixty nights of generated results, in the form of their files.
 class HistoryTest < LabCase
   GOLDEN = File.expand_path("../golden/results-1.json", __dir__)
   NIGHTS = 60
@@ -59,7 +59,7 @@ class HistoryTest < LabCase
     end
   end
 
-  # The chance of a step where there is none is one in a thousand histories.
+  # A history without a step has one with a probability of one in a thousand.
   def test_sixty_nights_without_a_step_and_ten_percent_of_noise_are_no_alert
     { 0.01 => 200, 0.10 => 200 }.each do |deviation, seeds|
       alerts = (0...seeds).sum do |seed|

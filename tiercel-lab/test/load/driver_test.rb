@@ -5,7 +5,7 @@ require_relative "../support/lab_case"
 class LoadDriverTest < LabCase
   Arrivals = Lab::Load::Arrivals
 
-  # Time passes only when somebody sleeps or serves.
+  # The clock advances only when the driver sleeps or a request is served.
   def drive(arrivals, service: ->(_) { 0.0 }, **options)
     now = 100.0
     served = -1
@@ -24,7 +24,7 @@ class LoadDriverTest < LabCase
     assert_equal [500, 0, false], result.values_at(:requests, :unsent, :rising)
     assert_in_delta 1.0, result[:share], 0.01
     assert_in_delta 0.1e9, response.max, 0.01e9
-    # 100 ms at 500/s: 50 were due meanwhile, and the backlog takes a little more to be worked off.
+    # During 100 ms at 500/s, 50 requests became due, and the driver needs a little longer to catch up.
     assert_operator response.quantile(0.92), :>, 0.001e9
     assert_operator service.quantile(0.99), :<, 0.001e9
   end
@@ -38,7 +38,8 @@ class LoadDriverTest < LabCase
     assert_operator result[:share], :<, Lab::Load::Driver::LEAST_SHARE
   end
 
-  # Each request takes ten times what there is time for: three seconds, and the rest is never sent.
+  # Each request takes ten times the time between two of them. The load ends after three seconds, and the remaining
+  # requests are never sent.
   def test_an_overload_ends
     result = drive({ kind: "constant", rate: 100, seconds: 1 }, service: ->(_) { 0.1 })
     assert_in_delta 31, result[:requests], 1
@@ -73,7 +74,7 @@ class LoadDriverTest < LabCase
     refute_equal one, third
     gaps = one.each_cons(2).map { |from, to| to - from }
     assert_in_delta 1 / 2_000.0, gaps.sum / gaps.size, 0.00002
-    # Of an exponential distribution 1 - 1/e are below the mean.
+    # In an exponential distribution a share of 1 - 1/e lies below the mean.
     assert_in_delta 1 - (1 / Math::E), gaps.count { |gap| gap < 1 / 2_000.0 }.fdiv(gaps.size), 0.02
   end
 

@@ -63,7 +63,7 @@ class LoadFleetTest < LabCase
     assert_equal [[7, 7]], found["hits"].uniq, found["reason"].inspect
   end
 
-  # A server of the user's is left as it was; one of the lab's ends with the run.
+  # The entries of a user's server stay. A server of the lab ends with the run.
   def test_names_in_a_place_of_the_users_are_deleted
     skip "Redis is not installed" unless Lab::Servers::Redis.installed?
     Lab::Servers::Redis.run do |server|

@@ -2,9 +2,9 @@
 
 require_relative "../support/lab_case"
 
-# Whether the answer of a quick run is that of an exhaustive one, on values and constraints that no rule was made from:
-# the first choice costs at most 5 % more than the best in 8 of 10 cases, and breaks no constraint in any. On a quiet
-# machine this takes about half an hour.
+# Compares the answer of a quick run with that of an exhaustive run, on values and constraints that no rule was derived
+# from. The first choice costs at most 5 % more than the best one in 8 of 10 cases, and never breaks a constraint. Takes
+# about half an hour on a quiet machine.
 class LongAnswerTest < LabCase
   Answer = Lab::Answer
   CASES = { "json-10kb" => [{ workers: 1 }, { workers: 4 }, { survives: "reboot" }],
@@ -41,7 +41,8 @@ class LongAnswerTest < LabCase
     assert_operator found.count { |_words, times, _broken| times <= 1.05 }, :>=, 8, found.inspect
   end
 
-  # @return [Array(String, Float, String)] the case, cost of the first choice by the best's, the constraint it breaks
+  # @return [Array(String, Float, String)] the case, the first choice's cost divided by the best's, the constraint it
+  #   breaks
   def judged(value, constraints, exhaustive)
     quick = run_of("--quick", "--value", value, "--op", "read,write", *options(constraints))
     first = choice(quick, quick["constraints"]).first

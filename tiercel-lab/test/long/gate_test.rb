@@ -3,10 +3,10 @@
 require_relative "../support/lab_case"
 require_relative "../support/small_gem"
 
-# How often a gate finds what is there, and what is not: 20 gates of 10 % more work, 20 of the same work, 10 of the same
-# work beside a busy loop; 5 each of a pause of 60 ms every 40,000 calls (asleep, or at work) and of 1.5 million kept
-# objects. `GATES=slower=5,same=0,busy=0` makes some of them, `RECORD=FILE` keeps their samples as
-# tiercel-lab/test/tables/gate/recorded.json has them.
+# Counts how often a gate finds a change: 20 gates of 10 % more work, 20 of the same work, 10 of the same work beside a
+# busy loop; 5 each of a pause of 60 ms every 40,000 calls (asleep, or as CPU work) and of 1.5 million kept objects.
+# `GATES=slower=5,same=0,busy=0` chooses some of them. `RECORD=FILE` keeps their samples in the form of
+# tiercel-lab/test/tables/gate/recorded.json.
 class LongGateTest < LabCase
   LIBRARY = <<~RUBY
     module SmallGem
@@ -21,7 +21,7 @@ class LongGateTest < LabCase
       end
     end
   RUBY
-  # A rare cost, and a cost of the collector.
+  # A rare cost, and a cost of garbage collection.
   RARE = <<~RUBY
     module SmallGem
       STEPS = 800
@@ -80,7 +80,7 @@ class LongGateTest < LabCase
     File.write(file, "#{JSON.generate("kind" => kind, "code" => code, "passes" => passes)}\n", mode: "a")
   end
 
-  # Of each process the logarithms of its blocks' ratios.
+  # For each process, the logarithms of its blocks' ratios.
   def logs(*cells)
     head, base = cells.map do |cell|
       cell["slices"].group_by { |slice| slice.first(2) }.transform_values do |slices|

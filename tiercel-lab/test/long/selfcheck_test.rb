@@ -2,7 +2,7 @@
 
 require_relative "../support/lab_case"
 
-# The lab on work that is known: 20 fresh recordings of the same work and of 5 % more.
+# Runs the lab on known work: 20 fresh recordings of the same work and of 5 % more.
 class LongSelfcheckTest < LabCase
   def test_no_false_verdict_and_planted_work_is_found
     skip "long tier" unless long?

@@ -7,7 +7,7 @@ require "tiercel/lab/servers"
 class ProxyTest < Tiercel::TestCase
   Network = Tiercel::Lab::Network
 
-  # Answers each line with itself and a line of digits.
+  # A server that answers each line with the same line and a line of digits.
   def with_echo
     server = TCPServer.new("127.0.0.1", 0)
     thread = Thread.new { loop { serve(server.accept) } }
@@ -71,7 +71,7 @@ class ProxyTest < Tiercel::TestCase
       assert_operator seconds { ask(socket, "a") }, :>=, 0.6
       assert_operator Network::RoundTrip.measure("127.0.0.1", proxy.port, request: "x\n", samples: 1), :>=, 0.6
       proxy.change(delay: 0.0)
-      # The least of ten: one of them is not kept from the CPU for so long.
+      # Uses the shortest of ten: at least one of them does not wait for the CPU.
       assert_operator Array.new(10) { seconds { ask(socket, "a") } }.min, :<, 0.6
     end
   end
@@ -151,7 +151,7 @@ class ProxyTest < Tiercel::TestCase
     end
   end
 
-  # A server that hangs, as seen by Redis and by those behind it.
+  # Runs a Redis behind a proxy.
   def with_redis(**conditions)
     Tiercel::Lab::Servers::Redis.run do |server|
       Network::Proxy.run(server, **conditions) { |proxy| yield proxy, connect(proxy), connect(server) }

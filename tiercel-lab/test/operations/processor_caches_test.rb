@@ -6,7 +6,7 @@ class ProcessorCachesTest < LabCase
   Operations = Lab::Operations
   Caches = Operations::ProcessorCaches
 
-  # An arm over 300 names.
+  # An arm with 300 names.
   def arm(name)
     value = Lab::Values::ManyTexts.new(count: 300)
     context = Lab::Engine::Context.new(servers: {}, folders: {}, label: "test")
@@ -40,7 +40,7 @@ class ProcessorCachesTest < LabCase
     end
   end
 
-  # In a slice of few calls it would be most of the time.
+  # In a slice of few calls, collection would be most of the time.
   def test_garbage_is_collected_before_a_slice_and_not_in_it
     arm("fetch_cpu_cold") do |arm, _value|
       arm.operation.before_slice(arm, 100)
@@ -52,7 +52,7 @@ class ProcessorCachesTest < LabCase
     refute GC.enable
   end
 
-  # Cold reads touch lines that no cache has: whatever this machine's caches, more is read than they hold.
+  # Cold reads must touch memory outside of all caches, so `evict` reads more bytes than this machine's caches hold.
   def test_more_is_read_than_the_largest_cache_holds
     largest = Dir[Caches::SIZES].map { |path| File.read(path).to_i * 1024 }.max.to_i
     assert_operator Caches.bytes, :>=, [[largest, 64 << 20].min, 32 << 20].max
@@ -60,7 +60,7 @@ class ProcessorCachesTest < LabCase
 
   private
 
-  # Calls of `evict`, which goes through them all the same.
+  # Counts the calls of `evict`, which still runs.
   def count_evictions(&)
     count = 0
     watch = TracePoint.new(:call) { |call| count += 1 if call.method_id == :evict && call.self.equal?(Caches) }

@@ -5,8 +5,8 @@ require "tmpdir"
 require_relative "sample"
 require_relative "../support/browser"
 
-# The report in a real browser: nothing on the console, nothing fetched, every
-# chart to be seen, in light and dark, on a phone and on a desk.
+# Opens a report in a real browser: the console stays empty, nothing is fetched, and every chart is visible in light and
+# dark, on a phone and on a desktop.
 class ReportBrowserTest < Tiercel::TestCase
   include Browser
 

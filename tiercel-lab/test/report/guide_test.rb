@@ -8,7 +8,7 @@ class ReportGuideTest < Tiercel::TestCase
   GUIDE = File.read(File.expand_path("../../../docs/report.md", __dir__))
   EXAMPLE = GUIDE[/^```ruby\n(.*?)^```$/m, 1]
 
-  # The surroundings of the example.
+  # The objects that the examples use.
   class Reader
     def results = { "schema" => "tiercel-lab/1" }
     def interval = Tiercel::Lab::Statistics::Interval.new(0.66, 0.64, 0.69)

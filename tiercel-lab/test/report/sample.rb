@@ -3,7 +3,7 @@
 require "tiercel/lab/report"
 require "tiercel/lab/statistics"
 
-# A report with one of everything, in figures like those of a real run.
+# A report with every kind of element, and figures like those of a real run.
 module SampleReport
   Report = Tiercel::Lab::Report
   Charts = Report::Charts
@@ -16,12 +16,12 @@ module SampleReport
     "FileStore on tmpfs" => [24.1, 1.9], "SQLite, WAL" => [18.7, 1.2], "redis-client, hiredis" => [88.3, 6.0],
     "MemCacheStore (dalli 5.0.2)" => [113.4, 9.1], "Solid Cache on PostgreSQL" => [640.0, 88.0],
   }.freeze
-  # us to dump, and bytes as a multiple of the smallest.
+  # Microseconds to dump, and bytes as a multiple of the smallest.
   SERIALIZERS = {
     "auto" => [9.0, 1.0], "MessagePack" => [11.0, 1.02], "Marshal" => [87.0, 1.9], "JSON" => [26.0, 1.6],
     "ActiveSupport::JSON" => [210.0, 1.6], "Oj" => [22.0, 1.6], "Paquito" => [14.0, 1.05],
   }.freeze
-  # us to compress, and bytes as a share.
+  # Microseconds to compress, and bytes as a share of the original.
   COMPRESSORS = {
     "none" => [0.0, 1.0], "LZ4" => [12.0, 0.42], "snappy" => [40.0, 0.44], "zstd -1" => [24.0, 0.30],
     "zstd -3" => [33.0, 0.28], "zlib" => [95.0, 0.27], "brotli -5" => [130.0, 0.24],

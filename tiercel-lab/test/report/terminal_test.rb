@@ -38,7 +38,7 @@ class TerminalReportTableTest < Tiercel::TestCase
     assert_equal ["x  \e[90m1\e[0m  \e[32mfaster\e[0m\n", "y  2  \e[31mslower\e[0m\n"], lines.last(2)
   end
 
-  # Overlaps are visible; the text of the reference row is no interval.
+  # Overlaps are visible. The reference row has text instead of an interval.
   def test_intervals_have_whiskers_on_one_scale
     interval = lambda do |*figures, **options|
       Cell.interval(Tiercel::Lab::Statistics::Interval.new(*figures), unit: "x", **options)
@@ -65,7 +65,7 @@ class TerminalReportTableTest < Tiercel::TestCase
     assert_equal "x", Report::Terminal::Style.new(nil, {}).paint("x", :green)
   end
 
-  # An IO that says it is a terminal.
+  # An IO that claims to be a terminal.
   def screen = Object.new.tap { |io| io.define_singleton_method(:tty?) { true } }
 
   # A terminal of 80 columns.

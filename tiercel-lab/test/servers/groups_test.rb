@@ -3,7 +3,7 @@
 require "test_helper"
 require "tiercel/lab/servers"
 
-# Several servers that belong together, and what they say to strangers.
+# Groups of servers, and what they answer to clients without credentials.
 class ServerGroupsTest < Tiercel::TestCase
   Servers = Tiercel::Lab::Servers
 
@@ -48,7 +48,7 @@ class ServerGroupsTest < Tiercel::TestCase
     end
   end
 
-  # A client that was not told of the certificate.
+  # A client that does not know the certificate.
   def distrustful(server)
     context = OpenSSL::SSL::SSLContext.new
     context.set_params

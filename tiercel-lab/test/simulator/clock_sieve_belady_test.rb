@@ -47,7 +47,7 @@ class SimulatorClockSieveBeladyTest < Tiercel::TestCase
     assert_equal %w[y z w], policy.keys
   end
 
-  # The fewest misses of any demand-filled cache, by trying every eviction.
+  # The smallest number of misses of any demand-filled cache, found by trying every eviction.
   def fewest_misses(keys, capacity, held = [].freeze, seen = {})
     return 0 if keys.empty?
     seen[[keys.size, held]] ||= begin

@@ -45,7 +45,7 @@ class SimulatorComparisonTest < Tiercel::TestCase
     assert_match(/clock/, comparison.run.dig("memcached://127.0.0.1:1", "ttls"))
   end
 
-  # A backend that somebody uses already.
+  # A backend with data of another user.
   class InUse < Tiercel::Backend
     class << self
       attr_accessor :sizes, :cleared

@@ -6,7 +6,7 @@ require "tiercel/lab/simulator"
 class SimulatorFIFOAndLRUTest < Tiercel::TestCase
   Simulator = Tiercel::Lab::Simulator
 
-  # The definitions, with a plain list and no regard for speed.
+  # The policies' definitions as a plain list, without regard for speed.
   class BruteForce
     def initialize(capacity, moves_on_use:)
       @capacity = capacity
@@ -27,7 +27,7 @@ class SimulatorFIFOAndLRUTest < Tiercel::TestCase
       else
         @list.push([key, bytes])
       end
-      # A newcomer goes last; what grew may push itself out, and is then new.
+      # A new entry goes to the end. An entry that grows may evict itself, and is then new.
       @list.shift while total > @capacity && !@list.first.equal?(found)
       return unless total > @capacity
       @list.delete(found)

@@ -3,10 +3,10 @@
 require "test_helper"
 require "tiercel/lab/simulator"
 
-# Every policy: sizes, expiry, deletes, and the capacity that is never passed.
+# Properties of every policy: sizes, expiry, deletes, and the capacity as a limit.
 class SimulatorPolicyTest < Tiercel::TestCase
   Simulator = Tiercel::Lab::Simulator
-  # Belady's optimum needs a trace, see its own test.
+  # Belady's optimum needs a trace and has a test of its own.
   NAMES = Simulator::POLICIES.names - %i[belady]
 
   def build(name, capacity, **) = Simulator::POLICIES.fetch(name).new(capacity, **)
@@ -66,15 +66,15 @@ class SimulatorPolicyTest < Tiercel::TestCase
   end
 
   def test_charge_is_what_an_entry_costs
-    charge = Simulator::Charge.record(header_bytes: 24, multiple: 16)
-    assert_equal 32, charge.call("key", 5)
-    assert_equal 48, charge.call("key", 6)
+    weigher = Simulator::Weigher.record(header_bytes: 24, multiple: 16)
+    assert_equal 32, weigher.call("key", 5)
+    assert_equal 48, weigher.call("key", 6)
     NAMES.each do |name|
-      policy = build(name, 100, charge:)
+      policy = build(name, 100, weigher:)
       policy.set("key", 5)
       assert_equal 32, policy.used, name
     end
-    assert_equal 1, Simulator::Charge::ENTRY.call("key", 500)
+    assert_equal 1, Simulator::Weigher::ENTRY.call("key", 500)
   end
 
   def test_used_is_the_sum_of_what_is_held_and_never_above_the_capacity

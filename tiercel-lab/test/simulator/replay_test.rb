@@ -7,7 +7,7 @@ class SimulatorReplayTest < Tiercel::TestCase
   Simulator = Tiercel::Lab::Simulator
   Request = Simulator::Request
 
-  # Keeps everything, on Time.now; optionally spoils what it returns.
+  # Keeps everything, with the time of Time.now; can be told to return wrong values.
   class Everything < Tiercel::Backend
     attr_accessor :spoil
 

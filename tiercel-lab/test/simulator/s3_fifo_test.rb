@@ -12,7 +12,7 @@ class SimulatorS3FIFOTest < Tiercel::TestCase
 
   def keys(policy, queue) = policy.queues.fetch(queue).fetch(:keys)
 
-  # Capacity 10 of size 1: small holds 1, main 9.
+  # Capacity 10 with sizes of 1: small has room for 1, main for 9.
   def test_newcomers_fill_small_and_go_to_the_ghost
     policy = build
     request(policy, *"a".."j")
@@ -56,7 +56,7 @@ class SimulatorS3FIFOTest < Tiercel::TestCase
 
   def test_main_gives_a_second_chance_for_each_hit
     policy = build
-    # Ten promoted one after the other: main takes 9, so the tenth pushes the oldest out.
+    # Ten entries are promoted one after the other. Main has room for 9, so the tenth evicts the oldest.
     request(policy, *"a".."j", *"a".."j")
     request(policy, "k")
     # All ten had one hit: nine fit into main, the tenth promotion evicts a from main, then small holds nothing.
@@ -76,12 +76,13 @@ class SimulatorS3FIFOTest < Tiercel::TestCase
     request(policy, "x")
     request(policy, "t") # x is promoted, a dropped
     20.times { request(policy, "x") }
-    # Keys that are read twice go through small into main and push x through it, once round for each hit kept.
+    # Keys that are read twice go through small into main. They move x through main, which goes round once for each hit
+    # that it has.
     rounds = (0..200).find do |index|
       request(policy, "n#{index}", "n#{index}")
       !policy.holds?("x")
     end
-    # 18 places in main: four times round (three chances, then out), not twenty-one times.
+    # Main has 18 places: x goes round four times (three hits, then eviction), not twenty-one times.
     assert_includes 54..90, rounds
   end
 
@@ -110,7 +111,7 @@ class SimulatorS3FIFOTest < Tiercel::TestCase
     assert_operator policy.used, :<=, policy.capacity
   end
 
-  # The literature's finding, on a workload with one-hit wonders: better than LRU and FIFO.
+  # On a workload with one-hit wonders the policy is better than LRU and FIFO, as the literature found.
   def test_it_beats_lru_and_fifo_on_zipf_with_scans
     trace = Simulator::Workloads.fetch("scans").with(keys: 5_000, requests: 60_000).trace("s3")
     ratios = %i[fifo lru s3_fifo].to_h do |name|

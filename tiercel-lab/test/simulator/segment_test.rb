@@ -3,23 +3,23 @@
 require "test_helper"
 require "tiercel/lab/simulator"
 
-# The segment's eviction against the simulator's, on named workloads and seeds.
+# Compares the segment's eviction with the simulator's, on named workloads and seeds.
 # bin/lab hit-ratio shared: does the same at full length.
 class SimulatorSegmentTest < Tiercel::TestCase
   Simulator = Tiercel::Lab::Simulator
-  # The header of a record in the segment's logs, and what lengths are rounded to.
-  CHARGE = Simulator::Charge.record(header_bytes: 40, multiple: 16)
+  # The size of a record's header in the segment's logs, and the multiple to which lengths are rounded.
+  WEIGHER = Simulator::Weigher.record(header_bytes: 40, multiple: 16)
   REQUESTS = 200_000
 
-  # @return [Array<Float>] hit ratios in percent: the segment's, and those of policies with as many bytes as its logs
+  # @return [Array<Float>] hit ratios in percent: the segment's, then those of policies with the size of its logs
   def ratios(name, seed, *policies, average_entry_bytes:)
     trace = Simulator::Workloads.fetch(name).with(requests: REQUESTS).trace(seed)
-    size = (trace.footprint_bytes(charge: CHARGE) * 0.103).ceil
+    size = (trace.footprint_bytes(weigher: WEIGHER) * 0.103).ceil
     with_segment(size, average_entry_bytes) do |segment|
       capacity = segment.stats.fetch(:log_bytes)
       result = Simulator::Replay.run(trace, segment)
       assert_equal 0, result.wrong, "#{name} #{seed}: reads that gave other bytes than the last write"
-      others = policies.map { |policy| Simulator::POLICIES.fetch(policy).new(capacity, charge: CHARGE) }
+      others = policies.map { |policy| Simulator::POLICIES.fetch(policy).new(capacity, weigher: WEIGHER) }
       [result, *others.map { |policy| Simulator::Replay.run(trace, policy) }].map { |run| run.hit_ratio * 100 }
     end
   end

@@ -16,7 +16,7 @@ class SimulatorWorkloadTest < Tiercel::TestCase
     end
   end
 
-  # Kept, so that a change of the generator cannot change published figures unseen.
+  # Digests of published traces: a change of the generator must not change them unnoticed.
   def test_a_golden_trace
     trace = Simulator::Workload.new(keys: 20, requests: 8, overwrites: 0.3, deletes: 0.1, value_bytes: 100..10_000,
       ttl: 1.0..100.0).trace("golden")
@@ -91,7 +91,7 @@ class SimulatorWorkloadTest < Tiercel::TestCase
     assert_in_delta 0.05, trace.seconds_per_request
     keys = trace.map(&:key).uniq
     assert_equal keys.size * 10, trace.footprint_bytes
-    assert_equal keys.size, trace.footprint_bytes(charge: Simulator::Charge::ENTRY)
+    assert_equal keys.size, trace.footprint_bytes(weigher: Simulator::Weigher::ENTRY)
     refute_predicate trace, :ttls?
     assert_predicate workload(ttl: 1.0..2.0).trace("1"), :ttls?
   end

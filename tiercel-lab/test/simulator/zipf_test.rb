@@ -14,7 +14,7 @@ class SimulatorZipfTest < Tiercel::TestCase
     assert_in_delta 0.25, Zipf.new(4, 0).probability(3), 1e-12
   end
 
-  # The table itself, without drawing: each column gives its rank with the threshold, its alias with the rest.
+  # Reads the table without drawing: each column gives its rank with the threshold, and its alias with the rest.
   def test_the_alias_table_has_exactly_the_probabilities
     [[1, 1.0], [2, 0.5], [1_000, 0.0], [1_000, 0.8], [1_000, 1.4]].each do |items, s|
       zipf = Zipf.new(items, s)

@@ -3,14 +3,14 @@
 require "test_helper"
 require "tiercel/lab/statistics"
 
-# Steps that are there and steps that are not, over many seeds.
+# Series with and without steps, over many seeds.
 class ChangePointsTest < Tiercel::TestCase
   Points = Tiercel::Lab::Statistics::ChangePoints
   ALPHA = 0.001
-  # Of a history of one series.
+  # The error probability for a history with a single series.
   CHANGES_ALPHA = 0.004
 
-  # Box and Muller's, from a seeded generator.
+  # A normally distributed number, by Box and Muller's method.
   def noise(random) = Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
 
   def series(seed, deviation, step_at: nil, size: 60)
@@ -18,7 +18,7 @@ class ChangePointsTest < Tiercel::TestCase
     Array.new(size) { |index| (step_at && index >= step_at ? Math.log(1.05) : 0.0) + (deviation * noise(random)) }
   end
 
-  # With one percent of noise between nights; 300 seeds found it in 300, all at the night or the one beside it.
+  # Nights with a deviation of one percent. With 300 seeds it found 300 steps, all at the right night or beside it.
   def test_five_percent_in_sixty_nights_are_found_at_their_night
     covered = (0...20).count do |seed|
       at = 10 + ((seed * 7) % 41)
@@ -34,12 +34,12 @@ class ChangePointsTest < Tiercel::TestCase
   def test_where_there_is_no_step_there_is_none
     { 0.01 => 500, 0.10 => 500 }.each do |deviation, seeds|
       found = (0...seeds).count { |seed| Points.of(series(seed + 7_000, deviation), alpha: ALPHA).any? }
-      # One in a thousand is what was asked for.
+      # The error probability asked for is one in a thousand.
       assert_operator found, :<=, 2, "noise #{deviation}"
     end
   end
 
-  # Nights that resemble the night before: of the first order, 0.5 and 0.7 of it.
+  # Autocorrelated nights of the first order.
   def alike(seed, share, deviation: 0.02, step: 0.0, size: 60)
     random = Random.new(seed)
     last = deviation * noise(random)
@@ -55,7 +55,7 @@ class ChangePointsTest < Tiercel::TestCase
     end
   end
 
-  # 5 %, in nights with one percent of noise.
+  # A step of 5 % in nights with a deviation of one percent.
   def test_a_step_is_found_within_ten_nights
     found = (0...20).count do |seed|
       Points.of(alike(seed, 0.0, deviation: 0.01, step: Math.log(1.05)), alpha: CHANGES_ALPHA)
@@ -90,7 +90,7 @@ class ChangePointsTest < Tiercel::TestCase
     assert_in_delta 1.05 / 1.2, steps[1].shift.exp.estimate, 0.01
   end
 
-  # A single division misses this.
+  # A single division misses these steps.
   def test_a_level_that_came_and_went
     values = Array.new(60) { |index| ((20...35).cover?(index) ? 0.3 : 0.0) + (0.01 * noise(random)) }
     assert_equal [20, 35], Points.of(values, alpha: ALPHA).map(&:at)
@@ -106,7 +106,7 @@ class ChangePointsTest < Tiercel::TestCase
     assert_equal [5], Points.of(values, alpha: 0.05).map(&:at)
   end
 
-  # As one of fifty series is asked.
+  # The error probability for one of fifty series.
   def test_the_least_chance_to_err_can_still_be_answered_for
     values = series(1, 0.01, step_at: 40)
     assert_equal [40], Points.of(values, alpha: Points::LEAST_ALPHA).map(&:at)

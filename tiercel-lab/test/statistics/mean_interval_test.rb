@@ -6,7 +6,7 @@ class MeanIntervalTest < LabCase
   Statistics = Lab::Statistics
   MeanInterval = Statistics::MeanInterval
 
-  # Residuals -0.5, 0 and 0.5: the standard error is sqrt(0.5 / 6), and t of two degrees of freedom 4.3027.
+  # Residuals are -0.5, 0 and 0.5: the standard error is sqrt(0.5 / 6), and t for two degrees of freedom 4.3027.
   def test_the_bounds_are_those_of_the_process_means
     interval = MeanInterval.of([[0.5, 1.5], [2.0, 2.0], [3.0]])
     assert_in_delta 2.0, interval.estimate
@@ -27,7 +27,7 @@ class MeanIntervalTest < LabCase
     assert_raises(ArgumentError) { MeanInterval.of([[1.0], []]) }
   end
 
-  # Known truth: blocks with long tails and processes that differ, and now and then a pause.
+  # Blocks with long tails, processes that differ, and rare pauses, with a known mean.
   def test_the_interval_covers_the_true_ratio_as_often_as_it_says
     random = Random.new(7)
     covered = 400.times.count do

@@ -6,7 +6,7 @@ class MedianIntervalTest < LabCase
   Statistics = Lab::Statistics
   MedianInterval = Statistics::MedianInterval
 
-  # Six processes of one value: a median below all of them, or beyond, has scores that are all alike.
+  # Six processes with one value each. For a median below or above all of them, all scores are equal.
   def test_medians_that_all_processes_contradict_are_refused
     interval = MedianInterval.of([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]])
     assert_in_delta 3.5, interval.estimate
@@ -14,8 +14,8 @@ class MedianIntervalTest < LabCase
     assert_operator MedianInterval.p_value([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]], at: 0.5), :<, 1e-9
   end
 
-  # The scores of three processes for zero are 1/3, 1 and -1/3: mean 1/3, standard deviation 2/3, so t is sqrt(3) / 2 of
-  # two degrees of freedom, whose share is 1/2 + t / (2 sqrt(2 + t^2)).
+  # The scores of three processes for zero are 1/3, 1 and -1/3. Their mean is 1/3 and their standard deviation 2/3, so t
+  # is sqrt(3) / 2 with two degrees of freedom. Its share is 1/2 + t / (2 sqrt(2 + t^2)).
   def test_the_test_is_students_on_each_processs_mean_sign
     processes = [[1.0, 2.0, -1.0], [1.0, 1.0, 1.0], [-1.0, -2.0, 3.0]]
     t = Math.sqrt(3) / 2
@@ -41,7 +41,7 @@ class MedianIntervalTest < LabCase
     assert_operator wide.high - wide.low, :>, narrow.high - narrow.low
   end
 
-  # Known truth, many small experiments with long tails: how often the interval holds the true median.
+  # Many small experiments with long tails and a known median: counts how many intervals contain it.
   def test_the_interval_covers_the_truth_as_often_as_it_says
     random = Random.new(3)
     cauchy = -> { Math.tan(Math::PI * (random.rand - 0.5)) }

@@ -5,7 +5,7 @@ require_relative "../support/lab_case"
 class SlowBlocksTest < LabCase
   SlowBlocks = Lab::Statistics::SlowBlocks
 
-  # 60 ms in one block of eight, each of 5,000 calls of 4.7 us: once in 40,000 calls.
+  # 60 ms in one of eight blocks, each with 5,000 calls of 4.7 us: once in 40,000 calls.
   def test_size_and_frequency_of_a_pause
     costs = Array.new(48) { |index| 4_700.0 + (index % 3) + (index % 8 == 7 ? 60e6 / 5_000 : 0.0) }
     slow = SlowBlocks.among(costs, calls: 5_000)

@@ -20,7 +20,7 @@ class VerdictTest < LabCase
     assert_equal :slower, verdict(1.11, 1.2, margin: 0.10)
   end
 
-  # An 8 % slowdown in a noisy run: an interval that reaches into the margin says nothing, and never "same".
+  # An 8 % slowdown in a noisy run: an interval that reaches into the margin decides nothing, and is never "same".
   def test_noise_is_not_sameness
     assert_equal :cannot_tell, verdict(1.02, 1.10, margin: 0.02)
     assert_equal :cannot_tell, verdict(0.93, 1.10, margin: 0.02)
@@ -41,14 +41,14 @@ class VerdictTest < LabCase
     assert_equal :faster, both([0.5, 0.6], [0.7, 0.8]), "both say so, though they are apart"
   end
 
-  # Few blocks that cost much: 60 ms every 40,000 calls of 4.7 us.
+  # Few expensive blocks: 60 ms every 40,000 calls of 4.7 us.
   def test_a_mean_apart_from_the_median_is_uneven
     assert_equal :uneven, both([0.99, 1.01], [1.2, 1.45])
     assert_equal :uneven, both([0.8, 0.9], [1.2, 1.45])
     assert_equal :uneven, both([0.99, 1.01], [1.2, 1.45], equality: false)
   end
 
-  # One that decides nothing must not speak against the other.
+  # An undecided interval must not contradict the other one.
   def test_one_interval_decides_where_the_other_supports_it
     assert_equal :slower, both([1.03, 1.07], [0.99, 1.12])
     assert_equal :slower, both([0.99, 1.05], [1.03, 1.06])

@@ -2,7 +2,7 @@
 
 require_relative "../support/lab_case"
 
-# Litecache and Solid Cache: what they need is said before anything is built.
+# Litecache and Solid Cache report their requirements before anything is built.
 class DiskContestantsTest < LabCase
   def test_each_has_a_bundle_of_its_own_that_names_its_gems
     { "litecache" => "litestack", "solid_cache_store" => "solid_cache", "solid_cache_store:postgresql" => "pg" }

@@ -6,7 +6,7 @@ require "tiercel/lab/load/subject"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
-# The timing of a store with tiers begins once near copies are kept.
+# The timed part of a store with tiers begins when it keeps near copies.
 class NearCopiesTest < LabCase
   NearCopies = Lab::Contestants::NearCopies
 
@@ -31,7 +31,7 @@ class NearCopiesTest < LabCase
     assert store.stats[:tiers].values.first[:bus][:trusted]
   end
 
-  # The copies that writes leave go with the news of these writes.
+  # The invalidation messages of writes remove the copies that the writes left.
   def test_what_is_filled_lies_in_the_nearest_tier
     store = subject("tiercel:memory: shared: redis:").store
     names = Array.new(50) { |index| "tiercel-lab:near:#{index}" }
@@ -44,7 +44,7 @@ class NearCopiesTest < LabCase
     assert_equal [store.stats[:tiers].keys.first], tiers.uniq
   end
 
-  # Else the copies that the writes left go while they are read.
+  # Without waiting, the writes' copies would disappear during the reads.
   def test_what_was_filled_stays_near_though_its_news_comes_late
     subject("tiercel:memory: redis:").close
     Lab::Network::Proxy.run(@server) do |proxy|

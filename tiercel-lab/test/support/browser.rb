@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# Pages in a headless Chromium: the lab's reports, and Tiercel::Web.
+# Opens pages in a headless Chromium: the lab's reports, and Tiercel::Web.
 module Browser
   PROGRAMS = %w[chromium chromium-browser google-chrome chrome].freeze
   OPTIONS = %w[no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update
                disable-sync disable-dev-shm-usage].to_h { |name| [name, nil] }.freeze
   SCHEMES = { "light" => "rgb(255, 255, 255)", "dark" => "rgb(20, 23, 27)" }.freeze
 
-  # Does an element reach over the right edge, outside of what scrolls by itself?
+  # Whether an element reaches beyond the right edge, outside of scrolling elements.
   OVERFLOWING = <<~JS
     [...document.querySelectorAll("body *")].filter((element) =>
       element.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
@@ -20,7 +20,7 @@ module Browser
 
   module_function
 
-  # @return [String, nil] a Chromium on the PATH
+  # @return [String, nil] path of a Chromium
   def program
     ENV.fetch("PATH").split(File::PATH_SEPARATOR).product(PROGRAMS).map { |folder, name| File.join(folder, name) }
        .find { |path| File.executable?(path) }
@@ -33,7 +33,7 @@ module Browser
                         browser_options: OPTIONS.merge("user-data-dir" => profile))
   end
 
-  # @param place [String] a file's path, or an address
+  # @param place [String] a file's path, or a URL
   def open_page(browser, place, scheme, width)
     page = browser.create_page
     messages = watch(page)
@@ -44,7 +44,7 @@ module Browser
     page
   end
 
-  # Everything that the console, the page's scripts or its security policy complain about.
+  # Messages of the console, of the page's scripts, and of its security policy.
   def watch(page)
     messages = []
     page.command("Log.enable")

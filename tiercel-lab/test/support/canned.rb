@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Results as a run's file has them, for tests of reports: cells with made-up slices, tables as recorded.
+# Results in the form of a run's file, for tests of reports: cells with generated slices, and tables.
 module Canned
   Lab = Tiercel::Lab
 
@@ -19,10 +19,10 @@ module Canned
     JSON.parse(JSON.generate(document.merge(more)))
   end
 
-  # Cells of a comparison; `ns` of each arm by its name, steady over two processes and two blocks.
+  # Cells of a comparison. Each arm has a constant time, given by its name, in two processes of two blocks.
   #
   # @param comparison [Lab::Engine::Comparison]
-  # @param ns [Hash{String => Integer, String}] a String is why there is no figure
+  # @param ns [Hash{String => Integer, String}] a String is the reason why there is no figure
   # @return [Array<Lab::Engine::Cell>]
   def cells(comparison, ns)
     comparison.arms.map do |arm|

@@ -3,7 +3,7 @@
 require_relative "canned"
 require "tiercel/lab/cli"
 
-# Results of `lab all`: some tables that are complete, one that failed, one that was stopped.
+# Results of `lab all`: some complete tables, a failed one, and an interrupted one.
 module CannedAll
   Lab = Tiercel::Lab
 

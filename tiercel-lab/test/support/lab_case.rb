@@ -15,9 +15,9 @@ class LabCase < Tiercel::TestCase
   PLANTED = File.expand_path("planted.rb", __dir__)
   SCHEMA = Schema.fetch("tiercel-lab/1")
 
-  # Long enough to tell 20 % on a loaded machine, short enough for a test.
+  # A protocol that tells 20 % on a loaded machine, and is short enough for a test.
   SHORT = Lab::Engine::Protocol::QUICK.with(processes: 6, blocks: 8, slice_ns: 3_000_000)
-  # Where only what happens matters, not the figures.
+  # A protocol for tests that ignore the figures.
   TINY = Lab::Engine::Protocol::QUICK.with(processes: 2, blocks: 2, slice_ns: 500_000)
 
   # @return [Hash{String => Cell}] by the arm's name
@@ -33,7 +33,7 @@ class LabCase < Tiercel::TestCase
                                contestants:)
   end
 
-  # A cell with made-up slices of one call: nanoseconds by process and block.
+  # A cell with generated slices of one call: nanoseconds by process and block.
   def cell_of(comparison, arm, blocks)
     Lab::Engine::Cell.new(comparison, arm).tap do |cell|
       blocks.each_with_index do |of_process, process|
@@ -44,14 +44,14 @@ class LabCase < Tiercel::TestCase
     end
   end
 
-  # @return [Array(Integer, String, String)] exit code, output, complaints
+  # @return [Array(Integer, String, String)] exit code, output, errors
   def lab(*arguments, out: StringIO.new)
     err = StringIO.new
     [Lab::CLI.run(arguments, out:, err:, program: "bin/lab"), out.string, err.string]
   end
 
-  # Makes a table with the shortest protocol there is; its results are valid, and rendered again from their file they
-  # are the same, byte for byte.
+  # Measures a table with the shortest protocol. Checks its results against the schema, and that rendering them from
+  # their file gives the same bytes.
   #
   # @yieldparam code [Integer] exit code
   # @yieldparam command [CLI::TableCommand] with document, results, out, err
@@ -66,7 +66,7 @@ class LabCase < Tiercel::TestCase
     end
   end
 
-  # Makes a table; what it keeps goes into a folder that is removed.
+  # Measures a table. Its results are in a folder that is removed afterwards.
   #
   # @yieldparam code [Integer] exit code
   # @yieldparam command [CLI::TableCommand] with document, results, out, err
@@ -78,7 +78,7 @@ class LabCase < Tiercel::TestCase
     end
   end
 
-  # @param complaints [Hash{Array<String> => Regexp}] by the arguments that make no sense
+  # @param complaints [Hash{Array<String> => Regexp}] error messages by invalid arguments
   # @yieldparam arguments [Array<String>]
   # @yieldparam check [Proc] for the block of {#run_command}
   def assert_refused(complaints)
@@ -98,7 +98,7 @@ class LabCase < Tiercel::TestCase
     assert_match(/<svg|<table/, Lab::Report::Html.render(command.document))
   end
 
-  # Results as a run's file has them, of made-up cells and tables.
+  # Results in the form of a run's file, from generated cells and tables.
   def results_of(command, cells: [], tables: [], protocol: TINY)
     run = { "command" => command, "arguments" => [], "seed" => 1, "protocol" => protocol.to_h,
             "started_at" => "2026-11-20T18:00:00Z" }

@@ -2,9 +2,8 @@
 
 require "json"
 
-# Checks a document against the JSON Schema in `schema/`. It knows the
-# keywords that our schemas use: type, const, enum, required,
-# properties, additionalProperties, items, minimum, $ref into $defs.
+# Checks a document against the JSON Schema in `schema/`. It supports the keywords of the lab's schemas: type, const,
+# enum, required, properties, additionalProperties, items, minimum, $ref into $defs.
 class Schema
   FOLDER = File.expand_path("../../schema", __dir__)
   TYPES = { "object" => Hash, "array" => Array, "string" => String, "integer" => Integer, "number" => Numeric,
@@ -19,8 +18,8 @@ class Schema
     @schema = schema
   end
 
-  # @param document [Object] as JSON.parse gives it
-  # @return [Array<String>] what is wrong and where; empty if nothing is
+  # @param document [Object] from JSON.parse
+  # @return [Array<String>] each error with its place; empty for a valid document
   def errors(document) = check(document, @schema, "$")
 
   private

@@ -4,7 +4,7 @@ require "fileutils"
 require "open3"
 require "tmpdir"
 
-# A gem of somebody's in a repository of its own, with benchmarks: what a gate gates.
+# A small gem in a repository of its own, with benchmarks for a gate.
 class SmallGem
   LIBRARY = <<~RUBY
     module SmallGem
@@ -19,7 +19,7 @@ class SmallGem
   # @return [String]
   attr_reader :folder
 
-  # Makes one, with a cache folder of its own, and removes both.
+  # Creates one with a cache folder, and removes both after the block.
   def self.make(**)
     Dir.mktmpdir do |folder|
       before = ENV.to_h.slice("XDG_CACHE_HOME", "GITHUB_STEP_SUMMARY")
@@ -31,7 +31,7 @@ class SmallGem
     end
   end
 
-  # @param gate [String, nil] content of the file that says what gates
+  # @param gate [String, nil] content of the gate's configuration
   def initialize(folder, library: LIBRARY, benchmarks: BENCHMARKS, gate: "gate: {}\n")
     @folder = folder
     FileUtils.mkdir_p(folder)
@@ -73,7 +73,7 @@ class SmallGem
     self
   end
 
-  # @return [String] what it said
+  # @return [String] the command's output
   def git(*words)
     said, status = Open3.capture2e("git", "-C", folder, "-c", "user.name=Somebody", "-c",
                                    "user.email=somebody@example.org", "-c", "commit.gpgsign=false", *words)

@@ -8,13 +8,13 @@ require_relative "answer/sheet"
 
 module Tiercel
   module Lab
-    # The answer to "which store should I use?": {Constraints} of the application, {Candidate}s with the {Figures} of a
-    # run, the {Choice} among them, and the {Sheet} that a report opens with.
+    # The answer to "which store should I use?". It has the application's {Constraints}, {Candidate}s with the {Figures}
+    # of a run, the {Choice} among them, and the {Sheet} at the top of a report.
     module Answer
-      # @param results [Hash{String => Object}] of a run with cells of stores
-      # @param constraints [Hash{String => Object}, nil] as the run recorded them
-      # @param program [String] how the user calls the lab
-      # @return [Sheet, nil] nil where the run has no figures to answer with
+      # @param results [Hash{String => Object}] of a run that measured stores
+      # @param constraints [Hash{String => Object}, nil] from the run's results
+      # @param program [String] the name of the command, for examples
+      # @return [Sheet, nil] nil if the run has no figures for an answer
       def self.of(results, constraints, program:)
         figures = Figures.new(results)
         return if figures.candidates.empty?

@@ -5,26 +5,26 @@ require_relative "errors"
 
 module Tiercel
   module Lab
-    # Things with a name, found by it; a wrong name is answered with the one that was meant, or with all there are.
+    # Finds objects by name. For an unknown name its message suggests a similar name, or lists all.
     #
-    # A module that extends it says what they are called (`noun`).
+    # A module that extends it implements `noun`, the word for its objects.
     module Catalogue
-      # Names that a message lists; more are found by `lab help`.
+      # The most names in a message; `lab help` lists all.
       LISTED = 12
 
-      # @param thing [#name] replaces one of the same name
-      # @return [#name] the thing
+      # @param thing [#name] replaces an object with the same name
+      # @return [#name] the object
       def add(thing) = entries[thing.name] = thing
 
-      # @raise [UsageError] if there is none
+      # @raise [UsageError] if the name is unknown
       def fetch(name) = entries.fetch(name.to_s) { raise UsageError, Catalogue.unknown(noun, name.to_s, shown) }
 
       def known?(name) = entries.key?(name.to_s)
 
-      # @return [Array<String>] in the order added
+      # @return [Array<String>] in the order of declaration
       def names = entries.keys
 
-      # Names that help and messages show: an internal one is found, and not offered.
+      # Names for help and messages. An internal object can be fetched, but is not listed.
       def shown = entries.values.reject { |thing| thing.respond_to?(:internal?) && thing.internal? }.map(&:name)
 
       def all = entries.values

@@ -11,9 +11,9 @@ require_relative "cli/table_command"
 
 module Tiercel
   module Lab
-    # The command line: picks the command, and is the last to know of an interruption.
+    # The command line of the lab.
     module CLI
-      # Commands that are no tables.
+      # Commands that are not tables.
       OTHERS = { "all" => All::Command, "report" => ReportCommand, "history" => HistoryCommand,
                  "init" => InitCommand, "help" => Help }.freeze
 
@@ -21,7 +21,7 @@ module Tiercel
         # @param arguments [Array<String>]
         # @param out [IO]
         # @param err [IO]
-        # @param program [String] how the user calls it
+        # @param program [String] the name of the command, for messages
         # @return [Integer] exit code
         def run(arguments, out: $stdout, err: $stderr, program: ENV.fetch("TIERCEL_LAB_PROGRAM", "tiercel-lab"))
           return version(out) if %w[--version -v].include?(arguments.first)
@@ -40,14 +40,14 @@ module Tiercel
         def names = [*Tables.names, *OTHERS.keys].sort
 
         # @return [Command]
-        # @raise [UsageError] if there is none of the name
+        # @raise [UsageError] if the command is unknown
         def command(name, **)
           return OTHERS.fetch(name).new(**) if OTHERS.key?(name)
           raise UsageError, Catalogue.unknown("command", name, names) unless Tables.known?(name)
           TableCommand.new(Tables.fetch(name), **)
         end
 
-        # The report of a kept run, whatever made it.
+        # Makes the report of a kept run of any command.
         #
         # @param results [Hash{String => Object}]
         # @return [Report::Document]
@@ -56,7 +56,7 @@ module Tiercel
           All::View.new(results, command: Tables.command_line(All::NAME, results["run"]["arguments"], program)).build
         end
 
-        # The exit code of a run, from its kept results.
+        # Computes the exit code of a kept run.
         #
         # @param results [Hash{String => Object}]
         # @return [Integer] see {ExitCodes}
@@ -74,7 +74,7 @@ module Tiercel
           ExitCodes::OK
         end
 
-        # @return [Array(String, Array<String>)] the command's name and its arguments
+        # @return [Array(String, Array<String>)] name of the command, and its arguments
         def split(arguments)
           first, *rest = arguments
           return ["help", []] if arguments == ["--help"] || arguments == ["-h"]

@@ -5,26 +5,26 @@ require_relative "stores/contestant"
 
 module Tiercel
   module Lab
-    # The compressors of the tables, by name: the libraries' own calls, nothing around them.
+    # The compressors of the tables, by name. They call the libraries directly.
     #
     #   Compression.fetch("zstd").build(level: 3).deflate(bytes)
     module Compression
       extend Catalogue
 
-      # One library that compresses, as an application would call it.
+      # A compression library, called as an application would call it.
       class Library
         # @return [String]
         attr_reader :name
-        # @return [String, nil] what is required
+        # @return [String, nil] the feature to require
         attr_reader :feature
-        # @return [Array<Integer>] those of the full table; empty if it has none
+        # @return [Array<Integer>] levels of the full table; empty if the library has none
         attr_reader :levels
-        # @return [Integer, nil] the level where none is said
+        # @return [Integer, nil] the default level
         attr_reader :default
 
         # @param name [String]
-        # @param deflate [Proc] of bytes and level
-        # @param inflate [Proc] of bytes
+        # @param deflate [Proc] takes bytes and level
+        # @param inflate [Proc] takes bytes
         def initialize(name, deflate:, inflate:, feature: nil, levels: [], default: nil)
           @name = name
           @feature = feature
@@ -44,7 +44,7 @@ module Tiercel
           Codec.new(@deflate, @inflate, level || default)
         end
 
-        # A compressor as Rails' stores and Tiercel's call it.
+        # A compressor with the interface that Rails' stores and Tiercel use.
         class Codec
           def initialize(deflate, inflate, level)
             @deflate = deflate
@@ -62,7 +62,7 @@ module Tiercel
         end
       end
 
-      # Rails' default, which is the baseline of the other rows.
+      # Rails' default. Ratios of the other rows refer to it.
       BASELINE = "zlib"
 
       add Library.new("none", deflate: ->(bytes, _level) { bytes }, inflate: ->(bytes) { bytes })
@@ -77,7 +77,7 @@ module Tiercel
                               inflate: ->(bytes) { Zstd.decompress(bytes) })
       add Library.new("snappy", feature: "snappy", deflate: ->(bytes, _level) { Snappy.deflate(bytes) },
                                 inflate: ->(bytes) { Snappy.inflate(bytes) })
-      # Its second level is the form "high compression".
+      # Level 2 is the form "high compression".
       add Library.new("lz4_ruby", feature: "lz4-ruby", levels: [1, 2], default: 1,
                       deflate: ->(bytes, level) { level == 2 ? LZ4.compressHC(bytes) : LZ4.compress(bytes) },
                       inflate: ->(bytes) { LZ4.uncompress(bytes) })

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Everything that can be measured, by name: what the lab declares itself, and what each table adds. The parent plans
-# with it, workers build with it.
+# Loads every declaration: the lab's own, and those of the tables. The parent plans with them, and workers build with
+# them.
 require_relative "operations"
 require_relative "stores"
 require_relative "values"

@@ -13,7 +13,8 @@ require_relative "engine/trial"
 
 module Tiercel
   module Lab
-    # The measuring engine: plans, fresh processes, slices and their summaries. It knows no table and prints nothing.
+    # The measuring engine: plans, fresh processes, slices and their summaries. It does not know the tables, and does
+    # not print.
     module Engine
     end
   end

@@ -2,23 +2,23 @@
 
 module Tiercel
   module Lab
-    # Root of what the lab raises itself. It does not descend from Tiercel::Error, because a worker may run
-    # in a bundle without the gem tiercel.
+    # The root of the lab's errors. It does not descend from Tiercel::Error, because a worker's bundle may lack the gem
+    # tiercel.
     class Error < StandardError; end
 
-    # A command line that cannot be followed: exit code 2.
+    # An invalid command line: exit code 2.
     class UsageError < Error; end
 
-    # A contestant that cannot be measured here; the message is the row's reason and says what to type.
+    # A contestant that cannot run here. The message is the row's reason, and names a command that helps.
     class CannotRun < Error; end
 
-    # A read returned nothing where a value had been written.
+    # A read found nothing although a value had been written.
     class Missed < Error; end
 
-    # A call returned something else than was written.
+    # A call returned another value than the written one.
     class WrongValue < Error; end
 
-    # A worker process ended or fell silent.
+    # A worker process ended or stopped answering.
     class WorkerLost < Error; end
   end
 end

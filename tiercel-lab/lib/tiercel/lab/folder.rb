@@ -4,13 +4,13 @@ require_relative "errors"
 
 module Tiercel
   module Lab
-    # Folders that the user names: the lab makes none of them, because one that is missing (a mount, a word mistyped)
-    # would be made on another medium.
+    # Checks folders that the user names. The lab does not create them: a missing folder may be an unmounted disk or a
+    # typing error, and a new one would be on another medium.
     module Folder
-      # @param said [String] what the user said, for the message
+      # @param said [String] the option with its value, for the message
       # @param path [String]
       # @return [String] the folder's full path
-      # @raise [UsageError] if it is not there, or nothing can be written into it
+      # @raise [UsageError] if it does not exist, or is not writable
       def self.check(said, path)
         full = File.expand_path(path)
         unless File.directory?(full)
@@ -21,14 +21,14 @@ module Tiercel
       end
 
       # @param said [String]
-      # @param file [String] that will be written
+      # @param file [String] to write
       # @return [String] its folder's full path
       # @raise [UsageError]
       def self.check_of(said, file) = check(said, File.dirname(File.expand_path(file)))
 
       # @param said [String]
-      # @param scheme [String] of a backend of Tiercel's
-      # @param place [String] what follows it; "" is a place of the lab's own
+      # @param scheme [String] of a Tiercel URL
+      # @param place [String] the rest of the URL; "" is a folder or server of the lab
       # @raise [UsageError]
       def self.check_place(said, scheme, place)
         return if place.empty?

@@ -6,7 +6,7 @@ require_relative "history/view"
 
 module Tiercel
   module Lab
-    # Results over time: series of cells, the steps in them, and who is to be told.
+    # Results over time: a series for each cell, the steps in it, and alerts.
     module History
     end
   end

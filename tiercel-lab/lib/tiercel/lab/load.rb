@@ -10,12 +10,12 @@ require_relative "load/trial"
 
 module Tiercel
   module Lab
-    # One load driver for all tables that let several processes use a store at once. A load is a product:
+    # One load driver for all tables in which several processes use a store at the same time. A load is a product:
     #
     #   arrivals x keys x operation x processes -> totals and histograms
     #
-    # {Fleet} starts the processes and gives them orders, {Client} holds the stores in each of them, {Driver} makes the
-    # requests. A table's trial says which loads it wants and keeps what came of them.
+    # {Fleet} starts the processes and sends them calls, {Client} holds the stores of a process, {Driver} makes the
+    # requests. A table's trial chooses the loads and records their results.
     module Load
     end
   end

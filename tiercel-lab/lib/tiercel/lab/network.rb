@@ -6,16 +6,16 @@ require_relative "network/round_trip"
 
 module Tiercel
   module Lab
-    # Distance and faults between a client and a server, made on this machine.
+    # Simulates distance and faults between a client and a server on this machine.
     #
     #   Network::Proxy.run(server, delay: 0.001) do |proxy|
     #     store = Tiercel.new(proxy.url)
-    #     proxy.change(hold: true)     # the server hangs: replies are kept back
-    #     proxy.restore                # and sent now
-    #     proxy.cut                    # every connection is closed, new ones are accepted
-    #     proxy.sever                  # and new ones are closed too
+    #   proxy.change(hold: true)     # the server hangs: the proxy keeps replies back
+    #   proxy.restore                # the proxy sends them
+    #   proxy.cut                    # closes every connection, accepts new ones
+    #   proxy.sever                  # closes new connections too
     #     proxy.restore
-    #     proxy.change(hold: :both, only: "subscribe") # nothing passes on the connection that subscribes
+    #   proxy.change(hold: :both, only: "subscribe") # blocks the connection that subscribes, in both directions
     #   end
     module Network
     end

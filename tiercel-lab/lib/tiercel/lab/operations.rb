@@ -5,20 +5,20 @@ require_relative "operations/operation"
 
 module Tiercel
   module Lab
-    # The operations that the lab knows, by name. {define} declares one.
+    # The lab's operations, by name. {define} declares one.
     module Operations
       extend Catalogue
 
       DEFAULT = %w[read fetch miss write read_multi].freeze
       QUICK = %w[read fetch miss write].freeze
-      # Names in one call of the operations on many.
+      # Number of names in a call for many.
       MANY = 100
 
       def self.noun = "operation"
 
-      # @param phrase [String] what one call is, to be followed by "costs"
-      # @param like [String, Class] the operation, by its name, or the class that it is a variant of
-      # @param facts [Hash{Symbol => Object}] of {Operation::FACTS} that differ from its
+      # @param phrase [String] a noun phrase for one call, as the subject of "costs"
+      # @param like [String, Class] the operation that this one varies, by name or class
+      # @param facts [Hash{Symbol => Object}] the {Operation::FACTS} that differ
       # @yield the class's body
       # @return [Operation]
       def self.define(name, phrase, like: Operation, **facts, &body)
@@ -33,7 +33,7 @@ module Tiercel
         def verify(arm) = arm.each_pair { |name, value| arm.expect(value, arm.store.read(name)) }
       end
 
-      # A hit of what this process has read twice before, as what is read again and again is.
+      # A hit of an entry that this process has read at least twice before.
       define "reread", "a hit of what was read before", like: "read" do
         def setup(arm)
           super
@@ -47,7 +47,7 @@ module Tiercel
         end
       end
 
-      # A read of a name that nobody wrote, in a store that holds the others.
+      # A read of a name without an entry, in a store with other entries.
       define "miss", "a miss", body: "store.read(inputs[i])" do
         def inputs(arm) = arm.names.map { |name| "#{name}-absent" }
 
@@ -60,7 +60,7 @@ module Tiercel
         end
       end
 
-      # An overwrite.
+      # Overwrites an entry.
       define "write", "a write", body: "store.write(names[i], values[i])" do
         def verify(arm)
           arm.each_pair do |name, value|
@@ -71,7 +71,7 @@ module Tiercel
         end
       end
 
-      # A hundred hits in one call; values repeat where there are fewer.
+      # A hundred hits in one call. Values repeat if there are fewer.
       define "read_multi", "a read_multi of #{MANY}", body: "store.read_multi(*inputs)" do
         def unsuitable(value) = ("#{MANY} such values a call are no use case" if value.large?)
 
@@ -109,7 +109,7 @@ module Tiercel
         end
       end
 
-      # A delete of what is there; it is written anew before every slice.
+      # Deletes an entry, which is written again before every slice.
       define "delete", "a delete", body: "store.delete(inputs[i])", prepared?: true do
         def inputs(arm) = arm.names.map { |name| "#{name}-to-delete" }
 
@@ -133,7 +133,7 @@ module Tiercel
         end
       end
 
-      # One more on a counter that is there.
+      # Increments an existing counter.
       define "increment", "an increment", body: "store.increment(inputs[i])" do
         def inputs(arm) = arm.names.map { |name| "#{name}-counter" }
 
@@ -147,13 +147,13 @@ module Tiercel
         end
       end
 
-      # With a TTL in the call, as applications write it.
+      # Passes a TTL in the call, as applications do.
       define "fetch_expires_in", "a fetch with expires_in that hits", like: "fetch",
                                  body: "store.fetch(names[i], expires_in: 3_600) { @misses += 1 }" do
         def setup(arm) = arm.fill(expires_in: 3_600)
       end
 
-      # With three tags named in the call: one of the entry alone, one of ten entries, one of all. Tiercel only.
+      # Names three tags in the call: one of the entry alone, one of ten entries, one of all. Tiercel only.
       define "fetch_tagged", "a fetch with three tags that hits", like: "fetch",
                              body: "store.fetch(names[i], tags: inputs[i]) { @misses += 1 }" do
         def inputs(arm) = Array.new(arm.count) { |index| ["product:#{index}", "shop:#{index / 10}", "all"] }
@@ -172,10 +172,10 @@ module Tiercel
         end
       end
 
-      # The same entries, whose tags the call does not name.
+      # Reads the same entries without naming their tags.
       define "read_tagged", "a hit of an entry with three tags", like: "fetch_tagged", body: "store.read(names[i])"
 
-      # A fetch of what is not there; it is deleted before every slice.
+      # Fetches a missing entry, which is deleted before every slice.
       define "fetch_cold", "a fetch that runs its block", like: "delete",
                            body: "store.fetch(inputs[i]) { values[i % values.size] }" do
         def inputs(arm) = arm.names.map { |name| "#{name}-cold" }
@@ -191,13 +191,13 @@ module Tiercel
         end
       end
 
-      # A miss that is none of a run: between two of them there is a hit, which is part of the call.
+      # A miss outside of a series of misses: a hit precedes each miss, and is part of the call.
       define "fetch_cold_among_hits", "a fetch that hits, and one that runs its block", like: "fetch_cold",
              body: "store.fetch(names[i]) { @misses += 1 }; store.fetch(inputs[i]) { values[i % values.size] }" do
         def setup(arm) = arm.fill
       end
 
-      # Stands for an Active Record object: `cache_key` and `cache_version` are what stores ask for.
+      # Stands for an Active Record object. Stores call `cache_key` and `cache_version`.
       class Record
         def initialize(id)
           @id = id
@@ -209,7 +209,7 @@ module Tiercel
         def to_param = @id.to_s
       end
 
-      # With the name that Rails' `cache` helper makes for a fragment: [:views, "template:digest", record].
+      # Uses the name that Rails' `cache` helper makes for a fragment: [:views, "template:digest", record].
       define "fetch_record", "a fetch of [:views, \"template:digest\", record] that hits", like: "fetch",
              body: "store.fetch([:views, \"tiercel-lab:0123abcd\", inputs[i]]) { @misses += 1 }" do
         def inputs(arm) = Array.new(arm.count) { |index| Record.new((arm.id * 1_000_000) + index) }
@@ -231,8 +231,8 @@ module Tiercel
         def fragment(record) = [:views, "tiercel-lab:0123abcd", record]
       end
 
-      # A write of a new name into a store that is full, so that something has to go for each. The store is small, so
-      # that filling it takes no long time; the names are several times what fits, gone through in order.
+      # Writes a new name into a full store, which must evict an entry for each. The store is small, so that it fills
+      # quickly. The names are several times its capacity, used in order.
       define "write_full", "a write into a full store", body: "store.write(names[i], values[i % values.size])",
                                                         capacity_bytes: 16 * 1024 * 1024 do
         def unsuitable(value)
@@ -245,7 +245,7 @@ module Tiercel
           arm.names.each_with_index { |name, index| put(arm, name, index % arm.values.size) }
         end
 
-        # The last entry is there; of a thousand others, some are missing.
+        # Checks the last entry; some of a thousand others have been evicted.
         def verify(arm)
           name = arm.names.last
           put(arm, name, 0)
@@ -257,7 +257,7 @@ module Tiercel
 
         private
 
-        # `index` is that of the value.
+        # @param index [Integer] of the value
         def put(arm, name, index) = arm.store.write(name, arm.values[index])
 
         def get(arm, name) = arm.store.read(name)
@@ -265,7 +265,7 @@ module Tiercel
         def expect(arm, name, index) = arm.expect(arm.values[index], get(arm, name))
       end
 
-      # The loop and its index: what every other figure contains and is not the store's.
+      # The loop alone. Every other figure contains its time, which no store causes.
       define "loop", "the loop itself", body: "names[i]", internal?: true do
         def setup(arm); end
         def verify(arm); end

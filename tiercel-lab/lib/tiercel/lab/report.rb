@@ -4,22 +4,21 @@ require "erb/escape"
 
 module Tiercel
   module Lab
-    # The lab's output: data in, text out. Nothing here measures or talks to
-    # a network.
+    # The lab's output: data in, text out. This module does not measure, and does not use the network.
     #
     #   document = Report::Document.new(title: "Reads")
     #   document.section("Hits") { |section| section.add(table).add(chart) }
     #   File.write("report.html", Report::Html.render(document))
     #
-    # A {Report::Table} is plain data that every renderer takes, the terminal's
-    # too; a {Report::Chart} has a table as its text twin.
+    # A {Report::Table} is plain data for every renderer. A {Report::Chart} has a table with the same data as its text
+    # form.
     module Report
       # @param text [String]
-      # @return [String] for an anchor: lower case, digits and dashes
+      # @return [String] an anchor: lower case, digits and dashes
       def self.slug(text) = text.scrub("-").downcase.gsub(/[^a-z0-9]+/, "-").gsub(/\A-|-\z/, "")
 
       # @param text [#to_s] of any bytes
-      # @return [String] safe in HTML and SVG, in attributes too
+      # @return [String] safe in HTML and SVG, also in attributes
       def self.escape(text) = ERB::Escape.html_escape(text.to_s.scrub)
 
       # The charts.

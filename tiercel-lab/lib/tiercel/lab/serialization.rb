@@ -5,25 +5,25 @@ require_relative "stores/contestant"
 
 module Tiercel
   module Lab
-    # The serializers of the tables, by name: the libraries' own calls.
+    # The serializers of the tables, by name. They call the libraries directly.
     #
     #   Serialization.fetch("marshal").build.dump(value)
     module Serialization
       extend Catalogue
 
-      # One library that makes bytes of objects, as an application would call it.
+      # A library that serializes objects, called as an application would call it.
       class Library
         # @return [String]
         attr_reader :name
-        # @return [String, nil] what is required
+        # @return [String, nil] the feature to require
         attr_reader :feature
-        # @return [Symbol] :value, what was dumped comes back; :json, what JSON says of it does
+        # @return [Symbol] :value if loading returns the same value; :json if it returns the value's JSON form
         attr_reader :form
 
         # @param name [String]
         # @param feature [String, nil]
         # @param form [Symbol]
-        # @yieldreturn [Array(#call, #call)] what dumps a value, what loads bytes; asked once the feature is loaded
+        # @yieldreturn [Array(#call, #call)] the dumping and the loading call; runs after the feature is loaded
         def initialize(name, feature: nil, form: :value, &calls)
           @name = name
           @feature = feature
@@ -42,15 +42,15 @@ module Tiercel
         end
 
         # @param value [Object]
-        # @param found [Object] what came back
-        # @return [Boolean] whether JSON says the same of both
+        # @param found [Object] the loaded value
+        # @return [Boolean] whether both have the same JSON
         def same_as_json?(value, found)
           require "active_support/json"
           found.as_json == value.as_json
         end
 
-        # A serializer as Rails' stores and Tiercel's call it. The calls are fixed, so that their call sites see one
-        # receiver only.
+        # A serializer with the interface that Rails' stores and Tiercel use. Each has its own calls, so that their call
+        # sites see a single receiver.
         class Codec
           def initialize(dump, load)
             @dump = dump
@@ -67,7 +67,7 @@ module Tiercel
         end
       end
 
-      # Rails' default, which is the baseline of the other rows.
+      # Rails' default. Ratios of the other rows refer to it.
       BASELINE = "marshal"
 
       # The types that Paquito can register.
@@ -81,7 +81,7 @@ module Tiercel
         defined?(ActiveRecord::Base) ? types << ActiveRecord::Base : types
       end
 
-      # Records are Active Record's own addition, which its railtie makes before the first use.
+      # Active Record's railtie adds records before the first use; this does the same.
       RAILS_MESSAGE_PACK = lambda do
         serializer = ActiveSupport::MessagePack::CacheSerializer
         return serializer if @records_known
@@ -90,7 +90,7 @@ module Tiercel
           require "active_record/message_pack"
           ActiveRecord::MessagePack::Extensions.install(serializer)
         rescue LoadError, FrozenError
-          # Without Active Record there are no records; frozen, somebody was first.
+          # Without Active Record there are no records. A frozen registry is complete already.
         end
         @records_known = true
         serializer

@@ -11,9 +11,8 @@ require_relative "servers/redis_sentinel"
 
 module Tiercel
   module Lab
-    # Servers that tests and measurements start for themselves, on free
-    # loopback ports or Unix sockets, and end by pid. None is ever found on
-    # the machine by luck, and none outlives the process that started it.
+    # Starts servers for tests and measurements, on free loopback ports or Unix sockets, and stops them by PID. It never
+    # uses a server that is running already, and no server outlives the process that started it.
     #
     #   server = Tiercel::Lab::Servers::Memcached.new.start
     #   server.url     # => "memcached://127.0.0.1:38211"

@@ -5,13 +5,13 @@ require "tiercel/registry"
 
 module Tiercel
   module Lab
-    # Hit ratios of eviction policies, and of real backends on the same requests.
+    # Computes hit ratios of eviction policies, and of real backends with the same requests.
     #
     #   trace  = Simulator::Workloads.fetch("zipf-1.0").trace("1")
     #   policy = Simulator::POLICIES.fetch(:s3_fifo).new(trace.footprint_bytes / 10)
     #   Simulator::Replay.run(trace, policy).hit_ratio # => 0.79...
     #
-    # A policy class is registered in {POLICIES}; see {Policy} for what it implements.
+    # {POLICIES} registers the policy classes; see {Policy} for the methods that a policy implements.
     module Simulator
       POLICIES = Registry.new("policy")
 
@@ -28,7 +28,7 @@ end
 
 require_relative "simulator/request"
 require_relative "simulator/trace"
-require_relative "simulator/charge"
+require_relative "simulator/weigher"
 require_relative "simulator/policy"
 require_relative "simulator/zipf"
 require_relative "simulator/workload"

@@ -8,14 +8,14 @@ require_relative "statistics/interval"
 require_relative "statistics/mean_interval"
 require_relative "statistics/median_interval"
 require_relative "statistics/slow_blocks"
-require_relative "statistics/looks"
+require_relative "statistics/interim_analyses"
 require_relative "statistics/verdict"
 require_relative "statistics/histogram"
 
 module Tiercel
   module Lab
-    # The lab's statistics of its samples: pure functions of Arrays of
-    # numbers, without a dependency, the same on every machine for a seed.
+    # The lab's statistics: pure functions of Arrays of numbers. They need no library, and a seed gives the same result
+    # on every machine.
     module Statistics
     end
   end

@@ -7,7 +7,7 @@ require_relative "stores/options"
 
 module Tiercel
   module Lab
-    # The contestants that the lab knows, by type. {define} declares one; so does a file that is given to `--require`:
+    # The lab's contestants, by type. {define} declares one, also in a file of `--require`:
     #
     #   Tiercel::Lab::Contestants.define("my_store", gems: %w[my_cache]) do
     #     def build(context) = MyCache::Store.new(path: context.directory("disk"), **options)
@@ -15,23 +15,23 @@ module Tiercel
     module Contestants
       @types = {}
 
-      # The stores that Rails users know, and Tiercel.
+      # Rails' stores and Tiercel.
       DEFAULT = %w[memory_store file_store:tmpfs file_store:disk mem_cache_store redis_cache_store tiercel].freeze
-      # Several URLs of Tiercel, with spaces between, are tiers.
+      # The grammar of a contestant. Several Tiercel URLs, separated by spaces, are tiers.
       FORM = /\A(?:(?<name>[\w.-]+)=)?(?<type>\w+)(?::(?<place>[^#]*))?(?:#(?<options>.*))?\z/
-      # Which Rails store speaks to a URL that is given without a type.
+      # Rails' store for a URL without a type.
       URL_TYPES = { "memcached" => "mem_cache_store", "redis" => "redis_cache_store",
                     "rediss" => "redis_cache_store" }.freeze
-      # URLs that only Tiercel knows.
+      # URLs of Tiercel alone.
       TIERCEL_SCHEMES = %w[shared memory sqlite file].freeze
-      # A socket's path, or a host that is this one, behind whatever scheme and user.
+      # A socket's path, or a host name of this machine, after any scheme and user.
       LOCAL = %r{\A(?:\w+:)?(?:/(?!/)|(?://)?(?:[^@/]*@)?(?:localhost|127(?:\.\d+){3}|\[?::1\]?)(?:[:/,?]|\z))}
 
       class << self
         # @param type [String]
-        # @param like [String, Class] a type or class that it is a variant of
-        # @param facts [Hash{Symbol => Object}] of {Contestant::FACTS} that differ from its
-        # @yield the class's body: `build`, and what depends on place or options
+        # @param like [String, Class] the type or class that this one varies
+        # @param facts [Hash{Symbol => Object}] the {Contestant::FACTS} that differ
+        # @yield the class's body: `build`, and methods that depend on place or options
         # @return [Class<Contestant>]
         def define(type, like: Contestant, **facts, &body)
           parent = like.is_a?(String) ? @types.fetch(like) : like
@@ -44,9 +44,9 @@ module Tiercel
         # @param contestant_class [Class<Contestant>]
         def register(type, contestant_class) = @types[type] = contestant_class
 
-        # @param text [String] [NAME=]TYPE[:PLACE][#OPTIONS], [NAME=]URL, or of Tiercel's tiers [NAME=]URL URL[#OPTIONS]
+        # @param text [String] [NAME=]TYPE[:PLACE][#OPTIONS], [NAME=]URL, or for tiers [NAME=]URL URL[#OPTIONS]
         # @return [Contestant]
-        # @raise [UsageError] if it is not of that form, the type is not known, or it could not be built anywhere
+        # @raise [UsageError] if the form is wrong, the type is unknown, or the options are invalid
         def parse(text)
           match = FORM.match(text)
           unless match
@@ -59,13 +59,13 @@ module Tiercel
           contestant.new(text:, name: match[:name] || text, place:, options: StoreOptions.parse(match[:options].to_s))
         end
 
-        # @return [Array<String>] for help and messages
+        # @return [Array<String>] the types, for help and messages
         def shown
           types = @types.reject { |_type, contestant| contestant.allocate.internal? }.keys
           (DEFAULT + types + ["tiercel:URL", "tiercel:URL URL", "file_store:DIR"]).uniq
         end
 
-        # @param place [String] address or URL; "" is a server of the lab's own
+        # @param place [String] address or URL; "" is a server of the lab
         # @return [Symbol] :loopback or :remote
         def distance(place) = place.empty? || place.match?(LOCAL) ? :loopback : :remote
 
@@ -80,20 +80,20 @@ module Tiercel
         end
       end
 
-      # A Hash in each process. Its own default of 32 MB would prune in some cells; what is compared is the cost of
-      # calls.
+      # A Hash in each process. The size is raised, because the default of 32 MB would prune in some cells, and tables
+      # compare the cost of calls.
       define "memory_store", places: [""] do
         def build(context) = ActiveSupport::Cache::MemoryStore.new(size: context.capacity_bytes, **options)
         def configuration = configuration_line(":memory_store")
       end
 
-      # The cost of Rails' machinery before any store is called.
+      # The cost of Rails' code around a store.
       define "null_store", keeps?: false, places: [""] do
         def build(_context) = ActiveSupport::Cache::NullStore.new(**options)
         def stored_bytes(*) = 0
       end
 
-      # On a tmpfs (which is memory: nothing waits), on a disk, or in a folder of the user's, such as an NFS mount.
+      # On a tmpfs (which is memory, so nothing waits), on a disk, or in the user's folder, such as an NFS mount.
       define "file_store" do
         def medium = place == "tmpfs" ? :process : :disk
 
@@ -113,14 +113,14 @@ module Tiercel
         end
       end
 
-      # Over dalli, to a memcached that the lab starts, or to HOST:PORT[,HOST:PORT].
+      # Uses dalli with a memcached that the lab starts, or with HOST:PORT[,HOST:PORT].
       define "mem_cache_store", gems: %w[dalli] do
         def medium = Contestants.distance(place)
         def servers = foreign? ? [] : %i[memcached]
         def foreign? = !place.empty?
 
-        # memcached refuses larger values; the lab starts its own with room for every value of its own. Dalli checks
-        # the size before it sends.
+        # memcached refuses larger values, so the lab starts its own with room for all values. Dalli checks the size
+        # before it sends.
         def build(context)
           addresses = foreign? ? place.split(",") : [context.server(:memcached).fetch("address")]
           ActiveSupport::Cache::MemCacheStore.new(*addresses, value_max_bytes: 8 * 1024 * 1024, **options)
@@ -129,8 +129,8 @@ module Tiercel
         def configuration = configuration_line(":mem_cache_store", (foreign? ? place : "HOST:11211").inspect)
       end
 
-      # The same without a word about sizes to either side: 64 MB of memory, items of at most 1 MB. What is larger is
-      # refused, so its reads miss.
+      # The same with default sizes on both sides: 64 MB of memory, items of at most 1 MB. Larger values are refused, so
+      # their reads miss.
       define "mem_cache_store_as_shipped", like: "mem_cache_store", servers: %i[memcached_as_shipped], places: [""],
                                            medium: :loopback, foreign?: false do
         def build(context)
@@ -138,7 +138,8 @@ module Tiercel
         end
       end
 
-      # To a Redis that the lab starts, or to a redis:// URL. A read that failed must be seen, not be a miss.
+      # Uses a Redis that the lab starts, or a redis:// URL. A failed read raises an error here instead of counting as a
+      # miss.
       define "redis_cache_store", gems: %w[redis] do
         def medium = Contestants.distance(place)
         def servers = foreign? ? [] : %i[redis]
@@ -155,9 +156,9 @@ module Tiercel
         end
       end
 
-      # Litecache of the gem litestack, as its authors ship it, or with the pragmas that the others of a comparison have
-      # (`litecache:equal`: synchronous NORMAL; WAL and 128 MB of mmap are its own defaults). The gem sets Rails' format
-      # for the whole process to 7.0, which is what its users have.
+      # Litecache of the gem litestack with its defaults, or with the pragmas of the other contestants
+      # (`litecache:equal`: synchronous NORMAL; WAL and 128 MB of mmap are its defaults). The gem sets Rails' cache
+      # format to 7.0 for the whole process, as in applications that use it.
       define "litecache", medium: :disk, gems: %w[litestack], bundle: "litecache", places: ["", "equal"] do
         def build(context)
           require "active_support/cache/litecache"
@@ -170,11 +171,11 @@ module Tiercel
         def configuration = configuration_line(":litecache")
       end
 
-      # A known amount of real work (`steps:2000`), which the lab has to find again in what it measures; with a cost
-      # that few calls have, or that only the collector has:
+      # A known amount of work (`steps:2000`), which the lab's figures must show. Options add costs that only few calls
+      # or only the collector have:
       #
-      # - `pause_ms`: of every `every`-th read, as work of the CPU, or `asleep=true`
-      # - `garbage`: objects that a read allocates; `kept`: objects that the store holds on to
+      # - `pause_ms`: in every `every`-th read, as CPU work, or asleep with `asleep=true`
+      # - `garbage`: objects that a read allocates; `kept`: objects that the store keeps
       define "steps", internal?: true do
         def check
           return if place.match?(/\A[1-9]\d*\z/)
@@ -184,7 +185,7 @@ module Tiercel
         def build(_context) = CountingStore.new(Integer(place), **options)
       end
 
-      # A Hash that counts down before each read: as little of a store as an operation needs.
+      # A Hash that counts down before each read: the least store that an operation needs.
       class CountingStore
         def initialize(steps, every: nil, pause_ms: 60, asleep: false, garbage: 0, kept: 0)
           @steps = steps

@@ -7,29 +7,29 @@ require_relative "tables/view"
 
 module Tiercel
   module Lab
-    # The tables, by the name of their command; each is a folder of `tables/`, whose `table.rb` adds it.
+    # The tables, by the name of their command. Each is a folder of `tables/`; its `table.rb` adds it.
     module Tables
       extend Catalogue
 
-      # The command that runs without a name.
+      # The command that runs if none is named.
       DEFAULT = "compare"
 
       def self.noun = "command"
 
-      # @return [Array<Class<Table>>] those of `lab all`, in their order
+      # @return [Array<Class<Table>>] the tables of `lab all`, in their order
       def self.in_all = all.select(&:rank).sort_by(&:rank)
 
-      # The report of a run, by the table that made it.
+      # Makes the report of a run, by the table that measured it.
       #
       # @param results [Hash{String => Object}]
-      # @param program [String] how the user calls the lab
+      # @param program [String] the name of the command, for examples
       # @return [Report::Document]
       def self.report(results, program:)
         name, arguments = results["run"].values_at("command", "arguments")
         fetch(name).report(results, command: command_line(name, arguments, program))
       end
 
-      # @return [String] what makes a run again
+      # @return [String] the command line that repeats a run
       def self.command_line(name, arguments, program)
         unnamed = name == DEFAULT && (arguments.empty? || arguments.first.start_with?("-"))
         [program, *(name unless unnamed), *arguments.map { |word| spaced(word) }].join(" ")

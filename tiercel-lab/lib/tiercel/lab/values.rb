@@ -16,13 +16,13 @@ require_relative "values/sized_html"
 
 module Tiercel
   module Lab
-    # The values that the lab knows, by name.
+    # The lab's values, by name.
     #
     #   Values.fetch("html-2kb").generate(1)
     module Values
       extend Catalogue
 
-      # The size of the articles' heaviest object.
+      # Size of the largest object in the articles.
       LARGE_BYTES = 822 * 1024
 
       DEFAULT = %w[string-100b html-2kb html-24kb html-822kb rows-50 books].freeze
@@ -31,13 +31,13 @@ module Tiercel
       add Text.new(name: "string-10b", title: "String of 10 B", bytes: 10)
       add Text.new(name: "string-100b", title: "String of 100 B", bytes: 100)
       add Text.new(name: "string-1kb", title: "String of 1 KB", bytes: 1024)
-      # The values that the fifth article writes.
+      # The values of the fifth article.
       add Text.new(name: "string-1000b", title: "String of 1,000 B", bytes: 1_000)
       add Text.new(name: "string-10000b", title: "String of 10,000 B", bytes: 10_000)
       add HTML.new(name: "html-2kb", title: "2 KB of HTML", bytes: 2048)
       add HTML.new(name: "html-822kb", title: "822 KB of HTML", bytes: LARGE_BYTES, count: 8)
       add HTML.new(name: "html-24kb", title: "A fragment of 24 KB", bytes: 24 * 1024, count: 100)
-      # More of them than a loop warms, for the targets of the memo and of pages.
+      # More entries than a loop keeps in the CPU's caches, for the targets of the memo and of pages.
       [2_000, 10_000].each { |count| add ManyTexts.new(count:) }
       add ManyPages.new(name: "html-2kb-2000", title: "2 KB of HTML, 2,000 of them", bytes: 2048, count: 2_000)
       add ManyPages.new(name: "html-24kb-500", title: "A fragment of 24 KB, 500 of them", bytes: 24 * 1024, count: 500)
@@ -48,9 +48,9 @@ module Tiercel
       add ManyPages.new(name: "html-822kb-200", title: "822 KB of HTML, 200 of them", bytes: LARGE_BYTES, count: 200)
       add Rows.new(name: "rows-50", title: "50 rows (Array of Hashes)", rows: 50, count: 100)
       add Books.new(name: "books", title: "20 books (Active Record, with authors and reviews)", books: 20, count: 20)
-      # The third article caches this: [SomeKlass.first, SomeKlass.last].
+      # The third article caches this pair: [SomeKlass.first, SomeKlass.last].
       add Books.new(name: "pair", title: "A pair of records (2 books with authors and reviews)", books: 2, count: 50)
-      # The first article serializes the first of these and compresses the second.
+      # The first article serializes the first value and compresses the second.
       add Books.new(name: "books-1mb", title: "500 books with random strings (1 MB marshalled when fresh)", books: 500,
                     count: 2, random_strings: true)
       add BooksDump.new(name: "books-dump-1mb", title: "1 MB of marshalled books with random strings", books: 500,

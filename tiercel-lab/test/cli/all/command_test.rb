@@ -6,7 +6,7 @@ require "open3"
 class AllCommandTest < LabCase
   HIT_RATIO = %w[--workload zipf-1.0 --policy lru,fifo --requests 2000 --seeds a].freeze
 
-  # All, with tables that take no time; children are real.
+  # The command `all` with tables that take no time; the child processes are real.
   def all_of(*entries)
     Class.new(Lab::CLI::All::Command) { define_method(:entries) { entries } }
   end

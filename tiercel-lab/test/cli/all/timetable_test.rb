@@ -5,7 +5,7 @@ require_relative "../../support/lab_case"
 class TimetableTest < LabCase
   Timetable = Lab::CLI::All::Timetable
 
-  # At a time that the test moves.
+  # A timetable whose clock the test moves.
   def timetable(**options)
     @now = 1_000.0
     Timetable.new(clock: -> { @now }, **options)
@@ -21,7 +21,7 @@ class TimetableTest < LabCase
     assert_equal "no time was left: no table begins after 14.5 minutes", table.no_time
   end
 
-  # Each of ten tables takes half as long again as it was planned to: all of them begin, with less and less.
+  # Each of ten tables takes half as long again as planned. All of them begin, with less and less time.
   def test_a_quick_run_shares_its_time_among_all_tables
     table = timetable(quick: true)
     begun = Array.new(10) do |index|
@@ -54,7 +54,7 @@ class TimetableTest < LabCase
     assert_equal [150.0, "no time was left: no table begins after 2.5 minutes"], [table.limit, table.no_time]
   end
 
-  # Two thirds of what it may take at most: the machine may be slower than the plan.
+  # The plan takes at most two thirds of the limit, because a machine may be slower than the plan assumes.
   def test_the_plans_fit_into_the_time
     { %w[--quick] => Timetable::QUICK, [] => Timetable::FULL }.each do |arguments, bounds|
       command = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")

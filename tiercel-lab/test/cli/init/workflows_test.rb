@@ -4,11 +4,11 @@ require_relative "../../support/lab_case"
 require_relative "../../support/small_gem"
 require "yaml"
 
-# The workflows that `init ci` writes: their form, and the shell of each of their steps, run.
+# The workflows of `init ci`: their form, and a run of each step's shell commands.
 class InitWorkflowsTest < LabCase
   EXECUTABLE = File.expand_path("../../../exe/tiercel-lab", __dir__)
   FILES = %w[.github/workflows/benchmarks.yml .github/workflows/benchmark-history.yml].freeze
-  # The keys of GitHub's workflow syntax that are used here.
+  # The keys of GitHub's workflow syntax that the templates use.
   KEYS = { workflow: %w[name on permissions concurrency defaults env jobs],
            job: %w[name runs-on timeout-minutes permissions env steps needs if],
            step: %w[name id uses with run env if shell working-directory] }.freeze
@@ -50,7 +50,7 @@ class InitWorkflowsTest < LabCase
     end
   end
 
-  # Outside text reaches a shell only through variables.
+  # Text from outside reaches a shell only through variables.
   def check_shell(text)
     refute_includes text, "${{"
     said, status = Open3.capture2e("bash", "-n", stdin_data: text)
@@ -84,7 +84,7 @@ class InitWorkflowsTest < LabCase
     end
   end
 
-  # GitHub and gates look in the root.
+  # GitHub and gates look for the files in the repository's root.
   def test_a_part_of_a_repository_is_refused
     SmallGem.make(gate: nil) do |gem|
       folder = File.join(gem.folder, "lib")
@@ -95,7 +95,7 @@ class InitWorkflowsTest < LabCase
     end
   end
 
-  # As a runner would: a pull request that allocates more, then two nights.
+  # Runs the steps as a CI runner would: a pull request that allocates more, then two nights.
   def test_the_shell_of_each_step
     SmallGem.make(gate: nil) do |gem|
       @home = File.dirname(gem.folder)
@@ -113,7 +113,7 @@ class InitWorkflowsTest < LabCase
     end
   end
 
-  # Programs of a runner: those that would change the machine, or ask GitHub, only say what they were told.
+  # Replaces programs that would change the machine or call GitHub: they only print their arguments.
   def prepare_runner(gem)
     @gem = gem
     @bin = File.join(@home, "bin")
@@ -139,7 +139,7 @@ class InitWorkflowsTest < LabCase
 
   def said = File.exist?(File.join(@home, "said")) ? File.read(File.join(@home, "said")) : ""
 
-  # @return [Array(Integer, String)] exit code and output of the step of a name
+  # @return [Array(Integer, String)] exit code and output of the named step
   def step(job, name)
     text = job["steps"].find { |one| one["name"] == name }.fetch("run")
     variables = { "PATH" => "#{@bin}:#{ENV.fetch("PATH")}", "HOME" => @home, "NUMBER" => "7",

@@ -4,7 +4,7 @@ require "test_helper"
 require "rexml/document"
 require_relative "../sample"
 
-# Properties of every chart, and the drawings of each.
+# Properties of all charts, and each chart's drawing.
 class ReportChartsTest < Tiercel::TestCase
   Report = Tiercel::Lab::Report
   Charts = Report::Charts
@@ -127,7 +127,7 @@ class ReportChartsTest < Tiercel::TestCase
     assert_equal ["small", "middle", "same as middle", "fast"], chart.front.map(&:label)
   end
 
-  # Less by its estimate alone is not less: nobody was told to be.
+  # A smaller estimate alone does not decide.
   def test_what_was_not_told_apart_is_on_the_front
     chart = Charts::ParetoChart.new("T", x: "bytes", y: "us", less: ->(one, other) { [one, other] == %w[a slow] })
     chart.point("a", 1, 1).point("b", 2, 1.01).point("slow", 2, 9)

@@ -11,10 +11,10 @@ class GateRecordedTest < LabCase
 
   # As a gate looks at them: at six processes, then at twice as many until it is decided.
   def ratio(processes)
-    looks = Lab::Tables::Gate::Timing::PROTOCOL.looks
-    sizes = looks.sizes.select { |size| size <= processes.size }
+    analyses = Lab::Tables::Gate::Timing::PROTOCOL.analyses
+    sizes = analyses.sizes.select { |size| size <= processes.size }
     sizes.each_with_index do |size, index|
-      found = Lab::Statistics::MedianInterval.of(processes.first(size), alpha: looks.alpha(size)).exp.record
+      found = Lab::Statistics::MedianInterval.of(processes.first(size), alpha: analyses.alpha(size)).exp.record
       decided = Judgement.slower?(found, MARGIN) || Judgement.within?(found, MARGIN)
       return found if decided || index == sizes.size - 1
     end

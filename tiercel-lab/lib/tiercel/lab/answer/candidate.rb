@@ -7,26 +7,26 @@ require_relative "constraints"
 module Tiercel
   module Lab
     module Answer
-      # A store that could be chosen.
+      # A store that the answer may recommend.
       #
       # @!attribute [r] text
       #   @return [String] of the contestant
       # @!attribute [r] configuration
-      #   @return [String, nil] the line for an application
+      #   @return [String, nil] the line for the application's configuration
       # @!attribute [r] reach
-      #   @return [Symbol] :process, :machine or :network: where one entry is seen
+      #   @return [Symbol] which processes share its entries: those of a :process, a :machine or a :network
       # @!attribute [r] keeps
-      #   @return [Symbol] :memory, :disk or :server: where it lies
+      #   @return [Symbol] where its entries are: :memory, :disk or :server
       # @!attribute [r] near
-      #   @return [Boolean] whether hits of a network store are answered on the machine
+      #   @return [Boolean] whether a near tier on the machine answers hits of a network store
       # @!attribute [r] page_us
       #   @return [Statistics::Interval] cost of a page on this machine
       # @!attribute [r] margin
-      #   @return [Float] by which its costs have to differ from another's, see {Statistics::Verdict}
+      #   @return [Float] margin of its verdicts, see {Statistics::Verdict}
       # @!attribute [r] page_calls
-      #   @return [Float] of a page, one trip each where the store is a server
+      #   @return [Float] calls of a page; each is one round trip to a server
       # @!attribute [r] page_bytes
-      #   @return [Float, nil] of a page's entries, stored once
+      #   @return [Float, nil] size of a page's entries; nil if unknown
       Candidate = Data.define(:text, :configuration, :reach, :keeps, :near, :page_us, :margin, :page_calls,
                               :page_bytes) do
         def initialize(text:, reach:, keeps:, page_us:, configuration: nil, near: false, margin: 0.0,
@@ -41,8 +41,8 @@ module Tiercel
           "a page does not fit into the memory" if pages(constraints)&.zero?
         end
 
-        # @return [Integer, nil] pages that the memory of one machine holds; nil where they lie elsewhere, or nobody
-        #   knows
+        # @return [Integer, nil] number of pages that fit into the memory of one machine; nil if the entries are
+        #   elsewhere or their size is unknown
         def pages(constraints)
           return unless page_bytes&.positive? && keeps == :memory
           copies = reach == :process ? constraints.workers : 1
@@ -55,7 +55,7 @@ module Tiercel
 
         def needed(constraints) = Constraints::SURVIVES.index(constraints.survives)
 
-        # A server of its own machine goes on while this one is booted; one beside the application does not.
+        # A server on another machine survives a reboot of this machine; a server beside the application does not.
         def level(constraints)
           return constraints.machines > 1 ? 2 : 1 if keeps == :server
           return 2 if keeps == :disk
@@ -65,19 +65,19 @@ module Tiercel
 
       class Candidate
         SERVERS = /\A(?:redis|rediss|unix|redis\+cluster|memcached)\z/
-        # Types that are no choice for an application: they measure parts.
+        # Contestants that measure parts of a store, or other things than a store for an application.
         PARTS = /\A(?:null_store|raw_\w+|steps|mem_cache_store_as_shipped)/
 
-        # The stores that a run with constraints measures, unless the user names others.
+        # Stores that a run with constraints measures by default.
         ALL = ["memory_store", "tiercel:memory:", "tiercel:shared:", "file_store:tmpfs", "file_store:disk",
                "tiercel:sqlite:", "tiercel:shared: sqlite:", "mem_cache_store", "redis_cache_store",
                "tiercel:memcached:", "tiercel:redis:", "tiercel:shared: redis:"].freeze
-        # At most so many are measured.
+        # The most stores that it measures by default.
         MOST = 6
 
         class << self
           # @param constraints [Constraints]
-          # @return [Array<String>] contestants that break none
+          # @return [Array<String>] contestants that meet all constraints
           def suiting(constraints)
             nothing = Statistics::Interval.new(0.0, 0.0, 0.0)
             ALL.reject { |text| of({ "text" => text }, page_us: nothing).breaks(constraints) }.first(MOST)
@@ -85,7 +85,7 @@ module Tiercel
 
           # @param contestant [Hash{String => Object}] as a cell describes it
           # @param figures [Hash] page_us:, page_bytes:
-          # @return [Candidate, nil] nil for what is no choice
+          # @return [Candidate, nil] nil for contestants that are no store for an application
           def of(contestant, **figures)
             text = contestant["text"].sub(/\A[\w.-]+=(?=\w)/, "")
             return if text.match?(PARTS) || contestant["keeps"] == false
@@ -95,7 +95,7 @@ module Tiercel
 
           private
 
-          # The lab's own folder on a tmpfs has no place in an application.
+          # Replaces the lab's folder on a tmpfs, which no application has.
           def configuration(contestant)
             line = contestant["configuration"]
             contestant["text"] == "file_store:tmpfs" ? line&.sub("tmp/cache", "/dev/shm/cache") : line

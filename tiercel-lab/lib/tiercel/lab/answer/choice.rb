@@ -6,17 +6,17 @@ require_relative "constraints"
 module Tiercel
   module Lab
     module Answer
-      # The decision: the cheapest page among the candidates that break no constraint. This is the one place that
-      # decides; it reads nothing, measures nothing and prints nothing.
+      # Chooses the store with the cheapest page among the candidates that meet all constraints. It only decides: it
+      # does not read, measure or print.
       class Choice
-        # Candidates of an answer.
+        # The most candidates that an answer shows.
         MOST = 3
-        # Between an application and a server on another machine, per call: assumed, because a run measures on one
+        # Assumed time of a round trip between an application and a server on another machine. A run measures on one
         # machine.
         ROUND_TRIP_US = 500.0
-        # The share of calls that a near tier passes on: misses, and their writes.
+        # Assumed share of calls that reach the last tier: misses, and their writes.
         FAR_SHARE = 0.1
-        # Constraints that an application may meet next.
+        # Constraints for which the answer says how it would change.
         OTHERS = [{ workers: 1, machines: 1 }, { machines: 2 }, { survives: "restart" }, { survives: "reboot" }].freeze
 
         # @return [Constraints]
@@ -24,39 +24,39 @@ module Tiercel
 
         # @param candidates [Array<Candidate>]
         # @param constraints [Constraints]
-        # @param equality [Boolean] whether two costs may be called the same
+        # @param equality [Boolean] whether two costs can be found equal
         def initialize(candidates, constraints, equality: true)
           @candidates = candidates
           @constraints = constraints
           @equality = equality
         end
 
-        # @return [Candidate, nil] nil where every candidate breaks a constraint
+        # @return [Candidate, nil] the first choice; nil if every candidate breaks a constraint
         def first = ranked.first
 
-        # @return [Array<Candidate>] the first choice and those that follow it, at most {MOST}
+        # @return [Array<Candidate>] the first choice and the next ones, at most {MOST}
         def shown = ranked.first(MOST)
 
-        # @return [Array<Candidate>] those that the first choice cannot be told from, itself not among them
+        # @return [Array<Candidate>] other candidates that cannot be told apart from the first choice
         def tied = ranked.drop(1).reject { |other| verdict(other) == :slower }
 
         # @return [Boolean] whether the first choice is cheaper than all others
         def clear? = !first.nil? && tied.empty?
 
-        # @return [Hash{Candidate => String}] those that cannot be chosen, with the constraint that they break
+        # @return [Hash{Candidate => String}] candidates that break a constraint, with the constraint
         def broken = @broken ||= @candidates.to_h { |one| [one, one.breaks(constraints)] }.compact
 
-        # @return [Statistics::Interval] us a page, with the round trips of servers on other machines
+        # @return [Statistics::Interval] microseconds of a page, including round trips to other machines
         def cost(candidate)
           return candidate.page_us unless constraints.machines > 1 && candidate.reach == :network
           trips = candidate.page_calls * ROUND_TRIP_US * (candidate.near ? FAR_SHARE : 1.0)
           candidate.page_us.map { |us| us + trips }
         end
 
-        # @return [Float] how many times the first choice's page another one costs
+        # @return [Float] the candidate's cost, as a multiple of the first choice's cost
         def times(candidate) = cost(candidate).estimate / cost(first).estimate
 
-        # @return [Hash{Constraints => Candidate}] other constraints under which another candidate comes first
+        # @return [Hash{Constraints => Candidate}] other constraints, with the candidate that would be the first choice
         def changes
           OTHERS.filter_map do |change|
             other = constraints.with(**change, given: change.keys.map(&:to_s))
@@ -72,7 +72,7 @@ module Tiercel
           @ranked ||= @candidates.reject { |one| broken.key?(one) }.sort_by { |one| cost(one).estimate }
         end
 
-        # @return [Symbol] of another one's cost by the first choice's
+        # @return [Symbol] verdict on the other's cost compared with the first choice's
         def verdict(other)
           margin = [other, first].map(&:margin).max
           Statistics::Verdict.of(cost(other).over(cost(first)), margin:, equality: @equality)

@@ -5,18 +5,18 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Answer
-      # The constraints of an application on its cache.
+      # What an application demands of its cache.
       #
       # @!attribute [r] machines
-      #   @return [Integer] that have to see one cache
+      #   @return [Integer] number of machines that share the cache
       # @!attribute [r] workers
-      #   @return [Integer] processes of each machine
+      #   @return [Integer] number of processes on each machine
       # @!attribute [r] memory_bytes
-      #   @return [Integer] that the cache may take of each machine
+      #   @return [Integer] memory that the cache may use on each machine
       # @!attribute [r] survives
-      #   @return [String] one of {SURVIVES}: what the entries outlive
+      #   @return [String] one of {SURVIVES}: the event that entries must survive
       # @!attribute [r] given
-      #   @return [Array<String>] names of those that the user said; the others are suggested by the machine
+      #   @return [Array<String>] names of the constraints that the user gave; the machine suggests the others
       Constraints = Data.define(:machines, :workers, :memory_bytes, :survives, :given) do
         def initialize(machines: 1, workers: 1, memory_bytes: 256 * 1024 * 1024, survives: "nothing", given: []) = super
 
@@ -25,10 +25,10 @@ module Tiercel
       end
 
       class Constraints
-        # Each outlives what those before it do: a restart of the application (a deploy), of the machine.
+        # In increasing order: a restart of the application (a deploy), a reboot of the machine.
         SURVIVES = %w[nothing restart reboot].freeze
         MEGABYTE = 1024 * 1024
-        # Of the machine's memory, and at most: what Tiercel's own default takes.
+        # The suggested memory: an eighth of the machine's memory, at most Tiercel's default size.
         MEMORY_SHARE = 8
         MOST_MEGABYTES = 256
         SIZE = /\A(\d+(?:\.\d+)?)\s*(k|m|g)?b?\z/i
@@ -37,10 +37,10 @@ module Tiercel
         # @param record [Hash{String => Object}] of {#record}
         def self.from(record) = new(**record.transform_keys(&:to_sym))
 
-        # The constraints that a machine suggests: one machine, a worker for each core.
+        # Suggests constraints: one machine, one worker for each core.
         #
         # @param environment [Hash] see {Engine::Machine.describe}
-        # @param given [Hash{Symbol => Object}] what the user said
+        # @param given [Hash{Symbol => Object}] the user's constraints
         # @return [Constraints]
         def self.suggested(environment, **given)
           megabytes = [environment["memory_mb"].to_i / MEMORY_SHARE, MOST_MEGABYTES].min
@@ -57,11 +57,11 @@ module Tiercel
           raise UsageError, "--memory #{text}: expected a size such as 512MB or 2GB"
         end
 
-        # @return [Array<String>] command line options that say what the user said
+        # @return [Array<String>] command line options for the user's constraints
         def options = given.flat_map { |name| option(name) }
 
         # @param name [String]
-        # @return [Array<String>] the option that says it
+        # @return [Array<String>] the option and its value
         def option(name)
           name == "memory_bytes" ? ["--memory", "#{memory_bytes / MEGABYTE}MB"] : ["--#{name}", public_send(name).to_s]
         end

@@ -6,14 +6,14 @@ require_relative "candidate"
 module Tiercel
   module Lab
     module Answer
-      # The cost of a page with each store of a run: the sum of its calls, by whole costs (means, with garbage
-      # collection) where the run has them. A store takes part if it has a figure for every call that the others have.
+      # The cost of a page with each store: the sum of its calls, by means with garbage collection. A store needs a
+      # figure for every call of the page.
       class Figures
-        # Reads of one page by value. A run that measured none of them counts every value once.
+        # Reads of a page by value. If a run measured none of these values, each of its values counts once.
         READS = { "string-100b" => 20, "html-2kb" => 20, "html-24kb" => 3, "rows-50" => 1, "books" => 1 }.freeze
-        # Of the reads: those find nothing, and the value is written.
+        # Share of the reads that miss; a write follows each of them.
         MISSES = 0.05
-        # The operations of a hit, the first one that was measured.
+        # The operations that can stand for a hit; the first measured one does.
         HITS = %w[read fetch].freeze
 
         # @param results [Hash{String => Object}]
@@ -28,10 +28,10 @@ module Tiercel
         # @return [Array<Candidate>]
         def candidates = @candidates ||= weights.any? ? complete.filter_map { |name| candidate(name) } : []
 
-        # @return [Boolean] whether two costs may be called the same
+        # @return [Boolean] whether two costs can be found equal
         def equality? = @results["run"]["protocol"].fetch("equality", @results["run"]["protocol"]["name"] != "quick")
 
-        # @return [String] the calls of a page
+        # @return [String] a sentence with the calls of a page
         def words
           reads = values.map { |value| "#{Report::Format.number(reads_of(value))} of #{value}" }.join(", ")
           return "A page: hits: #{reads}." unless weights.any? { |(_, operation), _| operation == "write" }
@@ -61,7 +61,7 @@ module Tiercel
 
         def counted = @groups.select { |key, _| weights.key?(key) }
 
-        # @return [Array<String>] contestants with all of them
+        # @return [Array<String>] contestants with a figure for every call
         def complete = counted.values.map { |cells| cells.map { |cell| cell["contestant"]["name"] } }.reduce(:&) || []
 
         def candidate(name)
@@ -71,14 +71,14 @@ module Tiercel
                                                   page_bytes: bytes(name), margin: margin(cells))
         end
 
-        # The baseline has none of its own.
+        # The largest margin of the cells; the baseline has none.
         def margin(cells) = cells.filter_map { |cell| cell["summary"]["threshold"] }.max || 0.0
 
         def cell_of(cells, name) = cells.find { |cell| cell["contestant"]["name"] == name }
 
-        # By the ratio of blocks that ran next to each other, times the baseline's cost.
+        # The ratio to the baseline, from blocks that ran next to each other, times the baseline's cost.
         #
-        # @return [Statistics::Interval] us a call
+        # @return [Statistics::Interval] microseconds of a call
         def cost(cells, name)
           cell = cell_of(cells, name)
           baseline = cells.find { |other| other["role"] == "baseline" }
@@ -87,7 +87,7 @@ module Tiercel
           ratio.map { |times| times * whole(baseline).estimate }
         end
 
-        # Results of older versions have the collector's part apart.
+        # Results of older versions have the collection time in a separate figure.
         def whole(cell)
           summary = cell["summary"]
           return interval(summary["mean_ns"]).map { |ns| ns / 1e3 } if summary["mean_ns"]
@@ -96,7 +96,7 @@ module Tiercel
 
         def interval(record) = Statistics::Interval.new(*record.values_at("estimate", "low", "high"))
 
-        # Different values are measured by different processes: their errors are independent.
+        # Other processes measure other values, so their errors are independent.
         def sum(calls)
           total = calls.sum { |count, us| count * us.estimate }
           below, above = [:low, :high].map do |bound|

@@ -6,11 +6,11 @@ require_relative "../report/format"
 module Tiercel
   module Lab
     module Answer
-      # The answer in words: at most {LINES} lines of {WIDTH} columns, which a report opens with.
+      # The answer in words, at the top of a report: at most {LINES} lines of {WIDTH} columns.
       class Sheet
         LINES = 24
         WIDTH = 80
-        # Lines about what would change the answer.
+        # The most lines about changes of the answer.
         CHANGES = 4
         CHANGES_TITLE = "What would change the answer:"
 
@@ -19,7 +19,7 @@ module Tiercel
 
         # @param choice [Choice]
         # @param figures [Figures]
-        # @param program [String] how the user calls the lab
+        # @param program [String] the name of the command, for examples
         def initialize(choice, figures, program:)
           @choice = choice
           @figures = figures
@@ -49,7 +49,7 @@ module Tiercel
         # @return [Report::Document::Answer]
         def element = Report::Document::Answer.new("For #{conditions}", sentence, candidates, notes, changes, lines)
 
-        # @return [String] the constraints, and whose they are
+        # @return [String] the constraints and their origin
         def conditions
           one = choice.constraints
           words = [count(one.machines, "machine"), "#{count(one.workers, "worker")}#{" each" if one.machines > 1}",
@@ -77,7 +77,7 @@ module Tiercel
           choice.shown.map { |one| [one.text, "#{cost(one)} a page", memory(one), one.configuration] }
         end
 
-        # Two lines, and one between.
+        # An empty line, a line with figures, and the configuration.
         def shown(name, cost, memory, configuration)
           ["", clipped(format("- %-28s %-22s %s", name, cost, memory)),
            *(clipped("  #{configuration}") if configuration)]

@@ -5,19 +5,19 @@ require_relative "../report"
 module Tiercel
   module Lab
     module CLI
-      # Reports as chapters of one: each becomes a section with its sentence, its command and everything in it.
+      # Combines reports: each becomes a section of one report, with its sentence, its command and its contents.
       module Chapters
-        # Rows of a table that is an answer; a longer one is to look things up in.
+        # The most rows of a table that stays unfolded. Longer tables are for reference.
         ROWS = 8
 
         module_function
 
-        # @param target [Report::Document] gets the section
+        # @param target [Report::Document] receives the section
         # @param document [Report::Document]
         # @param title [String]
         # @param anchor [String]
-        # @param note [String, nil] a sentence above everything
-        # @param folded [Boolean] whether only the sentence and some tables are seen at once: those of an article, or
+        # @param note [String, nil] a sentence at the top
+        # @param folded [Boolean] whether to fold everything but the sentence and some tables: those of an article, or
         #   one short table
         # @param article [Regexp, nil] titles of an article's tables
         def add(target, document, title:, anchor:, note: nil, folded: false, article: nil)
@@ -56,7 +56,7 @@ module Tiercel
           counts.empty? ? "How it was measured" : counts.join(", ")
         end
 
-        # Results without every slice: what a page carries for programs.
+        # The results without their slices, as data in the HTML page.
         #
         # @param results [Hash{String => Object}, nil]
         # @return [Hash{String => Object}, nil]

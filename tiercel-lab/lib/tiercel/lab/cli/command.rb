@@ -11,24 +11,25 @@ require_relative "settings"
 module Tiercel
   module Lab
     module CLI
-      # A command, named by the first word of a command line. It parses the options, refuses foreign ones, and runs.
+      # A command. Its name is the first word of the command line. It parses its options, refuses unknown ones, and
+      # runs.
       #
-      # @abstract Subclasses implement {#perform}, {#facts}, and hear arguments in {#accept} and {#options}.
+      # @abstract Subclasses implement {#perform} and {#facts}, and receive arguments in {#accept} and {#options}.
       class Command
-        # The help of a command: its name, one line, command lines without the program, and the groups of
+        # The help of a command: its name, a line of summary, examples without the program's name, and the groups of
         # {Settings::OPTIONS} that it uses.
         Facts = Data.define(:name, :summary, :examples, :groups)
 
         # @return [IO] for results
         attr_reader :out
-        # @return [IO] for progress and complaints
+        # @return [IO] for progress and errors
         attr_reader :err
         # @return [Settings]
         attr_reader :settings
-        # @return [Report::Document, nil] after {#call}; nil where nothing was measured (--help, --plan)
+        # @return [Report::Document, nil] after {#call}; nil if nothing was measured (--help, --plan)
         attr_reader :document
 
-        # @param program [String] how the user calls the lab
+        # @param program [String] the name of the command, for examples
         def initialize(out:, err:, program:)
           @out = out
           @err = err
@@ -57,7 +58,7 @@ module Tiercel
 
         private
 
-        # Files of `--require` come first: what they define may be named before it.
+        # Loads the files of `--require` first, because other arguments may name their contestants.
         def prepare(arguments)
           @settings = Settings.new
           @arguments = arguments.dup
@@ -70,10 +71,10 @@ module Tiercel
           accept(rest) unless @helped
         end
 
-        # Adds the options of all that the command may mean.
+        # Adds the options of every variant of the command.
         def shape(parser) = parser.tap { options(parser) }
 
-        # Interprets the arguments that are no options.
+        # Receives the arguments that are not options, before the options are parsed.
         def choose(_rest); end
 
         def options(_parser); end
@@ -100,7 +101,7 @@ module Tiercel
           ExitCodes::OK
         end
 
-        # Whether others have the option or nobody does, it is said in the same words.
+        # The same message for an option of other commands and for an unknown option.
         def words(error)
           return error.message unless error.is_a?(OptionParser::InvalidOption)
           option = error.args.first.to_s[/\A[^=]+/]
@@ -110,7 +111,7 @@ module Tiercel
 
         def own_options = parser.to_a.grep(/\A\s+-/).flat_map { |line| line.scan(/(?<=[\s\]])--[\[\]\w-]+/) }
 
-        # @return [String] a command line that can be pasted
+        # @return [String] a command line to paste
         def command_line(*arguments) = [@program, *arguments].join(" ")
 
         def style = @style ||= Report::Terminal::Style.new(out)
@@ -122,11 +123,12 @@ module Tiercel
           out.puts JSON.generate(recorder.document)
         end
 
-        # Writes the reports that were asked for, and prints what fits a terminal, or Markdown (`--markdown` alone).
+        # Writes the requested reports and prints the report for a terminal, or as Markdown (`--markdown` without a
+        # file).
         #
-        # Beside `--json -` nothing else is printed.
+        # With `--json -` it prints only JSON.
         #
-        # @param path [String, nil] of what was measured, said last
+        # @param path [String, nil] of the results file; printed last
         def publish(path: nil)
           renderers = { html: Report::Html, markdown: Report::Markdown, csv: Report::Csv }
           settings.reports.each do |form, file|

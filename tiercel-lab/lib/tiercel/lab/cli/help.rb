@@ -11,7 +11,7 @@ module Tiercel
       class Help < Command
         FACTS = Facts.new(name: "help", summary: "What commands there are, and what can be said to each.", groups: [],
                           examples: ["help", "help sizes", "help stores"])
-        # Commands by what they are for, with one example of each group.
+        # Commands by purpose, with one example for each group.
         GROUPS = {
           "Which store" => [%w[compare all capabilities app http workers tiers growth boot],
                             "compare --quick --machines 2 --workers 4"],
@@ -22,7 +22,7 @@ module Tiercel
           "Changes over time" => [%w[gate history init profile], "gate --base main"],
           "The lab itself" => [%w[help report selfcheck], "report RESULTS.jsonl --html report.html"]
         }.freeze
-        # Names that options take.
+        # Lists of names for options.
         TOPICS = {
           "stores" => -> { Contestants.shown.to_h { |name| [name, ""] } },
           "operations" => -> { described(Operations) { |operation| "#{operation.phrase}: #{operation.body}" } },
@@ -78,7 +78,7 @@ module Tiercel
           ExitCodes::OK
         end
 
-        # In the room that a line has: what is too long is cut, its command's own help says all of it.
+        # Cuts long summaries to one line; the command's own help has the whole text.
         def list(words)
           width = words.keys.map(&:length).max
           room = Parser::WIDTH - width - 4

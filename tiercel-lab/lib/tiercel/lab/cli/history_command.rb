@@ -6,7 +6,7 @@ require_relative "command"
 module Tiercel
   module Lab
     module CLI
-      # Results over time, and whether somebody is to be told.
+      # Shows results over time, and alerts.
       class HistoryCommand < Command
         FACTS = Facts.new(
           name: "history", groups: Settings::OUTPUTS,

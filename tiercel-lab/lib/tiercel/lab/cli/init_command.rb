@@ -7,7 +7,7 @@ require_relative "init/files"
 module Tiercel
   module Lab
     module CLI
-      # Writes what a repository needs for gates and histories. What is there stays as it is.
+      # Writes the files that a repository needs for gates and histories. It does not overwrite existing files.
       class InitCommand < Command
         FACTS = Facts.new(name: "init", groups: [],
                           summary: "Writes what CI needs: `init gate`, `init ci`.",
@@ -36,7 +36,7 @@ module Tiercel
           parser.on("--force", "replace what is there") { @force = true }
         end
 
-        # `ci` needs what `gate` writes.
+        # `ci` needs the files of `gate`.
         def accept(rest)
           @what = { ["gate"] => %w[gate], ["ci"] => %w[gate ci] }[rest]
           raise UsageError, "init #{rest.join(" ")}: expected gate or ci" unless @what

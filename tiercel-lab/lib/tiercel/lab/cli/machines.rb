@@ -6,12 +6,13 @@ require_relative "chapters"
 module Tiercel
   module Lab
     module CLI
-      # Several kept runs in one report. What more than one of them has stands side by side, marked A, B...; a ratio is
-      # always to the baseline of its own run: times of different machines are never divided by each other.
+      # Shows several kept runs in one report. Comparisons that several runs have stand side by side, marked A, B...
+      # Each ratio refers to the baseline of the same run, so times of different machines are never divided by each
+      # other.
       class Machines
-        # @param runs [Array<Hash{String => Object}>] in the order named; runs of all tables count by their parts
+        # @param runs [Array<Hash{String => Object}>] in their order; a run of all tables counts as its parts
         # @param command [String]
-        # @param program [String] how the user calls the lab
+        # @param program [String] the name of the command, for examples
         def initialize(runs, command:, program:)
           @runs = runs
           @command = command
@@ -60,9 +61,9 @@ module Tiercel
           end
         end
 
-        # Every run of a single command.
+        # Yields every run of a single command.
         #
-        # @yieldparam mark [String] of the run it is in
+        # @yieldparam mark [String] of the run
         # @yieldparam name [String]
         # @yieldparam part [Hash{String => Object}]
         def each_part
@@ -72,7 +73,7 @@ module Tiercel
           end
         end
 
-        # Rows of comparisons that more than one run has.
+        # Rows of comparisons that several runs have.
         #
         # @return [Hash{Array(String, String) => Hash{String => Array<Hash>}}] by command and comparison: cells by mark
         def shared

@@ -6,17 +6,17 @@ require_relative "../version"
 module Tiercel
   module Lab
     module CLI
-      # An OptionParser whose help fits a terminal.
+      # An OptionParser with help for a terminal's width.
       class Parser < OptionParser
-        # Characters of a line.
+        # Columns of a terminal.
         WIDTH = 80
         LEFT = 24
         private_constant :LEFT
 
-        # No line begins with a dash, because OptionParser would take the line for an option.
+        # No line begins with a dash, because OptionParser would treat it as an option.
         def self.wrapped(text, width) = text.scan(/\S.{0,#{width - 1}}(?=\s(?!-)|\z)|\S{#{width},}/)
 
-        # A command line that is too long for one line goes on in others, as a shell reads it.
+        # Continues a long command line on further lines, with backslashes.
         def self.pasted(text, width: WIDTH, indent: "  ")
           room = width - indent.size - 5
           lines = text.scan(/\S.{0,#{room}}(?=\s+-|\z)|\S.{0,#{room}}(?=\s|\z)|\S+/)
@@ -31,14 +31,14 @@ module Tiercel
           self.version = VERSION
         end
 
-        # The text of an option is one sentence, however many lines it takes.
+        # Joins an option's description to one sentence and wraps it.
         def on(*words, &)
           said, facts = words.partition { |word| word.is_a?(String) && !word.start_with?("-") }
           super(*facts, *Parser.wrapped(said.join(" "), WIDTH - summary_indent.size - LEFT - 1), &)
         end
       end
 
-      # Finds the arguments that are no options without applying the options, which may be wrong.
+      # Finds the arguments that are not options, without applying options, which may be invalid.
       class Shape < OptionParser
         # @return [Array<String>] files of `--require`
         attr_reader :requires

@@ -5,18 +5,18 @@ require_relative "../report"
 module Tiercel
   module Lab
     module CLI
-      # Shows the current measurement and the remaining time on stderr: one line that is overwritten at a terminal,
-      # plain lines now and then elsewhere.
+      # Shows the current measurement and the remaining time on stderr. At a terminal it overwrites one line; elsewhere
+      # it prints a line from time to time.
       class Progress
-        # Seconds between lines where they cannot be overwritten.
+        # Seconds between printed lines.
         PLAIN_SECONDS = 15
-        # In place of it, for a program that reads the lines.
+        # Overrides {PLAIN_SECONDS}, for programs that read the lines.
         PLAIN_VARIABLE = "TIERCEL_LAB_PROGRESS_SECONDS"
-        # At a terminal.
+        # Seconds between updates at a terminal.
         LIVE_SECONDS = 0.2
 
         # @param io [IO]
-        # @param expected_seconds [Float] of the whole run, by the plan
+        # @param expected_seconds [Float] of the whole run
         def initialize(io, expected_seconds:)
           @io = io
           @live = io.respond_to?(:tty?) && io.tty? && ENV["TERM"] != "dumb"
@@ -27,8 +27,8 @@ module Tiercel
           @shown = @live ? 0.0 : @started
         end
 
-        # @param seconds [Float] how much of the plan is done, by the plan's reckoning
-        # @param what [String] that was done
+        # @param seconds [Float] planned time of the finished step
+        # @param what [String] name of the finished step
         def advance(seconds, what)
           @done += seconds
           return if now - @shown < @every
@@ -36,16 +36,16 @@ module Tiercel
           show("#{(100 * @done / @expected).clamp(0, 100).round} %, #{Report::Format.minutes(left)} left: #{what}")
         end
 
-        # @param seconds [Float] of more than was planned
+        # @param seconds [Float] planned time of additional steps
         def expect(seconds) = @expected += seconds
 
-        # @param text [String] something out of the ordinary
+        # @param text [String] a message
         def say(text)
           clear
           @io.puts text
         end
 
-        # Takes the line away.
+        # Clears the line.
         def clear = (@io.print("\r\e[K") if @live)
 
         # @return [Float] seconds

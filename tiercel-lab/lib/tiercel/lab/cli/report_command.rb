@@ -7,7 +7,7 @@ require_relative "machines"
 module Tiercel
   module Lab
     module CLI
-      # Kept runs, rendered again; several in one report, side by side where they have cells in common.
+      # Renders kept runs again. Several runs share one report, which compares their common cells.
       class ReportCommand < Command
         FACTS = Facts.new(
           name: "report", groups: Settings::OUTPUTS,

@@ -8,17 +8,17 @@ require_relative "../stores"
 module Tiercel
   module Lab
     module CLI
-      # The options that commands share. A command names those that it uses ({Tables::Table.takes});
-      # the others are refused. Every one that measures has {OWN} and {OUTPUTS}.
+      # The options that commands share. A command names those that it uses ({Tables::Table.takes}) and refuses the
+      # others. Every measuring command has {OWN} and {OUTPUTS}.
       class Settings
         DEFAULT_SEED = 1
-        # In place of a file: the command's output.
+        # Writes to standard output in place of a file.
         OUTPUT = "-"
-        # How many undecided cells may go on to.
+        # The smallest value of --processes.
         LEAST_PROCESSES = 2
 
-        # Options by the name that a command takes them under, in the order of help, with an example of each; help shows
-        # the first of each group.
+        # Options in groups that commands name, in the order of help, with an example for each option. Help shows the
+        # first example of each group.
         GROUPS = {
           "The application" => { constraints: "--machines 2 --survives restart" },
           "How long" => { quick: "--quick", plan: "--plan", seed: "--seed 7", budget: "--budget 60",
@@ -33,21 +33,21 @@ module Tiercel
 
         # @return [Boolean]
         attr_reader :quick
-        # @return [Boolean] print what would be measured, measure nothing
+        # @return [Boolean] whether to print the plan and measure nothing
         attr_reader :plan
         # @return [Integer]
         attr_reader :seed
-        # @return [String, nil] file for the run as one JSON document
+        # @return [String, nil] file for the run as a JSON document
         attr_reader :json
         # @return [Hash{Symbol => String}] files for reports, by :html, :markdown, :csv
         attr_reader :reports
-        # @return [String, nil] folder with the user's own values
+        # @return [String, nil] folder with the user's values
         attr_reader :data
-        # @return [Array<String>] Ruby files with contestants of the user's
+        # @return [Array<String>] Ruby files with the user's contestants
         attr_reader :requires
-        # @return [Array<Contestant>] of --url
+        # @return [Array<Contestant>] contestants of --url
         attr_reader :urls
-        # @return [String] folder of the results
+        # @return [String] folder for results
         attr_reader :results
 
         def initialize
@@ -61,7 +61,7 @@ module Tiercel
         end
 
         # @param protocol [Engine::Protocol]
-        # @return [Engine::Protocol] the same within --budget and --processes
+        # @return [Engine::Protocol] with the limits of --budget and --processes
         def bounded(protocol)
           protocol = protocol.with(budget_seconds: [@budget, protocol.budget_seconds].compact.min) if @budget
           return protocol unless @processes
@@ -71,13 +71,13 @@ module Tiercel
         # @return [Engine::Protocol]
         def protocol = quick ? Engine::Protocol::QUICK : Engine::Protocol::FULL
 
-        # @return [Answer::Constraints] those that the user said, and what this machine suggests
+        # @return [Answer::Constraints] the user's, completed by the machine's suggestions
         def constraints = @suggested ||= Answer::Constraints.suggested(Engine::Machine.describe, **@constraints)
 
-        # @return [Boolean] whether the user said any
+        # @return [Boolean] whether the user gave any
         def constrained? = @constraints.any?
 
-        # @return [Array<String>] that reports are written into
+        # @return [Array<String>] files of the requested reports
         def report_files = reports.values - [OUTPUT]
 
         # @param groups [Array<Symbol>] of {OPTIONS}
@@ -92,8 +92,7 @@ module Tiercel
           parser
         end
 
-        # Once everything was said: a contradiction, or a folder that is not there, is found before anything is
-        # measured.
+        # Checks all options together before the measurement: contradictions, and missing folders.
         #
         # @raise [UsageError]
         def check
@@ -177,7 +176,8 @@ module Tiercel
           parser.on("--json FILE", "also write the run as one JSON document; - is the output") { |file| @json = file }
         end
 
-        # `--markdown kept.jsonl` is far more likely to have forgotten the file than to mean to overwrite results.
+        # Refuses `--markdown kept.jsonl`: the user has most likely forgotten the report's file, and it would overwrite
+        # results.
         def add_reports(parser)
           parser.on("--html FILE", "a report in one file") { |file| @reports[:html] = file }
           parser.on("--csv FILE", "tables for a spreadsheet") { |file| @reports[:csv] = file }

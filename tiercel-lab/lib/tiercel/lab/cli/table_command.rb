@@ -7,9 +7,9 @@ require_relative "plan"
 module Tiercel
   module Lab
     module CLI
-      # Measures a table, keeps the run, and prints its report; what it prints is made of what was kept.
+      # Measures a table, keeps the run, and prints the report of the kept run.
       class TableCommand < Command
-        # @return [Hash{String => Object}, nil] the run's results, as its file has them
+        # @return [Hash{String => Object}, nil] the results, in the form of the file
         attr_reader :results
         # @return [Engine::Run, nil]
         attr_reader :run
@@ -39,10 +39,10 @@ module Tiercel
           ExitCodes::UNDECIDED
         end
 
-        # How long a call would take; nothing is measured.
+        # Estimates the time of a call without measuring.
         #
         # @param arguments [Array<String>]
-        # @return [Float, nil] seconds; nil where the table cannot say
+        # @return [Float, nil] seconds; nil if the table has no estimate
         # @raise [OptionParser::ParseError, UsageError]
         def estimate(arguments)
           prepare(arguments)
@@ -51,7 +51,7 @@ module Tiercel
 
         private
 
-        # Made anew for each command line: options fill it.
+        # A new table for each command line, because options change it.
         def table = @table ||= @table_class.new(settings)
 
         def shape(parser) = parser.tap { @named.variants.each { |table| table.new(settings).options(parser) } }
@@ -70,7 +70,7 @@ module Tiercel
           named ? command_line(name, named, "[options]") : super
         end
 
-        # Tables that are not made of cells say in words what they would do.
+        # Tables without cells describe their plan in words.
         def plan
           comparisons = table.plan
           cells = Plan.new(comparisons, protocol: settings.bounded(table.protocol)).to_s(style) if comparisons.any?

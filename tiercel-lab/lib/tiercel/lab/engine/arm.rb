@@ -7,7 +7,7 @@ require_relative "server_cpu"
 module Tiercel
   module Lab
     module Engine
-      # One contestant with one operation in a worker: its subject, its names, and its compiled loop.
+      # One contestant with one operation in a worker process: the built store, its keys, and the compiled loop.
       class Arm
         # @return [Integer] number within the comparison
         attr_reader :id
@@ -17,7 +17,7 @@ module Tiercel
         attr_reader :operation
         # @return [Array<Object>] shared by all arms
         attr_reader :values
-        # @return [Array<String>] what the timed loop uses: equal to what was written under, never the same objects
+        # @return [Array<String>] keys that the timed loop passes; equal to the written keys, but other objects
         attr_reader :names
 
         # @param id [Integer]
@@ -37,16 +37,16 @@ module Tiercel
           @names = Array.new(operation.names_for(value)) { |index| format("%s:%06d", prefix, index) }
         end
 
-        # @return [Object] what the contestant built
+        # @return [Object] the store or backend that the contestant built
         def store = @store ||= build
 
         # @return [Integer] names that a loop goes through
         def count = names.size
 
-        # @return [Object] the operation's own
+        # @return [Object] additional arguments that the operation prepared
         def inputs = @inputs ||= operation.inputs(self)
 
-        # Builds, fills, and compiles the loop.
+        # Builds the store, fills it, and compiles the loop.
         #
         # @return [void]
         # @raise [CannotRun]
@@ -61,10 +61,10 @@ module Tiercel
           @loop = compile
         end
 
-        # Writes every value under its name (another String than {#names} holds).
+        # Writes every value under its key. The key is another String than {#names} holds.
         #
         # @return [void]
-        # @raise [WrongValue] if the store says that it did not keep one
+        # @raise [WrongValue] if the store refuses a value
         def fill(**options)
           contestant.filling(store, count) do
             each_pair do |name, value|
@@ -102,19 +102,19 @@ module Tiercel
           raise Missed, "#{missed} of the timed calls found nothing" if missed.positive?
         end
 
-        # The timed part.
+        # Runs the timed loop.
         #
         # @param calls [Integer]
         # @return [void]
         def run(calls) = @loop.run(calls)
 
-        # Objects that one call allocates, without those of the loop.
+        # Counts the objects that one call allocates, without those of the loop.
         #
         # @return [Float]
         def allocations
           calls = operation.prepared? ? Protocol::ALLOCATION_CALLS : [Protocol::ALLOCATION_CALLS, count].max
           calls = 1 if @value.large?
-          # A call before is not counted: what is allocated once, lazily, is not a call's.
+          # The first call may allocate objects lazily, so it is not counted.
           objects_of(1)
           nothing, all = [0, calls].map { |number| objects_of(number) }
           ((all - nothing) / calls.to_f).round(2)
@@ -128,10 +128,10 @@ module Tiercel
           sizes.sort[sizes.size / 2]
         end
 
-        # CPU time of the contestant's servers, for operations that ask for it. They serve nobody else while a slice is
-        # timed.
+        # CPU time of the contestant's servers, if the operation measures it. While a slice is timed, the servers serve
+        # no other client.
         #
-        # @return [Float, nil] seconds; nil where there is no server of the lab's, or no such figure on this system
+        # @return [Float, nil] seconds; nil if the lab started no server for it, or the system does not report CPU times
         def server_seconds
           ServerCPU.seconds(@context.server_pids) if operation.server_time? && contestant.servers.any?
         end
@@ -157,7 +157,8 @@ module Tiercel
           GC.stat(:total_allocated_objects) - before
         end
 
-        # A class of its own for each arm: its call sites then see one store class only, as an application's do.
+        # Compiles a class of its own for each arm. Its call sites then see a single store class, as an application's
+        # do.
         def compile
           source = <<~RUBY
             def run(calls, store = @store, names = @names, values = @values, inputs = @inputs, count = @count,
@@ -176,9 +177,9 @@ module Tiercel
                .new(store:, names:, values:, inputs:, count:)
         end
 
-        # The variables of a compiled loop.
+        # Holds the variables of a compiled loop.
         class TimedLoop
-          # @return [Integer] blocks of fetches that ran although the value should have been there
+          # @return [Integer] times that a fetch ran its block although the value was stored
           attr_reader :misses
 
           def initialize(store:, names:, values:, inputs:, count:)

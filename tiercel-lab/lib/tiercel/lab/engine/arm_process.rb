@@ -59,7 +59,7 @@ module Tiercel
           [:raised, "#{e.class}: #{e.message} (#{e.backtrace&.first})"]
         end
 
-        # Waits for the end.
+        # Waits until the process ends.
         def ended
           @status ||= Process.wait2(@pid).last
           @status.signaled? ? "ended by signal #{@status.termsig}" : "ended"

@@ -8,23 +8,21 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Engine
-      # The gems that a worker runs with: the lab's own bundle, or one of
-      # `tiercel-lab/gemfiles/NAME.gemfile`, for gems that cannot live beside
-      # the others (Litecache needs sqlite3 1.x). Such a bundle is installed on
-      # first use into the user's cache folder.
+      # The gems of a worker: the lab's own bundle, or a bundle of `tiercel-lab/gemfiles/NAME.gemfile` for gems that
+      # conflict with the others (Litecache needs sqlite3 1.x). Such a bundle is installed on first use, into the user's
+      # cache folder.
       class Bundle
         FOLDER = File.expand_path("../../../../gemfiles", __dir__)
 
         # @return [String, nil]
         attr_reader :name
 
-        # @param name [String, nil] of a gemfile in {FOLDER}, or the path of one; nil: the bundle that this process
-        #   runs in
+        # @param name [String, nil] of a gemfile in {FOLDER}, or a gemfile's path; nil: the bundle of this process
         def initialize(name)
           @name = name
         end
 
-        # @return [String, nil] where its processes run; nil: where this one does
+        # @return [String, nil] the working directory of its processes; nil: the current one
         def directory = nil
 
         # @return [Hash{String => String, nil}] environment for a worker
@@ -34,11 +32,11 @@ module Tiercel
                                 "BUNDLER_ORIG_BUNDLE_GEMFILE" => nil)
         end
 
-        # Installs what is missing; asks nobody when nothing is.
+        # Installs missing gems. Without missing gems it makes no network request.
         #
-        # @param progress [#say] told before the installation begins
+        # @param progress [#say] receives a message before the installation begins
         # @return [void]
-        # @raise [CannotRun] with what to type
+        # @raise [CannotRun] with a command for the user to run
         def install(progress: nil)
           return if name.nil?
           prepare_gemfile unless File.exist?(gemfile) && File.read(gemfile) == File.read(source)
@@ -59,13 +57,15 @@ module Tiercel
 
         private
 
-        # Only what loads the bundle: options such as -w would slow and fill the workers.
+        # Keeps only the variables that load the bundle: options such as -w would slow the workers and fill their
+        # output.
         def own_environment
           options = ENV["RUBYOPT"].to_s.split.grep(/bundler/).join(" ")
           { "RUBYOPT" => options.empty? ? nil : options }
         end
 
-        # Without what makes a Ruby load the bundle (BUNDLER_SETUP since Bundler 2.4), which is not there yet.
+        # Removes the variables that make Ruby load a bundle (BUNDLER_SETUP since Bundler 2.4): the bundle is not
+        # installed yet.
         def clean_environment
           { "BUNDLE_GEMFILE" => gemfile, "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLER_SETUP" => nil }
         end
@@ -81,7 +81,8 @@ module Tiercel
           FileUtils.cp(source, gemfile)
         end
 
-        # The lock file is written beside it, so it lies where the user may write.
+        # Bundler writes the lock file beside the gemfile, so the gemfile is copied into a folder that the user may
+        # write to.
         def gemfile = File.join(folder, "Gemfile")
 
         def folder
@@ -89,7 +90,7 @@ module Tiercel
           File.join(caches, "tiercel-lab", "bundles", "#{label}-#{RUBY_VERSION}-#{RbConfig::CONFIG["arch"]}")
         end
 
-        # Two gemfiles of one name in different folders are two bundles.
+        # Includes the folder: two gemfiles with the same name in different folders are two bundles.
         def label
           return name unless File.absolute_path?(name)
           "#{File.basename(name, ".gemfile")}-#{Digest::SHA256.hexdigest(name)[0, 8]}"

@@ -6,14 +6,14 @@ require_relative "stopwatch"
 module Tiercel
   module Lab
     module Engine
-      # Warms an arm up and finds how many calls make a slice. Done in the
-      # first process; later ones are given the same numbers.
+      # Warms an arm up and finds the number of calls of a slice. The first process of a run calibrates; later processes
+      # use the same numbers.
       class Calibration
-        # A probe shorter than this says little.
+        # Shorter probes are too imprecise.
         PROBE_NS = 2_000_000
         # Probes of each length.
         PROBES = 3
-        # A single probe that is so long is long whatever came between.
+        # A single probe this long needs no repetition: interruptions cannot explain its length.
         SLOW_NS = 50_000_000
 
         # @param arm [Arm]
@@ -27,7 +27,7 @@ module Tiercel
           @stopwatch = stopwatch
         end
 
-        # @param calls [Integer, nil] as an earlier process found them; nil: find them
+        # @param calls [Integer, nil] the number that an earlier process found; nil: find it
         # @return [Integer] calls made
         def warm_up(calls)
           deadline = @stopwatch.seconds + Protocol::WARM_UP_SECONDS
@@ -56,8 +56,8 @@ module Tiercel
           @arm.count * Protocol::WARM_UP_PASSES
         end
 
-        # One probe may be interrupted by another program or by a compilation and look a hundred times as long as it
-        # is; the shortest of some is not.
+        # The shortest of several probes: an interruption by another program or a compilation can make one probe a
+        # hundred times as long.
         #
         # @return [Integer] ns
         def shortest(number)
@@ -66,7 +66,7 @@ module Tiercel
           [first, *Array.new(PROBES - 1) { slice(number) }].min
         end
 
-        # Prepares and runs.
+        # Prepares and runs a slice.
         #
         # @return [Integer] ns by the cell's clock
         def slice(number)

@@ -5,26 +5,27 @@ require_relative "outcome"
 module Tiercel
   module Lab
     module Engine
-      # One arm of one comparison with what was measured: every slice of every block is kept.
+      # One arm of one comparison with its measurements: every slice of every block is kept.
       class Cell
-        # One slice: of which process and block, at which position in it; calls made; wall clock, garbage collection in
-        # it and CPU time of the arm's process, in nanoseconds; methods that YJIT compiled meanwhile; CPU time of the
-        # servers, where the operation asks for it; and how long the process waited of its own accord (`wait_ns`), and
-        # for a CPU that others had (`delay_ns`).
+        # One slice: its process, block and position; the number of calls; wall time, collection time and CPU time in
+        # nanoseconds; the number of methods that YJIT compiled during it; the servers' CPU time, if the operation
+        # measures it; the time that the process waited by itself (`wait_ns`) and the time in the run queue
+        # (`delay_ns`).
         Slice = Data.define(:process, :block, :position, :calls, :ns, :gc_ns, :cpu_ns, :compiled, :server_ns, :wait_ns,
                             :delay_ns) do
           def initialize(process:, block:, position:, calls:, ns:, gc_ns:, cpu_ns:, compiled:, server_ns: nil,
                          wait_ns: nil, delay_ns: nil) = super
 
-          # All that the calls cost: collection, and sleeping or waiting for locks, but not the time that others had.
+          # The whole cost of the calls: it includes garbage collection, sleeping and waiting for locks, but not time in
+          # the run queue.
           #
           # @param clock [Symbol] :cpu or :wall
           def cost_ns(clock) = clock == :cpu ? cpu_ns + wait_ns.to_i : ns
 
-          # The same without collection. In a slice of few calls Ruby may report more collection than the slice took.
+          # The same without collection. Ruby may report more collection time than a short slice took, hence the bound.
           def own_ns(clock) = [cost_ns(clock) - gc_ns, 0].max
 
-          # @return [Array<Integer, nil>] as the results hold it
+          # @return [Array<Integer, nil>] the form of the results file
           def record
             values = to_h.values
             values.pop while values.last.nil?
@@ -37,9 +38,9 @@ module Tiercel
         attr_reader :arm
         # @return [String] of {Outcome}, or "unsuitable"
         attr_reader :status
-        # @return [String, nil] why there are no figures, with what to type where that helps
+        # @return [String, nil] the reason why there are no figures, and a command that helps
         attr_reader :reason
-        # @return [Integer, nil] calls for a slice, and calls made before: found in the first process
+        # @return [Integer, nil] calls of a slice, and calls of the warm-up, as the first process found them
         attr_reader :calls, :warm_up
         # @return [Float, nil] objects that one call allocates
         attr_reader :allocations
@@ -49,10 +50,10 @@ module Tiercel
         attr_reader :slices
         # @return [Summary, nil]
         attr_accessor :summary
-        # @return [Boolean] whether it has been decided: further processes leave it out
+        # @return [Boolean] whether it has a verdict; later processes then skip it
         attr_accessor :settled
         alias settled? settled
-        # @return [Array<Integer>] processes during which the machine was disturbed: kept, but in no figure
+        # @return [Array<Integer>] processes that ran while the machine was disturbed; the figures leave them out
         attr_accessor :aside
 
         def initialize(comparison, arm)
@@ -69,9 +70,9 @@ module Tiercel
 
         def measured? = sound? && slices.any?
 
-        # A cell that failed once has failed, whatever other processes said.
+        # Records an outcome. One failure fails the cell, whatever the other processes measured.
         #
-        # @param outcome [Hash{String => Object}] a worker's answer on this arm
+        # @param outcome [Hash{String => Object}] a worker's answer for this arm
         def note(outcome)
           unless Outcome.measured?(outcome)
             @status, @reason = outcome.values_at("status", "reason")
@@ -83,19 +84,19 @@ module Tiercel
           @stored_bytes ||= outcome["stored_bytes"]
         end
 
-        # @return [Array<Slice>] without those of processes that were set aside
+        # @return [Array<Slice>] the slices of all processes that are not set aside
         def used = aside.empty? ? slices : slices.reject { |slice| aside.include?(slice.process) }
 
-        # Forgets what later processes measured: a look that was interrupted is none.
+        # Drops the slices of later processes, because an interrupted analysis does not count.
         #
-        # @param processes [Integer] of the last complete look
+        # @param processes [Integer] number of processes of the last complete analysis
         def keep(processes) = slices.select! { |slice| slice.process < processes }
 
         # @return [Symbol] :cpu or :wall
         def clock = arm.operation.clock || arm.contestant.clock
 
-        # Nanoseconds a call by its clock, one figure a block. Garbage collection is part of it: when the collector runs
-        # is chance, so the blocks of a process share what it took in all of them.
+        # Nanoseconds of a call, one figure for each block. Garbage collection is included. Its moments are random, so
+        # all blocks of a process share the process' collection time equally.
         #
         # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
         def block_ns
@@ -115,7 +116,7 @@ module Tiercel
 
         def compiling? = slices.any? { |slice| slice.compiled.positive? }
 
-        # As the results hold it: plain Hashes, every slice kept; see schema/tiercel-lab-1.json.
+        # The form of the results file: plain Hashes with every slice; see schema/tiercel-lab-1.json.
         #
         # @return [Hash{String => Object}]
         def record

@@ -8,16 +8,16 @@ require_relative "protocol"
 module Tiercel
   module Lab
     module Engine
-      # One arm as it is planned.
+      # An arm in the plan of a comparison.
       #
       # @!attribute [r] id
       #   @return [Integer] number within its comparison
       # @!attribute [r] role
-      #   @return [Symbol] :baseline, :contestant, :null (the same as another arm, built once more), or :loop
+      #   @return [Symbol] :baseline, :contestant, :null (a second copy of another arm), or :loop (no store)
       # @!attribute [r] twin_of
-      #   @return [Integer, nil] for a null arm: the arm that it repeats
+      #   @return [Integer, nil] the arm that a null arm copies
       ArmSpec = Data.define(:id, :contestant, :operation, :role, :twin_of) do
-        # @return [Boolean] whether it is a row of the tables
+        # @return [Boolean] whether it has a row in the tables
         def row? = %i[baseline contestant].include?(role)
 
         def name
@@ -29,7 +29,7 @@ module Tiercel
         end
       end
 
-      # Arms that are measured against each other, interleaved, on one value.
+      # Arms that are measured against each other on one value, in turns.
       #
       #   Comparison.of(value: Values.fetch("html-2kb"), operation: Operations.fetch("read"), contestants: [...])
       #
@@ -39,17 +39,17 @@ module Tiercel
         # @return [Array<ArmSpec>] the baseline first
         attr_reader :arms
 
-        # The same operation on several contestants.
+        # Compares the same operation on several contestants.
         #
         # @param contestants [Array<Contestant>]
         # @param baseline [Contestant] one of them
-        # @param loop [Boolean] whether the bare loop is an arm too
+        # @param loop [Boolean] whether to measure the bare loop too
         def self.of(value:, operation:, contestants:, baseline: contestants.first, loop: false)
           others = contestants.reject { |contestant| contestant.equal?(baseline) }
           between(value:, baseline: [baseline, operation], others: others.map { |other| [other, operation] }, loop:)
         end
 
-        # Any pairs of contestant and operation.
+        # Compares any pairs of contestant and operation.
         #
         # @param baseline [Array(Contestant, Operation)]
         # @param others [Array<Array(Contestant, Operation)>]
@@ -67,7 +67,7 @@ module Tiercel
           })
         end
 
-        # One for each medium: its first arm once more.
+        # One null arm for each medium: a second copy of the medium's first arm.
         def self.null_arms(rows)
           rows.each_with_index.uniq { |(contestant), _id| contestant.medium }
               .map { |(contestant, operation), id| [contestant, operation, :null, id] }
@@ -87,18 +87,19 @@ module Tiercel
 
         def cell_id(arm) = "#{value.name}/#{arm.operation.name}/#{arm.name}"
 
-        # @return [Array<Symbol>] to start
+        # @return [Array<Symbol>] servers that the arms need
         def servers = arms.flat_map { |arm| arm.contestant.servers }.uniq
 
         # @return [Hash{String, nil => Array<ArmSpec>}] arms by the bundle of their worker
         def bundles = arms.group_by { |arm| arm.contestant.bundle }
 
-        # @param arms [Array<ArmSpec>] those that take part
-        # @return [Float] roughly
+        # @param arms [Array<ArmSpec>] the arms to measure
+        # @return [Float] an estimate
         def expected_seconds(protocol, arms: self.arms, processes: protocol.processes)
           slice = protocol.slice_ns / 1e9
+          slices = protocol.quick? ? 2.0 : 2.0 + Protocol::HEAD_START
           per_process = (arms.size * Protocol::PREPARE_SECONDS) +
-                        (protocol.blocks * ((arms.size * 2 * slice) + Protocol::BLOCK_SECONDS))
+                        (protocol.blocks * ((arms.size * slices * slice) + Protocol::BLOCK_SECONDS))
           per_process * processes * (value.large? ? Protocol::LARGE_FACTOR : 1)
         end
       end

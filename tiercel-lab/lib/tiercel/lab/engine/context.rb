@@ -6,33 +6,33 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Engine
-      # The resources of a contestant while it is built: servers, folders, a limit.
+      # The resources of a contestant: servers, folders, and a memory limit.
       class Context
-        # Room in stores that must be given a size: many times what a cell writes (stores divide their room, and few
-        # large entries fill a part), between these bounds. (A segment reserves its room when it is made: that takes
-        # time, and memory.)
+        # The size of stores that need one lies between these bounds. It is many times the written bytes, because stores
+        # divide their room into parts, and a few large entries fill a part. It has an upper bound because a segment
+        # reserves its whole room at once.
         ROOMY_BYTES = (64 * 1024 * 1024)..(512 * 1024 * 1024)
         ROOM = 40
-        # Beyond the upper bound too. With three times what is written one run in three lost one of 200 entries of
-        # 822 KB: a segment of 512 MB has 64 parts, in which 3 of them lie and 8 have room.
+        # The size is never less than this multiple of the written bytes. With a multiple of 3, one run in three lost
+        # one of 200 entries of 822 KB: a segment of 512 MB has 64 parts, and a part has room for 8 such entries.
         LEAST_ROOM = 6
 
         # @param options [Hash] servers, folders and label
-        # @return [Context] with the room that an operation on a value needs
+        # @return [Context] with enough room for the operation's values
         def self.for(operation, value, **options)
           new(capacity_bytes: operation.capacity_bytes,
               written_bytes: value.approximate_bytes * operation.names_for(value), **options)
         end
 
-        # @return [Integer] what stores with a size shall be limited to
+        # @return [Integer] the size of stores that need one
         attr_reader :capacity_bytes
 
         # @param servers [Hash{String, Symbol => Hash}] by name: "url", "address" and the like
-        # @param folders [Hash{String, Symbol => String}] the run's own folders by medium ("tmpfs", "disk")
-        # @param label [String] distinguishes this arm's folder from others
-        # @param capacity_bytes [Integer, nil] what stores shall be limited to; nil: room enough
-        # @param written_bytes [Integer] roughly what will be written
-        # @param shared [Boolean] whether another process's folder of the same label is this one's too
+        # @param folders [Hash{String, Symbol => String}] the run's folders by medium ("tmpfs", "disk")
+        # @param label [String] distinguishes this arm's folder from the folders of other arms
+        # @param capacity_bytes [Integer, nil] the size of stores; nil: enough for everything
+        # @param written_bytes [Integer] an estimate
+        # @param shared [Boolean] whether processes with the same label share the folder
         def initialize(servers:, folders:, label:, capacity_bytes: nil, written_bytes: 0, shared: false)
           @shared = shared
           @servers = servers.to_h { |name, facts| [name.to_s, facts.transform_keys(&:to_s)] }
@@ -43,7 +43,7 @@ module Tiercel
         end
 
         # @return [Hash{String => Object}]
-        # @raise [CannotRun] if it could not be started
+        # @raise [CannotRun] if the server did not start
         def server(name)
           facts = @servers.fetch(name.to_s)
           raise CannotRun, facts["error"] if facts["error"]
@@ -56,7 +56,7 @@ module Tiercel
         def server_pids = @servers.values.filter_map { |facts| facts["pid"] }
 
         # @param place [String] a medium, or a folder of the user's
-        # @return [String] an empty folder for this arm alone; where it is shared, the one that is there
+        # @return [String] an empty folder for this arm alone, or the existing one if it is shared
         # @raise [CannotRun]
         def directory(place = "disk")
           path = path(place)
@@ -69,10 +69,10 @@ module Tiercel
           raise CannotRun, "folder #{path}: #{e.message}"
         end
 
-        # @return [Hash{String => String}] where its folders are or would be, by medium
+        # @return [Hash{String => String}] folders by medium; they need not exist
         def paths = @folders.to_h { |medium, _folder| [medium, path(medium)] }
 
-        # Removes the folders: on a tmpfs they are memory.
+        # Removes the folders. Folders on a tmpfs occupy memory.
         def clean_up
           @made.each { |path| FileUtils.rm_rf(path) }
           @made.clear

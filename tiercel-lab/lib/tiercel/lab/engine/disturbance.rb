@@ -3,8 +3,8 @@
 module Tiercel
   module Lab
     module Engine
-      # The machine's time that others took between two looks: the hypervisor (steal), and processes that
-      # had to wait for a CPU (pressure).
+      # The share of the machine's time that other programs took during a period: the hypervisor's part (steal), and the
+      # time that processes waited for a CPU (pressure).
       class Disturbance
         def initialize
           @steal, @total = cpu_times
@@ -12,8 +12,8 @@ module Tiercel
           @started = now
         end
 
-        # @return [Hash{String => Float, nil}] shares of the time since {#initialize}; nil where the kernel does not
-        #   tell
+        # @return [Hash{String => Float, nil}] shares of the time since {#initialize}; nil if the kernel does not report
+        #   them
         def shares
           steal, total = cpu_times
           waited = waited_us
@@ -23,7 +23,7 @@ module Tiercel
 
         private
 
-        # In ticks: user nice system idle iowait irq softirq steal.
+        # The fields are ticks: user nice system idle iowait irq softirq steal.
         def cpu_times
           times = File.foreach("/proc/stat").first.split.drop(1).first(8).map(&:to_i)
           [times[7], times.sum]

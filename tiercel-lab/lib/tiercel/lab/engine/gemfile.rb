@@ -7,23 +7,23 @@ require_relative "bundle"
 module Tiercel
   module Lab
     module Engine
-      # Gemfiles that differ in one gem: everything else is held at the version that the lab runs with.
+      # Writes gemfiles that change one gem and keep the lab's versions of all others.
       class Gemfile
-        # @return [String] folder that they are written to
+        # @return [String] the folder of the written files
         def self.folder
           File.join(ENV.fetch("XDG_CACHE_HOME") { File.expand_path("~/.cache") }, "tiercel-lab", "gemfiles")
         end
 
         # @param base [String, nil] path of a gemfile to change; nil: the gems of this process
         # @param name [String] of the gem that differs
-        # @param source [String] what follows it ('"= 5.0.2"')
+        # @param source [String] the rest of the gem's line ('"= 5.0.2"')
         def initialize(base:, name:, source:)
           @base = base
           @name = name
           @source = source
         end
 
-        # A bundle of a contestant's own with one gem changed.
+        # A contestant's bundle with one gem changed.
         #
         # @param bundle [String, nil] see {Contestant}; nil: the gems of this process
         def self.based_on(bundle, name:, source:)
@@ -58,7 +58,8 @@ module Tiercel
 
         def gem_line = "gem #{@name.inspect}, #{@source}"
 
-        # Those that the bundle names; their dependencies follow, so that the gem that differs may bring its own.
+        # Only gems that the bundle names: Bundler resolves their dependencies, so the changed gem may bring other
+        # versions.
         def held
           bundled = defined?(Bundler) && Bundler.respond_to?(:definition)
           names = bundled ? Bundler.definition.dependencies.map(&:name) : Gem.loaded_specs.keys

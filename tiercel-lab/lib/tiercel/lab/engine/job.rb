@@ -11,13 +11,13 @@ require_relative "protocol"
 module Tiercel
   module Lab
     module Engine
-      # An object in a fresh process with a bundle, YJIT and a CPU of its own, called from here:
+      # An object in a fresh process, with its own bundle, YJIT and a CPU of its own. The parent calls its methods:
       #
       #   job = Job.new("load/client", pinning:).start
-      #   job.call("verify", sample: 200)   # Load::Client#verify(sample: 200) there
+      #   job.call("verify", sample: 200)   # Load::Client#verify(sample: 200) in the process
       #
-      # Calls and answers are JSON lines over pipes. The workers that time slices are such jobs ({Worker}), and so is
-      # what tables measure by other means.
+      # Calls and answers are JSON lines over pipes. The workers that time slices ({Worker}) are jobs, and so are the
+      # processes of trials.
       class Job
         MAIN = File.expand_path("job_main.rb", __dir__)
         LIBRARY = File.expand_path("../../..", __dir__)
@@ -25,7 +25,7 @@ module Tiercel
 
         attr_reader :pid
 
-        # @param path [String] file of its class, without the ending, below the lab's folder
+        # @param path [String] the file of the object's class, without extension, relative to the lab's folder
         # @param requires [Array<String>] files with contestants of the user's
         # @param answer_seconds [Numeric]
         def initialize(path, bundle: Bundle.new(nil), pinning: Pinning.new, requires: [],
@@ -42,7 +42,7 @@ module Tiercel
           child_input, @to_child = IO.pipe
           @from_child, child_output = IO.pipe
           @log = Tempfile.new("tiercel-lab-job")
-          # Of its own process group: a Ctrl-C at the terminal reaches the parent, which then ends it.
+          # Has its own process group: Ctrl-C at the terminal reaches the parent alone, which then stops the process.
           @pid = Process.spawn(environment, *command, in: File::NULL, out: @log, err: @log, pgroup: true,
                                                       chdir: @bundle.directory || Dir.pwd,
                                                       3 => child_input, 4 => child_output)
@@ -50,14 +50,14 @@ module Tiercel
           self
         end
 
-        # @return [Object] as JSON has it
-        # @raise [WorkerLost] if there is no answer
+        # @return [Object] the method's value after a round trip through JSON
+        # @raise [WorkerLost] if the process does not answer
         def call(method, **arguments)
           send_call(method, **arguments)
           value
         end
 
-        # Calls without waiting for the {#value}.
+        # Calls a method without waiting for its {#value}.
         #
         # @raise [WorkerLost]
         def send_call(method, **arguments)
@@ -66,7 +66,7 @@ module Tiercel
           raise lost("ended")
         end
 
-        # @return [Object] the answer to the oldest call that was not answered yet
+        # @return [Object] the answer to the oldest unanswered call
         # @raise [WorkerLost]
         def value
           raise lost("did not answer within #{@answer_seconds} s") unless @from_child.wait_readable(@answer_seconds)
@@ -76,7 +76,7 @@ module Tiercel
           answer["value"]
         end
 
-        # Lets it end; it gets a second for that.
+        # Stops the process, which gets a second to clean up.
         def stop
           return unless @pid
           @to_child.close unless @to_child.closed?

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# An object in a process of its own: `ruby job_main.rb INPUT_FD OUTPUT_FD PATH [FILE...]`, see
-# {Tiercel::Lab::Engine::Job}. Standard output is left to whatever the contestants print.
+# The program of a {Tiercel::Lab::Engine::Job}: `ruby job_main.rb INPUT_FD OUTPUT_FD PATH [FILE...]`. It does not use
+# standard output, because contestants may print there.
 require "json"
 begin
   require "active_support"
   require "active_support/cache"
   require "active_support/notifications"
-  # The settings of an application with current `load_defaults`.
+  # Sets what an application with the current `load_defaults` sets.
   ActiveSupport::Cache.format_version = 7.1 if ActiveSupport::Cache.respond_to?(:format_version=)
 rescue LoadError
   nil # the bundle of a gem without it, whose benchmarks need none

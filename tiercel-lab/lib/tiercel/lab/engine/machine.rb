@@ -6,7 +6,7 @@ require "time"
 module Tiercel
   module Lab
     module Engine
-      # The environment of a figure besides the code: the machine, its system, the versions.
+      # The environment of a figure besides the code: machine, operating system, versions.
       module Machine
         module_function
 

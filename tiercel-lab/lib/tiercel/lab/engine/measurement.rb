@@ -4,7 +4,7 @@ require_relative "cell"
 require_relative "comparison"
 require_relative "protocol"
 require_relative "summary"
-require_relative "crew"
+require_relative "worker_pool"
 require_relative "disturbance"
 require_relative "pace"
 require_relative "pinning"
@@ -16,18 +16,17 @@ require_relative "server_pool"
 module Tiercel
   module Lab
     module Engine
-      # Measures comparisons: starts the servers, then for each value
-      # {Protocol#processes} rounds of fresh workers, each of which goes through
-      # all comparisons on that value.
+      # Measures comparisons. It starts the servers. For each value it then runs {Protocol#processes} rounds; the fresh
+      # workers of a round go through all comparisons of the value.
       #
       #   measurement = Measurement.new(comparisons, protocol: Protocol::QUICK, seed: 1)
-      #   measurement.run { |value, cells| ... }   # a value's cells, as soon as they are complete
+      #   measurement.run { |value, cells| ... }   # yields a value's cells as soon as they are complete
       #   measurement.cells
       class Measurement
-        # A verdict has been found.
+        # Whether a cell has a verdict.
         VERDICT = ->(cell) { cell.summary.verdict != :cannot_tell }
 
-        # How long comparisons take, by the plan, with the workers that they need.
+        # Estimates the time of comparisons and of their workers.
         #
         # @param comparisons [Array<Comparison>]
         # @return [Float] seconds
@@ -51,9 +50,9 @@ module Tiercel
         attr_reader :cells
         # @return [Hash{String => String}] SHA-256 of each value's objects, by the value's name
         attr_reader :digests
-        # @return [Array<Hash>] of the servers that were started
+        # @return [Array<Hash>] the started servers
         attr_reader :servers
-        # @return [Array<Hash>] shares of steal and pressure, one for each round
+        # @return [Array<Hash>] shares of steal and CPU pressure, one for each round
         attr_reader :disturbances
         # @return [Pinning]
         attr_reader :pinning
@@ -65,7 +64,7 @@ module Tiercel
         # @param requires [Array<String>] files with contestants of the user's
         # @param progress [#advance, #expect, #say, nil]
         # @param pinning [Pinning]
-        # @param decided [#call] whether a cell is; a command that asks for something else than a verdict says so
+        # @param decided [#call] whether a cell needs no more processes; by default, whether it has a verdict
         def initialize(comparisons, protocol:, seed:, requires: [], progress: nil, pinning: Pinning.new,
                        decided: VERDICT)
           @comparisons = comparisons
@@ -82,9 +81,9 @@ module Tiercel
         end
 
         # @yieldparam value [Value]
-        # @yieldparam cells [Array<Cell>] of this value, summarized
+        # @yieldparam cells [Array<Cell>] of this value, with summaries
         # @return [Array<Cell>] all of them
-        # @raise [Interrupt] after the cells measured so far were summarized and yielded
+        # @raise [Interrupt] after it has summarized and yielded the cells measured so far
         def run(&on_value)
           expected_seconds = @comparisons.sum { |comparison| comparison.expected_seconds(@protocol) }
           @pace = Pace.new(expected_seconds:, budget_seconds: @protocol.budget_seconds)
@@ -108,12 +107,12 @@ module Tiercel
           scratch&.remove
         end
 
-        # At each look the cells that it decides are left out of what follows; see {Statistics::Looks}.
+        # Cells that an analysis decides take no part in later rounds, see {Statistics::InterimAnalyses}.
         def measure_value(value, comparisons, pool, scratch)
           mine = @cells.select { |cell| cell.comparison.value.equal?(value) }
           open, done = comparisons, 0
           rounds = Rounds.new { |process| round(process, value, open, pool, scratch, mine) }
-          @protocol.looks.sizes.each do |size|
+          @protocol.analyses.sizes.each do |size|
             open = comparisons.reject { |comparison| comparison_settled?(comparison, mine) }
             break if open.empty? || !time_for?(open, mine, size - rounds.made, first: done.zero?)
             rounds.make(size, again: @protocol.equality) { time_for?(open, mine, 1, first: false) }
@@ -135,7 +134,7 @@ module Tiercel
           end
         end
 
-        # @return [Float] the share of its time that others took
+        # @return [Float] the share of the round's time that other programs took
         def round(process, value, comparisons, pool, scratch, cells)
           disturbance = Disturbance.new
           Round.new(process:, comparisons:, cells: @cells, protocol: @protocol, seed: @seed, pool:, scratch:,
@@ -146,13 +145,13 @@ module Tiercel
           found.values_at("delay", "steal").sum(&:to_f)
         end
 
-        # Of the arms' time, in the run queue while other programs had the CPU.
+        # The share of the slices' time that the arms spent in the run queue.
         def delay(slices)
           told = slices.select(&:delay_ns)
           told.sum(&:delay_ns).fdiv(told.sum(&:ns)).round(4) if told.any?
         end
 
-        # The baseline and its twins go on as long as anything is compared to them.
+        # The baseline and its null arm stay open as long as one contestant is undecided.
         def settle(cells)
           cells.group_by(&:comparison).each_value do |group|
             rows, others = group.partition { |cell| cell.arm.role == :contestant }
@@ -165,7 +164,7 @@ module Tiercel
           cells.all? { |cell| cell.settled? || !cell.comparison.equal?(comparison) }
         end
 
-        # Further rounds are more than was planned, so they are dropped where the budget has no room for them.
+        # Additional rounds exceed the plan, so a run drops them if its budget has no room.
         def time_for?(comparisons, cells, processes, first:)
           return true if first
           seconds = comparisons.sum do |comparison|

@@ -6,10 +6,10 @@ require_relative "paired"
 module Tiercel
   module Lab
     module Engine
-      # How far the same code came from itself in a run, by medium: from the null arms of all comparisons together,
-      # because those of one comparison are a handful of processes.
+      # The noise floor of each medium: how much two copies of the same arm differ. It pools the null arms of all
+      # comparisons, because a single comparison has only a few processes.
       class Noise
-        # Deviations that count no more than this many usual ones.
+        # Larger deviations are reduced to this many usual ones.
         FAR = 3.0
 
         # @param cells [Array<Cell>] of a run
@@ -23,7 +23,7 @@ module Tiercel
           }.to_h
         end
 
-        # @return [Array<Float>] for each process the median logarithm of a null arm by its twin
+        # @return [Array<Float>] for each process, the median logarithm of the null arm's time divided by its twin's
         def self.deviations(null, cells)
           twin = cells.find { |cell| cell.comparison.equal?(null.comparison) && cell.arm.id == null.arm.twin_of }
           return [] unless twin
@@ -37,7 +37,7 @@ module Tiercel
         end
 
         # @param processes [Integer] of a cell
-        # @return [Float] how far such a cell may be from the same code by chance (95 %), 0.02: 2 %
+        # @return [Float] the bound below which 95 % of the differences between copies lie, 0.02: 2 %
         def floor(processes)
           reach = Statistics.t_quantile(0.975, [@deviations.size - 1, 1].max) * usual / Math.sqrt(processes)
           Math.exp(reach) - 1.0
@@ -45,7 +45,7 @@ module Tiercel
 
         private
 
-        # The quadratic mean, in which one process that went wrong does not outweigh all others.
+        # The quadratic mean of the deviations. The bound keeps a single bad process from dominating it.
         def usual
           limit = FAR * Statistics.median(@deviations.map(&:abs)) * Statistics::ChangePoints::MAD_TO_DEVIATION
           squares = @deviations.map { |one| [one.abs, limit].min**2 }

@@ -5,19 +5,19 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Engine
-      # How it went with an arm, a store or a page in a process of its own, as it is answered, kept and recorded: a
-      # status with figures, or with the reason why there are none.
+      # The outcome of an arm, a store or a page, as processes answer and results record it: a status with figures, or a
+      # status with a reason.
       module Outcome
         MEASURED = "measured"
         MISSES = "misses"
         WRONG = "wrong values"
         CANNOT_RUN = "cannot run"
-        # Those that make a run's exit code 4.
+        # Statuses that make the run exit with 4.
         FAULTS = [MISSES, WRONG].freeze
 
         module_function
 
-        # @yieldreturn [Hash, Object] figures; anything else is none
+        # @yieldreturn [Hash, Object] figures; any other object counts as no figures
         # @return [Hash{String => Object}] "status" and figures, or "status", "reason" and "at"
         def of
           figures = yield
@@ -34,7 +34,7 @@ module Tiercel
 
         def failure(status, reason, at = nil) = { "status" => status, "reason" => reason, "at" => at }.compact
 
-        # The first failure stays.
+        # Records an outcome in a row. The first failure of a row stays.
         #
         # @param row [Hash{String => Object}] with "status"
         # @param outcome [Hash{String => Object}]

@@ -3,12 +3,11 @@
 module Tiercel
   module Lab
     module Engine
-      # Divides a run's budget among its comparisons in proportion to what the
-      # plan expects of them, so that a run on a busy machine ends in time with
-      # fewer blocks everywhere, rather than with some cells missing.
+      # Divides a run's time budget among its comparisons, in proportion to their expected times. On a busy machine
+      # every cell then gets fewer blocks, and no cell is missing.
       class Pace
-        # @param expected_seconds [Float] of the whole run, by the plan
-        # @param budget_seconds [Numeric, nil] nil: there is none
+        # @param expected_seconds [Float] of the whole run
+        # @param budget_seconds [Numeric, nil] nil: no limit
         def initialize(expected_seconds:, budget_seconds:)
           @budget = budget_seconds
           @expected = expected_seconds
@@ -16,17 +15,17 @@ module Tiercel
           @started = now
         end
 
-        # A part of the run begins.
+        # Begins a part of the run.
         #
-        # @param seconds [Float] of it, by the plan
+        # @param seconds [Float] its expected time
         # @return [void]
         def begin(seconds) = @begun += seconds
 
-        # @return [Boolean] whether the parts begun have used up their share of the budget
+        # @return [Boolean] whether the parts so far have exceeded their share of the budget
         def behind? = @budget ? now - @started > @budget * [@begun / @expected, 1.0].min : false
 
-        # @param seconds [Float] of more than was planned
-        # @return [Boolean] whether the parts begun have left room for it
+        # @param seconds [Float] expected time of a part beyond the plan
+        # @return [Boolean] whether the budget has room for the part
         def room?(seconds) = @budget ? now - @started + seconds <= @budget * [@begun / @expected, 1.0].min : true
 
         private

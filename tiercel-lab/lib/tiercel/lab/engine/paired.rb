@@ -5,13 +5,14 @@ require_relative "../statistics"
 module Tiercel
   module Lab
     module Engine
-      # Ratios of figures that were taken next to each other.
+      # Ratios of figures from the same blocks, which ran next to each other.
       module Paired
         module_function
 
         # @param mine [Hash{Object => Hash{Object => Float}}] figures by process, then block
         # @param theirs [Hash{Object => Hash{Object => Float}}]
-        # @return [Array<Array<Float>>] logarithms of mine by theirs: for each process that has blocks of both, a list
+        # @return [Array<Array<Float>>] logarithms of the ratios mine / theirs; one list for each process with blocks of
+        #   both
         def logs(mine, theirs)
           mine.filter_map do |process, blocks|
             logs = blocks.filter_map do |block, figure|
@@ -24,7 +25,7 @@ module Tiercel
 
         # @param mine [Hash{Object => Hash{Object => Float}}]
         # @param theirs [Hash{Object => Hash{Object => Float}}]
-        # @return [Statistics::Interval, nil] of the mean of mine by the mean of theirs, over the pairs
+        # @return [Statistics::Interval, nil] ratio of the means over all pairs
         def mean_ratio(mine, theirs, alpha: Statistics::MedianInterval::ALPHA)
           pairs = mine.filter_map do |process, blocks|
             shared = blocks.keys & theirs.fetch(process, {}).keys
@@ -33,7 +34,7 @@ module Tiercel
           Statistics::MeanInterval.ratio(*pairs.transpose, alpha:) unless pairs.empty?
         end
 
-        # @return [Statistics::Interval, nil] of mine by theirs; nil where there is no pair
+        # @return [Statistics::Interval, nil] median ratio mine / theirs; nil without pairs
         def ratio(mine, theirs, alpha: Statistics::MedianInterval::ALPHA)
           logs = logs(mine, theirs)
           Statistics::MedianInterval.of(logs, alpha:).exp unless logs.empty?

@@ -3,25 +3,25 @@
 module Tiercel
   module Lab
     module Engine
-      # Which CPU does what. Two workers of the same code differed by 16 to
-      # 30 % when the kernel moved them about, and by 2 to 3 % when pinned.
+      # Assigns CPUs to workers and servers. Two workers of the same code differed by 16 to 30 % while the kernel moved
+      # them between CPUs, and by 2 to 3 % when pinned.
       class Pinning
-        # @return [Integer, nil] of workers; nil: not pinned
+        # @return [Integer, nil] the workers' CPU; nil: not pinned
         attr_reader :worker_cpu
-        # @return [Integer, nil] of servers
+        # @return [Integer, nil] the servers' CPU
         attr_reader :server_cpu
 
-        # @param cpus [Array<Integer>] that this process may use
-        # @param taskset [Boolean] whether the program is there
+        # @param cpus [Array<Integer>] CPUs that this process may use
+        # @param taskset [Boolean] whether the program taskset is installed
         def initialize(cpus: Pinning.allowed_cpus, taskset: Pinning.taskset?)
           return unless taskset && cpus.size > 1
-          # The last CPU of some machines is a slow one, and the first takes the interrupts: the second is for the
-          # workers, the first for the servers.
+          # Workers use the second CPU, servers the first. The first CPU handles interrupts, and the last one of some
+          # machines is slow.
           @worker_cpu = cpus[1]
           @server_cpu = cpus[0]
         end
 
-        # @return [Array<String>] to put before a worker's command
+        # @return [Array<String>] the words before a worker's command
         def worker_prefix = worker_cpu ? ["taskset", "--cpu-list", worker_cpu.to_s] : []
 
         # @return [String]

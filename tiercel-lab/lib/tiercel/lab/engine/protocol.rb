@@ -6,22 +6,22 @@ require_relative "../statistics"
 module Tiercel
   module Lab
     module Engine
-      # How a measurement is made: every constant of the method, with its reason. Figures in the comments were measured
-      # on a shared machine of two cores.
+      # How a measurement is made: every constant of the method with its reason. The comments' figures are from a shared
+      # machine with two cores.
       #
       # - `name`: "full" or "quick"
-      # - `processes`: fresh ones per value; even, so that slot orders balance; `most_processes`: how far a cell goes on
-      #   that these did not decide (nil: not at all; see {Statistics::Looks})
-      # - `blocks`: per process and cell; `slice_ns`: what a slice is calibrated to take
-      # - `equality`: whether "same" may be said; `threshold`: least margin, whatever the medium (nil: by {MARGINS})
-      # - `budget_seconds`: what a run shall not take longer than: a comparison that is behind stops after
-      #   {LEAST_BLOCKS} blocks, and none goes on beyond it (nil: it takes what it takes)
+      # - `processes`: fresh ones for each value, an even number, so that orders balance; `most_processes`: the limit
+      #   for undecided cells (nil: no additional processes; see {Statistics::InterimAnalyses})
+      # - `blocks`: of each process and cell; `slice_ns`: the intended length of a slice
+      # - `equality`: whether the verdict "same" exists; `threshold`: the margin of all media (nil: see {MARGINS})
+      # - `budget_seconds`: the time limit of a run (nil: none). A late comparison stops after {LEAST_BLOCKS} blocks,
+      #   and the run adds no processes beyond the limit
       Protocol = Data.define(:name, :processes, :most_processes, :blocks, :slice_ns, :equality, :threshold,
                              :budget_seconds) do
         def quick? = name == "quick"
 
-        # Fixed by the media alone: noise widens no margin. A quick run, which never says "same", asks for more where
-        # the same code differed from itself.
+        # The medium alone fixes the margin; noise does not widen it. A quick run has no verdict "same", and widens its
+        # margin to twice its noise floor.
         #
         # @param media [Array<Symbol>] of the two arms compared
         # @param floor [Float, nil] the noise floor
@@ -32,105 +32,108 @@ module Tiercel
         end
 
         # @param median [Statistics::Interval] of ratios
-        # @param mean [Statistics::Interval] of ratios; what has only one interval is judged by that
+        # @param mean [Statistics::Interval] of ratios; figures with a single interval use that one for both
         # @return [Symbol] see {Statistics::Verdict}
         def verdict(median, mean = median, margin:) = Statistics::Verdict.by_both(median, mean, margin:, equality:)
 
-        # @return [Statistics::Looks]
-        def looks = Statistics::Looks.new(first: processes, most: most_processes || processes)
+        # @return [Statistics::InterimAnalyses]
+        def analyses = Statistics::InterimAnalyses.new(first: processes, most: most_processes || processes)
 
-        # See {Statistics::Looks#needed}; a quick run decides only what is clear, and does not say.
+        # See {Statistics::InterimAnalyses#needed}; nil for a quick run.
         def needed(interval, processes, distance:)
-          looks.needed(interval, processes, distance:, most: Protocol::PATIENCE_PROCESSES) if equality
+          analyses.needed(interval, processes, distance:, most: Protocol::PATIENCE_PROCESSES) if equality
         end
 
         def to_h = super.transform_keys(&:to_s)
 
-        # @return [String] for a plan
+        # @return [String] the size of the measurement, for plans and reports
         def size_words
-          most = " (to #{looks.sizes.last} where cells are undecided)" if looks.sizes.size > 1
+          most = " (to #{analyses.sizes.last} where cells are undecided)" if analyses.sizes.size > 1
           "#{processes} processes#{most} x #{blocks} blocks"
         end
       end
 
       class Protocol
-        # @param hash [Hash{String => Object}] of a run's results; older ones say less
+        # @param hash [Hash{String => Object}] of a run's results; older results lack some members
         # @return [Protocol]
         def self.from(hash)
           known = hash.transform_keys(&:to_sym).slice(*members)
           (known[:name] == QUICK.name ? QUICK : FULL).with(most_processes: nil, **known)
         end
 
-        # Between fresh processes the same code differs by 1.8 % (addresses, hash seed, JIT), and inside one process
-        # the order of the arms alone makes 6 %: so several processes, an even number, every second one with the
-        # arms built in the reverse order of the one before. Six decide what is clear; a planted difference of 5 % was
-        # found by 24 in each of 1,000 draws on a machine whose blocks differed by 9 % (adr/010). An arm runs for 0.34 s
-        # in each process: a cost that comes more rarely is not seen.
+        # The same code differs by 1.8 % between fresh processes (addresses, hash seed, JIT) and by 6 % with the order
+        # of the arms inside one process. Hence several processes, an even number, every second one with the reverse
+        # order. Six decide clear cases. With 24 a planted difference of 5 % was found in each of 1,000 draws, on a
+        # machine whose blocks differed by 9 % (adr/010). An arm records 0.34 s in each process, so costs more rare than
+        # every 0.5 s are not seen.
         FULL = new(name: "full", processes: 6, most_processes: 24, blocks: 14, slice_ns: 12_000_000, equality: true,
                    threshold: nil, budget_seconds: nil)
 
-        # A quick run is for looking: it says faster or slower only beyond 10 % or twice its floor, and gates nothing.
+        # A quick run is for a first impression: its verdicts need a difference of 10 % and of twice the noise floor.
         QUICK = new(name: "quick", processes: 4, most_processes: nil, blocks: 5, slice_ns: 8_000_000, equality: false,
                     threshold: 0.10, budget_seconds: 150)
 
-        # Differences within these are of no interest, and within the repeatability of each medium.
+        # Differences within these margins have no practical importance, and lie within each medium's repeatability.
         MARGINS = { process: 0.02, loopback: 0.05, disk: 0.10, remote: 0.10 }.freeze
 
-        # A quick run's verdict needs a difference of this many times what the same code differed by from itself in it.
+        # A quick run's verdict needs a difference of this many noise floors.
         FLOORS = 2.0
 
-        # More processes than these are nobody's to wait for: what would need them is at its margin.
+        # A ratio that would need more processes than this is too close to its margin.
         PATIENCE_PROCESSES = 200
 
-        # Calls before anything is measured: YJIT compiles a method at its 30th call. Fixed, never "until stable":
-        # runs would then differ in their warm-up.
+        # Calls before the first measurement: YJIT compiles a method at its 30th call. The number is fixed, because runs
+        # that wait "until stable" would differ in their warm-up.
         WARM_UP_CALLS = 64
-        # Slow operations (many ms a call) are warm in fewer; the bound is on the time, in whole calls, at least 4.
+        # Slow operations stop their warm-up after this time, but not before 4 calls.
         WARM_UP_SECONDS = 0.15
         WARM_UP_LEAST = 4
-        # Times that the warm-up of a store with tiers goes through all keys, however long that takes: in the first,
-        # what tells of changes begins, and ends what was filled before; the next fills all that is left. (In 64 calls
-        # most reads go to the last tier: a slice that is as long as these say has too few near hits in it.)
+        # The warm-up of a store with tiers reads all keys this many times, regardless of time. During the first pass
+        # the listener connects and drops earlier copies; the second pass fills the near tier. After 64 calls most reads
+        # would still go to the last tier.
         WARM_UP_PASSES = 2
 
-        # An object that has survived so many collections is old (RVALUE_OLD_AGE of Ruby). Without them, 1.5 million
-        # kept objects cost a read 4.6 us of collection in the first 0.2 s, and 0.6 us from then on.
+        # An object is old after so many collections (RVALUE_OLD_AGE in Ruby). Without them, 1.5 million kept objects
+        # cost a read 4.6 us of collection during the first 0.2 s, and 0.6 us afterwards.
         AGEING_COLLECTIONS = 3
 
-        # A median of fewer than two blocks a process is none.
+        # A process' median needs at least two blocks.
         LEAST_BLOCKS = 2
 
-        # Fewer calls than this on a socket are at the mercy of one wake-up of the server...
+        # With fewer calls on a socket, a single late wake-up of the server would dominate a slice...
         NETWORK_CALLS = 50
-        # ...but a slice must not grow beyond this to reach them.
+        # ...but a slice does not exceed this length to reach them.
         SLICE_MOST_NS = 60_000_000
 
-        # Calls made before each slice, untimed, as a share of its own: the arm before has filled the CPU's caches with
-        # its own. (Without, a FileStore arm made its neighbours 20 % slower in slices of 0.5 ms.)
+        # Untimed calls before each slice, as a share of its calls. They refill the CPU's caches, which the arm before
+        # has replaced. (Without them a FileStore arm slowed its neighbours by 20 % in slices of 0.5 ms.)
         LEAD_IN = 1 / 16r
 
-        # Calls whose objects are counted; the count of none is subtracted.
+        # The average head start, in slices for each block; see {Slots.head_start}.
+        HEAD_START = 0.5
+
+        # Calls in the pass that counts objects. The loop's own objects are subtracted.
         ALLOCATION_CALLS = 50
 
-        # A worker that does not answer within this is ended, and its cells say so; other jobs' calls are longer.
+        # The lab stops a worker that does not answer within this time, and its cells say so. Other jobs have more time.
         ANSWER_SECONDS = 120
         JOB_SECONDS = 300
 
-        # Above this share of its time on the CPU a client on a socket measures itself more than its server.
+        # A client on a socket that uses more CPU than this share measures itself rather than its server.
         SATURATED_SHARE = 0.8
-        # Shares of a cell's time that others took from us, above which the cell is flagged.
+        # Shares of a cell's time that other programs took, above which the report warns.
         STEAL_SHARE = 0.02
         PRESSURE_SHARE = 0.10
 
-        # A round in which others took more than this of the workers' time is made again.
+        # A round is repeated if other programs took more than this share of its workers' time.
         DISTURBED_SHARE = 0.05
 
-        # For the plan's times: starting a worker, and what a block costs beside its slices.
+        # For estimates: the start of a worker, and the overhead of a block.
         WORKER_SECONDS = 0.8
         BLOCK_SECONDS = 0.01
-        # Seconds to build, fill, warm up, verify and count objects, an arm.
+        # For estimates: seconds to build, fill, warm up, verify and count objects of one arm.
         PREPARE_SECONDS = 0.12
-        # Large values: few calls a slice, so slices overshoot, and warm-up takes its bound.
+        # For estimates: large values have long calls, so slices and warm-up take their longest.
         LARGE_FACTOR = 2.0
       end
     end

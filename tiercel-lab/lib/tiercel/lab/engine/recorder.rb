@@ -6,19 +6,19 @@ require "json"
 module Tiercel
   module Lab
     module Engine
-      # Writes a run into a file as it goes, one JSON line for each part ("run", "cell", "table", "part", "end"), so
-      # that nothing is lost when it is interrupted; and the same as one document.
+      # Writes a run into a file while it is measured, so that an interrupted run keeps its results. Each part ("run",
+      # "cell", "table", "part", "end") is one JSON line. The recorder also keeps the run as one document.
       class Recorder
         SCHEMA = "tiercel-lab/1"
 
         # @param command [String] its name
-        # @return [String] path for a run's lines
+        # @return [String] path of the run's file
         def self.path(command, directory:, started_at: Time.now)
           stamp = started_at.utc.strftime("%Y%m%dT%H%M%SZ")
           File.join(directory, "#{stamp}-#{command}-#{Process.pid}.jsonl")
         end
 
-        # @return [String] TIERCEL_LAB_RESULTS, or the user's data folder
+        # @return [String] the folder of TIERCEL_LAB_RESULTS, or the user's data folder
         def self.default_directory
           ENV.fetch("TIERCEL_LAB_RESULTS") do
             data = ENV.fetch("XDG_DATA_HOME") { File.expand_path("~/.local/share") }
@@ -45,14 +45,14 @@ module Tiercel
           cells.map(&:record).each { |record| add("cell", record) }
         end
 
-        # A table that is not made of cells (hit ratios, marks, percentiles).
+        # Records a table without cells (hit ratios, memory, percentiles).
         #
         # @param rows [Array<Hash{String => Object}>]
-        # @param notes [Hash{Symbol => Object}] what else a reader needs
+        # @param notes [Hash{Symbol => Object}] facts about the whole table
         def table(name, rows, **notes) =
           add("table", "name" => name, "rows" => rows, "notes" => notes.transform_keys(&:to_s))
 
-        # A whole run of another command, for a run that is made of several.
+        # Records a whole run of another command, as part of this one.
         #
         # @param record [Hash{String => Object}] see {CLI::Part#to_h}
         def part(record) = add("part", record)

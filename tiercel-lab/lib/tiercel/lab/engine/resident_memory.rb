@@ -3,21 +3,21 @@
 module Tiercel
   module Lab
     module Engine
-      # How much memory processes hold (Linux).
+      # The memory that processes occupy (Linux).
       module ResidentMemory
         module_function
 
-        # The proportional set size, which counts a page that several processes share by its share (Linux from 4.14,
-        # /proc/PID/smaps_rollup); where that cannot be read, the resident set size of /proc/PID/status.
+        # The proportional set size, in which each process counts its share of a shared page (Linux 4.14 and later,
+        # /proc/PID/smaps_rollup). If the file is not readable, the resident set size of /proc/PID/status.
         #
         # @param pids [Array<Integer>]
-        # @return [Integer, nil] bytes of all together; nil where there is neither
+        # @return [Integer, nil] total bytes; nil if the system has neither file
         def bytes(pids)
           each = pids.map { |pid| proportional(pid) || resident(pid) }
           each.sum unless each.any?(&:nil?)
         end
 
-        # @return [String] "PSS" or "RSS": what {bytes} counts here
+        # @return [String] "PSS" or "RSS": the kind that {bytes} returns here
         def kind = proportional(Process.pid) ? "PSS" : "RSS"
 
         def proportional(pid) = kilobytes("/proc/#{pid}/smaps_rollup", "Pss")

@@ -7,11 +7,11 @@ require_relative "recorder"
 module Tiercel
   module Lab
     module Engine
-      # The results of a run, read back from its file.
+      # Reads the results of a run from its file.
       module Results
         # @param path [String] a run's JSON lines, or a document of `--json`
         # @return [Hash{String => Object}] the document, see schema/tiercel-lab-1.json
-        # @raise [UsageError] if it is neither, with what it is instead
+        # @raise [UsageError] if it is neither; the message says what the file is
         def self.load(path)
           raise UsageError, "#{path}: a folder; name a file of results" if File.directory?(path)
           text = File.read(path, encoding: Encoding::UTF_8).scrub
@@ -26,7 +26,7 @@ module Tiercel
           raise UsageError, "#{path}: #{e.message}"
         end
 
-        # @return [String, nil] why it is none; a run names its command in its first line
+        # @return [String, nil] the reason why the document is no run; the first line of a run names its command
         def self.lacking(document)
           return "its schema is missing" unless document.is_a?(Hash)
           schema = document["schema"]
@@ -35,7 +35,7 @@ module Tiercel
         end
         private_class_method :lacking
 
-        # A run that was killed may have written half of its last line.
+        # Ignores an incomplete last line, which a killed run may leave.
         def self.parse(path, lines)
           raise UsageError, "#{path}: empty, not a result of the lab" if lines.empty?
           lines.each_with_index.filter_map do |line, index|

@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
 require_relative "cell"
-require_relative "crew"
+require_relative "worker_pool"
 require_relative "outcome"
 require_relative "slots"
 
 module Tiercel
   module Lab
     module Engine
-      # One set of fresh workers going through all comparisons on one value.
+      # One set of fresh workers that goes through all comparisons of one value.
       class Round
         # @param process [Integer] number of the round
         # @param cells [Array<Cell>] of the whole run
-        # @param pace [Pace] says when a comparison has had its time
+        # @param pace [Pace] the time budget
         # @param options see {Measurement}
         def initialize(process:, comparisons:, cells:, protocol:, seed:, pool:, scratch:, requires:, progress:,
                        pinning:, digests:, pace:)
@@ -27,12 +27,13 @@ module Tiercel
           @progress = progress
           @digests = digests
           arms = comparisons.flat_map { |comparison| open_arms(comparison) }
-          @crew = Crew.new(bundles: arms.map { |arm| bundle(arm) }.uniq, pinning:, requires:, progress:)
+          @workers = WorkerPool.new(bundles: arms.map { |arm| bundle(arm) }.uniq, pinning:, requires:, progress:)
         end
 
         # @return [void]
         def run
-          # Another comparison comes first each time, so that none is always measured by the youngest process.
+          # Begins with another comparison in each process, so that the youngest process does not always measure the
+          # same one.
           @comparisons.rotate(@process).each do |comparison|
             share = comparison.expected_seconds(@protocol, arms: open_arms(comparison), processes: 1)
             @pace.begin(share) if @process < @protocol.processes
@@ -40,16 +41,16 @@ module Tiercel
             @progress&.advance(share, comparison.id)
           end
         ensure
-          @crew.stop
+          @workers.stop
         end
 
         private
 
-        # Those that have not been decided yet.
+        # The arms without a verdict.
         def open_arms(comparison) = @cells.fetch(comparison).reject(&:settled?).map(&:arm)
 
         def measure(comparison)
-          @crew.revive
+          @workers.restart_lost
           cells = @cells.fetch(comparison).to_h { |cell| [cell.arm.id, cell] }
           arms = open(comparison, running(comparison, cells), cells)
           run_blocks(arms, cells) if arms.any?
@@ -63,13 +64,13 @@ module Tiercel
           end
         end
 
-        # In the slot order of this process, without those that cannot run.
+        # The arms that can run, in the order of this process.
         def running(comparison, cells)
           ids = Slots.order(comparison.arms.map(&:id), process: @process, seed: @seed)
           open_arms(comparison).sort_by { |arm| ids.index(arm.id) }.select do |arm|
             cell = cells[arm.id]
             why = arm.operation.unsuitable(comparison.value) and cell.note(Outcome.failure("unsuitable", why))
-            failure = @crew.failure(arm) and cell.note(Outcome.failure(Outcome::CANNOT_RUN, failure))
+            failure = @workers.failure(arm) and cell.note(Outcome.failure(Outcome::CANNOT_RUN, failure))
             cell.sound?
           end
         end
@@ -90,10 +91,13 @@ module Tiercel
 
         def arm_request(arm, cell)
           { id: arm.id, text: arm.contestant.text, operation: arm.operation.name, calls: cell.calls,
-            warm_up: cell.warm_up, exact: cell.allocations.nil? }
+            warm_up: cell.warm_up, exact: cell.allocations.nil?, head_start: }
         end
 
-        # Arms that follow each other in one worker are one call.
+        # A quick run has no time for a head start, and does not look for rare costs.
+        def head_start = @protocol.quick? ? 0.0 : Slots.head_start(@process, blocks: @protocol.blocks)
+
+        # Arms that follow each other in the same worker share one call.
         def run_block(block, arms, cells)
           position = 0
           Slots.block(arms, block).chunk_while { |one, other| bundle(one) == bundle(other) }.each do |pass|
@@ -107,12 +111,12 @@ module Tiercel
 
         def bundle(arm) = arm.contestant.bundle
 
-        # Calls every worker concerned; a worker that is lost takes its arms with it.
+        # Calls every worker that has some of the arms. If a worker is lost, its arms fail.
         def ask(arms, cells, method)
-          @crew.each(arms.select { |arm| @crew.failure(arm).nil? }) do |worker, share|
+          @workers.each(arms.select { |arm| @workers.failure(arm).nil? }) do |worker, share|
             worker.call(method, **yield(share))
           rescue WorkerLost => e
-            @crew.lose(worker, e)
+            @workers.lose(worker, e)
             share.each { |arm| cells[arm.id].note(Outcome.failure(Outcome::CANNOT_RUN, e.message)) }
             nil
           end

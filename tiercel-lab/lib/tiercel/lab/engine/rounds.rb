@@ -5,23 +5,23 @@ require_relative "protocol"
 module Tiercel
   module Lab
     module Engine
-      # The rounds of one value, and which of them are used: where the machine was disturbed during some, more are made,
-      # and the least disturbed are used. What disturbs is measured (steal, and the workers' time in the run queue
-      # behind other programs); the times that a round found have no say in it.
+      # The rounds of one value. If the machine was disturbed during some rounds, more are made, and the least disturbed
+      # ones count. The disturbance is measured by steal and by the workers' time in the run queue; the rounds' own
+      # results have no influence.
       class Rounds
-        # @yieldparam process [Integer] number of the round to make
-        # @yieldreturn [Float, nil] the share of its time that others took; nil where the system does not tell
+        # @yieldparam process [Integer] number of the next round
+        # @yieldreturn [Float, nil] the share of the round's time that other programs took; nil if unknown
         def initialize(&make)
           @make = make
           @shares = []
         end
 
-        # @return [Integer] that were made
+        # @return [Integer] number of rounds so far
         def made = @shares.size
 
-        # @param size [Integer] rounds that a look uses
-        # @param again [Boolean] whether disturbed ones are made again, up to a third more
-        # @yieldreturn [Boolean] whether there is time for one more
+        # @param size [Integer] rounds that the analysis uses
+        # @param again [Boolean] whether to replace disturbed rounds, up to a third of `size`
+        # @yieldreturn [Boolean] whether the budget has room for another round
         # @return [void]
         def make(size, again:)
           missing = size - used_of(size).size
@@ -35,7 +35,7 @@ module Tiercel
         end
 
         # @param size [Integer]
-        # @return [Array<Integer>] numbers of the rounds that are in no figure
+        # @return [Array<Integer>] numbers of the rounds that the figures leave out
         def aside(size) = (0...made).to_a - used_of(size)
 
         private

@@ -15,9 +15,9 @@ module Tiercel
       # measured.
       class Run
         # @param command [String] its name
-        # @param arguments [Array<String>] as the user typed them
-        # @param settings [#seed, #requires, #results, #protocol, #bounded] what the user asked for
-        # @param progress [#call] makes what shows progress, for expected seconds
+        # @param arguments [Array<String>] of the command line
+        # @param settings [#seed, #requires, #results, #protocol, #bounded] the user's options
+        # @param progress [#call] builds a progress display for a number of expected seconds
         def initialize(command:, arguments:, settings:, progress:)
           @command = command
           @arguments = arguments
@@ -27,7 +27,7 @@ module Tiercel
         end
 
         # @param comparisons [Array<Comparison>]
-        # @param options [Hash] further ones of {Measurement#initialize}
+        # @param options [Hash] other options of {Measurement#initialize}
         # @return [Measurement] with its cells summarized, also after an interruption
         def measure(comparisons, protocol: @settings.protocol, **options)
           protocol = @settings.bounded(protocol)
@@ -42,9 +42,9 @@ module Tiercel
           measurement
         end
 
-        # Progress, and Ctrl-C ends the block alone.
+        # Shows progress. Ctrl-C ends the block, not the run.
         #
-        # @yieldparam progress [#advance, #expect, #say] told of each step by `advance(seconds, what)`
+        # @yieldparam progress [#advance, #expect, #say] receives each step by `advance(seconds, what)`
         # @return [Object, nil] the block's value, nil after an interruption
         def watch(expected_seconds)
           start
@@ -59,7 +59,7 @@ module Tiercel
           progress&.clear
         end
 
-        # Measures a table's own trial, and keeps the servers that it had.
+        # Runs a table's trial and records its servers.
         #
         # @param trial [Trial]
         # @param expected_seconds [Float]
@@ -68,16 +68,16 @@ module Tiercel
           @facts["servers"] |= trial.servers
         end
 
-        # Keeps a table that is not made of cells.
+        # Records a table that has no cells.
         def table(...) = recorder.table(...)
 
-        # @return [Recorder] once the results are open, which the first measurement does
+        # @return [Recorder, nil] nil until the first measurement opens the results file
         attr_reader :recorder
 
-        # @return [Hash{String => Object}] the run as its file has it: what reports are made of
+        # @return [Hash{String => Object}] the run in the form of its file, from which reports are made
         def results = JSON.parse(JSON.generate(recorder.document))
 
-        # Opens the results.
+        # Opens the results file.
         def start(protocol = @settings.protocol)
           return if recorder
           environment = Machine.describe.merge("pinning" => Pinning.new.to_s, "gems" => gems)
@@ -87,22 +87,22 @@ module Tiercel
           @recorder = Recorder.new(path, run:, environment:)
         end
 
-        # @param more [Hash{String => Object}] other facts of the run
+        # @param more [Hash{String => Object}] additional facts of the run
         def finish(more = {})
           start
           recorder.finish(@facts.merge(more), complete: !interrupted?)
         end
 
-        # Says what takes time before anything is measured.
+        # Shows a message before the measurement, for steps that take long.
         def say(text) = @progress.call(1.0).say(text)
 
-        # For what notices Ctrl-C by itself.
+        # Marks the run as interrupted, for callers that handle Ctrl-C themselves.
         def interrupted! = @interrupted = true
 
         def interrupted? = @interrupted ? true : false
 
         # @param measurements [Array<Measurement>]
-        # @return [Array<String>] what a reader must know before believing the figures
+        # @return [Array<String>] reasons to doubt the figures
         def warnings(measurements)
           Warnings.of(measurements.flat_map(&:disturbances), measurements.flat_map(&:cells), interrupted: interrupted?)
         end
@@ -111,7 +111,7 @@ module Tiercel
 
         def gems = Gem.loaded_specs.transform_values { |spec| spec.version.to_s }.sort.to_h
 
-        # A command may measure several times.
+        # Adds up: a command may measure several times.
         def add_facts(measurement)
           @facts["workload"].merge!(measurement.digests)
           @facts["servers"] |= measurement.servers

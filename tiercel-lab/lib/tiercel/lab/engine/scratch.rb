@@ -6,17 +6,17 @@ require "tmpdir"
 module Tiercel
   module Lab
     module Engine
-      # The run's own folders, one on a tmpfs and one on a disk, removed at its end.
-      # Those of runs that were killed are removed by the next one.
+      # The temporary folders of a run, one on a tmpfs and one on a disk. The run removes them at its end, and the
+      # folders of killed runs at its start.
       class Scratch
         NAME = "tiercel-lab-run"
         TMPFS = "/dev/shm"
 
-        # @return [Hash{String => String}] by medium: "tmpfs" (where there is one) and "disk"
+        # @return [Hash{String => String}] by medium: "tmpfs" (if the machine has one) and "disk"
         attr_reader :folders
 
-        # @param tmpfs [String] folder on a tmpfs; TIERCEL_LAB_TMPFS says another
-        # @param disk [String] folder on a disk; TIERCEL_LAB_DISK says another
+        # @param tmpfs [String] a folder on a tmpfs; the variable TIERCEL_LAB_TMPFS overrides it
+        # @param disk [String] a folder on a disk; the variable TIERCEL_LAB_DISK overrides it
         def initialize(tmpfs: ENV.fetch("TIERCEL_LAB_TMPFS", TMPFS), disk: ENV.fetch("TIERCEL_LAB_DISK", disk_folder))
           FileUtils.mkdir_p(disk)
           @folders = { "tmpfs" => tmpfs, "disk" => disk }.filter_map do |medium, folder|
@@ -31,7 +31,7 @@ module Tiercel
 
         private
 
-        # The temporary folder is a tmpfs on many machines; the cache folder is where a cache would be.
+        # Uses the user's cache folder, because the temporary folder is a tmpfs on many machines.
         def disk_folder = File.join(ENV.fetch("XDG_CACHE_HOME") { File.expand_path("~/.cache") }, "tiercel-lab")
 
         def sweep(folder)

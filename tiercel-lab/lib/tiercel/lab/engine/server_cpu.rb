@@ -5,15 +5,15 @@ require "etc"
 module Tiercel
   module Lab
     module Engine
-      # CPU time that other processes have used (Linux).
+      # CPU time of other processes (Linux).
       module ServerCPU
         module_function
 
-        # By the scheduler's own account, in nanoseconds (/proc/PID/task/*/schedstat), where the kernel keeps one;
-        # else fields 14 and 15 of /proc/PID/stat, in clock ticks of usually 10 ms; see proc(5).
+        # Reads the scheduler's account in nanoseconds (/proc/PID/task/*/schedstat). Kernels without it count clock
+        # ticks of usually 10 ms in fields 14 and 15 of /proc/PID/stat; see proc(5).
         #
         # @param pids [Array<Integer>]
-        # @return [Float, nil] seconds; nil where there is neither
+        # @return [Float, nil] seconds; nil if the system has neither file
         def seconds(pids)
           pids.sum { |pid| of_scheduler(pid) || of_ticks(pid) }
         rescue SystemCallError
@@ -28,7 +28,7 @@ module Tiercel
         end
         private_class_method :of_scheduler
 
-        # The name in field 2 may hold spaces and brackets.
+        # Splits after the last bracket: the name in field 2 may contain spaces and brackets.
         def of_ticks(pid)
           fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split
           (Integer(fields[11]) + Integer(fields[12])).fdiv(Etc.sysconf(Etc::SC_CLK_TCK))

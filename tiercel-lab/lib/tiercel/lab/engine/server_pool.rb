@@ -5,10 +5,10 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Engine
-      # The servers of one run: started when a contestant needs them, each on
-      # a free loopback port, stopped at the end.
+      # The servers of one run. A server starts when the first contestant needs it, on a free loopback port, and stops
+      # at the end.
       class ServerPool
-        # Room for every value of the lab's own at once; what is compared is not eviction.
+        # Enough for all of the lab's values at once, so that nothing is evicted.
         MEMORY_MB = 1024
         LARGEST_ITEM = "8m"
 
@@ -20,12 +20,13 @@ module Tiercel
         end
 
         # @param names [Array<Symbol>]
-        # @return [Hash{String => Hash}] of each: "url", "address", "version", or "error" with what to type
+        # @return [Hash{String => Hash}] for each server: "url", "address", "version", or "error" with a command that
+        #   helps
         def facts(names)
           names.to_h { |name| [name.to_s, @facts[name] ||= start(name)] }
         end
 
-        # @return [Array<Hash{String => Object}>] of those running, for the results
+        # @return [Array<Hash{String => Object}>] the running servers, for the results
         def describe = @facts.map { |name, facts| { "name" => name.to_s }.merge(facts) }
 
         # @return [void]

@@ -8,7 +8,7 @@ require_relative "gemfile"
 module Tiercel
   module Lab
     module Engine
-      # A copy of the application in `examples/shop`, with a bundle of one line of Rails and this Tiercel in it.
+      # A copy of the application in `examples/shop`, with a bundle of one Rails line and this Tiercel.
       #
       #   shop = Shop.new(folder).copy
       #   shop.bundle.install
@@ -16,16 +16,16 @@ module Tiercel
       #   system(shop.environment("tiercel_store"), *shop.command("runner", "p Rails.cache"), chdir: shop.folder)
       class Shop
         SOURCE = File.expand_path("../../../../examples/shop", __dir__)
-        # Of Tiercel itself.
+        # The root of Tiercel's repository or gem.
         ROOT = File.expand_path("../../../../..", __dir__)
         LINES = %w[8.1 8.0 7.2].freeze
 
-        # @return [String] where the copy is
+        # @return [String] the folder of the copy
         attr_reader :folder
         # @return [String] of {LINES}
         attr_reader :line
 
-        # @param folder [String] that the copy is put into
+        # @param folder [String] for the copy
         # @param line [String] of Rails
         def initialize(folder, line: LINES.first)
           @folder = folder
@@ -45,7 +45,7 @@ module Tiercel
           @bundle ||= Bundle.new(Gemfile.based_on("shop_#{line}", name: "tiercel", source:).write("shop_#{line}"))
         end
 
-        # Makes the database and fills it.
+        # Creates the database and fills it.
         #
         # @param rails_env [String]
         # @return [void]
@@ -57,7 +57,7 @@ module Tiercel
           raise CannotRun, "the database of #{folder} could not be made:\n#{File.read(log)}"
         end
 
-        # @param cache_store [String] what stands after `config.cache_store =`, as the application takes it
+        # @param cache_store [String] the value of `CACHE_STORE` (see the application's README)
         # @return [Hash{String => String, nil}]
         def environment(cache_store)
           { **bundle.environment, "RAILS_ENV" => "production", "CACHE_STORE" => cache_store,
@@ -70,7 +70,7 @@ module Tiercel
 
         private
 
-        # A gem that was installed is taken by its version; a checkout by its path.
+        # The source of the gem `tiercel`: its version if it is installed, its path if it is a checkout.
         def source
           return "path: #{ROOT.inspect}" if File.exist?(File.join(ROOT, "tiercel.gemspec"))
           "\"= #{Gem.loaded_specs.fetch("tiercel").version}\""

@@ -3,19 +3,18 @@
 module Tiercel
   module Lab
     module Engine
-      # Times one slice: wall clock, garbage collection in it, CPU of the process, whether YJIT compiled meanwhile, and
-      # what the process waited for.
+      # Times one slice: wall time, garbage collection, CPU time of the process, compilations by YJIT, and waiting.
       module Stopwatch
         SCHEDULING = "/proc/self/schedstat"
         STATUS = "/proc/self/status"
 
         module_function
 
-        # @return [Float] seconds of a clock that only goes forward
+        # @return [Float] seconds of the monotonic clock
         def seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-        # - wait_ns: of its own accord (sleep, locks, input); 0 if it never gave the CPU away
-        # - delay_ns: in the run queue, because others had the CPU; nil where the kernel does not tell
+        # - wait_ns: time in which the process slept or waited for locks or input; 0 if it never left the CPU
+        # - delay_ns: time in the run queue, while other processes had the CPU; nil if the kernel does not report it
         #
         # @yield the slice
         # @return [Array<Integer>] ns, gc_ns, cpu_ns, ISEQs compiled, wait_ns, delay_ns
@@ -34,7 +33,7 @@ module Tiercel
 
         def cpu_ns = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
 
-        # How often the process gave the CPU away.
+        # Counts how often the process left the CPU voluntarily.
         def switches
           File.read(STATUS)[/^voluntary_ctxt_switches:\s*(\d+)/, 1]
         rescue SystemCallError

@@ -7,34 +7,37 @@ require_relative "protocol"
 module Tiercel
   module Lab
     module Engine
-      # Summarizes a cell's blocks. Garbage collection is part of every figure, see {Cell#block_ns}.
+      # The summary of a cell's blocks. Every figure includes garbage collection, see {Cell#block_ns}.
       #
-      # - `ns`: nanoseconds a call, median of the blocks (an interval); `mean_ns`: their mean (an interval over the
-      #   processes); `mad_ns`: median absolute deviation of the blocks; `gc_ns`: the collector's part of a call, mean
-      # - `ratio`: of the time to the baseline's, median of paired blocks (an interval); `mean_ratio`: of the means (an
-      #   interval over the processes); both nil for the baseline
-      # - `slow`: the blocks that part the mean from the median ({Statistics::SlowBlocks}), where they are apart
-      # - `floor`: how far the same code came from itself (0.01: 1 %) in the media of both arms
-      # - `margin`: what the `verdict` was given by, see {Protocol#margin_for}; `p_value`: that the ratio is 1
-      # - `needs`: processes that would decide what could not be told; nil: it could be told, it is at its margin, or
-      #   the run was a quick one
-      # - `flags`: "compiling" (YJIT, inside a slice), "saturated" (the client's CPU), "incomplete" (fewer processes),
-      #   "hurried" (fewer blocks)
+      # - `ns`: nanoseconds of a call, the median of the blocks with its interval; `mean_ns`: their mean with its
+      #   interval over the processes; `mad_ns`: the blocks' median absolute deviation; `gc_ns`: the mean collection
+      #   time of a call
+      # - `ratio`: the median of the paired blocks' ratios to the baseline, with its interval; `mean_ratio`: the ratio
+      #   of the means, with its interval over the processes; both nil for the baseline
+      # - `slow`: if mean and median differ, the blocks that cause the difference ({Statistics::SlowBlocks})
+      # - `floor`: the noise floor, the largest difference between two copies of the same arm (0.01: 1 %) in the media
+      #   of both arms
+      # - `margin`: the margin of the `verdict`, see {Protocol#margin_for}; `p_value`: of the hypothesis that the ratio
+      #   is 1
+      # - `needs`: the estimated number of processes for a verdict; nil if there is a verdict, if the ratio is close to
+      #   the margin, or after a quick run
+      # - `flags`: "compiling" (YJIT compiled during a slice), "saturated" (the client's CPU was), "incomplete" (fewer
+      #   processes), "hurried" (fewer blocks)
       Summary = Data.define(:ns, :mean_ns, :mad_ns, :gc_ns, :ratio, :mean_ratio, :slow, :floor, :margin, :verdict,
                             :p_value, :needs, :flags)
 
       class Summary
-        # Computes the summaries of cells whose comparisons are complete among them.
+        # Computes the summaries of cells. All cells of a comparison must be among them.
         #
         # @param cells [Array<Cell>]
         # @param protocol [Protocol]
-        # @param run [Array<Cell>] all of the run, whose null arms are pooled
+        # @param run [Array<Cell>] all cells of the run; their null arms are pooled
         def self.fill(cells, protocol:, run: cells)
           noise = Noise.of(run)
           cells.group_by(&:comparison).each_value { |group| Summarizer.new(group, protocol, noise).fill }
         end
 
-        # @return [Hash{String => Object}] as the results hold it
+        # @return [Hash{String => Object}] the form of the results file
         def record
           { "ns" => ns.record, "mean_ns" => mean_ns.record, "mad_ns" => mad_ns, "gc_ns" => gc_ns,
             "ratio" => ratio&.record, "mean_ratio" => mean_ratio&.record, "slow" => slow&.record, "floor" => floor,
@@ -42,13 +45,13 @@ module Tiercel
             "flags" => flags }
         end
 
-        # The summaries of one comparison.
+        # Computes the summaries of one comparison.
         class Summarizer
           def initialize(cells, protocol, noise)
             @noise = noise
             @cells = cells.select(&:measured?)
             @protocol = protocol
-            @looks = protocol.looks
+            @analyses = protocol.analyses
             @by_id = @cells.to_h { |cell| [cell.arm.id, cell] }
             @blocks = @cells.to_h { |cell| [cell, cell.block_ns] }
           end
@@ -57,16 +60,16 @@ module Tiercel
 
           private
 
-          # Of the processes that all arms have: those of an arm that was decided late are other ones.
+          # Uses the processes that all arms have in common. An arm with a late verdict ran in additional processes.
           def shared(cell)
             processes = @blocks.each_value.map(&:keys).reduce(:&)
             (processes.empty? ? @blocks[cell] : @blocks[cell].slice(*processes)).values.map(&:values)
           end
 
-          # As sure as the look has to be that had so many processes.
-          def interval(processes) = Statistics::MedianInterval.of(processes, alpha: @looks.alpha(processes.size))
+          # Intervals have the confidence of the analysis after so many processes.
+          def interval(processes) = Statistics::MedianInterval.of(processes, alpha: @analyses.alpha(processes.size))
 
-          def mean(processes) = Statistics::MeanInterval.of(processes, alpha: @looks.alpha(processes.size))
+          def mean(processes) = Statistics::MeanInterval.of(processes, alpha: @analyses.alpha(processes.size))
 
           def summarize(cell)
             per_process = shared(cell)
@@ -94,10 +97,10 @@ module Tiercel
           end
 
           def mean_ratio(cell, reference, processes)
-            Paired.mean_ratio(@blocks[cell], @blocks[reference], alpha: @looks.alpha(processes))
+            Paired.mean_ratio(@blocks[cell], @blocks[reference], alpha: @analyses.alpha(processes))
           end
 
-          # Of the arm, or where that has none, of the one it is compared to.
+          # Looks for slow blocks in the arm, then in the arm that it is compared to.
           def slow(*cells)
             cells.each do |cell|
               costs = @blocks[cell].values.flat_map(&:values)
@@ -107,7 +110,7 @@ module Tiercel
             nil
           end
 
-          # By the median, unless that is decided and only the mean is not.
+          # Estimates by the median, or by the mean if only the mean is undecided.
           def needs(median, mean, processes, margin)
             open = @protocol.verdict(median.exp, margin:) == :cannot_tell
             open = open ? median : mean.map { |ratio| Math.log(ratio) }

@@ -10,10 +10,10 @@ require_relative "stopwatch"
 module Tiercel
   module Lab
     module Engine
-      # An {Arm} as its own process has it: opened, timed slice by slice, closed.
+      # An {Arm} inside its own process: opens it, times its slices, and closes it.
       class TimedArm
         # @param spec [Hash] id, text, operation; calls and warm_up as an earlier process found them; exact: whether
-        #   objects and bytes are to be counted
+        #   objects and bytes are counted; head_start: slices, see {Slots.head_start}
         # @param objects [Array<Object>] values
         # @param place [Hash] servers, folders and label, see {Context#initialize}
         def initialize(spec, value:, objects:, place:, slice_ns:)
@@ -27,23 +27,23 @@ module Tiercel
                          context:, prefix: format("tiercel-lab:%s:%03d", place[:label], spec[:id]))
         end
 
-        # Builds, fills, warms up, verifies and calibrates.
+        # Builds, fills, warms up, verifies and calibrates the arm.
         #
-        # @return [Hash{String => Object}] an outcome
+        # @return [Hash{String => Object}] an {Outcome}
         def open
           @arm.operation.enter
           Outcome.of do
             @arm.prepare
             age
-            facts
+            facts.tap { |found| run_head_start(found["calls"]) }
           end
         end
 
-        # @return [Array<String>] files that this process has loaded, the last one first: it needed those before
+        # @return [Array<String>] files that this process has loaded, the latest first
         def features = ($LOADED_FEATURES - @features).reverse
 
         # @param calls [Integer]
-        # @return [Array<Integer>] see {Cell::Slice}: calls and the figures after it
+        # @return [Array<Integer>] the number of calls and the figures after it, see {Cell::Slice}
         def slice(calls)
           lead_in(calls)
           before = @arm.server_seconds
@@ -52,9 +52,9 @@ module Tiercel
           [calls, ns, gc_ns, cpu_ns, compiled, server_ns, *waits]
         end
 
-        # Verifies again, and tears down.
+        # Verifies the arm again and tears it down.
         #
-        # @return [Hash{String => Object}] an outcome
+        # @return [Hash{String => Object}] an {Outcome}
         def close
           Outcome.of { @arm.verify }
         ensure
@@ -64,8 +64,8 @@ module Tiercel
 
         private
 
-        # The objects of the store are old, as in a process that has run for a while: the collector marks an object in
-        # each of its first collections.
+        # Makes the store's objects old, as in a process that has run for a while. The collector would otherwise mark
+        # them in each of the first collections.
         def age = Protocol::AGEING_COLLECTIONS.times { GC.start(full_mark: false) }
 
         def facts
@@ -78,7 +78,18 @@ module Tiercel
           facts
         end
 
-        # Not every store lets us see; the figure is then left out, the cell is not.
+        # @param calls [Integer] of a slice
+        def run_head_start(calls)
+          left = (@spec[:head_start].to_f * calls).floor
+          while left.positive?
+            part = [left, calls].min
+            @arm.operation.before_slice(@arm, part) if @arm.operation.prepared?
+            @arm.run(part)
+            left -= part
+          end
+        end
+
+        # Returns nil for stores that do not show their entries; the cell then has no such figure.
         def stored_bytes
           @arm.stored_bytes
         rescue StandardError

@@ -11,8 +11,8 @@ require_relative "slots"
 module Tiercel
   module Lab
     module Engine
-      # A measurement by a table's own jobs rather than by slices: servers, folders and processes for as long as
-      # it runs, and rows that have a status.
+      # A measurement without slices. A trial starts servers, folders and processes of its own and fills rows that have
+      # a status.
       #
       # @abstract Subclasses implement {#measure}, and fill {#rows}.
       class Trial
@@ -41,7 +41,7 @@ module Tiercel
           @scratch&.remove
         end
 
-        # @return [Array<Hash>] of the servers that were started, after {#run}
+        # @return [Array<Hash>] the started servers, after {#run}
         def servers = @servers || []
 
         private
@@ -62,7 +62,7 @@ module Tiercel
 
         def note(row, outcome) = Outcome.note(row, outcome)
 
-        # Every second process has the reverse of the order of the one before.
+        # Every second process reverses the order of the process before.
         def in_turn(list, process)
           Slots.order(list.each_index.to_a, process:, seed: @seed).map { |index| list[index] }
         end

@@ -5,7 +5,7 @@ require_relative "protocol"
 module Tiercel
   module Lab
     module Engine
-      # Sentences that a reader must know before believing a run's figures.
+      # Reasons to doubt a run's figures, as sentences.
       module Warnings
         module_function
 
@@ -29,7 +29,7 @@ module Tiercel
         end
         private_class_method :aside
 
-        # The same code, built twice: whoever tells it apart tells others apart who are not.
+        # If the verdict tells two copies of the same code apart, other verdicts of the run may be wrong too.
         def told_apart(cells)
           wrong = cells.select { |cell| cell.arm.role == :null && %i[faster slower].include?(cell.summary&.verdict) }
           return if wrong.empty?

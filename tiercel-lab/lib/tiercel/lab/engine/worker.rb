@@ -9,8 +9,8 @@ require_relative "timed_arm"
 module Tiercel
   module Lab
     module Engine
-      # The worker's side of a {Round}, in a {Job}: the arms of one comparison after the other, each in an
-      # {ArmProcess}. The worker itself loads gems and makes values, once for all arms.
+      # The worker process of a {Round}. It loads gems, makes the values once for all arms, and forks an {ArmProcess}
+      # for each arm of a comparison.
       class Worker
         # @return [Array<IO>] pipes to the parent
         attr_writer :pipes
@@ -22,7 +22,7 @@ module Tiercel
           @pipes = []
         end
 
-        # Of what it runs with.
+        # Describes the Ruby of this process.
         def hello
           { "pid" => Process.pid, "ruby" => RUBY_DESCRIPTION,
             "yjit" => defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false,
@@ -32,9 +32,9 @@ module Tiercel
         # Opens the arms of a comparison, see {TimedArm#open}.
         #
         # @param value [Hash] see {Value#to_spec}
-        # @param label [String] distinguishes names and folders from those of others
+        # @param label [String] distinguishes the keys and folders of this round
         # @param arms [Array<Hash>] see {TimedArm#initialize}
-        # @return [Hash{String => Object}] an outcome for each arm, and the SHA-256 of the value's objects
+        # @return [Hash{String => Object}] an outcome for each arm, and the SHA-256 of the values
         def open(value:, seed:, slice_ns:, label:, servers:, folders:, arms:)
           value = Values.from_spec(value)
           shared = { value:, objects: objects_of(value, seed), place: { servers:, folders:, label: }, slice_ns: }
@@ -45,10 +45,10 @@ module Tiercel
         end
 
         # @param arms [Array<Array(Integer, Integer)>] id and calls
-        # @return [Array<Array<Integer>>] a slice of each, see {Cell::Slice}
+        # @return [Array<Array<Integer>>] one slice of each arm, see {Cell::Slice}
         def pass(arms:) = arms.map { |id, calls| [id, *@arms.fetch(id).call(:slice, calls)] }
 
-        # Verifies the arms again, and ends their processes.
+        # Verifies the arms again and ends their processes.
         def close
           @arms.map { |id, arm| Outcome.of { arm.call(:close) }.merge("id" => id) }
         ensure
@@ -58,21 +58,21 @@ module Tiercel
 
         private
 
-        # Values are made once for all comparisons of this worker.
+        # Makes the values once for all comparisons of this worker.
         def objects_of(value, seed)
           @objects[[value.name, seed]] ||= value.generate(seed).each(&:freeze).tap do |all|
             @digests[value.name] = value.digest(all)
           end
         end
 
-        # Each arm finds out for itself whether it has them.
+        # Ignores missing gems here: each arm reports them itself.
         def load_gems(spec)
           Contestants.parse(spec[:text]).load_gems
         rescue CannotRun
           nil
         end
 
-        # Objects that are old before the fork are nobody's to mark again, as in an application that has booted.
+        # Makes existing objects old before the fork, so that no arm marks them again.
         def settle
           @settled ||= Process.respond_to?(:warmup) ? Process.warmup : GC.start
         end
@@ -86,7 +86,7 @@ module Tiercel
           outcome
         end
 
-        # Libraries that one arm has loaded are present in arms that are forked later.
+        # Loads the libraries of one arm into the worker, so that arms forked later have them too.
         def load(features)
           @settled = nil if features.any?
           features.each do |feature|

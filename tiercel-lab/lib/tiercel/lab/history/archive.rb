@@ -7,22 +7,22 @@ require_relative "point"
 module Tiercel
   module Lab
     module History
-      # The results of a folder as series. Whatever the lab has ever written counts: what older versions did not record
-      # is missing from their points, and nothing else is.
+      # Reads the results of a folder as series. It reads results of all versions of the lab; points of older versions
+      # lack what those versions did not record.
       class Archive
         PATTERN = "**/*.{json,jsonl}"
         EXACT = %w[objects stored_bytes round_trips wire_bytes queries].freeze
-        # Of the gems that a run had, those that are its tools.
+        # Gems whose new versions may explain a step.
         TOOLS = %w[tiercel tiercel-lab activesupport].freeze
 
-        # @return [Array<String>] files that are no results, and why
+        # @return [Array<String>] files that are not results, with the reason
         attr_reader :skipped
-        # @return [Integer] runs that count
+        # @return [Integer] number of runs
         attr_reader :size
 
         # @param folder [String]
-        # @param since [String, nil] a date (2026-10-01), or the beginning of a revision: runs before are left out
-        # @raise [UsageError] if there are no results
+        # @param since [String, nil] a date (2026-10-01), or the beginning of a revision: leaves out earlier runs
+        # @raise [UsageError] if the folder has no results
         def initialize(folder, since: nil)
           raise UsageError, "#{folder}: there is no such folder" unless File.directory?(folder)
           @skipped = []
@@ -73,8 +73,8 @@ module Tiercel
           first && runs.drop(first)
         end
 
-        # A run of several commands counts by its parts. A gate compares two revisions: what it recorded of one is a
-        # history's.
+        # Splits a run of several commands into its parts. It leaves out comparisons of two revisions, whose figures
+        # belong to neither.
         def parts(run)
           inner = run.fetch("parts", []).filter_map { |part| part["results"] if part.is_a?(Hash) }
           (inner.empty? ? [run] : inner).reject { |part| gate?(part) && table(part, "sides").size > 1 }
@@ -103,7 +103,7 @@ module Tiercel
           end
         end
 
-        # A ratio to what ran beside it says more than a time: a slower machine slows both.
+        # Prefers the ratio to the baseline: a slower machine slows both, so the ratio stays.
         def figure_of(part, cell)
           ratio = cell["summary"]["ratio"]
           return ["time", "us", us(cell["summary"]["ns"])] unless cell["role"] == "contestant" && ratio
@@ -113,7 +113,7 @@ module Tiercel
 
         def us(ns) = ns&.transform_values { |value| value / 1e3 }
 
-        # The side of a gate is no part of a cell's name.
+        # Removes the name of a gate's side.
         def label(part, cell)
           name = cell["contestant"]["name"]
           return name.delete_prefix("head: ") if gate?(part)
@@ -122,7 +122,7 @@ module Tiercel
 
         def gate?(part) = part["run"]["command"] == "gate"
 
-        # The figures that a gate counted for its head, the least of its processes.
+        # The figures that a gate counted for its head: the smallest of all processes.
         def counted(part)
           rows = table(part, "counted").select { |row| row["side"] == "head" && row["status"] == "measured" }
           rows.group_by { |row| row["cell"] }.flat_map { |cell, of_cell|
@@ -141,7 +141,7 @@ module Tiercel
           part.fetch("tables", []).select { |one| one["name"] == name }.flat_map { |one| one["rows"] }
         end
 
-        # Of the head where there were sides, else of the repository that the lab lay in.
+        # The revision of the head if the run had sides, else of the repository.
         def revision(run)
           head = table(run, "sides").find { |side| side["name"] == "head" }
           head ? head["sha"] : run.dig("environment", "git", "sha")

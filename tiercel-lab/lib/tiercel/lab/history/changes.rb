@@ -6,35 +6,35 @@ require_relative "point"
 module Tiercel
   module Lab
     module History
-      # A change of a series' level.
+      # A step of a series.
       #
       # @!attribute [r] index
-      #   @return [Integer] of the first point of the new level
+      #   @return [Integer] of the first point at the new level
       # @!attribute [r] change
-      #   @return [Statistics::Interval] of the new level by the one before, 1.05: 5 % more; of counts exactly
+      #   @return [Statistics::Interval] the new level divided by the old one, 1.05: 5 % more; exact for counts
       # @!attribute [r] alert
-      #   @return [Boolean] whether somebody is to be told: it grew, lately, and a revision can have done it
+      #   @return [Boolean] whether it is an alert: a recent increase that a revision can have caused
       # @!attribute [r] reason
-      #   @return [String, nil] why it is no alert
+      #   @return [String, nil] the reason why it is no alert
       Change = Data.define(:series, :index, :change, :alert, :reason) do
         def before = series.points[index - 1]
         def after = series.points[index]
 
-        # @return [String] the revisions, one of which made it
+        # @return [String] the range of revisions that contains its cause
         def range = [before, after].map { |point| point.revision ? point.revision[0, 12] : "?" }.join("..")
 
-        # @return [Array<String>] tools whose versions changed with it
+        # @return [Array<String>] tools that changed their versions at the same point
         def tools = Changes.tools(before, after)
       end
 
-      # Steps of all series of a history: counted figures change exactly, measured ones by {Statistics::ChangePoints},
-      # with a chance of {ALPHA} that there is one in the whole history where there is none (shared out among its series
-      # by Bonferroni's inequality; of more than fifty each has the share of fifty).
+      # Finds the steps of all series of a history. Counted figures change exactly; for measured ones
+      # {Statistics::ChangePoints} decides. {ALPHA} is the probability of a step in a history without one. The series
+      # share it equally (Bonferroni's inequality); beyond fifty, each has the share of fifty.
       class Changes
         ALPHA = 0.004
-        # Less than so much is nobody's alert.
+        # Smaller increases are no alerts.
         LEAST = 0.02
-        # A step that is older is history.
+        # Steps before the last so many runs are no alerts.
         RUNS = 14
 
         # @param one [Point]
@@ -48,8 +48,8 @@ module Tiercel
         end
 
         # @param series [Array<Series>]
-        # @param least [Float] share
-        # @param runs [Integer] how many of the last runs may hold an alert's first
+        # @param least [Float] smallest increase of an alert, 0.02: 2 %
+        # @param runs [Integer] number of last runs in which an alert's step lies
         def initialize(series, least: LEAST, runs: RUNS)
           @series = series
           @least = least
@@ -65,8 +65,8 @@ module Tiercel
         def alerts = all.select(&:alert)
 
         # @param series [Series]
-        # @return [Float, nil] the least growth (0.05: 5 %) that would be found within
-        #   {Statistics::ChangePoints::WITHIN} runs; nil where every change is found, or too few runs are known
+        # @return [Float, nil] the smallest increase (0.05: 5 %) that is found within {Statistics::ChangePoints::WITHIN}
+        #   runs; nil for counts, whose changes are all found, and for short series
         def smallest(series)
           return if series.exact
           step = Statistics::ChangePoints.detectable(logs(series), alpha:)
@@ -84,8 +84,8 @@ module Tiercel
 
         def alpha = [ALPHA / @series.count { |one| !one.exact }, Statistics::ChangePoints::LEAST_ALPHA].max
 
-        # One run of another count may be a count that is not exact: it is a change if the next one has it too, or there
-        # is none yet.
+        # A single run with another count may be an inexact count. It is a step if the next run has the same count, or
+        # if it is the last run.
         def counted(series)
           values = series.points.map(&:value)
           (1...values.size).filter_map do |index|

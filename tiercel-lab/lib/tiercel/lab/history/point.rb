@@ -8,16 +8,16 @@ module Tiercel
       # @!attribute [r] at
       #   @return [Time] of the run
       # @!attribute [r] revision
-      #   @return [String, nil] of what was measured
+      #   @return [String, nil] of the measured code
       # @!attribute [r] value
       #   @return [Float]
       # @!attribute [r] low
-      #   @return [Float, nil] bounds of its interval, where it has one
+      #   @return [Float, nil] bounds of its interval; nil if it has none
       # @!attribute [r] tools
-      #   @return [Hash{String => String}] versions that figures depend on beside the code
+      #   @return [Hash{String => String}] versions of everything that influences figures besides the code
       Point = Data.define(:at, :revision, :value, :low, :high, :tools)
 
-      # A figure of a cell on one machine, in the order of time.
+      # The values of one figure of a cell on one machine, in the order of time.
       #
       # @!attribute [r] machine
       #   @return [String]
@@ -26,13 +26,13 @@ module Tiercel
       # @!attribute [r] figure
       #   @return [String] "time by memory_store", "objects"
       # @!attribute [r] unit
-      #   @return [String] "x", "us", or "" of what is counted
+      #   @return [String] "x", "us", or "" for counts
       # @!attribute [r] exact
-      #   @return [Boolean] counted: any change is one
+      #   @return [Boolean] whether it is a count, so that every change is a step
       Series = Data.define(:machine, :cell, :figure, :unit, :exact, :points) do
         def label = "#{cell}: #{figure}"
 
-        # Nobody's change: the baseline of other cells.
+        # Whether it is a baseline's time, which no revision of ours changes.
         def reference? = unit == "us"
       end
     end

@@ -6,14 +6,14 @@ require_relative "point"
 module Tiercel
   module Lab
     module History
-      # A history as a document: what to look at, then a chart for each cell, machines apart.
+      # The report of a history: the steps first, then a chart for each cell, by machine.
       class View
         DAY = 86_400.0
-        # A pause that is so many times the usual one is a gap.
+        # A gap lasts this many times the usual pause between runs.
         GAP = 3.0
-        # A line needs two.
+        # The least number of points that make a line.
         LEAST_POINTS = 2
-        # Runs of a line in a table.
+        # The most runs in a table's line.
         COURSE = 40
 
         # @param archive [Archive]
@@ -53,7 +53,7 @@ module Tiercel
           "#{change.series.label}: #{amount(change)} since #{change.range}#{tools}"
         end
 
-        # Counts have no interval.
+        # Counts have no interval, so it shows both counts.
         def amount(change)
           return "#{count(change.before)} \u2192 #{count(change.after)}" if change.series.exact
           Report::Cell.interval(change.change, unit: "x").to_s
@@ -72,7 +72,7 @@ module Tiercel
           end
         end
 
-        # An alert may come of the tools, too.
+        # Names changed tools even for an alert, because they may be the cause.
         def alert_words(change) = [change.alert ? "alert" : "no: #{change.reason}", *change.tools].join("; ")
 
         def add_machine(document, machine, series)
@@ -86,7 +86,7 @@ module Tiercel
           end
         end
 
-        # A line for each figure, for those who read no charts.
+        # One line for each figure, for readers without charts.
         def overview(machine, series)
           header = ["cell", "figure", "runs", "first", "last", "finds from", "course"]
           Report::Table.new("History: #{machine}", header:, command: @command).tap do |table|
@@ -97,7 +97,7 @@ module Tiercel
           end
         end
 
-        # Of counts every change is found; for times the nights' noise and their likeness decide.
+        # Every change of a count is found. For times, the smallest step depends on their noise and autocorrelation.
         def smallest(series)
           share = @changes.smallest(series)
           share ? "#{Report::Format.percent(share)} more" : ""
@@ -107,7 +107,7 @@ module Tiercel
           series.exact ? count(point) : Report::Cell.number(point.value, unit: series.unit)
         end
 
-        # Of as many runs as a terminal has room for, from the lowest to the highest; steps are marked.
+        # Draws the last runs from the lowest to the highest value, and marks the steps.
         def course(series)
           steps = of(series).map(&:index)
           points = series.points.each_with_index.to_a.last(COURSE)
@@ -115,14 +115,14 @@ module Tiercel
           points.zip(bars).map { |(_, index), bar| "#{"|" if steps.include?(index)}#{bar}" }.join
         end
 
-        # Of counts that never changed the line says all.
+        # Counts that never changed need no chart.
         def drawn?(series)
           series.points.size >= LEAST_POINTS && !(series.exact && series.points.map(&:value).uniq.one?)
         end
 
         def day(time) = time.utc.strftime("%Y-%m-%d")
 
-        # Gaps, and tools of other versions, of all runs of a machine.
+        # Notes of gaps and of changed tools, over all runs of a machine.
         def notes(series)
           points = series.flat_map(&:points).uniq(&:at).sort_by(&:at)
           points.each_cons(2).flat_map do |one, other|

@@ -6,9 +6,9 @@ require_relative "../servers"
 module Tiercel
   module Lab
     module Load
-      # A Rack application under one cache configuration, in a process of its own.
+      # A Rack application with one cache configuration, in a process of its own.
       class AppServer < Servers::Server
-        # An application of Rails takes its time.
+        # A Rails application takes long to start.
         START_SECONDS = 60
         SERVE = File.expand_path("serve.rb", __dir__)
 
@@ -16,8 +16,8 @@ module Tiercel
         def self.executable = RbConfig.ruby
 
         # @param app [String] path of a config.ru
-        # @param config [String] what the application finds in TIERCEL_LAB_CACHE
-        # @param path [String] that is asked for
+        # @param config [String] the application's variable TIERCEL_LAB_CACHE
+        # @param path [String] of the requests
         # @param options see {Servers::Server#initialize}
         def initialize(app:, config:, path: "/", **options)
           super(**options)

@@ -13,11 +13,11 @@ module Tiercel
         # Failures of an application while it serves.
         INCIDENTS = %w[kill_worker stop_server].freeze
         CACHE_BYTES = 64 * 1024 * 1024
-        # Requests come in before it happens.
+        # Seconds for requests to come in before the incident.
         PAUSE_SECONDS = 0.2
 
         # @param shop [Engine::Shop]
-        # @param store [#text, #server] the store, with names of places to be filled in
+        # @param store [#text, #server] the store; its text has names of folders and addresses to fill in
         # @param folders [Hash{Symbol => String}] "memory" and "disk"
         def initialize(shop, store, folders)
           @shop = shop
@@ -45,15 +45,15 @@ module Tiercel
         def url = @puma.url
 
         # @yieldreturn [Object]
-        # @return [Array(Object, Float, Float)] the block's value; seconds of CPU time of the application and of the
-        #   cache server meanwhile
+        # @return [Array(Object, Float, Float)] the block's value; CPU seconds of the application and of the cache
+        #   server during the block
         def counted
           before = cpu
           value = yield
           [value, *cpu.zip(before).map { |now, then_| now - then_ }]
         end
 
-        # @return [Hash{String => Integer}] bytes of the application's processes and of the cache server
+        # @return [Hash{String => Integer}] memory of the application's processes and of the cache server, in bytes
         def memory
           { "bytes" => @puma.memory_bytes,
             "server_bytes" => @server ? Engine::ResidentMemory.bytes([@server.pid]) : 0 }
@@ -68,7 +68,7 @@ module Tiercel
           @puma.kill_worker
         end
 
-        # It hangs, which is worse than to be gone.
+        # Lets the server hang, which is worse for its clients than a stopped server.
         #
         # @return [void]
         def stop_server
@@ -81,7 +81,7 @@ module Tiercel
 
         private
 
-        # Not by `format`, which warns of names that a text does not have.
+        # Does not use `format`, which warns about names that a text does not contain.
         def cache_store = @store.text.gsub(/%<(\w+)>s/) { { **@folders, **places }.fetch($1.to_sym) }
 
         def places = @server ? { url: @server.url, address: "#{@server.host}:#{@server.port}" } : {}

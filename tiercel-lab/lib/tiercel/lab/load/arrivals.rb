@@ -3,23 +3,23 @@
 module Tiercel
   module Lab
     module Load
-      # The moments at which requests are made.
+      # The times of a load's requests.
       #
-      # - `closed`: the next request follows the answer to the one before, for a number of `requests` or of `seconds`.
-      # - `exponential`, `constant`: requests are due at a `rate` for `seconds`, whether the one before was answered or
-      #   not. A late answer delays those that were due in the meantime, and their wait counts. (A closed loop leaves
-      #   that wait out: "coordinated omission", Gil Tene, 2013.)
+      # - `closed`: each request follows the answer to the previous one, for a number of `requests` or of `seconds`
+      # - `exponential`, `constant`: requests are due at a `rate` for `seconds`, whether earlier ones were answered or
+      #   not. A late answer delays the requests that are due meanwhile, and their waiting time counts. (A closed loop
+      #   ignores it: "coordinated omission", Gil Tene, 2013.)
       #
       # @!attribute [r] at
-      #   @return [Float, nil] monotonic seconds at which the first request is due; every process of a machine shares
-      #     that clock
+      #   @return [Float, nil] monotonic seconds at which the first request is due; the clock is the same in every
+      #   process
       Arrivals = Data.define(:kind, :requests, :seconds, :rate, :seed, :at) do
         def initialize(kind: "closed", requests: nil, seconds: nil, rate: nil, seed: 1, at: nil) = super
 
-        # @return [Boolean] whether requests come at a rate of their own
+        # @return [Boolean] whether requests are due at a rate
         def open? = kind != "closed"
 
-        # @return [Array<Float>] seconds after the start at which the requests of an open load are due
+        # @return [Array<Float>] seconds from the start to each due time of an open load
         def schedule
           random = Random.new(seed)
           due = 0.0
@@ -28,7 +28,7 @@ module Tiercel
 
         private
 
-        # Of an exponential distribution by inversion: -ln(1 - u) / rate.
+        # An exponential distribution by inversion: -ln(1 - u) / rate.
         def gap(random) = kind == "constant" ? 1.0 / rate : -Math.log(1.0 - random.rand) / rate
       end
 

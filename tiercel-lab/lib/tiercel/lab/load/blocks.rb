@@ -32,7 +32,7 @@ module Tiercel
         end
 
         # @yield as of {#by_process}
-        # @return [Array<Float>] of each block
+        # @return [Array<Float>] one figure for each block
         def figures(&) = by_process(&).values.flat_map(&:values)
 
         # @yield as of {#by_process}
@@ -41,15 +41,15 @@ module Tiercel
 
         # @param other [Blocks]
         # @yield as of {#by_process}
-        # @return [Statistics::Interval] of this by the other's, blocks paired
+        # @return [Statistics::Interval] the median ratio of paired blocks
         def ratio_to(other, &) = Engine::Paired.ratio(by_process(&), other.by_process(&))
 
-        # How far two of the same are apart: the farther bound.
+        # How far two copies of the same side differ, by the more distant bound.
         #
         # @return [Float] 0.02: 2 %
         def noise_to(other, &) = Math.exp(ratio_to(other, &).map { |ratio| Math.log(ratio) }.reach) - 1.0
 
-        # @return [Statistics::Interval] us, a figure for each process
+        # @return [Statistics::Interval] microseconds, from one figure for each process
         def quantile(share)
           each = @blocks.group_by(&:first).values.map do |blocks|
             [Statistics.quantile(blocks.flat_map { |block| block.drop(@from) }, share) / 1e3]

@@ -5,11 +5,11 @@ require_relative "../servers"
 module Tiercel
   module Lab
     module Load
-      # A cache server of one load's own, with a limit: when it is full it evicts what was not used for longest.
+      # A cache server for one load, with a memory limit. A full server evicts the least recently used entries.
       module CacheServer
         MEGABYTE = 1024 * 1024
 
-        # @param kind [Symbol, nil] :memcached or :redis; nil: none is needed
+        # @param kind [Symbol, nil] :memcached or :redis; nil: no server
         # @param bytes [Integer]
         # @param options [Hash] see {Servers::Server#initialize}
         # @return [Servers::Server, nil] started
@@ -21,7 +21,7 @@ module Tiercel
         end
 
         # @param server [Servers::Server, nil]
-        # @return [Hash{String => String}] what a contestant finds it by
+        # @return [Hash{String => String}] URL and address for a contestant
         def self.facts(server)
           { "url" => server.url, "address" => (server.address if server.respond_to?(:address)) }.compact
         end

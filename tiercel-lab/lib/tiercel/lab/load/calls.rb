@@ -3,8 +3,8 @@
 module Tiercel
   module Lab
     module Load
-      # The operations of a load: each is a Proc that takes the index of an entry and says whether it found, or stored,
-      # something. A Proc is made for one store, so that its call sites see one class.
+      # The operations of a load. Each is a Proc that takes the index of an entry and returns whether it found or stored
+      # a value. A Proc belongs to one store, so that its call sites see a single class.
       module Calls
         module_function
 
@@ -13,7 +13,7 @@ module Tiercel
         # @return [Proc]
         def of(name, subject) = public_send(name, subject.store, subject.entries)
 
-        # A read, and a write of what it missed.
+        # Reads, and writes after a miss.
         def read_or_write(store, entries)
           names = entries.names
           lambda do |index|
@@ -42,14 +42,14 @@ module Tiercel
           end
         end
 
-        # The second article's loop.
+        # The loop of the second article.
         def exist_and_fetch(store, entries)
           found = fetch(store, entries)
           names = entries.names
           ->(index) { store.exist?(names[index]) && found.call(index) }
         end
 
-        # Tiercel's backend, without the store above it.
+        # Calls Tiercel's backend without the store above it.
         def backend_get(store, entries)
           backend, names = store.backend, entries.names
           ->(index) { !backend.get(names[index]).nil? }

@@ -11,12 +11,12 @@ require_relative "subject"
 module Tiercel
   module Lab
     module Load
-      # A process of a {Fleet}: opens stores, makes requests, looks at values, lets go. Every answer is an
-      # {Engine::Outcome}. Tables with operations of their own subclass it.
+      # A process of a {Fleet}: opens stores, makes requests, and verifies values. Every answer is an {Engine::Outcome}.
+      # Tables with operations of their own subclass it.
       class Client
-        # Which store is meant where a process has one.
+        # The id of a process' only store.
         STORE = "store"
-        # Before anything is timed; YJIT compiles at the 30th call.
+        # Calls before the measurement; YJIT compiles a method at its 30th call.
         WARM_UP = 64
 
         def initialize
@@ -27,8 +27,8 @@ module Tiercel
         # @param context [Hash] see {Engine::Context#initialize}
         # @param entries [Hash] see {Entries#initialize}
         # @param keys [Hash] see {Keys#initialize}
-        # @param id [String] of the store in this process
-        # @param filled [Boolean] whether all entries are written, and looked at
+        # @param id [String] of the store within this process
+        # @param filled [Boolean] whether to write and verify all entries
         def open(text:, context:, entries:, keys: {}, id: STORE, filled: false)
           Engine::Outcome.of do
             entries = Entries.new(**entries)
@@ -41,7 +41,7 @@ module Tiercel
           end
         end
 
-        # @param operations [Array<String>] that are called some times in turn
+        # @param operations [Array<String>] to call in turn
         def warm_up(operations:, id: STORE)
           Engine::Outcome.of do
             calls = operations.map { |name| Calls.of(name, subject(id)) }
@@ -53,9 +53,9 @@ module Tiercel
         #
         # @param operation [String] of {Calls}
         # @param arrivals [Hash] see {Arrivals}
-        # @param slices [Integer, nil] how often; nil: once, and the answer is no list
-        # @param must_hit [Boolean] whether a request that finds nothing is a fault
-        # @return [Hash] see {Driver#run}; with "slices", a list of those
+        # @param slices [Integer, nil] number of repetitions; nil: one, and the answer is no list
+        # @param must_hit [Boolean] whether a request without a value is a fault
+        # @return [Hash] see {Driver#run}; with `slices`, "slices" is a list of them
         def drive(operation:, arrivals:, id: STORE, slices: nil, must_hit: true, **options)
           Engine::Outcome.of do
             GC.start
@@ -67,14 +67,14 @@ module Tiercel
           end
         end
 
-        # Looks at values outside of what is timed, and frees what is not needed.
+        # Verifies values after the timed part, and releases unused memory.
         #
         # @param options [Hash] see {Subject#verify}
         def verify(id: STORE, **options)
           Engine::Outcome.of { subject(id).verify(**options) }.tap { GC.start }
         end
 
-        # @return [Float] seconds, the median; see {Network::RoundTrip}
+        # @return [Float] median of the round trips in seconds; see {Network::RoundTrip}
         def round_trip(host:, port:, request:, samples:) = Network::RoundTrip.measure(host, port, request:, samples:)
 
         # @return [true]

@@ -5,10 +5,10 @@ require "net/http"
 module Tiercel
   module Lab
     module Load
-      # An HTTP connection that is kept between requests.
+      # A persistent HTTP connection.
       class Connection
         TIMEOUT_SECONDS = 30
-        # Bodies are compared as they are sent.
+        # Asks for uncompressed bodies, which can be compared byte by byte.
         HEADERS = { "Accept-Encoding" => "identity", "User-Agent" => "tiercel-lab" }.freeze
 
         # @param url [String]
@@ -16,19 +16,19 @@ module Tiercel
           @uri = URI(url)
         end
 
-        # Opens it, where it is not open.
+        # Opens the connection unless it is open.
         #
         # @return [self]
         def open = tap { @http ||= connect }
 
         # @param path [String]
-        # @return [Net::HTTPResponse] read to its end
+        # @return [Net::HTTPResponse] with its whole body
         def get(path = @uri.request_uri)
           open
           @http.request(Net::HTTP::Get.new(path, HEADERS))
         end
 
-        # The next request opens another one.
+        # Closes the connection; the next request opens another one.
         def close
           @http&.finish if @http&.started?
         ensure

@@ -6,23 +6,23 @@ require_relative "arrivals"
 module Tiercel
   module Lab
     module Load
-      # Makes the requests of one process, or of one of its threads: as they arrive, each for an entry.
+      # Makes the requests of one process or thread at the times of its {Arrivals}.
       #
-      # A driver measures `totals` (requests, hits, seconds, CPU), or with them a `histogram` of what each request took,
-      # or the nanoseconds of `each`. Of an open load the histograms are two: `response` counts from the moment at which
-      # a request was due, `service` from the moment at which it was sent.
+      # A driver measures `totals` (requests, hits, seconds, CPU), or additionally a `histogram` of the requests' times,
+      # or the nanoseconds of `each` request. An open load has two histograms: `response` counts from the moment at
+      # which a request was due, `service` from the moment at which it was sent.
       class Driver
-        # Calls between two looks at the clock, and keys that a load without a number of requests goes through.
+        # Calls between two readings of the clock, and the length of a load without a number of requests.
         CHUNK = 256
         PERIOD = 16 * CHUNK
-        # A sleep ends late by up to half a millisecond; the driver spins for the rest.
+        # The driver spins for this time, because a sleep may end half a millisecond late.
         SPIN_SECONDS = 0.0006
-        # Achieved by offered rate: below it the load was too much for the store.
+        # Achieved rate divided by offered rate. Below this share the store is overloaded.
         LEAST_SHARE = 0.99
-        # An open load that was too much ends after so many times its seconds, with requests that were never sent.
+        # An overloaded open load ends after this many times its duration. Requests that are still due are not sent.
         PATIENCE = 3
 
-        # Runs one driver in each of some threads.
+        # Runs a driver in each of several threads.
         #
         # @yieldparam thread [Integer]
         # @return [Array<Object>] the blocks' values
@@ -46,8 +46,8 @@ module Tiercel
         # @param keys [#draw] see {Keys}
         # @param measure [String] "totals", "histogram" or "each"
         # @param near [Integer, nil] see {Keys#draw}
-        # @param check [Proc, nil] takes what the block returned, where calls are timed one by one, and says outside of
-        #   what is timed whether it is a hit
+        # @param check [Proc, nil] takes the block's value and returns whether it is a hit; runs outside of the timed
+        #   part, and only if calls are timed one by one
         # @yieldparam index [Integer] of the entry
         # @yieldreturn [Object] true for a hit
         # @return [Hash{Symbol => Object}]
@@ -67,7 +67,7 @@ module Tiercel
 
         def cpu_now = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
 
-        # Keys are drawn, and moments computed, before anything is timed.
+        # Draws keys and computes arrival times before the timed part.
         def planned(arrivals, keys, near)
           return keys.draw(arrivals.requests, near:) unless arrivals.seconds
           return keys.draw(PERIOD).each_slice(CHUNK).to_a unless arrivals.open?
@@ -75,7 +75,7 @@ module Tiercel
           due.zip(keys.draw(due.size))
         end
 
-        # --- the next request follows the answer ---
+        # --- Closed load: the next request follows the answer ---
 
         def closed(plan, arrivals, measure, operation, check)
           return one_by_one(plan, arrivals, measure, operation, check) unless measure == "totals"
@@ -114,7 +114,7 @@ module Tiercel
           taken.each_with_object(Statistics::Histogram.new) { |ns, histogram| histogram.record(ns) }.to_h
         end
 
-        # --- requests come when they come ---
+        # --- Open load: requests have arrival times ---
 
         def open(plan, arrivals, operation)
           hits, response, service = 0, [], []
@@ -132,9 +132,9 @@ module Tiercel
             response: histogram(response), service: histogram(service) }
         end
 
-        # Sleeps and spins.
+        # Sleeps, then spins.
         #
-        # @return [Float] seconds that were too late by then
+        # @return [Float] seconds by which it is late
         def wait_until(due)
           while (left = due - @clock.call).positive?
             @wait.call(left - SPIN_SECONDS) if left > SPIN_SECONDS
@@ -142,7 +142,7 @@ module Tiercel
           -left
         end
 
-        # Over the time in which the requests that were sent were due, to the last answer: both rates of the same ones.
+        # Offered and achieved rate of the requests that were sent, up to the last answer.
         def rates(plan, arrivals, sent, elapsed)
           span = plan[sent - 1].first + (1.0 / arrivals.rate)
           elapsed = [elapsed, span].max
@@ -150,7 +150,7 @@ module Tiercel
             share: span / elapsed }
         end
 
-        # Whether requests waited longer and longer.
+        # Whether the requests' waiting time grew during the load.
         def rising?(response)
           first, second = response.each_slice((response.size / 2.0).ceil).to_a
           second ? second.sum.fdiv(second.size) > first.sum.fdiv(first.size) : false

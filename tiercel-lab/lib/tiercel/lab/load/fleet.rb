@@ -6,10 +6,10 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Load
-      # Processes that get the same orders.
+      # Several processes that run the same calls at the same time.
       class Fleet
         FAULTS = { Engine::Outcome::WRONG => WrongValue, Engine::Outcome::MISSES => Missed }.freeze
-        # From an order to the moment at which all begin: time to hear of it.
+        # Seconds between a call and the common start, for all processes to receive the call.
         LEAD_SECONDS = 0.1
 
         # @return [Array<Engine::Job>] started
@@ -21,13 +21,13 @@ module Tiercel
         end
 
         # @param lead [Float]
-        # @return [Float] monotonic seconds of a moment that all will be ready at
+        # @return [Float] monotonic seconds of a start for which all processes will be ready
         def self.soon(lead = LEAD_SECONDS) = Process.clock_gettime(Process::CLOCK_MONOTONIC) + lead
 
-        # The message of an answer that has no figures, as the error that it was in the process.
+        # Raises the error of an answer without figures.
         #
         # @param answer [Hash] see {Engine::Outcome.of}
-        # @return [Hash]
+        # @return [Hash] the answer
         # @raise [CannotRun, WrongValue, Missed]
         def self.checked(answer)
           return answer if Engine::Outcome.measured?(answer)
@@ -42,14 +42,14 @@ module Tiercel
         # @return [Fleet] of the first processes
         def first(count) = Fleet.new(jobs.first(count))
 
-        # @return [Fleet]
+        # @return [Fleet] without the first processes
         def drop(count) = Fleet.new(jobs.drop(count))
 
-        # Calls all at once and waits for every answer.
+        # Calls all processes at once and waits for every answer.
         #
         # @param arguments [Hash] of all calls
-        # @yieldparam index [Integer] of the process
-        # @yieldreturn [Hash] more arguments, of its call
+        # @yieldparam index [Integer] number of the process
+        # @yieldreturn [Hash] additional arguments of its call
         # @return [Array<Hash>] answers
         # @raise [CannotRun, WrongValue, Missed, WorkerLost]
         def call(method, **arguments)
@@ -59,7 +59,7 @@ module Tiercel
           jobs.map(&:value).each { |answer| Fleet.checked(answer) }
         end
 
-        # The first process makes the folder, the file or the tables that the others find.
+        # Opens stores. The first process does so alone: it creates the folder, file or tables for the others.
         #
         # @yieldparam index [Integer]
         # @return [Array<Hash>]
@@ -68,7 +68,7 @@ module Tiercel
             drop(1).call("open", **arguments) { |index| yield index + 1 }
         end
 
-        # Lets go of what lies in a place of the user's, however it went.
+        # Stops all processes. Each first removes its entries from the user's servers and folders.
         def stop
           jobs.each { |job| leave(job) }
         end

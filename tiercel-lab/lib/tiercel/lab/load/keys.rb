@@ -5,12 +5,12 @@ require_relative "../simulator/zipf"
 module Tiercel
   module Lab
     module Load
-      # The order in which a process asks for the entries 0...items.
+      # The order in which a process requests the entries 0...items.
       #
-      # - `in turn`: one after the other, and again from the first
+      # - `in turn`: one after the other, again and again
       # - `uniform`: at random
-      # - `zipf`: at random, the entry of rank r with a probability proportional to 1 / (r + 1)**exponent
-      # - `near and new`: a share of `near` from the first {NEAR}, and entries that nobody has asked for yet
+      # - `zipf`: at random; the probability of the entry with rank r is proportional to 1 / (r + 1)**exponent
+      # - `near and new`: a share of `near` from the first {NEAR} entries, and entries that no process has requested yet
       class Keys
         NEAR = 200
 
@@ -25,8 +25,8 @@ module Tiercel
         end
 
         # @param count [Integer]
-        # @param near [Integer, nil] how many of them are near ones
-        # @return [Array<Integer>] the next entries; drawn before anything is timed
+        # @param near [Integer, nil] number of near entries among them
+        # @return [Array<Integer>] the next entries
         def draw(count, near: nil)
           case @kind
           when "zipf" then Array.new(count) { @zipf.sample(@random) }

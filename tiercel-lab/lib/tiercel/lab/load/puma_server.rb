@@ -7,9 +7,9 @@ require_relative "../servers"
 module Tiercel
   module Lab
     module Load
-      # The application under Puma, with two workers that a master has preloaded it for.
+      # The application under Puma, preloaded by a master, with two workers.
       class PumaServer < Servers::Server
-        # An application of Rails takes its time, and many start at once.
+        # A Rails application takes long to start, and several start at once.
         START_SECONDS = 60
         WORKERS = 2
         THREADS = 3
@@ -31,16 +31,16 @@ module Tiercel
         # @return [String]
         def to_s = "puma with #{@cache_store} at #{url}"
 
-        # @return [Array<Integer>] of the workers at present, without the master
+        # @return [Array<Integer>] PIDs of the present workers, without the master
         def workers = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
 
-        # @return [Float, nil] seconds of CPU time of all its processes
+        # @return [Float, nil] CPU seconds of master and workers
         def cpu_seconds = Engine::ServerCPU.seconds([pid, *workers])
 
-        # @return [Integer, nil] bytes of all its processes
+        # @return [Integer, nil] memory of master and workers
         def memory_bytes = Engine::ResidentMemory.bytes([pid, *workers])
 
-        # Ends one worker as the kernel does when memory is short.
+        # Kills one worker, as the kernel does when memory runs out.
         def kill_worker = Process.kill(:KILL, workers.first)
 
         private
@@ -51,13 +51,13 @@ module Tiercel
            *given.map { |pair| pair.join("=") }, RbConfig.ruby, "-S", "puma", "-C", "config/puma.rb"]
         end
 
-        # Only warnings are logged; nobody is limited.
+        # Logs only warnings, and lifts the rate limit.
         def environment
           { **@shop.environment(@cache_store), "BIND" => "tcp://#{HOST}:#{port}", "WEB_CONCURRENCY" => WORKERS.to_s,
             "RAILS_MAX_THREADS" => THREADS.to_s, "RAILS_LOG_LEVEL" => "warn", "SEARCHES_A_MINUTE" => "1000000000" }
         end
 
-        # Listening comes first, workers come later; a request would fill caches.
+        # The server listens before its workers are ready. A request would find out more, but it would fill caches.
         def ask_version = workers.size == WORKERS && exchange("") { "listening" }
       end
     end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# A process with one application: `ruby serve.rb APP HOST PORT CONFIG`. Puma with one process and five threads, as it
-# comes.
+# Serves one application: `ruby serve.rb APP HOST PORT CONFIG`, with Puma's defaults: one process, five threads.
 app, host, port, config = ARGV
 ENV["TIERCEL_LAB_CACHE"] = config
 ENV["RACK_ENV"] ||= "production"

@@ -8,14 +8,14 @@ require_relative "../servers"
 module Tiercel
   module Lab
     module Load
-      # The servers of a run, and a delay proxy in front of each.
+      # The servers of a run, each with a delay proxy in front of it.
       class Site
-        # Built alike for memcached and Redis: room enough, largest item 8 MB.
+        # The same limits for memcached and Redis: enough memory, largest item 8 MB.
         MEMORY_MB = 256
         LARGEST_ITEM = "8m"
-        # A question with an answer of one line.
+        # A request with a single line as its answer.
         QUESTIONS = { memcached: "version\r\n", redis: "PING\r\n" }.freeze
-        # A server in the text of a contestant; none with a user and password.
+        # A server in the text of a contestant, without user and password.
         OWN_URL = %r{(?:\A|=|:)(?<type>memcached|redis)://(?<host>[^@:/,]+)(?::(?<port>\d+))?(?:[/,?]|\z)}
 
         # @param names [Array<Symbol>] :memcached, :redis
@@ -40,7 +40,7 @@ module Tiercel
           @servers.each_value(&:stop)
         end
 
-        # @param far [Boolean] whether through the proxy
+        # @param far [Boolean] whether to go through the proxy
         # @return [Hash{Symbol => Hash}] see {Engine::Context}
         def facts(far:)
           @names.to_h do |name|
@@ -50,7 +50,7 @@ module Tiercel
           end
         end
 
-        # @param slot [#proxied?, #delay_ms, #megabits] a place that is asked from
+        # @param slot [#proxied?, #delay_ms, #megabits] the distance that the proxies shall simulate
         # @return [void]
         def move_to(slot)
           return unless slot.proxied?
@@ -62,16 +62,16 @@ module Tiercel
         end
 
         # @param contestant [Contestant]
-        # @return [Float, nil] seconds of CPU that its servers have used
+        # @return [Float, nil] CPU seconds of its servers so far
         def cpu_seconds(contestant)
           pids = contestant.servers.filter_map { |name| @servers[name]&.pid }
           Engine::ServerCPU.seconds(pids) if pids.any?
         end
 
-        # Where to ask for the round trip.
+        # The server and request that measure the round trip.
         #
         # @param slot [#proxied?, #kind, #contestant]
-        # @return [Hash, nil] host, port, request; nil where there is no server to ask
+        # @return [Hash, nil] host, port, request; nil without a server
         def question(slot)
           return question_of_own(slot.contestant.text) if slot.kind == "own"
           name = slot.contestant.servers.first or return
@@ -104,7 +104,7 @@ module Tiercel
           end
         end
 
-        # Of a server without TLS and password; others are not asked.
+        # The server of a contestant's URL. Servers with TLS or a password are left out.
         def question_of_own(text)
           match = OWN_URL.match(text) or return
           name = match[:type].to_sym

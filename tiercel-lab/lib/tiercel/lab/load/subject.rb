@@ -6,7 +6,7 @@ require_relative "../stores"
 module Tiercel
   module Lab
     module Load
-      # A contestant's store in the process that uses it, with the entries that a load asks for.
+      # A contestant's store in the process that uses it, with the entries of a load.
       class Subject
         attr_reader :store, :contestant
         # @return [Entries, nil]
@@ -38,8 +38,8 @@ module Tiercel
           end
         end
 
-        # @param sample [Integer, nil] of the first entries; nil: all
-        # @param must [Boolean] whether each of them has to be there
+        # @param sample [Integer, nil] number of first entries; nil: all
+        # @param must [Boolean] whether each of them must be found
         # @raise [Missed, WrongValue]
         def verify(sample: nil, must: true)
           entries.names.first(sample || entries.size).each_with_index do |name, index|
@@ -47,7 +47,7 @@ module Tiercel
           end
         end
 
-        # In a place of the user's every name is deleted; a server of the lab's ends with the run.
+        # On the user's servers and in the user's folders it deletes every name. The lab's servers end with the run.
         def close
           @contestant.tear_down(store, entries && @contestant.foreign? ? entries.names : [])
         ensure

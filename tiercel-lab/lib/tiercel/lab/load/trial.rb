@@ -8,21 +8,21 @@ require_relative "fleet"
 module Tiercel
   module Lab
     module Load
-      # A trial that puts loads on stores.
+      # A trial that applies loads to stores.
       #
       # @abstract Subclasses implement {#measure}.
       class Trial < Engine::Trial
-        # Errors that are the reason of a row rather than the end of a run.
+        # These errors fail a row, not the run.
         REASONS = [CannotRun, WorkerLost, WrongValue, Missed, Servers::Error, IO::TimeoutError].freeze
-        # Processes are where the kernel puts them, as an application's are.
+        # Processes are not pinned, as in an application.
         ANYWHERE = Engine::Pinning.new(cpus: [])
 
         private
 
-        # @param count [Integer] of processes
-        # @param pinnings [Array<Engine::Pinning>] theirs, in turn
-        # @yieldparam fleet [Fleet] stopped afterwards
-        # @return [Object] what the block returned
+        # @param count [Integer] number of processes
+        # @param pinnings [Array<Engine::Pinning>] for the processes, in turn
+        # @yieldparam fleet [Fleet] stopped after the block
+        # @return [Object] the block's value
         def with_fleet(count, path: "load/client", bundle: nil, pinnings: [ANYWHERE])
           jobs = []
           count.times { |index| jobs << job(path, bundle:, pinning: pinnings[index % pinnings.size]) }
@@ -39,7 +39,7 @@ module Tiercel
           Engine::Outcome.of { raise e }.merge("reason" => e.message.lines.first.to_s.strip)
         end
 
-        # @return [String] of names and folders, unlike any other of this run
+        # @return [String] for names and folders; unique in this run
         def label(*parts) = format(["%d", *["%02d"] * parts.size].join("-"), Process.pid, *parts)
 
         def remove_folders(label)

@@ -6,21 +6,21 @@ module Tiercel
       # The directions that a proxy can hold back.
       HELD = %w[replies requests both].freeze
 
-      # The effects of a proxy on its traffic.
+      # What a proxy does to its traffic:
       #
       # - `delay`: seconds added to a round trip, half of them each way
-      # - `bytes_per_second`: of each connection, each way; nil for no cap
-      # - `hold`: what is kept back, and sent in each connection's order when that ends: :replies (or true), :requests,
-      #   or :both; false for nothing. Of each connection up to 4 MB each way; then its sender has to wait. Requests of
-      #   a client that is gone meanwhile reach the server nevertheless, late.
-      # - `garble`: each byte of a reply becomes another one
-      # - `cut_after`: a connection is closed after so many more bytes of replies; nil for never
-      # - `refuse`: new connections are closed at once
-      # - `only`: all of this is done to those connections alone whose client has said this text, in whatever case, in
-      #   its first 4 KB, such as "subscribe" or "tracking"; others pass. A connection that says it while connections
-      #   are refused is closed then. nil for all connections.
+      # - `bytes_per_second`: limit of each connection, each way; nil: none
+      # - `hold`: what the proxy keeps back until the hold ends: :replies (or true), :requests, :both, or false. It then
+      #   sends everything in the order of each connection. It keeps up to 4 MB each way; then the sender waits.
+      #   Requests reach the server even if their client has disconnected in the meantime
+      # - `garble`: changes every byte of the replies
+      # - `cut_after`: closes a connection after so many bytes of replies; nil: never
+      # - `refuse`: closes new connections at once
+      # - `only`: limits all this to connections whose client has sent this text within its first 4 KB, in upper or
+      #   lower case, such as "subscribe" or "tracking". With `refuse`, such a connection is closed once it sends the
+      #   text. nil: all connections
       Conditions = Data.define(:delay, :bytes_per_second, :hold, :garble, :cut_after, :refuse, :only) do
-        # @raise [ArgumentError] for a number that is none, or is negative
+        # @raise [ArgumentError] for an invalid or negative number
         def initialize(delay: 0.0, bytes_per_second: nil, hold: false, garble: false, cut_after: nil, refuse: false,
                        only: nil)
           check(:delay, delay, delay.is_a?(Numeric) && delay >= 0, "seconds >= 0")

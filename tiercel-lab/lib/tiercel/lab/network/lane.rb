@@ -3,12 +3,12 @@
 module Tiercel
   module Lab
     module Network
-      # One direction of one connection: bytes with the time at which they are due.
+      # One direction of a connection: bytes, each with the time at which it sends them.
       class Lane
-        # Bytes read at a time, and bytes sent at a time where there is a cap.
+        # The most bytes of one read, and of one write with a rate limit.
         CHUNK_BYTES = 65_536
         CAPPED_CHUNK_BYTES = 4_096
-        # Above it the sender is not read from, so that it feels the congestion.
+        # With more waiting bytes it stops reading, so that the sender notices the congestion.
         FULL_BYTES = 4 * 1024 * 1024
 
         # @return [IO]
@@ -28,10 +28,10 @@ module Tiercel
           @ended = false
         end
 
-        # @return [Boolean] whether the source should be watched
+        # @return [Boolean] whether to read from the source
         def reading? = !@ended && @waiting_bytes < FULL_BYTES
 
-        # @return [Boolean] whether all has passed and the source has ended
+        # @return [Boolean] whether the source has ended and everything is sent
         def over? = @ended && @waiting.empty?
 
         # @return [Boolean] whether bytes wait to be sent
@@ -43,12 +43,12 @@ module Tiercel
         # @return [Float, nil] when the next bytes are due
         def due_at = @waiting.first&.first
 
-        # Reads what the source has, and says when it is due.
+        # Reads from the source, and computes when the bytes are due.
         #
-        # @param now [Float] seconds, of a clock that only moves forward
+        # @param now [Float] seconds of the monotonic clock
         # @param delay [Float] seconds
         # @param bytes_per_second [Numeric, nil]
-        # @yieldparam bytes [String] what was read
+        # @yieldparam bytes [String] the bytes read
         # @return [Integer] bytes taken
         def take(now, delay, bytes_per_second)
           bytes = @source.read_nonblock(CHUNK_BYTES, exception: false)
@@ -62,7 +62,7 @@ module Tiercel
           ended
         end
 
-        # Forgets what waits, and reads no more: nobody is there to have it.
+        # Drops waiting bytes and stops reading, because the receiver is gone.
         #
         # @return [void]
         def abandon
@@ -71,12 +71,12 @@ module Tiercel
           @waiting_bytes = 0
         end
 
-        # Sends what is due.
+        # Sends the bytes that are due.
         #
         # @param now [Float]
         # @param limit [Integer, nil] most bytes
-        # @yieldparam bytes [String] what is about to be sent
-        # @yieldreturn [String] what is sent instead, of the same length
+        # @yieldparam bytes [String] the next bytes
+        # @yieldreturn [String] bytes to send in their place, of the same length
         # @return [void]
         # @raise [SystemCallError, IOError] if the sink is gone
         def give(now, limit = nil)

@@ -9,9 +9,8 @@ require_relative "conditions"
 module Tiercel
   module Lab
     module Network
-      # A relay in front of a server, in a process of its own, that adds
-      # distance and faults. Its place is given before the server has to be
-      # there; a server that restarts at its place is found again.
+      # A relay in front of a server that adds distance and faults. It runs in a process of its own. Its address exists
+      # before the server starts, and stays when the server restarts.
       class Proxy
         HOST = "127.0.0.1"
         RELAY = File.expand_path("relay_process.rb", __dir__)
@@ -25,7 +24,7 @@ module Tiercel
         # @return [Integer, nil] pid of the relay
         attr_reader :pid
 
-        # Starts one and stops it after the block.
+        # Starts a proxy and stops it after the block.
         #
         # @param server [#host, #port, #socket, #url] one of {Servers}, or an Array of host and port
         # @param conditions [Hash] see {Conditions}
@@ -39,7 +38,7 @@ module Tiercel
         end
 
         # @param server [#host, #port, #socket, #url, Array(String, Integer)]
-        # @param cpu [Integer, nil] the only CPU that the relay may run on (Linux)
+        # @param cpu [Integer, nil] the only CPU for the relay (Linux)
         # @param conditions [Hash] see {Conditions}
         def initialize(server, cpu: nil, **conditions)
           @server = server
@@ -59,7 +58,7 @@ module Tiercel
           self
         end
 
-        # Ends the relay and all its connections.
+        # Stops the relay and closes all connections.
         #
         # @return [self]
         def stop
@@ -71,17 +70,17 @@ module Tiercel
           self
         end
 
-        # Changes some conditions, for connections there are and those to come.
+        # Changes some conditions, for open and for new connections.
         #
         # @param changes [Hash] see {Conditions}
-        # @return [Conditions] in force when this returns
+        # @return [Conditions] already in force
         def change(**changes)
           @conditions = @conditions.with(**changes)
           order(conditions: @conditions.to_h)
           @conditions
         end
 
-        # Back to a wire that only passes bytes on.
+        # Removes all conditions.
         #
         # @return [Conditions]
         def heal
@@ -89,21 +88,21 @@ module Tiercel
           change
         end
 
-        # Ends faults: what is kept back is sent, connections are accepted. Delay and cap stay.
+        # Ends all faults: sends held bytes, and accepts connections. Delay and rate limit stay.
         #
         # @return [Conditions]
         def restore = change(hold: false, garble: false, cut_after: nil, refuse: false, only: nil)
 
-        # Closes connections now. New ones are accepted.
+        # Closes connections once. New connections are accepted.
         #
-        # @param only [String, nil] those whose client has said it, as in {Conditions}; nil for all
+        # @param only [String, nil] closes connections whose client has sent this text, see {Conditions}; nil: all
         # @return [void]
         def cut(only: nil)
           order(cut: true, only: only&.downcase)
           nil
         end
 
-        # Closes connections now and those to come, until {#restore}.
+        # Closes open and new connections until {#restore}.
         #
         # @param only [String, nil] as for {#cut}
         # @return [Conditions]
@@ -119,14 +118,14 @@ module Tiercel
         # @return [Integer] connections since the start
         def accepted = order({})[:accepted]
 
-        # @return [Array(Integer, Integer)] round trips since the start (how often a client spoke after its server had),
-        #   and bytes in both directions
+        # @return [Array(Integer, Integer)] number of round trips since the start (a client's request after a server's
+        #   reply), and bytes in both directions
         def traffic = order({}).values_at(:round_trips, :bytes)
 
         # @return [String] "HOST:PORT"
         def address = "#{HOST}:#{port}"
 
-        # @return [String] the server's own, with the proxy's place in it
+        # @return [String] the server's URL with the proxy's address
         def url
           scheme, user, rest = @server.url.match(URL)&.captures
           return "#{scheme}://#{user}#{address}#{rest}" if scheme

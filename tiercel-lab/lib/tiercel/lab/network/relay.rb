@@ -9,13 +9,13 @@ require_relative "route"
 module Tiercel
   module Lab
     module Network
-      # The proxy's own process: one loop over all connections, so that a
-      # measured client shares neither its lock nor its scheduler with it.
+      # The proxy's process: one loop over all connections. In a process of its own it shares neither lock nor scheduler
+      # with the measured client.
       #
-      # It is told new {Conditions} over a control socket, one JSON line each,
-      # answers each line, and ends when that socket does: with its parent.
+      # It receives new {Conditions} over a control socket as JSON lines, answers each line, and ends when the parent
+      # closes the socket.
       class Relay
-        # Longest wait in one turn (seconds).
+        # Longest wait of a turn, in seconds.
         TURN_SECONDS = 1.0
 
         # @param listener [TCPServer, UNIXServer]
@@ -33,7 +33,7 @@ module Tiercel
           @bytes = 0
         end
 
-        # @return [void] when the control socket ends
+        # @return [void] after the control socket has closed
         def run
           @running = true
           turn while @running
@@ -81,7 +81,7 @@ module Tiercel
           @round_trips += 1 if begins
         end
 
-        # Whether it is a new one of those that are refused, now that it has said so.
+        # Whether the connection is new and must be closed, now that its client has sent the text.
         def refused?(route) = @conditions.refuse && @new.key?(route) && route.said?(@conditions.only)
 
         def drop(route)

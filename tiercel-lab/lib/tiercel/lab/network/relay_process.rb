@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The child process of a {Tiercel::Lab::Network::Proxy}. Its arguments: file descriptors of the listener
-# and of the control socket, whether the listener is a Unix one, and the target.
+# The process of a {Tiercel::Lab::Network::Proxy}. Its arguments: file descriptors of the listener and of the control
+# socket, whether the listener is a Unix socket, and the target.
 require_relative "relay"
 
 trap("INT", "IGNORE") # a Ctrl-C at the terminal is for the parent, whose end ends this

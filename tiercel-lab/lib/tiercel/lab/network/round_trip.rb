@@ -5,14 +5,14 @@ require "socket"
 module Tiercel
   module Lab
     module Network
-      # How long a question to a server and its answer take: what is reported
-      # as distance, whatever delay was asked for.
+      # Measures the time between a request and its answer. Reports show it as the distance, whatever the configured
+      # delay.
       module RoundTrip
         SAMPLES = 50
 
         # @param host [String]
         # @param port [Integer]
-        # @param request [String] with a one-line answer: "version\r\n" for memcached, "PING\r\n" for Redis
+        # @param request [String] has a one-line answer: "version\r\n" for memcached, "PING\r\n" for Redis
         # @param samples [Integer]
         # @return [Float] seconds, the median
         def self.measure(host, port, request:, samples: SAMPLES)

@@ -6,11 +6,11 @@ require_relative "lane"
 module Tiercel
   module Lab
     module Network
-      # A connection through the relay: two lanes, and what is done to them.
+      # A connection through the relay: its two lanes and its conditions.
       class Route
-        # How much of what its client says first a connection is known by.
+        # How much of a client's first bytes it remembers.
         SAID_BYTES = 4_096
-        # The conditions of all other connections.
+        # The conditions of connections that `only` does not select.
         PLAIN = Conditions.new
 
         # @return [Lane]
@@ -30,7 +30,7 @@ module Tiercel
         # @return [Array<Lane>]
         def lanes = [requests, replies]
 
-        # @return [Array<Lane>] those whose bytes may pass
+        # @return [Array<Lane>] the lanes that are not held
         def open_lanes
           open = []
           open << requests unless conditions.hold_requests?
@@ -38,25 +38,25 @@ module Tiercel
           open
         end
 
-        # @param text [String, nil] in lower case; nil for whatever was said
-        # @return [Boolean] whether the client has said it
+        # @param text [String, nil] in lower case; nil: any
+        # @return [Boolean] whether the client has sent it
         def said?(text) = text.nil? || @said.include?(text)
 
         # @return [Conditions] for this connection
         def conditions = said?(@conditions.only) ? @conditions : PLAIN
 
-        # @param conditions [Conditions] from now on
+        # @param conditions [Conditions] the new ones
         # @return [void]
         def adopt(conditions)
           @conditions = conditions
           @cut_at = conditions.cut_after && (replies.sent_bytes + conditions.cut_after)
         end
 
-        # Reads what one side has said.
+        # Reads from one side.
         #
         # @param lane [Lane]
         # @param now [Float]
-        # @return [Array(Integer, Boolean)] bytes, and whether a round trip begins: the client speaks after the server
+        # @return [Array(Integer, Boolean)] number of bytes, and whether they begin a round trip
         def take(lane, now)
           asks = lane.equal?(requests)
           bytes = lane.take(now, conditions.delay / 2.0, conditions.bytes_per_second) { |text| heard(text) if asks }
@@ -66,7 +66,7 @@ module Tiercel
           [bytes, begins]
         end
 
-        # Sends what is due, each way.
+        # Sends the bytes that are due, both ways.
         #
         # @param now [Float]
         # @return [void]
@@ -76,7 +76,7 @@ module Tiercel
           give_replies(now) unless conditions.hold_replies?
         end
 
-        # @return [Boolean] whether nothing more is to come; requests that are kept back still are
+        # @return [Boolean] whether both lanes have ended; held requests do not count as ended
         def over?
           return true if requests.over? || cut?
           replies.over? && !requests.waiting?
@@ -104,7 +104,7 @@ module Tiercel
 
         def cut? = !cut_at.nil? && replies.sent_bytes >= cut_at
 
-        # No byte stays what it was, and none becomes part of a number or a line's end.
+        # Changes every byte, and none of them to a digit or a line end.
         def garbled(bytes) = bytes.bytes.map { |byte| ((byte ^ 0x5A) | 0x80).chr }.join.b
       end
     end

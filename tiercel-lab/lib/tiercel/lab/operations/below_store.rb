@@ -3,8 +3,8 @@
 module Tiercel
   module Lab
     module Operations
-      # The common part of operations below Rails' machinery: a Tiercel backend's own methods, which know bytes
-      # only. Values that are not Strings are marshalled beforehand.
+      # The common part of operations below Rails' code: they call the methods of a Tiercel backend, which stores bytes.
+      # Values that are not Strings are marshalled beforehand.
       module BelowStore
         def preamble = "backend = store.backend"
 
@@ -12,7 +12,7 @@ module Tiercel
           arm.values.map { |value| (value.is_a?(String) ? value.b : Marshal.dump(value)).freeze }
         end
 
-        # Their inputs are bytes, not names.
+        # Their inputs are bytes, so the names are those of the arm.
         def written(arm) = arm.names
 
         private
@@ -29,7 +29,7 @@ module Tiercel
         end
       end
 
-      # The backend's own get of what is there.
+      # Gets an existing entry from the backend.
       define "backend_get", "the backend's own get", body: "backend.get(names[i])", internal?: true do
         include BelowStore
 
@@ -42,7 +42,7 @@ module Tiercel
         end
       end
 
-      # The backend's own set, over what is there.
+      # Overwrites an entry in the backend.
       define "backend_set", "the backend's own set", like: "backend_get", body: "backend.set(names[i], inputs[i])" do
         def verify(arm)
           arm.names.each_with_index { |name, index| backend(arm).set(name, arm.inputs[index]) }
@@ -50,7 +50,7 @@ module Tiercel
         end
       end
 
-      # The backend's own set of a new key, while it is full.
+      # Sets a new key in a full backend.
       define "backend_set_full", "the backend's own set when it is full", like: "write_full", internal?: true,
                                                                           body: "backend.set(names[i], " \
                                                                                 "inputs[i % inputs.size])" do

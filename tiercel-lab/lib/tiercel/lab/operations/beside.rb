@@ -6,7 +6,7 @@ require "io/wait"
 module Tiercel
   module Lab
     module Operations
-      # A hit while another process keeps writing other names into the same store (on another CPU, where there is one).
+      # A hit while another process writes other names into the same store, on another CPU if there is one.
       define "read_beside_writer", "a hit while another process writes", like: "read" do
         def setup(arm)
           super
@@ -29,9 +29,9 @@ module Tiercel
 
         private
 
-        # With a pause between two writes.
+        # Writes with a pause between two writes.
         def write_until_closed(arm, parent, child)
-          # Those of the writers before it too: they end when the last holder closes.
+          # Closes the pipes of earlier writers too: a pipe ends when its last holder closes it.
           [child, *(@writers || []).map(&:last)].each(&:close)
           index = 0
           until parent.wait_readable(0.0002)
@@ -51,9 +51,9 @@ module Tiercel
         end
       end
 
-      # Another operation while somebody listens to Rails' cache notifications, as an APM agent or the log does: with a
-      # block that takes name, start, end, id and payload, or with one that takes an event object, for which Rails reads
-      # the thread's CPU time and allocations.
+      # Another operation while a subscriber receives Rails' cache notifications, as an APM agent or the log does. The
+      # subscriber is a block with name, start, end, id and payload, or a block with an event object. For the latter
+      # Rails reads the thread's CPU time and allocations.
       class Subscribed < SimpleDelegator
         PATTERN = /\Acache_.*\.active_support\z/
         SUBSCRIBERS = { "subscribed" => ->(_name, _start, _end, _id, _payload) {}, "event" => ->(_event) {} }.freeze

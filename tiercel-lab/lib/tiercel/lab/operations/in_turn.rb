@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Operations
-      # A hundred hits in one call, of other names each time, where there are more.
+      # A hundred hits in one call, with other names each time if there are more.
       define "read_multi_in_turn", "a read_multi of #{MANY}, of all names in turn", like: "read_multi",
              body: "store.read_multi(*inputs[i % inputs.size])" do
         def inputs(arm) = arm.names.each_slice(MANY).select { |slice| slice.size == MANY }
@@ -21,10 +21,10 @@ module Tiercel
         end
       end
 
-      # The first hit of what was just written: nothing of it is kept by the process yet.
+      # The first hit of an entry after its write, before the process keeps anything of it.
       define "first_read", "the first hit of what was written", like: "read", body: "store.read(inputs[i])",
                                                               prepared?: true do
-        # As many as a slice has calls: none is read twice in one.
+        # At least as many names as a slice has calls, so that no name is read twice.
         def names_for(value) = [value.count, Operation.prepared_calls(value)].max
 
         def inputs(arm) = arm.names.map { |name| "#{name}-new" }

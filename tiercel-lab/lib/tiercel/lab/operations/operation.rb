@@ -4,34 +4,34 @@ module Tiercel
   module Lab
     # A timed operation, and the work around it.
     #
-    # The timed part is one Ruby expression (`body`), compiled into a loop of each arm's own, so that every arm's call
-    # sites see one class only. It may use these locals: `store` (what the contestant built), `names`, `values`,
-    # `inputs` (what {#inputs} returned), and `i`, which goes through 0...arm.count again and again (from 0 in each
-    # slice of an operation that is `prepared?`).
+    # The timed part is one Ruby expression (`body`). Each arm compiles it into a loop of its own, so that its call
+    # sites see a single class. It may use these locals: `store` (the built contestant), `names`, `values`, `inputs`
+    # (the value of {#inputs}), and `i`, which cycles through 0...arm.count. For an operation that is `prepared?`, `i`
+    # starts at 0 in each slice.
     #
-    # @abstract {Operations.define} declares one, with its {#verify}.
+    # @abstract {Operations.define} declares one, with its {#verify}
     class Operation
-      # Operations that need names or entries prepared for each call use at most so many calls in a slice.
+      # The most calls in a slice of an operation that prepares names or entries for each call.
       PREPARED_CALLS = 1_000
-      # And have at most so many bytes of values in it.
+      # The most bytes of values in such a slice.
       PREPARED_BYTES = 16 * 1024 * 1024
-      # The time of a slice alone bounds the calls of other operations.
+      # For other operations only the slice's time limits its calls.
       UNBOUNDED_CALLS = 10**9
 
       # @param value [Value]
-      # @return [Integer] calls of a prepared operation in a slice, at most
+      # @return [Integer] the most calls in a slice of a prepared operation
       def self.prepared_calls(value) = (PREPARED_BYTES / value.approximate_bytes).clamp(1, PREPARED_CALLS)
 
-      # Defaults of an operation, which its declaration may override:
+      # Defaults, which a declaration may override:
       #
-      # - `name`, and `phrase`: what one call is, to be followed by "costs"
-      # - `kind`: what kind of subject it works on; contestants say theirs
-      # - `body`: a Ruby expression, and `preamble`: Ruby that runs before the loop and may set more locals
-      # - `capacity_bytes`: what the store shall be limited to; nil: room enough
-      # - `prepared?`: whether {#before_slice} is called before every slice, which then has few calls
-      # - `clock`: :cpu or :wall, where it is not the contestant's
-      # - `server_time?`: whether the servers' CPU time is looked at too
-      # - `internal?`: not offered by help
+      # - `name`, and `phrase`: a noun phrase for one call, as the subject of "costs"
+      # - `kind`: the kind of contestants that it can use
+      # - `body`: a Ruby expression; `preamble`: Ruby that runs before the loop and may set more locals
+      # - `capacity_bytes`: the store's size; nil: enough for all entries
+      # - `prepared?`: whether {#before_slice} runs before every slice, which then has few calls
+      # - `clock`: :cpu or :wall; nil: the contestant's clock
+      # - `server_time?`: whether to measure the servers' CPU time too
+      # - `internal?`: whether help leaves it out
       FACTS = { name: nil, phrase: nil, kind: :store, body: nil, preamble: "", capacity_bytes: nil, prepared?: false,
                 clock: nil, server_time?: false, internal?: false }.freeze
 
@@ -41,31 +41,31 @@ module Tiercel
       facts(FACTS)
 
       # @param _value [Value]
-      # @return [String, nil] why it makes no sense for the value; nil if it does
+      # @return [String, nil] the reason why it does not suit the value; nil if it does
       def unsuitable(_value) = nil
 
-      # @return [Integer] how many names each arm has
+      # @return [Integer] number of names of each arm
       def names_for(value) = value.count
 
       # @param value [Value]
-      # @return [Integer] calls of a slice, at most
+      # @return [Integer] the most calls in a slice
       def most_calls(value) = prepared? ? Operation.prepared_calls(value) : UNBOUNDED_CALLS
 
-      # Once in each worker before arms are built: what holds for the whole process.
+      # Runs once in each arm's process, before the arm is built, to change the whole process.
       def enter; end
 
       # Undoes {#enter}.
       def leave; end
 
-      # Once for each arm, untimed: fills the store.
+      # Runs once for each arm, untimed, and fills the store.
       #
       # @param arm [Engine::Arm]
       def setup(arm) = arm.fill
 
-      # The value of `inputs` in the body.
+      # Returns `inputs` for the body.
       def inputs(_arm) = nil
 
-      # Every name that the store may hold afterwards; where the store is the user's, these are deleted.
+      # Every name that the store may contain afterwards. On the user's servers the lab deletes these names.
       #
       # @return [Array<Object>]
       def written(arm)
@@ -73,12 +73,12 @@ module Tiercel
         arm.names | (inputs.is_a?(Array) ? inputs.grep(String) : [])
       end
 
-      # Untimed, before every slice of an operation that is `prepared?`.
+      # Runs untimed before every slice of an operation that is `prepared?`.
       #
-      # @param _calls [Integer] that the slice will make
+      # @param _calls [Integer] calls of the slice
       def before_slice(_arm, _calls); end
 
-      # Calls the store once for every name and compares what comes back; before and after all blocks, untimed.
+      # Calls the store once for every name and compares the results; untimed, before and after all blocks.
       #
       # @raise [Missed, WrongValue]
       def verify(arm) = raise(NotImplementedError)

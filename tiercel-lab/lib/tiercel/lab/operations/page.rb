@@ -3,9 +3,9 @@
 module Tiercel
   module Lab
     module Operations
-      # The cache calls of one page of an application: a read_multi of fragments (as `render collection, cached:
-      # true` has it), some reads, and fetches by a record, all of which hit. Within Rails' request-local cache, where
-      # the store has one: it begins empty with each request. Timed by the CPU time of the process.
+      # The cache calls of one page: a read_multi of fragments (as in `render collection, cached: true`), some reads,
+      # and fetches by a record. All calls hit. They run inside Rails' request-local cache if the store has one; it is
+      # empty at the beginning of each request. Timed by the CPU time of the process.
       define "page", "the cache work of a page in a request", clock: :cpu,
              preamble: "request = inputs.request",
              body: "page = inputs.pages[i % inputs.pages.size]; request.call { " \
@@ -23,7 +23,7 @@ module Tiercel
 
         def names_for(value) = [value.count, self.class::FRAGMENTS + self.class::READS].max
 
-        # Other names for each page, as far as there are.
+        # Uses other names for each page while there are enough.
         def inputs(arm)
           fragments, reads, records = self.class::FRAGMENTS, self.class::READS, self.class::RECORDS
           pages = Array.new(arm.count / (fragments + reads)) do |index|
@@ -54,7 +54,7 @@ module Tiercel
 
         private
 
-        # The name that Rails' `cache` helper makes for a fragment.
+        # Builds the name that Rails' `cache` helper makes for a fragment.
         def name_of(arm, number) = [:views, "tiercel-lab:0123abcd", Record.new((arm.id * 1_000_000) + number)]
 
         def by_record(arm)

@@ -3,11 +3,11 @@
 module Tiercel
   module Lab
     module Operations
-      # Evicts everything from the processor's caches, as the rest of a request does, by reading twice as many bytes as
-      # the largest cache holds. Those have more pages than the translation buffers have entries.
+      # Evicts all data from the processor's caches, as the rest of a request does: it reads twice as many bytes as the
+      # largest cache holds. These bytes have more pages than the TLB has entries.
       module ProcessorCaches
         SIZES = "/sys/devices/system/cpu/cpu0/cache/index*/size"
-        # In a virtual machine the kernel may report the cache of a whole socket, or nothing.
+        # Bounds, because the kernel of a virtual machine may report the cache of a whole socket, or nothing.
         BYTES = (32 * 1024 * 1024)..(128 * 1024 * 1024)
         LARGER = 2
 
@@ -16,7 +16,7 @@ module Tiercel
           #
           # @return [void]
           def evict
-            # Written once: pages that nobody wrote share one page of zeros.
+            # The pages must be written once: unwritten pages share one page of zeros.
             @filler ||= ("x" * bytes).b.freeze
             @filler.include?("y")
           end
@@ -34,22 +34,23 @@ module Tiercel
         end
       end
 
-      # The common part of the cold operations. Each slice begins with cold processor caches, and asks for
-      # random names, none twice, so no call warms the entry of another one. The names alone are warm, because an
-      # application makes a name just before it asks for it.
+      # The common part of the cold operations. Each slice begins with cold processor caches and uses random names, none
+      # twice, so that no call warms another call's entry. Only the names are warm, because an application builds a name
+      # just before its call.
       module CpuCold
-        # Calls after each eviction: about as many as one page makes.
+        # Calls after each eviction: about as many as a page makes.
         CALLS = 100
 
-        # @return [Integer] calls of a slice, at most
+        # @return [Integer] the most calls in a slice
         def most_calls(value) = [CALLS, value.count].min
 
         def inputs(_arm) = []
 
         def written(arm) = arm.names
 
-        # Single calls warm up Ruby and YJIT, and need no eviction. The garbage of a slice is collected before the next
-        # one: a collection with cold caches takes as long as thousands of calls, and a process has one or two.
+        # Single calls, which warm up Ruby and YJIT, need no eviction. The garbage of a slice is collected before the
+        # next one. A collection with cold caches takes as long as thousands of calls, and a process has only one or two
+        # of them.
         def before_slice(arm, calls)
           arm.inputs.replace(upcoming(arm, calls))
           return if calls == 1
@@ -83,7 +84,7 @@ module Tiercel
         include CpuCold
       end
 
-      # A slice asks for each name once, where there are names enough.
+      # A slice uses each name once if there are enough names.
       define "read_multi_cpu_cold", "a read_multi of #{MANY}, the processor's caches cold", like: "read_multi",
              prepared?: true, body: "store.read_multi(*inputs[i])" do
         include CpuCold

@@ -7,9 +7,8 @@ module Tiercel
     module Report
       # One cell of a {Table}.
       #
-      # Renderers ask a cell for its plain text ({#to_s}), for what goes into a
-      # CSV file ({#data}), for its kind, and whether it is to be read with
-      # caution ({#muted?}: drawn grey).
+      # Renderers use its plain text ({#to_s}), its values for a CSV file ({#data}), and its kind. A muted cell is drawn
+      # grey, because its figure decides nothing.
       class Cell
         VERDICTS = { faster: "faster", slower: "slower", same: "same", uneven: "uneven",
                      cannot_tell: "cannot tell" }.freeze
@@ -23,11 +22,11 @@ module Tiercel
         attr_reader :low
         # @return [Numeric, nil] upper bound
         attr_reader :high
-        # @return [String, nil] what the numbers are in
+        # @return [String, nil] unit of the numbers
         attr_reader :unit
         # @return [Integer, nil] decimals; nil for three significant digits
         attr_reader :digits
-        # @return [String, nil] a footnote, or for a missing cell what to type
+        # @return [String, nil] a footnote, or for a missing cell a command that helps
         attr_reader :note
 
         class << self
@@ -58,8 +57,8 @@ module Tiercel
             new(:number, value, unit:, digits:, muted:, note:)
           end
 
-          # @param count [Numeric, nil] counted exactly; an average of several calls need not be whole
-          # @return [Cell] without decimals where it is
+          # @param count [Numeric, nil] an exact count; an average of several calls may have decimals
+          # @return [Cell] without decimals for whole numbers
           def count(count)
             return text("") if count.nil?
             whole = count.to_i == count
@@ -67,7 +66,7 @@ module Tiercel
           end
 
           # @param interval [#estimate, #low, #high] such as a {Statistics::Interval}
-          # @param muted [Boolean] drawn grey: too wide to say something
+          # @param muted [Boolean] drawn grey: the interval is too wide to decide
           # @return [Cell]
           def interval(interval, unit: nil, digits: nil, muted: false, note: nil)
             new(:interval, interval.estimate, low: interval.low, high: interval.high, unit:, digits:, muted:, note:)
@@ -83,15 +82,15 @@ module Tiercel
           end
 
           # @param mark [Symbol] :yes, :no or :partly
-          # @param note [String, nil] the footnote that says which part
+          # @param note [String, nil] a footnote that explains :partly
           # @return [Cell]
           def mark(mark, note: nil)
             check("mark", mark, MARKS)
             new(:mark, mark, note:)
           end
 
-          # @param reason [String] why there is no figure
-          # @param remedy [String, nil] what to type
+          # @param reason [String] the reason why there is no figure
+          # @param remedy [String, nil] a command that helps
           # @return [Cell]
           def missing(reason, remedy: nil) = new(:missing, reason, note: remedy, muted: true)
 
@@ -115,10 +114,10 @@ module Tiercel
           @note = note
         end
 
-        # @return [Boolean] whether the figure cannot be relied upon, or is none
+        # @return [Boolean] whether the figure is uncertain or missing
         def muted? = @muted
 
-        # @return [Boolean] whether it is set flush right
+        # @return [Boolean] whether it is aligned to the right
         def numeric? = kind == :number || kind == :interval
 
         # @return [Numeric, nil] the middle of an interval, or of a verdict's ratio
@@ -148,7 +147,7 @@ module Tiercel
           [main_text, bounds_text].compact.join(" ")
         end
 
-        # @return [Array] for machines: value, lower bound, upper bound
+        # @return [Array] value, lower bound and upper bound, for programs
         def data
           case kind
           when :number, :interval then [value, low, high]

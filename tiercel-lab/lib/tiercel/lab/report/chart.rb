@@ -3,12 +3,12 @@
 module Tiercel
   module Lab
     module Report
-      # A drawing with its text twin: every chart can be drawn at any width
-      # ({#svg}) and says the same as a {Table} ({#table}).
+      # A drawing with a table as its text form. It can be drawn at any width ({#svg}), and {#table} contains the same
+      # figures.
       #
       # @abstract Subclasses implement {#draw}, {#table} and {#summary}.
       class Chart
-        # Widths in px that a page carries: one for desks and paper, one for phones.
+        # Width in px for desktops and paper. Pages contain a second drawing for phones.
         WIDE = 860
         NARROW = 360
         # Below this width labels stand above their rows.
@@ -20,12 +20,12 @@ module Tiercel
         attr_reader :anchor
         # @return [String, nil] a sentence under the chart
         attr_reader :note
-        # @return [String, nil] what makes it again
+        # @return [String, nil] the command that makes it again
         attr_reader :command
 
         # @param title [String]
-        # @param description [String, nil] what it shows, in a sentence; nil for one made of the figures
-        # @param anchor [String, nil] made of the title where it is nil
+        # @param description [String, nil] a sentence about the chart; nil: computed from the figures
+        # @param anchor [String, nil] nil: computed from the title
         # @param note [String, nil]
         # @param command [String, nil]
         def initialize(title, description: nil, anchor: nil, note: nil, command: nil)
@@ -36,7 +36,7 @@ module Tiercel
           @command = command
         end
 
-        # @return [String] what the chart shows, for those who do not see it
+        # @return [String] the chart in words, for screen readers
         def description = @description || summary
 
         # @param width [Numeric] px
@@ -47,13 +47,13 @@ module Tiercel
           draw(width).to_s(id:, title:, description:, css:)
         end
 
-        # @return [Array<Array(String, String)>] labels and class names of what the legend explains
+        # @return [Array<Array(String, String)>] labels of the legend, with their class names
         def legend = []
 
-        # @return [Boolean] whether the drawing fits any width by itself
+        # @return [Boolean] whether one drawing fits every width
         def fluid? = false
 
-        # @return [Table] the same figures as text
+        # @return [Table] the same figures
         def table = raise(NotImplementedError)
 
         private
@@ -66,13 +66,13 @@ module Tiercel
 
         def stacked?(width) = width < STACKED_BELOW
 
-        # Room for labels at the left: as much as they need, at most 38 % of the width.
+        # Room for labels at the left: their width, at most 38 % of the chart's.
         def label_room(width, labels)
           return 8 if stacked?(width)
           [labels.map { |label| Svg.text_width(label, 13) }.max.to_f + 14, width * 0.38].min.ceil
         end
 
-        # A label left of its row, or above it where there is no room.
+        # Draws a label left of its row, or above it if there is no room.
         def row_label(svg, width, room, y, label, above: 12)
           css = "label"
           if stacked?(width)
@@ -82,7 +82,7 @@ module Tiercel
           end
         end
 
-        # Ticks with lines over the plot, below it the figures and what they are.
+        # Draws ticks with lines across the plot, and below it the figures and the axis' name.
         def horizontal_axis(svg, scale, top:, bottom:, label:, count: 6, ticks: nil, format: Format.method(:tick))
           left, right = scale.domain.map { |bound| scale.call(bound) }
           (ticks || scale.ticks(count)).each do |tick|
@@ -103,15 +103,15 @@ module Tiercel
           svg.text(0, 12, label, class: "axis-label") if label
         end
 
-        # Why a row has nothing to draw, in its place.
+        # Writes the reason why a row has no drawing.
         def absence(svg, width, room, y, reason)
           svg.text(room + 4, y + 4, Svg.fit(reason, width - room - 8), class: "missing")
         end
 
-        # px of the lower bound, the estimate and the upper bound.
+        # The lower bound, the estimate and the upper bound in px.
         def places(scale, interval) = [interval.low, interval.estimate, interval.high].map { |value| scale.call(value) }
 
-        # The chart's text twin, empty.
+        # An empty table for the chart's figures.
         def twin(header, **options) = Table.new(title, header:, anchor: "#{anchor}-table", command:, **options)
 
         def tick_count(width) = stacked?(width) ? 4 : 7

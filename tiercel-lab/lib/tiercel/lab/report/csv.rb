@@ -9,8 +9,8 @@ module Tiercel
 
         module_function
 
-        # A table as it stands, each column with bounds followed by two for them; a document as one
-        # line for each cell, so that all its tables fit into one file.
+        # A table has two additional columns for each column with bounds. A document has one line for each cell, so that
+        # all tables fit into one file.
         #
         # @param report [Document, Table]
         # @return [String]

@@ -6,26 +6,26 @@ require_relative "table"
 module Tiercel
   module Lab
     module Report
-      # A report: what is in it and in which order, not how it looks.
+      # A report: its contents in their order, without any layout.
       #
       #   document = Document.new(title: "memory: against MemoryStore", command: "bin/lab compare ...")
       #   document.verdict("A hit costs 0.6 us: 6x MemoryStore.", tone: :faster)
       #   document.section("Reads") { |section| section.add(table).add(chart) }
       class Document
         Verdict = Struct.new(:sentence, :tone, :warnings)
-        # The answer: its conditions, a sentence, up to three candidates (name, cost, memory,
-        # configuration), notes, what would change it; `lines`: all of that as a terminal has it.
+        # The answer: its conditions, a sentence, up to three candidates (name, cost, memory, configuration), notes, and
+        # changes of the answer. `lines` is the whole answer for a terminal.
         Answer = Struct.new(:conditions, :sentence, :candidates, :notes, :changes, :lines)
-        # A finding in one sentence, and the title or anchor of the section that shows it.
+        # A finding in one sentence, with the title or anchor of its section.
         Finding = Struct.new(:text, :anchor)
         Paragraph = Struct.new(:text)
-        # Something to copy: a command, a configuration.
+        # A command or configuration to copy.
         Code = Struct.new(:text, :title)
-        # Where a section has parts.
+        # The heading of a part of a section.
         Heading = Struct.new(:text) do
           def anchor = Report.slug(text)
         end
-        # Details that a page unfolds and a terminal names; Markdown and CSV contain them in full.
+        # Details that a page folds and a terminal only names. Markdown and CSV contain them.
         Fold = Struct.new(:title, :elements)
 
         # Elements under one heading.
@@ -48,7 +48,7 @@ module Tiercel
             self
           end
 
-          # @param text [String] `backticks` set code apart
+          # @param text [String] `backticks` mark code
           def text(text) = add(Paragraph.new(text))
 
           def code(text, title: nil) = add(Code.new(text, title))
@@ -68,18 +68,18 @@ module Tiercel
         end
 
         attr_reader :title, :subtitle
-        # @return [String, nil] what makes the run again
+        # @return [String, nil] the command that repeats the run
         attr_reader :command
-        # @return [Hash{String => String}] what the figures depend on besides the code
+        # @return [Hash{String => String}] machine, versions and everything else that figures depend on besides the code
         attr_reader :environment
-        # @return [Answer, nil] what the report opens with
+        # @return [Answer, nil] shown at the top
         attr_accessor :answer
         # @return [Array<Verdict>] in the order of the document
         attr_reader :verdicts
-        # @return [Array<Finding>] what verdicts carry, for those who read nothing else
+        # @return [Array<Finding>] the most important results, for readers of the first screen
         attr_reader :findings
         attr_reader :sections
-        # @return [Object, nil] the results, for programs
+        # @return [Object, nil] the results, as data in the page
         attr_reader :data
 
         def initialize(title:, subtitle: nil, command: nil, environment: {}, data: nil)
@@ -93,10 +93,10 @@ module Tiercel
           @sections = []
         end
 
-        # The main finding, above everything else.
+        # Adds the main finding, which stands at the top.
         #
         # @param tone [Symbol] one of {Statistics::Verdict::ALL}, or :plain
-        # @param warnings [Array<String>] what may have disturbed the run
+        # @param warnings [Array<String>] reasons to doubt the figures
         # @return [self]
         def verdict(sentence, tone: :plain, warnings: [])
           unless tone == :plain || Cell::VERDICTS.key?(tone)
@@ -115,11 +115,11 @@ module Tiercel
           section
         end
 
-        # @return [Array<Table>] of all sections, the charts' text twins among them
+        # @return [Array<Table>] all tables, including those of charts
         def tables =
           elements.filter_map { |element| element.is_a?(Chart) ? element.table : (element if element.is_a?(Table)) }
 
-        # @return [Array<Table>] without the charts' text twins
+        # @return [Array<Table>] without those of charts
         def own_tables = elements.grep(Table)
 
         private

@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Report
-      # Numbers as people read them.
+      # Formats numbers for people.
       module Format
         MINUS = "\u2212"
         THOUSANDS = [[1e9, "G"], [1e6, "M"], [1e3, "k"]].freeze
@@ -14,7 +14,7 @@ module Tiercel
         module_function
 
         # @param values [Array<Numeric>]
-        # @return [Array<String>] a bar for each, from the lowest to the highest
+        # @return [Array<String>] a bar for each value, between the lowest and the highest
         def bars(values)
           low, high = values.minmax
           values.map { |value| BARS[(high > low ? (value - low).fdiv(high - low) * (BARS.size - 1) : 0).round] }

@@ -8,8 +8,8 @@ require_relative "html/chart_view"
 module Tiercel
   module Lab
     module Report
-      # A document as one HTML file that needs no network: style, script and
-      # drawings are inside, and a policy in the page forbids everything else.
+      # Renders a document as one HTML file without external resources: it contains style, script and drawings, and its
+      # content security policy forbids everything else.
       class Html
         STYLE = File.read(File.join(__dir__, "html/page.css"), encoding: "UTF-8")
         SCRIPT = File.read(File.join(__dir__, "html/page.js"), encoding: "UTF-8")
@@ -19,10 +19,10 @@ module Tiercel
         # @return [String] UTF-8
         def self.render(document) = new(document).render
 
-        # Code up to here is kept in one piece: browsers break lines at hyphens.
+        # Code up to this length does not wrap, because browsers break lines at hyphens.
         UNBROKEN = 24
 
-        # A piece of text in a page: escaped, `backticks` as code, *words* set apart, [words](file) as a link to a file.
+        # Formats text: escapes it, and marks `code`, *emphasis* and [links](file).
         # @private
         def self.inline(text)
           Report.escape(text).split(/(`[^`]+`)/).map { |part|
@@ -40,14 +40,14 @@ module Tiercel
           %(<button type="button" class="copy" data-copy="#{Report.escape(text)}">#{label}</button>)
         end
 
-        # A command or configuration with its button.
+        # A command or configuration with a button that copies it.
         # @private
         def self.code_block(text, prompt: false)
           shown = prompt ? %(<span class="prompt">$ </span>#{words(text)}) : Report.escape(text)
           %(<div class="code"><pre><code>#{shown}</code></pre>#{copy_button(text, "copy")}</div>)
         end
 
-        # Browsers break lines at every hyphen; options are to stay in one piece where there is room.
+        # Keeps options in one piece, because browsers break lines at every hyphen.
         # @private
         def self.words(text)
           text.split(/( +)/).map { |part| part.start_with?(" ") ? part : "<span>#{Report.escape(part)}</span>" }.join
@@ -94,7 +94,7 @@ module Tiercel
 
         private
 
-        # The anchor of an element; the second of the same name gets a number.
+        # Returns an element's anchor, with a number if another element has the same anchor.
         def anchor(element)
           @anchors[element.object_id] ||= begin
             name = element.anchor.empty? ? "part" : element.anchor
@@ -123,7 +123,7 @@ module Tiercel
             %(<p class="sentence">#{Html.inline(verdict.sentence)}</p>#{warnings(verdict)}</div>)
         end
 
-        # Each leads to what shows it.
+        # Each finding links to its section.
         def findings
           items = @document.findings.map do |finding|
             %(<li><a href="##{Report.slug(finding.anchor)}">#{Html.inline(finding.text)}</a></li>)
@@ -169,7 +169,7 @@ module Tiercel
             "#{fold.elements.map { |element| element(element) }.join("\n")}</details>"
         end
 
-        # "</" would end the script element inside of a String.
+        # Escapes "</", which would end the script element inside of a String.
         def data
           return "" if @document.data.nil?
           json = JSON.generate(@document.data).gsub("</", "<\\/").gsub("<!--", "\\u003c!--")

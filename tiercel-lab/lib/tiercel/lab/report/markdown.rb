@@ -8,7 +8,7 @@ module Tiercel
         module_function
 
         # @param report [Document, Table]
-        # @return [String] ends with a line feed
+        # @return [String] ends with a newline
         def render(report)
           case report
           when Document then document(report)

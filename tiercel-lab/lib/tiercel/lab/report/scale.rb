@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Report
-      # From figures to px, and the ticks of the axis.
+      # Maps figures to px, and chooses the ticks of an axis.
       module Scale
         # @param kind [Symbol] :linear or :log
         # @param low [Numeric] the least figure
@@ -19,12 +19,12 @@ module Tiercel
           end
         end
 
-        # Equal differences, equal distances.
+        # Equal differences have equal distances.
         class Linear
           # @return [Array(Float, Float)] the figures at the two ends
           attr_reader :domain
 
-          # @param nice [Boolean] whether the ends are moved to ticks
+          # @param nice [Boolean] whether to extend the ends to ticks
           def initialize(low, high, range, nice: true)
             high = low + 1.0 if high <= low
             step = Linear.step(high - low, 6)
@@ -46,7 +46,7 @@ module Tiercel
             @range[0] + ((value - low) / (high - low) * (@range[1] - @range[0]))
           end
 
-          # @param count [Integer] about how many
+          # @param count [Integer] approximate number
           # @return [Array<Float>]
           def ticks(count = 6)
             step = Linear.step(domain[1] - domain[0], count)
@@ -55,7 +55,7 @@ module Tiercel
           end
         end
 
-        # Equal ratios, equal distances.
+        # Equal ratios have equal distances.
         class Log
           # @return [Array(Float, Float)]
           attr_reader :domain
@@ -74,8 +74,8 @@ module Tiercel
             @range[0] + ((Math.log(value) - low) / (high - low) * (@range[1] - @range[0]))
           end
 
-          # @param count [Integer] at most about this many
-          # @return [Array<Float>] powers of ten, with 2 and 5 between where there is room
+          # @param count [Integer] approximate maximum
+          # @return [Array<Float>] powers of ten, with 2 and 5 between them if there is room
           def ticks(count = 6)
             [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7], [1, 1.1, 1.2, 1.3, 1.5, 1.7, 2, 2.5, 3, 4, 5, 6, 7, 8, 9]]
               .map { |steps| candidates(steps) }

@@ -3,22 +3,22 @@
 module Tiercel
   module Lab
     module Report
-      # A drawing: shapes in the order they are added, written as SVG.
+      # A drawing: shapes in their order, written as SVG.
       #
-      # Colours come from the page's style sheet by class name, so that one
-      # drawing serves light, dark and paper.
+      # Class names give the colours, from the page's style sheet. One drawing therefore works in light, in dark and on
+      # paper.
       class Svg
-        # Mean width of a character as a share of the font size, in the wider ones of common fonts.
+        # Mean width of a character, as a share of the font size; an upper estimate for common fonts.
         CHARACTER_WIDTH = 0.6
 
         # @param text [String]
         # @param size [Numeric] font size in px
-        # @return [Float] about how wide it is, in px
+        # @return [Float] estimated width in px
         def self.text_width(text, size = 12) = text.to_s.length * size * CHARACTER_WIDTH
 
         # @param text [String]
         # @param room [Numeric] px
-        # @return [String] cut with an ellipsis where it does not fit
+        # @return [String] with an ellipsis if it does not fit
         def self.fit(text, room, size = 12)
           return text if text_width(text, size) <= room
           keep = (room / (size * CHARACTER_WIDTH)).floor - 1
@@ -70,7 +70,7 @@ module Tiercel
           tag("text", { x:, y:, **attributes }, Report.escape(string))
         end
 
-        # A mark for one point of a series; shapes differ, so that colour is never the only sign.
+        # Marks a point of a series. Series have different shapes, so that colour is never the only difference.
         #
         # @param shape [Integer] number of the series
         # @return [self]
@@ -84,7 +84,7 @@ module Tiercel
           end
         end
 
-        # Bounds with a cap at each end, and nothing in the middle.
+        # A line between two bounds with a cap at each end.
         #
         # @return [self]
         def whisker(x1, x2, y, **attributes)
@@ -93,7 +93,7 @@ module Tiercel
           line(x2, y - 4, x2, y + 4, **attributes)
         end
 
-        # @yield draws what belongs to the group
+        # @yield draws the shapes of the group
         # @return [self]
         def group(**attributes)
           @body << "<g#{attribute_text(attributes)}>"
@@ -103,8 +103,8 @@ module Tiercel
         end
 
         # @param id [String] unique in the page
-        # @param title [String] what the drawing is
-        # @param description [String] what it shows, for those who do not see it
+        # @param title [String] of the drawing
+        # @param description [String] the drawing in words, for screen readers
         # @param css [String] class names
         # @return [String]
         def to_s(id:, title:, description:, css: nil)

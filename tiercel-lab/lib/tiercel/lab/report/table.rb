@@ -10,7 +10,7 @@ module Tiercel
       #   table = Table.new("Reads", header: ["store", "us"], command: "bin/lab compare memory: shared:")
       #   table.row("shared:", Cell.interval(interval, unit: "us"))
       class Table
-        # One group of raw figures behind a table, for the reader who wants all of them.
+        # A group of raw figures behind a table's cells.
         #
         # @!attribute label [String]
         # @!attribute values [Array<Numeric>]
@@ -25,11 +25,11 @@ module Tiercel
         attr_reader :header
         # @return [Array<Array<Cell>>]
         attr_reader :rows
-        # @return [String, nil] what makes this table again
+        # @return [String, nil] the command that makes this table again
         attr_accessor :command
         # @return [String, nil] a sentence under the title
         attr_reader :note
-        # @return [String, nil] how far the same code came from itself where the figures were taken
+        # @return [String, nil] the noise floor of the table's figures
         attr_accessor :floor
         # @return [Array<Blocks>] the raw figures
         attr_reader :blocks
@@ -37,7 +37,7 @@ module Tiercel
         # @param title [String]
         # @param header [Array<String>] one for each column
         # @param rows [Array<Array>] see {Cell.from}
-        # @param anchor [String, nil] made of the title where it is nil
+        # @param anchor [String, nil] nil: computed from the title
         # @param command [String, nil]
         # @param note [String, nil]
         # @param floor [String, nil]
@@ -55,7 +55,7 @@ module Tiercel
 
         # @param cells [Array] one for each column, see {Cell.from}
         # @return [self]
-        # @raise [ArgumentError] if there are more or fewer than columns
+        # @raise [ArgumentError] for another number of cells than columns
         def row(*cells)
           unless cells.size == header.size
             raise ArgumentError, "table #{title.inspect}: expected #{header.size} cells (#{header.join(", ")}), " \
@@ -65,7 +65,7 @@ module Tiercel
           self
         end
 
-        # @param label [String] whose figures
+        # @param label [String] name of the group
         # @param values [Array<Numeric>]
         # @param unit [String, nil]
         # @return [self]
@@ -74,8 +74,8 @@ module Tiercel
           self
         end
 
-        # @return [Array<String>] notes of the cells, without doubles, in reading order; a missing
-        #   cell's note is not one of them
+        # @return [Array<String>] the cells' notes in reading order, without duplicates; notes of missing cells are not
+        #   among them
         def footnotes = rows.flatten.reject { |cell| cell.kind == :missing }.filter_map(&:note).uniq
 
         # @param cell [Cell]
@@ -86,7 +86,7 @@ module Tiercel
         end
 
         # @param column [Integer]
-        # @return [Boolean] whether its figures are set flush right
+        # @return [Boolean] whether its cells are aligned to the right
         def numeric?(column)
           cells = rows.filter_map { |row| row[column] unless row[column].kind == :missing || row[column].to_s.empty? }
           cells.any? && cells.all?(&:numeric?)

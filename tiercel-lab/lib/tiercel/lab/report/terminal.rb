@@ -7,9 +7,9 @@ require_relative "terminal/table_view"
 module Tiercel
   module Lab
     module Report
-      # A document at the terminal: its answer and its sentence, then every table; charts are left to the other forms.
+      # Renders a document for the terminal: its answer and sentence, then every table, but no charts.
       module Terminal
-        # The parts of a document's environment that a terminal shows.
+        # The parts of a document's environment that the terminal shows.
         SAID = %w[Machine Pinning].freeze
 
         module_function

@@ -5,8 +5,7 @@ require "openssl"
 module Tiercel
   module Lab
     module Servers
-      # A certificate for the loopback address, signed by itself and good for a day: what a server with TLS
-      # shows and its clients are told to trust.
+      # A self-signed certificate for the loopback address, valid for a day, for servers with TLS and their clients.
       class Certificate
         SECONDS = 86_400
 
@@ -15,7 +14,7 @@ module Tiercel
         # @return [String] path of its private key (PEM)
         attr_reader :key_file
 
-        # @param folder [String] where the two files go
+        # @param folder [String] folder for the two files
         def initialize(folder)
           @file = File.join(folder, "server.crt")
           @key_file = File.join(folder, "server.key")

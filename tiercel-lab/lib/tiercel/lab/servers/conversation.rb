@@ -6,10 +6,9 @@ require "socket"
 module Tiercel
   module Lab
     module Servers
-      # How a server is talked to without a client library: to see whether it
-      # is well, and for what tests want to say to it themselves.
+      # Talks to a server without a client library: to see whether it is ready, and for requests of tests.
       module Conversation
-        # Opens a connection that the caller closes.
+        # Opens a connection, which the caller closes.
         #
         # @param within [Numeric] seconds for the connection and each read
         # @return [IO, OpenSSL::SSL::SSLSocket]
@@ -19,12 +18,12 @@ module Tiercel
           certificate ? encrypt(io) : io
         end
 
-        # Sends bytes over a connection of its own and lets the block read the answer.
+        # Sends bytes over a new connection, and yields it so that the block can read the answer.
         #
-        # @param bytes [String] with their line ends
+        # @param bytes [String] including line ends
         # @param within [Numeric] seconds for each read
         # @yieldparam io [IO]
-        # @return [Object, nil] the block's value, nil if nobody answered in time
+        # @return [Object, nil] the block's value; nil if the server did not answer in time
         def exchange(bytes, within: 1)
           io = connect(within: within)
           io.write(bytes)

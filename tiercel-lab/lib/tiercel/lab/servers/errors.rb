@@ -5,10 +5,10 @@ require "tiercel/errors"
 module Tiercel
   module Lab
     module Servers
-      # A server could not be started, or did not do what it was told.
+      # A server did not start, or did not carry out a command.
       class Error < Tiercel::Error; end
 
-      # The server's program is not on this machine. The message says what to install.
+      # The server's program is not installed. The message names the package.
       class NotInstalled < Error; end
     end
   end

@@ -7,14 +7,15 @@ module Tiercel
     module Servers
       # Several servers that belong together.
       #
-      # @abstract Subclasses fill `@nodes`, and say in `wait_until_ready` what they need beyond that all have started.
+      # @abstract Subclasses fill `@nodes` and implement `wait_until_ready`, which waits for what a group needs after
+      #   the start of its servers.
       class Group
-        # @return [Array<Server>] in the order of the URL, where there is one of all
+        # @return [Array<Server>] in the order of the URL
         attr_reader :nodes
 
         # @param options see {#initialize}
         # @yieldparam group [Group] started
-        # @return [Object] the block's value; the servers are stopped after it
+        # @return [Object] the block's value; the servers stop after the block
         def self.run(**options)
           group = new(**options).start
           yield group
@@ -23,7 +24,7 @@ module Tiercel
         end
 
         # @return [self]
-        # @raise [Error] if one of them does not start, or they are not ready in time; all are stopped then
+        # @raise [Error] if a server does not start, or the group is not ready in time; it then stops all servers
         def start
           nodes.each(&:start)
           wait_until_ready
@@ -33,7 +34,7 @@ module Tiercel
           raise
         end
 
-        # Stops and starts them in their places, empty.
+        # Stops the servers and starts them at the same addresses, without data.
         #
         # @return [self]
         def restart
@@ -63,7 +64,7 @@ module Tiercel
         # @return [Array<Integer>] of the nodes, in order
         def ports = nodes.map(&:port)
 
-        # @return [String] as the servers say it
+        # @return [String] as the servers report it
         def version = nodes.first.version
 
         private

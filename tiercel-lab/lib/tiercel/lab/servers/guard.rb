@@ -3,19 +3,17 @@
 module Tiercel
   module Lab
     module Servers
-      # Ends a server, and removes its folder, when its starter was killed and
-      # could not do it itself.
+      # Stops a server and removes its folder if the process that started it was killed.
       #
-      # A small shell waits at the end of a pipe that only our process (and
-      # its forks) holds open. When the last of them is gone, however it went,
-      # the read ends, and the shell ends whatever the folder's pid file names.
+      # A small shell reads from a pipe that only our process and its forks hold open. When the last of them ends, for
+      # any reason, the read ends, and the shell stops the process whose PID is in the folder's file.
       #
       # @private
       class Guard
         SCRIPT = 'read -r _; [ ! -f "$1/guarded.pid" ] || kill -KILL "$(cat "$1/guarded.pid")"; rm -rf "$1"'
         private_constant :SCRIPT
 
-        # @param folder [String] the server's own
+        # @param folder [String] the server's folder
         def initialize(folder)
           @file = File.join(folder, "guarded.pid")
           reader, @writer = IO.pipe
@@ -24,11 +22,11 @@ module Tiercel
           reader.close
         end
 
-        # @param pid [Integer, nil] the process to end; nil: none is running
+        # @param pid [Integer, nil] the process to stop; nil: none is running
         # @return [void]
         def watch(pid) = pid ? File.write(@file, pid.to_s) : File.delete(@file)
 
-        # Sends the guard home: the starter has done its work.
+        # Ends the guard, after a normal stop.
         #
         # @return [void]
         def release

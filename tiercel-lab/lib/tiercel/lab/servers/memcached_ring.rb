@@ -6,9 +6,9 @@ require_relative "memcached"
 module Tiercel
   module Lab
     module Servers
-      # Several memcacheds that a client spreads its keys over.
+      # Several memcached servers, among which a client distributes its keys.
       class MemcachedRing < Group
-        # @param count [Integer] how many
+        # @param count [Integer] number of servers
         # @param options see {Memcached#initialize}
         def initialize(count: 3, **options)
           super()

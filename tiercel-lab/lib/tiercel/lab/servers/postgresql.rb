@@ -7,18 +7,18 @@ require_relative "server"
 module Tiercel
   module Lab
     module Servers
-      # A PostgreSQL with a new, empty cluster; its user needs no password.
+      # A PostgreSQL server with a new, empty cluster. Its user has no password.
       #
-      # Unlike the others it keeps what it holds over {#kill}, {#restart} and {#start}; {#stop} removes it.
+      # Unlike other servers it keeps its data after {#kill}, {#restart} and {#start}; {#stop} removes the data.
       class PostgreSQL < Server
-        # PostgreSQL refuses to run as root: then it runs as this user, whom Debian's package creates.
+        # PostgreSQL refuses to run as root. The lab then uses this user of Debian's package.
         ROOT_RUNS_AS = "postgres"
 
         def self.program = "postgres"
 
         def self.package = "postgresql"
 
-        # Debian keeps the programs out of the PATH, one folder for each version.
+        # Debian installs the programs outside of the PATH, in a folder for each version.
         def self.executable
           path = super || Dir["/usr/lib/postgresql/*/bin/postgres"].max_by { |found| found[%r{/(\d+)/bin}, 1].to_i }
           path && File.realpath(path)
@@ -33,7 +33,7 @@ module Tiercel
           @settings = settings
         end
 
-        # @return [String] as Active Record takes it
+        # @return [String] in Active Record's form
         def url
           place = socket ? "@/postgres?host=#{File.dirname(socket)}&port=#{port_number}" : "@#{HOST}:#{port}/postgres"
           "postgresql://#{user}#{place}"
@@ -42,7 +42,7 @@ module Tiercel
         # @return [String] name of the database's superuser
         def user = ROOT_RUNS_AS
 
-        # The message of a new server while processes of a killed one still run.
+        # A new server prints this while processes of a killed one still run.
         STILL_THERE = /pre-existing shared memory block/
         private_constant :STILL_THERE
 
@@ -66,7 +66,7 @@ module Tiercel
 
         def data = File.join(folder, "data")
 
-        # Over a socket the number is a part of the socket's name only.
+        # With a socket, PostgreSQL uses the number in the socket's name only.
         def port_number = port || 5432
 
         def choose_socket
@@ -103,7 +103,7 @@ module Tiercel
           File.read(File.join(data, "PG_VERSION")).chomp if status.success?
         end
 
-        # INT: end the sessions, write a checkpoint, end. TERM would wait for the sessions.
+        # INT ends the sessions, writes a checkpoint, and stops. TERM would wait for the sessions.
         def stop_signals = %i[INT KILL]
       end
     end

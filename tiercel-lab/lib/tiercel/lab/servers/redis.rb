@@ -5,19 +5,19 @@ require_relative "server"
 module Tiercel
   module Lab
     module Servers
-      # A Redis that keeps nothing on disk.
+      # A Redis server that writes nothing to disk.
       #
       #   Redis.new(maxmemory: "64mb", policy: "allkeys-lru").start.url
       #
-      # Where the environment has REDIS_SERVER, that program is started instead: another version, or a
-      # Valkey. It holds for {RedisCluster} and {RedisSentinel} too.
+      # The environment variable REDIS_SERVER names another program: another version, or Valkey. It applies to
+      # {RedisCluster} and {RedisSentinel} too.
       class Redis < Server
         PROGRAM_VARIABLE = "REDIS_SERVER"
 
         def self.program = "redis-server"
 
         # @return [String, nil] path of the executable
-        # @raise [NotInstalled] if the environment names one that is not there
+        # @raise [NotInstalled] if the program of the variable does not exist
         def self.executable
           path = ENV.fetch(PROGRAM_VARIABLE, "")
           return super if path.empty?
@@ -27,10 +27,10 @@ module Tiercel
         end
 
         # @param maxmemory [String, nil] in Redis' notation ("64mb"); nil: no limit
-        # @param policy [String] what is evicted at the limit (maxmemory-policy)
+        # @param policy [String] eviction policy at the limit (maxmemory-policy)
         # @param password [String, nil] the default user's
-        # @param replica_of [Redis, nil] a running master that it follows, read-only
-        # @param without [Array<String>] commands that it does not know, as those of another version
+        # @param replica_of [Redis, nil] a running master to replicate
+        # @param without [Array<String>] commands that the server refuses, as another version would
         # @param options see {Server#initialize}
         def initialize(maxmemory: nil, policy: "noeviction", password: nil, replica_of: nil, without: [], **options)
           super(**options)
@@ -41,18 +41,18 @@ module Tiercel
           @without = without
         end
 
-        # @return [String] "redis://HOST:PORT/0" ("rediss:" with TLS) or "unix:/path/to.sock"; the former with the
-        #   password where there is one
+        # @return [String] "redis://HOST:PORT/0" ("rediss:" with TLS) with the password, if there is one, or
+        #   "unix:/path/to.sock"
         def url
           return "unix:#{socket}" if socket
           "#{certificate ? "rediss" : "redis"}://#{":#{@password}@" if @password}#{HOST}:#{port}/0"
         end
 
-        # Sends one command, for what is to be said or known outside of any client.
+        # Sends a command without a client library.
         #
         # @param words [Array<#to_s>] such as "CONFIG", "SET", "maxmemory", "1mb"
-        # @return [String, nil] the text of the answer; "OK", the number's digits, or, where it is an error or of
-        #   another type, its first line as it is on the wire ("-ERR ...", "*3"); nil if nobody answered
+        # @return [String, nil] the text of the answer: "OK", the digits of a number, a String; the first line of an
+        #   error or of another type as it is on the wire ("-ERR ...", "*3"); nil without an answer
         def command(*words)
           login = @password ? encode(["AUTH", @password]) : ""
           exchange(login + encode(words)) do |io|
@@ -83,7 +83,7 @@ module Tiercel
           @master ? ["--replicaof", HOST, @master.port.to_s, "--replica-read-only", "yes"] : []
         end
 
-        # A replica is ready when it has what its master has. Valkey also says which Redis it is compatible with.
+        # A replica is ready when it has its master's data. Valkey also reports the compatible version of Redis.
         def ask_version
           return if @master && !command("INFO", "replication").to_s.include?("master_link_status:up")
           said = command("INFO", "server").to_s.scan(/^(\w+)_version:(\S+)/).to_h

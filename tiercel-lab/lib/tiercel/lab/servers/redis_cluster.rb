@@ -6,8 +6,7 @@ require_relative "redis"
 module Tiercel
   module Lab
     module Servers
-      # A Redis Cluster of masters without replicas, the 16,384 slots spread
-      # evenly over them.
+      # A Redis Cluster of masters without replicas. The masters share the 16,384 slots equally.
       class RedisCluster < Group
         # From the Redis Cluster specification.
         SLOTS = 16_384
@@ -18,7 +17,7 @@ module Tiercel
           # @return [Integer] port of the cluster's bus
           attr_reader :bus_port
 
-          # @param node_timeout_ms [Integer] silence after which the others take it for failed
+          # @param node_timeout_ms [Integer] silence after which the other nodes mark the node as failed
           # @param options see {Redis#initialize}
           def initialize(node_timeout_ms: 2_000, **options)
             super(**options)
@@ -34,7 +33,7 @@ module Tiercel
           end
         end
 
-        # @param count [Integer] masters, at least 3 (Redis' own minimum)
+        # @param count [Integer] number of masters, at least 3 (Redis' minimum)
         # @param options see {Node#initialize}; no socket
         def initialize(count: 3, **options)
           raise ArgumentError, "count #{count.inspect}: a Redis Cluster has at least 3 masters" if count < 3
@@ -48,8 +47,8 @@ module Tiercel
 
         private
 
-        # The masters have their slots, and each of them says that the cluster is well. Those that were there before
-        # remember their slots and each other.
+        # Waits until the masters have their slots and every master reports a healthy cluster. After a restart the
+        # masters know their slots and each other.
         def wait_until_ready
           join unless joined?
           wait_until_well

@@ -6,17 +6,16 @@ require_relative "redis"
 module Tiercel
   module Lab
     module Servers
-      # A Redis master with a replica, and a Sentinel that makes the replica
-      # master when the master is gone.
+      # A Redis master with a replica, and a Sentinel that promotes the replica when the master fails.
       class RedisSentinel < Group
-        # The name under which clients ask for the master.
+        # The master's name for clients.
         NAME = "tiercel"
         READY_SECONDS = 30
 
-        # The watching process: a Redis in Sentinel's mode, with a configuration file that it rewrites itself.
+        # A Redis in Sentinel mode, with a configuration file that it rewrites itself.
         class Sentinel < Redis
           # @param master [Redis] running
-          # @param down_after_ms [Integer] silence after which the master counts as gone
+          # @param down_after_ms [Integer] silence after which the master counts as failed
           def initialize(master:, down_after_ms:, **options)
             super(**options)
             @watched = master
@@ -44,7 +43,7 @@ module Tiercel
         # @return [Sentinel]
         attr_reader :sentinel
 
-        # @param down_after_ms [Integer] silence after which the master counts as gone
+        # @param down_after_ms [Integer] silence after which the master counts as failed
         def initialize(down_after_ms: 500)
           super()
           @master = Redis.new
@@ -53,7 +52,7 @@ module Tiercel
           @nodes = [@master, @replica, @sentinel]
         end
 
-        # Kills the master and waits until the replica has taken its place.
+        # Kills the master and waits until the Sentinel has promoted the replica.
         #
         # @return [self]
         def fail_over
@@ -67,12 +66,12 @@ module Tiercel
         # @return [String] "HOST:PORT" of the Sentinel
         def address = "#{Server::HOST}:#{sentinel.port}"
 
-        # @return [String] the name under which clients ask for the master
+        # @return [String] the master's name for clients
         def name = NAME
 
         private
 
-        # The Sentinel knows of the replica.
+        # Waits until the Sentinel knows the replica.
         def wait_until_ready
           wait_until("the Sentinel to know the replica") { masters_info.include?("slaves=1") }
         end

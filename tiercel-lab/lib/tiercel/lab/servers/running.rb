@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Servers
-      # The servers that this process started and has not stopped: ended at its exit.
+      # The servers that this process has started. They stop when the process exits.
       #
       # @private
       module Running

@@ -13,28 +13,27 @@ require_relative "running"
 module Tiercel
   module Lab
     module Servers
-      # One server process: started on a free loopback port or a Unix socket, waited for by asking it (never by sleeping
-      # a while), ended by pid.
+      # One server process. It starts on a free loopback port or a Unix socket, is ready when it answers a request (no
+      # fixed waiting time), and is stopped by PID.
       #
-      # @abstract Subclasses say which program it is, how it is called and asked whether it is well: {.program},
-      #   {.package}, #command, #ask_version, #url.
+      # @abstract Subclasses implement {.program}, {.package}, #command, #ask_version and #url.
       class Server
         include Conversation
 
         HOST = "127.0.0.1"
-        # How often a start is tried again when somebody else took the port meanwhile.
+        # Attempts to start if another process takes the free port in the meantime.
         ATTEMPTS = 5
         START_SECONDS = 15
         STOP_SECONDS = 5
         PAUSE_SECONDS = 1
-        # Longest path of a Unix socket on Linux and macOS, with the final zero byte.
+        # Longest path of a Unix socket on Linux and macOS, including the final zero byte.
         SOCKET_PATH_BYTES = 104
 
         class << self
           # @return [String] name of the executable
           def program = raise(NotImplementedError)
 
-          # @return [String] Debian's package of it
+          # @return [String] its package in Debian
           def package = program
 
           # @return [String, nil] path of the executable
@@ -44,10 +43,10 @@ module Tiercel
                    .find { |path| File.executable?(path) && File.file?(path) }
           end
 
-          # @return [Boolean] whether this machine has the program
+          # @return [Boolean] whether the program is installed
           def installed? = !executable.nil?
 
-          # Starts one and stops it after the block.
+          # Starts a server, and stops it after the block.
           #
           # @param options see the class's #initialize
           # @yieldparam server [Server]
@@ -60,22 +59,22 @@ module Tiercel
           end
         end
 
-        # @return [Integer, nil] nil when it is not running
+        # @return [Integer, nil] nil if it is not running
         attr_reader :pid
         # @return [Integer, nil] nil before the first start, and with a Unix socket
         attr_reader :port
         # @return [String, nil] path of the Unix socket, nil with TCP
         attr_reader :socket
-        # @return [String] as the server itself says it
+        # @return [String] as the server reports it
         attr_reader :version
-        # @return [Certificate, nil] what clients are to trust, nil without TLS or before the first start
+        # @return [Certificate, nil] for clients; nil without TLS, or before the first start
         attr_reader :certificate
 
-        # @param socket [Boolean, String] true: a Unix socket in a new folder; a String: its path
+        # @param socket [Boolean, String] true: a Unix socket in a new folder; a String: the socket's path
         # @param port [Integer, nil] TCP port; nil takes a free one
-        # @param tls [Boolean] whether it speaks TLS only, with the {#certificate}
-        # @param cpu [Integer, nil] the only CPU that it may run on (Linux)
-        # @param args [Array<String>] more arguments for the program, after our own
+        # @param tls [Boolean] whether the server uses TLS, with the {#certificate}
+        # @param cpu [Integer, nil] the only CPU for the server (Linux)
+        # @param args [Array<String>] more arguments for the program, after the lab's
         def initialize(socket: false, port: nil, tls: false, cpu: nil, args: [])
           @socket = socket == true ? nil : (socket || nil)
           @over_socket = socket ? true : false
@@ -85,11 +84,11 @@ module Tiercel
           @args = args
         end
 
-        # Starts the server and waits until it answers. On a second start it takes the same place again.
+        # Starts the server and waits until it answers. A second start uses the same address.
         #
         # @return [self]
         # @raise [NotInstalled]
-        # @raise [Error] if it dies or does not answer; the message ends with its log
+        # @raise [Error] if the server ends or does not answer; the message ends with the server's log
         def start
           raise Error, "#{self} is running already (pid #{pid})" if pid
           prepare
@@ -97,7 +96,7 @@ module Tiercel
           self
         end
 
-        # Asks the server to end, then forces it to; one that is not running is left alone.
+        # Stops the server, by force if necessary. Does nothing if it is not running.
         def stop
           return self unless @owner == Process.pid
           end_process(*stop_signals) if pid
@@ -105,20 +104,20 @@ module Tiercel
           self
         end
 
-        # Ends the server as a crash does: no warning, nothing said on its connections.
+        # Kills the server as in a crash: it cannot notify its clients.
         def kill
           end_process(:KILL) if owned?
           self
         end
 
-        # Stops and starts it in the same place, with nothing of what it held.
+        # Stops the server and starts it at the same address without data.
         def restart
           end_process(*stop_signals) if owned?
           start
         end
 
-        # Lets it hang: connections are accepted by the kernel, nothing is answered. Returns when all its threads stand
-        # still: for a moment after the signal they may answer.
+        # Stops the server's threads (SIGSTOP): the kernel still accepts connections, but nothing answers. Returns when
+        # all threads have stopped, because they may answer for a moment after the signal.
         #
         # @return [self]
         def pause
@@ -127,7 +126,7 @@ module Tiercel
           self
         end
 
-        # Ends a {#pause}.
+        # Continues after a {#pause}.
         #
         # @return [self]
         def resume
@@ -135,7 +134,7 @@ module Tiercel
           self
         end
 
-        # @return [Boolean] whether the process is there (paused or not)
+        # @return [Boolean] whether the process exists, paused or not
         def running?
           return false unless pid
           return Process.kill(0, pid) == 1 unless owned?
@@ -148,13 +147,13 @@ module Tiercel
         # @return [String, nil] the loopback address, nil with a Unix socket
         def host = @over_socket ? nil : HOST
 
-        # @return [String] where it is, as the store takes it
+        # @return [String] the address, in the store's form
         def url = raise(NotImplementedError)
 
-        # @return [String] what the server printed
+        # @return [String] the server's output
         def log = @folder && File.exist?(log_path) ? File.read(log_path) : ""
 
-        # @return [String] program and place
+        # @return [String] program and address
         def to_s = "#{self.class.program} at #{@over_socket ? socket : "#{HOST}:#{port}"}"
 
         # @return [String]
@@ -167,10 +166,10 @@ module Tiercel
         # @return [Array<String>] the command's arguments
         def arguments = raise(NotImplementedError)
 
-        # @return [String, nil] the version when the server is ready to serve, nil before
+        # @return [String, nil] the version if the server is ready to serve, else nil
         def ask_version = raise(NotImplementedError)
 
-        # The signals that {#stop} sends, one after the other, until the process is gone.
+        # The signals that {#stop} sends one after the other until the process ends.
         def stop_signals = %i[TERM KILL]
 
         def prepare
@@ -183,7 +182,7 @@ module Tiercel
           @certificate = Certificate.new(@folder) if @tls
         end
 
-        # A server that was stopped and is started again has the same folder, and so the same socket.
+        # A restarted server has the same folder, and therefore the same socket.
         def create_folder
           @owner = Process.pid
           @kept_folder ? Dir.mkdir(@kept_folder, 0o700) : @kept_folder = Dir.mktmpdir("tiercel-lab-")
@@ -221,11 +220,11 @@ module Tiercel
           @kept_port = @port
         end
 
-        # The port is free when we look; {#launch} tries another if somebody was quicker.
+        # Another process may take this free port before the server does; {#launch} then tries again.
         def free_port = TCPServer.open(HOST, 0) { |server| server.addr[1] }
 
         def spawn_process
-          # Of its own process group: a Ctrl-C at the terminal reaches us, and we end it.
+          # Has its own process group: Ctrl-C at the terminal reaches our process alone, which then stops the server.
           @pid = Process.spawn(*pinned, self.class.executable, *arguments, *@args,
                                in: File::NULL, out: log_path, err: %i[child out], chdir: @folder, pgroup: true)
           @guard.watch(pid)
@@ -244,7 +243,7 @@ module Tiercel
           end
         end
 
-        # Only the process that started it ends it, not a forked child.
+        # A forked child does not stop servers of its parent.
         def owned? = !pid.nil? && @owner == Process.pid
 
         def signal(name)
@@ -252,7 +251,7 @@ module Tiercel
           Process.kill(name, pid)
         end
 
-        # A server that was paused before is not told of again, hence the end.
+        # The kernel does not report a second pause to the parent, hence the time limit.
         def wait_until_stopped
           deadline = now + PAUSE_SECONDS
           until Process.waitpid(pid, Process::WNOHANG | Process::WUNTRACED)
@@ -281,7 +280,7 @@ module Tiercel
           true
         end
 
-        # Reaps the process if it ended.
+        # Reaps the process if it has ended.
         def gone? = !Process.waitpid(pid, Process::WNOHANG).nil?
 
         def forget

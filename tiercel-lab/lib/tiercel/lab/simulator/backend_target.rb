@@ -3,21 +3,21 @@
 module Tiercel
   module Lab
     module Simulator
-      # A real {Tiercel::Backend} where a {Policy} would stand: the same calls,
-      # with values of the sizes that the trace asks for.
+      # Replays a trace on a real {Tiercel::Backend}. It has the methods of a {Policy}, and writes values of the trace's
+      # sizes.
       #
-      # Every value that is read is held against the one that was written last.
+      # It compares every value that it reads with the last value that it wrote.
       class BackendTarget
-        # Values are cut from this many random bytes at a place that depends on the write.
+        # Values are slices of this many random bytes; the offset depends on the write.
         POOL_BYTES = 1 << 20
 
-        # @return [Integer] reads that gave other bytes than the last write
+        # @return [Integer] reads that returned other bytes than the last write
         attr_reader :wrong
         # @return [Tiercel::Backend]
         attr_reader :backend
 
         # @param backend [Tiercel::Backend]
-        # @param start_at [Float] epoch seconds where the trace's clock begins
+        # @param start_at [Float] epoch seconds at which the trace's clock starts
         def initialize(backend, start_at: Clock.now)
           @backend = backend
           @start_at = start_at
@@ -31,7 +31,7 @@ module Tiercel
         # @return [void]
         def prepare(trace); end
 
-        # Replays with the process's clock moved, where the trace has TTLs.
+        # Moves the process' clock during the replay if the trace has TTLs.
         #
         # @param trace [Trace]
         # @return [Object] the block's value
@@ -74,21 +74,21 @@ module Tiercel
           @backend.delete(key)
         end
 
-        # @return [Integer, nil] where the backend counts them
+        # @return [Integer, nil] nil if the backend does not count them
         def evictions
           count = @backend.stats[:evictions]
           count.is_a?(Hash) ? count.values.sum : count
         end
 
-        # @return [Integer, nil] where the backend knows it
+        # @return [Integer, nil] nil if the backend does not know
         def size = @backend.stats[:entries]
 
-        # @return [Integer, nil] where the backend knows it
+        # @return [Integer, nil] nil if the backend does not know
         def used = @backend.stats[:bytes]
 
         private
 
-        # The number of the write in front, then random bytes: two writes never look alike.
+        # The number of the write, then random bytes, so that no two values are equal.
         def value(number, size)
           return [number].pack("Q<").byteslice(0, size) if size <= 8
           rest = size - 8

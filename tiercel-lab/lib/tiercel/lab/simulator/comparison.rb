@@ -9,21 +9,21 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Simulator
-      # Policies and backends on the same workloads: what `lab hit-ratio` replays.
+      # Replays the same workloads on policies and backends, for `lab hit-ratio`.
       #
       #   Comparison.new(policies: %i[fifo lru s3_fifo], urls: ["memory:"]).run.dig("LRU", "scans").estimate # => 53.1
       class Comparison
-        # A hit ratio in percent: mean, least and most of all seeds, and each {Replay::Result}.
+        # A hit ratio in percent: mean, minimum and maximum of all seeds, and each {Replay::Result}.
         Figure = Data.define(:estimate, :low, :high, :results)
 
         # @param workloads [Array<Workload, String>] Strings are names, see {Workloads}
         # @param policies [Array<Symbol>] names, see {POLICIES}
-        # @param urls [Array<String>] Tiercel URLs; one without a place gets a temporary one
-        # @param share [Float] capacity as a share of what all values of the workload take together
+        # @param urls [Array<String>] Tiercel URLs; a URL without a path gets a temporary one
+        # @param share [Float] capacity, as a share of the total size of the workload's values
         # @param seeds [Array<String>]
-        # @param requests [Integer, nil] length of the traces; nil for the workloads' own
-        # @param within [Numeric] seconds that a store may take for one trace
-        # @raise [ArgumentError] if a workload or policy has no such name
+        # @param requests [Integer, nil] length of the traces; nil for each workload's own length
+        # @param within [Numeric] seconds that a store may take for a trace
+        # @raise [ArgumentError] if a workload or policy is unknown
         def initialize(workloads: Workloads.names, policies: POLICIES.names, urls: [], share: 0.1,
                        seeds: %w[1 2 3], requests: nil, within: 120)
           @workloads = workloads.map { |workload| workload.is_a?(Workload) ? workload : Workloads.fetch(workload) }
@@ -35,7 +35,7 @@ module Tiercel
           @contenders += urls.map { |url| BackendContender.new(url, within) }
         end
 
-        # @return [Array<String>] what {#run} does, a line each
+        # @return [Array<String>] the steps of {#run}, one line each
         def plan
           @workloads.product(@contenders).map do |workload, contender|
             "#{contender.title} on #{workload.name}: #{@seeds.size} x #{workload[:requests]} requests " \
@@ -43,18 +43,18 @@ module Tiercel
           end
         end
 
-        # @yieldparam label [String] what is about to run, for a progress line
-        # @return [Hash{String => Hash{String => Figure, String}}] by contender, then by workload; the reason where one
-        #   could not run
+        # @yieldparam label [String] the next step, for a progress line
+        # @return [Hash{String => Hash{String => Figure, String}}] by contender, then by workload; a String is the
+        #   reason why it could not run
         def run(&progress)
           results = Hash.new { |hash, title| hash[title] = {} }
           each_figure(progress) { |title, workload, figure| results[title][workload] = figure }
           results
         end
 
-        # The same, as it comes.
+        # Yields each figure as soon as it is complete.
         #
-        # @param progress [#call, nil] gets what is about to run
+        # @param progress [#call, nil] receives the next step
         # @yieldparam title [String] of the contender
         # @yieldparam workload [String]
         # @yieldparam figure [Figure, String]
@@ -68,16 +68,16 @@ module Tiercel
           end
         end
 
-        # @return [Array<String>] of the workloads
+        # @return [Array<String>] names of the workloads
         def names = @workloads.map(&:name)
 
-        # @return [Array<String>] of policies and stores
+        # @return [Array<String>] titles of policies and stores
         def titles = @contenders.map(&:title)
 
-        # @return [Integer] requests of all contenders together
+        # @return [Integer] number of requests of all contenders
         def requests = @workloads.sum { |workload| workload[:requests] } * @contenders.size * @seeds.size
 
-        # @return [String] how it was made
+        # @return [String] the settings, for the report
         def note
           seeds = @seeds.one? ? "seed #{@seeds.first}" : "mean and range of #{@seeds.size} seeds"
           format("Percent of reads, %s; capacity %g %% of what all values take together. Policies are charged the " \
@@ -108,10 +108,10 @@ module Tiercel
           def replay(trace, capacity) = Replay.run(trace, @class.new(capacity))
         end
 
-        # A backend that is made anew for every trace.
+        # A new backend for every trace.
         # @private
         class BackendContender
-          # Backends whose TTLs run on a clock that the lab cannot move.
+          # Backends whose TTLs use a server's clock, which the lab cannot move.
           REMOTE = %w[memcached redis rediss redis+cluster rediss+cluster unix].freeze
 
           attr_reader :title

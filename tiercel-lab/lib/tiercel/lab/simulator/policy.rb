@@ -5,15 +5,13 @@ require "tiercel/sizes"
 module Tiercel
   module Lab
     module Simulator
-      # A cache of a capacity in bytes that keeps no values: what an eviction
-      # policy is without the medium.
+      # An eviction policy without a medium: a cache with a capacity in bytes that keeps no values.
       #
-      # Everything that policies share is here: sizes, expiry, counting. A policy
-      # implements {#on_hit}, {#on_insert}, {#on_remove} and {#make_room}, and
-      # {#on_overwrite} where its order changes with a write.
+      # This class handles sizes, expiry and counters. A policy implements {#on_hit}, {#on_insert}, {#on_remove} and
+      # {#make_room}, and {#on_overwrite} if a write changes its order.
       #
-      # Expired entries are found when they are read; until then they keep their
-      # room, as in a store that does not search for them.
+      # Reads remove expired entries. Until then an expired entry occupies its room, as in a store that does not search
+      # for expired entries.
       #
       # @abstract
       class Policy
@@ -23,7 +21,7 @@ module Tiercel
         # @return [String] for tables
         def self.title = name.split("::").last
 
-        # @return [Integer] bytes
+        # @return [Integer] in bytes
         attr_reader :capacity
         # @return [Integer] bytes in use, never above {#capacity}
         attr_reader :used
@@ -31,11 +29,11 @@ module Tiercel
         attr_reader :evictions
 
         # @param capacity [Integer, String] bytes, see {Tiercel::Sizes}
-        # @param charge [#call] (key, bytes) -> bytes charged, see {Charge}
+        # @param weigher [#call] (key, bytes) -> share of the capacity, see {Weigher}
         # @raise [Tiercel::ConfigurationError] if capacity is not a size
-        def initialize(capacity, charge: Charge::VALUE)
+        def initialize(capacity, weigher: Weigher::VALUE)
           @capacity = Sizes.bytes(capacity, option: :capacity)
-          @charge = charge
+          @weigher = weigher
           @entries = {}
           @used = 0
           @evictions = 0
@@ -43,15 +41,15 @@ module Tiercel
           @now = 0.0
         end
 
-        # Called once before a replay. Policies that know the future override it.
+        # Runs once before a replay. Policies that know the future override it.
         #
         # @param trace [Trace]
         # @return [void]
         def prepare(trace); end
 
-        # Called before each request.
+        # Runs before each request.
         #
-        # @param index [Integer] place of the request in the trace
+        # @param index [Integer] number of the request in the trace
         # @param now [Float] seconds on the trace's clock
         # @return [void]
         def advance(index, now)
@@ -71,9 +69,9 @@ module Tiercel
         # @param key [String]
         # @param bytes [Integer] size of the value
         # @param ttl [Numeric, nil] seconds
-        # @return [Boolean] false if it can never fit; the old value is then gone
+        # @return [Boolean] false if the value is larger than the capacity; any old value is removed
         def set(key, bytes, ttl = nil)
-          cost = @charge.call(key, bytes)
+          cost = @weigher.call(key, bytes)
           entry = live(key)
           if cost > @capacity
             remove(entry) if entry
@@ -84,7 +82,7 @@ module Tiercel
         end
 
         # @param key [String]
-        # @return [Boolean] whether there was something to delete
+        # @return [Boolean] whether an entry was deleted
         def delete(key)
           entry = live(key)
           return false unless entry
@@ -93,18 +91,18 @@ module Tiercel
         end
 
         # @param key [String]
-        # @return [Boolean] whether the key takes room, expired or not; touches nothing
+        # @return [Boolean] whether the key occupies room, expired or not; does not count as a read
         def holds?(key) = @entries.key?(key)
 
-        # @return [Integer] entries that take room
+        # @return [Integer] number of entries that occupy room
         def size = @entries.size
 
-        # @return [Array<String>] keys that take room, oldest first
+        # @return [Array<String>] keys that occupy room, oldest first
         def keys = @entries.keys
 
         private
 
-        # The entry of a key; one whose end has come is removed.
+        # Returns a key's entry. Removes it if it has expired.
         def live(key)
           entry = @entries[key]
           return entry unless entry&.expires_at && entry.expires_at <= @now
@@ -120,8 +118,8 @@ module Tiercel
           on_insert(entry)
         end
 
-        # The entry is in the policy's order while room is made, so an overwrite
-        # that grows may evict the very entry; it is then inserted again.
+        # The entry stays in the policy's order while the policy makes room. An overwrite that grows may therefore evict
+        # its own entry, which is then inserted again.
         def overwrite(entry, cost, ttl)
           on_overwrite(entry)
           make_room(cost - entry.bytes) if cost > entry.bytes
@@ -146,19 +144,19 @@ module Tiercel
           remove(entry)
         end
 
-        # @param entry [Entry] one that was just read
+        # @param entry [Entry] after a hit
         def on_hit(entry); end
 
-        # @param entry [Entry] a new one
+        # @param entry [Entry] a new entry
         def on_insert(entry) = raise(NotImplementedError)
 
-        # @param entry [Entry] one that is about to get another size and end
+        # @param entry [Entry] before its size and expiry change
         def on_overwrite(entry); end
 
-        # @param entry [Entry] one that leaves, whatever the reason
+        # @param entry [Entry] before it is removed, for any reason
         def on_remove(entry) = raise(NotImplementedError)
 
-        # Evicts until `bytes` more fit.
+        # Evicts until `bytes` more bytes fit.
         def make_room(bytes) = raise(NotImplementedError)
       end
     end

@@ -5,17 +5,16 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Simulator
-      # Runs a trace against a policy or a backend as an application would use
-      # a cache: look aside, and write what was missed.
+      # Replays a trace on a policy or a backend as an application uses a cache: it reads, and writes after a miss.
       class Replay
         # The results of a replay.
         #
         # @!attribute reads [Integer]
         # @!attribute hits [Integer]
-        # @!attribute writes [Integer] those of the trace, without the ones after misses
+        # @!attribute writes [Integer] the trace's writes; writes after misses do not count
         # @!attribute deletes [Integer]
-        # @!attribute refused [Integer] writes that the target never can or did not store
-        # @!attribute wrong [Integer] reads of a backend that gave other bytes than the last write
+        # @!attribute refused [Integer] writes that the target refused or cannot store
+        # @!attribute wrong [Integer] reads of a backend that returned other bytes than the last write
         # @!attribute evictions [Integer, nil]
         Result = Struct.new(:reads, :hits, :writes, :deletes, :refused, :wrong, :evictions) do
           # @return [Float, nil] hits per read; nil without reads
@@ -25,13 +24,13 @@ module Tiercel
           def misses = reads - hits
         end
 
-        # Requests between two looks at the clock.
+        # Requests between two readings of the clock.
         STRIDE = 256
 
         # @param trace [Trace, Array<Request>]
         # @param target [Policy, Tiercel::Backend] an empty one
-        # @param warm_up [Integer] requests at the beginning that are made and not counted
-        # @param within [Numeric, nil] seconds that it may take
+        # @param warm_up [Integer] number of first requests that do not count
+        # @param within [Numeric, nil] time limit in seconds
         # @return [Result]
         # @raise [CannotRun] if it takes longer
         def self.run(trace, target, warm_up: 0, within: nil) = new(trace, target, warm_up:, within:).run

@@ -6,10 +6,10 @@ module Tiercel
       # One request of a trace.
       #
       # @!attribute key [String]
-      # @!attribute bytes [Integer] size of the value that a read would find, or that a write stores
+      # @!attribute bytes [Integer] size of the value
       # @!attribute op [Symbol] :read (look-aside: a miss is followed by a write of the same value),
       #   :write or :delete
-      # @!attribute ttl [Numeric, nil] seconds, for what this request stores; nil for no end
+      # @!attribute ttl [Numeric, nil] seconds; nil: the value does not expire
       Request = Struct.new(:key, :bytes, :op, :ttl) do
         # @param key [String]
         # @param bytes [Integer]

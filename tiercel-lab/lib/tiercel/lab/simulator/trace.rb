@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Simulator
-      # Requests in their order, and how much time lies between two of them.
+      # An ordered list of requests, and the time between two of them.
       class Trace
         include Enumerable
 
@@ -16,7 +16,7 @@ module Tiercel
 
         # @param requests [Array<Request>]
         # @param name [String]
-        # @param seconds_per_request [Numeric] matters only for TTLs
+        # @param seconds_per_request [Numeric] affects only TTLs
         def initialize(requests, name: "trace", seconds_per_request: 0.001)
           @requests = requests
           @name = name
@@ -34,17 +34,17 @@ module Tiercel
         # @return [Integer] number of requests
         def size = requests.size
 
-        # @return [Boolean] whether what a request stores can expire
+        # @return [Boolean] whether any stored value expires
         def ttls? = @ttls.nil? ? (@ttls = requests.any?(&:ttl)) : @ttls
 
-        # The size of a cache without a limit: for every key its largest value.
+        # The size of an unlimited cache: the largest value of every key.
         #
-        # @param charge [#call] (key, bytes) -> bytes charged, see {Charge}
+        # @param weigher [#call] (key, bytes) -> share of the capacity, see {Weigher}
         # @return [Integer] bytes
-        def footprint_bytes(charge: Charge::VALUE)
+        def footprint_bytes(weigher: Weigher::VALUE)
           largest = Hash.new(0)
           requests.each { |request| largest[request.key] = request.bytes if request.bytes > largest[request.key] }
-          largest.sum { |key, bytes| charge.call(key, bytes) }
+          largest.sum { |key, bytes| weigher.call(key, bytes) }
         end
 
         # @return [String] short, for messages

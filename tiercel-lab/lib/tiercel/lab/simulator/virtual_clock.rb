@@ -3,18 +3,17 @@
 module Tiercel
   module Lab
     module Simulator
-      # Moves `Time.now` for the whole process, so that a trace's TTLs run on the
-      # trace's clock with every backend that asks the process for the time.
+      # Moves `Time.now` for the whole process, so that TTLs of every backend in the process follow the trace's clock.
       # Outside of {.run}, `Time.now` is Ruby's own.
       module VirtualClock
         class << self
-          # @return [Float, nil] epoch seconds that Time.now answers, nil for the real ones
+          # @return [Float, nil] epoch seconds that Time.now returns; nil: the real time
           attr_accessor :at
 
           # @param start [Float] epoch seconds
-          # @yield with the clock standing at `start` until {.at=} moves it
+          # @yield while the clock stands at `start`, until {.at=} moves it
           # @return [Object] the block's value
-          # @raise [ArgumentError] if it runs already
+          # @raise [ArgumentError] inside of another {.run}
           def run(start)
             raise ArgumentError, "the virtual clock is already running in this process" if at
             begin

@@ -5,7 +5,7 @@ require "digest"
 module Tiercel
   module Lab
     module Simulator
-      # A recipe for traces: the same seed gives the same requests.
+      # A generator of traces: the same seed gives the same requests.
       #
       #   Workload.new(keys: 10_000, requests: 100_000, s: 1.0, overwrites: 0.1, value_bytes: 100..65_536).trace("1")
       class Workload
@@ -42,8 +42,8 @@ module Tiercel
           @name = @options[:name]
         end
 
-        # @param options [Hash] what differs
-        # @return [Workload] another one
+        # @param options [Hash] the changed options
+        # @return [Workload] a copy with the changes
         def with(**options) = self.class.new(**@options, **options)
 
         # @param name [Symbol] one of {DEFAULTS}
@@ -58,8 +58,8 @@ module Tiercel
           Trace.new(requests, name: "#{name} seed #{seed}", seconds_per_request: seconds)
         end
 
-        # One trace in the making. Every aspect has its own stream of random
-        # numbers, so that adding TTLs to a workload leaves its keys as they are.
+        # Generates one trace. Each aspect has its own stream of random numbers: a workload with TTLs has the same keys
+        # as the workload without TTLs.
         # @private
         class Generator
           def initialize(options, seed)
@@ -112,15 +112,15 @@ module Tiercel
             Request.write(@names[id], @sizes[id], @ttls[id])
           end
 
-          # Popularity moves along the keys: what was cold becomes the most popular.
+          # Moves the popularity along the keys, so that unpopular keys become the most popular ones.
           def shift = @offset = (@offset + (@options[:shift_by] * @count).round) % @count
 
-          # A scan reads keys in the order of their names, from a place of its own.
+          # A scan reads keys in the order of their names, from a random start.
           def begin_scan?
             share = @options[:scans]
             return false unless share.positive?
             length = [(@options[:scan_keys] * @count).round, 1].max
-            # Out of m requests that begin something, p*m begin a scan: share = p*length / (p*length + 1 - p).
+            # Of m beginnings, p*m are scans: share = p*length / (p*length + 1 - p).
             probability = share / (length - (share * (length - 1)))
             return false unless @choice.rand < probability
             @scan_left = length

@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Simulator
-      # The workloads that have names. Sizes are equal (1,000 bytes) unless said.
+      # The named workloads. All values have 1,000 bytes, unless the workload says otherwise.
       module Workloads
         SIZES = 100..65_536
         TTLS = 60.0..21_600.0

@@ -3,9 +3,8 @@
 module Tiercel
   module Lab
     module Simulator
-      # Ranks drawn with probability proportional to 1 / (rank + 1)**s, in
-      # constant time by the alias method (Vose, "A linear algorithm for
-      # generating random numbers with a given distribution", 1991).
+      # Draws ranks with probability proportional to 1 / (rank + 1)**s, in constant time, by the alias method (Vose, "A
+      # linear algorithm for generating random numbers with a given distribution", 1991).
       class Zipf
         # @return [Integer] number of ranks
         attr_reader :items
@@ -14,7 +13,7 @@ module Tiercel
 
         # @param items [Integer] at least 1
         # @param s [Numeric] at least 0
-        # @raise [ArgumentError] if either is not
+        # @raise [ArgumentError] for other values
         def initialize(items, s)
           raise ArgumentError, "items: expected >= 1, got #{items.inspect}" unless items.is_a?(Integer) && items >= 1
           raise ArgumentError, "s: expected a number >= 0, got #{s.inspect}" unless s.is_a?(Numeric) && s >= 0

@@ -3,23 +3,23 @@
 module Tiercel
   module Lab
     module Statistics
-      # A level with noise that remembers: each night's distance from the level is a share of the distance of the night
-      # before, plus something new (an autoregression of the first order). {#draw} makes series of the same memory and
-      # noise without a step.
+      # A constant level with autocorrelated noise, an autoregression of the first order: each night's deviation is a
+      # share of the previous night's deviation plus an innovation. {#draw} simulates series with the same noise and
+      # without a step.
       class Autoregression
-        # More memory than this cannot be told from a level that wanders.
+        # A larger share cannot be told from a level that wanders.
         MOST = 0.95
-        # Standard errors that are added to the share: too little memory would find steps that are none.
+        # Standard errors added to the estimated share. An estimate that is too small would find steps where none are.
         CAUTION = 1.0
         PENALTY = 3.0
 
         # @return [Float] the share, 0 to {MOST}
         attr_reader :share
 
-        # The share is estimated around each level's mean, which biases it downwards by (1 + 3 share) / n for each
-        # (Kendall, "Note on bias in the estimation of autocorrelation", Biometrika 41, 1954).
+        # Estimates the share around the mean of each level. This biases it downwards by (1 + 3 share) / n for each
+        # level (Kendall, "Note on bias in the estimation of autocorrelation", Biometrika 41, 1954).
         #
-        # @param levels [Array<Array<Float>>] values between steps
+        # @param levels [Array<Array<Float>>] the values between steps
         def initialize(levels)
           @levels = levels.size
           rest = levels.flat_map { |side| side.map { |value| value - (side.sum / side.size) } }
@@ -28,9 +28,10 @@ module Tiercel
           @news = news.map { |one| one - (news.sum / news.size) }
         end
 
-        # Schwarz's, for a choice among numbers of levels: each step has a place and a size.
+        # Schwarz's criterion, which chooses the number of levels. Each step counts as two parameters, its place and its
+        # size.
         #
-        # @return [Float] less is better
+        # @return [Float] smaller is better
         def criterion
           size = @news.size
           (size * Math.log([@news.sum { |one| one**2 } / size, Float::MIN].max)) + (PENALTY * @levels * Math.log(size))
@@ -38,7 +39,7 @@ module Tiercel
 
         # @param size [Integer]
         # @param random [Random]
-        # @return [Array<Float>] made of the same news, in random order
+        # @return [Array<Float>] a simulated series, from the same innovations in random order
         def draw(size, random)
           last = @news[random.rand(@news.size)] / Math.sqrt(1.0 - (@share**2))
           Array.new(size) { last.tap { last = (@share * last) + @news[random.rand(@news.size)] } }

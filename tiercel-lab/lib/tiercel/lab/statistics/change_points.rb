@@ -7,44 +7,47 @@ require_relative "interval"
 module Tiercel
   module Lab
     module Statistics
-      # Where the level of a series changes. In intervals of several lengths (seeded binary segmentation: Kovacs,
-      # Buehlmann, Li and Munk, Biometrika 110, 2023) the mean before each place is compared with the mean behind it, by
-      # the deviation of neighbours from each other, which no step widens. The place where they differ most is a step if
-      # that is more than in series without one: a permutation test of the largest of all places' statistics, stopped
-      # early (Besag and Clifford, Biometrika 78, 1991). Nights resemble the night before, so what is put into random
-      # order is not the values but what is new in each ({Autoregression}). Blocks of nights long enough to keep that
-      # likeness would be too few: 60 nights have six blocks of ten. Each side of a step is then asked again.
-      # Hierarchy and permutation test are those of E-divisive (Matteson and James, Journal of the American Statistical
-      # Association 109, 2014), which MongoDB's performance tests use (Daly et al., ICPE 2020); the intervals see a
-      # level that came and went, which hides from a single division. A night that went wrong is first put back among
-      # its neighbours (Hampel, Journal of the American Statistical Association 69, 1974).
+      # Finds the places where the level of a series changes.
+      # - The series is divided into intervals of several lengths (seeded binary segmentation: Kovacs, Buehlmann, Li and
+      #   Munk, Biometrika 110, 2023). In each interval the mean before each place is compared with the mean after it.
+      #   The intervals find a level that came and went, which a single division misses.
+      # - The place with the largest difference is a step if the difference exceeds what series without a step have. A
+      #   permutation test decides, with early stopping (Besag and Clifford, Biometrika 78, 1991). Then each side of the
+      #   step is tested in the same way.
+      # - Nights resemble the nights before them. The test therefore permutes innovations ({Autoregression}), not
+      #   values. A block permutation is no alternative: 60 nights have only six blocks of ten.
+      # - An outlier is first replaced by its neighbours' median (Hampel, Journal of the American Statistical
+      #   Association 69, 1974).
+      #
+      # The hierarchy of permutation tests is that of E-divisive (Matteson and James, Journal of the American
+      # Statistical Association 109, 2014), which MongoDB's performance tests use (Daly et al., ICPE 2020).
       module ChangePoints
-        # Values on either side of a step.
+        # The least number of values on either side of a step.
         LEAST = 5
-        # A test that asks for more permutations is answered with this many.
+        # The most permutations of a test.
         MOST_PERMUTATIONS = 50_001
-        # The least chance to err that they can answer for.
+        # The smallest error probability that so many permutations can decide.
         LEAST_ALPHA = 2e-5
-        # Such series for a chance to err of one in so many.
+        # Permutations of a test, as a multiple of 1 / alpha.
         ORDERS = 2
         # The 97.5 % point of the normal distribution.
         NORMAL_975 = 1.959964
-        # Nights on either side that say what a night should be, and how many deviations are too far from it.
+        # Neighbours on either side of a value, and the number of deviations from their median that makes it an outlier.
         NEIGHBOURS = 3
         TOO_FAR = 6.0
-        # Nights within which a step shall be found, and how often, for {detectable}.
+        # {detectable} asks for a step that is found within this many nights, with this probability.
         WITHIN = 10
         OFTEN = 0.8
-        # Series without a step that say so.
+        # Simulated series from which {detectable} estimates.
         DRAWS = 200
-        # A step is taken for memory in part. (Without this, 52 % in place of 80 % were found at an autocorrelation of
-        # 0.7, and 78 % at none.)
+        # A part of a step is mistaken for autocorrelation, so a step must be this much larger. (Without the factor,
+        # steps of the printed size were found in 52 % of series at an autocorrelation of 0.7, and in 78 % at none.)
         MISTAKEN = 1.2
-        # Steps that noise is looked for between.
+        # The most steps between which the noise is estimated.
         MOST_STEPS = 4
         # Euler's constant.
         EULER = 0.5772157
-        # Median absolute deviation to standard deviation, of a normal distribution.
+        # Factor from the median absolute deviation to the standard deviation of a normal distribution.
         MAD_TO_DEVIATION = 1.4826
 
         # A step of a series.
@@ -52,16 +55,16 @@ module Tiercel
         # @!attribute [r] at
         #   @return [Integer] index of the first value of the new level
         # @!attribute [r] shift
-        #   @return [Interval] of the new level less the one before, 95 %
+        #   @return [Interval] difference between the new level and the old one, 95 %
         # @!attribute [r] p_value
         #   @return [Float]
         Step = Data.define(:at, :shift, :p_value)
 
         module_function
 
-        # @param values [Array<Float>] in the order of time; logarithms where ratios are asked for
-        # @param alpha [Float] chance of a step where there is none, {LEAST_ALPHA} or more
-        # @param seed [Integer] of the series without a step
+        # @param values [Array<Float>] in the order of time; pass logarithms to find ratios
+        # @param alpha [Float] probability of finding a step in a series without one; at least {LEAST_ALPHA}
+        # @param seed [Integer] of the permutations
         # @return [Array<Step>] in the order of time
         def of(values, alpha:, seed: 1)
           places = split(cleaned(values), 0, alpha, Random.new(seed)).sort
@@ -71,12 +74,12 @@ module Tiercel
           end
         end
 
-        # The smallest step that would be found within {WITHIN} nights in a share of {OFTEN} of such series. The
-        # critical value is of the Gumbel distribution, which the largest statistics of series without a step have.
+        # The smallest step that is found within {WITHIN} nights with probability {OFTEN}. The critical value comes from
+        # the Gumbel distribution, which the largest statistic of a series without a step follows.
         #
         # @param values [Array<Float>]
         # @param alpha [Float]
-        # @return [Float, nil] in the unit of the values; nil of too few
+        # @return [Float, nil] in the unit of the values; nil for series that are too short
         def detectable(values, alpha:, seed: 1)
           before = values.size - WITHIN
           return if before < WITHIN
@@ -89,8 +92,8 @@ module Tiercel
           ((statistic * least) + Statistics.quantile(chance, OFTEN)) * deviation(values) * MISTAKEN
         end
 
-        # The memory of the values around as many levels as explain them best: a step is no memory, and memory is no
-        # step.
+        # Estimates the noise around the number of levels that fits best. Without the levels a step would count as
+        # autocorrelation.
         #
         # @return [Autoregression]
         def noise(values)
@@ -121,7 +124,7 @@ module Tiercel
         def mean(values) = values.sum / values.size
         private_class_method :mean
 
-        # @return [Array(Float, Integer)] the largest statistic of all places, and the first index behind its place
+        # @return [Array(Float, Integer)] the largest statistic of all places, and the index after its place
         def largest(values, intervals = intervals(values.size))
           sums = values.each_with_object([0.0]) { |value, all| all << (all.last + value) }
           best, place = 0.0, nil
@@ -136,9 +139,9 @@ module Tiercel
           [Math.sqrt(best) / deviation(values), place]
         end
 
-        # All of it, halves that overlap by half, quarters...
+        # The whole range, then halves that overlap by half, then quarters...
         #
-        # @return [Array<Array(Integer, Integer)>] first index, and the one behind the last
+        # @return [Array<Array(Integer, Integer)>] first index, and index after the last
         def intervals(size)
           lengths = [size].tap { |all| all << ((all.last + 1) / 2) while all.last / 2 >= 2 * LEAST }
           lengths.flat_map { |length|
@@ -147,14 +150,14 @@ module Tiercel
           }.uniq
         end
 
-        # Of neighbours from each other: a step is between two of them only.
+        # The noise's deviation, from differences between neighbours. A step affects only one of them.
         def deviation(values)
           differences = values.each_cons(2).map { |one, other| other - one }
           wide = Statistics.median(differences.map(&:abs)) * MAD_TO_DEVIATION / Math.sqrt(2)
           [wide, Float::MIN].max
         end
 
-        # Replaces an outlier by the median of its neighbours, where the neighbours on both sides agree.
+        # Replaces an outlier by the median of its neighbours.
         #
         # @return [Array<Float>]
         def cleaned(values)
@@ -167,7 +170,7 @@ module Tiercel
           end
         end
 
-        # Hodges and Lehmann's estimate of a shift with the interval that inverts the rank-sum test (Annals of
+        # Hodges and Lehmann's estimate of a shift, with the interval that inverts the rank-sum test (Annals of
         # Mathematical Statistics 34, 1963).
         #
         # @return [Interval]
@@ -195,7 +198,7 @@ module Tiercel
           noise = noise(values)
           wanted = (ORDERS / alpha).ceil.clamp(100, MOST_PERMUTATIONS)
           exceeding = made = 0
-          # No further once it cannot be a step any more.
+          # Stops as soon as the result cannot be a step any more.
           while made < wanted && exceeding + 1 <= alpha * (wanted + 1)
             made += 1
             exceeding += 1 if largest(noise.draw(values.size, random), intervals).first >= statistic
@@ -204,7 +207,7 @@ module Tiercel
         end
         private_class_method :p_value
 
-        # The place near it where both sides lie closest to their medians.
+        # Moves a place to the nearby place where both sides lie closest to their medians.
         def refined(values, place)
           near = ((place - 3)..(place + 3)).select { |at| at.between?(LEAST, values.size - LEAST) }
           near.min_by { |at| [values[0...at], values[at..]].sum { |side| distance(side) } }

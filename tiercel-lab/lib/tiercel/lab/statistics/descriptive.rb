@@ -6,8 +6,8 @@ module Tiercel
       module_function
 
       # @param values [Array<Numeric>] at least one
-      # @return [Numeric] the middle one, or the mean of the two middle ones
-      # @raise [ArgumentError] if there are none
+      # @return [Numeric] the middle value, or the mean of the two middle values
+      # @raise [ArgumentError] for an empty Array
       def median(values) = sorted_median(values.sort)
 
       # @param sorted [Array<Numeric>] in ascending order
@@ -19,7 +19,7 @@ module Tiercel
         size.odd? ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2.0
       end
 
-      # Median absolute deviation from the median, not scaled.
+      # The median absolute deviation from the median, without a scale factor.
       #
       # @param values [Array<Numeric>]
       # @return [Numeric]
@@ -28,8 +28,7 @@ module Tiercel
         median(values.map { |value| (value - center).abs })
       end
 
-      # Linear interpolation between the two nearest ranks (type 7 of Hyndman and Fan, 1996: what R, NumPy and
-      # spreadsheets use).
+      # Interpolates between the two nearest ranks (type 7 of Hyndman and Fan, 1996, as in R, NumPy and spreadsheets).
       #
       # @param values [Array<Numeric>]
       # @param share [Float] 0.0 to 1.0

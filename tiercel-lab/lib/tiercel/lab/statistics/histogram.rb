@@ -3,15 +3,14 @@
 module Tiercel
   module Lab
     module Statistics
-      # Counts of non-negative Integers (nanoseconds, bytes) in log-linear
-      # buckets: exact below 2**{PRECISION_BITS}, then 2**(PRECISION_BITS - 1) equal buckets
-      # per power of two, so a quantile is at most 1 / 128 too high. The bucket
-      # layout is that of HdrHistogram; merging adds counts.
+      # Counts non-negative Integers (nanoseconds, bytes) in log-linear buckets: exact below 2**{PRECISION_BITS}, then
+      # 2**(PRECISION_BITS - 1) equal buckets for each power of two. A quantile is at most 1 / 128 too high.
+      # HdrHistogram has the same layout. Histograms merge by adding their counts.
       class Histogram
         PRECISION_BITS = 8
         HALF = 1 << (PRECISION_BITS - 1)
 
-        # @return [Integer] how many values were recorded
+        # @return [Integer] number of recorded values
         attr_reader :count
         # @return [Integer, nil] exact
         attr_reader :min
@@ -49,7 +48,7 @@ module Tiercel
         end
 
         # @param other [Histogram]
-        # @return [self] with the other's counts added
+        # @return [self] with the added counts
         def merge!(other)
           other.send(:counts).each { |index, times| @counts[index] += times }
           @count += other.count

@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Statistics
-      # An estimate and the bounds that it was found to lie between.
+      # An estimate with its lower and upper bound.
       #
       # @!attribute [r] estimate
       #   @return [Float]
@@ -13,31 +13,31 @@ module Tiercel
       #   @return [Float]
       Interval = Data.define(:estimate, :low, :high) do
         # @yieldparam value [Float]
-        # @return [Interval] each of the three put through a rising function
+        # @return [Interval] the result of an increasing function of estimate and bounds
         def map = Interval.new(yield(estimate), yield(low), yield(high))
 
-        # @return [Interval] of ratios, from one of their logarithms
+        # @return [Interval] of ratios, from an interval of logarithms
         def exp = map { |value| Math.exp(value) }
 
         # @return [Interval] of 1/x, for positive bounds
         def inverse = Interval.new(1.0 / estimate, 1.0 / high, 1.0 / low)
 
         # @param other [Interval] positive
-        # @return [Interval] of this by the other, the bounds farthest apart
+        # @return [Interval] this divided by the other; the bounds are the most distant ones
         def over(other) = Interval.new(estimate / other.estimate, low / other.high, high / other.low)
 
-        # From the intervals of its terms, without assuming that they are symmetric (Zou and Donner, "Construction of
-        # confidence limits about effect measures", Statistics in Medicine 27, 2008: MOVER).
+        # The difference of two estimates from their intervals, which may be asymmetric (MOVER: Zou and Donner,
+        # "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008).
         #
         # @param other [Interval]
-        # @return [Interval] of this less the other
+        # @return [Interval] this minus the other
         def minus(other)
           middle = estimate - other.estimate
           Interval.new(middle, middle - Math.hypot(estimate - low, other.high - other.estimate),
                        middle + Math.hypot(high - estimate, other.estimate - other.low))
         end
 
-        # The same of a sum of two that were measured apart.
+        # The sum of two independent estimates, by the same method.
         #
         # @param other [Interval]
         # @return [Interval]
@@ -47,7 +47,7 @@ module Tiercel
                        total + Math.hypot(high - estimate, other.high - other.estimate))
         end
 
-        # @return [Float] the farther bound's distance from zero
+        # @return [Float] distance of the more distant bound from zero
         def reach = [low.abs, high.abs].max
 
         # @param value [Numeric]
@@ -57,7 +57,7 @@ module Tiercel
         # @return [Array(Float, Float)]
         def bounds = [low, high]
 
-        # @return [Hash{String => Float}] as results hold it
+        # @return [Hash{String => Float}] the form of the results file
         def record = to_h.transform_keys(&:to_s)
       end
     end

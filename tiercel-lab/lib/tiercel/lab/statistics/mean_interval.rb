@@ -7,12 +7,12 @@ require_relative "student"
 module Tiercel
   module Lab
     module Statistics
-      # The interval of a mean, or of a ratio of means, whose values come from several processes. The mean counts what
-      # few blocks cost, which a median does not see. A process is a cluster: it counts once, by the mean of its blocks.
-      # The standard error is that of a ratio estimator, by linearization (Cochran, "Sampling Techniques", 1977, 6.3);
-      # the bounds are symmetric in logarithms, Student's t has one degree of freedom less than there are processes.
+      # The interval of a mean, or of a ratio of means, over the values of several processes. Unlike a median, a mean
+      # includes what a few slow blocks cost. Each process is a cluster and counts once, by the mean of its blocks. The
+      # standard error is that of a ratio estimator, by linearization (Cochran, "Sampling Techniques", 1977, 6.3). The
+      # bounds are symmetric in logarithms; Student's t has one degree of freedom less than there are processes.
       module MeanInterval
-        # Two processes have no standard error worth the name: their bounds are the range of all blocks.
+        # With fewer processes the bounds are the range of all blocks, because the standard error would be useless.
         LEAST_PROCESSES = 3
 
         module_function
@@ -27,8 +27,8 @@ module Tiercel
         # @param mine [Array<Array<Float>>] positive values of each process
         # @param theirs [Array<Array<Float>>] of the same processes and blocks
         # @param alpha [Float]
-        # @return [Interval] of the mean of mine by the mean of theirs
-        # @raise [ArgumentError] if there is no process, or one has no value
+        # @return [Interval] the mean of mine divided by the mean of theirs
+        # @raise [ArgumentError] without processes, or if a process has no values
         def ratio(mine, theirs, alpha: MedianInterval::ALPHA)
           raise ArgumentError, "mean of no values" if mine.empty? || mine.any?(&:empty?)
           means = [mine, theirs].map { |processes| processes.map { |values| values.sum.fdiv(values.size) } }

@@ -7,24 +7,24 @@ require_relative "student"
 module Tiercel
   module Lab
     module Statistics
-      # How certain a median is whose values come from several processes. Blocks of one process are not independent of
-      # each other, so a process counts once: its score for a supposed median is the mean sign of its values' distances
-      # from it. A t test asks whether the scores' mean could be zero; the interval is of all medians that it does not
-      # refuse (the sign test for clustered data, Gerard and Schucany, "An enhanced sign test for dependent binary data
-      # with small numbers of clusters", Computational Statistics & Data Analysis 51, 2007).
+      # The interval of a median over the values of several processes. Blocks of one process depend on each other, so
+      # each process counts once: its score for a supposed median is the mean sign of its values' distances from that
+      # median. The interval contains all medians for which a t test does not refuse that the mean score is zero (the
+      # sign test for clustered data: Gerard and Schucany, "An enhanced sign test for dependent binary data with small
+      # numbers of clusters", Computational Statistics & Data Analysis 51, 2007).
       #
-      # It asks nothing of the values' distribution, whose tails are long on a shared machine. Measured against others
-      # in adr/010.
+      # The method supposes no distribution: on a shared machine the values have long tails. adr/010 compares it with
+      # other methods.
       module MedianInterval
-        # How often an interval may miss the median.
+        # Probability that an interval misses the median.
         ALPHA = 0.05
 
         module_function
 
         # @param processes [Array<Array<Float>>] the values of each process
         # @param alpha [Float]
-        # @return [Interval] the median of all values, and its bounds; of one process the whole range
-        # @raise [ArgumentError] if there is no process, or one has no value
+        # @return [Interval] the median of all values with its bounds; for a single process, the whole range
+        # @raise [ArgumentError] without processes, or if a process has no values
         def of(processes, alpha: ALPHA)
           raise ArgumentError, "median of no values" if processes.empty? || processes.any?(&:empty?)
           sorted = processes.flatten.sort
@@ -38,8 +38,8 @@ module Tiercel
         end
 
         # @param processes [Array<Array<Float>>]
-        # @param at [Float] the median asked about
-        # @return [Float] two-sided; 1.0 for one process, which says nothing of the next
+        # @param at [Float] the supposed median
+        # @return [Float] two-sided; 1.0 for a single process
         def p_value(processes, at: 0.0)
           return 1.0 if processes.size < 2
           2.0 * (1.0 - Statistics.t_share(statistic(processes, at), processes.size - 1))

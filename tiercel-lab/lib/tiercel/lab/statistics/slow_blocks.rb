@@ -5,21 +5,21 @@ require_relative "descriptive"
 module Tiercel
   module Lab
     module Statistics
-      # The blocks that make a mean larger than its median: how many of how many, what one costs beyond the median, and
-      # once in how many calls that comes.
+      # The blocks that make a mean larger than its median: their number, the cost of one, and the number of calls
+      # between two.
       #
       # @!attribute [r] blocks
-      #   @return [Integer]
+      #   @return [Integer] number of slow blocks
       # @!attribute [r] of
-      #   @return [Integer]
+      #   @return [Integer] number of all blocks
       # @!attribute [r] ns
-      #   @return [Float] of one slow block, beyond the median, mean
+      #   @return [Float] mean cost of a slow block beyond the median
       # @!attribute [r] calls
-      #   @return [Float] calls to one slow block
+      #   @return [Float] calls for each slow block
       SlowBlocks = Data.define(:blocks, :of, :ns, :calls) do
-        # @param costs [Array<Float>] nanoseconds a call, one figure a block
-        # @param calls [Float] in one block
-        # @return [SlowBlocks, nil] nil where no block is slow
+        # @param costs [Array<Float>] nanoseconds of a call, one figure for each block
+        # @param calls [Float] calls of one block
+        # @return [SlowBlocks, nil] nil without slow blocks
         def self.among(costs, calls:)
           middle = Statistics.median(costs)
           limit = middle + [Statistics.mad(costs) * SlowBlocks::FAR, middle * SlowBlocks::LEAST].max
@@ -34,9 +34,10 @@ module Tiercel
       end
 
       class SlowBlocks
-        # Deviations (median, absolute) from the median: 6 standard deviations of a normal distribution.
+        # A slow block is so many median absolute deviations above the median: 6 standard deviations of a normal
+        # distribution.
         FAR = 9.0
-        # And at least this share of the median.
+        # It also exceeds the median by at least this share.
         LEAST = 0.05
       end
     end

@@ -5,8 +5,8 @@ module Tiercel
     module Statistics
       module_function
 
-      # Share of Student's t distribution below a value. For whole degrees of freedom it is a finite sum (Abramowitz and
-      # Stegun, 26.7.3 and 26.7.4).
+      # The share of Student's t distribution below a value. For whole degrees of freedom it is a finite sum (Abramowitz
+      # and Stegun, 26.7.3 and 26.7.4).
       #
       # @param value [Float]
       # @param degrees [Integer] degrees of freedom, 1 or more
@@ -21,7 +21,7 @@ module Tiercel
         0.5 + (within / 2)
       end
 
-      # The value below which Student's t has a share, by bisection.
+      # The value below which a share of Student's t distribution lies, by bisection.
       #
       # @param share [Float] 0.5 up to, not including, 1.0
       # @param degrees [Integer]

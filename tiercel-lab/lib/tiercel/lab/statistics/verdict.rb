@@ -3,20 +3,21 @@
 module Tiercel
   module Lab
     module Statistics
-      # Judges an interval of ratios (an arm's time by the baseline's), given a margin that was fixed before anything
-      # was measured: the whole interval has to lie on one side of it. Noise widens the interval, never the margin.
+      # Judges an interval of ratios (an arm's time divided by the baseline's) by a margin that was fixed before the
+      # measurement. A verdict needs the whole interval on one side of the margin. Noise widens the interval, never the
+      # margin.
       #
-      # A cell has two such intervals: of the median, which is narrow, and of the mean, which counts rare costs too.
+      # A cell has two intervals: the median's is narrow, and the mean's includes rare costs.
       module Verdict
         ALL = %i[faster slower same uneven cannot_tell].freeze
-        # "Same" asks that the wider of the two intervals lies within so many margins.
+        # For "same", the wider interval lies within this many margins.
         WIDE = 2
 
         module_function
 
         # @param interval [Interval] of ratios; below 1.0 the arm takes less time
-        # @param margin [Float] 0.02: from 1 / 1.02 to 1.02 is the same, so that who is the baseline does not matter
-        # @param equality [Boolean] whether :same may be said (a quick run is too short to say so)
+        # @param margin [Float] 0.02: ratios from 1 / 1.02 to 1.02 are the same, whichever arm is the baseline
+        # @param equality [Boolean] whether :same is a possible verdict (a quick run is too short for it)
         # @return [Symbol] one of {ALL}
         def of(interval, margin:, equality: true)
           above = 1.0 + margin
@@ -27,8 +28,8 @@ module Tiercel
           :cannot_tell
         end
 
-        # The verdict by median and mean. Where both are decided and differ, more processes are needed; where the mean
-        # is apart from the median by more than the margin and they do not say the same, few blocks cost much.
+        # Judges by median and mean. If they differ by more than the margin and their verdicts differ too, a few blocks
+        # are expensive: the verdict is :uneven. If only one interval decides, the other one must not contradict it.
         #
         # @param median [Interval] of ratios
         # @param mean [Interval] of ratios
@@ -42,10 +43,10 @@ module Tiercel
           supported?(word, other, margin) ? word : :cannot_tell
         end
 
-        # @return [Boolean] whether the intervals are apart by more than a factor
+        # @return [Boolean] whether more than a factor lies between the intervals
         def apart?(one, other, factor) = one.high * factor < other.low || other.high * factor < one.low
 
-        # Whether the interval that decides nothing speaks for a word.
+        # Whether an undecided interval agrees with a verdict.
         def supported?(word, interval, margin)
           case word
           when :faster then interval.estimate < 1.0

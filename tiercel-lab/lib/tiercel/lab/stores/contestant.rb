@@ -4,33 +4,34 @@ require_relative "../errors"
 
 module Tiercel
   module Lab
-    # A store that takes part: what it is called, what it needs, and how it is built in a worker process.
+    # A store that takes part in a comparison: its name, its requirements, and how a worker process builds it.
     #
-    # Written as `TYPE[:PLACE][#OPTION=VALUE,...]`:
+    # Its text is `TYPE[:PLACE][#OPTION=VALUE,...]`:
     #
     #   memory_store
     #   mem_cache_store#compress=false
     #   file_store:/mnt/nfs/cache
     #   tiercel:redis://cache:6379/0#serializer=:message_pack
     #
-    # The parent process parses it to plan and to start servers; the worker parses the same text again and builds. So a
-    # contestant's file is loaded in both, and loads the gems it needs in {#build} alone.
+    # The parent process parses the text to plan and to start servers. The worker parses the same text again and builds
+    # the store. A contestant's file is therefore loaded in both processes, and requires its gems in {#build} only.
     #
     # @abstract Subclasses implement {#build}; {Contestants.define} declares the rest.
     class Contestant
-      # Defaults of a contestant, which its declaration may override:
+      # Defaults, which a declaration may override:
       #
-      # - `kind`: what it builds; :store answers to Rails' cache API, operations say which kind they time
-      # - `medium`: :process, :loopback, :disk or :remote: whose noise it has
-      # - `gems`: those that {#build} requires
-      # - `servers`: those that the lab starts for it (:memcached, :redis, ...)
-      # - `bundle`: a gemfile of the lab's gemfiles/, or its path; contestants of one bundle are arms of one process;
-      #   nil: the bundle that the lab runs in
-      # - `keeps?`: false for one that keeps nothing: its reads are not verified and not compared as hits
-      # - `foreign?`: whether the place is the user's own: names get a prefix and are deleted one by one
-      # - `tiers`: URLs, nearest first; reads of several fill the nearer ones, and are warm once all keys are there
-      # - `internal?`: not offered by help
-      # - `places`: what may follow the type's colon ("": nothing); nil: anything
+      # - `kind`: the kind of object that it builds; :store is one with Rails' cache API. Operations name the kind that
+      #   they time
+      # - `medium`: :process, :loopback, :disk or :remote; decides margin and noise floor
+      # - `gems`: gems for {#build}
+      # - `servers`: servers that the lab starts for it (:memcached, :redis, ...)
+      # - `bundle`: a gemfile of the lab's gemfiles/, or its path; contestants with the same bundle share a worker; nil:
+      #   the lab's bundle
+      # - `keeps?`: false for a store that keeps nothing; its reads are not verified, and do not compare as hits
+      # - `foreign?`: whether it uses the user's server or folder; its names have a prefix, and are deleted one by one
+      # - `tiers`: URLs, nearest first; with several, a store is warm when its near tiers have all keys
+      # - `internal?`: whether help leaves it out
+      # - `places`: allowed words after the type's colon ("": none); nil: any
       FACTS = { kind: :store, medium: :process, gems: [], servers: [], bundle: nil, keeps?: true, foreign?: false,
                 tiers: [], internal?: false, places: nil }.freeze
 
@@ -39,11 +40,11 @@ module Tiercel
 
       facts(FACTS)
 
-      # @return [String] the text it was parsed from: what a worker is given
+      # @return [String] the contestant's text
       attr_reader :text
-      # @return [String] what rows are called
+      # @return [String] its name in tables
       attr_reader :name
-      # @return [String] what follows the type's colon; "" if nothing does
+      # @return [String] the part after the type's colon, or ""
       attr_reader :place
       # @return [Hash{Symbol => Object}] of the store
       attr_reader :options
@@ -56,14 +57,14 @@ module Tiercel
         check
       end
 
-      # The clock that its cells are timed by: what never waits is timed by the CPU time of its process, because the
-      # wall clock also counts what other programs took meanwhile; what waits for a server or a disk, by the wall
-      # clock. Both are recorded.
+      # The clock of its cells. A store that never waits uses the CPU time of its process, because the wall clock
+      # includes the time of other programs. A store that waits for a server or a disk uses the wall clock. The results
+      # contain both.
       #
       # @return [Symbol] :cpu or :wall
       def clock = medium == :process ? :cpu : :wall
 
-      # Refuses an impossible place when the text is parsed, so a run can build whatever a plan accepts.
+      # Raises if the place is impossible. The parser calls it, so that every planned contestant can be built.
       #
       # @raise [UsageError]
       def check
@@ -74,37 +75,37 @@ module Tiercel
       end
 
       # @param context [Engine::Context] servers, folders and limits
-      # @return [Object] the subject
+      # @return [Object] the built store
       def build(context) = raise(NotImplementedError)
 
-      # Waits for what works beside calls to have begun, before anything is filled.
+      # Waits until background work of the store has started.
       #
       # @return [void]
       def settle(_subject) = nil
 
-      # Around writes of so many names, before anything is read or timed.
+      # Wraps the writes that fill the store, before the first read.
       #
       # @param _names [Integer]
-      # @return [Object] what the block returned
+      # @return [Object] the block's value
       def filling(_subject, _names) = yield
 
-      # Gives back what {#build} took. What is not the arm's alone (a server, a place of the user's) is not cleared.
+      # Releases what {#build} acquired. On servers and in folders of the user it deletes only the arm's own names.
       #
-      # @param names [Array<Object>] that it may hold
+      # @param names [Array<Object>] names that the store may contain
       def tear_down(subject, names)
         return subject.delete_multi(names) if foreign? || servers.any?
         subject.clear if subject.respond_to?(:clear)
       end
 
-      # @param _name [String] that `value` was written under
-      # @return [Integer, nil] bytes that are kept for the value, without the medium's own overhead; nil if unknown
+      # @param _name [String] the name of the written `value`
+      # @return [Integer, nil] stored bytes of the value, without the medium's overhead; nil if unknown
       def stored_bytes(subject, _name, value)
         return nil unless kind == :store && subject.respond_to?(:serialize_entry, true)
         merged = subject.send(:merged_options, nil)
         subject.send(:serialize_entry, ActiveSupport::Cache::Entry.new(value), **merged).bytesize
       end
 
-      # @return [String, nil] what to write into an application's configuration to get it
+      # @return [String, nil] the line for an application's configuration
       def configuration = nil
 
       # @return [Hash{String => Object}] for the results
@@ -115,14 +116,14 @@ module Tiercel
           **(line ? { "configuration" => line } : {}) }
       end
 
-      # Requires what {#build} needs.
+      # Requires the gems for {#build}.
       #
       # @raise [CannotRun]
       def load_gems
         gems.each { |gem| Contestant.load_gem(gem) }
       end
 
-      # @raise [CannotRun] with what to type
+      # @raise [CannotRun] with a command for the user to run
       def self.load_gem(feature)
         require feature
       rescue LoadError => e

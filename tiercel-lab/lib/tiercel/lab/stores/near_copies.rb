@@ -3,17 +3,17 @@
 module Tiercel
   module Lab
     module Contestants
-      # Whether a store with tiers keeps copies near by now. Over Redis that begins once a process hears of others'
-      # changes, some ms after its first read, and the copy that a write leaves goes with the news of that write: what
-      # is timed before reads from the last tier.
+      # Waits until a store with tiers keeps near copies. Over Redis, copies begin some milliseconds after a process'
+      # first read, when its listener is connected. The invalidation message of a write also removes the writer's own
+      # copy. Until then reads go to the last tier.
       module NearCopies
-        # The store of no table takes longer, unless its server does not tell of changes.
+        # A store takes this long only if its server sends no invalidation messages.
         PATIENCE_SECONDS = 2.0
         PAUSE_SECONDS = 0.002
         EVENT = "cache_read.active_support"
 
         class << self
-          # Waits until copies are trusted, where something has to be heard of for that.
+          # Waits until the store trusts its copies.
           #
           # @param store [Tiercel::Store] with tiers
           # @return [Boolean]
@@ -22,12 +22,12 @@ module Tiercel
             patiently { tiers(store).each_value.none? { |tier| tier&.dig(:bus, :trusted) == false } }
           end
 
-          # Waits for the news of what the block writes: with it go the copies that the writes left. It comes in
-          # less than a ms, but a loop over one name takes no longer.
+          # Waits for the invalidation messages of the block's writes, which remove the copies that the writes left.
+          # They arrive within a millisecond.
           #
           # @param store [Tiercel::Store] with tiers
-          # @param keys [Integer] that are written, each once
-          # @return [Object] what the block returned
+          # @param keys [Integer] number of keys that the block writes, each once
+          # @return [Object] the block's value
           def after_news(store, keys)
             before = heard(store)
             result = yield
@@ -35,12 +35,12 @@ module Tiercel
             result
           end
 
-          # Reads until all are in the nearest tier. (Of a store without tiers: once.)
+          # Reads until the nearest tier has all entries. Reads a store without tiers once.
           #
           # @param store [ActiveSupport::Cache::Store]
           # @param names [Array<String>]
           # @param patience [Float] seconds
-          # @return [Boolean] whether they are
+          # @return [Boolean] whether the nearest tier has them all
           def fill(store, names, patience: PATIENCE_SECONDS)
             nearest = store.respond_to?(:stats) && tiers(store)&.keys&.first
             patiently(patience) { answering(store, names).all? { |tier| !nearest || tier == nearest } }
@@ -50,10 +50,10 @@ module Tiercel
 
           def tiers(store) = store.stats&.fetch(:tiers, nil)
 
-          # @return [Integer, nil] keys that it was told of; nil where nobody tells
+          # @return [Integer, nil] number of keys in received invalidation messages; nil without a listener
           def heard(store) = tiers(store).values.filter_map { |tier| tier&.dig(:bus, :invalidations) }.max
 
-          # @return [Array<String, nil>] which tier had each
+          # @return [Array<String, nil>] the tier that returned each entry
           def answering(store, names)
             tiers = []
             ActiveSupport::Notifications.subscribed(->(*, event) { tiers << event[:tier] }, EVENT) do

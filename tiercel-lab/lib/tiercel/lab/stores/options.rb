@@ -4,14 +4,14 @@ require_relative "../errors"
 
 module Tiercel
   module Lab
-    # The options behind a contestant's "#": `compress=false,compressor=:zstd,size=64MB`.
+    # Parses the options after a contestant's "#": `compress=false,compressor=:zstd,size=64MB`.
     module StoreOptions
       LITERALS = { "true" => true, "false" => false, "nil" => nil }.freeze
 
       module_function
 
       # @param text [String] "" for none
-      # @return [Hash{Symbol => Object}] true, false, nil, Integers, Floats, Symbols (":name"), else Strings
+      # @return [Hash{Symbol => Object}] true, false, nil, Integers, Floats, Symbols (":name"), otherwise Strings
       # @raise [UsageError]
       def parse(text)
         text.split(",").to_h do |pair|

@@ -5,12 +5,12 @@ require_relative "../errors"
 
 module Tiercel
   module Lab
-    # The least that a client in Ruby can do: requests that were made beforehand are written, exactly the bytes of their
-    # answers are read, nothing is parsed. In a ring names go to the servers in turn.
+    # The least work of a client in Ruby: it writes prepared requests, and reads exactly the bytes of their answers
+    # without parsing. In a ring, names are distributed over the servers in turn.
     #
-    # @abstract Subclasses know the bytes of one protocol.
+    # @abstract Subclasses implement one protocol.
     class RawSocket
-      # A request to one server, and how many bytes it answers with.
+      # A request to one server, and the length of its answer.
       Exchange = Struct.new(:io, :request, :answer_bytes)
 
       # @param addresses [Array<String>] HOST:PORT
@@ -23,7 +23,7 @@ module Tiercel
         @many = {}.compare_by_identity
       end
 
-      # Makes the requests for names and their bytes.
+      # Prepares the requests for names with their bytes.
       #
       # @param pairs [Hash{String => String}]
       def prepare(pairs)
@@ -35,9 +35,9 @@ module Tiercel
         end
       end
 
-      # Makes the requests for many at once; they are found by the very object.
+      # Prepares a request for many names. The identity of an object selects the request.
       #
-      # @param object [Object] what {#get_multi}, {#set_multi} or {#delete_multi} will be called with
+      # @param object [Object] the argument of {#get_multi}, {#set_multi} or {#delete_multi}
       # @param pairs [Hash{String => String}]
       # @param kind [Symbol] :get, :set or :delete
       def prepare_many(object, pairs, kind)
@@ -47,14 +47,14 @@ module Tiercel
         end
       end
 
-      # @param object [Object] whose requests are not needed again
+      # @param object [Object] whose requests are no longer needed
       def forget(object) = @many.delete(object)
 
       def get(name) = exchange(@gets.fetch(name))
 
       def set(name, _bytes) = exchange(@sets.fetch(name))
 
-      # All servers are asked before the first is listened to.
+      # Writes to all servers before it reads from the first.
       def get_multi(object)
         exchanges = @many.fetch(object)
         exchanges.each { |exchange| exchange.io.write(exchange.request) }
@@ -63,21 +63,21 @@ module Tiercel
       alias set_multi get_multi
       alias delete_multi get_multi
 
-      # A call that asks nobody: what it costs to call at all.
+      # Makes no request: the cost of a method call.
       def none(name) = name
 
-      # @return [Array(String, Integer)] request and bytes of its answer
+      # @return [Array(String, Integer)] request, and length of its answer
       def get_exchange(pairs) = [get_request(pairs.keys), get_answer(pairs).bytesize]
       def set_exchange(pairs) = [set_request(pairs), set_answer(pairs.size).bytesize]
       def delete_exchange(pairs) = [delete_request(pairs.keys), delete_answer(pairs.size).bytesize]
 
-      # @return [Range] where the value's bytes lie in the answer to its get
+      # @return [Range] position of the value in the answer to its get
       def value_range(name, bytes)
         first = get_answer(name => bytes).bytesize - tail.bytesize - bytes.bytesize
         first...(first + bytes.bytesize)
       end
 
-      # Asks for each and compares the whole answers; never waits for bytes that do not come.
+      # Compares the answers for all names. Does not wait for bytes that do not come.
       #
       # @param pairs [Hash{String => String}]
       # @raise [Missed, WrongValue]
@@ -129,10 +129,11 @@ module Tiercel
         def ended?(answer) = answer.end_with?("END\r\n")
       end
 
-      # Redis' RESP2: one MSET for many names. With a TTL, which MSET has not, a SET for each of them, in one trip.
+      # Redis' RESP2. Uses one MSET for many names. MSET has no TTL, so with a TTL it sends a SET for each name, in one
+      # trip.
       class Redis < RawSocket
         # @param addresses [Array<String>] HOST:PORT
-        # @param ttl [Integer, nil] seconds, of what is set
+        # @param ttl [Integer, nil] seconds for written entries
         def initialize(addresses, ttl: nil)
           super(addresses)
           @ttl = ttl && ["PX", (ttl * 1000).to_s]
@@ -160,7 +161,7 @@ module Tiercel
         def absent = "$-1\r\n"
         def tail = "\r\n"
 
-        # A bulk string of a length that it says first.
+        # A bulk string, whose first line is its length.
         def ended?(answer)
           header = answer[/\A\$(-?\d+)\r\n/] or return false
           size = Integer(header[1..-3])
@@ -169,7 +170,7 @@ module Tiercel
       end
     end
 
-    # The cost of the wire and the server for a store without a client: Strings through a {RawSocket}.
+    # Measures wire and server without a client: a store of Strings over a {RawSocket}.
     class RawStore
       def initialize(socket)
         @socket = socket

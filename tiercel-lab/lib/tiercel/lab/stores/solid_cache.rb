@@ -6,16 +6,16 @@ require "json"
 module Tiercel
   module Lab
     module Contestants
-      # Solid Cache in a small Rails application of its own: on SQLite (`solid_cache_store`), or on a PostgreSQL that
-      # the lab starts (`solid_cache_store:postgresql`). The pragmas of Rails' SQLite adapter are those that are called
-      # equal here (WAL, synchronous NORMAL, 128 MB of mmap), so `solid_cache_store:equal` is the same. All arms of a
-      # process share its one table, so each deletes its own names.
+      # Solid Cache in a small Rails application, on SQLite (`solid_cache_store`) or on a PostgreSQL that the lab starts
+      # (`solid_cache_store:postgresql`). The pragmas of Rails' SQLite adapter are those of the lab's "equal"
+      # contestants (WAL, synchronous NORMAL, 128 MB of mmap), so `solid_cache_store:equal` is the same. All arms of a
+      # process share one table, so each arm deletes its own names.
       class SolidCacheStore < Contestant
         facts places: ["", "equal", "postgresql"], foreign?: true
 
         def medium = postgresql? ? :loopback : :disk
 
-        # The lab requires them one after the other; Solid Cache's engine expects Rails.
+        # In the order in which the lab requires them: Solid Cache's engine needs Rails.
         def gems = ["rails", "solid_cache", postgresql? ? "pg" : "sqlite3"]
 
         def servers = postgresql? ? %i[postgresql] : []
@@ -49,7 +49,7 @@ module Tiercel
 
         def write_configuration(root, database)
           FileUtils.mkdir_p(File.join(root, "config"))
-          # JSON is YAML.
+          # JSON is also YAML.
           File.write(File.join(root, "config", "database.yml"), JSON.generate("production" => database))
         end
 

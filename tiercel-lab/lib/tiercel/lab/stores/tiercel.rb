@@ -5,23 +5,22 @@ require_relative "near_copies"
 module Tiercel
   module Lab
     module Contestants
-      # Tiercel: `tiercel` is its default, `tiercel:URL` one backend, `tiercel:URL URL` tiers, nearest first (or with
-      # " > " between them, as the store itself names them). A URL without a place (`shared:`, `sqlite:`, `file:`,
-      # `memcached:`, `redis:`) gets one of the lab's own.
+      # Tiercel: `tiercel` is its default, `tiercel:URL` a single backend, `tiercel:URL URL` a store with tiers, nearest
+      # first. " > " between the URLs is allowed too, as in the store's own name. A URL without a path (`shared:`,
+      # `sqlite:`, `file:`, `memcached:`, `redis:`) gets a server or folder of the lab.
       class TiercelStore < Contestant
         facts gems: %w[tiercel]
 
         SERVERS = { "memcached" => :memcached, "redis" => :redis, "redis+cluster" => :redis_cluster }.freeze
         FOLDERS = { "shared" => "tmpfs", "file" => "tmpfs", "sqlite" => "disk" }.freeze
         SIZED = %w[memory shared sqlite file].freeze
-        # The lab measures what a call costs, not when a client gives up: Tiercel's own 0.25 s are soon over where other
-        # programs want the CPUs too, or eight workers write to one database.
+        # A longer time budget than Tiercel's 0.25 s: the lab measures the cost of calls, not time-outs, and on a busy
+        # machine 0.25 s pass quickly.
         PATIENCE_SECONDS = 2
         PATIENT = [*SERVERS.keys, "sqlite", "file"].freeze
         BETWEEN_TIERS = /\s+(?:>\s+)?/
 
-        # Which backends and options there are is known where the gem is; a worker of another bundle leaves it to the
-        # build.
+        # Only a process with the gem knows backends and options. Without the gem the check happens at the build.
         def check
           require "tiercel/configuration"
           refuse_glued_tiers
@@ -55,14 +54,14 @@ module Tiercel
           ::Tiercel.new(*located(context), error_handler: ->(exception:, **) { raise exception }, **options)
         end
 
-        # Near copies are kept, as in a process that has read for a while.
+        # Waits for near copies, as in a process that has read for a while.
         def settle(subject) = tiers.size > 1 ? NearCopies.trusted(subject) : nil
 
         def filling(subject, names, &)
           tiers.size > 1 ? NearCopies.after_news(subject, names, &) : yield
         end
 
-        # A near backend that is ours alone is given back whole; a segment's file lies in the run's own folder.
+        # Clears a near backend that belongs to the arm. A segment's file is in the run's folder.
         def tear_down(subject, names)
           super
           subject.backend.close
@@ -84,7 +83,7 @@ module Tiercel
 
         def urls = place.split(BETWEEN_TIERS).reject(&:empty?)
 
-        # Otherwise what is meant for tiers would be a segment of a strange name.
+        # Refuses tiers without a space between them, which would name a single segment.
         def refuse_glued_tiers
           return unless urls.any? { |url| url.match?(/:.*[>|+](?:#{Regexp.union(known_schemes)}):/) }
           raise UsageError, "store #{text.inspect}: tiers are URLs with a space between, nearest first, in quotes " \
@@ -99,7 +98,7 @@ module Tiercel
 
         def own?(url) = url.sub(/\?.*/, "").end_with?(":")
 
-        # Where the lab's default (no URL) is a segment that needs a name, it gets one in the run's own folder.
+        # Gives a segment without a name a file in the run's folder.
         def located(context) = (urls.empty? ? default_urls : urls).map { |url| locate(url, context) }
 
         def default_urls
@@ -118,7 +117,7 @@ module Tiercel
           query.empty? ? own_place(scheme, context) : "#{own_place(scheme, context)}?#{query.join("&")}"
         end
 
-        # Whether the user has not said it.
+        # Whether the user has not set the option.
         def open?(option, query) = query.none? { |text| text.start_with?("#{option}=") } && !options.key?(option)
 
         def own_place(scheme, context)

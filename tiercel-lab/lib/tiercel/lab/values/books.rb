@@ -5,18 +5,17 @@ require_relative "text"
 module Tiercel
   module Lab
     module Values
-      # Active Record objects with loaded associations, as applications cache
-      # them: Arrays of books, each with its author and three reviews, read
-      # from a SQLite database in memory that is filled on the spot.
+      # Active Record objects with loaded associations, as applications cache them: Arrays of books, each with its
+      # author and three reviews. They come from a SQLite database in memory.
       class Books < Value
         REVIEWS = 3
         CHARACTERS = [*"a".."z", *"A".."Z", *"0".."9"].freeze
-        # A word and the blank behind it, of the lab's other texts.
+        # The length of a word with its space in the lab's other texts.
         WORD_BYTES = 7
 
-        # @param books [Integer] in each Array
-        # @param random_strings [Boolean] whether the long texts are random characters, as in the first article,
-        #   rather than words
+        # @param books [Integer] number of books in each Array
+        # @param random_strings [Boolean] whether long texts are random characters, as in the first article, instead of
+        #   words
         # @param options see {Value#initialize}
         def initialize(books:, random_strings: false, **options)
           super(**options)
@@ -26,7 +25,7 @@ module Tiercel
 
         def approximate_bytes = @books * 2_000
 
-        # @raise [CannotRun] if Active Record or sqlite3 is not in the bundle
+        # @raise [CannotRun] if the bundle lacks Active Record or sqlite3
         def generate(seed)
           require_relative "books/schema"
           prose = @random_strings ? method(:random_text) : Schema.method(:words)
@@ -36,10 +35,10 @@ module Tiercel
           raise CannotRun, "Active Record objects need the gems activerecord and sqlite3 in the bundle (#{e.message})"
         end
 
-        # Records are equal when their ids are; so their content is compared.
+        # Compares the content, because Active Record compares only ids.
         def same?(expected, found) = found.is_a?(Array) && content(expected) == content(found)
 
-        # Marshalled records hold more than their content.
+        # Digests the content: marshalled records contain more than that.
         def digest(objects) = Digest::SHA256.hexdigest(Marshal.dump(objects.map { |object| content(object) }))
 
         private

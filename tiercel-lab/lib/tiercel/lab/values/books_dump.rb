@@ -5,8 +5,7 @@ require_relative "books"
 module Tiercel
   module Lab
     module Values
-      # The bytes that Marshal makes of Active Record objects with their associations: what the first article
-      # compresses.
+      # Marshalled Active Record objects with their associations, which the first article compresses.
       class BooksDump < Books
         def generate(seed) = super.map { |books| Marshal.dump(books) }
 

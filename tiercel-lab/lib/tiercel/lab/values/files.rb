@@ -6,16 +6,16 @@ require_relative "value"
 module Tiercel
   module Lab
     module Values
-      # The user's own files: each file's bytes are one value (UTF-8 where they are valid UTF-8, else binary).
+      # The user's files: each file is a value (UTF-8 if it is valid, otherwise binary).
       class Files < Value
-        # More files than this are not read: the first ones in the order of their names are.
+        # The most files, in the order of their names.
         MOST_FILES = 1_000
         MOST_BYTES = 64 * 1024 * 1024
 
         # @param directory [String]
         # @param name [String]
-        # @param parse [Boolean] whether what is in files called *.json is taken as objects, rather than as text
-        # @raise [UsageError] if there is no file in it
+        # @param parse [Boolean] whether to parse files called *.json, instead of using their text
+        # @raise [UsageError] if the directory has no file
         def initialize(directory:, name: "data", parse: false)
           @parse = parse ? true : false
           @directory = File.expand_path(directory)

@@ -5,10 +5,10 @@ require_relative "text"
 module Tiercel
   module Lab
     module Values
-      # Pages of a shop: cards with repeating markup and changing text and numbers. zlib makes them 5 to 6 times
-      # smaller at 822 KB, like pages in the wild.
+      # Pages of a shop: cards with repeating markup and varying text and numbers. zlib compresses 822 KB of them by a
+      # factor of 5 to 6, as it does real pages.
       class HTML < Text
-        # Shorter ones are a piece of a page: its head alone would take all their bytes, and be the same for every seed.
+        # Shorter values have no page head. The head alone would fill them, and be the same for every seed.
         LEAST_WITH_HEAD = 256
 
         private

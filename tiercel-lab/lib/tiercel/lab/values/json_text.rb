@@ -6,9 +6,9 @@ require_relative "rows"
 module Tiercel
   module Lab
     module Values
-      # An API's answer as text: {Rows} as JSON, cut off at exactly so many bytes.
+      # An API's answer as text: {Rows} as JSON, cut to an exact length.
       class JSONText < Rows
-        # Less than any row takes.
+        # A lower bound of a row's length.
         ROW_BYTES = 100
 
         # @param bytes [Integer] of each text

@@ -5,8 +5,8 @@ require_relative "html"
 module Tiercel
   module Lab
     module Values
-      # More pages than one wants to wait for: a few are made, and each of the others is one of them behind a beginning
-      # of its own, so that no two are equal.
+      # Many pages in little time: a few generated pages, each with many different beginnings, so that no two pages are
+      # equal.
       class ManyPages < HTML
         MADE = 8
 

@@ -5,7 +5,7 @@ require_relative "text"
 module Tiercel
   module Lab
     module Values
-      # Strings of 1 KB, as many as the caller asks for.
+      # Strings of 1 KB in any number.
       class ManyTexts < Text
         BYTES = 1024
 
@@ -15,7 +15,7 @@ module Tiercel
           super(name: "string-1kb-#{count}", title: "String of 1 KB, #{words} of them", bytes: BYTES, count:)
         end
 
-        # @return [Hash{String => Object}] the count too, because no catalogue has the name
+        # @return [Hash{String => Object}] includes the count, because the catalogue does not have the name
         def to_spec = super.merge("count" => count)
       end
     end

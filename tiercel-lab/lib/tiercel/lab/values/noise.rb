@@ -5,7 +5,7 @@ require_relative "value"
 module Tiercel
   module Lab
     module Values
-      # Random bytes: what images, archives and ciphers look like to a compressor.
+      # Random bytes, which compress as badly as images, archives and encrypted data.
       class Noise < Value
         # @param bytes [Integer] of each String
         # @param options see {Value#initialize}

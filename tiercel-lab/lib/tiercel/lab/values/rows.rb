@@ -7,7 +7,7 @@ module Tiercel
     module Values
       # Rows as `pluck` or a JSON API returns them: an Array of Hashes of plain values.
       class Rows < Value
-        # @param rows [Integer] in each Array
+        # @param rows [Integer] number of rows in each Array
         # @param options see {Value#initialize}
         def initialize(rows:, **options)
           super(**options)

@@ -5,11 +5,11 @@ require_relative "html"
 module Tiercel
   module Lab
     module Values
-      # HTML of any size that somebody asks for.
+      # HTML of any size.
       class SizedHTML < HTML
         UNITS = { "b" => 1, "kb" => 1024, "mb" => 1024 * 1024 }.freeze
         FORM = /\A(\d+)\s*(b|kb|mb)?\z/i
-        # The limit on the total size of a value's objects.
+        # The most bytes of all objects of a value together.
         TOTAL_BYTES = 8 * 1024 * 1024
 
         # @param text [String] "300KB", "2MB", "512"
@@ -29,11 +29,11 @@ module Tiercel
                 count: (TOTAL_BYTES / bytes).clamp(2, 100))
         end
 
-        # @return [Hash{String => Object}] the bytes too: the name alone is in no catalogue
+        # @return [Hash{String => Object}] includes the size, because the catalogue does not have the name
         def to_spec = super.merge("html_bytes" => @bytes)
 
         # @param bytes [Integer]
-        # @return [String] "300 KB" where that is exact
+        # @return [String] "300 KB" for whole kilobytes
         def self.words(bytes)
           unit, factor = UNITS.to_a.reverse.find { |_unit, size| (bytes % size).zero? }
           "#{bytes / factor} #{unit.upcase}"

@@ -5,7 +5,7 @@ require_relative "value"
 module Tiercel
   module Lab
     module Values
-      # Strings of words of an exact length in bytes, ASCII in UTF-8.
+      # Strings of words with an exact length in bytes; ASCII characters, encoded as UTF-8.
       class Text < Value
         WORDS = %w[account active address amount archive author balance category checkout city colour comment
                    country currency customer delivery description discount draft email entry featured gender

@@ -4,15 +4,15 @@ require "digest"
 
 module Tiercel
   module Lab
-    # Objects to be cached: made anew in every worker from a seed, so the same seed is the same workload everywhere.
+    # Objects to cache. Every worker generates them from a seed, so the same seed gives the same workload everywhere.
     #
     # @abstract Subclasses implement {#generate}.
     class Value
-      # @return [String] as the command line takes it ("html-2kb")
+      # @return [String] name on the command line ("html-2kb")
       attr_reader :name
-      # @return [String] for people ("2 KB of HTML")
+      # @return [String] title in reports ("2 KB of HTML")
       attr_reader :title
-      # @return [Integer] how many different objects (and names) a cell goes through
+      # @return [Integer] number of different objects, and of names
       attr_reader :count
 
       # @param name [String]
@@ -33,17 +33,17 @@ module Tiercel
       # @return [Boolean]
       def same?(expected, found) = expected == found
 
-      # @return [Integer] a rough size of one object's payload, for sizing stores and plans
+      # @return [Integer] approximate size of one object's payload, for store sizes and plans
       def approximate_bytes = raise(NotImplementedError)
 
-      # @return [Boolean] whether 100 at a time make no sense
+      # @return [Boolean] whether it is too large for calls with 100 values
       def large? = approximate_bytes > 100 * 1024
 
       # @param objects [Array<Object>]
-      # @return [String] hex SHA-256 of their content, which says whether two runs had the same workload
+      # @return [String] hexadecimal SHA-256 of the content; equal for runs with the same workload
       def digest(objects) = Digest::SHA256.hexdigest(Marshal.dump(objects))
 
-      # @return [Hash{String => Object}] what a worker needs to make the same value
+      # @return [Hash{String => Object}] arguments for a worker to make the same value
       def to_spec = { "name" => name }
 
       # @return [Hash{String => Object}] for the results

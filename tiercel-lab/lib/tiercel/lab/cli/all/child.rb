@@ -10,22 +10,23 @@ module Tiercel
   module Lab
     module CLI
       module All
-        # Runs one table's command in a process of its own, so that one that fails, or that fills the memory, is alone
-        # with that. It is in a process group of its own: Ctrl-C reaches us, and we tell it, once.
+        # Runs one table's command in a process of its own. A table that fails or fills the memory does not affect the
+        # others. The process has its own process group: Ctrl-C reaches the parent alone, which then stops the process
+        # once.
         class Child
           EXECUTABLE = File.expand_path("../../../../../exe/tiercel-lab", __dir__)
           # Seconds between lines of progress.
           PROGRESS = "1"
-          # After being told to end: a table still summarizes, renders and stops its servers.
+          # Time to end after a signal: a table summarizes, renders, and stops its servers.
           GRACE_SECONDS = 30
-          # Lines of its complaints that are kept.
+          # The number of last error lines that are kept.
           TAIL = 4
 
           # @param entry [Entry]
-          # @param more [Array<String>] options of all tables, as the user would type them
-          # @param hidden [Array<String>] options that only we use
-          # @param folder [String] for its results
-          # @param limit [Numeric, nil] seconds after which it is told to end
+          # @param more [Array<String>] options for all tables, as on the command line
+          # @param hidden [Array<String>] internal options
+          # @param folder [String] for the results
+          # @param limit [Numeric, nil] seconds until it is stopped
           def initialize(entry, more:, folder:, hidden: [], limit: nil)
             @entry = entry
             @arguments = [*entry.arguments, *more]
@@ -35,7 +36,7 @@ module Tiercel
             @tail = []
           end
 
-          # @yieldparam line [String] of its progress
+          # @yieldparam line [String] a line of progress
           # @return [Part]
           def run(&on_line)
             @started = now
@@ -58,7 +59,7 @@ module Tiercel
             abandon
           end
 
-          # Until it has ended: its own children may keep the pipe open for longer.
+          # Reads until the process ends. The end of the pipe may come later, because the process' children hold it too.
           def read(reader, &on_line)
             until ended?
               wait(reader, &on_line)
@@ -92,7 +93,7 @@ module Tiercel
 
           def ended? = @status ? true : (_pid, @status = Process.wait2(@pid, Process::WNOHANG)) && !@status.nil?
 
-          # A second Ctrl-C does not wait.
+          # A second Ctrl-C kills the process.
           def stop(why)
             return kill if @stopped
             @why = why
@@ -108,7 +109,7 @@ module Tiercel
             nil
           end
 
-          # Where we are leaving for a reason of our own (SIGTERM).
+          # Kills the process when the parent ends for another reason (SIGTERM).
           def abandon
             return if @pid.nil? || @status
             Process.kill(:TERM, @pid)
@@ -130,7 +131,7 @@ module Tiercel
             ["failed", [ended, *@tail].join("; ")]
           end
 
-          # Also of a run that did not come to its end: its lines were written as they came.
+          # Also reads the results of an interrupted run, whose lines were written during the run.
           def newest_results
             path = Dir[File.join(@folder, "*.jsonl")].max_by { |file| File.mtime(file) }
             path && Engine::Results.load(path)

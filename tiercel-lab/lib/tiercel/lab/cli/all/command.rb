@@ -11,11 +11,11 @@ require_relative "view"
 module Tiercel
   module Lab
     module CLI
-      # All tables, one after the other.
+      # Measures all tables, one after the other.
       module All
         NAME = "all"
 
-        # Makes every table in a process of its own, and one report of all of them.
+        # Measures every table in a process of its own, and makes one report of all.
         class Command < CLI::Command
           FACTS = Facts.new(
             name: NAME,
@@ -27,7 +27,7 @@ module Tiercel
 
           def facts = FACTS
 
-          # The kept run's own options come first; what is said now is heard last.
+          # The options of the resumed run come first, so that new options override them.
           def call(arguments)
             super([*kept_arguments(arguments), *arguments])
           rescue UsageError => e
@@ -45,7 +45,7 @@ module Tiercel
             CLI.exit_code(@run.results)
           end
 
-          # @return [Array<Entry>] what there is
+          # @return [Array<Entry>] all tables
           def entries = Entry.all
 
           # @param arguments [Array<String>]
@@ -96,7 +96,7 @@ module Tiercel
             end
           end
 
-          # Figures of another machine do not belong to this run.
+          # Measures tables again that were measured on another machine.
           def done
             @done ||= begin
               check_machine if @resumed
@@ -115,7 +115,7 @@ module Tiercel
 
           def to_measure = chosen.reject { |entry| done.any? { |part| part.name == entry.name } }
 
-          # The arguments of the tables that use this option, as the user would type them.
+          # The options that all tables use, as on the command line.
           def given
             @given ||= {
               quick: ("--quick" if settings.quick),
@@ -165,7 +165,7 @@ module Tiercel
             child.run { |line| @overall.line(line) }.tap { |part| @overall.end(part) }
           end
 
-          # Of the entry among those that were not measured yet.
+          # The table's share of the time for all tables that are left.
           def share(entry)
             @left = @left.drop_while { |other, _| other != entry }.to_h
             @left.fetch(entry) / [@left.each_value.sum, 1.0].max
@@ -198,7 +198,7 @@ module Tiercel
             "Goes on with a run of another revision (#{sha.slice(0, 8)}): #{done.map(&:name).join(", ")}."
           end
 
-          # How to go on.
+          # Says how to continue.
           def unfinished
             again = "`#{command_line(NAME, "--resume", @run.recorder.path)}` goes on."
             late = parts.select { |part| part.state == "out of time" }.map(&:name)
@@ -206,7 +206,7 @@ module Tiercel
              ("Out of time: #{late.join(", ")}; #{again}" if late.any?)].compact
           end
 
-          # The plan: each table and its expected time.
+          # Prints each table with its expected time.
           def plan
             columns = Report::Terminal::Columns.new([["table", :left], ["expected", :right], ["command", :left]])
             expected.each { |entry, seconds| columns.row(planned(entry, seconds)) }

@@ -7,13 +7,13 @@ module Tiercel
   module Lab
     module CLI
       module All
-        # A table of `lab all`: its command, and what it is called with there.
+        # A table in `lab all`, with its arguments.
         #
-        # - `name`: the command's
-        # - `arguments`: its own
-        # - `seconds`: what a quick run takes, where the command itself cannot say
+        # - `name`: of the command
+        # - `arguments`: in `lab all`
+        # - `seconds`: expected time of a quick run, for commands that cannot estimate it
         Entry = Data.define(:name, :arguments, :seconds) do
-          # @return [Array<Entry>] every table of the articles, in their order, then what explains them
+          # @return [Array<Entry>] all tables: first those of the articles in their order, then the others
           def self.all
             Tables.in_all.map do |table|
               new(name: table.name, arguments: table.arguments_in_all, seconds: table.seconds_in_all)
@@ -25,10 +25,10 @@ module Tiercel
           def known? = Tables.known?(name)
 
           # @param given [Hash{Symbol => Array<String>}] options by group, see {Settings::OPTIONS}
-          # @return [Array<String>] those that the table uses
+          # @return [Array<String>] the options that the table uses
           def used(given) = known? ? given.slice(*Tables.fetch(name).taken).values.flatten : given.values.flatten
 
-          # @param more [Array<String>] what it is called with beside its own
+          # @param more [Array<String>] additional arguments
           # @return [Float] seconds
           def expected_seconds(more)
             return 0.0 unless known?

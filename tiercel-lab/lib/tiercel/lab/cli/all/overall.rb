@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module CLI
       module All
-        # Progress over all tables, made of what each of them says about its own.
+        # Shows the progress of all tables, computed from each table's own progress lines.
         class Overall
           SHARE = /\A(\d+) %, .*?: (.*)\z/
 
@@ -18,7 +18,7 @@ module Tiercel
             @number = 0
           end
 
-          # @param entry [Entry] begins
+          # @param entry [Entry] the table that begins
           # @return [void]
           def begin(entry)
             @entry = entry
@@ -27,14 +27,14 @@ module Tiercel
             advance(0.0, "begins")
           end
 
-          # @param line [String] of the table's own progress
+          # @param line [String] a line of the table's progress
           # @return [void]
           def line(line)
             percent, what = line.match(SHARE)&.captures
             advance(percent ? (percent.to_i / 100.0).clamp(@within, 1.0) : @within, what || line)
           end
 
-          # @param part [Part] has ended
+          # @param part [Part] the table that has ended
           # @return [void]
           def end(part)
             advance(1.0, "ends") if @entry

@@ -4,18 +4,18 @@ module Tiercel
   module Lab
     module CLI
       module All
-        # A table's run within a run of all of them.
+        # The run of one table as a part of a run of all tables.
         #
-        # - `name`: its command; `arguments`: as the user would type them
+        # - `name`: of the command; `arguments`: as on the command line
         # - `state`: one of {STATES}
-        # - `code`: exit code; nil where it was ended by a signal, or not begun
-        # - `seconds` that it took
-        # - `note`: why it is not complete
-        # - `results`: its document, nil where there is none
+        # - `code`: exit code; nil if a signal ended the table, or if it did not begin
+        # - `seconds`: duration
+        # - `note`: the reason why it is incomplete
+        # - `results`: the table's document, nil if there is none
         Part = Data.define(:name, :arguments, :state, :code, :seconds, :note, :results) do
           def initialize(name:, arguments:, state:, seconds:, code: nil, note: nil, results: nil) = super
 
-          # @return [Boolean] whether there is no reason to measure it again
+          # @return [Boolean] whether a resumed run can skip it
           def complete? = state == "complete"
 
           # @return [Hash{String => Object}] for the results

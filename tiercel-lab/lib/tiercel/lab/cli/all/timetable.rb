@@ -4,24 +4,24 @@ module Tiercel
   module Lab
     module CLI
       module All
-        # Which table may take how long in a run of all: the run ends in time, whatever the machine is busy with, and a
-        # table that hangs does not take the others with it.
+        # The time limits of a run of all tables. The run ends in time on a busy machine too, and a table that hangs
+        # does not stop the others.
         class Timetable
-          # After `whole_seconds` no table begins, and the one that runs is told to end; after `table_seconds` a table
-          # is told to end, and shows what it has. The cells of one table may take `cell_seconds` together, in fewer
-          # blocks where they are behind (nil: as each table has it).
+          # After `whole_seconds` no table begins, and the running one is stopped. After `table_seconds` a table is
+          # stopped and shows its results so far. `cell_seconds` limits the cells of one table together (nil: no limit);
+          # a late table makes fewer blocks.
           #
-          # On two cores a quick run of everything is planned to take ten minutes, a full one an hour. No table of a
-          # full run is planned to take more than ten; on a busy machine that may double.
+          # On two cores the plan is ten minutes for a quick run of everything, an hour for a full run, and at most ten
+          # minutes for a table of a full run. A busy machine may double them.
           QUICK = { whole_seconds: 14.5 * 60, table_seconds: 180, cell_seconds: 45 }.freeze
           FULL = { whole_seconds: 65 * 60, table_seconds: 18 * 60, cell_seconds: nil }.freeze
-          # Of a table's time, for cells: it also starts, looks at values and summarizes.
+          # The cells' share of a table's time. The rest is for starting, verifying and summarizing.
           CELL_SHARE = 0.6
-          # With less than this left there is no point in beginning.
+          # No table begins with less time than this.
           LEAST_SECONDS = 15
 
           # @param quick [Boolean]
-          # @param minutes [Numeric, nil] for the whole, in place of what is said above
+          # @param minutes [Numeric, nil] limit of the whole run; nil: the limits above
           # @param clock [#call] monotonic seconds
           def initialize(quick:, minutes: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
             @whole, @table, @cells = (quick ? QUICK : FULL).values_at(:whole_seconds, :table_seconds, :cell_seconds)
@@ -30,22 +30,22 @@ module Tiercel
             @started = clock.call
           end
 
-          # A quick run shares the time that is left among the tables that are left, by what they are planned to take:
-          # beside other programs each of them has fewer blocks, and none is left out.
+          # A quick run divides the remaining time among the remaining tables, in proportion to their planned times. On
+          # a busy machine every table then makes fewer blocks, and none is left out.
           #
-          # @param share [Float] of the next table among those that are left
-          # @return [Hash{Symbol => Array<String>}] options of each table that uses them
+          # @param share [Float] the next table's share of the remaining plan
+          # @return [Hash{Symbol => Array<String>}] options for the table
           def options(share = 1.0)
             @cells ? { budget: ["--budget", [@cells, limit(share) * CELL_SHARE].min.round.to_s] } : {}
           end
 
-          # @return [Numeric] seconds the next table may take
+          # @return [Numeric] time limit of the next table in seconds
           def limit(share = 1.0) = [@table, @cells ? left * share : left].min
 
           # @return [Boolean] whether the next table may begin
           def time_left? = left >= LEAST_SECONDS
 
-          # @return [String] why a table was not begun
+          # @return [String] the reason why a table did not begin
           def no_time = format("no time was left: no table begins after %g minutes", @whole / 60)
 
           private

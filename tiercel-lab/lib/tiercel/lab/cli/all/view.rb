@@ -9,13 +9,13 @@ module Tiercel
   module Lab
     module CLI
       module All
-        # The report of `lab all`: the answer, what was found, then a chapter for each table: its sentence and the
-        # tables of its article (or one short table); the rest is folded. A table that did not come to its end says
-        # why, and shows what it had.
+        # The report of `lab all`: the answer, the findings, then a chapter for each table. A chapter shows a sentence
+        # and the tables of its article (or one short table); the rest is folded. An incomplete table shows the reason
+        # and its results so far.
         class View < Tables::View
-          # How tables are called whose names are not words.
+          # Names of tables that are not ordinary words.
           NAMES = { "sqlite" => "SQLite", "http" => "HTTP" }.freeze
-          # Of what was found.
+          # The most findings.
           MOST = 7
 
           def title = "Cache stores: every table"
@@ -39,13 +39,13 @@ module Tiercel
             document
           end
 
-          # Of the part that has one.
+          # The answer of the table that has one.
           def answer
             part = parts.find { |one| one.results&.key?("constraints") } or return
             Tables.fetch(part.name).view(part.results, command:).answer
           end
 
-          # The worst of all: wrong values before what is not there, and that before what does not hold.
+          # The worst exit code of the parts: wrong values, then missing figures, then targets that do not hold.
           #
           # @return [Integer] see {ExitCodes}
           def exit_code
@@ -65,14 +65,14 @@ module Tiercel
             "#{complete} of #{parts.size} tables are complete."
           end
 
-          # Servers are those of all parts.
+          # The servers of all parts.
           def environment
             servers = parts.flat_map { |part| part.results ? part.results.fetch("servers", []) : [] }
                            .map { |server| server.values_at("name", "version").compact.join(" ") }.uniq
             servers.any? ? super.merge("Servers" => servers.join(", ")) : super
           end
 
-          # The first of each table, in their order; then more of those that found more.
+          # The first finding of each table in their order, then the tables' other findings.
           def chosen_findings
             all = @findings.to_a
             by_turn = (0...all.map(&:size).max.to_i).flat_map { |turn| all.filter_map { |of_one| of_one[turn] } }
@@ -80,7 +80,7 @@ module Tiercel
             all.flatten.select { |finding| chosen.include?(finding) }
           end
 
-          # The part's report, or why there is none.
+          # The table's report, or the reason why there is none.
           def chapter(part)
             return part.note.to_s unless part.results
             view = Tables.fetch(part.name).view(part.results, command: command_of(part))
@@ -117,7 +117,7 @@ module Tiercel
 
           def command_of(part) = Tables.command_line(part.name, part.arguments, command[/\A(.*?) all\b/, 1] || command)
 
-          # Some titles begin with the name already.
+          # Some titles already begin with the table's name.
           def heading(part, chapter)
             return chapter.title if Report.slug(chapter.title).start_with?(part.name)
             name = NAMES.fetch(part.name) { part.name.tr("-", " ").capitalize }

@@ -8,19 +8,19 @@ module Tiercel
   module Lab
     module CLI
       module Init
-        # The files of `init`, for a gem or a Rails application.
+        # The files that `init` writes for a gem or a Rails application.
         class Files
           KINDS = %w[gem rails].freeze
           TEMPLATES = File.expand_path("templates", __dir__)
-          # By what is asked for: path in the repository, and template.
+          # Path in the repository and template, by purpose.
           PATHS = {
             "gate" => { ".tiercel-lab.yml" => "gate.yml", "bench/SUBJECT_bench.rb" => "KIND_bench.rb" },
             "ci" => { ".github/workflows/benchmarks.yml" => "benchmarks.yml",
                       ".github/workflows/benchmark-history.yml" => "history.yml" }
           }.freeze
-          # One of them tells where the time goes.
+          # Profilers that the gate can use.
           PROFILERS = /vernier|stackprof/
-          # Debian's names of the servers' packages.
+          # Names of the servers' packages in Debian.
           PACKAGES = { "memcached" => "memcached", "redis" => "redis-server" }.freeze
 
           attr_reader :folder
@@ -28,7 +28,7 @@ module Tiercel
           # @param folder [String] of the repository
           # @param servers [Array<String>]
           # @param kind [String, nil] of {KINDS}; nil: an application has config/application.rb
-          # @raise [UsageError] if there is no such folder
+          # @raise [UsageError] if the folder does not exist
           def initialize(folder, servers:, kind: nil)
             @folder = File.expand_path(folder)
             raise UsageError, "#{folder}: there is no such folder" unless File.directory?(@folder)
@@ -45,7 +45,7 @@ module Tiercel
             end
           end
 
-          # @return [Array<String>] what is left to do
+          # @return [Array<String>] the user's next steps
           def advice
             gemfile = File.join(@folder, "Gemfile")
             known = File.exist?(gemfile) ? File.read(gemfile) : ""
@@ -57,7 +57,7 @@ module Tiercel
 
           private
 
-          # Neither a gate nor GitHub would find the files there.
+          # Refuses a subfolder: neither a gate nor GitHub looks for the files there.
           def refuse_a_part_of_a_repository
             above, status = Open3.capture2("git", "-C", @folder, "rev-parse", "--show-cdup", err: File::NULL)
             return if !status.success? || above.strip.empty?
@@ -74,7 +74,7 @@ module Tiercel
             @gem_name ||= Dir.glob("*.gemspec", base: @folder).min&.delete_suffix(".gemspec") || File.basename(@folder)
           end
 
-          # As Ruby's gems are required: dashes are folders.
+          # The gem's feature by Ruby's convention: dashes are folders.
           def feature = gem_name.tr("-", "/")
 
           def packages = @servers.map { |name| PACKAGES.fetch(name) }.join(" ")

@@ -4,8 +4,8 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # One bar a row with its interval as a whisker. On a log scale, which has
-        # no zero for a bar to begin at, a dot stands for the bar.
+        # One bar for each row, with its interval as a whisker. A log scale has no zero to begin a bar at, so it has
+        # dots.
         #
         #   chart = BarChart.new("A hit", unit: "us", scale: :log)
         #   chart.row("shared:", interval)
@@ -15,7 +15,7 @@ module Tiercel
 
           # @param unit [String]
           # @param scale [Symbol] :linear or :log
-          # @param quantity [String] what the axis says ("time for one hit")
+          # @param quantity [String] name of the axis ("time for one hit")
           # @param options [Hash] see {Chart#initialize}
           def initialize(title, unit:, scale: :linear, quantity: nil, **options)
             super(title, **options)
@@ -27,7 +27,7 @@ module Tiercel
 
           # @param label [String]
           # @param interval [#estimate, #low, #high]
-          # @param muted [Boolean] grey: cannot tell
+          # @param muted [Boolean] whether to draw it grey, as undecided
           # @return [self]
           def row(label, interval, muted: false)
             @rows << Row.new(label, interval, muted)
@@ -35,7 +35,7 @@ module Tiercel
           end
 
           # @param label [String]
-          # @param reason [String] why there is no bar
+          # @param reason [String] the reason why there is no bar
           # @return [self]
           def missing(label, reason)
             @rows << Row.new(label, nil, true, reason)

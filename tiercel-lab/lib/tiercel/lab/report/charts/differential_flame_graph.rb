@@ -6,15 +6,15 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # A flame graph of the second of two profiles; colour says how each frame's
-        # share of the time has changed. What is no longer called is in the table.
+        # A flame graph of the second of two profiles. A frame's colour shows how its share of the time has changed. The
+        # table contains functions that are no longer called.
         class DifferentialFlameGraph < FlameGraph
-          # Change of the share, in percentage points, that has the full colour.
+          # Change of the share, in percentage points, with the full colour.
           FULL = 10.0
 
           # @param before [Hash{String => Numeric}, String] see {Stacks.parse}
           # @param after [Hash{String => Numeric}, String]
-          # @param names [Array(String, String)] of the two
+          # @param names [Array(String, String)] names of the two profiles
           # @param options [Hash] see {Chart#initialize}
           def initialize(title, before, after, names: %w[before after], **options)
             super(title, after, **options)

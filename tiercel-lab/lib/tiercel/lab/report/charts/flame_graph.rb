@@ -7,10 +7,9 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # Where the time goes: width is the share of samples, callers stand below
-        # what they call (after Brendan Gregg's flame graphs). Widths are in
-        # percent, so that one drawing fits every page; frames below a thousandth
-        # are left out.
+        # Shows where time is spent: a frame's width is its share of the samples, and callers are below the functions
+        # that they call (after Brendan Gregg's flame graphs). Widths are in percent, so that one drawing fits every
+        # page. Frames below a thousandth are left out.
         class FlameGraph < Chart
           ROW = 19
           LEAST = 0.001
@@ -27,7 +26,7 @@ module Tiercel
           def fluid? = true
 
           # @param count [Integer] rows
-          # @return [Table] the functions that take most of the time themselves
+          # @return [Table] the functions with the most samples of their own
           def table(count: 20)
             table = twin(["function", "self, #{@unit}", "self, %"],
                          note: "Time in the function itself, without what it calls.")
@@ -77,7 +76,7 @@ module Tiercel
             end
           end
 
-          # A nested <svg> cuts the name off at the box's edge.
+          # Uses a nested <svg>, which cuts the name at the box's edge.
           def box(frame, left, y)
             width = percent(frame.weight)
             name = Report.escape(frame.name)
@@ -94,7 +93,7 @@ module Tiercel
             frame.own.positive? ? "#{text}, itself #{own} %" : text
           end
 
-          # The same function has the same shade everywhere, in every report.
+          # A function has the same shade in every report.
           def paint(frame)
             return 'class="flame-root"' if frame.equal?(@stacks.root)
             %(class="flame-#{Digest::MD5.hexdigest(frame.name).to_i(16) % 6}")

@@ -4,19 +4,19 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # Ratios to a baseline with their intervals, around 1, over the margin that verdicts are given by: an interval
-        # wholly outside of it is faster or slower.
+        # Ratios to a baseline with their intervals. The band around 1 is the margin of the verdicts: an interval wholly
+        # outside of it is faster or slower.
         #
         #   plot = ForestPlot.new("Reads", baseline: "MemoryStore", margin: interval)
         #   plot.row("shared:", ratio, :faster)
         class ForestPlot < Chart
           Row = Struct.new(:label, :interval, :verdict)
-          # px for the figures at the right.
+          # Width of the figures at the right, in px.
           VALUE_ROOM = 140
 
-          # @param baseline [String] whose time is 1
+          # @param baseline [String] the arm whose time is 1
           # @param margin [#low, #high] ratios around 1
-          # @param quantity [String] what the ratio is of
+          # @param quantity [String] the compared quantity
           # @param options [Hash] see {Chart#initialize}
           def initialize(title, baseline:, margin:, quantity: "time", **options)
             super(title, **options)

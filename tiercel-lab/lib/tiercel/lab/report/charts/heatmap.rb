@@ -4,16 +4,15 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # One figure for each pair of row and column (serializer x compressor).
-        # Shade is by ratio; the figure stands in every cell.
+        # One figure for each pair of row and column (serializer x compressor), shaded by its ratio to the others.
         class Heatmap < Chart
-          # From this shade on the figures have the ground's colour.
+          # Figures on darker shades than this have the background's colour.
           ON_DARK = 0.68
 
           # @param rows [Array<String>]
           # @param columns [Array<String>]
           # @param unit [String]
-          # @param row_name [String] what the rows are ("serializer")
+          # @param row_name [String] heading of the rows ("serializer")
           # @param column_name [String]
           # @param options [Hash] see {Chart#initialize}
           def initialize(title, rows:, columns:, unit:, row_name: "", column_name: "", **options)
@@ -29,10 +28,10 @@ module Tiercel
 
           # @param row [String]
           # @param column [String]
-          # @param figure [Numeric, #estimate, nil] nil where there is none
+          # @param figure [Numeric, #estimate, nil] nil: no figure
           # @param muted [Boolean]
           # @return [self]
-          # @raise [ArgumentError] if there is no such row or column
+          # @raise [ArgumentError] if the row or column is unknown
           def set(row, column, figure, muted: false)
             check("row", row, @rows)
             check("column", column, @columns)
@@ -42,10 +41,10 @@ module Tiercel
             self
           end
 
-          # Frames a figure that was told to be the best: who is, the caller says.
+          # Frames the best figure. The caller decides which one is best.
           #
           # @return [self]
-          # @raise [ArgumentError] if there is no such row or column
+          # @raise [ArgumentError] if the row or column is unknown
           def frame(row, column)
             check("row", row, @rows)
             check("column", column, @columns)
@@ -79,7 +78,7 @@ module Tiercel
             "#{@rows.size} x #{@columns.size} figures from #{least} to #{most}#{best}."
           end
 
-          # Where there is no room for columns side by side their names stand upright.
+          # On narrow charts the names of the columns stand upright.
           def draw(width)
             room = [[@rows.map { |row| Svg.text_width(row, 12.5) }.max + 14, width * 0.3].min, 40].max
             cell_width = (width - room) / @columns.size.to_f
@@ -130,7 +129,7 @@ module Tiercel
             svg.text(x + (width / 2), y + 21, text, anchor: :middle, class: css)
           end
 
-          # Three significant digits, fewer where the cell is narrow.
+          # Three significant digits, fewer in narrow cells.
           def cell_digits(width, figure)
             return if width >= 44
             figure >= 10 ? 0 : 1
@@ -138,7 +137,7 @@ module Tiercel
 
           def best_frame(svg, x, y, width) = svg.rect(x + 2, y + 2, width - 4, 30, class: "heat-best")
 
-          # By ratio: half way between 1 and 100 is 10.
+          # The shade follows the ratio: 10 is half way between 1 and 100.
           def shade(figure)
             least, most = present.map(&:estimate).minmax
             return 0.5 if least == most

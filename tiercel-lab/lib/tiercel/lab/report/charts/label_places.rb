@@ -4,12 +4,12 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # Finds room for labels beside points, first come, first served.
+        # Finds room for labels beside points. Earlier labels have priority.
         class LabelPlaces
           HEIGHT = 14
           GAP = 8
 
-          # @param left [Numeric] px of the area that labels stay in
+          # @param left [Numeric] px, left edge of the area for labels
           def initialize(left, top, right, bottom)
             @left = left
             @top = top
@@ -19,7 +19,7 @@ module Tiercel
             @labels = []
           end
 
-          # Nothing is to stand on a point, unless there is no other place.
+          # Reserves the room of a point. Only important labels may cover it.
           #
           # @return [void]
           def point(x, y) = @points << [x - 5, y - 5, x + 5, y + 5]
@@ -27,8 +27,8 @@ module Tiercel
           # @param x [Numeric] of the point
           # @param y [Numeric]
           # @param width [Numeric] of the label
-          # @param important [Boolean] rather stands on a point than nowhere
-          # @return [Array(Float, Float), nil] left and top of the label, nil where there is no room
+          # @param important [Boolean] whether it may cover a point if there is no other room
+          # @return [Array(Float, Float), nil] left and top of the label; nil without room
           def find(x, y, width, important: false)
             above, below, beside = y - GAP - HEIGHT, y + GAP, y - (HEIGHT / 2)
             left, middle, right = x - width - 5, x - (width / 2), x + 5

@@ -4,17 +4,17 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # Series of points joined by lines, on linear or logarithmic axes, with
-        # intervals as bands and places where two series cross as marked lines.
+        # Series of points joined by lines, on linear or logarithmic axes. Intervals are bands, and crossings of two
+        # series are marked lines.
         #
         #   chart = LineChart.new("Latency", x: "round trip, ms", y: "us", x_scale: :log, y_scale: :log)
         #   chart.series("redis", [[0.25, 410], [1, 1_160]])
         class LineChart < Chart
-          # @!attribute points [Array<Array(Numeric, Numeric, Numeric, Numeric)>] x, y, and perhaps bounds of y
+          # @!attribute points [Array<Array(Numeric, Numeric, Numeric, Numeric)>] x, y, and optionally the bounds of y
           Series = Struct.new(:name, :points, :muted)
           Mark = Struct.new(:x, :label)
 
-          # @param x [String] what the axis is, with its unit
+          # @param x [String] name of the axis with its unit
           # @param y [String]
           # @param x_scale [Symbol] :linear or :log
           # @param y_scale [Symbol]
@@ -30,7 +30,7 @@ module Tiercel
 
           # @param name [String]
           # @param points [Array<Array>] [x, y] or [x, y, low, high]
-          # @param muted [Boolean] grey and dashed: computed, not measured, or of no weight
+          # @param muted [Boolean] whether to draw it grey and dashed, for computed or uncertain points
           # @return [self]
           def series(name, points, muted: false)
             @series << Series.new(name, points.sort_by(&:first), muted)
@@ -47,7 +47,7 @@ module Tiercel
             self
           end
 
-          # Where two series cross, interpolated between their points on the chart's own axes.
+          # Finds the crossings of two series by interpolation on the chart's axes.
           #
           # @param first [String] name
           # @param second [String] name
@@ -135,7 +135,7 @@ module Tiercel
             vertical_axis(svg, y, left:, right:, label: @y)
           end
 
-          # Where few places were measured, those are the ticks; nil for round numbers.
+          # The measured places as ticks, if they are few; nil: round numbers.
           def own_ticks(x)
             return if xs.size > 8
             xs.each_with_object([]) { |at, kept| kept << at if kept.empty? || x.call(at) - x.call(kept.last) >= 30 }
@@ -149,7 +149,7 @@ module Tiercel
             Scale.build(:log, low / margin, high * margin, range)
           end
 
-          # Figures that all lie far from zero are not squeezed into a corner to show it.
+          # The axis begins near the lowest figure if zero is far away.
           def linear_scale(axis, low, high, range)
             return Scale::Linear.new(low, high, range, nice: false) if axis == :x
             Scale::Linear.new(low.positive? && low > high * 0.4 ? low : [low, 0].min, high, range)
@@ -181,7 +181,7 @@ module Tiercel
             svg.marker(x.call(point[0]), y.call(point[1]), index, class: "dot", tip:)
           end
 
-          # Names at the ends of the lines, moved apart where they would overlap.
+          # Names at the ends of the lines, moved apart if they would overlap.
           def end_labels(svg, y, right, width)
             ends = @series.each_with_index.sort_by { |series, _| y.call(series.points.last[1]) }
             places = ends.map { |series, _| y.call(series.points.last[1]) }

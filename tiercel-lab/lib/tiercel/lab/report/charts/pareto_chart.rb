@@ -4,16 +4,16 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # Two costs against each other (bytes and us); what no other point beats
-        # in both is the front, and labelled.
+        # Two costs against each other (bytes and us). The points that no other point beats in both form the front, and
+        # have labels.
         class ParetoChart < Chart
           Point = Struct.new(:label, :x, :y)
 
-          # @param x [String] what the horizontal axis is, with its unit
+          # @param x [String] name of the horizontal axis with its unit
           # @param y [String]
           # @param x_scale [Symbol] :log or :linear
           # @param y_scale [Symbol]
-          # @param less [#call] whether the first of two labels is told to have less of y; nil: y is exact
+          # @param less [#call] whether the first of two labels has a decidedly smaller y; nil: compare y itself
           # @param options [Hash] see {Chart#initialize}
           def initialize(title, x:, y:, x_scale: :log, y_scale: :log, less: nil, **options)
             super(title, **options)
@@ -25,15 +25,15 @@ module Tiercel
           end
 
           # @param label [String]
-          # @param x [Numeric] less is better
-          # @param y [Numeric] less is better
+          # @param x [Numeric] smaller is better
+          # @param y [Numeric] smaller is better
           # @return [self]
           def point(label, x, y)
             @points << Point.new(label, x, y)
             self
           end
 
-          # @return [Array<Point>] those that no other point is told to beat in y with no more of x, by x
+          # @return [Array<Point>] the points that no other point beats, in the order of x
           def front
             @points.reject { |point| @points.any? { |other| other.x <= point.x && less?(other, point) } }
                    .sort_by { |point| [point.x, point.y] }
@@ -80,7 +80,7 @@ module Tiercel
 
           def less?(one, other) = @less ? @less.call(one.label, other.label) : one.y < other.y
 
-          # Steps: what is promised between two points is the worse of both.
+          # Steps: between two points of the front, the worse value of both holds.
           def front_line(svg, x, y)
             least = Float::INFINITY
             falling = front.select { |point| point.y < least && (least = point.y) }
@@ -99,7 +99,7 @@ module Tiercel
             end
           end
 
-          # The front first; what is beaten is named where there is room left, and not on phones.
+          # Labels the front first, then other points while there is room, but not on phones.
           def draw_labels(svg, x, y, width, places)
             on_front = front
             @points.each { |point| places.point(x.call(point.x), y.call(point.y)) }

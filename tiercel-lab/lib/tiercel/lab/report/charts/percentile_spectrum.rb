@@ -6,9 +6,8 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # Latency by percentile. The horizontal axis is 1 / (1 - p) on a log scale,
-        # so that every further nine takes the same room (the form that HdrHistogram
-        # made common).
+        # Latency by percentile. The horizontal axis is 1 / (1 - p) on a log scale, so that every further nine has the
+        # same width, as in HdrHistogram's plots.
         #
         #   chart = PercentileSpectrum.new("Latency at 2,000 requests/s", unit: "us")
         #   chart.series("from intended start", [[50, 110], [99, 870], [99.9, 93_000]])
@@ -25,7 +24,7 @@ module Tiercel
           # @param name [String]
           # @param points [Array<Array>] [percentile below 100, latency]
           # @return [self]
-          # @raise [ArgumentError] for a percentile that is none
+          # @raise [ArgumentError] for a percentile outside of 0...100
           def series(name, points, muted: false)
             points.each do |percentile, _|
               next if percentile >= 0 && percentile < 100

@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # The parts of a cost, one bar a row: serialize, compress, client, wire, server.
+        # The parts of a cost, one bar for each row: serialize, compress, client, wire, server.
         class StackedBar < Chart
           Row = Struct.new(:label, :parts, :reason) do
             def total = parts.values.sum
@@ -21,9 +21,9 @@ module Tiercel
           end
 
           # @param label [String]
-          # @param parts [Hash{String => Numeric}] those that are missing are 0
+          # @param parts [Hash{String => Numeric}] missing parts are 0
           # @return [self]
-          # @raise [ArgumentError] if a part has no such name, or is below 0
+          # @raise [ArgumentError] if a part is unknown or negative
           def row(label, parts)
             unknown = parts.keys - @parts
             raise ArgumentError, "part #{unknown.first.inspect}: expected #{@parts.join(", ")}" if unknown.any?

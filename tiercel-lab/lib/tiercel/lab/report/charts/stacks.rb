@@ -4,17 +4,17 @@ module Tiercel
   module Lab
     module Report
       module Charts
-        # Folded stacks as a tree: what flame graphs are drawn from.
+        # Folded stacks as a tree, from which flame graphs are drawn.
         class Stacks
-          # @!attribute weight [Numeric] samples of the frame and of all it called
+          # @!attribute weight [Numeric] samples of the frame and of its callees
           # @!attribute own [Numeric] samples of the frame itself
           Frame = Struct.new(:name, :weight, :own, :children)
 
-          # @return [Frame] above all others
+          # @return [Frame] the parent of all outermost frames
           attr_reader :root
 
-          # @param folded [Hash{String => Numeric}, String] samples by frames joined with ";", root first;
-          #   or the same as lines of text, each with its number at the end
+          # @param folded [Hash{String => Numeric}, String] number of samples by stack (frames joined with ";",
+          #   outermost first), or lines of a stack and its number
           # @return [Stacks]
           # @raise [ArgumentError] for a line without a number
           def self.parse(folded)
@@ -32,10 +32,10 @@ module Tiercel
             folded.each { |stack, samples| add(stack.scrub.split(";"), samples) }
           end
 
-          # @return [Numeric] samples in all
+          # @return [Numeric] number of all samples
           def total = root.weight
 
-          # @return [Hash{String => Numeric}] samples of each function itself, wherever it was called
+          # @return [Hash{String => Numeric}] each function's own samples, from all its callers
           def own_by_name
             each_frame.with_object(Hash.new(0)) do |(frame, _), sums|
               sums[frame.name] += frame.own if frame.own.positive?

@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Report
       class Html
-        # The top of a page.
+        # The answer at the top of a page.
         class AnswerView
           # @param answer [Document::Answer]
           def initialize(answer)

@@ -4,7 +4,7 @@ module Tiercel
   module Lab
     module Report
       class Html
-        # A chart in a page: drawn for desks and for phones, with its legend and text twin.
+        # A chart in a page: drawn for desktops and for phones, with its legend and table.
         # @private
         class ChartView
           # @param chart [Chart]
@@ -38,7 +38,7 @@ module Tiercel
             entries.empty? ? "" : %(<ul class="legend">#{entries.join}</ul>)
           end
 
-          # A line with its marker for a series, a field of colour for everything else.
+          # A sample for the legend: a line with its marker for a series, a coloured box for everything else.
           def sample(svg, css, index)
             if css.start_with?("series")
               svg.group(class: css) do

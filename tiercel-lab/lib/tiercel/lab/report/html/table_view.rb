@@ -7,12 +7,12 @@ module Tiercel
         # A table in a page, with its anchor, buttons, command and raw figures.
         # @private
         class TableView
-          # px that a table has on a desk.
+          # Width of a table on a desktop, in px.
           ROOM = 1_300
 
           # @param table [Table]
           # @param anchor [String] unique in the page
-          # @param bare [Boolean] without title and command: the text twin of a chart, which has its own
+          # @param bare [Boolean] whether to leave out title and command, which the table's chart has
           def initialize(table, anchor, bare: false)
             @table = table
             @anchor = anchor
@@ -29,7 +29,8 @@ module Tiercel
 
           private
 
-          # Whiskers are drawn as far as a page has room; what is wider without any breaks its figures' brackets off.
+          # Draws whiskers while the page has room. Wider tables put the brackets of their figures on a line of their
+          # own.
           def fit
             left = ROOM - @columns.sum(&:width)
             @wide = left.negative?
@@ -58,7 +59,7 @@ module Tiercel
 
           def row(row)
             last = row.rindex { |cell| !cell.to_s.empty? } || 0
-            # A reason takes the place of the figures after it that are not there.
+            # A reason spans the missing figures after it.
             row = row.first(last + 1) if row[last].kind == :missing
             cells = row.each_with_index.map do |cell, index|
               next @columns[index].cell(cell) unless cell.kind == :missing
@@ -89,16 +90,17 @@ module Tiercel
             %(<details><summary>All #{count} blocks</summary><dl class="blocks">#{lines.join}</dl></details>)
           end
 
-          # The common properties of a column's cells: alignment, and the scale of their whiskers.
+          # The common properties of a column's cells: alignment, and scale of the whiskers.
           class Column
-            # Characters of a text that is kept in one line.
+            # Texts up to this length do not wrap.
             SHORT = 12
-            # Width of a character of "[0.58-0.63]" on average, by a digit's.
+            # Mean width of a character in "[0.58-0.63]", as a share of a digit's width.
             BRACKETS = 0.88
-            # px of whiskers, and of what is around them.
+            # Width of whiskers and of their padding, in px.
             WIDTH = 48
             WHISKER = 58
-            # px of a digit, of one in brackets, of a letter in text, and between columns; text is broken from MOST on.
+            # Widths in px: of a digit, of a digit in brackets, of a letter, and of the gap between columns. Texts wider
+            # than MOST wrap.
             DIGIT = 9.0
             SMALL = 6.8
             LETTER = 7.4
@@ -117,7 +119,7 @@ module Tiercel
               @whole = numbers.map { |cell| split(cell).first.length }.max || 0
             end
 
-            # @return [Numeric] px without whiskers, about
+            # @return [Numeric] estimated width in px, without whiskers
             def width
               texts = @cells.reject(&:numeric?).map { |cell| cell.kind == :missing ? 0 : cell.to_s.length * LETTER }
               words = @table.header[@index].split.map { |word| word.length * LETTER }
@@ -125,7 +127,7 @@ module Tiercel
               [[*texts, 0].max.clamp(0, MOST), *words, figures].max + GAP
             end
 
-            # @return [Boolean] whether there is something to draw
+            # @return [Boolean] whether whiskers would differ
             def spread? = @bounded.size > 1 && @bounded.map(&:low).min != @bounded.map(&:high).max
 
             def draw
@@ -153,7 +155,7 @@ module Tiercel
 
             private
 
-            # Each cell names its column, for pages too narrow for a header.
+            # Each cell names its column, because narrow pages have no header.
             def td(css, content, mark = "")
               css = css.compact
               return "<td></td>" if content.empty?
@@ -170,11 +172,11 @@ module Tiercel
               number ? %(<sup>#{number}</sup>) : ""
             end
 
-            # The whole part, and the fraction with the unit.
+            # Splits a figure into whole part, and fraction with unit.
             def split(cell)
               text = cell.main_text
               at = text.index(/[^\d,\u2212]/) || text.length
-              # A space at the beginning of a box of its own would not be seen.
+              # Browsers drop a space at the beginning of a box, hence a no-break space.
               [text[0...at], text[at..].sub(/\A /, "\u00A0")]
             end
 

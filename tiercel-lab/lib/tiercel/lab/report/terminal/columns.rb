@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module Report
       module Terminal
-        # Text in columns.
+        # Aligns text in columns.
         #
         #   table = Columns.new([["store", :left], ["us", :right]])
         #   table.row(["memory_store", "2.8"])
@@ -23,7 +23,7 @@ module Tiercel
             @lines = []
           end
 
-          # @param cells [Array<#to_s>] as many as there are columns; nil is empty
+          # @param cells [Array<#to_s>] one for each column; nil is an empty cell
           # @param colour [Symbol, nil] of the whole row, see {Style}
           # @param colours [Array<Symbol, nil>] of single cells
           # @return [self]
@@ -35,7 +35,7 @@ module Tiercel
             self
           end
 
-          # A title between rows.
+          # Adds a title between rows.
           #
           # @param title [String]
           # @return [self]
@@ -44,7 +44,7 @@ module Tiercel
             self
           end
 
-          # A row with words in place of figures.
+          # Adds a row with words instead of figures.
           #
           # @param name [String]
           # @param words [String]
@@ -54,8 +54,8 @@ module Tiercel
             self
           end
 
-          # Where a terminal has no room for all columns, the others follow below, each time with the first one beside
-          # them.
+          # If the terminal has no room for all columns, the remaining ones follow below, each time with the first
+          # column beside them.
           #
           # @param style [Style]
           # @return [String] with a newline at the end of each line

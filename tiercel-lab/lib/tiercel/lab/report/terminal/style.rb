@@ -6,14 +6,14 @@ module Tiercel
   module Lab
     module Report
       module Terminal
-        # Colours, where the output is a terminal and nobody said NO_COLOR, and how wide it is.
+        # Colours, if the output is a terminal and NO_COLOR is not set, and the terminal's width.
         class Style
           CODES = { green: 32, red: 31, grey: 90, bold: 1 }.freeze
 
-          # Of a terminal that does not say.
+          # The width of a terminal that does not report one.
           COLUMNS = 80
 
-          # @return [Integer, nil] columns of the terminal; nil where the output is none: lines are as long as they are
+          # @return [Integer, nil] columns of the terminal; nil for other outputs, whose lines are not wrapped
           attr_reader :width
 
           # @param io [IO]
@@ -30,7 +30,7 @@ module Tiercel
           def paint(text, colour) = @coloured && colour ? "\e[#{CODES.fetch(colour)}m#{text}\e[0m" : text
 
           # @param text [String]
-          # @return [Array<String>] in lines that fit
+          # @return [Array<String>] wrapped lines
           def lines(text) = width ? text.scan(/\S.{0,#{width - 1}}(?=\s|\z)|\S{1,#{width}}/) : [text]
 
           private

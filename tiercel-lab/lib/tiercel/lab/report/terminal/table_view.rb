@@ -9,9 +9,9 @@ module Tiercel
     module Report
       module Terminal
         # A {Report::Table} at the terminal: title, columns, footnotes, and the command that makes it again. Columns of
-        # intervals have whiskers beside them, as far as a line has room; what cannot be told is grey.
+        # intervals have whiskers if the line has room. Undecided figures are grey.
         class TableView
-          # Characters of a line with whiskers.
+          # The longest line with whiskers.
           ROOM = 150
           COLOURS = { faster: :green, slower: :red, uneven: :red }.freeze
 
@@ -68,7 +68,7 @@ module Tiercel
             end
           end
 
-          # The baseline, where a column is of ratios.
+          # The baseline's 1, for columns of ratios.
           def mark(column) = (1.0 if intervals(column).any? && intervals(column).all? { |cell| cell.unit == "x" })
 
           def intervals(column) = @table.rows.map { |row| row[column] }.select { |cell| cell.kind == :interval }
@@ -80,7 +80,7 @@ module Tiercel
             end
           end
 
-          # One reason in place of all figures of a row.
+          # Whether one reason replaces all figures of a row.
           def alone?(cells)
             first, *rest = cells
             return false unless first&.kind == :missing
@@ -89,7 +89,7 @@ module Tiercel
 
           def reason(cell) = [cell.value, cell.note].compact.join("; ")
 
-          # Footnotes, and why single figures are missing.
+          # Footnotes, and the reasons for single missing figures.
           def notes
             @notes ||= @table.rows.reject { |row| alone?(row.drop(1)) }.flatten.filter_map do |cell|
               cell.kind == :missing ? reason(cell) : cell.note

@@ -6,28 +6,28 @@ module Tiercel
   module Lab
     module Report
       module Terminal
-        # Intervals drawn in characters, all on one scale, so that one sees which of them overlap.
+        # Draws intervals with characters on a common scale, so that the reader sees which of them overlap.
         #
         #   whiskers = Whiskers.new([interval, other], mark: 1.0)
         #   whiskers.draw(interval) # => "  ├●─┤  ┊     "
         class Whiskers
           WIDTH = 14
-          # Figures that are further apart are drawn on a logarithmic scale.
+          # Figures that differ by more than this factor have a logarithmic scale.
           WIDE = 20
 
-          # @param intervals [Array<#low, #high>] all that share the scale
-          # @param mark [Float, nil] a figure to be marked on each line, such as the baseline's 1
+          # @param intervals [Array<#low, #high>] all intervals of the scale
+          # @param mark [Float, nil] a figure to mark on each line, such as the baseline's 1
           def initialize(intervals, mark: nil)
             figures = [*intervals.flat_map { |interval| [interval.low, interval.high] }, *mark]
             @mark = mark
             @scale = scale(*figures.minmax) if [*intervals, *mark].size > 1 && figures.uniq.size > 1
           end
 
-          # @return [Boolean] whether there is something to compare
+          # @return [Boolean] whether the scale has more than one point
           def any? = !@scale.nil?
 
           # @param interval [#estimate, #low, #high, nil]
-          # @return [String] WIDTH characters; for nil nothing but the mark
+          # @return [String] WIDTH characters; for nil, only the mark
           def draw(interval)
             line = Array.new(WIDTH, " ")
             line[place(@mark)] = "\u250A" if @scale && @mark

@@ -4,10 +4,10 @@ module Tiercel
   module Lab
     module Simulator
       module Policies
-        # Knows the future: evicts what is read again last. Where sizes are equal and nothing is
-        # written or expires, no policy that keeps what was just missed hits more often (Belady, "A
-        # study of replacement algorithms for a virtual-storage computer", 1966). What is written or
-        # deleted before it is read again counts as never read.
+        # Knows the future: evicts the entry whose next read is the latest. If all sizes are equal and nothing is
+        # written or expires, no policy that keeps each missed entry has a higher hit ratio (Belady, "A study of
+        # replacement algorithms for a virtual-storage computer", 1966). A read after a write or a delete does not count
+        # as the entry's next read.
         class Belady < Policy
           NEVER = Float::INFINITY
 
@@ -55,7 +55,7 @@ module Tiercel
             end
           end
 
-          # A binary heap, the latest next read on top; entries that were scheduled anew since are skipped.
+          # A binary heap with the latest next read on top. It skips items of entries that have been rescheduled.
           def push(item)
             place = @heap.size
             @heap << item

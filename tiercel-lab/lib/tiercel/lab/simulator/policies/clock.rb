@@ -4,8 +4,8 @@ module Tiercel
   module Lab
     module Simulator
       module Policies
-        # FIFO with a second chance: what was read since it was last looked at goes to the end
-        # of the queue once more (Corbato, "A paging experiment with the Multics system", 1968).
+        # FIFO with a second chance: an entry that was read since the hand last passed moves to the end of the queue
+        # (Corbato, "A paging experiment with the Multics system", 1968).
         class Clock < Policy
           def self.title = "CLOCK"
 

@@ -4,12 +4,11 @@ module Tiercel
   module Lab
     module Simulator
       module Policies
-        # First in, first out: what was inserted first goes first, read or not.
-        # An overwrite keeps its place.
+        # Evicts the oldest entry, whether it was read or not. An overwritten entry keeps its place.
         class FIFO < Policy
           private
 
-          # The Hash of the entries is the queue: Ruby keeps insertion order.
+          # The Hash of the entries is the queue, because Ruby keeps the order of insertion.
           def on_insert(entry); end
 
           def on_remove(entry); end

@@ -6,7 +6,7 @@ module Tiercel
   module Lab
     module Simulator
       module Policies
-        # Least recently used goes first. Reads and overwrites both count as use.
+        # Evicts the least recently used entry. Reads and overwrites both count as use.
         class LRU < FIFO
           private
 

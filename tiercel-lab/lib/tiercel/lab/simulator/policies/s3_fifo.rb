@@ -4,26 +4,23 @@ module Tiercel
   module Lab
     module Simulator
       module Policies
-        # Three queues: a small one for newcomers, a main one, and a ghost that
-        # remembers the keys that the small one dropped.
+        # Three queues: a small one for new entries, a main one, and a ghost queue of keys that the small queue evicted.
         #
-        # Source: Yang, Zhang, Qiu, Yue, Vigfusson: "FIFO queues are all you need
-        # for cache eviction", SOSP 2023, algorithm 1. Sizes are in bytes: small
-        # 10 % of the capacity, main 90 %, and a ghost that remembers keys worth
-        # as many bytes as main holds (with equal sizes: as many keys). The paper's
-        # pseudocode promotes at two hits; this promotes at `promote_at`.
-        # A write is no hit; an overwrite keeps its place in its queue.
+        # Source: Yang, Zhang, Qiu, Yue, Vigfusson: "FIFO queues are all you need for cache eviction", SOSP 2023,
+        # algorithm 1. Sizes are in bytes: the small queue has 10 % of the capacity, main 90 %. The ghost queue
+        # remembers keys worth as many bytes as main holds. The paper's pseudocode promotes at two hits, this class at
+        # `promote_at`. A write does not count as a hit, and an overwritten entry keeps its place.
         class S3FIFO < Policy
-          # Share of the capacity that belongs to newcomers.
+          # The small queue's share of the capacity.
           SMALL_SHARE = 0.1
-          # Hits are counted up to this.
+          # The hit counter's maximum.
           MOST_HITS = 3
 
           def self.title = "S3-FIFO"
 
-          # @param promote_at [Integer] hits in the small queue that bring an entry into the main one
-          def initialize(capacity, charge: Charge::VALUE, promote_at: 1)
-            super(capacity, charge:)
+          # @param promote_at [Integer] hits in the small queue that move an entry to the main queue
+          def initialize(capacity, weigher: Weigher::VALUE, promote_at: 1)
+            super(capacity, weigher:)
             @promote_at = promote_at
             @small = {}
             @main = {}
@@ -33,14 +30,14 @@ module Tiercel
             @small_capacity = @capacity - @main_capacity
           end
 
-          # @return [Hash{Symbol => Hash}] for each queue its keys, oldest first, and its bytes
+          # @return [Hash{Symbol => Hash}] for each queue its keys, oldest first, and its size in bytes
           def queues
             { small: { keys: @small.keys, bytes: @small_bytes },
               main: { keys: @main.keys, bytes: @main_bytes },
               ghost: { keys: @ghost.keys, bytes: @ghost_bytes } }
           end
 
-          # @return [Integer] bytes that the main queue may hold, and the ghost may remember
+          # @return [Integer] capacity of the main queue, and of the ghost queue, in bytes
           attr_reader :main_capacity
 
           private
@@ -116,7 +113,7 @@ module Tiercel
             @small_bytes += entry.bytes
           end
 
-          # Hits made in the small queue bought the place in this one; they do not count twice.
+          # Resets the hits: hits in the small queue have earned the place here, and do not count twice.
           def push_main(entry)
             entry.queue = :main
             entry.hits = 0
@@ -125,11 +122,11 @@ module Tiercel
           end
         end
 
-        # {S3FIFO} as the paper's pseudocode has it: promotion at two hits.
+        # {S3FIFO} with the promotion of the paper's pseudocode, at two hits.
         class S3FIFOAtTwo < S3FIFO
           def self.title = "S3-FIFO, promotion at two hits"
 
-          def initialize(capacity, charge: Charge::VALUE) = super(capacity, charge:, promote_at: 2)
+          def initialize(capacity, weigher: Weigher::VALUE) = super(capacity, weigher:, promote_at: 2)
         end
       end
     end

@@ -4,11 +4,11 @@ module Tiercel
   module Lab
     module Simulator
       module Policies
-        # A queue that nothing moves in: a hand goes from old to new, takes the marks of what was
-        # read since, and evicts the first entry without one. Source: Zhang, Yang, Yue, Vigfusson,
-        # Rashmi: "SIEVE is simpler than LRU", NSDI 2024, algorithm 1.
+        # A queue whose entries never move. A hand goes from the oldest to the newest entry, clears the marks of entries
+        # that were read, and evicts the first entry without a mark. Source: Zhang, Yang, Yue, Vigfusson, Rashmi: "SIEVE
+        # is simpler than LRU", NSDI 2024, algorithm 1.
         class Sieve < Policy
-          # A place in the queue, between what is older and what is newer.
+          # A queue item with its older and its newer neighbour.
           Node = Struct.new(:entry, :older, :newer)
 
           def self.title = "SIEVE"

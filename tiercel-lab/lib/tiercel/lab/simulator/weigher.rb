@@ -3,16 +3,15 @@
 module Tiercel
   module Lab
     module Simulator
-      # The share of a policy's capacity that one entry takes: anything that answers to
-      # `call(key, bytes)` with bytes.
-      module Charge
-        # The value's bytes alone.
+      # A weigher returns how much of a policy's capacity an entry takes. Any object with `call(key, bytes)` is one.
+      module Weigher
+        # The size of the value alone.
         VALUE = ->(_key, bytes) { bytes }
 
-        # Every entry costs one: capacity is then a number of entries.
+        # Every entry weighs one, so the capacity is a number of entries.
         ENTRY = ->(_key, _bytes) { 1 }
 
-        # A log's record: header, key and value, rounded up to a multiple.
+        # A record of a log: header, key and value, rounded up to a multiple.
         #
         # @param header_bytes [Integer]
         # @param multiple [Integer] bytes

@@ -6,8 +6,8 @@ require_relative "job"
 module Tiercel
   module Lab
     module Engine
-      # The workers of one round: one for each bundle among the arms.
-      class Crew
+      # The worker processes of one round: one for each bundle among the arms.
+      class WorkerPool
         # @param bundles [Array<String, Bundle, nil>]
         # @param pinning [Pinning]
         # @param requires [Array<String>]
@@ -21,7 +21,7 @@ module Tiercel
           @workers = bundles.to_h { |name| [name, start(name)] }.compact
         end
 
-        # Asks each worker that has some of the arms.
+        # Yields each worker that runs some of the arms.
         #
         # @param arms [Array<ArmSpec>] in the order wanted
         # @yieldparam worker [WorkerProcess]
@@ -33,7 +33,7 @@ module Tiercel
           end
         end
 
-        # A worker that was lost takes no further part in the comparison.
+        # Stops a worker that no longer answers. It takes no further part in the comparison.
         #
         # @param worker [WorkerProcess]
         # @param error [WorkerLost]
@@ -46,10 +46,10 @@ module Tiercel
           @lost << bundle
         end
 
-        # Fresh workers in place of those that were lost, for the next comparison.
+        # Starts fresh workers in place of lost ones, for the next comparison.
         #
         # @return [void]
-        def revive
+        def restart_lost
           @lost.each do |bundle|
             @failures.delete(bundle)
             worker = start(bundle) and @workers[bundle] = worker
@@ -58,7 +58,7 @@ module Tiercel
         end
 
         # @param arm [ArmSpec]
-        # @return [String, nil] why the arm's worker is not there
+        # @return [String, nil] the reason why the arm has no worker
         def failure(arm) = @failures[arm.contestant.bundle]
 
         # @return [void]
