@@ -147,7 +147,7 @@ module Tiercel
 
         def build
           contestant.load_gems
-          contestant.build(@context).tap { |store| contestant.settle(store) }
+          contestant.build(@context).tap { |store| contestant.wait_until_ready(store) }
         end
 
         def objects_of(calls)

@@ -51,8 +51,8 @@ module Tiercel
         # @return [Summary, nil]
         attr_accessor :summary
         # @return [Boolean] whether it has a verdict; later processes then skip it
-        attr_accessor :settled
-        alias settled? settled
+        attr_accessor :decided
+        alias decided? decided
         # @return [Array<Integer>] processes that ran while the machine was disturbed; the figures leave them out
         attr_accessor :aside
 

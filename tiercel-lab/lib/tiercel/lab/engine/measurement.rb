@@ -113,13 +113,13 @@ module Tiercel
           open, done = comparisons, 0
           rounds = Rounds.new { |process| round(process, value, open, pool, scratch, mine) }
           @protocol.analyses.sizes.each do |size|
-            open = comparisons.reject { |comparison| comparison_settled?(comparison, mine) }
+            open = comparisons.reject { |comparison| comparison_decided?(comparison, mine) }
             break if open.empty? || !time_for?(open, mine, size - rounds.made, first: done.zero?)
             rounds.make(size, again: @protocol.equality) { time_for?(open, mine, 1, first: false) }
             done = rounds.made
             use(rounds.aside(size), value, mine)
             Summary.fill(mine, protocol: @protocol, run: @cells)
-            settle(mine)
+            mark_decided(mine)
           end
         ensure
           mine.each { |cell| cell.keep(done) } if done.positive?
@@ -128,7 +128,7 @@ module Tiercel
         end
 
         def use(aside, value, cells)
-          cells.each { |cell| cell.aside = aside unless cell.settled? }
+          cells.each { |cell| cell.aside = aside unless cell.decided? }
           @disturbances.each do |round|
             round["aside"] = aside.include?(round["process"]) if round["value"] == value.name
           end
@@ -152,23 +152,23 @@ module Tiercel
         end
 
         # The baseline and its null arm stay open as long as one contestant is undecided.
-        def settle(cells)
+        def mark_decided(cells)
           cells.group_by(&:comparison).each_value do |group|
             rows, others = group.partition { |cell| cell.arm.role == :contestant }
-            rows.each { |cell| cell.settled = !cell.measured? || @decided.call(cell) }
-            others.each { |cell| cell.settled = cell.arm.role == :loop || rows.all?(&:settled?) }
+            rows.each { |cell| cell.decided = !cell.measured? || @decided.call(cell) }
+            others.each { |cell| cell.decided = cell.arm.role == :loop || rows.all?(&:decided?) }
           end
         end
 
-        def comparison_settled?(comparison, cells)
-          cells.all? { |cell| cell.settled? || !cell.comparison.equal?(comparison) }
+        def comparison_decided?(comparison, cells)
+          cells.all? { |cell| cell.decided? || !cell.comparison.equal?(comparison) }
         end
 
         # Additional rounds exceed the plan, so a run drops them if its budget has no room.
         def time_for?(comparisons, cells, processes, first:)
           return true if first
           seconds = comparisons.sum do |comparison|
-            open = cells.select { |cell| cell.comparison.equal?(comparison) && !cell.settled? }
+            open = cells.select { |cell| cell.comparison.equal?(comparison) && !cell.decided? }
             comparison.expected_seconds(@protocol, arms: open.map(&:arm), processes:) +
               (processes * Protocol::WORKER_SECONDS)
           end

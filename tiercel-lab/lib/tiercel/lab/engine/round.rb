@@ -47,7 +47,7 @@ module Tiercel
         private
 
         # The arms without a verdict.
-        def open_arms(comparison) = @cells.fetch(comparison).reject(&:settled?).map(&:arm)
+        def open_arms(comparison) = @cells.fetch(comparison).reject(&:decided?).map(&:arm)
 
         def measure(comparison)
           @workers.restart_lost

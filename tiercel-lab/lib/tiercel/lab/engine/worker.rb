@@ -39,7 +39,7 @@ module Tiercel
           value = Values.from_spec(value)
           shared = { value:, objects: objects_of(value, seed), place: { servers:, folders:, label: }, slice_ns: }
           arms.each { |spec| load_gems(spec) }
-          settle
+          age_objects
           answers = arms.map { |spec| open_arm(spec, shared).merge("id" => spec[:id]) }
           { "arms" => answers, "digest" => @digests.fetch(value.name) }
         end
@@ -73,8 +73,8 @@ module Tiercel
         end
 
         # Makes existing objects old before the fork, so that no arm marks them again.
-        def settle
-          @settled ||= Process.respond_to?(:warmup) ? Process.warmup : GC.start
+        def age_objects
+          @aged ||= Process.respond_to?(:warmup) ? Process.warmup : GC.start
         end
 
         def open_arm(spec, shared)
@@ -88,7 +88,7 @@ module Tiercel
 
         # Loads the libraries of one arm into the worker, so that arms forked later have them too.
         def load(features)
-          @settled = nil if features.any?
+          @aged = nil if features.any?
           features.each do |feature|
             require feature
           rescue LoadError, StandardError

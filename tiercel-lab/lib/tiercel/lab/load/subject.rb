@@ -24,7 +24,7 @@ module Tiercel
           @context = Engine::Context.new(**context)
           @contestant.load_gems
           @store = @contestant.build(@context)
-          @contestant.settle(@store)
+          @contestant.wait_until_ready(@store)
         end
 
         # @raise [WrongValue] if a write is refused

@@ -81,7 +81,7 @@ module Tiercel
       # Waits until background work of the store has started.
       #
       # @return [void]
-      def settle(_subject) = nil
+      def wait_until_ready(_subject) = nil
 
       # Wraps the writes that fill the store, before the first read.
       #

@@ -55,7 +55,7 @@ module Tiercel
         end
 
         # Waits for near copies, as in a process that has read for a while.
-        def settle(subject) = tiers.size > 1 ? NearCopies.trusted(subject) : nil
+        def wait_until_ready(subject) = tiers.size > 1 ? NearCopies.trusted(subject) : nil
 
         def filling(subject, names, &)
           tiers.size > 1 ? NearCopies.after_news(subject, names, &) : yield
