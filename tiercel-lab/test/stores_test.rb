@@ -142,5 +142,5 @@ class ContestantsTest < LabCase
     end
   end
 
-  def absent_folder(path) = /there is no folder #{Regexp.escape(path)}; make it first/
+  def absent_folder(path) = /the folder #{Regexp.escape(path)} does not exist; create it/
 end

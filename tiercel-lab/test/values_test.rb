@@ -63,7 +63,7 @@ class ValuesTest < LabCase
   def test_a_folder_without_files_is_refused
     Dir.mktmpdir { |folder| assert_raises(Lab::UsageError) { Values::Files.new(directory: folder) } }
     error = assert_raises(Lab::UsageError) { Values::Files.new(directory: "/nowhere/at/all") }
-    assert_match(/no such folder/, error.message)
+    assert_match(/folder does not exist/, error.message)
   end
 
   def test_an_unknown_value_names_the_known_ones

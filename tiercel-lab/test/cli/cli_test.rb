@@ -10,9 +10,10 @@ class CLITest < LabCase
 
   def test_wrong_words_are_answered_with_the_right_ones
     { %w[--op red] => /"red" is not known\. Did you mean read\?/, %w[--value big] => /html-2kb/,
-      %w[--store nothing] => /memory_store/, %w[--bogus] => /compare takes no --bogus/, %w[--url x] => /NAME=URL/,
+      %w[--store nothing] => /memory_store/, %w[--bogus] => /compare has no option --bogus/, %w[--url x] => /NAME=URL/,
       %w[nonsense] => /command "nonsense".*compare/,
-      %w[--require /nowhere.rb] => /no such file/, %w[--data /nowhere] => /no such folder/, %w[extra] => /extra/,
+      %w[--require /nowhere.rb] => /file does not exist/, %w[--data /nowhere] => /folder does not exist/,
+      %w[extra] => /extra/,
       %w[musts no-such-target] => /target "no-such-target" is not known\. Known: .* more$/,
       %w[musts fast-path-1z] => /Did you mean fast-path-1/,
       %w[--seed x] => /invalid argument/ }.each do |arguments, words|
@@ -85,7 +86,7 @@ class CLITest < LabCase
       code, out, = lab("--quick", "--require", PLANTED, "--store", "planted_wrong", "--op", "read", "--value",
                        "string-100b", "--results", results)
       assert_equal 4, code
-      assert_match(/planted_wrong +wrong values: something else came back/, out)
+      assert_match(/planted_wrong +wrong values: a read returned another value/, out)
     end
   end
 

@@ -61,7 +61,7 @@ class EveryCommandTest < LabCase
     refute_includes lab("layers", "--help")[1], "--data"
     code, _out, err = lab("layers", "--data", ".")
     assert_equal 2, code
-    assert_match(/: layers takes no --data$/, err)
+    assert_match(/: layers has no option --data$/, err)
   end
 
   def test_what_is_internal_is_not_offered
@@ -73,10 +73,10 @@ class EveryCommandTest < LabCase
     each_command do |name|
       code, out, err = lab(name, "--no-such-option")
       assert_equal [2, ""], [code, out], name
-      assert_equal ["bin/lab: #{name} takes no --no-such-option", "Type bin/lab #{name} --help for what can be said."],
+      assert_equal ["bin/lab: #{name} has no option --no-such-option", "Type bin/lab #{name} --help for its options."],
                    err.lines(chomp: true)
     end
-    assert_match(/: sizes takes no --dri\. Did you mean --dir\?$/, lab("sizes", "--dri", "/x")[2])
+    assert_match(/: sizes has no option --dri\. Did you mean --dir\?$/, lab("sizes", "--dri", "/x")[2])
     assert_match(/Known: .*compressors.* more$/, lab("no-such-command")[2])
     assert_match(/Did you mean sizes\?/, lab("size")[2])
   end

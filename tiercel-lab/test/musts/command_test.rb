@@ -18,7 +18,7 @@ class MustsCommandTest < LabCase
     assert_equal 2, status.exitstatus
     assert_match(/command "musts" is not known/, out)
     help, = Open3.capture2e(RbConfig.ruby, File.join(FOLDER, "exe/tiercel-lab"), "--help")
-    refute_match(/musts|Tables of yours/, help)
+    refute_match(/musts|Your tables/, help)
     assert_empty Dir.glob("lib/**/*must*", base: FOLDER)
   end
 end

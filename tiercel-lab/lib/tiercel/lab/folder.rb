@@ -14,9 +14,9 @@ module Tiercel
       def self.check(said, path)
         full = File.expand_path(path)
         unless File.directory?(full)
-          raise UsageError, "#{said}: there is no folder #{full}; make it first (mkdir -p), or name another"
+          raise UsageError, "#{said}: the folder #{full} does not exist; create it (mkdir -p), or name another"
         end
-        raise UsageError, "#{said}: nothing can be written into #{full}" unless File.writable?(full)
+        raise UsageError, "#{said}: the folder #{full} is not writable" unless File.writable?(full)
         full
       end
 

@@ -54,7 +54,7 @@ module Tiercel
         def verify(arm)
           arm.inputs.each do |name|
             found = arm.store.read(name)
-            raise WrongValue, "read of a name that nobody wrote returned #{found.class}" unless found.nil?
+            raise WrongValue, "a read of an unwritten name returned #{found.class}" unless found.nil?
           end
           arm.each_pair { |name, value| arm.expect(value, arm.store.read(name)) }
         end
@@ -105,7 +105,7 @@ module Tiercel
             raise Missed, "exist? of a written name is #{found.inspect}" unless found
           end
           return unless arm.store.exist?("#{arm.names.first}-absent")
-          raise WrongValue, "exist? of a name that nobody wrote is true"
+          raise WrongValue, "exist? of an unwritten name is true"
         end
       end
 
@@ -127,8 +127,8 @@ module Tiercel
           arm.inputs.first(arm.values.size).each_with_index do |name, index|
             arm.store.write(name, arm.values[index])
             arm.expect(arm.values[index], arm.store.read(name))
-            raise WrongValue, "delete of what is there returned false" unless arm.store.delete(name)
-            raise WrongValue, "a deleted name is still there" unless arm.store.read(name).nil?
+            raise WrongValue, "delete of an existing entry returned false" unless arm.store.delete(name)
+            raise WrongValue, "a deleted entry was still found" unless arm.store.read(name).nil?
           end
         end
       end
@@ -167,7 +167,7 @@ module Tiercel
           super
           tag = arm.inputs.first.first
           raise WrongValue, "tags were not invalidated" unless arm.store.invalidate_tags(tag)
-          raise WrongValue, "an invalidated entry is there" unless arm.store.read(arm.names.first).nil?
+          raise WrongValue, "an invalidated entry was still found" unless arm.store.read(arm.names.first).nil?
           arm.store.write(arm.names.first, arm.values.first, tags: arm.inputs.first)
         end
       end
@@ -252,7 +252,7 @@ module Tiercel
           expect(arm, name, 0)
           sample = arm.names.each_slice([arm.count / 1_000, 1].max).map(&:first)
           return unless sample.all? { |other| get(arm, other) }
-          raise WrongValue, "the store kept everything: it has not the size it was given"
+          raise WrongValue, "the store evicted nothing: it ignores its size limit"
         end
 
         private

@@ -77,7 +77,7 @@ class InitWorkflowsTest < LabCase
     end
     { %w[init] => /expected gate or ci/, %w[init all] => /expected gate or ci/,
       %w[init ci --servers oracle] => /oracle/,
-      %w[init ci --repository /nowhere] => /no such folder/ }.each do |arguments, words|
+      %w[init ci --repository /nowhere] => /folder does not exist/ }.each do |arguments, words|
       code, _out, err = lab(*arguments)
       assert_equal 2, code
       assert_match words, err

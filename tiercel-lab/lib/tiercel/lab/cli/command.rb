@@ -44,7 +44,7 @@ module Tiercel
           settings.check
           perform
         rescue OptionParser::ParseError, UsageError => e
-          err.puts "#{@program}: #{words(e)}", "Type #{command_line(name)} --help for what can be said."
+          err.puts "#{@program}: #{words(e)}", "Type #{command_line(name)} --help for its options."
           ExitCodes::USAGE
         end
 
@@ -89,7 +89,7 @@ module Tiercel
             parser.separator("")
             options(parser)
             settings.parser(facts.groups, parser)
-            parser.on("-h", "--help", "this text") { @helped = true }
+            parser.on("-h", "--help", "show this text") { @helped = true }
           end
         end
 
@@ -106,7 +106,7 @@ module Tiercel
           return error.message unless error.is_a?(OptionParser::InvalidOption)
           option = error.args.first.to_s[/\A[^=]+/]
           meant = DidYouMean::SpellChecker.new(dictionary: own_options).correct(option).first
-          "#{name} takes no #{option}#{". Did you mean #{meant}?" if meant}"
+          "#{name} has no option #{option}#{". Did you mean #{meant}?" if meant}"
         end
 
         def own_options = parser.to_a.grep(/\A\s+-/).flat_map { |line| line.scan(/(?<=[\s\]])--[\[\]\w-]+/) }

@@ -13,12 +13,12 @@ module Tiercel
         INTERRUPTED = 130
 
         MEANINGS = {
-          OK => "done; nothing asked about does not hold",
-          DOES_NOT_HOLD => "a target does not hold, or a regression was confirmed",
-          USAGE => "the command line cannot be followed",
-          UNDECIDED => "a target is undecided, or what was named could not be measured",
-          WRONG_VALUES => "a store returned wrong values, or nothing in place of one",
-          INTERRUPTED => "interrupted (Ctrl-C); what was measured is kept"
+          OK => "done; every target holds",
+          DOES_NOT_HOLD => "a target does not hold, or a regression is confirmed",
+          USAGE => "the command line is invalid",
+          UNDECIDED => "a target is undecided, or a named store was not measured",
+          WRONG_VALUES => "a store returned wrong values, or lost entries",
+          INTERRUPTED => "interrupted (Ctrl-C); the results so far are kept"
         }.freeze
       end
     end

@@ -9,7 +9,7 @@ module Tiercel
     module CLI
       # `help`, `help COMMAND` and `help TOPIC`.
       class Help < Command
-        FACTS = Facts.new(name: "help", summary: "What commands there are, and what can be said to each.", groups: [],
+        FACTS = Facts.new(name: "help", summary: "Lists the commands, or shows the options of one.", groups: [],
                           examples: ["help", "help sizes", "help stores"])
         # Commands by purpose, with one example for each group.
         GROUPS = {
@@ -57,10 +57,10 @@ module Tiercel
           out.puts "Usage: #{@program} [COMMAND] [options]", "", "Without a command: #{Tables::DEFAULT}.", ""
           GROUPS.each { |title, (names, example)| group("#{title}, such as: #{command_line(example)}", names) }
           others = CLI.names - GROUPS.values.flat_map(&:first)
-          group("Tables of yours", others) if others.any?
-          out.puts "What can be said: #{@program} help COMMAND",
-                   "What can be named: #{@program} help #{TOPICS.keys.first(4).join("|")}|",
-                   "                   #{TOPICS.keys.drop(4).join("|")}", "", "Exit codes:"
+          group("Your tables", others) if others.any?
+          out.puts "Options of a command: #{@program} help COMMAND",
+                   "Names for options:    #{@program} help #{TOPICS.keys.first(4).join("|")}|",
+                   "                      #{TOPICS.keys.drop(4).join("|")}", "", "Exit codes:"
           ExitCodes::MEANINGS.each { |code, text| out.puts format("  %3d  %s", code, text) }
           ExitCodes::OK
         end

@@ -31,9 +31,9 @@ module Tiercel
             @kind = kind
           end
           known = Tables::Gate::Configuration::SERVERS
-          parser.on("--servers A,B", Array, "that benchmarks ask: #{known.join(", ")}") { |names| @servers = names }
-          parser.on("--repository DIR", "where to write (.)") { |folder| @folder = folder }
-          parser.on("--force", "replace what is there") { @force = true }
+          parser.on("--servers A,B", Array, "servers that benchmarks use: #{known.join(", ")}") { |names| @servers = names }
+          parser.on("--repository DIR", "folder of the repository (.)") { |folder| @folder = folder }
+          parser.on("--force", "replace existing files") { @force = true }
         end
 
         # `ci` needs the files of `gate`.

@@ -103,13 +103,13 @@ module Tiercel
         private
 
         def add_constraints(parser)
-          parser.on("--machines N", Integer, "that share the cache (1)") { |count| constrain(:machines, count) }
-          parser.on("--workers N", Integer, "of each machine (its cores)") { |count| constrain(:workers, count) }
-          parser.on("--memory SIZE", "for the cache on each machine, such as 512MB") do |size|
+          parser.on("--machines N", Integer, "machines that share the cache (1)") { |count| constrain(:machines, count) }
+          parser.on("--workers N", Integer, "processes on each machine (its cores)") { |count| constrain(:workers, count) }
+          parser.on("--memory SIZE", "memory for the cache on each machine, such as 512MB") do |size|
             @constraints[:memory_bytes] = Answer::Constraints.bytes(size)
           end
           parser.on("--survives WHAT", Answer::Constraints::SURVIVES, "#{Answer::Constraints::SURVIVES.join(", ")}: " \
-                                                                      "what entries have to outlive") do |what|
+                                                                      "the event that entries must survive") do |what|
             @constraints[:survives] = what
           end
         end
@@ -120,19 +120,19 @@ module Tiercel
         end
 
         def add_quick(parser)
-          parser.on("--quick", "a short look: tells only what differs by over 10 %") { @quick = true }
+          parser.on("--quick", "a short run: finds only differences of over 10 %") { @quick = true }
         end
 
         def add_plan(parser)
-          parser.on("--plan", "say what would be measured and how long it takes") { @plan = true }
+          parser.on("--plan", "print what would be measured, and how long it takes") { @plan = true }
         end
 
         def add_seed(parser)
-          parser.on("--seed N", Integer, "of values and orders (#{DEFAULT_SEED})") { |seed| @seed = seed }
+          parser.on("--seed N", Integer, "seed of values and orders (#{DEFAULT_SEED})") { |seed| @seed = seed }
         end
 
         def add_budget(parser)
-          parser.on("--budget SECONDS", Float, "fewer blocks, at least two, where cells would take longer") do |seconds|
+          parser.on("--budget SECONDS", Float, "time limit: late cells make fewer blocks, at least two") do |seconds|
             raise UsageError, "--budget #{seconds}: expected more than 0" unless seconds.positive?
             @budget = seconds
           end
@@ -140,7 +140,7 @@ module Tiercel
 
         def add_processes(parser)
           parser.on("--processes N", Integer,
-                    "at most, where cells are undecided (#{Engine::Protocol::FULL.most_processes})") do |most|
+                    "the most processes for undecided cells (#{Engine::Protocol::FULL.most_processes})") do |most|
             raise UsageError, "--processes #{most}: expected #{LEAST_PROCESSES} or more" if most < LEAST_PROCESSES
             @processes = most
           end
@@ -152,38 +152,38 @@ module Tiercel
 
         def add_url(parser)
           parser.on("--url NAME=URL",
-                    "a server or store of yours (memcached://, redis://, TYPE:PLACE): own key prefix, " \
-                                      "never flushed; repeatable") do |text|
+                    "your own server or store (memcached://, redis://, TYPE:PLACE): gets a key prefix, " \
+                    "is never flushed; repeatable") do |text|
             raise UsageError, "--url #{text}: expected NAME=URL" unless text.match?(/\A[\w.-]+=\S/)
             @urls << Contestants.parse(text)
           end
         end
 
         def add_require(parser)
-          parser.on("--require FILE", "Ruby file that defines stores of yours") do |file|
+          parser.on("--require FILE", "Ruby file that defines your own stores") do |file|
             path = File.expand_path(file)
-            raise UsageError, "--require #{file}: there is no such file" unless File.file?(path)
+            raise UsageError, "--require #{file}: the file does not exist" unless File.file?(path)
             require path
             @requires |= [path]
           end
         end
 
         def add_results(parser)
-          parser.on("--results DIR", "where runs are kept; made if need be") { |directory| @results = directory }
+          parser.on("--results DIR", "folder for kept runs; created if missing") { |directory| @results = directory }
         end
 
         def add_json(parser)
-          parser.on("--json FILE", "also write the run as one JSON document; - is the output") { |file| @json = file }
+          parser.on("--json FILE", "also write the run as one JSON document; - prints it") { |file| @json = file }
         end
 
         # Refuses `--markdown kept.jsonl`: the user has most likely forgotten the report's file, and it would overwrite
         # results.
         def add_reports(parser)
-          parser.on("--html FILE", "a report in one file") { |file| @reports[:html] = file }
+          parser.on("--html FILE", "report as one HTML file") { |file| @reports[:html] = file }
           parser.on("--csv FILE", "tables for a spreadsheet") { |file| @reports[:csv] = file }
-          parser.on("--markdown [FILE]", "tables to paste, into a file or onto the output") do |file|
+          parser.on("--markdown [FILE]", "report as Markdown, into a file or printed") do |file|
             if file&.match?(/\.jsonl?\z/)
-              raise UsageError, "--markdown #{file}: a file of results; say --markdown=FILE"
+              raise UsageError, "--markdown #{file}: this is a file of results; write --markdown=FILE"
             end
             @reports[:markdown] = file || OUTPUT
           end

@@ -87,9 +87,9 @@ module Tiercel
         # @return [void]
         # @raise [Missed, WrongValue]
         def expect(value, found)
-          raise Missed, "nothing came back for what had been written" if found.nil?
+          raise Missed, "a read of a written name found nothing" if found.nil?
           unless @value.same?(value, found)
-            raise WrongValue, "something else came back than was written (a #{found.class})"
+            raise WrongValue, "a read returned another value than the written one (a #{found.class})"
           end
         end
 

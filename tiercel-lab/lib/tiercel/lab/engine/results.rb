@@ -21,7 +21,7 @@ module Tiercel
           lacking = lacking(document) or return document
           raise UsageError, "#{path}: JSON, but not a result of the lab (#{lacking})"
         rescue Errno::ENOENT
-          raise UsageError, "#{path}: there is no such file"
+          raise UsageError, "#{path}: the file does not exist"
         rescue SystemCallError => e
           raise UsageError, "#{path}: #{e.message}"
         end

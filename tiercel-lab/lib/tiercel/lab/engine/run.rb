@@ -53,7 +53,7 @@ module Tiercel
           yield progress
         rescue Interrupt
           interrupted!
-          progress.say("interrupted; what was measured is kept")
+          progress.say("interrupted; the results so far are kept")
           nil
         ensure
           progress&.clear

@@ -54,7 +54,7 @@ module Tiercel
           log = File.join(folder, "log", "prepare.log")
           return if system(environment("null_store").merge("RAILS_ENV" => rails_env), *command("db:prepare"),
                            chdir: folder, in: File::NULL, out: log, err: log)
-          raise CannotRun, "the database of #{folder} could not be made:\n#{File.read(log)}"
+          raise CannotRun, "could not create the database of #{folder}:\n#{File.read(log)}"
         end
 
         # @param cache_store [String] the value of `CACHE_STORE` (see the application's README)

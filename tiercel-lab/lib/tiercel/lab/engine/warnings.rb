@@ -17,7 +17,7 @@ module Tiercel
           flags = cells.flat_map { |cell| cell.summary ? cell.summary.flags : [] }
           [share(disturbances, "steal", Protocol::STEAL_SHARE, "The hypervisor took up to %s of the CPUs."),
            share(disturbances, "pressure", Protocol::PRESSURE_SHARE,
-                 "Other programs were in the way (CPU pressure up to %s); intervals are wider for it."),
+                 "Other programs used the CPUs (pressure up to %s), which widens the intervals."),
            aside(disturbances), told_apart(cells),
            ("Some cells have fewer blocks than planned, to end in time." if flags.include?("hurried") && !interrupted),
            ("Interrupted: some cells are missing or have fewer processes." if interrupted)].compact
@@ -33,7 +33,8 @@ module Tiercel
         def told_apart(cells)
           wrong = cells.select { |cell| cell.arm.role == :null && %i[faster slower].include?(cell.summary&.verdict) }
           return if wrong.empty?
-          "The same code was told apart (#{wrong.map(&:id).join(", ")}): do not believe verdicts near their margins."
+          "Two copies of the same code were told apart (#{wrong.map(&:id).join(", ")}): do not trust verdicts near " \
+            "their margins."
         end
         private_class_method :told_apart
 

@@ -24,10 +24,10 @@ module Tiercel
         # @param since [String, nil] a date (2026-10-01), or the beginning of a revision: leaves out earlier runs
         # @raise [UsageError] if the folder has no results
         def initialize(folder, since: nil)
-          raise UsageError, "#{folder}: there is no such folder" unless File.directory?(folder)
+          raise UsageError, "#{folder}: the folder does not exist" unless File.directory?(folder)
           @skipped = []
           runs = Dir.glob(PATTERN, base: folder).sort.filter_map { |file| load(folder, file) }
-          raise UsageError, "#{folder}: no results of the lab (#{PATTERN})" if runs.empty?
+          raise UsageError, "#{folder}: the folder has no results of the lab (#{PATTERN})" if runs.empty?
           @runs = within(runs.sort_by { |run| at(run) }, since)
           @size = @runs.size
         end
@@ -57,8 +57,8 @@ module Tiercel
         def within(runs, since)
           return runs unless since
           kept = since.match?(/\A\d{4}-\d\d-\d\d/) ? from_date(runs, since) : from_revision(runs, since)
-          raise UsageError, "--since #{since}: no run is of then or later" if kept.nil? || kept.empty?
-          kept
+          return kept unless kept.nil? || kept.empty?
+          raise UsageError, "--since #{since}: no run is that recent; name an earlier date or revision"
         end
 
         def from_date(runs, since)

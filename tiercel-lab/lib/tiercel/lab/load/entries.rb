@@ -40,9 +40,9 @@ module Tiercel
         # @param found [Object] the value that was read under the name of the index
         # @raise [Missed, WrongValue]
         def check(index, found, must: true)
-          raise Missed, "nothing came back for what had been written" if found.nil? && must
+          raise Missed, "a read of a written name found nothing" if found.nil? && must
           return if found.nil? || found == value(index)
-          raise WrongValue, "something else came back than was written"
+          raise WrongValue, "a read returned another value than the written one"
         end
 
         private

@@ -76,7 +76,7 @@ module Tiercel
         def wait_until_well
           deadline = now + JOIN_SECONDS
           until nodes.all? { |node| well?(node) }
-            raise Error, "Redis Cluster at #{url}: not well within #{JOIN_SECONDS} s\n#{report}" if now > deadline
+            raise Error, "Redis Cluster at #{url}: not healthy within #{JOIN_SECONDS} s\n#{report}" if now > deadline
             sleep 0.02
           end
         end

@@ -19,7 +19,7 @@ module Tiercel
         def initialize(directory:, name: "data", parse: false)
           @parse = parse ? true : false
           @directory = File.expand_path(directory)
-          raise UsageError, "--data #{directory}: there is no such folder" unless File.directory?(@directory)
+          raise UsageError, "--data #{directory}: the folder does not exist" unless File.directory?(@directory)
           @paths = within_bytes(Dir.glob("**/*", base: @directory).sort.map { |path| File.join(@directory, path) }
                                    .select { |path| File.file?(path) && File.readable?(path) }.first(MOST_FILES))
           raise UsageError, "--data #{directory}: there is no readable file in it" if @paths.empty?

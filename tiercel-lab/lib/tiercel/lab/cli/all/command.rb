@@ -59,13 +59,13 @@ module Tiercel
 
           def options(parser)
             names = entries.map(&:name)
-            parser.on("--only A,B", Array, "of #{names.join(", ")}") { |given| @only = known(given, names) }
-            parser.on("--skip A,B", Array, "all but these") { |given| @skip = known(given, names) }
-            parser.on("--within MINUTES", Float, "no table begins later (65; quick: 14.5)") do |minutes|
+            parser.on("--only A,B", Array, "only these of #{names.join(", ")}") { |given| @only = known(given, names) }
+            parser.on("--skip A,B", Array, "all tables except these") { |given| @skip = known(given, names) }
+            parser.on("--within MINUTES", Float, "time limit: no table begins later (65; quick: 14.5)") do |minutes|
               raise UsageError, "--within #{minutes}: expected more than 0" unless minutes.positive?
               @minutes = minutes
             end
-            parser.on("--resume FILE", "goes on with a kept run: what is complete there is not measured") do |file|
+            parser.on("--resume FILE", "continue a kept run, without its complete tables") do |file|
               @resumed = kept(file)
             end
           end

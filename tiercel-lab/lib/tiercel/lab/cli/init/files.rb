@@ -31,7 +31,7 @@ module Tiercel
           # @raise [UsageError] if the folder does not exist
           def initialize(folder, servers:, kind: nil)
             @folder = File.expand_path(folder)
-            raise UsageError, "#{folder}: there is no such folder" unless File.directory?(@folder)
+            raise UsageError, "#{folder}: the folder does not exist" unless File.directory?(@folder)
             refuse_a_part_of_a_repository
             @servers = servers
             @kind = kind || (File.exist?(File.join(@folder, "config/application.rb")) ? "rails" : "gem")
