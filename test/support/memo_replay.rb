@@ -1,10 +1,19 @@
 # frozen_string_literal: true
 
-# Replays the reads of one process with several admission rules of the memo, and prints the time that each rule saves,
-# in percent of the time without a memo. adr/020 has the results.
+# Replays reads of one process through several admission rules for the memo, and prints what each rule saves, in percent
+# of the time without a memo. adr/020 has the results.
 #
-#   bin/exec ruby --yjit test/support/memo_replay.rb              every rule on every set
-#   bin/exec ruby --yjit test/support/memo_replay.rb FILE         recorded reads: lines of "key bytes"; bytes 0: a write
+#   bin/exec ruby --yjit -Ilib test/support/memo_replay.rb        # every rule on every set
+#   bin/exec ruby --yjit -Ilib test/support/memo_replay.rb FILE   # recorded reads, also through the memo itself
+#
+# A recording has a line "KEY BYTES" for each read that hit a String, and "KEY 0" for each write. An application records
+# them with a module that it prepends to its store:
+#
+#   recorder = Module.new do
+#     def read(name, ...) = super.tap { |value| RECORD.puts("#{name.hash} #{value.bytesize}") if value.is_a?(String) }
+#     def write(name, ...) = super.tap { RECORD.puts("#{name.hash} 0") }
+#   end
+#   Rails.cache.singleton_class.prepend(recorder)
 module MemoReplay
   KB = 1024
   # Measured times (adr/013, adr/020) in microseconds: a read without its copy, the copy of a KB, an entry.
@@ -200,6 +209,42 @@ module MemoReplay
   RULES = { "second" => SecondRead, "credit" => Credit, "rent" => Rent, "account" => Account, "weighed" => Weighed,
             "price/2" => HalfPrice, "price*2" => DoublePrice, "96 MB" => ShortPeriod }.freeze
 
+  # The memo itself: the same reads on a segment with room for all entries.
+  class Itself
+    # The segment divides its room, so it needs several times the entries' size.
+    ROOM = 4
+    # Share of Strings that the memo keeps by default; with `memo:` it keeps shorter ones too.
+    LEAST = 8 * KB
+
+    # @param limit [Integer] bytes of the memo
+    # @param reads [Array<Array(Integer, Integer)>] key and bytes; nil: a write
+    def initialize(limit, reads)
+      @limit = limit
+      @reads = reads.select { |_, bytes| bytes.nil? || bytes.between?(LEAST, limit / 4) }
+    end
+
+    # @return [Integer] hits of the memo
+    def hits
+      require "tmpdir"
+      require "tiercel"
+      Dir.mktmpdir { |folder| replay(folder) }
+    end
+
+    private
+
+    def replay(folder)
+      bytes = @reads.filter_map { |key, size| [key, size] if size }.to_h
+      room = [bytes.each_value.sum * ROOM, 16 << 20].max
+      store = Tiercel.new("shared:#{folder}/segment", size: room, memo: @limit, compress: false)
+      write = ->(key) { store.write(key.to_s, "x" * bytes[key]) if bytes[key] }
+      bytes.each_key(&write)
+      @reads.each { |key, size| size ? store.read(key.to_s) : write.call(key) }
+      store.stats[:memo_hits]
+    ensure
+      store&.backend&.close
+    end
+  end
+
   # Reads of sets of fragments: [key, bytes], with nil bytes for a write.
   class Sets
     KINDS = [[60, 1], [85, 4], [97, 24], [100, 100]].freeze # cumulative percent of the keys, and their KB
@@ -241,9 +286,14 @@ module MemoReplay
     end
   end
 
+  def self.replayed(rule, limit, reads)
+    rule.new(limit, 8 * KB).tap do |memo|
+      reads.each { |key, bytes| bytes ? memo.read(key, bytes) : memo.write(key) }
+    end
+  end
+
   def self.saving(rule, limit, reads)
-    memo = rule.new(limit, 8 * KB)
-    reads.each { |key, bytes| bytes ? memo.read(key, bytes) : memo.write(key) }
+    memo = replayed(rule, limit, reads)
     whole = reads.sum { |_, bytes| READ_US + (bytes.to_i.fdiv(KB) * COPY_US) }
     100 * ((memo.saved_kb * COPY_US) - (memo.entries * ENTRY_US)) / whole
   end
@@ -257,12 +307,19 @@ module MemoReplay
     { File.basename(path) => reads }
   end
 
+  def self.hits_in_words(limit, reads)
+    share = ->(hits) { format("%.1f %%", 100.0 * hits / reads.count { |_, bytes| bytes }) }
+    "Hits: #{share.call(Itself.new(limit, reads).hits)} of the reads by the memo itself, " \
+      "#{share.call(replayed(Weighed, limit, reads).hits)} by its rule (weighed)."
+  end
+
   def self.run(path = nil)
     [3.2, 16].each do |megabytes|
       limit = (megabytes * KB * KB).to_i
       puts "", "| #{megabytes} MB | #{RULES.keys.join(" | ")} |", "| --- |#{" ---: |" * RULES.size}"
       (path ? recorded(path) : Sets.new(limit).to_h).each do |name, reads|
         puts "| #{name} | #{RULES.each_value.map { |rule| format("%.1f", saving(rule, limit, reads)) }.join(" | ")} |"
+        puts "", hits_in_words(limit, reads) if path
       end
     end
   end

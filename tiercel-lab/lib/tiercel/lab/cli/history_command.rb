@@ -31,11 +31,11 @@ module Tiercel
 
         def options(parser)
           parser.on("--since WHEN", "only runs since a date (2026-10-01) or a revision") { |text| @since = text }
-          parser.on("--least SHARE", Float, "smallest increase of an alert (#{History::Changes::LEAST}: 2 %)") do |share|
+          parser.on("--least SHARE", Float, "smallest increase of an alert (#{History::Changes::LEAST})") do |share|
             raise UsageError, "--least #{share}: expected 0 or more" if share.negative?
             @least = share
           end
-          parser.on("--runs N", Integer, "alerts are steps within the last N runs (#{History::Changes::RUNS})") do |runs|
+          parser.on("--runs N", Integer, "alerts are steps in the last N runs (#{History::Changes::RUNS})") do |runs|
             raise UsageError, "--runs #{runs}: expected 1 or more" unless runs.positive?
             @runs = runs
           end

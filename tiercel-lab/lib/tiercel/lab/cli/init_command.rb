@@ -31,7 +31,7 @@ module Tiercel
             @kind = kind
           end
           known = Tables::Gate::Configuration::SERVERS
-          parser.on("--servers A,B", Array, "servers that benchmarks use: #{known.join(", ")}") { |names| @servers = names }
+          parser.on("--servers A,B", Array, "that benchmarks use: #{known.join(", ")}") { |names| @servers = names }
           parser.on("--repository DIR", "folder of the repository (.)") { |folder| @folder = folder }
           parser.on("--force", "replace existing files") { @force = true }
         end

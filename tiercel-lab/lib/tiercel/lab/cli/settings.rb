@@ -103,13 +103,13 @@ module Tiercel
         private
 
         def add_constraints(parser)
-          parser.on("--machines N", Integer, "machines that share the cache (1)") { |count| constrain(:machines, count) }
-          parser.on("--workers N", Integer, "processes on each machine (its cores)") { |count| constrain(:workers, count) }
+          parser.on("--machines N", Integer, "that share the cache (1)") { |count| constrain(:machines, count) }
+          parser.on("--workers N", Integer, "on each machine (its cores)") { |count| constrain(:workers, count) }
           parser.on("--memory SIZE", "memory for the cache on each machine, such as 512MB") do |size|
             @constraints[:memory_bytes] = Answer::Constraints.bytes(size)
           end
-          parser.on("--survives WHAT", Answer::Constraints::SURVIVES, "#{Answer::Constraints::SURVIVES.join(", ")}: " \
-                                                                      "the event that entries must survive") do |what|
+          parser.on("--survives WHAT", Answer::Constraints::SURVIVES,
+                    "#{Answer::Constraints::SURVIVES.join(", ")}: the event that entries must survive") do |what|
             @constraints[:survives] = what
           end
         end
