@@ -96,7 +96,7 @@ module Tiercel
             end
           end
 
-          # Measures tables again that were measured on another machine.
+          # The complete tables of the resumed run. Raises if another machine measured them.
           def done
             @done ||= begin
               check_machine if @resumed

@@ -7,7 +7,7 @@ module Tiercel
   module Lab
     module Values
       class Books
-        # The tables, their models, and rows made from a seed.
+        # The tables, their models, and rows that a seed determines.
         module Schema
           class Record < ActiveRecord::Base
             self.abstract_class = true
@@ -29,15 +29,15 @@ module Tiercel
             belongs_to :book, class_name: "Tiercel::Lab::Values::Books::Schema::Book"
           end
 
-          # Midday of the first of January 2024: no row depends on when it is made.
+          # Midday of the first of January 2024, so that no row depends on the time of its creation.
           EPOCH = Time.utc(2024, 1, 1, 12)
 
           module_function
 
-          # @param random [Random]
-          # @param books [Integer] rows
-          # @param reviews [Integer] rows for each book
-          # @param prose [#call] makes the long texts of a Random and a number of words
+          # @param random [Random] decides the rows
+          # @param books [Integer] number of rows
+          # @param reviews [Integer] number of reviews for each book
+          # @param prose [#call] generates long texts from a Random and a number of words
           # @return [void]
           def fill(random, books:, reviews:, prose: method(:words))
             create_tables

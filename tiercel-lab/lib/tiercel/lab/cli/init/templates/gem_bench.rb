@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# `tiercel-lab gate` measures one call of a block. Its data is made outside of it. `expect:` is what a call
-# returns, or a Proc that says whether that is right; `setup:` makes what the block is given; `clock: :wall` is for what
-# waits.
+# `tiercel-lab gate` measures one call of a block. Prepare its data outside of it. `expect:` is the expected result, or
+# a Proc that checks the result. `setup:` returns an argument for the block. Use `clock: :wall` for code that waits.
 require "<%= feature %>"
 
 Tiercel::Lab.benchmark("load the version", expect: ->(found) { !found.nil? }) do

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# `tiercel-lab gate` measures one call of a block, with its objects, SQL queries and time. `expect:` is what a
-# call returns; `setup:` makes what the block is given; `clock: :wall` is for what waits for a database or a cache.
+# `tiercel-lab gate` measures one call of a block, with its objects, SQL queries and time. `expect:` is the expected
+# result. `setup:` returns an argument for the block. Use `clock: :wall` for code that waits for a database or a cache.
 ENV["RAILS_ENV"] ||= "test"
 require_relative "../config/environment"
 Rails.logger.level = :fatal
