@@ -2,7 +2,7 @@
 
 require_relative "../support/lab_case"
 
-# The table that docs/lab.md adds, step by step.
+# The example table of docs/lab.md, built step by step.
 class AddedTableTest < LabCase
   PAGE = File.expand_path("../../../docs/lab.md", __dir__)
 

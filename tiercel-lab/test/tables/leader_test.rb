@@ -15,7 +15,7 @@ class LeaderTest < LabCase
     assert_in_delta 1.4, found.factor("b", "c"), 0.001
   end
 
-  # The least estimate is not the fastest: its interval is too wide for that.
+  # The smallest estimate is not the fastest here, because its interval is too wide.
   def test_the_least_estimate_does_not_lead_where_it_did_not_win
     found = leader({ "a" => [0.5, 0.45, 0.55], "auto + zlib" => [0.455, 0.306, 1.033], "b" => [1.0, 1.0, 1.0] })
     refute found.clear?
@@ -28,7 +28,7 @@ class LeaderTest < LabCase
     assert_equal %w[b], leader({ "a" => [1.0, 1.0, 1.0], "b" => [0.9, 0.89, 0.91] }, margin: 0.05).ahead
   end
 
-  # From the least to the most names only those who were told to be there.
+  # Names only the ends that verdicts support.
   def test_the_span_of_several
     far = leader({ "a" => [1.0, 1.0, 1.0], "b" => [5.0, 4.9, 5.1], "c" => [9.0, 4.0, 12.0] })
     assert_equal "from a to b or c", far.span

@@ -11,7 +11,7 @@ class AppCommandTest < LabCase
     [Lab::CLI.run(arguments, out:, err:, program: "bin/lab"), out.string, err.string]
   end
 
-  # 20 requests in each of four blocks: of a side's CPU time, the cache server's is a tenth.
+  # 20 requests in each of four blocks. The cache server uses a tenth of the CPU time.
   def row(store, cpu_us, **more)
     blocks = [0, 1].product([0, 1]).map do |process, block|
       [process, block, 0.5, cpu_us * 18_000, cpu_us * 2_000, *Array.new(20) { |index| 4_000_000 + (index * 100_000) }]

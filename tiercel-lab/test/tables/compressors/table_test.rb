@@ -4,7 +4,7 @@ require_relative "../../support/lab_case"
 
 class CompressorsTest < LabCase
   TABLE = Lab::Tables::Compressors::Table
-  # Returns something else than it was given.
+  # Returns another value than the written one.
   BROKEN = Lab::Compression::Library.new("planted_broken", deflate: ->(bytes, _level) { bytes },
                                          inflate: ->(bytes) { bytes.reverse })
 

@@ -16,7 +16,7 @@ class EndToEndTest < LabCase
       assert_equal [%w[redis_cache_store marshal zlib], %w[redis_cache_store as_json zlib],
                     %w[redis_cache_store marshal none], %w[tiercel:memory: marshal zlib]],
                    table.rows.map { |row| row.first(3).map(&:to_s) }
-      # Where the time goes, or why that cannot be said: a slice of so little may say anything.
+      # Shows the parts of the time, or the reason why there are none. So short a slice permits either.
       table.rows.map { |row| row.drop(6) }.each do |parts|
         next assert_match(/\Acannot split: /, parts.first.value) if parts.first.kind == :missing
         assert_equal [true] * 5, parts.map { |part| part.value >= 0 }
@@ -77,7 +77,7 @@ class EndToEndTest < LabCase
                                   "serializer" => "auto", "compressor" => "zstd"), cells, "end_to_end_read")
   end
 
-  # The server's time and the wire's are of the same slices: of each process the median (30 and 45 us of 100), then of
+  # The times of server and wire come from the same slices: the median of each process (30 and 45 us of 100), then of
   # the processes.
   def test_parts_are_of_the_layers_alone
     assert_equal({ "serialize" => 300.0, "compress" => 200.0, "client" => 400.0, "wire" => 62.5, "server" => 37.5 },
@@ -103,7 +103,7 @@ class EndToEndTest < LabCase
       Lab::Tables::EndToEnd::Split.new(whole, [cell("load", "auto", 300)], "end_to_end_read").us["client"]
   end
 
-  # Slices of ten calls, all of it CPU time; with the server's, in us, by process.
+  # Slices of ten calls, all of them CPU time, with the server's time in microseconds, by process.
   def cell(operation, name, us, facts = {}, served = [[0, nil]])
     ns = us * 10_000
     { "operation" => operation, "contestant" => { "name" => name }.merge(facts), "status" => "measured",
@@ -111,7 +111,7 @@ class EndToEndTest < LabCase
       "slices" => served.map { |process, own| [process, 0, 0, 10, ns, 0, ns, 0, *(own * 10_000 if own)] } }
   end
 
-  # CPU time by CPU time, with an interval: of the wall clock's time it would be a share that depends on the neighbours.
+  # Divides CPU time by CPU time, with an interval. The share of the wall time would depend on other programs.
   def test_the_share_of_serializer_and_compressor_is_of_cpu_time
     results = Recording.new("end-to-end").results
     share = ->(factor) do

@@ -25,7 +25,7 @@ class GateCounterTest < LabCase
     counter&.close
   end
 
-  # The thread that hears of changes allocates and is told of things meanwhile: in some passes, not in all.
+  # The listener thread allocates objects and receives messages in some passes, not in all.
   def test_exact_figures_of_tiers
     skip "Redis is not installed" unless Lab::Servers::Redis.installed?
     server = Lab::Servers::Redis.new.start

@@ -2,14 +2,14 @@
 
 require_relative "../../support/lab_case"
 
-# Verdicts on times, on samples that test/long/gate_test.rb recorded: of each gate the logarithms of head by base, by
-# pass, process and block. What was 10 % slower fails, what was the same never does.
+# Verdicts on recorded gates of test/long/gate_test.rb: logarithms of head / base by pass, process and block. A head
+# that is 10 % slower fails, and an equal head never fails.
 class GateRecordedTest < LabCase
   GATES = JSON.parse(File.read(File.join(__dir__, "recorded.json")))
   MARGIN = Lab::Tables::Gate::Configuration::MARGINS.fetch("time")
   Judgement = Lab::Tables::Gate::Judgement
 
-  # As a gate looks at them: at six processes, then at twice as many until it is decided.
+  # Analyzes as a gate does: after six processes, then after twice as many until it is decided.
   def ratio(processes)
     analyses = Lab::Tables::Gate::Timing::PROTOCOL.analyses
     sizes = analyses.sizes.select { |size| size <= processes.size }

@@ -4,9 +4,9 @@ require_relative "../../support/lab_case"
 require_relative "../../support/small_gem"
 require "rexml/document"
 
-# Exact figures gate, whatever else the machine does.
+# Exact figures decide, whatever other programs run.
 class GateTableTest < LabCase
-  # Something to allocate, to ask a server, and to ask a database.
+  # A benchmark that allocates, calls a server, and queries a database.
   LIBRARY = <<~RUBY
     require "socket"
     require "active_record"
@@ -63,7 +63,7 @@ class GateTableTest < LabCase
     end
   end
 
-  # Three times the work, and not one object more.
+  # Three times the work without an additional object.
   def test_more_time_alone_fails_twice_measured
     work = "def self.work(left = 20_000)\n    left -= 1 while left > 0\n    left\n  end"
     benchmark = "require \"small_gem\"\nTiercel::Lab.benchmark(\"work\", expect: 0) { SmallGem.work }\n"
@@ -143,7 +143,7 @@ class GateTableTest < LabCase
     end
   end
 
-  # Nothing is known of a change to gems that cannot be installed, or from ones that could not.
+  # If gems of either side cannot be installed, nothing is known about the change.
   def test_a_side_without_its_gems_cannot_be_told
     gems = "gem \"tiercel-lab-no-such-gem\", path: \"nowhere\"\n"
     SmallGem.make do |gem|

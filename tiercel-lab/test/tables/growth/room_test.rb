@@ -29,7 +29,7 @@ class GrowthRoomTest < LabCase
     assert_nil room.refusal(:memory, 1 << 60)
   end
 
-  # Ten million entries of a MemoryStore in each of eight processes, and a segment whose room is reserved.
+  # Ten million entries of a MemoryStore in each of eight processes, and a segment that reserves its room.
   def test_what_a_point_needs
     design = Growth::Design::FULL
     point = Growth::Point.new("entries", 10_000_000, 100, 8)

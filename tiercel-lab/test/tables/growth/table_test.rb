@@ -41,7 +41,7 @@ class GrowthCommandTest < LabCase
     end
   end
 
-  # A store that dropped entries has no time: its misses would look fast.
+  # A store that dropped entries has no time, because its misses would look fast.
   def test_a_store_that_does_not_keep_its_entries_has_no_time
     short = Class.new(Short) do
       called "growth", Short.summary

@@ -32,7 +32,7 @@ class GrowthDocumentTest < LabCase
     assert_match(/<svg/, Lab::Report::Html.render(document))
   end
 
-  # A point without room keeps its row; no slice of it runs.
+  # A point without enough memory keeps its row, but runs no slice.
   def test_what_was_left_out_says_why
     left_out = row("memory_store", 10_000_000, 1, "status" => "cannot run", "reason" => "needs 7.45 GB of memory")
                .except("processes_slices", "resident_bytes")
@@ -41,7 +41,7 @@ class GrowthDocumentTest < LabCase
     assert_match(/Nothing could be compared/, text)
   end
 
-  # The loop takes as long as a call of nothing: it has no place on a logarithmic axis, and no error either.
+  # The loop takes as long as an empty call. It has no place on a logarithmic axis, which is no error.
   def test_a_time_of_nothing_is_not_drawn
     document = view(*both("memory_store", 1_000, 0), *both("memory_store", 10_000, 0)).build
     refute_nil Lab::Report::Html.render(document)

@@ -3,7 +3,7 @@
 require_relative "../../support/lab_case"
 
 class HerdCommandTest < LabCase
-  # 2 processes of 4 threads, one round: seconds.
+  # 2 processes of 4 threads, one round; takes seconds.
   SMALL = %w[--quick --processes 2 --threads 4 --block-ms 50 --rounds 1].freeze
 
   def herd(*stores, more: SMALL, code: 0)
@@ -25,7 +25,7 @@ class HerdCommandTest < LabCase
     row["blocks_ms"].size
   end
 
-  # With a lease nobody runs the block beside its holder, whatever else the machine does.
+  # While a caller holds the lease, no other caller runs the block.
   def assert_once(rows, stores, blocks: 1)
     stores.each do |store|
       ["cold, lease: true", "ended, stale_while_revalidate"].each do |condition|
@@ -59,7 +59,7 @@ class HerdCommandTest < LabCase
     end
   end
 
-  # A store that keeps nothing has every caller run the block, however late one comes.
+  # With a store that keeps nothing every caller runs the block.
   def test_without_one_everybody_runs_it_and_a_store_of_each_process_is_known_as_such
     herd("null_store", "memory_store") do |rows, command|
       assert_measured(rows)

@@ -8,7 +8,7 @@ class HerdDocumentTest < LabCase
             "rounds" => 2 }.freeze
   COLD, LEASE = "cold", "cold, lease: true"
 
-  # @param blocks [Array<Array(Float, Float)>] ms, from when to when
+  # @param blocks [Array<Array(Float, Float)>] beginning and end in ms
   def row(store, condition, blocks, round: 0, callers: [100.0, 101.0, 102.0, 110.0], **more)
     { "store" => store, "condition" => condition, "round" => round, "own" => false, "status" => "measured",
       "reason" => nil, "callers_ms" => callers, "late_ms" => 0.5, "stale" => 0, "blocks_ms" => blocks }.merge(more)
@@ -32,7 +32,7 @@ class HerdDocumentTest < LabCase
     assert_match(/^\| tiercel:shared: \| cold, lease: true \| 1 \| 1 \| /, text)
   end
 
-  # Of two rounds the mean: two and four run at 50 ms, one and none at 150 ms.
+  # The mean of two rounds: two and four blocks run at 50 ms, one and none at 150 ms.
   def test_the_load_over_time_is_the_mean_of_the_rounds
     chart = document(row("redis_cache_store", COLD, [[0.0, 100.0], [0.0, 240.0]]),
                      row("redis_cache_store", COLD, [[0.0, 100.0]] * 4, round: 1)).tables.last
@@ -41,7 +41,7 @@ class HerdDocumentTest < LabCase
     assert_equal [3.0, 0.5, 0.0], loads.values_at(50.0, 150.0, 240.0)
   end
 
-  # A single failed round of many is reported, and never rounded away.
+  # One failed round among many is reported, and not rounded away.
   def test_a_lease_that_failed_once_is_not_called_once
     text = markdown(row("tiercel:shared:", LEASE, [[0.0, 100.0]]),
                     row("tiercel:shared:", LEASE, [[0.0, 100.0]] * 2, round: 1))

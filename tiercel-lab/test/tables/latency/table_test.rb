@@ -30,7 +30,7 @@ class LatencyCommandTest < LabCase
       near, inside, far = command.results["tables"].first["rows"].values_at(0, 1, 2)
       assert_equal ["loopback", "in process", "+5 ms"], [near, inside, far].map { |row| row["place"] }
       assert(far["round_trips"].all? { |seconds| seconds >= 0.005 })
-      # Two trips an iteration, of at least 5 ms each.
+      # Two round trips in each iteration, of at least 5 ms each.
       assert(far["runs"].all? { |run| run["real"] / run["iterations"] >= 0.010 })
       assert(near["runs"].all? { |run| run["server"].positive? }) if File.directory?("/proc/self")
       assert_nil inside["runs"].first["server"]

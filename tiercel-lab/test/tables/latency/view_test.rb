@@ -62,7 +62,7 @@ class LatencyDocumentTest < LabCase
     assert_match(/; with redis_cache_store \(\+5 ms\) 100x the time of redis_cache_store \(10.0 ms/, text)
   end
 
-  # Two figures side by side would say that one is more.
+  # Two figures side by side would claim a difference.
   def test_the_sentence_says_what_a_verdict_carries
     words = lambda do |row|
       view([loops.first, row]).sentence
@@ -103,7 +103,7 @@ class LatencyDocumentTest < LabCase
     assert_match(/p99 by offered load/, text)
   end
 
-  # Runs of older versions offered shares of what a closed loop had reached.
+  # Older versions offered shares of a closed loop's rate.
   def test_runs_of_older_versions_have_a_report
     old = load(0.0).except("rate", "rising").merge("share_of_capacity" => 0.5, "capacity" => 9_000.0)
     assert_match(/redis_cache_store, loopback, 4,500\/s/, render(loops, loads: [old]))
@@ -117,7 +117,7 @@ class LatencyDocumentTest < LabCase
     assert_match(/\| 695,728 \| 2,000 us .*\| 2,783 Mbit\/s /, text)
     # 841,728 bytes need 6 round trips from ten segments on, 146,000 need 4.
     assert_match(/\| 1.00 ms \[0.98/, text)
-    # 400 us / 0.5 - 1,000 us is less than nothing; with 30 % hits it would be 333 us.
+    # 400 us / 0.5 - 1,000 us is negative; with 30 % hits it would be 333 us.
     assert_match(/^\| html-822kb \| near \| plain \| 40.0% .*any: it pays on the loopback/, text)
   end
 

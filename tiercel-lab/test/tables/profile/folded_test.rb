@@ -6,7 +6,7 @@ require "tiercel/lab/tables/profile/folded"
 class ProfileFoldedTest < LabCase
   Folded = Lab::Tables::Profile::Folded
 
-  # Three stacks: two samples in the store, one in what it calls, four of the lab's own work.
+  # Three stacks: two samples in the store, one in a function that it calls, four in the lab's own code.
   def test_stackprof_reports_are_folded_without_the_labs_own_frames
     frames = { 1 => "<main>", 2 => "Tiercel::Lab::Engine::Arm#run", 3 => "#<Class:0x00007f>#run", 4 => "Store#read",
                5 => "block in #<Class:0x00007f12;x>#get" }
@@ -19,7 +19,7 @@ class ProfileFoldedTest < LabCase
   Frame = Struct.new(:label)
   Stack = Struct.new(:frames)
 
-  # Vernier has the called function first, and one index for equal stacks.
+  # Vernier lists the called function first, and has one index for equal stacks.
   def test_vernier_results_are_folded
     stacks = [%w[Store#read run Tiercel::Lab::Engine::Arm#run <main>], %w[run Tiercel::Lab::Engine::Arm#run <main>],
               %w[<main>]]

@@ -9,7 +9,7 @@ class ProfileCommandTest < LabCase
     [Lab::CLI.run(arguments, out:, err:, program: "bin/lab"), out.string, err.string]
   end
 
-  # @return [Hash{String => Object}] row of the one target
+  # @return [Hash{String => Object}] row of the only target
   def watched(text, folder, operation: "read")
     pairs = [[Lab::Contestants.parse(text), Lab::Operations.fetch(operation)]]
     trial = Lab::Tables::Profile::Trial.new(pairs, value: Lab::Values.fetch("string-100b"), seconds: 0.2, seed: 1,

@@ -41,7 +41,7 @@ class SelfCheckCommandTest < LabCase
     assert_match(/60 ms of work every 40,000 calls .*12 ns .*1,500 ns/, text)
   end
 
-  # The path of the long check, once; what is measured in so short a time decides nothing.
+  # Runs the code of the long check once. So short a measurement decides nothing.
   def test_a_recording
     run_table(Lab::Tables::Selfcheck::Table, "--recordings", "1", "--kind", "same,planted,sleep", "--busy", "1",
               protocol: TINY) do |code, command|

@@ -44,8 +44,8 @@ class SizesCommandTest < LabCase
     end
   end
 
-  # The third article's file server: measured where a mount is given, which any folder stands for here; else it keeps
-  # its place, with the reason.
+  # The third article's file server is measured if a mount is given; any folder stands for one here. Otherwise its row
+  # has a reason.
   def test_the_row_of_the_file_server
     sizes("--quick", "--size", "2KB", "--store", "memory_store") do |code, command|
       assert_equal 0, code, command.err.string

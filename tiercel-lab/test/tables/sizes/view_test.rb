@@ -23,7 +23,7 @@ class SizesDocumentTest < LabCase
     Lab::Report::Markdown.render(document)
   end
 
-  # The view names the cheapest and the dearest size as far as verdicts carry it.
+  # The view names the cheapest and the most expensive size if verdicts support it.
   def test_from_the_least_to_the_most
     one = cell("memory_store", "html-2kb", 6.21)
     assert_match(/What a hit costs\. html-2kb: 6\.21 us \(memory_store\)\./, render(one))
@@ -36,7 +36,7 @@ class SizesDocumentTest < LabCase
   def test_where_stores_cross_is_computed_between_the_sizes
     text = render(cell("mem_cache_store", "html-2kb", 100), cell("file_store:disk", "html-2kb", 50),
                   cell("mem_cache_store", "html-822kb", 1_000), cell("file_store:disk", "html-822kb", 2_000))
-    # On logarithmic axes the two cross half way: the geometric mean of the sizes.
+    # On logarithmic axes the two lines cross half way, at the geometric mean of the sizes.
     assert_match(/^\| file_store:disk \| mem_cache_store \| 41,5\d\d \|$/, text)
   end
 

@@ -46,7 +46,7 @@ class TiersStackTest < LabCase
     assert_in_delta 10.0, stack("shared:?ttl=60 redis:").patience_seconds
   end
 
-  # A rank of all changes: what was not seen is longer than all that was.
+  # The quantile of all changes: unseen changes count as longer than all seen ones.
   def test_quantiles_count_what_was_not_seen
     ages = Tiers::Ages.new("seen_ms" => [3.0, 1.0], "deleted_ms" => [2.0], "changes" => 4, "unseen" => 1, "busy" => 3)
     assert_equal [1.0, 2.0, 3.0, nil], [0.25, 0.5, 0.75, 1.0].map { |share| ages.quantile(share) }

@@ -5,7 +5,7 @@ require_relative "../../support/lab_case"
 class TiersCommandTest < LabCase
   Tiers = Tiercel::Lab::Tables::Tiers
 
-  # Copies live for 0.2 s, so that nobody waits for a second.
+  # Copies live for 0.2 s, so that the test need not wait for a second.
   class Short < Tiers::Table
     called "tiers", Tiers::Table.summary
 
@@ -55,7 +55,7 @@ class TiersCommandTest < LabCase
     end
   end
 
-  # One that computes is looked at from beside; an idle one may hear in its place.
+  # Another process observes the busy one, and an idle process may listen for it.
   def test_processes_of_the_machine_that_looks
     skip "Redis is not installed" unless Lab::Servers::Redis.installed?
     tiers("--store", "tiercel:shared: redis:", "--round-trips", "0") do |code, command|
@@ -79,7 +79,7 @@ class TiersCommandTest < LabCase
     end
   end
 
-  # A ratio of CPU time and wall clock would say more of other programs than of tiers.
+  # A ratio of CPU time and wall time would depend on other programs more than on tiers.
   def test_a_hit_near_and_what_it_is_compared_with_are_timed_by_one_clock
     clocks = Tiers::Stack.new("shared: redis:").contestants.map do |text|
       comparison = compare(text, operation: "wall_read")

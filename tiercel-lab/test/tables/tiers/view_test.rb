@@ -11,7 +11,7 @@ class TiersSentenceTest < LabCase
     Lab::Tables::Tiers::View.new(results, command: "bin/lab tiers").sentence
   end
 
-  # A figure beside another one says that one is more.
+  # Two figures side by side would claim a difference.
   def test_a_near_hit_has_a_figure_only_where_the_verdict_carries_one
     unknown = sentence("cannot_tell")
     assert_match(/A near hit of shared: redis: cannot be told from one of the near tier alone \(/, unknown)

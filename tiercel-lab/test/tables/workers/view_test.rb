@@ -36,7 +36,7 @@ class WorkersDocumentTest < LabCase
     assert_match(/With 4 workers .* 106 us .* 405 us .*Sharing is clearly cheaper from 4 workers on\./, text)
   end
 
-  # 100 us against 104: apart, and within the margin that was fixed beforehand.
+  # 100 us and 104 us differ, but within the margin.
   def test_what_is_within_the_margin_is_not_called_cheaper
     text = render(row("memory_store", 4, true, hits: 100, us: 104),
                   row("tiercel:shared:", 4, false, hits: 100, us: 100))
@@ -51,7 +51,7 @@ class WorkersDocumentTest < LabCase
     assert_match(/: with sharing a call takes 0.254x/, text)
   end
 
-  # Two rounds that differ: workers and segments of one round do not make the interval narrower.
+  # Two rounds differ: more workers and segments in one round do not make the interval narrower.
   def test_rounds_are_clusters
     rows = [5, 9].each_with_index.map { |us, round| row("tiercel:shared:", 4, false, hits: 100, us:, "round" => round) }
     assert_match(/\| 100% .*\| 7.00 us \[5.00–9.00\] \|/, render(*rows))
