@@ -48,6 +48,7 @@ class WorkerTest < LabCase
   def test_a_head_start_is_made_before_the_first_slice
     statuses = [0.0, 20.0].map do |head_start|
       request = open_request("planted_tiring")
+      request[:value] = { name: "planted-books" }
       request[:arms].first.update(warm_up: 10, calls: 10, exact: false, head_start:)
       worker do |process|
         process.call("open", **request)

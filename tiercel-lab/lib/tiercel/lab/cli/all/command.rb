@@ -61,7 +61,7 @@ module Tiercel
             names = entries.map(&:name)
             parser.on("--only A,B", Array, "only these of #{names.join(", ")}") { |given| @only = known(given, names) }
             parser.on("--skip A,B", Array, "all tables except these") { |given| @skip = known(given, names) }
-            parser.on("--within MINUTES", Float, "time limit: no table begins later (65; quick: 14.5)") do |minutes|
+            parser.on("--within MINUTES", Float, "time limit: no table begins later (70; quick: 14.5)") do |minutes|
               raise UsageError, "--within #{minutes}: expected more than 0" unless minutes.positive?
               @minutes = minutes
             end
