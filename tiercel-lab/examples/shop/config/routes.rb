@@ -3,7 +3,8 @@
 Rails.application.routes.draw do
   root "products#index"
   resources :products, only: %i[index show] do
-    get :guides, :summaries, on: :collection
+    get :guides, on: :collection
+    get :summaries, on: :collection
   end
   get "api/products", to: "api#products"
   resource :search, only: :show
