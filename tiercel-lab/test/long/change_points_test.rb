@@ -2,8 +2,8 @@
 
 require_relative "../support/lab_case"
 
-# Asks 400 simulated histories for alerts after every night, as a nightly job does. Their nights have 2 % of noise. Takes
-# some minutes.
+# Asks 400 simulated histories for alerts after every night, as a nightly job does. Their nights have 2 % of noise.
+# Takes some minutes.
 class LongChangePointsTest < LabCase
   HISTORIES = 400
   NIGHTS = 60
