@@ -240,31 +240,31 @@ class GuardTest < Tiercel::TestCase
     times.times { guarded.call(:read_entry) { raise error, "late" } }
   end
 
-  def test_two_calls_in_a_row_that_are_late_are_in_vain
+  def test_two_consecutive_timeouts
     guarded = guard(clock: -> { @now }, breaker: false)
     @now = 5.0
     late(guarded)
-    refute_predicate guarded, :in_vain?
+    refute_predicate guarded, :timing_out?
     late(guarded)
-    assert_predicate guarded, :in_vain?
-    refute guard.in_vain?, "another's"
-    refute Fiber.new { guarded.in_vain? }.resume, "another fiber's"
+    assert_predicate guarded, :timing_out?
+    refute guard.timing_out?, "another's"
+    refute Fiber.new { guarded.timing_out? }.resume, "another fiber's"
     @now += 0.9
-    assert_predicate guarded, :in_vain?
+    assert_predicate guarded, :timing_out?
     @now += 0.2
-    refute_predicate guarded, :in_vain?, "a moment ago"
+    refute_predicate guarded, :timing_out?, "a moment ago"
   end
 
-  def test_an_answer_ends_what_is_in_vain
+  def test_an_answer_ends_consecutive_timeouts
     [-> { :answer }, -> { raise unavailable }, -> { raise Tiercel::Refused, "full" },
      -> { raise Tiercel::TimedOut.new("of some").with_partial({}) }].each do |ending|
       guarded = guard(breaker: false)
       late(guarded, 2)
-      assert_predicate guarded, :in_vain?
+      assert_predicate guarded, :timing_out?
       guarded.call(:read_entry, &ending)
-      refute_predicate guarded, :in_vain?
+      refute_predicate guarded, :timing_out?
       late(guarded)
-      refute_predicate guarded, :in_vain?
+      refute_predicate guarded, :timing_out?
     end
   end
 

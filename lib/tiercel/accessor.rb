@@ -4,18 +4,19 @@ require_relative "coder"
 require_relative "deep_freeze"
 
 module Tiercel
-  # Stands between the store and the backend: one backend behind its guard, or other accessors. The store's
-  # two ways end here, the fast path in the first half, Rails' entries in the second.
+  # Stands between the store and the backend, behind the guard: a frame is read and written whole. The store's two ways
+  # end here, the fast path in the first half, Rails' entries in the second. Subclasses know shorter ways, or stand in
+  # front of another accessor.
   #
   # == Values
   #
   # - `read(key, version, event)`: the value, {MISS} where nothing is there, or a {Found}
-  # - `read_multi(keys, versions, unsettled, event)`: Hash of keys and values, in the order of the keys; where a
-  #   value would be a {Found}, that is what is under the key, and the key is added to the Array `unsettled`. Nil
+  # - `read_multi(keys, versions, undecided, event)`: Hash of keys and values, in the order of the keys; where a
+  #   value would be a {Found}, that is what is under the key, and the key is added to the Array `undecided`. Nil
   #   where the entries' way has to do it
   # - `write(key, value, version, expires_at, ttl, threshold)`: as `Store#write`
   #
-  # A {Found} carries the bytes that were read: whatever has to be decided about them (ended, of another version,
+  # A {Found} carries the bytes that were read: whatever has to be decided about them (expired, of another version,
   # damaged, a placeholder, not a frame) is decided on the entries' way without another trip.
   #
   # == Bytes
@@ -32,7 +33,6 @@ module Tiercel
   # - `expires_at`: epoch seconds for the frame; `ttl`: seconds for the backend, nil for no end
   # - `threshold`: bytes from which the payload is compressed, nil for never
   #
-  # @abstract Subclasses implement the bytes, and may have shorter ways for the values.
   # @private
   class Accessor
     MISS = Coder::MISS
@@ -54,9 +54,13 @@ module Tiercel
     # @return [Account, nil] that is told of reads and writes; one of several accessors in a row has it
     attr_accessor :account
 
+    # @param backend [Backend, nil] nil for a subclass that asks another accessor
+    # @param guard [Guard, nil]
     # @param coder [Coder]
     # @param frozen [Boolean] whether values of plain types come back deep-frozen
-    def initialize(coder, frozen: false)
+    def initialize(backend, guard, coder, frozen: false)
+      @backend = backend
+      @guard = guard
       @coder = coder
       @frozen = frozen
     end
@@ -73,13 +77,13 @@ module Tiercel
 
     # @param seconds [Float] for which a value has to last
     # @return [Object, Found] the value; a {Found} where it expires sooner, or where only its bytes tell
-    def read_lasting(key, _version, _seconds)
-      bytes = get(key)
+    def read_lasting(key, _version, _seconds, event = nil)
+      bytes = get(key, event)
       bytes ? Found.new(bytes) : MISS
     end
 
-    def read_multi(keys, versions, unsettled, event = nil)
-      settled(get_multi(keys, event), keys, versions, unsettled)
+    def read_multi(keys, versions, undecided, event = nil)
+      decode_all(get_multi(keys, event), keys, versions, undecided)
     end
 
     def write(key, value, version, expires_at, ttl, threshold)
@@ -87,6 +91,100 @@ module Tiercel
     end
 
     # --- bytes ---
+
+    def get(key, _event = nil)
+      bytes = @guard.call(:read_entry, key) { @backend.get(key) }
+      bytes.nil? ? @account&.missed(key) : @account&.hit(key)
+      bytes
+    end
+
+    # @param keys [Array<String>] different ones
+    def get_multi(keys, _event = nil) = counted(keys, get_uncounted(keys))
+
+    # @param tags [Tags::Named] that are told their generations, which are read in the same trip
+    # @return [String, nil] as {#get}
+    def get_tagged(key, tags, event = nil) = get_multi_tagged([key], tags, event)[key]
+
+    # @return [Hash{String => String}] as {#get_multi}, and more
+    def get_multi_tagged(keys, tags, _event = nil)
+      get_uncounted(keys | tags.keys).tap { |found| tags.know(counted(keys, found)) }
+    end
+
+    # Nothing is remembered here, so the block of {RequestLocal#generations} is not asked.
+    #
+    # @param keys [Array<String>] of generations
+    # @return [Hash{String => String}]
+    def far_generations(keys, &) = @guard.call(:read_tags, returning: {}) { @backend.get_multi(keys) }
+    alias generations far_generations
+
+    # @param keys [Array<String>] of generations
+    # @return [true, nil]
+    def invalidate(keys)
+      @guard.call(:invalidate_tags) { @backend.delete_multi(keys) && true }
+    end
+
+    def set(key, bytes, ttl)
+      stored = @guard.call(:write_entry, key) do
+        @backend.set(key, bytes, ttl) || @guard.too_large(key, bytes.bytesize)
+      end
+      written(stored)
+    end
+
+    # @return [Boolean] whether all are stored
+    def set_multi(frames, ttl)
+      stored = @guard.call(:write_multi_entries) do
+        @backend.set_multi(frames, ttl) || @guard.too_large(nil, frames.sum { |_, frame| frame.bytesize })
+      end
+      written(stored, frames.size)
+    end
+
+    # Writes where nothing is, or where what is there has ended: bytes may outlive their end.
+    #
+    # @yieldparam present [String] the bytes that are in the way
+    # @yieldreturn [Boolean] whether they have ended
+    # @return [Boolean, nil] whether it was written
+    def add(key, bytes, ttl)
+      stored = @guard.call(:write_entry, key) do
+        present, token = answer = @backend.add_or_get(key, bytes, ttl)
+        next true if answer == true
+        next @backend.add(key, bytes, ttl) unless token
+        yield(present) ? @backend.compare_and_set(key, bytes, token, ttl) : false
+      end
+      written(stored)
+    end
+
+    def delete(key)
+      @account&.deleted(1)
+      @guard.call(:delete_entry, key, returning: false) { @backend.delete(key) }
+    end
+
+    def delete_multi(keys)
+      @account&.deleted(keys.size)
+      @guard.call(:delete_multi_entries, returning: 0) { @backend.delete_multi(keys) }
+    end
+
+    # Changes a counter, in one step or in several.
+    #
+    # @param operation [Symbol] for the report
+    # @yieldparam backend [Backend] that keeps the counters
+    # @yieldreturn [Integer, nil] the new count
+    # @return [Integer, nil]
+    def count(operation, key)
+      written(@guard.call(operation, key) { yield @backend })
+    end
+
+    # @param pattern [KeyPattern]
+    # @return [Integer, nil] how many went
+    def delete_matching(pattern) = @guard.call(:delete_matched) { delete_scanned(pattern) }
+
+    def clear(prefix)
+      @guard.call(:clear) { @backend.clear(prefix) }
+    end
+
+    def cleanup = @guard.call(:cleanup) { @backend.cleanup }
+
+    # @param method [Symbol] for the report
+    def stats(method = :stats) = @guard.call(method) { @backend.stats }
 
     # Of what was written with `raw: true`.
     def get_raw(key, event = nil) = get(key, event)
@@ -101,7 +199,7 @@ module Tiercel
     # @return [Object, Found]
     def decode(bytes, version)
       value = @coder.load_value(bytes.freeze, nil, version)
-      return undecided(value, bytes, version, (yield if block_given?)) if Coder::Signal === value
+      return resolve(value, bytes, version, (yield if block_given?)) if Coder::Signal === value
       DeepFreeze.call(value) if @frozen
       value
     rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
@@ -111,42 +209,62 @@ module Tiercel
     # @param bytes [String] that were read just now
     # @param index [Integer] of the key, where several were read
     # @return [Object, nil] their token, where it is known without another trip
-    def token_of(bytes, index = 0) = nil # rubocop:disable Lint/UnusedMethodArgument
+    def token_of(bytes, index = 0) = @backend.token_shown(bytes, @backend.last_read, index)
 
     private
 
     # @param signal [Coder::Signal]
-    def undecided(signal, bytes, version, token) = Found.new(bytes, token)
+    def resolve(signal, bytes, version, token) = Found.new(bytes, token)
 
     # Replacing the values of the Hash that is there looks no key up again.
-    def settled(found, keys, versions, unsettled)
-      return with_versions(found, keys, versions, unsettled) if versions
+    def decode_all(found, keys, versions, undecided)
+      return with_versions(found, keys, versions, undecided) if versions
       unsure = false
       found.transform_values! do |bytes|
         value = decode(bytes, nil)
         unsure = true if Coder::Signal === value
         value
       end
-      with_tokens(found, keys, unsettled) if unsure
+      with_tokens(found, keys, undecided) if unsure
       found
     end
 
-    def with_tokens(found, keys, unsettled)
+    def with_tokens(found, keys, undecided)
       at = keys.each_with_index.to_h
       found.each do |key, value|
         next unless Coder::Signal === value
-        unsettled << key
+        undecided << key
         found[key] = Found.new(value.bytes, token_of(value.bytes, at[key]))
       end
     end
 
-    def with_versions(found, keys, versions, unsettled)
+    def with_versions(found, keys, versions, undecided)
       keys.each_with_index do |key, index|
         bytes = found[key] or next
         value = found[key] = decode(bytes, versions[index]) { token_of(bytes, index) }
-        unsettled << key if Coder::Signal === value
+        undecided << key if Coder::Signal === value
       end
       found
+    end
+
+    def get_uncounted(keys)
+      @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
+    end
+
+    def counted(keys, found)
+      @account&.read_several(keys, found)
+      found
+    end
+
+    def written(stored, count = 1)
+      @account&.wrote(count) if stored
+      stored
+    end
+
+    def delete_scanned(pattern)
+      @backend.end_leases
+      @backend.scan(pattern.prefix).lazy.select { |key| pattern.match?(key) }.each_slice(1_000)
+              .sum { |keys| @backend.delete_multi(keys) }
     end
   end
 end

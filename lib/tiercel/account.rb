@@ -78,7 +78,7 @@ module Tiercel
       @hits_of = Array.new(tiers.size) { |tier| Figures.of_tier(tier, :hits) }
       @last_hits = @hits_of.last
       @hit_word = FIGURES_AT + @last_hits
-      @last_misses = Figures.of_tier(@last, :misses)
+      @last_misses, @last_writes = Figures.of_tier(@last, :misses), Figures.of_tier(@last, :writes)
       @counting = tiers.each_with_index.filter_map { |tier, number| counting(tier, number) }
       @last_counts = tiers.last.respond_to?(:segment) && @counting.last&.number == @last
       @path = backend.account_path
@@ -178,7 +178,7 @@ module Tiercel
     def wrote(amount = 1)
       return if @last_counts
       turn
-      add(Figures.of_tier(@last, :writes), amount)
+      add(@last_writes, amount)
     end
 
     # @private

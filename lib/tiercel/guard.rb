@@ -8,32 +8,31 @@ require_relative "reports"
 require_relative "sizes"
 
 module Tiercel
-  # The failure contract in one place: a backend that cannot answer gives what
-  # a miss gives, one report, and (through the {Breaker}) a pause.
+  # The failure contract: a call that the backend fails behaves like a miss and is reported, and the {Breaker} skips
+  # calls while the backend is down.
   #
   #   guard = Guard.new(backend, error_handler: nil, logger: -> { store.logger })
   #   guard.call(:read_entry, key, returning: nil) { backend.get(key) }
   #
-  # Only a {BackendError} is handled. Whatever else the block raises or throws
-  # goes on its way: programmers' errors, Timeout, Interrupt.
+  # Only a {BackendError} is handled. Other errors pass through: a programmer's, Timeout, Interrupt.
   class Guard
     SOURCE = Reports::SOURCE
-    # The calls in a row that have used up their time, kept with the fiber that made them.
-    Late = Struct.new(:guard, :calls, :at)
-    LATE = :tiercel_late
-    # So many of them are in vain, for so many seconds after the last one.
-    IN_VAIN = 2
-    IN_VAIN_SECONDS = 1.0
-    private_constant :Late, :LATE, :IN_VAIN, :IN_VAIN_SECONDS
+    # The consecutive calls of a fiber that have timed out, and when the last one did (seconds of the guard's clock).
+    Timeouts = Struct.new(:guard, :count, :at)
+    TIMEOUTS = :tiercel_timeouts
+    # After so many, for so many seconds, {#timing_out?} is true.
+    MOST_TIMEOUTS = 2
+    TIMING_OUT_SECONDS = 1.0
+    private_constant :Timeouts, :TIMEOUTS, :MOST_TIMEOUTS, :TIMING_OUT_SECONDS
 
     # @return [Breaker, nil]
     attr_reader :breaker
-    # @return [Account, nil] that is told of failures
+    # @return [Account, nil] that counts failures
     attr_writer :account
 
     # @param backend [Backend] whose calls are guarded; a near one gets no breaker
     # @param error_handler [#call, nil] called as `call(method:, returning:, exception:)` for each
-    #   failed call that is reported, as that of Rails' RedisCacheStore is; what it raises comes out of the call.
+    #   failed call that is reported, as that of Rails' RedisCacheStore is. An error that it raises leaves the call.
     #   Without one the failure is logged: see {GuardLog}
     # @param breaker [Boolean, Hash] false for none, a Hash for the options of {Breaker}
     # @param logger [#call] gives the Logger of the store, or nil: then Rails.logger is used, where there is one
@@ -51,17 +50,19 @@ module Tiercel
       @log = GuardLog.new(backend, logger, clock)
       @handler_raises = false
       @clock = clock
-      @was_late = false
+      @failing = false
+      @timed_out = false
     end
 
     # @return [Boolean] whether calls are skipped at present
     def open? = @breaker ? @breaker.open? : false
 
-    # @return [Boolean] whether this fiber has just waited in vain twice in a row: whatever can do without the backend
-    #   then does not wait for it a third time
-    def in_vain?
-      late = @was_late && Thread.current[LATE]
-      late && late.guard.equal?(self) && late.calls >= IN_VAIN && @clock.call < late.at + IN_VAIN_SECONDS
+    # @return [Boolean] whether two consecutive calls of this fiber have just timed out: a caller that can do without
+    #   the backend does not wait a third time
+    def timing_out?
+      timeouts = @timed_out && Thread.current[TIMEOUTS]
+      timeouts && timeouts.guard.equal?(self) && timeouts.count >= MOST_TIMEOUTS &&
+        @clock.call < timeouts.at + TIMING_OUT_SECONDS
     end
 
     # Runs the block.
@@ -71,21 +72,19 @@ module Tiercel
     # @param returning [Object] what the call is worth where the backend fails
     # @return [Object] what the block returned, or `returning`
     def call(method, key = nil, returning: nil)
-      breaker = @breaker
-      return skipped(method, key, returning) if breaker && !breaker.allow?
+      return skipped(method, key, returning) if @failing && @breaker && !@breaker.allow?
       begin
         result = yield
       rescue BackendError => error
         return failed(error, method, key, returning)
       end
-      breaker&.succeeded
-      @log.closed if @log.open?
-      Thread.current[LATE] = nil if @was_late
+      recovered if @failing
+      Thread.current[TIMEOUTS] = nil if @timed_out
       result
     end
 
-    # Says from within a block of {#call} that the backend will never take these bytes: the call returns false, which
-    # is what such a write is worth, and is reported as other refusals are.
+    # Refuses bytes that the backend can never store. The caller is a block of {#call}, which then returns false and
+    # reports the refusal.
     #
     # @param key [String, nil] nil where it is one of many
     # @param bytesize [Integer]
@@ -105,16 +104,18 @@ module Tiercel
     end
 
     # @param error [BackendError] of the call that has ended
-    def note_time(error)
-      return Thread.current[LATE] = nil unless error.is_a?(TimedOut) && error.partial.nil?
-      @was_late = true
-      before = Thread.current[LATE]
-      calls = before&.guard.equal?(self) ? before.calls : 0
-      Thread.current[LATE] = Late.new(self, calls + 1, @clock.call)
+    def note_timeout(error)
+      return Thread.current[TIMEOUTS] = nil unless error.is_a?(TimedOut) && error.partial.nil?
+      @timed_out = true
+      before = Thread.current[TIMEOUTS]
+      count = before&.guard.equal?(self) ? before.count : 0
+      Thread.current[TIMEOUTS] = Timeouts.new(self, count + 1, @clock.call)
     end
 
+    # Calls look at the breaker from the first failure to the next success.
     def failed(error, method, key, returning)
-      note_time(error)
+      @failing = true
+      note_timeout(error)
       was_open = open?
       returning = error.partial unless error.partial.nil?
       worth_a_report = worth_a_report?(error) && first_of_its_cause?(error, method)
@@ -122,10 +123,18 @@ module Tiercel
       report(error, method, key) if worth_a_report
       handle(error, method, returning) if worth_a_report || @handler_raises
       returning
+    ensure
+      @failing = true # a call that succeeded concurrently may not have seen this failure
     end
 
-    # A backend of several servers has breakers of its own. That one of them is open was reported when it opened, and
-    # that one of them fails says nothing about the others, unless they have answered, or are known to fail too.
+    def recovered
+      @failing = false
+      @breaker&.succeeded
+      @log.closed
+    end
+
+    # A backend of several servers has a breaker for each of them. An open one was reported when it opened, and the
+    # failure of one server says nothing about the others, unless they fail too.
     def worth_a_report?(error)
       skipped = error.is_a?(BreakerOpen)
       return !skipped unless @breaker
@@ -134,7 +143,7 @@ module Tiercel
       return true if error.is_a?(PoolExhausted) && error.partial.nil? # nobody was asked
       return @backend.answers_elsewhere? || @breaker.failed if error.counts_for_breaker? && error.partial.nil?
       @breaker.succeeded
-      @log.closed if @log.open?
+      @log.closed
       !skipped
     end
 
@@ -150,8 +159,8 @@ module Tiercel
     PARTICULAR = %r{\S*[\d/]\S*}
     private_constant :PARTICULAR
 
-    # An open breaker is reported when it opens, not for each call that it saves. But whoever wants
-    # failures raised wants these too.
+    # An open breaker is reported when it opens, not for each call that it skips. An error_handler that raises receives
+    # the skipped calls too.
     def skipped(method, key, returning)
       @log.skipped
       if @handler_raises

@@ -8,12 +8,12 @@ module Tiercel
   # The parts of {ActiveSupport::Cache::TiercelStore}: modules with one subject each. Together they connect Rails'
   # cache API to a {Backend}. They share the store's {Settings}.
   #
-  #   FastPath      the common calls: names to keys, values in and out
+  #   FastPath      the common calls: arguments to keys, values in and out
   #   Fetch         misses: single flight, leases, stale values; EarlyFetch: hits close to their expiry
   #   Events        notifications and log lines
   #   Reader        bytes to entries, their tags, copies;  Writer: values to frames, their TTL, the fill of a lease
   #   Tags          groups of entries that are invalidated together
-  #   Entries       the private methods that Rails' public methods call: entries, frames
+  #   RailsHooks    the private methods that Rails' public methods call: entries, frames
   #   Keys          Rails' key normalization; WorkerKeys: keys of parallel tests
   #   NamespaceGenerations      `clear` with a namespace, in one trip
   #   Counters      Maintenance      LocalCaching
@@ -27,7 +27,7 @@ require_relative "store/fetch"
 require_relative "store/early_fetch"
 require_relative "store/settings"
 require_relative "store/keys"
-require_relative "store/entries"
+require_relative "store/rails_hooks"
 require_relative "store/counters"
 require_relative "store/tags"
 require_relative "store/maintenance"

@@ -178,7 +178,7 @@ class FileBackendTest < Tiercel::TestCase
   # On ext4, replacing a file waits for the disk.
   def memory_folder = File.writable?("/dev/shm") ? "/dev/shm" : nil
 
-  def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).path(key)
+  def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).paths[key]
 
   def fill(backend, bytes, sizes, random)
     written = index = 0

@@ -9,10 +9,11 @@
 require "tiercel"
 require "tiercel/store"
 require "active_support/core_ext/object/to_param"
+require_relative "names_in_ruby"
 
 # One run.
 class HostileNames
-  RULES = Tiercel::Store::FastPath::NamesInRuby
+  RULES = NamesInRuby
   NAMES_PER_STRESS = 5_000
   NAMES_PER_COMPACTION = 20_000
   LIMITS = [nil, false, 0, 1, 40, 250, 100_000].freeze

@@ -5,10 +5,11 @@ require "tiercel/store"
 require "active_support/core_ext/object/to_param"
 require "active_support/core_ext/string/output_safety"
 require "date"
+require_relative "names_in_ruby"
 
 # Keys and versions of names: compares the rules in Ruby and in C, and both with Rails.
 class CodecKeysTest < Tiercel::TestCase
-  RULES = [Tiercel::Store::FastPath::NamesInRuby, Tiercel::Codec.native].compact.freeze
+  RULES = [NamesInRuby, Tiercel::Codec.native].compact.freeze
   Record = Struct.new(:cache_key, :cache_version)
   Unversioned = Struct.new(:cache_key)
   Param = Struct.new(:to_param) { undef_method :to_a }

@@ -167,7 +167,7 @@ class FileFaultsTest < Tiercel::TestCase
 
   def build_store(place = @directory, **) = ActiveSupport::Cache.lookup_store(:tiercel_store, "file:#{place}", **)
 
-  def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).path(key)
+  def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).paths[key]
 
   def locks_away = FileUtils.rm_rf("#{@directory}/tiercel-v1/locks")
 

@@ -18,9 +18,9 @@ module ActiveSupport
     #   config.cache_store = :tiercel_store, "shared:", "sqlite:storage/cache.sqlite3"       # tiers, nearest first
     #
     # How to read it: a call that {Tiercel::Store::FastPath} knows is served there; every other call goes through Rails'
-    # own public methods (`super`) to {Tiercel::Store::Entries}, which turns entries into frames. Both ways end in one
-    # {Tiercel::Accessor}, which asks the backend through the {Tiercel::Guard}. What is fixed when a store is
-    # built, and shared by its parts, is {Tiercel::Store::Settings}.
+    # own public methods (`super`) to {Tiercel::Store::RailsHooks}, which turns entries into frames. Both ways end in
+    # one {Tiercel::Accessor}, which asks the backend through the {Tiercel::Guard}. {Tiercel::Store::Settings} has the
+    # parts that are fixed when a store is built.
     class TiercelStore < Store
       # Rails asks before it lets records use cache versions.
       #
@@ -28,7 +28,7 @@ module ActiveSupport
       def self.supports_cache_versioning? = true
 
       include ::Tiercel::Store::Keys
-      include ::Tiercel::Store::Entries
+      include ::Tiercel::Store::RailsHooks
       include ::Tiercel::Store::Fetch
       include ::Tiercel::Store::EarlyFetch
       include ::Tiercel::Store::Events

@@ -28,17 +28,17 @@ module Tiercel
       end
 
       # The segment would give a String that is not frozen.
-      def read_lasting(key, _version, _seconds)
+      def read_lasting(key, _version, _seconds, _event = nil)
         bytes = get(key)
         bytes ? Found.new(bytes) : MISS
       end
 
-      def read_multi(keys, versions, unsettled, _event = nil)
+      def read_multi(keys, versions, undecided, _event = nil)
         keys.each_with_index.with_object({}) do |(key, index), found|
           next if found.key?(key) # asked for twice
           value = read(key, versions && versions[index])
           next if MISS.equal?(value)
-          unsettled << key if Coder::Signal === value
+          undecided << key if Coder::Signal === value
           found[key] = value
         end
       end

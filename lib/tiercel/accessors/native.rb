@@ -1,15 +1,17 @@
 # frozen_string_literal: true
 
 require_relative "../memo"
-require_relative "framed"
+require_relative "../accessor"
 
 module Tiercel
   module Accessors
     # Through a {Segment}, which knows the frame of a plain String: that one
     # is read and written without a Ruby String for the frame.
     #
+    # A segment has no breaker, so the usual read and write call it directly; the guard hears of failures.
+    #
     # @private
-    class Native < Framed
+    class Native < Accessor
       def initialize(backend, guard, coder)
         super
         @segment = backend.segment
@@ -28,7 +30,7 @@ module Tiercel
         nothing(key)
       end
 
-      def read_lasting(key, version, seconds)
+      def read_lasting(key, version, seconds, _event = nil)
         value = @segment.read(key, version, seconds)
         return value unless value.frozen?
         return nothing(key) if value.nil?
@@ -39,7 +41,7 @@ module Tiercel
         nothing(key)
       end
 
-      def read_multi(keys, versions, unsettled, _event = nil)
+      def read_multi(keys, versions, undecided, _event = nil)
         found = @segment.read_multi(keys, framed = [], versions)
         @account&.missed_several(keys, found) if found.size < keys.size
         return found if framed.empty?
@@ -48,7 +50,7 @@ module Tiercel
           read = found[key]
           next unless read.frozen? # the key was asked for twice, and has had a plain String since
           value = found[key] = decoded(key, read, wanted && wanted[key])
-          unsettled << key if Coder::Signal === value
+          undecided << key if Coder::Signal === value
         end
         found
       rescue BackendError => error
@@ -58,15 +60,24 @@ module Tiercel
       end
 
       def write(key, value, version, expires_at, ttl, threshold)
-        return super unless @frames_strings && version.nil? && value.instance_of?(String) &&
-                            (threshold.nil? || value.bytesize < threshold)
-        stored = begin
-          @segment.write_string(key, value, expires_at, ttl)
-        rescue BackendError => error
-          return failed(:write_entry, key, error)
+        if @frames_strings && version.nil? && value.instance_of?(String) &&
+           (threshold.nil? || value.bytesize < threshold)
+          stored = @segment.write_string(key, value, expires_at, ttl)
         end
-        return super if stored.nil? # of an encoding that is left to Ruby
-        stored || @guard.call(:write_entry, key) { @guard.too_large(key, value.bytesize) }
+      rescue BackendError => error
+        failed(:write_entry, key, error)
+      else
+        return stored || too_large(key, value) unless stored.nil? # of an encoding that is left to Ruby
+        set(key, @coder.dump_value(value, expires_at, version, !threshold.nil?, threshold || 0), ttl)
+      end
+
+      # The segment counts its writes.
+      def set(key, bytes, ttl)
+        stored = @segment.set(key, bytes, ttl)
+      rescue BackendError => error
+        failed(:write_entry, key, error)
+      else
+        stored || too_large(key, bytes)
       end
 
       private
@@ -77,7 +88,7 @@ module Tiercel
       end
 
       # Of an entry with tags: their generations are a look each, without leaving the segment.
-      def undecided(signal, bytes, version, token)
+      def resolve(signal, bytes, version, token)
         return super unless Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
         value = @coder.load_tagged_value(bytes, nil, version)
         return super if Coder::Signal === value
@@ -93,6 +104,8 @@ module Tiercel
         Memo.keep_string(@segment, key, bytes, token, value) if String === value
         value
       end
+
+      def too_large(key, bytes) = @guard.call(:write_entry, key) { @guard.too_large(key, bytes.bytesize) }
 
       # Passes the segment's error to the guard.
       def failed(method, key, error) = @guard.call(method, key) { raise error }

@@ -6,13 +6,12 @@ require_relative "../accessor"
 
 module Tiercel
   module Accessors
-    # In front of another accessor: the bytes that the request at hand has read or written already, and the keys
-    # under which it has found nothing.
+    # Keeps the bytes that the current request has read or written, and the keys that it found missing, in front of
+    # another accessor.
     #
-    # They are kept as Rails' request-local cache keeps them (its registry, its store of one thread or fiber), so
-    # what is seen of it is the same: `read`, `fetch` and `exist?` remember what they found and what they did not;
-    # the multi reads use what is remembered, but for misses, and add nothing. Every read decodes anew, so nobody
-    # sees what another reader did to his copy. Where nothing is set up (outside of a request) all calls go on.
+    # Rails' own registry and local store keep them, so the behaviour is that of Rails' request-local cache: `read`,
+    # `fetch` and `exist?` remember hits and misses; the multi reads use remembered hits and add nothing. Every read
+    # decodes its own copy of the value. Outside of a request all calls go to the other accessor.
     #
     # @private
     class RequestLocal < Accessor
@@ -24,7 +23,7 @@ module Tiercel
 
       # @param far [Accessor]
       def initialize(far, coder, frozen: false)
-        super(coder, frozen: frozen)
+        super(nil, nil, coder, frozen:)
         @far = far
         @registry_key = :"tiercel_local_cache_#{object_id}"
         @invalidations = 0
@@ -49,16 +48,16 @@ module Tiercel
       end
 
       # Nil where a copy is no plain value: whether its key has to be asked for is decided on the entries' way.
-      def read_multi(keys, versions, unsettled, event = nil)
+      def read_multi(keys, versions, undecided, event = nil)
         known = current&.read_multi_entries(keys)&.compact
-        return @far.read_multi(keys, versions, unsettled, event) if known.nil? || known.empty?
+        return @far.read_multi(keys, versions, undecided, event) if known.nil? || known.empty?
         wanted = keys.zip(versions).to_h if versions
         found = known.to_h { |key, bytes| [key, decode(bytes, wanted && wanted[key])] }
         return if found.each_value.any?(Coder::Signal)
         found.each { |key, bytes| @account&.local(key, bytes) }
         unknown = keys.each_index.reject { |index| found.key?(keys[index]) }
         return found.slice(*keys) if unknown.empty?
-        read = @far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), unsettled, event)
+        read = @far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), undecided, event)
         found.merge!(read).slice(*keys)
       end
 

@@ -18,8 +18,10 @@ module Tiercel
       DEAR_SECONDS = 0.0001
       ALL_OF = 1_000
       SAMPLE = 64
-      # The largest number of pending misses; then a round classifies them early.
-      MOST_PENDING = 512
+      # A pending miss is so many elements of one Array, so that it makes no object of its own.
+      PENDING_SIZE = 5
+      # The largest size of the pending misses; then a round classifies them early.
+      MOST_PENDING = 512 * PENDING_SIZE
       # The longest wait for the lock, in seconds: in a caller's miss, and at the end of a process.
       PATIENCE = 0.001
       LAST_PATIENCE = 1.0
@@ -28,8 +30,8 @@ module Tiercel
       WORDS_AT = CLASSES_AT + ClassTable::BYTES
       MINUTES_AT = WORDS_AT + Words::BYTES
       BYTES = MINUTES_AT + Minutes::BYTES
-      private_constant :DEAR_SECONDS, :ALL_OF, :SAMPLE, :MOST_PENDING, :PATIENCE, :LAST_PATIENCE, :CLASSES_AT,
-                       :WORDS_AT, :MINUTES_AT
+      private_constant :DEAR_SECONDS, :ALL_OF, :SAMPLE, :PENDING_SIZE, :MOST_PENDING, :PATIENCE, :LAST_PATIENCE,
+                       :CLASSES_AT, :WORDS_AT, :MINUTES_AT
 
       # @param book [Book]
       # @param second [Integer] the present second, in epoch seconds
@@ -84,7 +86,7 @@ module Tiercel
           return unless (@cheap % SAMPLE).zero?
           weight = SAMPLE
         end
-        @pending << [key, misses * weight, seconds * weight, seconds]
+        @pending.push(key, misses * weight, seconds * weight, seconds, 0)
       end
 
       # Adds a sampled hit to the pending events.
@@ -92,7 +94,7 @@ module Tiercel
       # @param key [String]
       # @param hits [Integer] the number of hits that the sample stands for
       # @return [void]
-      def note_hits(key, hits) = @pending << [key, 0, 0.0, 0.0, hits]
+      def note_hits(key, hits) = @pending.push(key, 0, 0.0, 0.0, hits)
 
       # @see Account#minutes
       def minutes(count, second)
@@ -130,11 +132,11 @@ module Tiercel
       end
 
       def add_up
-        @pending.shift(@pending.size).each do |key, misses, seconds, longest, hits|
+        @pending.shift(@pending.size).each_slice(PENDING_SIZE) do |key, misses, seconds, longest, hits|
           cost = @costs[@class_of.of(key)] ||= ClassTable::Cost.none
           cost.misses += misses
           cost.seconds += seconds
-          cost.hits += hits if hits
+          cost.hits += hits
           cost.longest_seconds = longest if longest > cost.longest_seconds
         end
         return if @costs.size <= ClassTable::SLOTS

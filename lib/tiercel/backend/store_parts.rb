@@ -20,8 +20,8 @@ module Tiercel
       #   fails
       # @return [Accessor] reads and writes values
       def build_accessor(guard, coder, frozen: false, stale_if_error: nil) # rubocop:disable Lint/UnusedMethodArgument
-        require_relative "../accessors/framed"
-        Accessors::Framed.new(self, guard, coder, frozen:)
+        require_relative "../accessor"
+        Accessor.new(self, guard, coder, frozen:)
       end
 
       # @param guard [Guard]

@@ -44,6 +44,7 @@ module Tiercel
         @settings = Settings.new(**options)
         @folders = Folders.new(@directory, @settings)
         @layout = @folders.layout
+        @paths = @layout.paths
         objection = Ownership.objection(@layout.root) and raise ConfigurationError, "file: #{objection}"
         @housekeeping = Housekeeping.new(@folders, @settings)
         @tokens = DiskTokens.new
@@ -83,7 +84,7 @@ module Tiercel
       def delete(key)
         now = Clock.now
         medium(key) do
-          path = @layout.path(key)
+          path = @paths[key]
           @folders.hold(@layout.folder_of(path)) do |stripe|
             present(path, key, now, whole: false) ? @folders.remove(stripe, path) : false
           end
@@ -124,7 +125,7 @@ module Tiercel
         medium { Layout::FOLDERS.times.sum { |folder| @housekeeping.remove_ended(folder, Clock.now) } }
       end
 
-      def uses_wanted? = @housekeeping.noting?
+      def uses_wanted? = @housekeeping.noting
 
       # @private
       # Removes the cache's files, and the folder if nothing else is in it.
@@ -138,7 +139,7 @@ module Tiercel
         nil # the folder has other files, or is already gone
       end
 
-      def used(keys) = keys.each { |key| @housekeeping.used(@layout.path(key)) }
+      def used(keys) = keys.each { |key| @housekeeping.used(@paths[key]) }
 
       # @return [Hash{Symbol => Integer}] :entries and :bytes on disk of the whole cache; :hits, :misses and
       #   :evictions of this process
@@ -171,14 +172,14 @@ module Tiercel
       private_constant :CLEARED_FILES
 
       def counted(key)
-        path = @layout.path(key)
+        path = @paths[key]
         record = medium(key) { Record.read(path) }
         if record.nil? || !same?(record, key) || ((expires_at = record.expires_at) && expires_at <= Clock.now)
           @miss_count += 1
           return
         end
         @hit_count += 1
-        @housekeeping.hit(path, expires_at)
+        @housekeeping.hit(path, expires_at) if @housekeeping.noting
         record
       end
 
@@ -194,7 +195,7 @@ module Tiercel
       # @yieldreturn [Integer, nil] number of added bytes; nil if nothing was written
       # @return [Boolean] whether something was written
       def change(key, now)
-        path = @layout.path(key)
+        path = @paths[key]
         added = medium(key) { @folders.hold(@layout.folder_of(path)) { |stripe| yield stripe, path } }
         return false unless added
         keep_house(added, now)

@@ -6,30 +6,22 @@ module Tiercel
     # remembered, which also bounds the memory.
     #
     # @private
-    class KeyMemo
+    class KeyMemo < Hash
       ENTRIES = 8_192
       LONGEST_KEY_BYTES = 1_024
 
       # @yieldparam key [String]
-      # @yieldreturn [Object] the result for the key, not nil
-      def initialize(&compute)
-        @compute = compute
-        @known = {}
+      # @yieldreturn [Object] the result for the key
+      def initialize
+        super() { |_, key| remember(key, yield(key)) }
       end
-
-      # @param key [String]
-      # @return [Object]
-      def [](key) = @known[key] || remember(key, @compute.call(key))
-
-      # @return [Integer] number of remembered keys
-      def size = @known.size
 
       private
 
       def remember(key, computed)
         return computed if key.bytesize > LONGEST_KEY_BYTES
-        @known.clear if @known.size >= ENTRIES
-        @known[key] = computed
+        clear if size >= ENTRIES
+        self[key] = computed
       end
     end
   end

@@ -9,7 +9,6 @@ require_relative "../backend"
 require_relative "../breaker"
 require_relative "memcached/counters"
 require_relative "memcached/key_dump"
-require_relative "memcached/last_read"
 require_relative "memcached/multi"
 require_relative "memcached/node"
 require_relative "memcached/protocol"
@@ -91,11 +90,16 @@ module Tiercel
         node(wire_key).call(key) { |connection, deadline| Protocol.get(connection, wire_key, deadline) }
       end
 
-      def last_read = LastRead.lines
+      def last_read = Thread.current[Protocol::LAST_READ]
 
-      def forget_last_read = LastRead.keep(nil)
+      def forget_last_read
+        Thread.current[Protocol::LAST_READ] = nil
+      end
 
-      def token_shown(_bytes, last_read, index = 0) = LastRead.token(last_read, index)
+      def token_shown(_bytes, last_read, index = 0)
+        line = last_read.is_a?(Array) ? last_read[index] : last_read
+        line && Token.of(line)
+      end
 
       def get_with_token(key)
         wire_key = WireKey.encode(key)

@@ -11,14 +11,12 @@ require_relative "../clock"
 require_relative "../counter"
 require_relative "redis/abilities"
 require_relative "redis/address"
+require_relative "redis/behind_tiers"
 require_relative "redis/claims"
 require_relative "redis/failures"
 require_relative "redis/lifetime"
-require_relative "redis/replies"
 require_relative "redis/scripts"
-require_relative "redis/seen_servers"
 require_relative "redis/single"
-require_relative "redis/subscription"
 require_relative "remote/options"
 
 module Tiercel
@@ -32,13 +30,12 @@ module Tiercel
     #
     # Bytes are sent unchanged, TTLs in milliseconds. See {Lifetime} for entries without a TTL.
     class Redis < Backend
+      include BehindTiers
       include Claims
-      include Replies
 
+      OK = "OK"
+      private_constant :OK
       SCAN_COUNT = "1000"
-      # Matches the INFO of a server that evicts by use.
-      BY_USE = /^maxmemory:[1-9].*^maxmemory_policy:\w+-l[rf]u/m
-      POLICY_SECONDS = 60.0
       GLOB_CHARACTERS = /[*?\[\]\\]/n
 
       # @return [Array<Symbol>]
@@ -176,43 +173,6 @@ module Tiercel
 
       def close = @commands.close
 
-      # A replica may lag behind the messages that it has sent. The masters of a cluster can change at any time
-      # (adr/016).
-      def subscribable? = !@listening.nil?
-
-      # Checks once a minute, because the server's eviction policy may change.
-      def uses_wanted?
-        return false if @several
-        now = Clock.monotonic
-        return @evicts_by_use if @asked_at && now - @asked_at < POLICY_SECONDS
-        @asked_at = now
-        @evicts_by_use = BY_USE.match?(expect(String, ask("INFO", "memory")))
-      end
-
-      # @param keys [Array<String>] the keys that were read in a near tier
-      def used(keys)
-        call(["TOUCH", *keys], nil)
-        nil
-      end
-
-      # @param prefix [String, nil] limits the messages to keys with this prefix; nil for all keys
-      # @return [Subscription] not connected yet
-      def subscription(prefix = nil)
-        Subscription.new(@name, prefix) { |protocol| @listening.config(protocol:) }
-      end
-
-      # @param prefix [String, nil] see {#subscription}
-      # @return [SeenServers] collects the servers of all connections used since the last {#renew}
-      def watch_servers(prefix = nil)
-        @commands.servers ||= SeenServers.new
-        @commands.servers.tap { |servers| servers.prefix = prefix }
-      end
-
-      # Replaces all connections: later calls open new ones, because the address may lead to another server by now.
-      #
-      # @return [void]
-      def renew = @commands.renew
-
       def to_s = @name
       def several_servers? = @several
 
@@ -234,6 +194,33 @@ module Tiercel
         @commands.call(command, resend: resend)
       rescue *Failures::ERRORS => error
         raise translate(error, key)
+      end
+
+      # A reply of another kind comes from a server outside Redis' family, or belongs to another command: then no
+      # connection that is open is used again.
+      #
+      # @param kind [#===]
+      # @return [Object] the reply
+      # @raise [Unavailable]
+      def expect(kind, reply)
+        return reply if kind === reply
+        @commands.renew
+        raise Unavailable.new("a reply of another kind (#{reply.class}) than the command has", backend: @name)
+      end
+
+      # @return [Array] of so many replies
+      def expect_all(count, replies)
+        expect(Array, replies)
+        replies.size == count ? replies : expect(nil, replies)
+      end
+
+      # A frozen reply is a status, such as OK, and no value.
+      #
+      # @return [String, nil] in binary
+      def binary(reply)
+        return if reply.nil?
+        expect(nil, reply) if expect(String, reply).frozen?
+        reply.force_encoding(Encoding::BINARY)
       end
 
       def increment_by_script(key, amount, ttl)

@@ -74,8 +74,8 @@ module Tiercel
         @access.read do |connection|
           connection.transaction(:begin) do
             keys.each_with_object({}) do |key, found|
-              id = id_of(key)
-              row = counted(connection.find(id, @hits.wanted), id, key)
+              id = @ids[key]
+              row = counted(connection.find(id, key, @hits.wanted), id)
               found[key] = row[Schema::VALUE] if row
             end
           end
@@ -239,13 +239,13 @@ module Tiercel
 
       # The hot path: work that does not need the connection is done outside the lock.
       def present(key, whole = @hits.wanted)
-        id = id_of(key)
-        row = @access.read(key) { |connection| connection.find(id, whole) }
-        counted(row, id, key)
+        id = @ids[key]
+        row = @access.read(key) { |connection| connection.find(id, key, whole) }
+        counted(row, id)
       end
 
-      def counted(row, id, key)
-        if row.nil? || ((expires_at = row[Schema::EXPIRES_AT]) && expires_at <= Clock.now) || !Rows.of_key?(row, key)
+      def counted(row, id)
+        if row.nil? || ((expires_at = row[Schema::EXPIRES_AT]) && expires_at <= Clock.now)
           @miss_count += 1
           return
         end
@@ -281,8 +281,6 @@ module Tiercel
         end
         @access.write(&:checkpoint)
       end
-
-      def id_of(key) = @ids[key]
     end
   end
 end

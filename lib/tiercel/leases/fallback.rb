@@ -59,7 +59,7 @@ module Tiercel
       # @return [Leases, nil] nil if the server does not answer
       def leases(key)
         compares = @backend.compares?(ask: false)
-        compares = @guard.call(:take_lease, key) { @backend.compares? } if compares.nil? && !@guard.in_vain?
+        compares = @guard.call(:take_lease, key) { @backend.compares? } if compares.nil? && !@guard.timing_out?
         report(key) if compares == false && !@reported
         return if compares.nil?
         compares ? @placeholders : @unleased

@@ -72,7 +72,7 @@ module Tiercel
       end
 
       def fill(lease, bytes, ttl)
-        return if @guard.in_vain?
+        return if @guard.timing_out?
         @guard.call(:write_entry, lease.key) do
           next true if lease.token && @backend.compare_and_set(lease.key, bytes, lease.token, ttl)
           fill_lineage(lease, bytes, ttl)
@@ -92,7 +92,7 @@ module Tiercel
       def release(lease, pause: nil, stale_ttl: nil)
         return unless lease.mine? && lease.sent?
         done = LOST
-        return if @guard.in_vain?
+        return if @guard.timing_out?
         done = @guard.call(:release_lease, lease.key, returning: LOST) { release_now(lease, pause:, stale_ttl:) }
         nil
       ensure
@@ -143,7 +143,7 @@ module Tiercel
 
       # @return [Array(String, Object, Float), nil, LOST, NOT_SENT] bytes, token and seconds left of the existing entry
       def claim(mine, ttl, token = nil)
-        return NOT_SENT if @guard.in_vain?
+        return NOT_SENT if @guard.timing_out?
         bytes = Placeholder.build(mine, ttl)
         sent(:take_lease, mine.key) { @backend.occupy(mine.key, bytes, placeholder_ttl(ttl), token) }
       end
@@ -164,7 +164,7 @@ module Tiercel
       # @return [Array(Hash{String => Array}, Object)] as {Backend#occupy_multi}, or LOST; and the meaning of a
       #   missing key
       def claim_multi(mine, ttl, tokens)
-        return [LOST, NOT_SENT] if @guard.in_vain?
+        return [LOST, NOT_SENT] if @guard.timing_out?
         frames = mine.transform_values { |lease| Placeholder.build(lease, ttl) }
         unanswered = NOT_SENT
         found = @guard.call(:take_leases, returning: LOST) do

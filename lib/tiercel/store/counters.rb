@@ -91,7 +91,7 @@ module Tiercel
       # entry with tags too, since a counter has none.
       def next_count(bytes, amount, ttl)
         return if Counter.parse(bytes)
-        entry = (@coder.equal?(Entries::PASS_THROUGH) ? @settings.coder : @coder).load(bytes)
+        entry = (@coder.equal?(RailsHooks::PASS_THROUGH) ? @settings.coder : @coder).load(bytes)
         return [amount, ttl] if entry.nil? || entry.expired? || @settings.reader.outdated?(entry)
         return if @settings.reader.recorded_tags(entry)
         value = entry.value

@@ -33,23 +33,32 @@ module Tiercel
         policy.background? ? due : due.min_by(1, &:last)
       end
 
-      # Replaces the fast path's own `fetch`.
-      def fetch_early(name, key, options, &)
-        version = version_of(name)
+      # Replaces the fast path's own `fetch`. A value that lasts is given at once; of another one the bytes tell when it
+      # expires.
+      def fetch_early(name, key, version, options, &)
         ttl = options&.fetch(:expires_in, nil) || @options[:expires_in]
         seconds = ttl ? @settings.policy.early_refresh * ttl.to_f : 0
-        found = @settings.accessor.read_lasting(key, version, seconds)
-        return found unless Coder::Signal === found
-        bytes = found.bytes unless Coder::MISS.equal?(found)
-        value = found = bytes ? @settings.accessor.decode(bytes, version) : Coder::MISS
-        if Coder::Signal === value
-          value = value_for_fetch(found, key, version, options)
-          return miss_or_generate(name, key, version, options, found, &) if Coder::MISS.equal?(value)
+        found = nil
+        if heard?(Events::READ)
+          value = instrumented_fetch_read(name, key, version, options) do |event|
+            plain_value(found = @settings.accessor.read_lasting(key, version, seconds, event), version)
+          end
+          value = Accessor::MISS if Coder::Signal === value
+        else
+          value = plain_value(found = @settings.accessor.read_lasting(key, version, seconds), version)
+          value = value_for_fetch(value, key, version, options) if Coder::Signal === value
         end
+        return miss_or_generate(name, key, version, options, found, &) if Accessor::MISS.equal?(value)
         DeepFreeze.call(value) if @settings.frozen_values
-        ends_at = ttl && end_of(bytes)
+        value = hit_value(value, name, options)
+        ends_at = (end_of(found.bytes) if ttl && Accessor::Found === found)
         return value unless Fetch::Refresh.due?(ends_at, seconds)
         refresh_early(name, value, ends_at, merged_options(options), &)
+      end
+
+      # @param found [Object] of {Accessor#read_lasting}
+      def plain_value(found, version)
+        Accessor::Found === found ? @settings.accessor.decode(found.bytes, version) : found
       end
 
       # @return [Float, nil] epoch seconds

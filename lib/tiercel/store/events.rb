@@ -6,8 +6,8 @@ require_relative "fetch/call"
 module Tiercel
   module Store
     # Notifications and log lines. A call that nobody hears of sends none; nothing else depends on subscribers and
-    # loggers. They go through Rails' own `instrument`, except where subscribers of one kind are all that listens: they
-    # receive the same event from the same notifier, for 0.6 of the instructions.
+    # loggers. They go through Rails' own `instrument`, except where one subscriber alone listens: it receives the same
+    # event from the same notifier, for fewer instructions.
     #
     # A `fetch` that misses sends one `cache_generate`, as from Rails' own stores, or one `cache_fetch_hit` where its
     # caller receives the value of another caller or an expired one. Both carry what the {Fetch::Trace} says. Past
@@ -22,6 +22,9 @@ module Tiercel
       DELETE = "cache_delete.active_support"
       EXIST = "cache_exist?.active_support"
       INCREMENT = "cache_increment.active_support"
+
+      # By operation; some of them are above, for the calls that ask for them each time.
+      NAMES = Hash.new { |names, operation| names[operation] = "cache_#{operation}.active_support" }
 
       # Whether events are those of Rails 8.2: `fetch_hit` has the key in place of the name.
       RAILS_8_2 = (ActiveSupport.gem_version.segments.first(2) <=> [8, 2]) >= 0
@@ -45,26 +48,32 @@ module Tiercel
 
       # @param event [String] of the operation
       # @param key [String] of the name, as the fast path makes it
-      # @param options [Hash] merged
+      # @param options [Hash, nil] of the call
       def instrument_one(operation, event, name, key, options, &)
+        options = options ? merged_options(options) : @options
         key = event_key(name, key, options)
-        groups = ActiveSupport::Notifications.notifier.groups_for(event) unless @always_heard || debug_logger?
-        return instrument(operation, key, options, &) unless groups && groups.size == 1
+        subscriber = only_subscriber(event) or return instrument(operation, key, options, &)
         store = self.class.name
         payload = (RAILS_8_2 ? { store:, key: } : { key:, store: }).merge!(options)
-        kind, subscribers = groups.first
-        send_event(event, payload, kind, subscribers, &)
+        send_event(event, payload, subscriber, &)
+      end
+
+      # @return [Object, nil] the subscriber, where it alone listens
+      def only_subscriber(event)
+        return if @always_heard || debug_logger?
+        subscribers = ActiveSupport::Notifications.notifier.all_listeners_for(event)
+        subscribers.first if subscribers.size == 1 && !subscribers.first.silenceable
       end
 
       # As `ActiveSupport::Notifications::Instrumenter#instrument` does it.
-      #
-      # @param kind [Class] of the subscribers' group
-      def send_event(event, payload, kind, subscribers)
+      def send_event(event, payload, subscriber)
         id = ActiveSupport::Notifications.instrumenter.id
-        group = kind.new(subscribers, event, id, payload)
+        group = subscriber.group_class.new([subscriber.delegate], event, id, payload)
         group.start(event, id, payload)
         begin
-          yield payload
+          result = yield payload
+          forget_tier(payload)
+          result
         rescue Exception => error # rubocop:disable Lint/RescueException
           payload[:exception] = [error.class.name, error.message]
           payload[:exception_object] = error
@@ -89,12 +98,18 @@ module Tiercel
         KEYS_IN_EVENTS ? hash.transform_keys { |name| normalize_key(name, options) } : hash
       end
 
-      # Every event of the store comes through here.
+      # Every event of one key comes through here.
       def instrument(operation, key, options = nil, &)
+        return (yield({}) if block_given?) unless heard?(NAMES[operation])
         namespace = options && options[:namespace]
         options = options.merge(namespace: namespace.proc) if Fetch::Call::OneNamespace === namespace
-        return super unless operation == :read && @settings.backend.tiered?
+        return super unless operation == :read
         super { |payload| yield(payload).tap { forget_tier(payload) } }
+      end
+
+      # Every event of several keys comes through here.
+      def instrument_multi(operation, keys, options = nil, &)
+        heard?(NAMES[operation]) ? super : yield({})
       end
 
       # A tier whose value is useless (it has expired, or is of another version) has not answered.

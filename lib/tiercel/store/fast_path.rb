@@ -2,8 +2,8 @@
 
 require_relative "events"
 require_relative "fast_path/read_and_take"
+require_relative "fast_path/arguments"
 require_relative "fast_path/conditions"
-require_relative "fast_path/names"
 require_relative "fast_path/multi"
 
 module Tiercel
@@ -15,10 +15,10 @@ module Tiercel
     # method here serves the calls whose name and options it knows, and leaves
     # every other call to Rails' method (`super`).
     #
-    #   read, fetch:  @fast -> key_of, version_of -> Accessor#read -> value
+    #   read, fetch:  @fast -> {Arguments}: key and version -> Accessor#read -> value
     #                 what is no plain value (Found) -> value_for_read, on its bytes, as Rails' own methods would
     #   fetch, miss:  the block -> write
-    #   write:        @fast -> key_of, version_of -> Accessor#write
+    #   write:        @fast -> key and version -> Accessor#write
     #
     # Where a subscriber or a debug logger listens ({Events#heard?}), the same steps run within Rails' `instrument`.
     #
@@ -26,8 +26,8 @@ module Tiercel
     # ways against each other.
     module FastPath
       include ReadAndTake
+      include Arguments
       include Conditions
-      include Names
       include Multi
 
       MISS = Accessor::MISS
@@ -41,8 +41,8 @@ module Tiercel
       def read(name, options = nil)
         options = nil if options && options.empty?
         return super unless (options.nil? || usual_options?(options)) && @fast
-        key = key_of(name, options) or return super
-        version = options ? version_asked(name, options) : version_of(name)
+        key = key_of(name, options)
+        version = version_of(name, key, options)
         return instrumented_read(name, key, version, options) if heard?(Events::READ)
         value = @settings.accessor.read(key, version)
         return value unless Coder::Signal === value
@@ -54,26 +54,26 @@ module Tiercel
       def fetch(name, options = nil, &)
         options = nil if options && options.empty?
         return super unless block_given? && @fast_fetch && (options.nil? || usual_options?(options))
-        key = key_of(name, options) or return super
-        return heard?(Events::READ) || heard?(Events::FETCH_HIT) ? super : fetch_early(name, key, options, &) if @early
-        version = options ? version_asked(name, options) : version_of(name)
+        key = key_of(name, options)
+        version = version_of(name, key, options)
+        return fetch_early(name, key, version, options, &) if @early
         return instrumented_fetch(name, key, version, options, &) if heard?(Events::READ)
         return fetch_and_take(name, key, version, options, &) if @consecutive_misses&.many?
         value = @settings.accessor.read(key, version)
-        return no_plain_value(value, name, key, version, options, &) if Coder::Signal === value
+        return decide(value, name, key, version, options, &) if Coder::Signal === value
         @consecutive_misses&.count = 0
-        subscribed?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
+        subscribed?(Events::FETCH_HIT) ? notify_hit(value, name, options) : value
       end
 
       # See ActiveSupport::Cache::Store#write.
       def write(name, value, options = nil)
         options = nil if options && options.empty?
         return super unless @fast && @fast_writes && (options.nil? || only_expires_in?(options))
-        key = key_of(name) or return super
         return super unless @settings.flights.idle?
-        version = version_of(name)
+        key = key_of(name)
+        version = version_of(name, key)
         return write_value(key, value, version, options) unless heard?(Events::WRITE)
-        instrument_one(:write, Events::WRITE, name, key, merged_options(options)) do
+        instrument_one(:write, Events::WRITE, name, key, options) do
           write_value(key, value, version, options)
         end
       end
@@ -82,59 +82,60 @@ module Tiercel
       def delete(name, options = nil)
         options = nil if options && options.empty?
         return super unless options.nil? && @fast
-        key = key_of(name) or return super
         return super unless @settings.flights.idle?
+        key = key_of(name)
         return @settings.accessor.delete(key) unless heard?(Events::DELETE)
-        instrument_one(:delete, Events::DELETE, name, key, @options) { @settings.accessor.delete(key) }
+        instrument_one(:delete, Events::DELETE, name, key, nil) { @settings.accessor.delete(key) }
       end
 
       # See ActiveSupport::Cache::Store#exist?.
       def exist?(name, options = nil)
         options = nil if options && options.empty?
         return super unless options.nil? && @fast
-        key = key_of(name) or return super
-        version = version_of(name)
+        key = key_of(name)
+        version = version_of(name, key)
         return present?(key, version) unless heard?(Events::EXIST)
-        options = (merged_options(nil) if Events::RAILS_8_2)
+        options = (@options if Events::RAILS_8_2)
         instrument(:exist?, event_key(name, key, @options), options) { |payload| present?(key, version, payload) }
       end
 
       # See {Counters#increment}.
       def increment(name, amount = 1, options = nil, **keywords)
         return super unless options.nil? && keywords.empty? && @fast
-        key = key_of(name) or return super
         return super if heard?(Events::INCREMENT)
+        key = key_of(name)
         count(:increment, key, Integer(amount), @options[:expires_in])
       end
 
       private
 
       def instrumented_read(name, key, version, options)
-        instrument_one(:read, Events::READ, name, key, merged_options(options)) do |payload|
+        instrument_one(:read, Events::READ, name, key, options) do |payload|
           value = @settings.accessor.read(key, version, payload)
           value = value_for_read(value, key, version) if Coder::Signal === value
           payload[:hit] = !MISS.equal?(value)
-          forget_tier(payload)
           value unless MISS.equal?(value)
         end
       end
 
       def instrumented_fetch(name, key, version, options, &)
-        value = instrumented_fetch_read(name, key, version, options)
+        value = instrumented_fetch_read(name, key, version, options) do |event|
+          @settings.accessor.read(key, version, event)
+        end
         return miss_or_generate(name, key, version, options, value, &) if Coder::Signal === value
         @consecutive_misses&.count = 0
-        heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
+        hit_value(value, name, options)
       end
 
-      # @return [Object] the value, or what was found that is none
+      # @yieldparam event [Hash] the payload
+      # @yieldreturn [Object] of {Accessor#read}
+      # @return [Object] the value; for a miss what the block has given
       def instrumented_fetch_read(name, key, version, options)
-        options = merged_options(options)
         instrument_one(:read, Events::READ, name, key, options) do |payload|
-          found = value = @settings.accessor.read(key, version, payload)
+          found = value = yield payload
           value = value_for_fetch(found, key, version, options) if Coder::Signal === found
           payload[:super_operation] = :fetch
           payload[:hit] = !MISS.equal?(value)
-          forget_tier(payload)
           MISS.equal?(value) ? found : value
         end
       end
@@ -154,16 +155,18 @@ module Tiercel
         !(Coder::Signal === value) || live?(value, key, version)
       end
 
-      # Where a fetch has found nothing, or bytes that are no value by themselves.
-      def no_plain_value(found, name, key, version, options, &)
+      # The end of a fetch that has found nothing, or bytes that are no value by themselves.
+      def decide(found, name, key, version, options, &)
         @consecutive_misses&.count = 0 unless MISS.equal?(found)
         value = value_for_fetch(found, key, version, options)
-        return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(value)
-        heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
+        MISS.equal?(value) ? miss_or_generate(name, key, version, options, found, &) : hit_value(value, name, options)
       end
 
-      def tell_hit(value, name, options)
-        options = merged_options(options)
+      # @return [Object] the value
+      def hit_value(value, name, options) = heard?(Events::FETCH_HIT) ? notify_hit(value, name, options) : value
+
+      def notify_hit(value, name, options)
+        options = options ? merged_options(options) : @options
         get_entry_value(Hit.new(value), Events::RAILS_8_2 ? normalize_key(name, options) : name, options)
       end
 
@@ -204,25 +207,11 @@ module Tiercel
       # One caller computes a missing value ({Fetch}), or, with `lease: false`, every caller.
       def miss_or_generate(name, key, version, options, found, &)
         policy = @settings.policy
-        return generate(name, options, &) unless policy.lease
         options = merged_options(options)
+        return save_block_result_to_cache(name, key, options, &) unless policy.lease
         usual = MISS.equal?(found) && options[:tags].nil? && !policy.timeout?
         return miss_uncontended(name, key, version, options, policy, &) if usual
         miss(name, key, version, options, policy, found: (found unless MISS.equal?(found)), &)
-      end
-
-      # Rails' `save_block_result_to_cache`: what the block gives is written as `fetch` was called, unless the block
-      # has changed the options that are handed to it.
-      def generate(name, options, &)
-        merged = merged_options(options)
-        if heard?(Events::GENERATE)
-          return save_block_result_to_cache(name, normalize_key(name, merged), merged, &)
-        end
-        fix_tags(merged[:tags])
-        own = merged.dup
-        value = @settings.account.timed(key_of(name)) { yield(name, write_options(own)) }
-        write(name, value, own == merged && !own[:tags] ? options : own) unless value.nil? && own[:skip_nil]
-        value
       end
 
       # Bytes; nil for no compression.

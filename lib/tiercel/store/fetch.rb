@@ -18,7 +18,7 @@ module Tiercel
     # another caller computes.
     #
     # Where a gem has patched Rails' methods, and with a custom coder, Rails' own `fetch` runs over the hooks of
-    # {Entries}. It takes no leases, and the {FallbackLog} says so once.
+    # {RailsHooks}. It takes no leases, and the {FallbackLog} says so once.
     module Fetch
       # Only blocks with a time limit and background refreshes need this.
       autoload :Background, File.expand_path("fetch/background", __dir__)
@@ -168,7 +168,9 @@ module Tiercel
         return {} if missing.empty?
         if options[:force] || !policy.lease
           @settings.generations.fix(options[:tags]) if options[:tags]
-          return missing.to_h { |name| [name, yield(name)] }
+          return missing.to_h do |name|
+            [name, @settings.account.timed(normalize_key(name, options)) { yield name }]
+          end
         end
         keys = missing.map { |name| normalize_key(name, options) }
         versions = missing.map { |name| normalize_version(name, options) }

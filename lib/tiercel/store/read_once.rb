@@ -23,14 +23,14 @@ module Tiercel
 
       # @param key [String]
       # @return [String, nil] the bytes that were under the key; nil if there were none, or another caller has them
-      def take(key)
-        bytes = @settings.guard.call(:read_entry, key) { take_from(@settings.backend, key) }
+      def read_and_delete(key)
+        bytes = @settings.guard.call(:read_entry, key) { replace_with_expired(@settings.backend, key) }
         delete_entry(key) if bytes
         @settings.backend.forget_last_read
         bytes
       end
 
-      def take_from(backend, key)
+      def replace_with_expired(backend, key)
         MAX_ATTEMPTS.times do
           bytes, token = backend.get_with_token(key)
           return if bytes.nil? || Leases::Placeholder.placeholder?(bytes)

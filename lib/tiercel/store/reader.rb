@@ -7,8 +7,8 @@ require_relative "serialized_frame"
 
 module Tiercel
   module Store
-    # From bytes that were read to entries: what they are worth, whether their tags still hold, and what the
-    # request-local cache remembers of them.
+    # Turns bytes that were read into entries, compares their tags with the current generations, and updates the
+    # request-local cache.
     #
     # @private
     class Reader
@@ -23,7 +23,7 @@ module Tiercel
       # @param tags [Tags::Named, nil] whose generations were read with it
       # @param report [Boolean] whether damaged bytes are reported
       # @param compare [Boolean] whether its tags are compared here; if not, the caller does
-      # @return [ActiveSupport::Cache::Entry, nil] expired ones, too
+      # @return [ActiveSupport::Cache::Entry, nil] an expired entry, too
       def entry(payload, coder: @settings.coder, key: nil, raw: false, tags: nil, report: true, compare: true)
         return if payload.nil?
         payload = payload.bytes if payload.is_a?(SerializedFrame)
@@ -40,8 +40,8 @@ module Tiercel
         nil
       end
 
-      # A bad frame is a miss, and worth a report: something else writes to these keys, a class is gone, or bytes
-      # were lost.
+      # A bad frame is a miss and a report: another program writes to these keys, a class is missing, or bytes were
+      # lost.
       def report_undecodable(error, key) = Reports.handled(error, backend: @settings.backend.to_s, key:)
 
       # @param entry [ActiveSupport::Cache::Entry]
@@ -67,7 +67,7 @@ module Tiercel
       end
 
       # @param value [Object]
-      # @return [String, nil] a frame of the store's own coder, for those who wait in this process
+      # @return [String, nil] a frame of the store's own coder, for the callers that wait in this process
       def copy(value)
         @settings.coder.dump_value(value, nil, nil, false, 0)
       rescue StandardError, SystemStackError
@@ -82,7 +82,7 @@ module Tiercel
         value
       end
 
-      # Has the request-local cache know what a read would now see.
+      # Updates the request-local cache with the bytes that the backend has now.
       #
       # @param bytes [String, nil]
       # @return [void]

@@ -7,8 +7,8 @@ require_relative "writer"
 
 module Tiercel
   module Store
-    # The settings of a store: fixed once it is built, the same for its copies, and all that its parts (the modules of
-    # {Store}) share. A part finds it in `@settings`.
+    # The parts and options of a store, fixed once it is built. The modules of {Store} and copies of the store share
+    # them, in `@settings`.
     #
     # @private
     class Settings

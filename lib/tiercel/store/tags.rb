@@ -63,7 +63,7 @@ module Tiercel
         names = Named.check((tags.is_a?(Array) ? tags : [tags]).map { |tag| tag_name(tag) })
         return if names.empty?
         Named.refuse "raw values and counters take none: they are kept without a frame" if options[:raw]
-        unless @coder.is_a?(Coder) || Entries::PASS_THROUGH.equal?(@coder)
+        unless @coder.is_a?(Coder) || RailsHooks::PASS_THROUGH.equal?(@coder)
           Named.refuse "what the store's coder: writes has no place for them; leave out coder:, or tags:"
         end
         Named.new(names, tag_keys(names, options[:namespace]))

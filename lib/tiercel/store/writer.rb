@@ -5,13 +5,12 @@ require_relative "fetch/flights"
 
 module Tiercel
   module Store
-    # From values to what a backend stores, and how long; and the fill: how what a block gave is stored in the place of
-    # a lease.
+    # Turns values into frames with a TTL, and stores the value of a block in the place of its lease (the fill).
     #
     # @private
     class Writer
-      # How long an entry outlives its end where `race_condition_ttl` is set,
-      # so that there is something stale to give (seconds; Rails' own figure).
+      # Seconds that the backend keeps an expired entry where `race_condition_ttl` is set, so that callers can have the
+      # stale value (Rails' own figure).
       RACE_CONDITION_GRACE = 300
 
       # The backend's TTL for one of zero or less (seconds); the frame says that the entry has expired.
@@ -146,7 +145,7 @@ module Tiercel
         @settings.backend.near? || !Frame.frame?(bytes) ? bytes : Frame.with_parts(bytes, exclusive: true)
       end
 
-      # A block around the code at hand may be that of the same key: what it gives comes after this.
+      # The write may run within the block of the same key: the block's value is then the later one.
       #
       # @param written [String, Integer] bytes, or a count
       # @param flight [Fetch::Flight, nil] whose own value it is
@@ -157,7 +156,7 @@ module Tiercel
         end
       end
 
-      # A block around the code at hand may be that of one of these keys: what it gives is not stored.
+      # The delete may run within the block of one of these keys: the block's value is then not stored.
       def deleted(keys)
         return if @settings.flights.idle?
         keys.each { |key| Fetch::Flights.each_held(@settings.backend, key) { |held| held.deleted = true } }

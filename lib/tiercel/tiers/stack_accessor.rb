@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../accessors/framed"
+require_relative "../accessor"
 require_relative "../backend"
 require_relative "../errors"
 require_relative "journal"
@@ -12,7 +12,7 @@ module Tiercel
     # receive goes to the journal.
     #
     # @private
-    class StackAccessor < Accessors::Framed
+    class StackAccessor < Accessor
       # The last tier answered that it has no entry.
       ABSENT = Object.new.freeze
       # Positions in {Tiers#tiers}.
@@ -55,7 +55,7 @@ module Tiercel
         tally(missing, late, last)
         near = found.size + late.size
         wanted = versions && keys.zip(versions).to_h.values_at(*missing)
-        found.merge!(settled(last.merge!(late).slice(*missing), missing, wanted, undecided))
+        found.merge!(decode_all(last.merge!(late).slice(*missing), missing, wanted, undecided))
         note_tiers(event, keys, found, near)
         found.slice(*keys)
       end

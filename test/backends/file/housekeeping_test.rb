@@ -112,7 +112,7 @@ class FileHousekeepingTest < Tiercel::TestCase
 
   def entry_files = Dir["#{@directory}/tiercel-v1/??/#{"?" * 32}"].sort
 
-  def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).path(key)
+  def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).paths[key]
 
   def disk_bytes = Dir.glob("#{@directory}/**/*").sum { |file| File.lstat(file).blocks * 512 }
 end

@@ -3,13 +3,14 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require_relative "../../codec/names_in_ruby"
 
 # Tags in calls of the fast path: the accepted forms, and the same results as Rails' methods.
 class FastPathTagsTest < Tiercel::TestCase
   USUAL = [[], ["a"], [:a, "b" * 250], ["größe"], Array.new(100) { |index| index.to_s }].freeze
   UNUSUAL = [nil, "a", [""], [:""], ["b" * 251], [nil], [1], [["a"]], Array.new(101) { |index| index.to_s },
              [Class.new(String).new("a")]].freeze
-  FORMS = [Tiercel::Codec.native, Tiercel::Store::FastPath::NamesInRuby].compact.freeze
+  FORMS = [Tiercel::Codec.native, NamesInRuby].compact.freeze
 
   def test_usual_tags
     FORMS.each do |form|

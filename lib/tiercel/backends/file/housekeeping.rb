@@ -45,6 +45,8 @@ module Tiercel
 
         # @return [Integer] entries that this process evicted
         attr_reader :evictions
+        # @return [Boolean] whether reads are recorded at present
+        attr_reader :noting
 
         # @param folders [Folders]
         # @param settings [Settings]
@@ -62,21 +64,18 @@ module Tiercel
           @hand = rand(Layout::FOLDERS)
         end
 
-        # Records in memory that an entry was read; a later round writes it. A read itself never writes.
+        # Records in memory that an entry was read, while {#noting}; a later round writes it. A read never writes.
         #
         # @param path [String]
         # @param expires_at [Float, nil]
         def hit(path, expires_at)
-          @hits[path] = expires_at if @noting && @hits.size < NOTED_HITS
+          @hits[path] = expires_at if @hits.size < NOTED_HITS
         end
-
-        # @return [Boolean] whether reads are recorded at present
-        def noting? = @noting
 
         # Records that a caller with a copy of the entry has read it.
         #
         # @param path [String]
-        def used(path) = @hits.key?(path) || hit(path, Folders::UNKNOWN)
+        def used(path) = !@noting || @hits.key?(path) || hit(path, Folders::UNKNOWN)
 
         # @param added_bytes [Integer] on disk
         # @return [Boolean] whether a round is due

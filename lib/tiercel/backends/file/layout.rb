@@ -22,6 +22,8 @@ module Tiercel
         STRIPES = 32
         # @return [String] absolute
         attr_reader :root
+        # @return [Hash{String => String}] by key the path of its entry
+        attr_reader :paths
 
         # @param directory [String]
         def initialize(directory)
@@ -29,11 +31,7 @@ module Tiercel
           @paths = KeyMemo.new { |key| path_of(Digest::MD5.hexdigest(key)) } # saves the digest for keys in use
         end
 
-        # @param key [String]
-        # @return [String] the path of its entry
-        def path(key) = @paths[key]
-
-        # @param path [String] a result of {#path}
+        # @param path [String] of {#paths}
         # @return [Integer] the number of its folder
         def folder_of(path) = path.byteslice(@root.bytesize + 1, 2).hex
 

@@ -18,6 +18,8 @@ module Tiercel
 
         # @return [Integer] bytes on disk, in whole blocks, including folders
         attr_reader :size_bytes
+        # @return [Integer] bytes of the largest value that is kept
+        attr_reader :largest_value_bytes
         # @return [Integer, nil]
         attr_reader :max_entries
         # @return [Float] maximum wait for a lock, in seconds
@@ -33,12 +35,10 @@ module Tiercel
             raise ConfigurationError, "size: expected at least #{Sizes.human(SMALLEST_SIZE_BYTES)} for a cache of " \
                                       "files, got #{Sizes.human(@size_bytes)}"
           end
+          @largest_value_bytes = @size_bytes / LARGEST_VALUE_SHARE
           @max_entries = DiskOptions.count(max_entries, :max_entries)
           @timeout_seconds = DiskOptions.seconds(timeout, :timeout)
         end
-
-        # @return [Integer] the largest value that is kept, in bytes
-        def largest_value_bytes = size_bytes / LARGEST_VALUE_SHARE
       end
     end
   end

@@ -4,7 +4,6 @@ require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../errors"
 require_relative "exchange"
-require_relative "last_read"
 require_relative "protocol"
 require_relative "wire_key"
 
@@ -28,7 +27,7 @@ module Tiercel
           wire_keys = keys.map { |key| WireKey.encode(key) }
           count = keys.size
           replies = Array.new(count * 2) # lines, which are kept, then values
-          LastRead.keep(replies)
+          Thread.current[Protocol::LAST_READ] = replies
           failure = exchange(
             wire_keys,
             ->(at, *call) { Protocol.write_get_multi(call[0], pick(wire_keys, at), call[1]) },

@@ -2,7 +2,6 @@
 
 require_relative "../../backend"
 require_relative "connection"
-require_relative "last_read"
 require_relative "token"
 
 module Tiercel
@@ -19,13 +18,17 @@ module Tiercel
         # The server accepts no more connections.
         class TooManyConnections < IOError; end
 
+        # The lines of the last read of this thread or fiber, which contain its cas numbers: a String, or an Array in
+        # the order of the keys. A read that finds a value costs no object more for it.
+        LAST_READ = :tiercel_memcached_last_read
+
         TOO_LARGE = /\ASERVER_ERROR (object too large|out of memory storing object \(too large)/
         REFUSAL = "SERVER_ERROR"
         NOT_NUMERIC = "CLIENT_ERROR cannot increment or decrement non-numeric"
 
         module_function
 
-        # Passes the response lines to {LastRead}.
+        # Keeps the response line as {LAST_READ}.
         #
         # @return [String, nil]
         def get(connection, key, deadline)
@@ -33,7 +36,7 @@ module Tiercel
           line = connection.read_line(deadline)
           bytes = value(connection, line, deadline) unless line == "EN"
           connection.finish
-          LastRead.keep(line << connection.mark) if bytes
+          Thread.current[LAST_READ] = line << connection.mark if bytes
           bytes
         end
 

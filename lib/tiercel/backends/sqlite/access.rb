@@ -34,8 +34,8 @@ module Tiercel
           CacheFile::Closed, CacheFile::Missing, FileLock::Busy,
         ].freeze
         # Raised when other threads have waited long enough for the lock.
-        class Others < StandardError; end
-        NOT_NOW = [*BUSY, CacheFile::Missing, Others].freeze
+        class NotFirst < StandardError; end
+        NOT_NOW = [*BUSY, CacheFile::Missing, NotFirst].freeze
         # Maximum number of attempts to create the file in one call, in case other processes remove it.
         ATTEMPTS = 3
 
@@ -81,7 +81,7 @@ module Tiercel
 
         # As {#read}, for blocks that change rows.
         def write(key = nil)
-          raise Others if @queue.due?
+          raise NotFirst if @queue.due?
           @lock.synchronize { yield writable }
         rescue *NOT_NOW => error
           answered(key) do

@@ -25,7 +25,7 @@ module Tiercel
 
         def uses_wanted? = @hits.wanted
 
-        def used(keys) = keys.each { |key| @hits.note_used(id_of(key)) }
+        def used(keys) = keys.each { |key| @hits.note_used(@ids[key]) }
       end
     end
   end

@@ -65,6 +65,7 @@ module Tiercel
           @path = path
           @disk = Disk.new(path)
           @inode = CacheFile.inode(path)
+          @process = ::Tiercel::Forks.current
           @database = Forks::Database.new(path, flags: SQLite3::Constants::Open::READWRITE)
           check_layout
           configure(settings)
@@ -76,7 +77,7 @@ module Tiercel
         end
 
         # @return [Boolean] whether this process, not its parent, opened it
-        def own? = !@database.inherited?
+        def own? = ::Tiercel::Forks.current?(@process)
 
         # @return [Boolean] whether the path still leads to the open file
         def in_place? = @inode == CacheFile.inode(@path)
@@ -84,12 +85,14 @@ module Tiercel
         # Reads one row. This is the hot path, with three calls into SQLite.
         #
         # @param id [Integer]
+        # @param key [String] that the row has to have: another key may have the same id
         # @param whole [Boolean] whether to include the columns for its use and its token, which cost a tenth more
         # @return [Array, nil] the columns in the order of {Schema}
-        def find(id, whole)
+        def find(id, key, whole)
           statement = whole ? @find_whole : @find
           statement.bind_param(1, id)
-          statement.step
+          row = statement.step
+          row if row && ((stored = row[Schema::KEY]) == key || stored == key.b)
         ensure
           statement.reset!
         end

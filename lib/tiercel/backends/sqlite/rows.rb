@@ -14,13 +14,6 @@ module Tiercel
       #
       # @private
       class Rows
-        # Two keys can have the same id, so the row's key is compared.
-        #
-        # @param row [Array] see {Schema}
-        # @param key [String]
-        # @return [Boolean] whether the row belongs to the key
-        def self.of_key?(row, key) = (stored = row[Schema::KEY]) == key || stored == key.b
-
         # @param ids [#[]] maps a key to its id
         def initialize(ids)
           @ids = ids
@@ -59,7 +52,7 @@ module Tiercel
         # @return [Array(Integer, Boolean)] the count, and the result of {#set}
         # @raise [NotACounter]
         def count_up(connection, key, amount, ttl, now)
-          row = find(connection, key)
+          row = connection.find(@ids[key], key, false)
           row = nil if row && row[Schema::EXPIRES_AT]&.<=(now)
           count = row ? Counter.add(row[Schema::VALUE], amount, key) : Counter.in_range(amount, key)
           expires_at = row ? row[Schema::EXPIRES_AT] : end_of(ttl, now)
@@ -67,12 +60,6 @@ module Tiercel
         end
 
         private
-
-        # Also finds expired rows.
-        def find(connection, key)
-          row = connection.find(@ids[key], false)
-          row if row && Rows.of_key?(row, key)
-        end
 
         def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
 

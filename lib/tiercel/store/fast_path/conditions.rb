@@ -33,8 +33,8 @@ module Tiercel
         # Rails' public methods that this module stands in front of.
         FRONTS = %i[read fetch write delete exist? read_multi fetch_multi write_multi].freeze
 
-        # The modules in which Rails (or this library) defines the hooks.
-        OWN = [ActiveSupport::Cache::Store, Keys, Entries, Fetch, EarlyFetch, Events, Tags, WorkerKeys].freeze
+        # The modules in which Rails, or this library, defines the hooks.
+        DEFINERS = [ActiveSupport::Cache::Store, Keys, RailsHooks, Fetch, EarlyFetch, Events, Tags, WorkerKeys].freeze
 
         # Options whose defaults the fast path of a write does not know.
         SLOW_WRITE_OPTIONS = %i[raw unless_exist version expires_at].freeze
@@ -50,23 +50,26 @@ module Tiercel
           self
         end
 
-        # @own: whether this library's own `fetch` runs; @patched: what stands in its way; @fast: whether calls may be
-        # fast; @fast_fetch: the same of `fetch`; @always_heard: whether each is instrumented; @fast_writes: whether
-        # writes with the store's defaults may be; @early: whether a hit of `fetch` is looked at for the time that is
-        # left of it; @fast_tags: whether the tags that a call names are useless to its read; @consecutive_misses: of
-        # `fetch`, where it is useful; @shares_options: whether a block that sets no options needs no copy of them.
+        # - @own: this library's own `fetch` runs; @patched: the methods that prevent it
+        # - @fast, @fast_fetch, @fast_writes: the fast path serves calls, `fetch`, and writes with the store's defaults
+        # - @always_heard: every call is instrumented
+        # - @early: a hit of `fetch` is refreshed when it soon expires
+        # - @fast_tags: a read does not need the tags that a call names
+        # - @consecutive_misses: counts consecutive misses of `fetch`, where that is useful
+        # - @shares_options: a block that sets no options needs no copy of them
         #
         # @private
         # @return [void]
         def check_fast_path
           return unless @settings
-          @patched = Patches.of_stores | foreign(HOOKS, @settings.namespaces ? [*OWN, NamespaceGenerations] : OWN)
+          definers = @settings.namespaces ? [*DEFINERS, NamespaceGenerations] : DEFINERS
+          @patched = Patches.of_stores | foreign(HOOKS, definers)
           ours = @patched.empty? && @coder.equal?(@settings.coder)
           @patched |= foreign(WRITES, FastPath.ancestors) if ours
           @own = ours && @patched.empty?
           @fast = ours && @settings.fast_path && @settings.namespaces.nil? && @options.values_at(*SLOW_OPTIONS).none?
           @fast_fetch = @fast && @own
-          @always_heard = !Patches.events_untouched? || foreign(INSTRUMENTS, OWN).any?
+          @always_heard = !Patches.events_untouched? || foreign(INSTRUMENTS, DEFINERS).any?
           @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none? && @settings.policy.stale_seconds.nil?
           @early = @settings.policy.lease && !@settings.policy.early_refresh.nil?
           @fast_tags = @settings.accessor.compares_tags?
@@ -89,36 +92,6 @@ module Tiercel
         def foreign(names, owners)
           names.select { |name| respond_to?(name, true) && !owners.include?(method(name).owner) }
         end
-
-        def only_expires_in?(options) = options.size == 1 && ends?(options[:expires_in])
-
-        def ends?(expires_in)
-          case expires_in
-          when Integer, Float, ActiveSupport::Duration then expires_in.to_f.positive?
-          else false
-          end
-        end
-
-        # An end, the usual tags, and what is asked for besides by a miss. All others are Rails' way's, which says what
-        # is wrong.
-        def usual_options?(options)
-          count = ends?(options[:expires_in]) ? 1 : 0
-          return true if count == options.size
-          count += 1 if @fast_tags && (tags = options[:tags]) && usual_tags?(tags)
-          count == options.size || usual_besides?(options, count)
-        end
-
-        # @param count [Integer] of those that are known already
-        def usual_besides?(options, count)
-          count += 1 if ends?(options[:race_condition_ttl])
-          count += 1 if options[:skip_nil] == true
-          count += 1 if options.key?(:version) && !@early
-          count += 1 if options.key?(:namespace) && namespace?(options[:namespace])
-          count == options.size
-        end
-
-        # One that runs no code of the application's.
-        def namespace?(namespace) = namespace.nil? || namespace.instance_of?(String) || namespace.instance_of?(Symbol)
 
         Patches.notice
       end

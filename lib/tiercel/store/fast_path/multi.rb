@@ -17,17 +17,9 @@ module Tiercel
         # See ActiveSupport::Cache::Store#fetch_multi.
         def fetch_multi(*names, &)
           return super unless block_given? && @fast_fetch && (keys = keys_of(names)) && !@options[:skip_nil]
-          return super if @early || heard?(Events::READ_MULTI) || heard?(Events::WRITE_MULTI)
-          policy = @settings.policy
-          found = read_many(names, keys, shown = []) or return super
-          return found if found.size == names.size
-          return complete(names, keys, found, shown.to_h, policy, &) if policy.lease
-          writes = {}
-          ordered = names.index_with do |name|
-            found.fetch(name) { writes[name] = @settings.account.timed(key_of(name)) { yield(name) } }
-          end
-          write_multi(writes)
-          ordered
+          return super if @early || !@settings.policy.lease || heard?(Events::READ_MULTI) || heard?(Events::WRITE_MULTI)
+          found = read_many(names, keys, findings = []) or return super
+          found.size == names.size ? found : complete(names, keys, found, findings.to_h, &)
         end
 
         # See ActiveSupport::Cache::Store#write_multi.
@@ -41,7 +33,7 @@ module Tiercel
         private
 
         def instrumented_read_multi(names, keys)
-          options = merged_options(nil)
+          options = @options
           instrument_multi(:read_multi, names_in_event(names, options), options) do |payload|
             found = read_many(names, keys, [], payload) || read_multi_entries(names, **options, event: payload)
             payload[:hits] = names_in_event(found.keys, options)
@@ -55,45 +47,46 @@ module Tiercel
           @settings.writer.write_multi(frames, ttl)
         end
 
-        # Where a block has subscribed to writes, the one that was done in the places of leases is told of.
+        # Where the block of the call has subscribed to writes, the write in the places of leases is an event.
         #
+        # @param findings [Hash{String => Accessor::Found}] by key, what the read has found that was no value
         # @return [Hash] what was found, and what was not
-        def complete(names, keys, found, shown, policy, &)
+        def complete(names, keys, found, findings, &)
           at = names.each_index.reject { |index| found.key?(names[index]) }
           missing = names.values_at(*at)
-          made = miss_multi(missing, keys.values_at(*at), missing.map { |name| version_of(name) },
-                            merged_options(nil), policy, useless: shown, &)
+          made = miss_multi(missing, keys.values_at(*at), versions_of(missing) || [], @options, @settings.policy,
+                            useless: findings, &)
           written = hash_in_event(made, @options) if heard?(Events::WRITE_MULTI)
           instrument_multi(:write_multi, written, @options) { true } if written
           names.index_with { |name| found.fetch(name) { made[name] } }
         end
 
-        # @param unsettled [Array] gets the keys that have something that is no value, and the {Accessor::Found} of each
+        # @param undecided [Array] gets the keys that have something that is no value, and the {Accessor::Found} of each
         # @return [Hash, nil] names and values, in the order of the names; nil where only the entries' way will do
-        def read_many(names, keys, unsettled = [], event = nil)
+        def read_many(names, keys, undecided = [], event = nil)
           own = keys.equal?(names)
           versions = own ? nil : versions_of(names)
           return if versions && keys.uniq.size < keys.size # names of one key, which may want different versions
           keys = frozen_keys(keys) if own
-          found = @settings.accessor.read_multi(keys, versions, unsettled, event) or return
-          values_for_read(found, unsettled, keys, versions) unless unsettled.empty?
+          found = @settings.accessor.read_multi(keys, versions, undecided, event) or return
+          values_for_read(found, undecided, keys, versions) unless undecided.empty?
           own ? found : by_name(found, names, keys)
         end
 
         # Treats entries as Rails' own way does.
-        def values_for_read(found, unsettled, keys, versions)
+        def values_for_read(found, undecided, keys, versions)
           tagged = nil
-          shown = {}
-          unsettled.each do |key|
+          findings = {}
+          undecided.each do |key|
             entry = entry_of(found[key], key, compare: false)
             usable = entry && !entry.expired? && !entry.mismatched?(versions && versions[keys.index(key)])
-            next shown[key] = found.delete(key).tap { |what| useless(what, key) } unless usable
+            next findings[key] = found.delete(key).tap { |what| useless(what, key) } unless usable
             (tagged ||= {})[key] = entry if @settings.reader.recorded_tags(entry)
-            shown[key] = found[key]
+            findings[key] = found[key]
             found[key] = entry.value
           end
           @settings.reader.outdated_among(tagged).each { |key| useless(found.delete(key), key) } if tagged
-          unsettled.replace(shown.reject { |key, _| found.key?(key) }.to_a)
+          undecided.replace(findings.reject { |key, _| found.key?(key) }.to_a)
         end
 
         def frames_of(hash, keys, expires_in)
@@ -102,7 +95,7 @@ module Tiercel
           coder = @settings.coder
           frames = {}
           hash.each_with_index do |(name, value), index|
-            frames[keys[index]] = coder.dump_value(value, ends, version_of(name), compress, threshold)
+            frames[keys[index]] = coder.dump_value(value, ends, version_of(name, keys[index]), compress, threshold)
           end
           frames
         end

@@ -12,6 +12,9 @@ module Tiercel
       #
       # @private
       module Patches
+        SUBSCRIBER = ActiveSupport::Notifications::Fanout::Subscribers::Evented
+        private_constant :SUBSCRIBER
+
         @stores = ObjectSpace::WeakMap.new
 
         class << self
@@ -50,7 +53,8 @@ module Tiercel
           # @return [Boolean] whether events pass through nothing but Rails' own code
           def events_untouched?
             events.all? { |owner, names, witness| names.all? { |name| original?(owner, name, witness) } } &&
-              %i[groups_for all_listeners_for].all? { |name| ActiveSupport::Notifications.notifier.respond_to?(name) }
+              ActiveSupport::Notifications.notifier.respond_to?(:all_listeners_for) &&
+              %i[group_class delegate silenceable].all? { |name| SUBSCRIBER.method_defined?(name) }
           end
 
           private

@@ -20,11 +20,13 @@ module Tiercel
         # @return [Object] the value
         def fetch_and_take(name, key, version, options, &)
           merged = merged_options(options)
-          return read_alone(name, key, version, options, &) unless may_take?(key, merged)
-          key = key.dup.freeze unless key.frozen?
-          value = lead_uncontended(name, key, version, merged, @settings.policy, unread: true, &)
-          return read_alone(name, key, version, options, &) if Fetch::UncontendedMiss::ELSEWHERE.equal?(value)
-          Accessor::Found === value ? found_instead(value, name, key, version, options, &) : value
+          if may_take?(key, merged)
+            key = key.dup.freeze unless key.frozen?
+            value = lead_uncontended(name, key, version, merged, @settings.policy, unread: true, &)
+            return found_instead(value, name, key, version, options, &) if Accessor::Found === value
+            return value unless Fetch::UncontendedMiss::ELSEWHERE.equal?(value)
+          end
+          hit_or_decide(@settings.accessor.read(key, version), name, key, version, options, &)
         end
 
         # Where {Fetch::UncontendedMiss} would go on, and nothing is remembered.
@@ -34,12 +36,6 @@ module Tiercel
             @settings.request_local&.current&.read_entry(key).nil?
         end
 
-        def read_alone(name, key, version, options, &)
-          value = @settings.accessor.read(key, version)
-          return no_plain_value(value, name, key, version, options, &) if Coder::Signal === value
-          heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
-        end
-
         # Callers that joined look for it, too.
         def found_instead(found, name, key, version, options, &)
           @consecutive_misses.count = 0
@@ -47,8 +43,11 @@ module Tiercel
           bytes = found.bytes
           value = @settings.accessor.decode(bytes, version) { found.token }
           @settings.request_local&.current&.write_entry(key, bytes) unless Leases::Placeholder.placeholder?(bytes)
-          return no_plain_value(value, name, key, version, options, &) if Coder::Signal === value
-          heard?(Events::FETCH_HIT) ? tell_hit(value, name, options) : value
+          hit_or_decide(value, name, key, version, options, &)
+        end
+
+        def hit_or_decide(value, name, key, version, options, &)
+          Coder::Signal === value ? decide(value, name, key, version, options, &) : hit_value(value, name, options)
         end
       end
     end

@@ -33,7 +33,7 @@ module Tiercel
           tags.know(@accessor.far_generations(tags.keys)) unless tags.known
           unknown = tags.unknown
           return true if unknown.empty?
-          return tags.lose if @guard.in_vain?
+          return tags.lose if @guard.timing_out?
           begun = @guard.call(:begin_tags, returning: LOST) { begin_anew(unknown) }
           return tags.lose if LOST.equal?(begun)
           tags.known.merge!(begun)

@@ -9,9 +9,9 @@ require_relative "serialized_frame"
 
 module Tiercel
   module Store
-    # Entries to frames and back: what Rails' public methods call. Each method
+    # The hooks that Rails' public methods call, for callers from outside too: entries to frames and back. Each method
     # asks the {Accessor} once.
-    module Entries
+    module RailsHooks
       include ReadOnce
 
       # Rails' coder for `coder: nil`.
@@ -43,7 +43,7 @@ module Tiercel
 
       # `delete`: see {ReadOnce}.
       def read_serialized_entry(key, event: nil, tags: nil, raw: false, delete: false, **)
-        return take(key) if delete
+        return read_and_delete(key) if delete
         accessor = @settings.accessor
         return accessor.get_tagged(key, tags, event) if tags
         raw ? accessor.get_raw(key, event) : accessor.get(key, event)

@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+# The rules for keys and versions of names that ext/tiercel/codec/keys.c has in C: the C form is tested against them.
+module NamesInRuby
+  # Deeper Arrays are Rails'.
+  MAX_DEPTH = 20
+  private_constant :MAX_DEPTH
+
+  class << self
+    # @param name [Object]
+    # @param namespace [String, nil]
+    # @param max_bytes [Integer, false, nil]
+    # @return [String, nil] nil for a name that Rails has to normalize
+    def key(name, namespace, max_bytes)
+      expanded = expand(name, 0)
+      return if expanded.nil? || expanded.empty?
+      if namespace
+        return unless text?(namespace)
+        expanded = "#{namespace}:#{expanded}"
+      end
+      expanded if !max_bytes || expanded.bytesize <= max_bytes
+    end
+
+    # @param names [Array<Object>]
+    # @return [Array<String>, nil] the names themselves where they are what is asked for
+    def keys(names, namespace, max_bytes)
+      keys = names.map { |name| key(name, namespace, max_bytes) or return }
+      keys.each_with_index.all? { |key, index| key.equal?(names[index]) } ? names : keys
+    end
+
+    # @param keys [Array<String>]
+    # @return [Array<String>]
+    def frozen(keys) = keys.all?(&:frozen?) ? keys : keys.map { |key| key.frozen? ? key : key.dup.freeze }
+
+    # @param found [Hash{String => Object}]
+    # @param names [Array<Object>]
+    # @param keys [Array<String>] of the names
+    # @return [Hash{Object => Object}] what was found, under its names, in their order
+    def by_name(found, names, keys)
+      results = {}
+      keys.each_with_index { |key, index| results[names[index]] = found[key] if found.key?(key) }
+      results
+    end
+
+    # @return [String, nil, false] an Array always has one, if only an empty one: so has it in Rails; false where
+    #   Rails has to find it
+    def version(name, depth = 0)
+      return if name.instance_of?(Symbol) || plain?(name, String)
+      plain?(name, Array) ? array_version(name, depth) : own_version(name)
+    end
+
+    # @return [Array<String, nil>, nil, false] nil where all names are Strings, which have none
+    def versions(names)
+      return if names.all? { |name| plain?(name, String) }
+      versions = names.map { |name| version(name) }
+      versions.include?(false) ? false : versions
+    end
+
+    # @param tags [Object]
+    # @param most [Integer]
+    # @param bytes [Integer]
+    # @return [Boolean] whether it is an Array of at most so many Strings, of 1 to so many bytes, or Symbols
+    def usual_tags?(tags, most, bytes)
+      tags.is_a?(Array) && tags.size <= most && tags.all? do |tag|
+        (tag.instance_of?(String) || tag.instance_of?(Symbol)) && tag.to_s.bytesize.between?(1, bytes)
+      end
+    end
+
+    private
+
+    # An instance of the class itself, with no methods of its own, and none that somebody gave to all of them.
+    def plain?(name, type)
+      name.instance_of?(type) && !name.respond_to?(:cache_key) && !name.respond_to?(:cache_version)
+    end
+
+    # Rails takes the bytes of other encodings for UTF-8.
+    def text?(string) = string.encoding == Encoding::UTF_8 || string.ascii_only?
+
+    # Nil for a name that Rails has to expand.
+    def expand(name, depth)
+      return if depth > MAX_DEPTH
+      expanded =
+        if name.instance_of?(Symbol) then name.name
+        elsif plain?(name, String) then name
+        elsif plain?(name, Array) then return expand_array(name, depth)
+        elsif name.instance_of?(String) || name.instance_of?(Array) then return
+        elsif name.respond_to?(:cache_key) then name.cache_key.to_s
+        else param(name, depth)
+        end
+      expanded if expanded && text?(expanded)
+    end
+
+    # An object of a kind that Rails does not expand itself. true and false are a key's part, but no key.
+    def param(name, depth)
+      case name
+      when String, Array, Hash then return
+      end
+      return unless name.respond_to?(:to_param)
+      param = name.to_param
+      case param
+      when nil then ""
+      when true, false then param.to_s if depth.positive? && param.equal?(name)
+      else param if param.instance_of?(String)
+      end
+    end
+
+    def expand_array(names, depth)
+      return if names.size == 1 && [true, false].include?(names.first)
+      names.map { |name| expand(name, depth + 1) or return }.join("/")
+    end
+
+    # Rails takes nil for an empty Array.
+    def own_version(name)
+      unless name.respond_to?(:cache_version)
+        return [].join if name.nil? # US-ASCII, as Rails has it
+        return name.respond_to?(:to_a) ? false : nil
+      end
+      version = name.cache_version
+      version.nil? || version.instance_of?(String) ? version : version.to_param
+    end
+
+    def array_version(names, depth)
+      return false if depth > MAX_DEPTH
+      versions = names.filter_map do |name|
+        version = version(name, depth + 1)
+        return false unless version.nil? || version.is_a?(String)
+        version
+      end
+      versions.size == 1 ? versions.first : versions.join("/")
+    end
+  end
+end

@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "json"
+require "open3"
+
+# A call runs the same code whether or not somebody listens: a listener adds an event, and replaces nothing.
+class SameCodeTest < Tiercel::TestCase
+  # In a process of its own: other tests leave subscribers and patches behind.
+  PROGRAM = 'require "json"; puts JSON.generate(SameCode.replaced)'
+
+  def setup = %w[segment codec].each { |name| needs_extension(name) }
+
+  def test_a_listener_replaces_no_method
+    command = [RbConfig.ruby, "-Ilib", "-Itest", "-rtiercel", "-rsupport/same_code", "-e", PROGRAM]
+    out, err, status = Open3.capture3(*command, chdir: File.expand_path("../..", __dir__))
+    assert status.success?, "#{out}#{err}"
+    replaced = JSON.parse(out.lines.last)
+    assert_empty replaced, replaced.map { |call, methods| "#{call}: #{methods.join(" ")}" }.join("\n")
+  end
+end
