@@ -6,7 +6,7 @@ module ConsecutiveMisses
   # @return [ActiveSupport::Cache::TiercelStore] the same
   def self.always(store)
     misses = store.instance_variable_get(:@settings).consecutive_misses
-    misses&.define_singleton_method(:many?) { true }
+    misses&.define_singleton_method(:count) { Tiercel::Store::Fetch::ConsecutiveMisses::MANY }
     store
   end
 end

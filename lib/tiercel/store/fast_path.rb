@@ -58,7 +58,8 @@ module Tiercel
         version = version_of(name, key, options)
         return fetch_early(name, key, version, options, &) if @early
         return instrumented_fetch(name, key, version, options, &) if heard?(Events::READ)
-        return fetch_and_take(name, key, version, options, &) if @consecutive_misses&.many?
+        misses = @consecutive_misses&.count
+        return fetch_and_take(name, key, version, options, &) if misses && misses >= Fetch::ConsecutiveMisses::MANY
         value = @settings.accessor.read(key, version)
         return decide(value, name, key, version, options, &) if Coder::Signal === value
         @consecutive_misses&.count = 0

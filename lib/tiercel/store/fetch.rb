@@ -8,7 +8,7 @@ require_relative "fetch/call"
 require_relative "fetch/consecutive_misses"
 require_relative "fetch/fetcher"
 require_relative "../fetch_policy"
-require_relative "fetch/uncontended_miss"
+require_relative "fetch/misses"
 require_relative "fetch/warnings"
 
 module Tiercel
@@ -24,7 +24,7 @@ module Tiercel
       autoload :Background, File.expand_path("fetch/background", __dir__)
       autoload :TimedBlock, File.expand_path("fetch/timed_block", __dir__)
 
-      include UncontendedMiss
+      include Misses
 
       # The results of a multi read besides values. useless: by key, the {Accessor::Found} that are no values; ends: by
       # name, the ends of the values (epoch seconds), or nil where no caller asks for them.
@@ -52,38 +52,6 @@ module Tiercel
         known.empty? ? found : known.merge!(found).slice(*names)
       end
 
-      # Runs a block within its event.
-      #
-      # @private
-      # @param options [Hash] of the event
-      # @return [Object] the block's value
-      def run_block(name, key, options, &)
-        return yield unless heard?(Events::GENERATE)
-        instrument(:generate, event_key(name, key, options), options) { yield }
-      end
-
-      # Stores the value of a block under a lease, within the event of a write.
-      #
-      # @private
-      # @param lease [Leases::Lease, nil] nil where nothing may be stored
-      # @param flight [Flight] in which it was computed
-      # @param version [String, nil] that the call asked for
-      # @param options [Hash] of the call, merged
-      # @param own [Hash] the same as the block has left them
-      # @return [Boolean] whether it is stored
-      def store_value(value, lease, flight, name, version, options, own, policy)
-        return false if value.nil? && own[:skip_nil]
-        jitter = own[:expires_in] == options[:expires_in] # an end that the block has set is exact
-        unless own.equal?(options) || own == options
-          own = merged_options(own)
-          version = normalize_version(name, own)
-        end
-        return fill_lease(value, lease, flight, version, own, policy, jitter) unless heard?(Events::WRITE)
-        instrument(:write, event_key(name, flight.key, own), own) do
-          fill_lease(value, lease, flight, version, own, policy, jitter)
-        end
-      end
-
       private
 
       def warn_of_fallback
@@ -97,13 +65,6 @@ module Tiercel
       end
 
       def policy_for(options) = @settings.policy.for(options)
-
-      def fill_lease(value, lease, flight, version, options, policy, jitter)
-        writer = @settings.writer
-        bytes = writer.frame(value, version, options, policy, jitter:)
-        bytes = writer.exclusive(bytes) if bytes && options[:unless_exist] && !options[:raw]
-        writer.fill(lease, flight, bytes, writer.fill_ttl(options, policy), unless_exist: options[:unless_exist])
-      end
 
       # The steps of Rails' `fetch`.
       def fetch_merged(name, options, &)
@@ -183,35 +144,6 @@ module Tiercel
         return write_multi(written, options) if options[:force] || !policy.lease
         return if written.empty? || !heard?(Events::WRITE_MULTI)
         instrument_multi(:write_multi, hash_in_event(written, options), options) { true }
-      end
-
-      # @param found [Accessor::Found, nil] what the read has found, and that is not the value
-      # @param flight [Flight, nil] see {Fetcher#value}
-      # @param answer [Object] see {Fetcher#value}
-      def miss(name, key, version, options, policy, found: nil, flight: nil, answer: nil, &)
-        call = Call.new(self, @settings, name, key, version, options, policy, found:, &)
-        value = Fetcher.new(@settings, policy).value(call, flight, answer)
-        given = true
-        value
-      ensure
-        notify(call, given || false) if call && (call.trace || !call.computed?)
-      end
-
-      # @param useless [Hash{String => Accessor::Found}] by key, what the read has found, and that is no value
-      # @return [Hash{Object => Object}] names and values
-      def miss_multi(names, keys, versions, options, policy, useless: {})
-        calls = names.each_index.map do |index|
-          key = keys[index]
-          found = useless[key]
-          Call.new(self, @settings, names[index], key, versions[index], options, policy, found:) do |name, _options|
-            yield name
-          end
-        end
-        values = Fetcher.new(@settings, policy).values(calls)
-        given = true
-        values
-      ensure
-        calls&.each { |call| notify(call, given || false) if call.trace || !call.computed? }
       end
 
       # --- Rails' hooks ---

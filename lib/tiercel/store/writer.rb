@@ -112,7 +112,7 @@ module Tiercel
         @settings.account.wrote if stored
         stored ? rewritten(flight.key, bytes, flight) : warn_if_deleted(flight)
         @settings.consecutive_misses&.count += 1 if stored && lease&.begun?
-        @settings.reader.remember(flight.key, stored ? bytes : nil)
+        @settings.reader.remember(flight.key, stored ? bytes : nil) if @settings.request_local
         stored ? true : false
       end
 

@@ -3,7 +3,7 @@
 require_relative "../../frame"
 require_relative "../../leases"
 require_relative "../../leases/placeholder"
-require_relative "../fetch/uncontended_miss"
+require_relative "../fetch/misses"
 
 module Tiercel
   module Store
@@ -20,6 +20,7 @@ module Tiercel
         # @return [Object] the value
         def fetch_and_take(name, key, version, options, &)
           merged = merged_options(options)
+<<<<<<< HEAD
           if may_take?(key, merged)
             key = key.dup.freeze unless key.frozen?
             value = lead_uncontended(name, key, version, merged, @settings.policy, unread: true, &)
@@ -27,9 +28,16 @@ module Tiercel
             return value unless Fetch::UncontendedMiss::ELSEWHERE.equal?(value)
           end
           hit_or_decide(@settings.accessor.read(key, version), name, key, version, options, &)
+=======
+          return read_alone(name, key, version, options, &) unless may_take?(key, merged)
+          key = key.dup.freeze unless key.frozen?
+          value = lead_uncontended(name, key, version, merged, @settings.policy, unread: true, &)
+          return read_alone(name, key, version, options, &) if Fetch::Misses::ELSEWHERE.equal?(value)
+          Accessor::Found === value ? found_instead(value, name, key, version, options, &) : value
+>>>>>>> b115b548 (Fetch: its misses are one module; a cold fetch without a request-local cache asks no reader)
         end
 
-        # Where {Fetch::UncontendedMiss} would go on, and nothing is remembered.
+        # Where {Fetch::Misses} would go on, and nothing is remembered.
         def may_take?(key, options)
           policy = @settings.policy
           policy.lease && !policy.timeout? && options[:tags].nil? &&

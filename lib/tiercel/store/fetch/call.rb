@@ -42,7 +42,7 @@ module Tiercel
         # @return [Boolean] whether the caller may have read after an invalidation that came after the leader's acquire
         attr_accessor :late
 
-        # @param store [ActiveSupport::Cache::TiercelStore] whose {Fetch#run_block} and {Fetch#store_value} it calls
+        # @param store [ActiveSupport::Cache::TiercelStore] whose {Misses#run_block} and {Misses#store_value} it calls
         # @param settings [Settings]
         # @param options [Hash] merged
         # @param found [Accessor::Found, nil] what the caller's read has found, and that is not the value

@@ -11,7 +11,6 @@ module Tiercel
       # @private
       class ConsecutiveMisses
         MANY = 3
-        private_constant :MANY
 
         # @return [Integer] 0 after a read that has found something
         attr_accessor :count
@@ -19,9 +18,6 @@ module Tiercel
         def initialize
           @count = 0
         end
-
-        # @return [Boolean]
-        def many? = @count >= MANY
       end
     end
   end

@@ -2,24 +2,88 @@
 
 require_relative "../../coder"
 require_relative "../../frame"
+require_relative "fetcher"
 require_relative "flights"
 
 module Tiercel
   module Store
     module Fetch
-      # The usual miss: the key is absent, and no other caller computes it. These are the steps of the {Fetcher} for one
-      # call, with fewer objects (adr/022). On anything else, a lease of another caller or a stale value, the Fetcher
-      # goes on.
+      # The misses of `fetch` and `fetch_multi`. The {Fetcher} computes the values.
       #
-      # Two kinds of `fetch` begin here: one whose read has found nothing, and one that reads and acquires in one trip
-      # ({FastPath::ReadAndTake}).
+      # The usual miss of one key, which is absent and which no other caller computes, takes the same steps here with
+      # fewer objects (adr/022). On anything else, a lease of another caller or a stale value, the Fetcher goes on. Two
+      # kinds of `fetch` have a usual miss: one whose read has found nothing, and one that reads and acquires the lease
+      # in one trip ({FastPath::ReadAndTake}).
       #
       # @private
-      module UncontendedMiss
+      module Misses
         # The answer for a key that has another flight.
         ELSEWHERE = Coder::Signal.new("ELSEWHERE")
 
+        # Runs a block within its event.
+        #
+        # @private
+        # @param options [Hash] of the event
+        # @return [Object] the block's value
+        def run_block(name, key, options, &)
+          return yield unless heard?(Events::GENERATE)
+          instrument(:generate, event_key(name, key, options), options) { yield }
+        end
+
+        # Stores the value of a block under a lease, within the event of a write.
+        #
+        # @private
+        # @param lease [Leases::Lease, nil] nil where nothing may be stored
+        # @param flight [Flight] in which it was computed
+        # @param version [String, nil] that the call asked for
+        # @param options [Hash] of the call, merged
+        # @param own [Hash] the same as the block has left them
+        # @return [Boolean] whether it is stored
+        def store_value(value, lease, flight, name, version, options, own, policy)
+          return false if value.nil? && own[:skip_nil]
+          jitter = own[:expires_in] == options[:expires_in] # an end that the block has set is exact
+          unless own.equal?(options) || own == options
+            own = merged_options(own)
+            version = normalize_version(name, own)
+          end
+          return fill_lease(value, lease, flight, version, own, policy, jitter) unless heard?(Events::WRITE)
+          instrument(:write, event_key(name, flight.key, own), own) do
+            fill_lease(value, lease, flight, version, own, policy, jitter)
+          end
+        end
+
         private
+
+        # @param found [Accessor::Found, nil] what the read has found, and that is not the value
+        # @param flight [Flight, nil] see {Fetcher#value}
+        # @param answer [Object] see {Fetcher#value}
+        def miss(name, key, version, options, policy, found: nil, flight: nil, answer: nil, &)
+          call = Call.new(self, @settings, name, key, version, options, policy, found:, &)
+          value = Fetcher.new(@settings, policy).value(call, flight, answer)
+          given = true
+          value
+        ensure
+          notify(call, given || false) if call && (call.trace || !call.computed?)
+        end
+
+        # @param useless [Hash{String => Accessor::Found}] by key, what the read has found, and that is no value
+        # @return [Hash{Object => Object}] names and values
+        def miss_multi(names, keys, versions, options, policy, useless: {})
+          calls = names.each_index.map do |index|
+            key = keys[index]
+            found = useless[key]
+            Call.new(self, @settings, names[index], key, versions[index], options, policy, found:) do |name, _options|
+              yield name
+            end
+          end
+          values = Fetcher.new(@settings, policy).values(calls)
+          given = true
+          values
+        ensure
+          calls&.each { |call| notify(call, given || false) if call.trace || !call.computed? }
+        end
+
+        # --- the usual miss ---
 
         # @yield the block of `fetch`
         # @return [Object] the value
@@ -51,7 +115,7 @@ module Tiercel
           give_up(flight, answer) unless flight.nil? || flight.landed?
         end
 
-        # The thread was killed between two steps, or another flight was joined.
+        # The thread was killed between two steps, or the caller has joined another flight.
         def give_up(flight, answer)
           @settings.leases.release(answer) if Leases::Lease === answer
         ensure
@@ -60,7 +124,7 @@ module Tiercel
 
         def compute_uncontended(flight, lease, name, options)
           @settings.flights.begin(flight, lease)
-          @settings.reader.remember(flight.key, nil)
+          @settings.reader.remember(flight.key, nil) if @settings.request_local
           stored = false
           value = Flights.hold([flight].freeze) do |outermost|
             given = Tags::WriteOptions::CopiedWhenSet.new(@shares_options ? options : options.dup, self)
@@ -91,9 +155,9 @@ module Tiercel
           store_value(value, lease, flight, name, flight.wanted, options, own, @settings.policy)
         end
 
-        # A plain String, which nobody else is to be told of, needs no frame made of it where the backend frames it.
+        # A plain String that no subscriber and no other caller receives needs no frame: a segment frames it itself.
         #
-        # @return [Boolean, nil] nil where only {Fetch#store_value} can tell
+        # @return [Boolean, nil] nil where only {#store_value} can store it
         def fill_string(flight, lease, value, options)
           policy = @settings.policy
           return if flight.wanted || flight.rewritten || @settings.coder.checksum? || policy.stale_seconds
@@ -113,6 +177,13 @@ module Tiercel
           return unless @settings.flights.finish(flight, landed)
           frame = @settings.reader.copy(value)
           frame ? flight.land(:frame, frame) : flight.land(:value, value)
+        end
+
+        def fill_lease(value, lease, flight, version, options, policy, jitter)
+          writer = @settings.writer
+          bytes = writer.frame(value, version, options, policy, jitter:)
+          bytes = writer.exclusive(bytes) if bytes && options[:unless_exist] && !options[:raw]
+          writer.fill(lease, flight, bytes, writer.fill_ttl(options, policy), unless_exist: options[:unless_exist])
         end
       end
     end
