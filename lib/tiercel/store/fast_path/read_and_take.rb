@@ -20,21 +20,13 @@ module Tiercel
         # @return [Object] the value
         def fetch_and_take(name, key, version, options, &)
           merged = merged_options(options)
-<<<<<<< HEAD
           if may_take?(key, merged)
             key = key.dup.freeze unless key.frozen?
             value = lead_uncontended(name, key, version, merged, @settings.policy, unread: true, &)
             return found_instead(value, name, key, version, options, &) if Accessor::Found === value
-            return value unless Fetch::UncontendedMiss::ELSEWHERE.equal?(value)
+            return value unless Fetch::Misses::ELSEWHERE.equal?(value)
           end
           hit_or_decide(@settings.accessor.read(key, version), name, key, version, options, &)
-=======
-          return read_alone(name, key, version, options, &) unless may_take?(key, merged)
-          key = key.dup.freeze unless key.frozen?
-          value = lead_uncontended(name, key, version, merged, @settings.policy, unread: true, &)
-          return read_alone(name, key, version, options, &) if Fetch::Misses::ELSEWHERE.equal?(value)
-          Accessor::Found === value ? found_instead(value, name, key, version, options, &) : value
->>>>>>> b115b548 (Fetch: its misses are one module; a cold fetch without a request-local cache asks no reader)
         end
 
         # Where {Fetch::Misses} would go on, and nothing is remembered.
