@@ -151,7 +151,7 @@ class RailsAppInstallShapesTest < RailsAppTest
       app.write("config/deploy.yml", "servers:\n  web:\n    - 10.0.0.1\n    - 10.0.0.2\n")
       said = out(generate(app, env:))
       refute_match(/dropped/, said)
-      assert_match(/deploy.yml has 2 hosts, each .* --url=redis:/, said)
+      assert_match(/deploy.yml has 2 hosts, and each .* --url=redis:/, said)
       statement = app.read(PRODUCTION)[/:tiercel_store, .*?\n(?= *# was)/m]
       ['"shared:", "sqlite:storage/cache.sqlite3?size=64MB"', "expires_in: 60 * 86_400", 'namespace: "production"']
         .each { |part| assert_includes statement, part }
