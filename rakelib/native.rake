@@ -68,7 +68,7 @@ module PrecompiledLibraries
     end
   end
 
-  # The linker needs a zlib for the other processor, but the extension contains only its name.
+  # Creates an empty zlib for the other processor, because the linker needs one. The extension contains only its name.
   def stand_in_for_zlib(compiler, platform)
     source = "#{FOLDER}/zlib/stand_in.c"
     File.write(source, "unsigned long crc32(unsigned long a, const unsigned char *b, unsigned c) { return 0; }\n")

@@ -6,7 +6,7 @@ module OwnCode
   # CPU time of each side in one round.
   SECONDS = 0.02
 
-  # A comparison: our code, the other side's name, the other side.
+  # A comparison: our code, and the name and code of the other side.
   Pair = Struct.new(:what, :ours, :other_name, :other)
 
   class << self

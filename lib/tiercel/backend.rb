@@ -119,7 +119,7 @@ module Tiercel
     end
 
     # Writes if the key is absent or, given a token, if the entry has not changed since. Then reads the entry as
-    # {#look} does. The caller so learns the token of its own entry or sees the entry that prevented the write. If the
+    # {#look} does. So the caller gets the token of its own entry, or the entry that prevented the write. If the
     # caller writes bytes that nobody else writes, it recognizes its own entry even after a lost response and a retry.
     # Needs one trip if the medium allows it.
     #
@@ -225,7 +225,7 @@ module Tiercel
     # @return [Integer] how many were removed
     def cleanup = 0
 
-    # Releases the leases that are kept outside the entries, where no scan finds them. Called before entries are
+    # Releases the leases of this backend that are not entries, so that no scan finds them. Called before entries are
     # deleted by key.
     #
     # @return [void]
@@ -284,7 +284,7 @@ module Tiercel
     EXPIRED_TTL = 1.0
     private_constant :EXPIRED_TTL
 
-    # Uses {#compare_and_set}, which every backend has. If the frame changed in between, it is newer and stays.
+    # Uses {#compare_and_set}, which every backend has. A frame that changed in between is newer and therefore stays.
     def delete_frame(key)
       bytes, token = get_with_token(key)
       compare_and_set(key, Frame::EXPIRED, token, EXPIRED_TTL) if bytes && Frame.replaceable?(bytes)

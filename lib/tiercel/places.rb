@@ -123,8 +123,8 @@ module Tiercel
       Backends::REGISTRY.fetch(url.scheme).build(url, own)
     end
 
-    # Identifies the backend behind a segment: another store over the same segment, but over another backend or
-    # without one, must not find these copies.
+    # Identifies the backends behind the segment. A store with other backends behind the same segment must not find
+    # these copies.
     def behind(options)
       return database(options) unless ON_DISK.include?(url.scheme)
       path = ::File.expand_path(url.place)

@@ -10,7 +10,8 @@ module Tiercel
     SHOWN = [NilClass, TrueClass, FalseClass, Numeric, Symbol, Module, Range, Time].freeze
     private_constant :SHOWN
 
-    # Everything up to the last "@": after "//", or after the scheme if "//" is missing and the rest is not a path.
+    # Matches everything up to the last "@". It follows "//", or the scheme if "//" is missing and the rest is not a
+    # path.
     CREDENTIALS = %r{\A(?:([^/]*//)(?!/).*|([a-z][a-z0-9+.-]*:|)(?:(?!/)[^/]*|/[^/]*:[^/]*))@}mi
     private_constant :CREDENTIALS
 

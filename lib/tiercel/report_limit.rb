@@ -12,7 +12,8 @@ module Tiercel
   #
   # @private
   class ReportLimit
-    # Maximum number of causes. Beyond it the oldest cause is forgotten, and its next failure is reported again.
+    # Maximum number of remembered causes. A further cause replaces the oldest one, whose next failure is then
+    # reported again.
     MOST_CAUSES = 100
 
     # The state of one cause.

@@ -45,7 +45,7 @@ class LyingClaims
     [first, claim(left)].pack("C#{size_of}")
   end
 
-  # About the number of bytes after the header; pack truncates it to the format.
+  # A number close to the number of bytes after the header. Array#pack truncates the number to its format.
   def claim(left)
     return SIZES.sample(random: @random) if @random.rand(3).zero?
     [left - @random.rand(8), 0].max

@@ -5,8 +5,8 @@
 #
 #   ruby -Ilib test/codec/mutations.rb SECONDS SEED
 #
-# Prints the number of graphs, and of payloads and frames that were read. Exits at the first difference to Marshal,
-# error other than MalformedFrame, or slow input.
+# Prints the number of graphs, and of payloads and frames that were read. Exits at the first difference to Marshal, at
+# the first error other than MalformedFrame, or at a slow input.
 require "bigdecimal"
 require "tiercel"
 require_relative "../serializers/object_graphs"
@@ -78,7 +78,7 @@ class Mutations
     GC.stress = GC.auto_compact = false
   end
 
-  # A dump contains a consistent state: one of the two.
+  # A dump contains one of the two states, never a mixture.
   def while_it_changes(graph)
     shared = Array.new(@random.rand(200..2_000)) { |i| (0..@random.rand(12)).to_h { |key| ["#{key}", [i]] } } << graph
     before = shared.dup

@@ -65,7 +65,7 @@ class CodecPartsTest < Tiercel::TestCase
     end
   end
 
-  # Truncated, altered, repeated, of a wrong size, critical and unknown.
+  # The parts are truncated, altered, repeated, of a wrong size, or critical and unknown.
   def test_both_forms_say_the_same_of_any_parts
     random = Random.new(seed = 20_261_122)
     told = Hash.new(0)

@@ -5,7 +5,7 @@ require "test_helper"
 require "open3"
 
 # While the C form walks through a value, it calls no method. So no other thread runs, and nothing changes or raises.
-# An exception afterwards leaves no memory behind.
+# An exception after the walk leaks no memory.
 class CodecWalkTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)
   LARGE = (0...20).to_h { |i| [i, "value #{i}"] }.freeze

@@ -15,7 +15,7 @@ class LeaseFaultsTest < Tiercel::TestCase
   LEASE_TTL = 60
   # Seconds for which a server does not answer.
   PAUSE = 0.3
-  # Maximum delay by a lost reply for later callers, times five for a busy machine, in seconds.
+  # Maximum delay in seconds that a lost reply causes for later callers, times five for a busy machine.
   DELAY = 5 * 0.5
 
   def each_server(**options)

@@ -13,7 +13,7 @@ class RedisClusterFaultsTest < Tiercel::TestCase
   NAMES = Array.new(60) { |index| "name#{index}" }.freeze
   VALUES = NAMES.to_h { |name| [name, "value of #{name}"] }.freeze
 
-  # A hung node uses half of it, which leaves enough for the others even on a busy machine.
+  # The time budget of a call. A hung node uses half of it, so the others have enough time even on a busy machine.
   BUDGET_SECONDS = 1.0
   # Node timeouts after which the others mark a node as failed: as early as possible, or never during a test.
   SOON_MS = 2_000

@@ -108,7 +108,7 @@ class RedisHiredisTLSTest < Tiercel::TestCase
 
   def build(url, driver: :hiredis, **options) = super
 
-  # Checks that it does not make.
+  # hiredis does not make these checks.
   undef_method :test_another_hosts_certificate, :test_an_address_that_is_not_in_the_certificate
   undef_method :test_what_no_tls_can_be_made_of_is_told_without_what_is_secret # these options do not disable the check
   # Its message only says that the handshake failed.

@@ -14,7 +14,7 @@ class SegmentMemoCallersTest < Tiercel::TestCase
 
   TEXT = ("é" * LONG).freeze
 
-  # Neither copies nor scans: the bytes are shared, and the result of the encoding check is known.
+  # A hit neither copies nor scans the bytes, because they are shared and their code range is known.
   def test_a_hit_shares_the_bytes_and_knows_its_code_range
     @segment.write_string("key", TEXT, nil, nil)
     write("ascii", "a" * LONG)
@@ -26,7 +26,7 @@ class SegmentMemoCallersTest < Tiercel::TestCase
     end
   end
 
-  # One object, and no memory from malloc.
+  # A hit allocates one object and no memory with malloc.
   def test_a_hit_allocates_one_object
     write("key", "a" * 500_000)
     3.times { @segment.read("key") }

@@ -7,7 +7,7 @@ require "tiercel/segment/opening"
 require_relative "../support/memory_stub"
 require_relative "../support/small_volume"
 
-# The location of a named segment is decided once, whatever space there is when later processes start.
+# The location of a named segment is decided once, and the free space at a later start does not change it.
 class SegmentOpeningTest < Tiercel::TestCase
   include MemoryStub
 

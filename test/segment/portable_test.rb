@@ -18,7 +18,7 @@ class SegmentPortableTest < Tiercel::TestCase
                   segment/orphans segment/tags segment/memo segment/memo_processes segment/seccomp store/fetch_contract
                   store/tags_contract tiers/coverage tiers/journal tiers/journal_file tiers/backend_contract
                   tiers/store_contract tiers/fetch_contract].freeze
-  # Tests of what the portable build lacks, and what it has instead.
+  # Tests of features that the portable build lacks, and the replacements in that build.
   LACKING = {
     "test_other_code_that_opens_and_closes_the_lock_file" => "record locks, which are locked again once a second",
     "test_record_locks_of_a_former_version" => "the same locks as a former version",

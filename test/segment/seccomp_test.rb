@@ -26,7 +26,8 @@ class SegmentSeccompTest < Tiercel::TestCase
     end
   end
 
-  # Forbidden after the process has opened the segment: it keeps its registration, but a child has none.
+  # The call is forbidden after the process has opened the segment. The process keeps its registration, but a child
+  # gets none.
   def test_record_locks_are_forbidden_to_a_child
     skip_without_filters
     with_tmpdir do |directory|

@@ -60,7 +60,8 @@ class SegmentWaitingTest < Tiercel::TestCase
     end
   end
 
-  # Entries with unverifiable bytes, in a shard whose writer is stopped, look as if it were still moving them.
+  # A shard's writer is stopped, and some entries cannot be verified. They look as if the writer were still moving
+  # them.
   def test_scans_and_clears_of_a_stopped_writers_shard_wait_once_and_let_others_run
     open
     [-> { @segment.scan("app:").to_a }, -> { @segment.clear_prefix("app:") }].each do |sweep|
@@ -87,7 +88,7 @@ class SegmentWaitingTest < Tiercel::TestCase
     assert_equal true, @segment.set("app:1", "value")
   end
 
-  # The last handle is closed while a write waits for a lock in memory that would be unmapped.
+  # Closing the last handle must not unmap the memory while a write waits for a lock in it.
   def test_closing_what_another_thread_waits_in
     open
     with_stopped_writer do
@@ -139,7 +140,7 @@ class SegmentWaitingTest < Tiercel::TestCase
     Process.wait(pid)
   end
 
-  # Asks in another process, because the wait may time out, which must not happen in this process first.
+  # Asks in another process, because the wait may time out there, and this process must not have timed out before.
   def stopped_inside?(pid)
     Process.kill(:STOP, pid)
     Process.wait(pid, Process::WUNTRACED)

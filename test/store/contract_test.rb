@@ -9,7 +9,7 @@ require "support/heard_calls"
 
 # The contract of the store over every available backend, on the fast path and off it.
 module StoreContractTests
-  # Stores on the backends of one test.
+  # Builds stores on the backends of one test.
   module Place
     # @return [String] a directory that exists until the end of the test
     def dir = @dir ||= Dir.mktmpdir("tiercel-store-")

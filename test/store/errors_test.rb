@@ -7,7 +7,8 @@ require "logger"
 require "stringio"
 require "timeout"
 
-# A failing backend: each call's result, the reports, and the rights of an error handler. On the fast path and off it.
+# A failing backend: the result of each call, the reports, and the permitted actions of an error handler, on the fast
+# path and off it.
 module StoreErrorsTests
   # Works until it is told to fail.
   class Unsteady < Tiercel::Backends::MemoryLRU

@@ -128,7 +128,7 @@ class StoreMemoTest < Tiercel::TestCase
     end
   end
 
-  # A generation with its own expiry, read with a moved clock.
+  # The generation of the tag has its own expiry, and the test moves the clock.
   def test_tagged_entries_with_an_end
     store = Tiercel.new("memory:")
     store.write("key", TEXT, tags: %w[one], expires_in: 60)

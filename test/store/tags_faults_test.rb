@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Tags with a backend that fails in between: a value with unknown generations is not stored.
+# Tags with a backend that fails between two steps: a value whose generations are unknown is not stored.
 class StoreTagsFaultsTest < Tiercel::TestCase
   WAYS = [true, false].product([true, false]).freeze
 

@@ -2,8 +2,8 @@
 
 require "socket"
 
-# A proxy between a client and a server that counts round trips: how often the client sends after the server has sent,
-# over all connections.
+# A proxy that counts the round trips between a client and a server. A round trip begins when the client sends after
+# the server has sent. All connections count together.
 class CountingProxy
   # @return [Integer] the port on the loopback interface
   attr_reader :port

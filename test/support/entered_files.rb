@@ -14,7 +14,7 @@ module EnteredFiles
   LIB = File.expand_path("../../lib", __dir__)
   RULES = File.expand_path("../../PROJECT_RULES.md", __dir__)
   NAMES = File.expand_path("../golden/entered_files.txt", __dir__)
-  # The maximum that the project aims for.
+  # The maximum number of files that the project aims for.
   MOST = Hash.new(6).merge(tiers: 8).freeze
   # `rake files` writes between these lines.
   MARKS = ["<!-- rake files -->\n", "<!-- end of rake files -->\n"].freeze

@@ -63,7 +63,7 @@ module Machines
     store
   end
 
-  # Reads until there is a near copy. The copy of a value just written is lost with the echo of its own write.
+  # Reads until there is a near copy. The invalidation message of the value's own write deletes its first copy.
   #
   # @param value [Object] the value that the last read must return
   def near(store, key, value)

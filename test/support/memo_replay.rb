@@ -106,8 +106,8 @@ module MemoReplay
     end
   end
 
-  # The rule until 2026-11-22, without its pauses: hits (two each) and candidates (one each) earn credit for
-  # evictions.
+  # The rule until 2026-11-22, without its pauses: each hit earns two credits and each candidate one, and evictions
+  # spend them.
   class Credit < SecondRead
     private
 
@@ -133,7 +133,8 @@ module MemoReplay
     end
   end
 
-  # Hits earn their bytes, other reads a 64th; an entry costs twice its cost for the garbage collector.
+  # A hit earns its bytes, and another read earns a 64th of them. An entry costs twice its cost for the garbage
+  # collector.
   class Account < SecondRead
     PRICE = 72 * KB
 

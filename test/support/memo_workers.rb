@@ -112,7 +112,7 @@ class MemoWorkers
   def pss_of(pid) = File.read("/proc/#{pid}/smaps_rollup")[/^Pss: +(\d+)/, 1].to_i
   def median(figures) = figures.sort.then { |sorted| sorted[(sorted.size - 1) / 2] }
 
-  # The median, and the middle 95 % of resampled medians.
+  # Returns the median and its 95 % bootstrap interval.
   def interval(ratios)
     random = Random.new(1)
     medians = Array.new(2_000) { median(Array.new(ratios.size) { ratios.sample(random: random) }) }.sort

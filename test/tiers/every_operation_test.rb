@@ -77,7 +77,8 @@ class TiersEveryOperationTest < Tiercel::TestCase
 
     def key(index = @one) = "key #{index}"
     def keys = [key, key(@other)]
-    # A String that the segment returns directly, one with a longer frame, and a value that must be decoded.
+    # Three kinds of values: a String that the segment returns directly, a String with a longer frame, and a value
+    # that must be decoded.
     def value(number) = [number, "value #{number}", "value #{number} #{"x" * 2_000}", [number]][number % 4]
     def made(index) = value(@ledger.source(index))
 

@@ -151,7 +151,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
     assert_equal "new", @store.fetch("key") { "new" }
   end
 
-  # A copy that another program has altered or written.
+  # Another program has altered or written the copy.
   def test_a_time_of_computing_that_is_none
     ["", "\xFF", "\xFF" * 8, "\0" * 8, "\xFF" * 300].each do |data|
       bytes = Tiercel::Frame.build(1, "text", parts: [0x08, data.bytesize].pack("CS<") << data.b)

@@ -136,7 +136,7 @@ class TiersRacesTest < Tiercel::TestCase
     assert_operator ::File.binread(floor).unpack("Q*").min, :>, 0
   end
 
-  # The process sometimes dies when the last tier has made the change, and records that.
+  # Sometimes the process dies after the last tier has made the change, and records its death.
   def dying_between_the_tiers(store)
     %i[set set_multi delete compare_and_set].each do |method|
       store.backend.last.define_singleton_method(method) do |*arguments|

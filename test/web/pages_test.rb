@@ -123,7 +123,7 @@ class WebPagesTest < WebCase
     cache&.close
   end
 
-  # Here the values and tags are secret; up to 250 bytes of a name are shown as the key.
+  # The values and tags are the secrets of this test. A name of up to 250 bytes is a key, which the page shows.
   def test_values_are_not_shown_and_not_loaded
     @store.write("secret", SECRET)
     @store.write("object", Struct.new(:name).new("anonymous").then { |one| [one.name, SECRET, Object] })

@@ -243,7 +243,7 @@ module Tiercel
         end
       end
 
-      # Another user could create the folder until it exists.
+      # Checks the owner until the folder exists, because another user could create the folder first.
       def claim(key)
         objection = Ownership.objection(@layout.root) and raise Refused.new(objection, backend: to_s, key: key)
         @claimed = ::File.directory?(@layout.root)

@@ -169,7 +169,7 @@ module Tiercel
         @bytes -= item.cost_bytes if item
       end
 
-      # Copies the String unless it is frozen.
+      # Returns a frozen binary copy, or the String itself if it is already frozen and binary.
       def binary(bytes) = bytes.frozen? && bytes.encoding == Encoding::BINARY ? bytes : bytes.b.freeze
 
       def end_of(ttl) = ttl && (Clock.now + ttl)

@@ -229,7 +229,8 @@ module Tiercel
         expect(String, reply).to_i
       end
 
-      # Atomic as well. Without scripts no token is compared, so the mark of an endless entry may stay unchanged.
+      # Atomic as well. Without scripts no token is compared, so the expiry that marks an endless entry may stay
+      # unchanged.
       def increment_in_steps(key, amount, ttl)
         commands = [["SET", key, "0", "NX", "PX", Lifetime.ms(ttl)], ["INCRBY", key, amount.to_s]]
         expect(Integer, expect_all(2, @commands.transaction(commands)).last)

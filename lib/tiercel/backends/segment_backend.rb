@@ -62,7 +62,7 @@ module Tiercel
         Leases::Segment.new(@segment, guard)
       end
 
-      # A scan does not find keys without an entry, so a delete by scan ends all leases.
+      # A scan finds no key that has only a lease, so a delete by scan releases all leases.
       #
       # @return [void]
       def end_leases = @segment.end_leases

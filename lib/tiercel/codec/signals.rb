@@ -2,7 +2,7 @@
 
 module Tiercel
   module Codec
-    # Returned in place of a value. No stored value is ever a signal, so a caller checks `Codec::Signal === result`.
+    # A result in place of a value. A stored value is never a signal, so a caller checks `Codec::Signal === result`.
     class Signal
       # @param name [String] for {#inspect}
       def initialize(name)

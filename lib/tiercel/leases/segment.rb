@@ -26,7 +26,7 @@ module Tiercel
       # Replaces the {Lease#token} if the table was full. `seen`: the shard's count of deletes before the block;
       # `entry`: the token of the existing entry.
       Unheld = Struct.new(:seen, :entry)
-      # The version of a lease for another version: the table stores only a hash, so the version itself is unknown.
+      # Stands for an unknown version, because the table stores only the hash of a version.
       OTHER_VERSION = "\0another version"
       private_constant :LOST, :TRIES, :POLL, :Unheld, :OTHER_VERSION
 

@@ -28,7 +28,7 @@ module Tiercel
       # @return [void]
       def self.info(message) = logger&.info { "Tiercel: #{message}" }
 
-      # Before a store is built, the logger shared by all Rails stores is the only one.
+      # Uses the logger that all Rails stores share, because no store may exist yet.
       def self.logger
         shared = ActiveSupport::Cache::Store.logger if defined?(ActiveSupport::Cache::Store)
         shared || (Rails.logger if defined?(Rails.logger))

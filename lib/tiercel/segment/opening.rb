@@ -19,7 +19,7 @@ module Tiercel
         Errno::ENOSPC, Errno::EDQUOT, Errno::ENOMEM, Errno::EFBIG, Errno::EROFS, Errno::EPERM, Errno::ENOSYS,
         Errno::EMFILE, Errno::ENFILE, Errno::EAGAIN, Errno::EIO,
       ].freeze
-      # The same for a place that the user did not name by its path.
+      # Further temporary errors if the user gave no path.
       NOT_HERE = [*NOT_NOW, Errno::EACCES, Errno::ENOENT, Errno::ENOTDIR, Errno::ENOTSUP, Errno::ELOOP].freeze
       LOCK_SECONDS = 10.0
       MORE_SHARED_MEMORY = "/dev/shm more room (Docker: --shm-size=1g; Compose: shm_size: 1g; Kubernetes: an " \

@@ -45,8 +45,8 @@ module Tiercel
                                   "marshal: false forbids anything else. Cache plain data or choose a serializer."
       end
 
-      # @param bytes [String] a result of {#dump}. Both formats begin with different bytes, except that a msgpack
-      #   payload that begins with 04 is a single byte.
+      # @param bytes [String] a result of {#dump}. Both formats are distinguishable: a msgpack payload that begins
+      #   with 04 has only one byte.
       # @return [Object]
       # @raise [MalformedFrame] if the bytes are truncated or altered
       # @raise [SerializationError] if they need Marshal and it is forbidden

@@ -28,8 +28,8 @@ module Tiercel
 
         private
 
-        # parallel_tests leaves the variable empty for its first process, which shares servers with the others all the
-        # same.
+        # parallel_tests leaves the variable empty for its first process. That process shares servers with the others
+        # too.
         def from_environment(number)
           return unless number && TestWorker.number.nil?
           TestWorker.enter(number.empty? ? "1" : number, empty: false)

@@ -105,7 +105,7 @@ module Tiercel
       def seconds(value) = Format.seconds(value)
       def text(value, **) = Format.text(value.to_s, **)
 
-      # For a form field, whose text must not be extended.
+      # Removes control characters from the text of a form field, but adds nothing to it.
       def typed(value) = value.scrub("").gsub(/[[:cntrl:]\p{Cf}]/, "")
 
       def percent(part, whole) = whole.zero? ? "–" : Format.percent(part.fdiv(whole))

@@ -93,7 +93,7 @@ class RedisSubscriptionTest < Tiercel::TestCase
     assert_equal 1, server.command("CLIENT", "LIST").lines.count { |line| line.include?("resp=3") }
   end
 
-  # An earlier call leaves its deadline in the thread; it must not affect the subscription.
+  # The deadline of an earlier call in the same thread must not affect the subscription.
   def test_it_is_part_of_no_call
     Tiercel::Backends::Redis::Deadline.set(Tiercel::Clock.monotonic - 1)
     open

@@ -35,7 +35,7 @@ module Tiercel
           assert_operator took, :<, PATIENCE
         end
 
-        # The block waits for threads that cannot know that they belong to it.
+        # The block waits for threads that have no connection to the block's caller.
         def test_a_block_that_waits_for_a_pool_whose_threads_wait_for_the_block
           patient = new_store(lease_ttl: 60)
           pool = ThreadPool.new(2)

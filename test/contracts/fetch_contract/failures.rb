@@ -195,7 +195,7 @@ module Tiercel
 
         private
 
-        # Errors from the report of a dying thread (which has no exception as its cause) are ignored here.
+        # Ignores errors that Ruby raises while it reports a dying thread; they have no cause.
         def fetch_some(patient, index)
           names = Array.new(2) { "killed/#{rand(3)}" }
           return patient.fetch(names.first) { sleep rand * 0.001; 1 } if index.even?

@@ -48,7 +48,7 @@ module Tiercel
           assert_equal "made", lapsing.read("stopped"), "the first that finished is stored"
         end
 
-        # The holder continues while its successor still computes, and finishes first.
+        # The holder continues while its successor still computes, and the holder finishes first.
         def test_a_holder_that_goes_on_before_the_next_has_finished_is_stored
           needs_processes
           lapsing = new_store(lease_ttl: 0.5, lease_wait: PATIENCE)

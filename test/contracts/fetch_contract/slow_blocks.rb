@@ -117,7 +117,7 @@ module Tiercel
 
         def wait_for_one(queue) = eventually { queue.size == 1 }
 
-        # Notes whether the block ran, and whether the whole call ended within the lease.
+        # Records whether the block ran, and whether the whole call ended within the lease.
         def once(slow, name, index)
           began = Clock.monotonic
           ran = false

@@ -37,7 +37,7 @@ class FetchInterruptedTest < Tiercel::TestCase
     assert_raises(Interrupted) { @store.send(:miss_uncontended, "key", key, nil, {}, nil) }
   end
 
-  # An interrupt as a Mutex's method returns, before the code that would unlock it is active.
+  # An interrupt arrives when a Mutex's method returns, before the code that would unlock the Mutex is active.
   def test_nobody_keeps_the_lock_of_all_flights
     # With placeholders, a write looks for abandoned flights and masks interrupts; a TracePoint ignores the mask.
     needs_extension "segment"

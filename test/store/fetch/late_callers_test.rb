@@ -105,7 +105,7 @@ class FetchLateCallersTest < Tiercel::TestCase
       assert_equal 1, runs.size
     end
 
-    # The block of a flight without a lease, because the existing lease is for another version.
+    # The block runs without a lease, because the existing lease is for another version.
     define_method(:"test_#{place}#{"_plainly" unless fast}_nobody_comes_along_once_a_block_runs_without_a_lease") do
       open_store(place, fast)
       gates = Array.new(3) { Queue.new }

@@ -57,7 +57,7 @@ module LockStep
       "memories differ\n  fast:  #{fast.inspect[0, 1_000]}\n  plain: #{plain.inspect[0, 1_000]}"
     end
 
-    # Only ours remembers generations of tags; Rails' cache sees entries.
+    # Only our cache remembers generations of tags; Rails' cache remembers entries only.
     def memory(store)
       local = STRATEGY::LocalCacheRegistry.cache_for(store.send(:local_cache_key)) or return
       copies = local.instance_variable_get(:@data).reject { |key, _| key.include?(Tiercel::Store::Tags::KEY_PREFIX) }

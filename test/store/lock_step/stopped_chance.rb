@@ -15,7 +15,7 @@ module StoppedChance
     end
   end
 
-  # Requests for other sizes come from other code (ids of notifications), whose number varies.
+  # Requests for other sizes come from other code, such as ids of notifications, and their number varies.
   def urandom(size)
     return super unless StoppedChance.source && size == Tiercel::Store::Tags::Named::GENERATION_BYTES
     StoppedChance.source.bytes(size)

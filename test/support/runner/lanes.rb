@@ -5,7 +5,7 @@ require "tempfile"
 module TestRunner
   # The order of the suites. Two lanes run concurrently: one with suites that mostly wait, one with the others in
   # their declared order. Suites that must run alone follow, one after the other. The output of a suite in the second
-  # lane is printed after it ends, between two suites of the first lane.
+  # lane appears after that suite has ended, between two suites of the first lane.
   class Lanes
     # @param out [IO]
     # @yieldparam suite [Suite]

@@ -85,7 +85,7 @@ module Tiercel
 
       def location = @call.location
 
-      # The rest of the first and of the last line.
+      # The code before the statement on its first line, and after it on its last line.
       def before = @text.byteslice(0, location.start_offset)[/[^\n]*\z/]
       def after = @text.byteslice(location.end_offset, @text.bytesize)[/\A[^\n]*/]
 

@@ -5,7 +5,7 @@ require_relative "current_store"
 
 module Tiercel
   module Generators
-    # The text of a file in config/environments. Inserts statements into it.
+    # Inserts statements into the text of a file in config/environments.
     #
     # @private
     class EnvironmentFile

@@ -13,9 +13,9 @@ module Tiercel
   module Generators
     # `bin/rails generate tiercel:install` replaces production's current cache store by Tiercel.
     #
-    # It boots the application with the new configuration ({DummyBoot}) and writes nothing if that fails. Its changes
-    # to the application's files stand between two comments, together with the previous lines ({MarkedText}). So a
-    # second run changes nothing, and `bin/rails destroy tiercel:install` restores the files.
+    # It boots the application with the new configuration ({DummyBoot}) and writes nothing if that fails. Two comments
+    # enclose each change to the application's files, together with the previous lines ({MarkedText}). So a second run
+    # changes nothing, and `bin/rails destroy tiercel:install` restores the files.
     class InstallGenerator < Rails::Generators::Base
       source_root File.expand_path("templates", __dir__)
 
@@ -177,8 +177,7 @@ module Tiercel
 
       def marked?(path) = read(in_root(path)).include?(MarkedText::HEAD)
 
-      # Yields the file's text from before the first run and writes the block's result; `destroy` writes that text
-      # back.
+      # Yields the file's original text and writes the block's result; `destroy` restores the original text.
       def change(path)
         file = in_root(path)
         return unless File.file?(file)

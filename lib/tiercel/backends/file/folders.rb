@@ -14,13 +14,13 @@ module Tiercel
       class Folders
         # File systems allocate whole blocks, including those in memory.
         BLOCK_BYTES = 4_096
-        # Access time of entries that never expire. The access time is a hint about the expiry that needs no read of
-        # the file.
+        # The access time of files whose entry never expires. The access time of a file shows its entry's expiry, so
+        # that housekeeping need not read the file.
         ENDLESS_AT = Time.utc(2200).to_f
-        # The expiry of an entry that was not read: the hint stays unchanged.
+        # Passed if the expiry is unknown, because the entry was not read: the access time stays unchanged.
         UNKNOWN = Object.new.freeze
         WRITE = ::File::WRONLY | ::File::CREAT | ::File::TRUNC | ::File::BINARY
-        # Attempts to write a file while other processes remove its folder.
+        # Maximum number of attempts to write a file, in case other processes remove its folder.
         ATTEMPTS = 4
 
         # @return [Layout]

@@ -9,20 +9,20 @@ module Tiercel
       # The digests spread the entries evenly, so a folder (or some names of a large one) is a random sample. A round
       # removes the sample's expired entries first, then its least recently used ones.
       class Housekeeping
-        # Number of writes between two rounds; and the fraction of `size` whose addition starts a round earlier.
+        # Number of writes between two rounds. A round starts earlier once this fraction of `size` was added.
         INTERVAL = 32
         EARLY_SHARE = 1.0 / 256
         # Files in one sample, and samples in one round.
         SAMPLE = 64
         LOOKS = 16
-        # Folders of a sample that only looks for expired entries; when space is needed, a small cache is examined
-        # completely.
+        # Maximum number of folders in a sample that only looks for expired entries. If space is needed, a sample of a
+        # small cache covers all folders.
         FOLDERS_OF_A_LOOK = 32
         # At most this fraction of each sample is evicted, so that the choice stays selective.
         EVICTED_SHARE = 0.25
         # The entries of a folder with more files are not recounted.
         RECOUNTED = 1_024
-        # Recorded hits that one round writes, and that are kept.
+        # Number of recorded hits that one round writes, and that are kept in memory.
         FLUSHED_HITS = 32
         NOTED_HITS = 4_096
         # Fill levels at which hits are recorded and at which eviction begins.

@@ -33,7 +33,7 @@ module Tiercel
         READ_BYTES = 1024 * 1024
         # The largest -I that memcached accepts.
         VALUE_BYTES = 1024 * 1024 * 1024
-        # Longer than any response line ("stats settings" prints paths).
+        # The maximum length of a response line ("stats settings" prints paths).
         LINE_BYTES = 8 * 1024
         CRLF = "\r\n"
 

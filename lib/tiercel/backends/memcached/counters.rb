@@ -13,7 +13,7 @@ module Tiercel
       # digit. So it is used only for additions, the common case. Subtractions and negative numbers use
       # compare-and-swap.
       class Counters
-        # With a larger amount, a sum could leave the signed range from any starting value.
+        # With a larger amount, the sum could leave the signed range whatever the current count is.
         NATIVE_MAX = 2**32
         # The server's own subtraction, used by other clients, leaves spaces after a number that lost digits.
         PADDING = / +\z/n

@@ -21,8 +21,8 @@ module Tiercel
         LATER = ["BUSY", "ERROR locked"].freeze
         # Newer servers (seen with 1.6.45) send this line before the list.
         STARTED = "OK"
-        # Pause before the next attempt, about the duration of one list of a small cache. It is random, so that none
-        # of several clients is always late.
+        # Pause before the next attempt. It is about as long as one list of a small cache takes. It is random, so that
+        # none of several clients is always late.
         PAUSE_SECONDS = (0.005..0.02)
         HELLO = "mn\r\n"
         # Minimum budget for the wait until the first key. A client that asks while another list runs gets no response

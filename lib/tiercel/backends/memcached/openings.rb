@@ -7,7 +7,7 @@ module Tiercel
     class Memcached < Backend
       # Numbers the connections of this process.
       module Openings
-        # Precedes the number in the request, in the form of a memcached flag.
+        # Precedes the number in a request. It has the form of a memcached flag.
         FLAG = " o"
         @lock = Mutex.new
         @count = 0

@@ -12,7 +12,6 @@ module Tiercel
       # A restarted server counts its cas numbers from 1 again. A working connection that is older than the read leads
       # to the same server process that answered the read. Over a newer connection the comparison always fails,
       # because that connection might lead to a restarted server.
-      # to a server that has begun anew.
       Token = Struct.new(:cas, :newest) do
         # @param line [String] a response line with its {Openings::FLAG}
         # @return [Token]

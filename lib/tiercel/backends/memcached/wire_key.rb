@@ -15,7 +15,6 @@ module Tiercel
       # - If the result exceeds 250 bytes, bytes from 80 stay unencoded, which memcached permits.
       # - A key that is still too long becomes "%=", the beginning of the key, and a SHA-256. It cannot be decoded;
       #   only its beginning is recognizable.
-      # cannot be decoded, only recognized by its beginning.
       module WireKey
         LIMIT_BYTES = 250
         UNSAFE = /[\x00-\x20%\x7F-\xFF]/n

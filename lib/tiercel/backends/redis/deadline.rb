@@ -91,7 +91,7 @@ module Tiercel
 
           private
 
-          # Most of many replies arrive together with the first one, so the limit rarely needs an update.
+          # Many replies usually arrive together with the first one, so the limit rarely needs an update.
           def limit_again
             at = Thread.current[VARIABLE]
             now = Clock.monotonic

@@ -15,7 +15,7 @@ module Tiercel
     class Redis < Backend
       # Translates errors of redis-client and redis-cluster-client to {BackendError}s.
       module Failures
-        # All errors of their calls that are not programming errors. (redis-cluster-client keeps its nodes'
+        # All errors that their calls raise, except programming errors. (redis-cluster-client keeps its nodes'
         # connections in connection_pool, and redis-client depends on it.)
         ERRORS = [RedisClient::Error, SystemCallError, IOError, SocketError, OpenSSL::SSL::SSLError,
                   ConnectionPool::TimeoutError, Remote::Pool::Exhausted].freeze
@@ -26,7 +26,7 @@ module Tiercel
         # Replies to a new connection's first commands: a password that the server does not expect, a missing
         # database.
         NO_WAY_IN = /\AERR (AUTH |DB index)/
-        # A reply to a user who may change other keys.
+        # The reply to a user who may access other keys, but not this one.
         FORBIDDEN = /\ANOPERM .*access (one of the keys|a key)/
         NOT_A_NUMBER = /not an integer or out of range|would overflow/
 

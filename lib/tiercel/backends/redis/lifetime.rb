@@ -8,9 +8,8 @@ module Tiercel
       # TTLs in milliseconds, which also distinguish successive writes of a key.
       #
       # Redis has no entry versions, and equal bytes may have been changed and changed back. But Redis stores each
-      # entry's expiry in ms. An entry without a TTL therefore gets an expiry 70,000 years or more away with 51 random
-      # bits. The token consists of that expiry and the bytes (adr/006).
-      # (adr/006).
+      # entry's expiry in ms. An entry without a TTL therefore gets an expiry at least 70,000 years away, with 51
+      # random bits. The token consists of that expiry and the bytes (adr/006).
       module Lifetime
         # The lowest TTL that means "never expires". A random number below it is added, so the sum stays under 2**53,
         # the limit of Lua's exact integers.

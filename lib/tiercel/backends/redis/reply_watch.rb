@@ -58,8 +58,8 @@ module Tiercel
             end
           end
 
-          # A caller adds its call, then checks whether the thread is awake; the thread does both in reverse order. So
-          # at least one of them sees the other.
+          # A caller adds its call and then checks whether the thread is awake. The thread marks itself asleep and
+          # then checks for calls. So at least one of them notices the other.
           def run
             loop do
               @bell.pop

@@ -118,7 +118,7 @@ module Tiercel
 
         private
 
-        # The inode of a file that fills its disk, or that another process has replaced for this reason.
+        # Returns the inode of a file that fills its disk, or that another process has replaced for that reason.
         def inode_to_give_up
           @connection.inode if @connection && (@connection.fills_disk? || !@connection.in_place?)
         end

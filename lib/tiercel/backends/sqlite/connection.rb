@@ -15,14 +15,14 @@ module Tiercel
         # Raised for a cache that a later release created.
         class TooNew < StandardError; end
 
-        # A larger bound value is released after use instead of being kept until the next write.
+        # A larger value is released after its use as a parameter, instead of being kept until the next write.
         KEPT_BINDING_BYTES = 64 * 1024
         CACHE_KIB = 8 * 1024
         # In a file with more pages the number of entries is estimated.
         COUNTED_PAGES = 20_000
         # A change of the page limit by less than this fraction is ignored.
         UNNOTICED_SHARE = 0.01
-        # The estimate's number of samples, and the number of rows in each.
+        # Number of samples for the estimate, and number of rows in each sample.
         SAMPLES = 8
         SAMPLE_ROWS = 64
 

@@ -12,7 +12,7 @@ module Tiercel
         # Reserve for other programs, and for a log that is longer than usual.
         RESERVED_SHARE = 0.25
         MOST_RESERVED_BYTES = 64 * 1024**2
-        # Size of a disk up to which the reserve is a fraction.
+        # Up to this disk size, the reserve is a fraction of the disk.
         SMALL_BYTES = (MOST_RESERVED_BYTES / RESERVED_SHARE).to_i
 
         # @param path [String] the path of the database

@@ -15,7 +15,7 @@ module Tiercel
       # and seldom hit. This is sampled eviction as in Redis, ranked as in hyperbolic caching (Blankstein, Sen,
       # Freedman, USENIX ATC 2017).
       class Housekeeping
-        # Number of writes between two rounds; and the fraction of `size` whose addition starts a round earlier.
+        # Number of writes between two rounds. A round starts earlier once this fraction of `size` was added.
         INTERVAL = 32
         EARLY_SHARE = 1.0 / 64
         # Rows in one sample, and samples in one round.
@@ -30,7 +30,7 @@ module Tiercel
         EVICTING_FILL = 0.96
         # At its limit, the file evicts this many times the bytes that were added.
         URGENCY = 3
-        # Pages left free after space was made for one write, and the overhead per page.
+        # Pages that stay free after space was made for one write; and the bytes of a page that hold no data.
         SPARE_PAGES = 16
         PAGE_OVERHEAD = 1.03
         # Fraction of the file that may be free pages for reuse, and the number of pages returned in a round.
@@ -173,7 +173,8 @@ module Tiercel
           end
         end
 
-        # Returns a run of neighbours, continued at the first id if needed: a few rows would leave no choice.
+        # Returns a run of neighbouring rows. At the end of the ids it continues with the first id, because a choice
+        # among a few rows would be poor.
         def sample(connection)
           from = @hand
           rows = connection.rows(:sample, from, SAMPLE_ROWS)
@@ -185,7 +186,7 @@ module Tiercel
           rows + others
         end
 
-        # Moves behind the run, or to the start if there are no further rows.
+        # Moves the hand behind the run, or to the first id if there are no further rows.
         def move_hand(rows, last)
           @hand = rows < SAMPLE_ROWS ? Schema::BEFORE_IDS : last
         end
@@ -204,7 +205,7 @@ module Tiercel
         def staleness(row, now_us) = (now_us - row[2]) / (1 + row[3])
 
         # Whether the database will stay well below its limit after these pages are added. The number is doubled,
-        # because a row above half a page occupies a whole one.
+        # because a row larger than half a page occupies a whole page.
         def room?(connection, pages)
           used = connection.number(:page_count)
           used < connection.page_limit * EVICTING_FILL &&

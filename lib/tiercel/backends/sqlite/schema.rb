@@ -3,7 +3,7 @@
 module Tiercel
   module Backends
     class SQLite < Backend
-      # The tables of the file and their SQL statements; docs/sqlite.md shows the table.
+      # The tables of the file and their SQL statements. docs/sqlite.md describes the tables.
       #
       # `id` is 63 bits of the key's MD5 digest. It is the key of a single B-tree, whose rows are in random order, so
       # any run of neighbours is a fair sample for eviction. The full key is stored and compared. If two keys have the

@@ -12,7 +12,7 @@ module Tiercel
         DEFAULT_SIZE = "1GB"
         DEFAULT_TIMEOUT_SECONDS = 0.25
         SMALLEST_SIZE_BYTES = 4 * 1024**2
-        # Minimum size on a full disk: evicting from so small a file would not help a write.
+        # The minimum size, even on a full disk: evicting entries from a smaller file would free too little space.
         LEAST_ROOM_BYTES = 1024**2
 
         SYNCHRONOUS = { off: 0, normal: 1, full: 2 }.freeze

@@ -181,7 +181,7 @@ module Tiercel
           assert_equal(1, answers.count { |index, bytes| bytes == "holder #{index}" })
         end
 
-        # The method may return nil.
+        # A backend may return nil instead of a token.
         def test_the_token_of_the_last_read_is_of_what_it_has_shown
           backend.set("key", "one")
           backend.set("other", "two")

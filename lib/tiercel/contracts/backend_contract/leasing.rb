@@ -9,7 +9,8 @@ module Tiercel
       # Tests of leases over the backend. One caller computes a value; a change of the key ends that caller's right to
       # store it. The default lease methods use the backend's atomic operations.
       module Leasing
-        # Seconds: a lease that never lapses in a test, a lease that lapses at once, and the timeout of a wait.
+        # Durations in seconds: a lease that never lapses in a test, a lease that lapses at once, and the timeout of a
+        # wait.
         LEASE_TTL = 300.0
         SHORT_LEASE_TTL = 0.05
         PATIENCE = 30
@@ -152,7 +153,7 @@ module Tiercel
 
         def leases = @leases ||= backend.build_leases(Guard.new(backend))
 
-        # The block decides which bytes plain reads see; without a block, existing bytes count as current.
+        # The block returns the bytes that plain reads see. Without a block, existing bytes count as current.
         def take_lease(key = "key", ttl: LEASE_TTL)
           leases.take(key, ttl) { block_given? ? yield : :current }
         end

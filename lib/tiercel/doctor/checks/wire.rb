@@ -24,7 +24,7 @@ module Tiercel
           marshal_in_the_clear(url, "use TLS (rediss://, or ssl: true for memcached), or marshal: false")
         end
 
-        # Rails' own stores can always load with Marshal: every serializer falls back to it.
+        # Rails' own stores can always load Marshal payloads, because every serializer falls back to Marshal.
         def of_rails
           hosts, encrypted = subject.kind == :redis_cache_store ? redis : memcached
           return sound("the connection uses TLS") if encrypted
