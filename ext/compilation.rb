@@ -5,7 +5,7 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 
-# Compiles one folder of ext/tiercel for the Ruby that runs this.
+# Compiles one folder of ext/tiercel for the present Ruby.
 Compilation = Struct.new(:folder) do
   # @return [Array<Compilation>] one for each extension
   def self.all = Dir["#{__dir__}/tiercel/*/extconf.rb"].sort.map { |extconf| new(File.dirname(extconf)) }
@@ -26,7 +26,7 @@ Compilation = Struct.new(:folder) do
 
   private
 
-  # A process that has the old library loaded keeps it, because the new one is a new file.
+  # A process that has loaded the old library keeps it, because the new library is a new file.
   def install(library, target)
     FileUtils.mkdir_p(target)
     path = File.join(target, File.basename(library))
@@ -47,7 +47,7 @@ end
 
 # A command of a compilation that failed.
 class Compilation::Failed < StandardError
-  # The reason is the first match of the first of these that matches.
+  # The reason of a failure is the first match of the first of these patterns that matches.
   TELLING = [/\A.*\berror: .*/, /The compiler failed[^(]*/, /\A.*(\bfailed\b|not found|no such file).*/i].freeze
   LONGEST_REASON = 200
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Compiles the C extensions for the Ruby that runs this, into lib/tiercel, where no gem installation does it: Bundler
-# builds the extensions of gems from a registry and of `git:`, not of `path:`.
+# Compiles the C extensions for the present Ruby into lib/tiercel. Needed for a gem with `path:`: Bundler builds the
+# extensions of gems from a registry and with `git:` alone.
 #
 #   ruby PATH_OF_TIERCEL/ext/compile.rb
 

@@ -1,6 +1,6 @@
 /*
- * The header of a frame, version 1, as lib/tiercel/frame.rb writes it; the
- * byte table is in docs/frame.md. Little endian. Both extensions include it.
+ * The header of a frame, version 1, as lib/tiercel/frame.rb writes it. Numbers are little-endian. docs/frame.md has the
+ * table of its bytes. Both extensions include this file.
  */
 #ifndef TIERCEL_FRAME_LAYOUT_H
 #define TIERCEL_FRAME_LAYOUT_H
@@ -37,10 +37,7 @@ enum {
     FRAME_TAG_FIXED_BYTES = 10   /* u16 bytes of the key and u64 generation, around the key */
 };
 
-/*
- * The words are the header's 24 bytes as three little-endian numbers. The byte in
- * which the check itself is kept does not count.
- */
+/* The check of a header, whose 24 bytes are three words. The byte of the check itself does not count. */
 static inline uint8_t frame_header_check(const uint64_t words[3])
 {
     uint64_t x = words[0] ^ words[1] ^ words[2];
@@ -50,7 +47,7 @@ static inline uint8_t frame_header_check(const uint64_t words[3])
     return (uint8_t)((x & 0xff) ^ ((words[0] >> (8 * FRAME_OFFSET_CHECK)) & 0xff) ^ FRAME_CHECK_XOR);
 }
 
-/* Whether a frame that begins with this word has neither compressor nor flags nor optional parts. */
+/* Whether a frame with this first word has no compressor, no flags and no optional parts. */
 static inline bool frame_is_bare(uint64_t word)
 {
     const uint64_t fixed = FRAME_MAGIC | (uint64_t)FRAME_VERSION << 8; /* compressor, flags, parts: 0 */
@@ -60,9 +57,8 @@ static inline bool frame_is_bare(uint64_t word)
 }
 
 /*
- * The type (1 to 3) of a frame that is a String as it is: uncompressed, without
- * optional parts or checksum, of exactly these bytes; else 0. Its end comes back
- * in expires_at.
+ * Returns the type (1 to 3) of a plain String's frame, and sets *expires_at. Such a frame is not compressed, and has no
+ * optional parts and no checksum. Returns 0 for every other frame, and if the lengths do not match.
  */
 static inline int frame_plain_string(const uint64_t words[3], uint64_t frame_bytes, double *expires_at)
 {
@@ -76,10 +72,7 @@ static inline int frame_plain_string(const uint64_t words[3], uint64_t frame_byt
     return (int)type;
 }
 
-/*
- * The same of a frame that would be one if it had no optional parts; their bytes, which are no more than the frame's,
- * come back in parts_bytes.
- */
+/* The same for a String's frame that has optional parts. Sets *parts_bytes, which never exceeds the frame's bytes. */
 static inline int frame_string_with_parts(const uint64_t words[3], uint64_t frame_bytes, uint32_t *parts_bytes,
                                           double *expires_at)
 {

@@ -1,10 +1,10 @@
-/* Included before everything else in libraries that are compiled here and run elsewhere (rakelib/native.rake).
+/* Precompiled libraries include this file before every other header (rakelib/native.rake).
  *
- * glibc 2.33 made functions of stat and its relatives, which were inline before. A library that calls them cannot be
- * loaded by an older glibc. The kernel fills the same structure on 64-bit x86 and ARM.
+ * Since glibc 2.33, stat and its relatives are functions; they were inline before. An older glibc cannot load a library
+ * that calls them. So this file calls the kernel, which fills the same structure on 64-bit x86 and ARM.
  *
- * glibc 2.34 moved the functions of threads from libpthread into libc, under a new version. The old versions are still
- * there. In an older glibc they are in libpthread, which Ruby has loaded.
+ * glibc 2.34 moved the functions of threads from libpthread into libc, under a new version. It still has the old
+ * versions. An older glibc has them in libpthread, which Ruby has loaded.
  *
  * A test reads the symbols of the libraries (test/packaging/precompiled_test.rb). If it names a function, add it here.
  */

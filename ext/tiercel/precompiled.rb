@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Required by the extconf.rb of both extensions. With TIERCEL_PRECOMPILED=1 the library is for other machines: for every
-# Ruby of this line, with or without a libruby, and for a glibc from 2.31 on.
+# The extconf.rb of both extensions requires this file. With TIERCEL_PRECOMPILED=1 it builds a library for other
+# machines: for every patch release of this Ruby, with or without a libruby, and for glibc 2.31 or later.
 if ENV["TIERCEL_PRECOMPILED"]
   $LIBRUBYARG_SHARED = ""
   $DEFLIBPATH = []

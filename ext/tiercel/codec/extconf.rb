@@ -2,7 +2,7 @@
 
 require "mkmf"
 
-# With zlib's headers frames with a checksum are handled in C as well, else in Ruby; crc32.c leaves short ends to zlib.
+# With zlib's headers, C handles frames with a checksum; without them, Ruby does. crc32.c uses zlib for short ends.
 have_header("zlib.h") && have_library("z", "crc32", "zlib.h")
 
 append_cflags(%w[-std=gnu11 -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden])

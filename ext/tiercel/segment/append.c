@@ -20,15 +20,15 @@ static void map_pages(const tseg_word *at, uint64_t units)
 static void write_entry(tseg_section *section, const tseg_change *change, int log, uint64_t position, uint64_t units)
 {
     tseg_word *at = tseg_at(section->segment, section->view, log, position);
-    uint64_t word0 = units | (uint64_t)change->key->count << 32;
+    uint64_t sizes = tseg_halves(units, change->key->count);
     uint64_t origin = position << 1 | (uint64_t)log;
 
     if (section->segment->sidecar) map_pages(at, units);
-    tseg_store(at, word0);
+    tseg_store(at, sizes);
     tseg_store(at + TSEG_ENTRY_LENGTHS, tseg_lengths_word(change->published_odd, change->value));
-    tseg_store(at + TSEG_ENTRY_END, tseg_bits(change->expires_at));
+    tseg_store(at + TSEG_ENTRY_EXPIRES_AT, tseg_bits(change->expires_at));
     tseg_store(at + TSEG_ENTRY_ORIGIN, origin);
-    tseg_store(at + TSEG_ENTRY_EPOCH, (uint64_t)tseg_entry_check(word0, origin) << 32 | section->epoch);
+    tseg_store(at + TSEG_ENTRY_EPOCH, tseg_halves(section->epoch, tseg_entry_check(sizes, origin)));
     tseg_copy_in(at + TSEG_ENTRY_WORDS, change->key->bytes, change->key->count);
     tseg_write_value(at + TSEG_ENTRY_WORDS + tseg_words(change->key->count), change->value);
     TSEG_STOP_HERE(TSEG_STOP_AFTER_COPY);

@@ -46,7 +46,10 @@ tseg *segment_make_current(VALUE self);
 static inline tseg *segment_current(VALUE self)
 {
     const tseg_handle *handle = segment_handle_of(self);
-    return RB_LIKELY(tseg_handle_is_current(handle)) ? handle->attached : segment_make_current(self);
+    tseg *attached = handle->attached;
+
+    if (RB_LIKELY(TSEG_IS_CURRENT(handle, attached))) return attached;
+    return segment_make_current(self);
 }
 /* Raises what the error stands for. */
 void segment_fail_with(VALUE self, const tseg_error *error);

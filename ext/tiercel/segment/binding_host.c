@@ -76,8 +76,7 @@ static bool yield_gvl(tseg_host *base) { return protect(base, schedule, Qnil); }
 static tseg *current_segment(tseg_host *base)
 {
     segment_host *host = (segment_host *)base;
-    tseg_handle *handle = segment_handle_of(host->self);
-    tseg *segment = tseg_handle_is_current(handle) ? handle->attached : tseg_handle_current(handle, base);
+    tseg *segment = tseg_handle_current(segment_handle_of(host->self), base);
 
     host->detached = !segment;
     return segment;

@@ -27,13 +27,13 @@ typedef struct {
     const tseg_key *made; /* the key, if the caller has made it; for the first attempt alone. Or NULL */
     tseg_memo *memo;      /* NULL: the segment has no memo */
     VALUE version;        /* the wanted version, or nil */
-    double ahead;         /* the value has to stay valid for so many seconds */
     VALUE value;          /* a copy of the entry's value, or the value in the memo */
     VALUE tags;           /* the frame's part TAGS if the memo wants the value, or nil */
+    double ahead;         /* the value has to stay valid for so many seconds */
     bool kept;            /* `value` is in the memo */
     bool tagged;          /* `value` is a String whose tags are current */
-    bool framed;          /* `value` is a frame, which Ruby decodes */
     int frame_type;       /* the frame's type; 0 for bytes that are no frame */
+    bool framed;          /* `value` is a frame, which Ruby decodes */
     double expires_at;    /* the end of a plain String's frame */
 } value_read;
 

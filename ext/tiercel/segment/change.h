@@ -38,7 +38,7 @@ static inline void tseg_write_value(tseg_word *to, const tseg_value *value)
 
 static inline uint64_t tseg_lengths_word(uint64_t sequence, const tseg_value *value)
 {
-    return (sequence & 0xffffffff) | tseg_value_bytes(value) << 32;
+    return tseg_halves(sequence, tseg_value_bytes(value));
 }
 
 bool tseg_too_large(const tseg *segment, const tseg_change *change);

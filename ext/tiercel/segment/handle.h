@@ -39,14 +39,13 @@ typedef struct {
 /* Seconds of the monotonic clock. Their precision suffices to look at a path once a second. */
 static inline int64_t tseg_coarse_seconds(void) { return (int64_t)tseg_coarse_time().tv_sec; }
 
-/* Whether the attachment is certainly current: the common case of every call. */
-static inline bool tseg_handle_is_current(const tseg_handle *handle)
-{
-    const tseg *attached = handle->attached;
-
-    return attached && !tseg_forked() && (!handle->path || tseg_coarse_seconds() == handle->checked_at) &&
-           !tseg_is_retired(attached);
-}
+/*
+ * Whether the handle's attachment is certainly current: the common case of every call. This is a macro, because the
+ * compiler then applies the caller's branch hint to each condition.
+ */
+#define TSEG_IS_CURRENT(handle, attached)                                                           \
+    ((attached) && !tseg_forked() && (!(handle)->path || tseg_coarse_seconds() == (handle)->checked_at) && \
+     !tseg_is_retired(attached))
 /*
  * The segment to use now: registered again after a fork, and attached to the file that the path leads to. NULL: it
  * cannot be had, and host->error gives the reason.

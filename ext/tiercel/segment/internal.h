@@ -72,7 +72,16 @@ static inline uint64_t tseg_bits(double number)
     return bits;
 }
 
-/* Slot words. */
+/* The halves of a word in an entry's header: see layout.h. */
+static inline uint64_t tseg_low_half(uint64_t word) { return word & UINT32_MAX; }
+static inline uint64_t tseg_high_half(uint64_t word) { return word >> 32; }
+static inline uint64_t tseg_halves(uint64_t low, uint64_t high) { return (low & UINT32_MAX) | high << 32; }
+static inline uint64_t tseg_with_low_half(uint64_t word, uint64_t low)
+{
+    return (word & ~(uint64_t)UINT32_MAX) | low;
+}
+
+/* The parts of a slot word. */
 static inline unsigned tseg_hits(uint64_t word) { return (unsigned)(word & TSEG_HITS_MASK); }
 static inline int tseg_log_of(uint64_t word) { return (int)((word >> TSEG_LOG_SHIFT) & 1); }
 static inline uint64_t tseg_position(uint64_t word) { return word >> TSEG_POSITION_SHIFT; }
@@ -89,9 +98,9 @@ static inline uint64_t tseg_mix(uint64_t x)
     return x ^ (x >> 32);
 }
 /* A check of the words that never change in an entry. It detects a damaged or misplaced header. */
-static inline uint32_t tseg_entry_check(uint64_t word0, uint64_t origin)
+static inline uint32_t tseg_entry_check(uint64_t sizes, uint64_t origin)
 {
-    return (uint32_t)(tseg_mix(word0 ^ tseg_mix(origin)) >> 32);
+    return (uint32_t)(tseg_mix(sizes ^ tseg_mix(origin)) >> 32);
 }
 
 static inline tseg_word *tseg_at(const tseg *segment, const tseg_view *view, int log, uint64_t position)
@@ -129,7 +138,7 @@ typedef enum { TSEG_SAME_KEY, TSEG_OTHER_KEY, TSEG_NOT_VERIFIABLE } tseg_verdict
 tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t word, const tseg_key *key,
                           tseg_entry *entry);
 /* Computes the length of an entry's key. Returns false if the entry's lengths do not fit into the log. */
-bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t word0, uint64_t *key_words);
+bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t sizes, uint64_t *key_words);
 /* Copy words of the file to any address, and bytes into words of the file. */
 void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes);
 void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes);

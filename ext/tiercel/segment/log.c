@@ -64,11 +64,11 @@ void tseg_reset_log(tseg_section *section, int log)
 static void write_filler(tseg_section *section, int log, uint64_t units)
 {
     tseg_word *at = tseg_at(section->segment, section->view, log, section->head[log]);
-    uint64_t word0 = units | (uint64_t)TSEG_FILLER_KEY_BYTES << 32;
+    uint64_t sizes = tseg_halves(units, TSEG_FILLER_KEY_BYTES);
 
     tseg_fence(memory_order_release);
-    tseg_store(at, word0);
-    tseg_store(at + TSEG_FILLER_CHECK, tseg_mix(word0));
+    tseg_store(at, sizes);
+    tseg_store(at + TSEG_FILLER_CHECK, tseg_mix(sizes));
     section->head[log] += units;
     tseg_store(&section->view->control->head[log], section->head[log]);
 }
@@ -97,20 +97,20 @@ static record_kind record_at_tail(const tseg_section *section, int log, uint64_t
 {
     uint64_t position = section->tail[log], key_words;
     const tseg_word *at = tseg_at(section->segment, section->view, log, position);
-    uint64_t word0 = tseg_load(at);
+    uint64_t sizes = tseg_load(at);
     uint32_t check;
 
-    *units = word0 & 0xffffffff;
-    *key_bytes = word0 >> 32;
+    *units = tseg_low_half(sizes);
+    *key_bytes = tseg_high_half(sizes);
     if (*units == 0 || *units > section->head[log] - position) return RECORD_BROKEN;
     if (*key_bytes == TSEG_FILLER_KEY_BYTES) {
-        bool whole = tseg_load(at + TSEG_FILLER_CHECK) == tseg_mix(word0) &&
+        bool whole = tseg_load(at + TSEG_FILLER_CHECK) == tseg_mix(sizes) &&
                      *units <= log_units(section, log) - position % log_units(section, log);
         return whole ? RECORD_FILLER : RECORD_BROKEN;
     }
-    if (!tseg_bounds(section->segment, log, position, word0, &key_words)) return RECORD_BROKEN;
-    check = tseg_entry_check(word0, tseg_load(at + TSEG_ENTRY_ORIGIN));
-    return tseg_load(at + TSEG_ENTRY_EPOCH) >> 32 == check ? RECORD_ENTRY : RECORD_BROKEN;
+    if (!tseg_bounds(section->segment, log, position, sizes, &key_words)) return RECORD_BROKEN;
+    check = tseg_entry_check(sizes, tseg_load(at + TSEG_ENTRY_ORIGIN));
+    return tseg_high_half(tseg_load(at + TSEG_ENTRY_EPOCH)) == check ? RECORD_ENTRY : RECORD_BROKEN;
 }
 
 tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int log, uint64_t position)
@@ -225,7 +225,7 @@ static bool reappend(tseg_section *section, tail_entry *entry)
 /* The counter of the eviction, or -1 if the entry is to be moved. */
 static int reason_to_drop(const tseg_section *section, const tail_entry *entry)
 {
-    double expires_at = tseg_double(tseg_load(entry->at + TSEG_ENTRY_END));
+    double expires_at = tseg_double(tseg_load(entry->at + TSEG_ENTRY_EXPIRES_AT));
 
     if ((uint32_t)tseg_load(entry->at + TSEG_ENTRY_EPOCH) != tseg_epoch(section->segment) ||
         !(expires_at > section->now))

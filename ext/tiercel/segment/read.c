@@ -29,11 +29,11 @@ void tseg_make_key(const tseg *segment, tseg_key *key, const void *bytes, uint32
     key->bucket[1] = (uint32_t)(((other >> 32) * geometry->buckets) >> 32) * TSEG_BUCKET_SLOTS;
 }
 
-bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t word0, uint64_t *key_words)
+bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t sizes, uint64_t *key_words)
 {
-    uint64_t units = word0 & 0xffffffff, log_units = segment->geometry.log_units[log];
+    uint64_t units = tseg_low_half(sizes), log_units = segment->geometry.log_units[log];
 
-    *key_words = tseg_words(word0 >> 32);
+    *key_words = tseg_words(tseg_high_half(sizes));
     return units <= log_units - position % log_units &&
            TSEG_ENTRY_WORDS + *key_words <= units * (TSEG_UNIT / 8);
 }
@@ -67,14 +67,14 @@ tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t w
     int log = tseg_log_of(word);
     uint64_t position = tseg_position(word), key_words;
     tseg_word *at = tseg_at(segment, view, log, position);
-    uint64_t word0, word1;
+    uint64_t sizes, lengths;
     bool in_bounds, same;
 
     prefetch_entry(at);
-    word0 = tseg_load(at);
-    word1 = tseg_load_acquire(at + TSEG_ENTRY_LENGTHS);
-    in_bounds = tseg_bounds(segment, log, position, word0, &key_words);
-    same = in_bounds && word0 >> 32 == key->count && same_bytes(at + TSEG_ENTRY_WORDS, key);
+    sizes = tseg_load(at);
+    lengths = tseg_load_acquire(at + TSEG_ENTRY_LENGTHS);
+    in_bounds = tseg_bounds(segment, log, position, sizes, &key_words);
+    same = in_bounds && tseg_high_half(sizes) == key->count && same_bytes(at + TSEG_ENTRY_WORDS, key);
 
     if (same) {
         entry->word = word;
@@ -82,14 +82,15 @@ tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t w
         entry->value = at + TSEG_ENTRY_WORDS + key_words;
         entry->tail = &view->control->tail[log];
         entry->position = position;
-        entry->lengths = word1;
-        entry->sequence = (uint32_t)word1;
-        entry->value_bytes = (uint32_t)(word1 >> 32);
-        entry->expires_at = tseg_double(tseg_load(at + TSEG_ENTRY_END));
+        entry->lengths = lengths;
+        entry->sequence = (uint32_t)tseg_low_half(lengths);
+        entry->value_bytes = (uint32_t)tseg_high_half(lengths);
+        entry->expires_at = tseg_double(tseg_load(at + TSEG_ENTRY_EXPIRES_AT));
         entry->origin = tseg_load(at + TSEG_ENTRY_ORIGIN);
         entry->epoch = (uint32_t)tseg_load(at + TSEG_ENTRY_EPOCH);
-        entry->units = (uint32_t)word0;
-        in_bounds = TSEG_ENTRY_WORDS + key_words + tseg_words(word1 >> 32) <= (word0 & 0xffffffff) * (TSEG_UNIT / 8);
+        entry->units = (uint32_t)tseg_low_half(sizes);
+        in_bounds = TSEG_ENTRY_WORDS + key_words + tseg_words(tseg_high_half(lengths)) <=
+                    tseg_low_half(sizes) * (TSEG_UNIT / 8);
     }
     /*
      * A writer stores the tail before it overwrites these bytes. A reader that has read a new byte now sees that tail.

@@ -6,7 +6,7 @@
 /* Deletes the entry whose sequence a dead writer has left odd. Nobody could read it any more. */
 static void drop_half_written(tseg_section *section)
 {
-    uint64_t word = tseg_load(&section->view->control->changing), position = tseg_position(word), word0, key_words;
+    uint64_t word = tseg_load(&section->view->control->changing), position = tseg_position(word), sizes, key_words;
     int log = tseg_log_of(word);
     tseg_word *at, *slot;
     tseg_key key;
@@ -14,9 +14,9 @@ static void drop_half_written(tseg_section *section)
     tseg_store(&section->view->control->changing, 0);
     if (!word || position < section->tail[log] || position >= section->head[log]) return;
     at = tseg_at(section->segment, section->view, log, position);
-    word0 = tseg_load(at);
-    if (!tseg_bounds(section->segment, log, position, word0, &key_words)) return;
-    tseg_make_key(section->segment, &key, (const void *)(at + TSEG_ENTRY_WORDS), (uint32_t)(word0 >> 32));
+    sizes = tseg_load(at);
+    if (!tseg_bounds(section->segment, log, position, sizes, &key_words)) return;
+    tseg_make_key(section->segment, &key, (const void *)(at + TSEG_ENTRY_WORDS), (uint32_t)tseg_high_half(sizes));
     slot = tseg_slot_at(section, &key, log, position);
     if (slot) tseg_store_release(slot, 0);
 }

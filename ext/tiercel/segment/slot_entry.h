@@ -24,16 +24,16 @@ static inline bool tseg_is_in_log(const tseg_view *view, uint64_t word)
  */
 static inline bool tseg_read_slot(const tseg *segment, const tseg_view *view, uint64_t word, tseg_slot_entry *entry)
 {
-    uint64_t word0, lengths, key_words;
+    uint64_t sizes, lengths, key_words;
 
     entry->at = tseg_at(segment, view, tseg_log_of(word), tseg_position(word));
-    word0 = tseg_load(entry->at);
-    if (!tseg_bounds(segment, tseg_log_of(word), tseg_position(word), word0, &key_words)) return false;
+    sizes = tseg_load(entry->at);
+    if (!tseg_bounds(segment, tseg_log_of(word), tseg_position(word), sizes, &key_words)) return false;
     lengths = tseg_load_acquire(entry->at + TSEG_ENTRY_LENGTHS);
-    entry->units = word0 & 0xffffffff;
-    entry->key_bytes = word0 >> 32;
-    entry->value_bytes = lengths >> 32;
-    entry->expires_at = tseg_double(tseg_load(entry->at + TSEG_ENTRY_END));
+    entry->units = tseg_low_half(sizes);
+    entry->key_bytes = tseg_high_half(sizes);
+    entry->value_bytes = tseg_high_half(lengths);
+    entry->expires_at = tseg_double(tseg_load(entry->at + TSEG_ENTRY_EXPIRES_AT));
     entry->epoch = (uint32_t)tseg_load(entry->at + TSEG_ENTRY_EPOCH);
     return true;
 }

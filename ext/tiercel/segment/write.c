@@ -16,7 +16,7 @@ bool tseg_too_large(const tseg *segment, const tseg_change *change)
 
 static void write_epoch(tseg_word *at, uint32_t epoch)
 {
-    tseg_store(at + TSEG_ENTRY_EPOCH, (tseg_load(at + TSEG_ENTRY_EPOCH) & ~UINT64_C(0xffffffff)) | epoch);
+    tseg_store(at + TSEG_ENTRY_EPOCH, tseg_with_low_half(tseg_load(at + TSEG_ENTRY_EPOCH), epoch));
 }
 
 static bool fits_in_place(const tseg_change *change, const tseg_entry *old)
@@ -34,7 +34,7 @@ static uint64_t begin_in_place(tseg_section *section, const tseg_entry *old)
     uint64_t sequence = (old->sequence | 1) + (uint64_t)(old->sequence & 1) * 2;
 
     tseg_store(&section->view->control->changing, old->word);
-    tseg_store(old->entry + TSEG_ENTRY_LENGTHS, (old->lengths & ~UINT64_C(0xffffffff)) | sequence);
+    tseg_store(old->entry + TSEG_ENTRY_LENGTHS, tseg_with_low_half(old->lengths, sequence));
     tseg_fence(memory_order_release);
     TSEG_STOP_HERE(TSEG_STOP_SEQUENCE_ODD);
     return sequence + 1;
@@ -58,7 +58,7 @@ static void write_in_place(tseg_section *section, const tseg_change *change, con
     uint64_t sequence = begin_in_place(section, old);
 
     tseg_write_value((tseg_word *)old->value, change->value);
-    tseg_store(old->entry + TSEG_ENTRY_END, tseg_bits(change->expires_at));
+    tseg_store(old->entry + TSEG_ENTRY_EXPIRES_AT, tseg_bits(change->expires_at));
     end_in_place(section, old, tseg_lengths_word(sequence, change->value));
     if (change->counts_as_hit) count_hit_in_slot(old);
     tseg_bump(&section->segment->self->counters[TSEG_COUNT_IN_PLACE]);
@@ -170,8 +170,8 @@ tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, do
         result = TSEG_ABSENT;
     } else {
         uint64_t sequence = begin_in_place(&section, &old);
-        tseg_store(old.entry + TSEG_ENTRY_END, tseg_bits(expires_at));
-        end_in_place(&section, &old, (old.lengths & ~UINT64_C(0xffffffff)) | sequence);
+        tseg_store(old.entry + TSEG_ENTRY_EXPIRES_AT, tseg_bits(expires_at));
+        end_in_place(&section, &old, tseg_with_low_half(old.lengths, sequence));
         count_hit_in_slot(&old);
         if (!tseg_load_acquire(old.slot)) result = TSEG_ABSENT;
     }
