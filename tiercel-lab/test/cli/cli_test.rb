@@ -100,6 +100,29 @@ class CLITest < LabCase
     end
   end
 
+  def test_every_table_counts_what_was_named
+    absent = { "status" => "cannot run", "reason" => "connection refused" }
+    { "capabilities" => { "store" => "redis_cache_store", **absent },
+      "hit_ratio" => { "name" => "redis:", "store" => "redis:", "figures" => {}, **absent } }.each do |name, row|
+      command = name.tr("_", "-")
+      [3, 0].zip([row["store"], "memory_store"]) do |code, named|
+        results = Canned.results(command:, arguments: ["--store", named], tables: { name => [[row], {}] })
+        assert_equal code, Lab::CLI.exit_code(results), "#{command} #{named}"
+      end
+    end
+  end
+
+  def test_a_serializer_is_named_without_its_type
+    cells = Canned.cells(Lab::Engine::Comparison.of(
+                           value: Lab::Values.fetch("rows-50"), operation: Lab::Operations.fetch("dump"),
+                           contestants: %w[marshal oj].map { |name| Lab::Contestants.parse("serializer:#{name}") }
+                         ), "marshal" => 2_000, "oj" => "oj is not in the bundle")
+    { "marshal,oj" => 3, "marshal" => 0 }.each do |named, code|
+      results = Canned.results(command: "serializers", cells:, arguments: ["--serializer", named])
+      assert_equal code, Lab::CLI.exit_code(results), named
+    end
+  end
+
   def test_ctrl_c_keeps_what_was_measured_and_stops_the_servers
     Dir.mktmpdir do |results|
       command = [RbConfig.ruby, EXECUTABLE, "--quick", "--store", "mem_cache_store", "--value", "string-10b,html-2kb",

@@ -19,6 +19,22 @@ class ScalingTest < LabCase
     end
   end
 
+  def results(rounds)
+    rows = rounds.times.flat_map do |round|
+      ["loop on private memory", "shared: get", "private set", "shared: set"].product([1, 2]).map do |work, processes|
+        { "round" => round, "work" => work, "processes" => processes, "per_second" => 1e6 * processes }
+      end
+    end
+    { "run" => { "seed" => 1, "protocol" => {} }, "cells" => [],
+      "tables" => [{ "name" => "throughput", "rows" => rows, "notes" => { "processes" => [1, 2] } }] }
+  end
+
+  def test_intervals_of_two_rounds_are_called_a_range
+    words = [2, 8].map { |rounds| Lab::Tables::Scaling::View.new(results(rounds), command: "bin/lab scaling").subtitle }
+    assert_match(/\A2 rounds of fresh processes, .*; the range of 2 rounds\z/, words[0])
+    assert_match(/\A8 rounds of fresh processes, .*; 95 % intervals\z/, words[1])
+  end
+
   def test_growth_is_paired_with_the_controls_of_its_round
     rows = [0, 1, 2].flat_map do |round|
       base = 100.0 * (round + 1)

@@ -47,6 +47,8 @@ module Tiercel
 
         # Shared options that commands may take; see {CLI::Settings}.
         TAKEN = { cells: %i[budget processes require] }.freeze
+        # What options leave out of a contestant's text.
+        OPTION_PREFIX = /\A(serializer|compressor):/
         # Exit codes by name.
         CODES = { ok: 0, does_not_hold: 1, undecided: 3, wrong: 4 }.freeze
 
@@ -211,8 +213,8 @@ module Tiercel
         def asked_in_vain?(row)
           return false unless row["status"] == Engine::Outcome::CANNOT_RUN
           named = results["run"]["arguments"].flat_map { |word| [word, *word.sub(/\A--\w+=/, "").split(",")] }
-          store = row["contestant"]
-          [store.is_a?(Hash) ? store["text"] : store, row["store"]].compact.intersect?(named)
+          text = row["contestant"].is_a?(Hash) ? row["contestant"]["text"] : row["contestant"]
+          [text, text&.sub(OPTION_PREFIX, ""), row["store"]].compact.intersect?(named)
         end
 
         def recorded_rows = results["tables"].flat_map { |table| table["rows"] }

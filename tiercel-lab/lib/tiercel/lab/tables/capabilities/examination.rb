@@ -29,16 +29,15 @@ module Tiercel
           end
 
           def examine(contestant)
-            jobs = Array.new(2) { job("tables/capabilities/probe", bundle: contestant.bundle) }
-            reason = jobs.filter_map { |job| open(job, contestant)["reason"] }.first
-            return { "reason" => reason } if reason
-            { "marks" => ask(contestant, *jobs), "local" => local_cost(jobs.first) }.tap do
-              jobs.each { |job| job.call("close") }
+            Engine::Outcome.of do
+              jobs = Array.new(2) { job("tables/capabilities/probe", bundle: contestant.bundle) }
+              reason = jobs.filter_map { |job| open(job, contestant)["reason"] }.first
+              raise CannotRun, reason if reason
+              found = { marks: ask(contestant, *jobs), local: local_cost(jobs.first) }
+              found.tap { jobs.each { |job| job.call("close") } }
+            ensure
+              jobs&.each(&:stop)
             end
-          rescue CannotRun, WorkerLost => e
-            { "reason" => e.message }
-          ensure
-            jobs&.each(&:stop)
           end
 
           def open(job, contestant)

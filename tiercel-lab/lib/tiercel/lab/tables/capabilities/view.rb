@@ -39,7 +39,7 @@ module Tiercel
                                         labels: 1))
               section.add(differences) if differences.rows.any?
             end
-            document.section("Request-local cache") { |section| section.add(local) }
+            document.section("Request-local cache") { |section| section.add(local) } if asked.any?
           end
 
           private

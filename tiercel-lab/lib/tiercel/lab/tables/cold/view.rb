@@ -20,7 +20,6 @@ module Tiercel
           WORDS = "Cold: before each slice of #{Operations::CpuCold::CALLS} calls the lab reads more than the " \
                   "processor's caches hold, as the rest of a request does. Warm: one call follows the other. Cold " \
                   "figures leave garbage collection out."
-          private_constant :WORDS
 
           def fill(document)
             document.section("Warm and cold") do |section|

@@ -79,13 +79,14 @@ module Tiercel
 
           # Only a regression that the second pass confirms fails the command. A quick run has no second pass.
           def exit_code
-            wrong = super
-            return wrong unless wrong == CODES[:ok]
-            return CODES[:undecided] if results["cells"].any? { |cell| cell["status"] == "cannot run" }
-            CODES[SidesView.new(results, command: "").confirmed.any? ? :does_not_hold : :ok]
+            confirmed = SidesView.new(results, command: "").confirmed.any?
+            super.nonzero? || CODES[confirmed ? :does_not_hold : :ok]
           end
 
           private
+
+          # The user named both sides.
+          def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
 
           def revisions? = @sides.grep(Revision).any?
 

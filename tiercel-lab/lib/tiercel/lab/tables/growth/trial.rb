@@ -9,7 +9,6 @@ module Tiercel
         class Trial < Load::Trial
           # Entries that one call of {Member#fill} writes.
           FILL_ENTRIES = 50_000
-          MEGABYTE = 1024 * 1024
 
           private
 
@@ -42,8 +41,9 @@ module Tiercel
 
           def start(store, point)
             kind = :memcached if store.text.match?(/mem_?cache/)
-            Load::CacheServer.start(kind, bytes: @design.capacity(store, point) + (64 * MEGABYTE), max_item: "8m",
-                                          cpu: (@pinning.server_cpu if point.processes == 1))
+            bytes = @design.capacity(store, point) + (64 * Design::MEGABYTE)
+            cpu = @pinning.server_cpu if point.processes == 1
+            Load::CacheServer.start(kind, bytes:, max_item: "8m", cpu:)
           end
 
           # @yieldparam index [Integer] of the process

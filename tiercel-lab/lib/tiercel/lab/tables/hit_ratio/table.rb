@@ -51,7 +51,7 @@ module Tiercel
             run.watch(expected_seconds) { |progress| replay(figures, progress) }
             foreseeing = Simulator::POLICIES.fetch(:belady).title
             rows = figures.map do |title, found|
-              { "name" => title, "foresees" => title == foreseeing, "figures" => found }
+              { "name" => title, "foresees" => title == foreseeing, "figures" => found, **missing(title, found) }
             end
             run.table("hit_ratio", rows, workloads: comparison.names, note: comparison.note)
           end
@@ -65,6 +65,12 @@ module Tiercel
               figures[title][workload] = record(figure)
               progress.advance(each, label)
             end
+          end
+
+          # @return [Hash{String => String}] why a store has no figures
+          def missing(title, found)
+            reason = found.values.filter_map { |figure| figure["reason"] }.first or return {}
+            { "store" => title, **Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, reason) }
           end
 
           def comparison

@@ -35,6 +35,7 @@ module Tiercel
           # The near tier alone is the baseline.
           def plan
             return [] if @no_cells
+            values = chosen_values(settings.quick ? QUICK_VALUES : VALUES)
             design.stacks.product(values).map do |stack, value|
               contestants = parse_all(stack.contestants)
               Engine::Comparison.of(value:, operation: Operations.fetch("wall_read"), contestants:)
@@ -59,10 +60,6 @@ module Tiercel
 
           # @return [Design]
           def design = @design ||= designed(Design, stores: @stores, busy: facts_given[:busy]&.map(&:to_i))
-
-          private
-
-          def values = chosen_values(settings.quick ? QUICK_VALUES : VALUES)
         end
       end
 

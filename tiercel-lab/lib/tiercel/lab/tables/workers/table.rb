@@ -38,8 +38,7 @@ module Tiercel
 
           # @return [Design]
           def design
-            stores = facts_given[:stores]
-            @design ||= designed(Design, stores: stores && Design.controlled(stores))
+            @design ||= designed(Design, stores: facts_given[:stores]&.then { |stores| Design.controlled(stores) })
           end
         end
       end
