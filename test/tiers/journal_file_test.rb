@@ -106,12 +106,12 @@ class TiersJournalFileTest < Tiercel::TestCase
     end
   end
 
-  def test_without_a_segment_the_process_keeps_the_keys_too
+  def test_without_a_segment_the_file_has_the_keys
     beside_a_segment do |(one, _), segment|
       segment.stub(:near_note, -> { raise Tiercel::Unavailable }) { one.note(%w[key]) }
       assert_equal true, one.pending?
       segment.stub(:near_noted, -> { raise Tiercel::Unavailable }) { assert_equal true, one.pending? }
-      assert_equal %w[key key], replayed(one).frames
+      assert_equal %w[key], replayed(one).frames
     end
   end
 

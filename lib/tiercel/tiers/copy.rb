@@ -24,20 +24,20 @@ module Tiercel
         include Frame::Layout
 
         # @param bytes [String] of the last tier
+        # @param longest [Integer] bytes of a value that is not compressed
+        # @return [String, nil] nil for a damaged frame, and for an entry without a copy
+        def of(bytes, longest)
+          return unless Frame.frame?(bytes)
+          (NATIVE && NATIVE.unchecked_frame(bytes)) || parsed(bytes, longest)
+        end
+
+        # @param bytes [String] of {.of}
         # @param longest [Float] seconds
-        # @return [Float, nil] seconds that a copy may live: it expires with the value; nil for no copy
+        # @return [Float, nil] seconds that the copy lives: it expires with the value; nil if it has expired
         def ttl(bytes, longest)
-          return unless value?(bytes)
           ends_at = Frame.ends_at(bytes) or return longest
           left = ends_at - Clock.now
           [longest, left].min if left.positive? # which a damaged NaN is not
-        end
-
-        # @param bytes [String] of which {.ttl} returned a time
-        # @param longest [Integer] bytes of a value that is not compressed
-        # @return [String, nil] nil for a damaged frame, and for one with tags
-        def of(bytes, longest)
-          (NATIVE && NATIVE.unchecked_frame(bytes)) || parsed(bytes, longest)
         end
 
         # @param bytes [String] of {.of}
@@ -58,7 +58,7 @@ module Tiercel
         # The extension leaves compressed frames to Ruby.
         def parsed(bytes, longest)
           frame = Frame.parse(bytes)
-          return if frame.parts.tags
+          return if frame.parts.tags || frame.placeholder?
           parts_bytes = bytes.unpack1("S<", offset: PARTS_BYTES_AT)
           plain = frame.compressor == COMPRESSOR_NONE
           payload = plain ? frame.payload : inflated(frame, longest)
@@ -72,11 +72,6 @@ module Tiercel
         def parts_of_inflated(parts)
           names = %i[version encoding stale created_at exclusive]
           Frame::Parts.encode(**names.to_h { |name| [name, parts.public_send(name)] })
-        end
-
-        def value?(bytes)
-          bytes.bytesize >= HEADER_BYTES && bytes.getbyte(0) == MAGIC && bytes.getbyte(1) == FRAME_VERSION &&
-            bytes.getbyte(TYPE_AT) != TYPE_PLACEHOLDER
         end
 
         # @return [String, nil] nil for a long value, and for an unknown compressor

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "zlib"
+
 require_relative "../backend"
 require_relative "../errors"
 
@@ -12,7 +14,7 @@ module Tiercel
     # more: the write that timed out may arrive within that time.
     #
     # The notes lie in two files beside the segment ({Ring}), for all processes of the machine. Without a `shared:`
-    # tier, or if the file cannot be written, each process keeps its notes in memory ({OwnNotes}).
+    # tier, or if the file cannot be written, each process keeps its notes in memory ({MemoryFile}).
     #
     # @private
     class Journal
@@ -34,9 +36,10 @@ module Tiercel
       # @param last [String] the URL of the last tier: stacks over one segment may have different ones
       # @param segment [Segment, nil] whose word changes with every note
       def initialize(path, last, segment = nil)
-        delays = [0.0, LATE_SECONDS]
-        @own = delays.map { |delay| OwnNotes.new(delay) }
-        @files = path ? delays.map { |delay| Ring.new(path, last, delay) } : []
+        delays = { "keys" => 0.0, "late" => LATE_SECONDS }
+        @own = delays.values.map { |delay| Ring.new(MemoryFile.new, delay) }
+        name = "#{path}.journal-#{Zlib.crc32(last).to_s(36)}"
+        @files = path ? delays.map { |kind, delay| Ring.new(LockedFile.new("#{name}.#{kind}", path), delay) } : []
         @segment = segment
       end
 
@@ -45,9 +48,7 @@ module Tiercel
       # @param late [Boolean] whether the change may still arrive
       # @return [Boolean] false if the journal is full: then the keys are lost
       def note(keys, kind = FRAME, late: false)
-        kept = keep(0, keys, kind)
-        kept &&= keep(1, keys, kind) if late
-        kept
+        (late ? [0, 1] : [0]).all? { |index| keep(index, keys, kind) }
       end
 
       # Looks at the files only if the segment's word has changed since they were empty. The word changes with every
@@ -78,21 +79,20 @@ module Tiercel
 
       def keep(index, keys, kind)
         kept = @files[index]&.note(keys, kind)
-        return @own[index].note(keys, kind) if kept.nil?
-        @own[index].note(keys, kind) if kept && !announce
-        kept
+        announce if kept
+        kept.nil? ? @own[index].note(keys, kind) : kept
       end
 
-      # @return [Boolean] false if there is no segment: then other processes find the note a second later
       def announce
+        @nothing_at = nil
         @segment&.near_note
-        true
       rescue BackendError
-        false
+        nil # no segment at present: other processes find the note a second later
       end
     end
   end
 end
 
-require_relative "journal/own_notes"
+require_relative "journal/locked_file"
+require_relative "journal/memory_file"
 require_relative "journal/ring"

@@ -178,8 +178,8 @@ module Tiercel
       # @param began [Integer, nil] if the last tier does not store them: when the block began; see {#now}
       # @return [Array(String, Float), nil] the copy and its seconds
       def copy(key, bytes, ttl, began = nil)
-        ttl = Copy.ttl(bytes, longest(key, ttl)) or return
         copy = Copy.of(bytes, @longest) or return
+        ttl = Copy.ttl(copy, longest(key, ttl)) or return
         [began ? Copy.computed(copy, began) : copy, ttl]
       end
 

@@ -190,9 +190,7 @@ module Tiercel
         hits
       end
 
-      # Writes into the event how many of the keys each tier had.
-      #
-      # @param near [Integer] of those that were found
+      # Writes into the event how many of the keys each tier had; `near` of those that were found are near copies.
       def note_tiers(event, keys, found, near)
         return unless event
         last = found.slice(*keys).size - near

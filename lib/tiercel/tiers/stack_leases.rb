@@ -60,9 +60,7 @@ module Tiercel
         def theirs(...)
           lease = super
           NearLease.new(lease.key, lease.lineage, lease.holder, version: lease.version, stale: lease.stale,
-                                                                lapses_at: lease.lapses_at).tap do |met|
-            met.met_at = @near.now
-          end
+                        lapses_at: lease.lapses_at).tap { |met| met.met_at = @near.now }
         end
       end
 

@@ -13,15 +13,13 @@ module Tiercel
     #
     # @private
     class Uses
-      # Between two looks; a change counts as much as several reads.
-      CHANGES = 32
-      READS = CHANGES * 8
-      # Entries that a look covers for each change since the last look, and buckets for each entry: most buckets may be
-      # empty.
-      ENTRIES = 2
+      # Reads of the last tier between two looks. A change counts as several reads.
+      READS = 256
+      READS_PER_CHANGE = 8
+      # A look covers an entry for so many reads, up to a bound, and so many buckets for each entry.
+      READS_PER_ENTRY = 4
+      MOST_ENTRIES = 512
       BUCKETS = 8
-      # Changes that one look covers at most, after a long batch.
-      MOST = CHANGES * 8
 
       # @param segment [Segment] of the near tier
       # @param last [Backend]
@@ -32,12 +30,18 @@ module Tiercel
         @cursor = nil
       end
 
+      # @param count [Integer] of reads
       # @return [void]
-      def read = (@count += 1) >= READS && look
+      def read(count = 1)
+        return if (@count += count) < READS
+        entries = [@count / READS_PER_ENTRY, MOST_ENTRIES].min
+        @count = 0
+        tell(entries, entries * BUCKETS)
+      end
 
       # @param count [Integer] of keys
       # @return [void]
-      def changed(count) = (@count += count * (READS / CHANGES)) >= READS && look
+      def changed(count) = read(count * READS_PER_CHANGE)
 
       # Reports the used entries of a part of the index.
       #
@@ -50,14 +54,6 @@ module Tiercel
         @last.used(keys) unless keys.empty?
       rescue BackendError
         @cursor = nil # the near tier's own calls report the failure
-      end
-
-      private
-
-      def look
-        entries = [@count * CHANGES / READS, MOST].min * ENTRIES
-        @count = 0
-        tell(entries, entries * BUCKETS)
       end
     end
   end

@@ -9,8 +9,7 @@ require_relative "locked_file"
 module Tiercel
   class Tiers < Backend
     class Journal
-      # The notes of a machine, in a file beside the segment with the segment's permissions. The file is empty while no
-      # key is pending.
+      # The notes of a machine in a file, or those of a process in memory. The file is empty while no key is pending.
       #
       #   header   generation (8 random bytes) | owner (8 random bytes, or zeros) | end of its term (monotonic
       #            seconds) | head | taken | tail
@@ -45,12 +44,10 @@ module Tiercel
         Taken = Struct.new(:owner, :generation, :head, :finish, :page)
         private_constant :Header, :Record, :Taken
 
-        # @param segment_path [String]
-        # @param last [String] the URL of the last tier
+        # @param file [LockedFile, MemoryFile]
         # @param delay [Float] seconds between a note and its replay
-        def initialize(segment_path, last, delay)
-          path = "#{segment_path}.journal-#{Zlib.crc32(last).to_s(36)}.#{delay.zero? ? "keys" : "late"}"
-          @file = LockedFile.new(path, segment_path)
+        def initialize(file, delay)
+          @file = file
           @delay = delay
         end
 
