@@ -37,7 +37,8 @@ module Tiercel
       # @param segment [Segment, nil] whose word changes with every note
       def initialize(path, last, segment = nil)
         delays = { "keys" => 0.0, "late" => LATE_SECONDS }
-        @own = delays.values.map { |delay| Ring.new(MemoryFile.new, delay) }
+        @memory = delays.values.map { |delay| Ring.new(MemoryFile.new, delay) }
+        @own = [] # @memory, once it has notes
         name = "#{path}.journal-#{Zlib.crc32(last).to_s(36)}"
         @files = path ? delays.map { |kind, delay| Ring.new(LockedFile.new("#{name}.#{kind}", path), delay) } : []
         @segment = segment
@@ -80,7 +81,7 @@ module Tiercel
       def keep(index, keys, kind)
         kept = @files[index]&.note(keys, kind)
         announce if kept
-        kept.nil? ? @own[index].note(keys, kind) : kept
+        kept.nil? ? (@own = @memory)[index].note(keys, kind) : kept
       end
 
       def announce
