@@ -29,7 +29,7 @@ module Tiercel
     # @return [String, nil] a log line, if Rails is newer than the tested versions
     def self.note_on_rails(version = ActiveSupport.gem_version)
       return if (version.segments.first(2) <=> NEWEST_RAILS.segments) <= 0
-      "Tiercel: Rails #{version} is newer than what Tiercel was tested with (#{NEWEST_RAILS})"
+      "Tiercel: Rails #{version} is newer than the newest tested version (#{NEWEST_RAILS})"
     end
 
     config.tiercel = ActiveSupport::OrderedOptions.new

@@ -46,7 +46,7 @@ module Tiercel
       rates, tiers = rates_of(totals)
       [*heading(totals), "", *table([RATES.values, RATES.keys.map { |name| number(rates[name]) }]), "",
        *table([["tier", *TIER_RATES.values], *tiers.map { |tier, figures| tier_row(tier, figures) }]), "",
-       "Classes of keys by what their misses cost in the last #{@period}:", *class_table]
+       "Classes of keys by the cost of their misses in the last #{@period}:", *class_table]
         .map { |line| "#{line}\n" }.join
     end
 
@@ -71,7 +71,7 @@ module Tiercel
 
     def heading(totals)
       reads = totals[:hits] + totals[:misses]
-      whose = totals[:scope] == :machine ? "all processes" : "this process alone"
+      whose = totals[:scope] == :machine ? "all processes" : "this process only"
       ["#{printable(totals[:host])}, #{whose}, since #{Time.at(totals[:since]).strftime("%F %T")}",
        "#{totals[:hits]} hits, #{totals[:misses]} misses" \
        "#{format(" (%.1f %% hits)", 100.0 * totals[:hits] / reads) if reads.positive?}, " \

@@ -38,7 +38,7 @@ class RailsAppCommandsTest < RailsAppTest
     assert_match(/^entries: \d/, out(app.rails("tiercel:stats")))
     top = JSON.parse(out(app.rails("tiercel:top", "--json")))
     assert_equal ["machine", true], [top["totals"]["scope"], top["totals"]["writes"] >= 2]
-    assert_match(/Classes of keys by what their misses cost in the last day/, out(app.rails("tiercel:top", "--day")))
+    assert_match(/Classes of keys by the cost of their misses in the last day/, out(app.rails("tiercel:top", "--day")))
   end
 
   def deletes(app)

@@ -90,7 +90,7 @@ class WebBrowserTest < WebCase
     wait_for_page("the entry") { page.current_url.include?("/key?entry_key=") }
     page.at_xpath("//button[.='Delete the entry']").click
     wait_for_page("the answer") { page.current_url.end_with?("/keys?notice=deleted") }
-    wait_for_page("its text") { page.at_css(".notice")&.text == "The entry is deleted." }
+    wait_for_page("its text") { page.at_css(".notice")&.text == "The entry was deleted." }
     assert_nil @store.read("views/42")
     page.go_to("#{place}/tags?prefix_key=product:7")
     page.at_xpath("//button[@aria-label='Invalidate product:7']").click

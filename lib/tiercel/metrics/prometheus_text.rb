@@ -10,8 +10,8 @@ module Tiercel
     class PrometheusText
       # Maximum number of key classes with their own labels.
       CLASSES = 50
-      GAUGES = { entries: ["entries", "Entries in the tier"], bytes: ["bytes", "Bytes that the tier's entries take"],
-                 size_bytes: ["size_bytes", "Bytes that the tier may take"] }.freeze
+      GAUGES = { entries: ["entries", "Entries in the tier"], bytes: ["bytes", "Bytes used by the tier's entries"],
+                 size_bytes: ["size_bytes", "Maximum bytes of the tier"] }.freeze
       ESCAPES = { "\\" => "\\\\", "\"" => "\\\"", "\n" => "\\n" }.freeze
       private_constant :CLASSES, :GAUGES, :ESCAPES
 
@@ -25,7 +25,7 @@ module Tiercel
       def to_s
         @lines = []
         totals = @account.totals
-        metric("info", "gauge", "The version, and whose figures these are",
+        metric("info", "gauge", "The version, and the scope of these metrics",
                [[{ scope: totals[:scope], version: VERSION }, 1]])
         OF_STORE.each { |definition| counter(definition, [[{}, totals[definition.figure]]]) }
         of_tiers(totals[:tiers])

@@ -22,9 +22,9 @@ module Tiercel
       # Further temporary errors if the user gave no path.
       NOT_HERE = [*NOT_NOW, Errno::EACCES, Errno::ENOENT, Errno::ENOTDIR, Errno::ENOTSUP, Errno::ELOOP].freeze
       LOCK_SECONDS = 10.0
-      MORE_SHARED_MEMORY = "/dev/shm more room (Docker: --shm-size=1g; Compose: shm_size: 1g; Kubernetes: an " \
+      MORE_SHARED_MEMORY = "/dev/shm more space (Docker: --shm-size=1g; Compose: shm_size: 1g; Kubernetes: an " \
                            "emptyDir with medium: Memory), or "
-      MORE_ROOM = "give #{MORE_SHARED_MEMORY unless PORTABLE}a smaller `size:`, or a path with room (\"shared:/path\")"
+      MORE_ROOM = "give #{MORE_SHARED_MEMORY unless PORTABLE}a smaller `size:`, or a path with space (\"shared:/path\")"
       private_constant :MORE_SHARED_MEMORY
 
       # @return [Place]

@@ -20,7 +20,7 @@ module Tiercel
           mount Tiercel::Web.new(protected_by: :routes) => "/cache"    # inside a constraint that authenticates
       TEXT
       UNKNOWN_HOST = "This page is open in development, but only under localhost, an IP address or a name of " \
-                     "config.hosts: a page of another site could read it through a name of its own.\n"
+                     "config.hosts: otherwise another site could read it through its own host name.\n"
       private_constant :LOCAL_HOST, :CHALLENGE, :CLOSED, :UNKNOWN_HOST
 
       # @param authenticate [#call, nil]
@@ -59,7 +59,7 @@ module Tiercel
       def check_ways(**ways)
         ways = ways.compact.keys
         return if ways.size < 2
-        raise ConfigurationError, "#{ways.join(", ")}: expected one of them, since each alone opens the page"
+        raise ConfigurationError, "#{ways.join(", ")}: expected only one of them, because each opens the page"
       end
 
       def by_application(request)

@@ -12,7 +12,7 @@ module Tiercel
     # @private
     class Actions
       ACTIONS = { "/delete" => :delete, "/invalidate" => :invalidate, "/clear" => :clear }.freeze
-      NO_ACTIONS = "Actions are off: mount Tiercel::Web.new(actions: true, ...).\n"
+      NO_ACTIONS = "Actions are disabled: mount Tiercel::Web.new(actions: true, ...).\n"
       private_constant :ACTIONS, :NO_ACTIONS
 
       # @param web [Web]
@@ -34,7 +34,7 @@ module Tiercel
 
       def refusal
         return Response.text(403, NO_ACTIONS) unless @web.actions?
-        return Response.text(415, "The body is no form.\n") unless @request.form?
+        return Response.text(415, "The body is not a form.\n") unless @request.form?
         Response.text(403, "Only this page's own forms may change the cache.\n") unless SameOrigin.new(@request).holds?
       end
 
@@ -80,7 +80,7 @@ module Tiercel
         digest = subject.empty? ? "everything" : "SHA-256 #{Digest::SHA256.hexdigest(subject)[0, 16]}"
         logger&.info { "Tiercel::Web: #{action} #{outcome}, #{digest}, client #{client}" }
       rescue Request::BadRequest
-        logger&.info { "Tiercel::Web: #{action} #{outcome}, form not readable, client #{client}" }
+        logger&.info { "Tiercel::Web: #{action} #{outcome}, unreadable form, client #{client}" }
       end
 
       # The address may come from a header that the client sent.

@@ -39,8 +39,8 @@ module Tiercel
 
       # @return [String] the scope of the numbers
       def scope
-        return "As the backend counts them." unless of_period?
-        machine? ? "All processes of this machine." : "This process alone: the account has no file here."
+        return "Counts of the backend." unless of_period?
+        machine? ? "All processes of this machine." : "This process only, because the account has no file."
       end
 
       # @return [Boolean]

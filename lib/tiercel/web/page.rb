@@ -20,9 +20,9 @@ module Tiercel
       end
       # Texts after a form was sent; the address contains only their names.
       NOTICES = {
-        "deleted" => "The entry is deleted.", "missing" => "There was no such entry, or the backend did not answer.",
-        "invalidated" => "Entries with this tag are misses from now on.", "cleared" => "The entries are deleted.",
-        "failed" => "The backend did not answer: nothing may have changed.", "untagged" => "This store has no tags."
+        "deleted" => "The entry was deleted.", "missing" => "The entry did not exist, or the backend did not answer.",
+        "invalidated" => "The entries with this tag are invalidated.", "cleared" => "The entries were deleted.",
+        "failed" => "The backend did not answer, so the change may be missing.", "untagged" => "This store has no tags."
       }.freeze
       TABS = [["Overview", "/"], ["Classes", "/classes"], ["Keys", "/keys"], ["Tags", "/tags"], ["Tiers", "/tiers"],
               ["Servers", "/servers"]].freeze
@@ -92,9 +92,9 @@ module Tiercel
 
       # The text of the status line, which a screen reader reads aloud when it changes.
       def status
-        return "The doctor examines the cache." unless report
+        return "The doctor is examining the cache." unless report
         count = report.findings.count(&:finding?)
-        return "The doctor found nothing wrong." if count.zero?
+        return "The doctor found no problems." if count.zero?
         "The doctor has #{count == 1 ? "1 finding" : "#{count} findings"}."
       end
 

@@ -51,16 +51,16 @@ module TestRunner
 
     def parser
       OptionParser.new("usage: bin/test [SUITE or PATH ...] [options]") do |options|
-        options.on("--long", "also what takes long (TIERCEL_LONG=1)") { @long = true }
-        options.on("-n", "--name NAME", "only tests of that name, or /REGEXP/") { |name| @name = name }
+        options.on("--long", "also run the long tests (TIERCEL_LONG=1)") { @long = true }
+        options.on("-n", "--name NAME", "run only tests with this name, or /REGEXP/") { |name| @name = name }
         options.on("--seed SEED", Integer, "order of the tests") { |seed| @seed = ["--seed", seed.to_s] }
         options.on("--second-run COUNT", Integer, "run up to COUNT failed tests once more alone") do |count|
           @second_runs = count
         end
-        options.on("--slowest COUNT", Integer, "of each suite, the tests that took longest") { |n| @slowest = n }
+        options.on("--slowest COUNT", Integer, "list the slowest tests of each suite") { |n| @slowest = n }
         options.on("--rails PATH", "Rails' repository, for rails_behaviours") { |path| @rails = path }
-        options.on("--line LINE", "rails_behaviours on one Rails line only: 8.1") { |line| @line = line }
-        options.on("--list", "name the suites, and how many files each has") { @list = true }
+        options.on("--line LINE", "run rails_behaviours on one Rails version only: 8.1") { |line| @line = line }
+        options.on("--list", "list the suites and their numbers of files") { @list = true }
         options.on("-h", "--help") { @help = true }
       end
     end
@@ -70,7 +70,7 @@ module TestRunner
       names, paths = @words.partition { |word| word.match?(/\A\w+\z/) && !File.file?(word) }
       paths = paths.map { |path| path_in_repository(path) }
       selected = suites.named(names).select { |suite| !@line || !suite.rails_line || suite.rails_line == @line }
-      raise Error, "--line #{@line}: there is no such Rails line here" if selected.empty?
+      raise Error, "--line #{@line}: unknown Rails version" if selected.empty?
       return selected.to_h { |suite| [suite, suite.files] } if paths.empty?
       refuse_lost(paths, selected)
       names.empty? ? suites.for_paths(paths) : selected.to_h { |suite| [suite, suite.files_in(paths)] }
@@ -85,10 +85,10 @@ module TestRunner
     def path_in_repository(path)
       absolute = File.realpath(path)
       return "." if absolute == @root
-      raise Error, "#{path} is outside of #{@root}" unless absolute.start_with?("#{@root}/")
+      raise Error, "#{path} is outside #{@root}" unless absolute.start_with?("#{@root}/")
       absolute.delete_prefix("#{@root}/")
     rescue Errno::ENOENT
-      raise Error, "there is no file #{path}"
+      raise Error, "#{path} does not exist"
     end
 
     def run_suite(suite, files, out)
@@ -139,7 +139,7 @@ module TestRunner
 
     def rails_checkout
       unless @rails
-        raise Error, "rails_behaviours needs --rails PATH: a repository of Rails, bare or not, with its tags"
+        raise Error, "rails_behaviours needs --rails PATH: a Rails repository (bare or not) with its tags"
       end
       @rails_checkout ||= RailsCheckout.new(@rails)
     end
@@ -165,7 +165,7 @@ module TestRunner
     def list(suites)
       suites.each do |suite|
         content = suite.commands? ? suite.commands : "#{suite.files.size} files, #{suite.gemfile}"
-        @out.puts format("%-22s %s%s", suite.name, content, suite.on_demand? ? " (only when named)" : "")
+        @out.puts format("%-22s %s%s", suite.name, content, suite.on_demand? ? " (only if named)" : "")
       end
       0
     end

@@ -53,7 +53,7 @@ module Tiercel
                                            "#{number(figures.stale_hits)} stale answers")
         end
 
-        def evictions = Tile.new("Evictions", number(figures.evictions), "entries that made room for others")
+        def evictions = Tile.new("Evictions", number(figures.evictions), "entries removed to make space for others")
 
         def entries
           Tile.new("Entries", number(figures.entries), figures.entries_note) if figures.entries

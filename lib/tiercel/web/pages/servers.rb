@@ -13,12 +13,12 @@ module Tiercel
         page "Servers", "servers"
         OF_REDIS = { "redis_version" => "Version", "uptime_in_seconds" => "Up for", "used_memory" => "Memory in use",
                      "maxmemory" => "Memory limit", "maxmemory_policy" => "Policy", "connected_clients" => "Clients",
-                     "instantaneous_ops_per_sec" => "Calls a second", "evicted_keys" => "Evicted keys",
+                     "instantaneous_ops_per_sec" => "Calls per second", "evicted_keys" => "Evicted keys",
                      "expired_keys" => "Expired keys", "role" => "Role" }.freeze
         OF_MEMCACHED = { "version" => "Version", "uptime" => "Up for", "bytes" => "Memory in use",
                          "limit_maxbytes" => "Memory limit", "curr_connections" => "Clients",
                          "curr_items" => "Entries", "evictions" => "Evictions",
-                         "store_too_large" => "Refused for their size" }.freeze
+                         "store_too_large" => "Refused because of their size" }.freeze
         MEMORY, SECONDS = /memory\z|bytes\z/, /\Auptime/
         private_constant :OF_REDIS, :OF_MEMCACHED, :MEMORY, :SECONDS
         Place = Struct.new(:name, :facts, :processes)

@@ -28,7 +28,7 @@ module Tiercel
 
         def position(index)
           return "the only tier" if tiers.one?
-          index.zero? ? "nearest" : (index == tiers.size - 1 ? "last: it has everything" : "tier #{index + 1}")
+          index.zero? ? "nearest" : (index == tiers.size - 1 ? "last: has all entries" : "tier #{index + 1}")
         end
 
         def ratio(figures)
