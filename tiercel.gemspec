@@ -21,12 +21,12 @@ Gem::Specification.new do |spec|
   spec.files = Dir.chdir(__dir__) do
     files = Dir["lib/**/*.{rb,rake,tt,erb,css,js,svg}", "ext/**/{*.{c,h,rb},depend,Rakefile}",
                 "docs/*.{md,svg}", "{README,CHANGELOG,UPGRADING}.md", "LICENSE"]
-    # Documents for those who work on Tiercel, or on its lab, are in the repository.
+    # Documents for contributors stay in the repository.
     internal = %w[ci lab memory-model report results segment-layout simulator testing].map { |name| "docs/#{name}.md" }
     (files - internal).reject { |path| path.match?(%r{\Aext/.*/(test|fuzz|bench)/}) }
   end
   spec.require_paths = ["lib"]
-  # It never fails: without a compiler everything runs in Ruby.
+  # The build never fails: without a compiler, everything runs in Ruby.
   spec.extensions = ["ext/Rakefile"]
 
   spec.add_dependency "activesupport", ">= 7.2", "< 9" # newer than the suites run on: Railtie says so

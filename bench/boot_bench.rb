@@ -4,7 +4,7 @@ require "active_support"
 require "rbconfig"
 require "tmpdir"
 
-# A process that builds a store and reads one name: what `bin/lab boot` takes apart. Ruby's own start is part of it.
+# A process that builds a store and reads one name, including the start of Ruby. `bin/lab boot` measures its parts.
 BOOT = 'require "active_support"; require "active_support/cache"; ' \
        'ActiveSupport::Cache.lookup_store(:tiercel_store, ARGV.first).read("name")'
 

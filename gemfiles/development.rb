@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What tests and the lab use, whatever the Rails line.
+# Gems for the tests and the lab, with every Rails version.
 gem "ferrum", ">= 0.15"
 gem "minitest", "~> 5.25"
 gem "puma", ">= 6"

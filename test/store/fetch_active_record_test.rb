@@ -9,7 +9,8 @@ require "support/fetch_places"
 class FetchActiveRecordTest < Tiercel::TestCase
   # Seconds that an application's thread waits for a connection; the test verifies that none waits.
   CHECKOUT_SECONDS = 60
-  # Seconds after which a wait on a caller in a database transaction ends, times five.
+  # A caller may wait for another one that is in a database transaction. This is the maximum wait in seconds, times
+  # five.
   BOUND = 5 * 1.0
   CALLERS = 50
   LOCKS_LET_RUN = Gem::Version.new("8.0")

@@ -2,8 +2,8 @@
 
 require "tiercel"
 
-# Two of {Machines} with two processes each write, delete and read the same keys. They look for reads of a value that
-# was overwritten longer ago than copies are trusted.
+# Two machines of {Machines}, with two processes each, write, delete and read the same keys. They look for reads of a
+# value that was overwritten longer ago than copies are trusted.
 module Churn
   KEYS = 8 # keys per process; only that process writes them
   PROCESSES = 4

@@ -40,7 +40,7 @@ class TiersBusServersTest < Tiercel::TestCase
     end
   end
 
-  # The old master acts as a master for 10 more seconds, and so do clients with older connections to it.
+  # The old master acts as a master for 10 more seconds, and clients with older connections still use it.
   def test_a_master_that_was_stopped_while_its_replica_took_its_place
     skip "waits for a failover: --long" unless long?
     Tiercel::Lab::Servers::RedisSentinel.run do |sentinel|
