@@ -2,21 +2,9 @@
 #include "binding.h"
 #include "tags.h"
 
-static bool tags_are_current(VALUE self, const uint8_t *part, size_t bytes)
+static bool ask_for_time(void *self, tseg_clock *clock, tseg **segment)
 {
-    tseg *segment = segment_current(self);
-    tseg_clock clock = {false, 0};
-    tseg_tags_answer answer;
-    tseg_tags tags;
-
-    tseg_tags_begin(&tags, segment, part, bytes);
-    answer = tseg_tags_finish(&tags, segment, &clock);
-    if (answer == TSEG_TAGS_NEED_TIME) {
-        segment_ask_time(self, &clock, &segment);
-        tseg_tags_begin(&tags, segment, part, bytes);
-        answer = tseg_tags_finish(&tags, segment, &clock);
-    }
-    return answer == TSEG_TAGS_CURRENT;
+    return segment_ask_time((VALUE)self, clock, segment);
 }
 
 /* Segment#tags_current?(frame) -> whether the frame has tags and all of them are current */
@@ -29,7 +17,7 @@ static VALUE segment_tags_current(VALUE self, VALUE frame)
     Check_Type(frame, T_STRING);
     if (!OBJ_FROZEN(frame)) frame = rb_str_new_frozen(frame);
     part = tseg_tags_of((const uint8_t *)RSTRING_PTR(frame), (size_t)RSTRING_LEN(frame), &bytes);
-    current = part && tags_are_current(self, part, bytes);
+    current = part && tseg_tags_are_current(segment_current(self), part, bytes, ask_for_time, (void *)self);
     RB_GC_GUARD(frame);
     return current ? Qtrue : Qfalse;
 }

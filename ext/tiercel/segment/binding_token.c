@@ -1,6 +1,6 @@
 /* Tokens: compare_and_set and the memo identify a version of an entry by its token. */
 #include "binding.h"
-#include "internal.h"
+#include "read.h"
 
 /* A token in Ruby: the file's id (8 bytes), the origin (8) and the sequence (4). */
 enum { TOKEN_ORIGIN_AT = 8, TOKEN_SEQUENCE_AT = 16, TOKEN_BYTES = 20 };
@@ -27,26 +27,32 @@ bool segment_parse_token(VALUE string, tseg_token *token)
     return true;
 }
 
+typedef struct {
+    VALUE self, key;
+} token_read;
+
+static void make_token_key(void *context, const tseg *segment, tseg_key *key)
+{
+    segment_key(segment, key, ((token_read *)context)->key);
+}
+
+static bool ask_token_time(void *context, tseg_clock *clock, tseg **segment)
+{
+    return segment_ask_time(((token_read *)context)->self, clock, segment);
+}
+
 /* Segment#unchanged?(key, token) -> whether the key still has the live entry of this token */
-static VALUE segment_unchanged(VALUE self, VALUE key_string, VALUE token_string)
+static VALUE segment_unchanged(VALUE self, VALUE key, VALUE string)
 {
     tseg *segment = segment_to_read(self);
-    tseg_clock clock = {false, 0};
-    tseg_token token, found;
-    tseg_entry entry;
-    tseg_key key;
+    token_read read = {self, key};
+    tseg_token token;
+    bool unchanged;
 
-    if (!segment || !segment_parse_token(token_string, &token)) return Qfalse;
-    do {
-        segment_key(segment, &key, key_string);
-        if (tseg_find(segment, &key, &entry) != TSEG_OK) return Qfalse;
-        found = tseg_token_of(segment, &entry);
-    } while (!tseg_knows_time(&clock, entry.expires_at) && !segment_ask_time(self, &clock, &segment));
-    if (!tseg_is_same(&found, &token) || !tseg_is_live(segment, &entry, clock.now) || !tseg_intact(&entry))
-        return Qfalse;
-    tseg_hit(segment, &entry);
-    RB_GC_GUARD(key_string);
-    return Qtrue;
+    if (!segment || !segment_parse_token(string, &token)) return Qfalse;
+    unchanged = tseg_is_unchanged(&segment, make_token_key, ask_token_time, &read, &token);
+    RB_GC_GUARD(key);
+    return unchanged ? Qtrue : Qfalse;
 }
 
 void segment_init_token(void) { rb_define_method(tiercel_segment_class, "unchanged?", segment_unchanged, 2); }

@@ -10,8 +10,6 @@
  * time.
  */
 typedef void tseg_key_function(void *context, const tseg *segment, tseg_key *key);
-/* Sets the clock. Returns false if *segment is another one now, so that the read has to begin anew. */
-typedef bool tseg_time_function(void *context, tseg_clock *clock, tseg **segment);
 /* Takes the value of the entry. Returns false if it needs the time and the clock is not known. */
 typedef bool tseg_take_function(void *context, tseg *segment, const tseg_key *key, const tseg_entry *entry,
                                 const tseg_clock *clock);
@@ -68,5 +66,12 @@ tseg_result tseg_read(tseg **segment, tseg_key_function *make_key, tseg_time_fun
     tseg_bump(&(*segment)->self->counters[TSEG_COUNT_MISSES]);
     return TSEG_ABSENT;
 }
+
+/*
+ * Whether the key still has the live entry of this token; if so, counts a hit. *segment is the segment that the call
+ * has read.
+ */
+bool tseg_is_unchanged(tseg **segment, tseg_key_function *make_key, tseg_time_function *ask_time, void *context,
+                       const tseg_token *token);
 
 #endif

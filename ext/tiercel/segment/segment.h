@@ -149,6 +149,12 @@ int tseg_why_read_only(const tseg *segment);
 /* Returns the number of registered processes, and stores the pids of the first `capacity` of them. */
 int tseg_registered(tseg *segment, uint32_t *pids, int capacity);
 
+/*
+ * A callback that sets the clock; `context` belongs to the caller. Returns false if *segment is another one now, so
+ * that the read has to begin anew.
+ */
+typedef bool tseg_time_function(void *context, tseg_clock *clock, tseg **segment);
+
 static inline bool tseg_knows_time(const tseg_clock *clock, double expires_at)
 {
     return expires_at == INFINITY || clock->known;

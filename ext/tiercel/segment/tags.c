@@ -121,3 +121,18 @@ tseg_tags_answer tseg_tags_finish(tseg_tags *tags, tseg *segment, const tseg_clo
     }
     return tags->left ? TSEG_TAGS_OUTDATED : TSEG_TAGS_CURRENT;
 }
+
+bool tseg_tags_are_current(tseg *segment, const uint8_t *part, size_t bytes, tseg_time_function *ask_time,
+                           void *context)
+{
+    tseg_clock clock = {false, 0};
+    tseg_tags_answer answer;
+    tseg_tags tags;
+
+    for (;;) {
+        tseg_tags_begin(&tags, segment, part, bytes);
+        answer = tseg_tags_finish(&tags, segment, &clock);
+        if (answer != TSEG_TAGS_NEED_TIME) return answer == TSEG_TAGS_CURRENT;
+        ask_time(context, &clock, &segment);
+    }
+}

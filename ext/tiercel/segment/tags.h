@@ -36,5 +36,8 @@ const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *by
 void tseg_tags_begin(tseg_tags *tags, const tseg *segment, const uint8_t *part, size_t bytes);
 /* Reads the generations. It sees every invalidation that had ended before tseg_tags_begin. */
 tseg_tags_answer tseg_tags_finish(tseg_tags *tags, tseg *segment, const tseg_clock *clock);
+/* Both steps for tags whose part is at hand. Asks for the time only if a generation can expire. */
+bool tseg_tags_are_current(tseg *segment, const uint8_t *part, size_t bytes, tseg_time_function *ask_time,
+                           void *context);
 
 #endif
