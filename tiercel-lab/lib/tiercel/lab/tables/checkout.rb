@@ -39,7 +39,7 @@ module Tiercel
         # benchmarks.
         #
         # @param revision [String]
-        # @param over [String, nil] tree whose files of `globs` take the place of its own
+        # @param over [String, nil] tree whose files of `globs` replace the files of the revision
         # @param globs [Array<String>] none: nothing is laid over it
         # @return [String] of the tree
         def tree(revision, over: nil, globs: [])
@@ -75,8 +75,7 @@ module Tiercel
         # @return [String] first line of a commit's message
         def title(commit) = git("log", "-1", "--format=%s", commit).strip
 
-        # Regressions that commits between two revisions accept, in lines such as `Accept-Regression: parse: on
-        # purpose`.
+        # The values of a trailer in the messages of commits between two revisions, such as `Accept-Regression: parse`.
         #
         # @return [Array<String>]
         def trailers(base, head, key)

@@ -42,7 +42,7 @@ module Tiercel
         # The same for cells, with their noise floor and the figures of every block.
         #
         # @param cells [Array<Hash>]
-        # @param label [#call] what the blocks of a cell are called
+        # @param label [#call] names the blocks of a cell
         # @return [Report::Table]
         def cell_table(title, cells, columns, labels: 1, label: method(:name), **options)
           columns_table(title, cells, columns, labels:, reason: ->(cell) { missing(cell) unless measured?(cell) },

@@ -5,7 +5,7 @@ require "shellwords"
 module Tiercel
   module Lab
     module Tables
-      # Words of a run's command line that a command for one of its tables repeats.
+      # The words of a run's command line that the command of a single table repeats.
       module CommandLine
         FLAGS = %w[--quick].freeze
         WITH_ARGUMENT = %w[--seed --data --require --url].freeze

@@ -17,11 +17,11 @@ module Tiercel
         # A sentence names at most so many that cannot be told apart.
         NAMED = 3
 
-        # @return [Object, nil] of those that cannot be told apart the first given
+        # @return [Object, nil] the first of {#ahead}
         attr_reader :first
-        # @return [Array<Object>] those of whom nobody is told to be faster, in the order given
+        # @return [Array<Object>] the candidates for the fastest, in the order given
         attr_reader :ahead
-        # @return [Array<Object>] those of whom nobody is told to be slower, in the order given
+        # @return [Array<Object>] the candidates for the slowest, in the order given
         attr_reader :behind
 
         # @param intervals [Hash{Object => Statistics::Interval}] less is better
@@ -50,7 +50,7 @@ module Tiercel
         # @return [Float] how many times as fast one is
         def factor(one, other) = 1.0 / quotient(one, other).estimate
 
-        # @param what [String] what the first one is
+        # @param what [String] the first place: "the fastest"
         # @yieldparam name [Object]
         # @yieldreturn [String] how it is called in the sentence
         # @return [String] without a full stop
@@ -61,13 +61,13 @@ module Tiercel
         end
 
         # @yieldparam name [Object]
-        # @return [String] the leader, or those that cannot be told apart
+        # @return [String] the leader, or the candidates
         def words(&) = listed(ahead, "or", &)
 
         # @yieldparam name [Object]
         # @yieldreturn [String] how it is called in the sentence, with its figure
-        # @return [String] from whom to whom they reach: "from a (1 us) to b (2 us)"; one alone, or several that cannot
-        #   be told apart, are named
+        # @return [String] the fastest and the slowest: "from a (1 us) to b (2 us)"; candidates that cannot be told
+        #   apart are listed
         def span(&)
           return words(&) if @intervals.one?
           return "#{listed(ahead, "and", &)}, which cannot be told apart" if ahead.size == @intervals.size

@@ -3,7 +3,7 @@
 module Tiercel
   module Lab
     module Tables
-      # Options of {Table}s, and what the user gave them.
+      # The options of tables, and the values that the user gave.
       module Options
         private
 
@@ -21,14 +21,14 @@ module Tiercel
 
         def parse_all(texts) = texts.map { |text| Contestants.parse(text) }
 
-        # @param standard [Array<String>] where nothing is said
-        # @return [Array<Value>] the user's files, and those that were named
+        # @param standard [Array<String>] the default names
+        # @return [Array<Value>] the user's files and the named values
         def chosen_values(standard, parse: false)
           return [Values::Files.new(directory: settings.data, parse:), *@values] if settings.data
           @values || standard.map { |name| Values.fetch(name) }
         end
 
-        # An option whose value is a fact of the table's design; `A,B` in it makes a list.
+        # An option for a fact of the table's design. An option that ends with `A,B` takes a list.
         #
         #   fact parser, "--workers A,B", "how many (1,2,4,8)", :counts, :count
         #
@@ -55,10 +55,10 @@ module Tiercel
           end
         end
 
-        # @return [Hash{Symbol => Object}] facts that the user said
+        # @return [Hash{Symbol => Object}] the user's values, by the fact's name
         def facts_given = @facts_given ||= {}
 
-        # @return [Data] the quick or the full design, with what the user said
+        # @return [Data] the quick or the full design, with the user's values
         def designed(design, **more)
           (settings.quick ? design::QUICK : design::FULL).with(**facts_given, **more.compact)
         end

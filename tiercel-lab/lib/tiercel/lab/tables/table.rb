@@ -16,9 +16,8 @@ module Tiercel
       # A table of the lab: a folder of `tables/` with a `table.rb`. Measuring and rendering are apart:
       #
       # 1. {#plan} says which cells there are (none where a table is not made of cells);
-      # 2. {#take} measures them, and whatever else is wanted: `run.watch` for progress and Ctrl-C,
-      #    `run.table(name, rows)`
-      #    to keep figures that are not cells;
+      # 2. {#take} measures them, and other figures: `run.watch` shows progress and handles Ctrl-C, `run.table(name,
+      # rows)` keeps rows that are not cells;
       # 3. its `View` makes a document from the results of a run, as its file has them.
       #
       #   module Tables
@@ -47,7 +46,7 @@ module Tiercel
 
         # Shared options that commands may take; see {CLI::Settings}.
         TAKEN = { cells: %i[budget processes require] }.freeze
-        # What options leave out of a contestant's text.
+        # Options name serializers and compressors without this prefix.
         OPTION_PREFIX = /\A(serializer|compressor):/
         # Exit codes by name.
         CODES = { ok: 0, does_not_hold: 1, undecided: 3, wrong: 4 }.freeze
@@ -73,13 +72,13 @@ module Tiercel
 
           def examples = @examples ||= []
 
-          # @param names [Array<Symbol>] what else it uses: :quick, :seed, :data, :url, :constraints, :require, :budget,
-          #   :processes, or :cells for the last three; an option that is not named is refused
+          # @param names [Array<Symbol>] shared options of the command: :quick, :seed, :data, :url, :constraints,
+          #   :require, :budget, :processes, or :cells for the last three; the command refuses the others
           def takes(*names) = @taken = names.flat_map { |name| TAKEN.fetch(name, [name]) }
 
           def taken = @taken || superclass.taken
 
-          # Its place in `lab all`, and what it is called with there.
+          # The place of the table in `lab all`, and its arguments there.
           #
           # @param seconds [Numeric] that it takes, where it cannot say
           def in_all(rank, arguments: [], seconds: 60)
@@ -99,7 +98,7 @@ module Tiercel
           def protocol(quick) = quick ? @quick || Engine::Protocol::QUICK : @full || Engine::Protocol::FULL
 
           # @param results [Hash{String => Object}] see {Engine::Results.load}
-          # @param command [String] what makes it again
+          # @param command [String] the command that repeats the run
           # @return [View] of its folder
           def view(results, command:)
             folder = Object.const_get(to_s[/\A[A-Z].*(?=::)/] || "Object")
@@ -111,20 +110,20 @@ module Tiercel
           def report(results, command:) = view(results, command:).build
 
           # @param results [Hash{String => Object}] of a run that came to its end
-          # @return [Integer] its exit code, by what was kept alone
+          # @return [Integer] the exit code, from the kept results alone
           def exit_code(results) = new(nil, results:).exit_code
 
-          # The tables of this name, and the one that is meant by arguments that are not options.
+          # The tables with this command name, and the one that the arguments choose.
           def variants = [self]
           def variant(_rest) = self
 
-          # @return [String, nil] what is named beside options, for help
+          # @return [String, nil] the arguments besides options, for help
           def usage = nil
         end
 
         @taken = %i[quick seed budget processes require]
 
-        # @return [CLI::Settings] what the user asked for
+        # @return [CLI::Settings] the user's options
         attr_reader :settings
         # @return [Engine::Run]
         attr_reader :run
@@ -152,7 +151,7 @@ module Tiercel
 
         def protocol = self.class.protocol(settings.quick)
 
-        # @return [Data, nil] what the table's {Engine::Trial} measures
+        # @return [Data, nil] the design of the table's {Engine::Trial}
         def design = nil
 
         # @return [Float, nil] seconds that the plan and the design take; nil if there is neither
@@ -162,14 +161,14 @@ module Tiercel
           [cells, design&.expected_seconds].compact.reduce(:+)
         end
 
-        # @return [String, nil] what is measured beside cells
+        # @return [String, nil] the measurements besides cells
         def plan_in_words = nil
 
         # Measures everything.
         #
         # @param run [Engine::Run]
         # @return [Hash{String => Object}] the results
-        # @raise [CannotRun] where there is nothing to measure
+        # @raise [CannotRun] if there is nothing to measure
         def measure(run)
           @run = run
           take(plan)
@@ -183,10 +182,10 @@ module Tiercel
         # @param comparisons [Array<Engine::Comparison>] of {#plan}
         def take(comparisons) = cells(comparisons)
 
-        # @return [Array<String>] what a reader must know before believing the figures
+        # @return [Array<String>] reservations about the figures
         def warnings = run.warnings(@measurements)
 
-        # @return [Hash{String => Object}] what else the results should have
+        # @return [Hash{String => Object}] further facts for the results
         def facts = {}
 
         # The exit code by the statuses of cells and recorded rows. Wrong results come before cells that could not run;

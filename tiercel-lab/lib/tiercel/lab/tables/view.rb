@@ -29,14 +29,14 @@ module Tiercel
           # @return [Regexp, nil]
           def article(titles = @article) = @article = titles
 
-          # @param words [String] what a quick run leaves out
+          # @param words [String] the limits of a quick run
           # @return [String, nil]
           def quick(words = @quick) = @quick = words
         end
 
         # @return [Hash{String => Object}] see {Engine::Results.load}
         attr_reader :results
-        # @return [String] what makes the run again
+        # @return [String] the command that repeats the run
         attr_reader :command
 
         def initialize(results, command:)
@@ -56,17 +56,17 @@ module Tiercel
 
         def title = raise(NotImplementedError)
 
-        # @return [String] what the reader is to take away
+        # @return [String] the main result
         def sentence = raise(NotImplementedError)
 
-        # @return [Answer::Sheet, nil] what the report opens with; nil where the run has no constraints
+        # @return [Answer::Sheet, nil] the answer at the top of the report; nil for a run without constraints
         def answer
           Answer.of(results, results["constraints"], program: command.split.first) if results.key?("constraints")
         end
 
         # For the first screen of `lab all`.
         #
-        # @return [Array<Finding>] what verdicts carry, with the title of what shows it; empty where nothing was decided
+        # @return [Array<Finding>] decided results, each with the title of its table; empty if nothing was decided
         def findings = []
 
         # @param document [Report::Document]
@@ -82,8 +82,8 @@ module Tiercel
           facts.empty? ? "Interrupted before anything was measured" : yield(facts)
         end
 
-        # @param count [Integer] of processes, or of what else the intervals are over
-        # @return [String] what intervals are: two processes are too few for a share of errors
+        # @param count [Integer] of processes or rounds
+        # @return [String] the meaning of the brackets: with two processes they are a range, not a 95 % interval
         def interval_words(count = protocol.processes, noun = "process", plural = "processes")
           return "95 % intervals" if count >= Statistics::MeanInterval::LEAST_PROCESSES
           "the range of #{several(count, noun, plural)}"
@@ -108,7 +108,7 @@ module Tiercel
 
         def warnings = results.fetch("warnings", [])
 
-        # @return [Array<String>] what a quick run leaves out
+        # @return [Array<String>] the limits of a quick run
         def quick_words = quick? ? [*self.class.quick] : []
 
         # @return [Hash{String => String}]
@@ -140,7 +140,7 @@ module Tiercel
         # @return [Array<Hash{String => Object}>] its rows; none if there is no such table
         def rows(name) = recorded(name)["rows"]
 
-        # @return [Hash{String => Object}] what was recorded beside the rows
+        # @return [Hash{String => Object}] the facts recorded beside the rows
         def notes(name) = recorded(name)["notes"]
 
         def measured?(cell) = Engine::Outcome.measured?(cell) && !cell["summary"].nil?
@@ -189,7 +189,7 @@ module Tiercel
 
         # Ratios with their verdicts, around 1.
         #
-        # @return [Report::Charts::ForestPlot, nil] nil where there is no ratio
+        # @return [Report::Charts::ForestPlot, nil] nil if there is no ratio
         def forest(title, cells, baseline:, label: method(:name))
           compared = cells.select { |cell| measured?(cell) && cell["summary"]["ratio"] }
           return if compared.empty?
@@ -243,7 +243,7 @@ module Tiercel
 
         def title_of(value) = Values.known?(value) ? Values.fetch(value).title : value
 
-        # @return [String] what makes the tables of one value again
+        # @return [String] the command that repeats the tables of one value
         def command_for(value)
           named = ["--value", value] if Values.known?(value)
           [*command.split.take(2), *named, *CommandLine.shared(results)].join(" ")

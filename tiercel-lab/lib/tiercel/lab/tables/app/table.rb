@@ -28,8 +28,8 @@ module Tiercel
             names parser, "--page", Design::PAGES, :pages
             fact parser, "--requests N", "in half a block (#{REQUESTS})", :requests, :count
             fact parser, "--connections N", "at once (4)", :connections, :count
-            parser.on("--kill-worker", "kill -9 a worker of each while it serves") { incidents << "kill_worker" }
-            parser.on("--stop-server", "let the cache server hang while it is asked") { incidents << "stop_server" }
+            parser.on("--kill-worker", "kill -9 a worker of each during the requests") { incidents << "kill_worker" }
+            parser.on("--stop-server", "pause the cache server during the requests") { incidents << "stop_server" }
             parser.on("--rails LINE", Engine::Shop::LINES, Engine::Shop::LINES.join(", ")) { |line| @line = line }
           end
 

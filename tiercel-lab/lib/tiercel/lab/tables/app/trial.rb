@@ -41,7 +41,7 @@ module Tiercel
             @rows = @by_side.values
           end
 
-          # @return [Array<Hash>] of what was held: "store", "process", "bytes", "server_bytes"
+          # @return [Array<Hash>] memory of the applications: "store", "process", "bytes", "server_bytes"
           attr_reader :memory
           # @return [Array<Hash>] "store", "incident", "failed", "slowest_ns", "ns"
           attr_reader :incident_rows

@@ -8,7 +8,7 @@ module Tiercel
       # The cost of a store until the first read of a process.
       module Boot
         class Table < Tables::Table
-          called "boot", "What a store costs a process until its first read."
+          called "boot", "CPU time, memory and files of a store until its first read."
           example "boot --quick", "boot --store redis_cache_store,tiercel:shared: --rounds 40"
           takes :quick, :seed
           in_all 25

@@ -105,7 +105,7 @@ module Tiercel
           # Times a read of a small String with and without the request-local cache of Rails, in turn.
           #
           # @param blocks [Integer]
-          # @return [Hash] us of each block, by "off" and "on"; or nothing, where the store has no such cache
+          # @return [Hash] us of each block, by "off" and "on"; empty for a store without such a cache
           def local_cost(blocks:)
             return {} unless @store.respond_to?(:with_local_cache)
             @store.write("local", "value")

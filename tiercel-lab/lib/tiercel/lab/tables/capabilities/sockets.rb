@@ -25,7 +25,7 @@ module Tiercel
           end
 
           # @param path [String]
-          # @return [Integer] bytes of all files below it; 0 where there is none
+          # @return [Integer] bytes of all files below it
           def tree_bytes(path)
             Dir.glob("**/*", File::FNM_DOTMATCH, base: path).sum do |file|
               stat = File.lstat(File.join(path, file))
@@ -36,7 +36,7 @@ module Tiercel
           end
 
           # @param folders [Array<String>]
-          # @return [Array<String>] those of which this process has a file mapped
+          # @return [Array<String>] the folders with a file that this process has mapped
           def maps(folders)
             mapped = File.readlines("/proc/self/maps")
             folders.select { |folder| mapped.any? { |line| line.include?("#{folder}/") } }

@@ -8,7 +8,7 @@ module Tiercel
       # The table of stores of the first article. Every mark is the result of a test of the store.
       module Capabilities
         class Table < Tables::Table
-          called "capabilities", "What each store does, found by asking it."
+          called "capabilities", "Tests whether each store serializes, compresses and shares."
           example "capabilities", "capabilities --quick",
                   "capabilities --store tiercel:shared: --store memory_store",
                   "capabilities --store 'tiercel:shared: redis:'"

@@ -27,7 +27,7 @@ module Tiercel
 
         def pairs(arm, limit = arm.count) = arm.each_pair(limit).to_h { |name, value| [name, bytes_of(value)] }
 
-        # Sockets are told beforehand what they will be asked.
+        # A raw socket prepares its requests before the timing.
         def raw?(arm) = arm.store.respond_to?(:prepare)
 
         def expect(arm, pairs)

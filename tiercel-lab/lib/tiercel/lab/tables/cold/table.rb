@@ -8,7 +8,7 @@ module Tiercel
       # Compares reads with cold and with warm processor caches.
       module Cold
         class Table < Tables::Table
-          called "cold", "What a hit costs when the processor's caches are cold, and warm."
+          called "cold", "Hits with cold and with warm processor caches."
           example "cold --quick", "cold --keys 20000 --op read", "cold --value html-24kb-500 --store tiercel:shared:"
           takes :quick, :seed, :cells
           in_all 75
@@ -26,7 +26,7 @@ module Tiercel
           def options(parser)
             store_option(parser, default: STORES.join(", "))
             value_option(parser, default: QUICK_VALUES.join(","))
-            parser.on("--keys A,B", Array, "Strings of 1 KB: how many keys the reads go through") do |texts|
+            parser.on("--keys A,B", Array, "numbers of keys, with Strings of 1 KB") do |texts|
               counts = texts.map { |text| cast(text, "--keys", :count) }
               (@values ||= []).concat(counts.map { |count| Values::ManyTexts.new(count:) })
             end

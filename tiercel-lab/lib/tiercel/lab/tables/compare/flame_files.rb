@@ -9,7 +9,7 @@ module Tiercel
         # Writes the flame graphs of two sides as pages, to which a pull request links.
         class FlameFiles
           # @param report [String, nil] file of the report that links to them; nil: it goes to the output
-          # @param kept [String] beginning of their paths where there is no such file
+          # @param kept [String] beginning of their paths if there is no report file
           def initialize(report:, kept:)
             @report = report
             @stem = report ? report.sub(/\.\w+\z/, "") : kept

@@ -23,7 +23,7 @@ module Tiercel
           # @param stores [Array<String>] texts of contestants
           # @return [Array<Array(String, String, String)>] store, value and operation of each cell that can be compared
           #   to
-          # @raise [UsageError] if there is none
+          # @raise [UsageError] if the file has no such cell
           def cells_of(stores)
             found = stores.product(usable).filter_map { |text, cell| key(cell) if cell["contestant"]["text"] == text }
             return found.uniq if found.any?
@@ -47,7 +47,7 @@ module Tiercel
           end
 
           # @param environment [Hash{String => Object}] of the new run
-          # @return [Array<String>] what else differs between the runs
+          # @return [Array<String>] further differences between the runs
           def differences(environment)
             then_and_now = %w[cpu kernel ruby].filter_map do |fact|
               before, after = @results["environment"][fact], environment[fact]

@@ -6,7 +6,7 @@ module Tiercel
       module Compare
         # One side of a comparison.
         #
-        # @abstract Subclasses say what they are and place contestants.
+        # @abstract Subclasses describe the side and make its contestants.
         class Side
           # Lets a contestant run with the bundle of a side, under the side's name.
           module Placed
@@ -28,7 +28,7 @@ module Tiercel
           # @return [String] as the user typed it
           def text = raise(NotImplementedError)
 
-          # @return [String] what it is, for people
+          # @return [String] the kind of side, in words
           def kind = raise(NotImplementedError)
 
           # @return [Object] equal for sides that do not differ

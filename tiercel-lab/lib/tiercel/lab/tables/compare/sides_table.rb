@@ -28,20 +28,20 @@ module Tiercel
           def self.view(results, command:) = SidesView.new(results, command:)
 
           def options(parser)
-            parser.separator("    A, B: a revision (\".\": the checkout as it is), GEM@VERSION, or a store")
-            parser.on("--store STORE", "what revisions and gems are measured with; repeatable") do |text|
+            parser.separator("    A, B: a revision (\".\": the working copy), GEM@VERSION, or a store")
+            parser.on("--store STORE", "store that measures revisions and gems; repeatable") do |text|
               (@stores ||= []) << Contestants.parse(text).text
             end
             things parser, "--op", Operations, :operations, "see `help operations`"
             parser.on("--value A,B", Array, "see `help values`") { |names| @values = names }
             parser.on("--baseline FILE",
-                      "in place of A: an earlier run's file (not interleaved)") { |file| @file = file }
+                      "in place of A: the file of an earlier run (not interleaved)") { |file| @file = file }
             parser.on("--same", "A and B may be the same") { @same = true }
             parser.on("--[no-]flames",
                       "flame graphs of both once all is measured (yes with --html, --markdown)") do |on|
               @flames = on
             end
-            parser.on("--repository DIR", "checkout that revisions are of") { |folder| @repository = folder }
+            parser.on("--repository DIR", "Git repository of the revisions") { |folder| @repository = folder }
           end
 
           def accept(rest)

@@ -40,7 +40,7 @@ module Tiercel
             store_option(parser, default: Contestants::DEFAULT.join(", "))
             things parser, "--op", Operations, :operations, "see `help operations`"
             value_option(parser)
-            parser.on("--baseline STORE", "what ratios are to (#{BASELINE})") do |text|
+            parser.on("--baseline STORE", "baseline of the ratios (#{BASELINE})") do |text|
               @baseline = Contestants.parse(text)
             end
           end

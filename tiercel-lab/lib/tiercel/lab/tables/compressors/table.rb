@@ -10,7 +10,7 @@ module Tiercel
         ARTICLE_VALUE = "books-dump-1mb"
 
         class Table < Tables::Table
-          called "compressors", "How small and how fast compressors are, both ways."
+          called "compressors", "Compressed bytes, and the speed in both directions."
           example "compressors --quick", "compressors", "compressors --data storage/fragments",
                   "compressors --compressor zstd#level=1,zstd#level=9 --value html-10kb"
           takes :quick, :seed, :cells, :data

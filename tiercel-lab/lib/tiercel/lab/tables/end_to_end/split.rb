@@ -29,7 +29,7 @@ module Tiercel
           # Serializer, compressor and client are measured by CPU time, which other programs do not affect. The wire is
           # wall-clock time of the socket, less the server's CPU time in the same slices.
           #
-          # @return [Hash{String => Float}, nil] microseconds by {PARTS}; nil where there is a {#reason}
+          # @return [Hash{String => Float}, nil] microseconds by {PARTS}; nil if there is a {#reason}
           def us
             @us ||= parts unless reason
           end
@@ -66,7 +66,7 @@ module Tiercel
 
           def compressor_name = "#{@parts["compressor"]} of #{@parts["serializer"]}"
 
-          # @return [String, nil] nil where the store is in this process: what it does is the client's
+          # @return [String, nil] nil for a store in this process, whose time is the client's
           def server = SERVERS.find { |pattern, _name| @parts["store"].match?(pattern) }&.last
 
           def socket_name = "wire #{server} #{@parts["serializer"]} #{@parts["compressor"]}"

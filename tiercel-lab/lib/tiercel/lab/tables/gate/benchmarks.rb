@@ -12,10 +12,9 @@ module Tiercel
     #   Tiercel::Lab.benchmark("parse a page", expect: 42) { MyGem.parse(text).size }
     #
     # @param name [String] of its cell; unique
-    # @param setup [#call, nil] called once, untimed; the block is given what it returns
-    # @param expect [Object, Proc, nil] what a call returns, or a Proc that says whether that is right (exit code 4
-    #   where it is not)
-    # @param clock [Symbol] :cpu; :wall for what waits for a server or a disk
+    # @param setup [#call, nil] called once, untimed; the block receives its return value
+    # @param expect [Object, Proc, nil] the expected return value, or a Proc that checks it (exit code 4 if it is wrong)
+    # @param clock [Symbol] :cpu; :wall for blocks that wait for a server or a disk
     # @yield the timed part
     # @return [void]
     def self.benchmark(name, setup: nil, expect: nil, clock: :cpu, &block)
@@ -34,7 +33,7 @@ module Tiercel
             super
           end
 
-          # @param found [Object] what a call returned
+          # @param found [Object] the return value of a call
           # @raise [WrongValue]
           def check(found)
             return if expect.nil? || (expect.respond_to?(:call) ? expect.call(found) : expect == found)
@@ -54,7 +53,7 @@ module Tiercel
 
           module_function
 
-          # @raise [UsageError] if there is one of that name
+          # @raise [UsageError] if the name is taken
           def add(benchmark)
             raise UsageError, "benchmark #{benchmark.name.inspect} is declared twice" if all.key?(benchmark.name)
             all[benchmark.name] = benchmark

@@ -25,7 +25,7 @@ module Tiercel
 
           # @param path [String] of the file
           # @return [Configuration]
-          # @raise [UsageError] if it is not there, or says what cannot be followed
+          # @raise [UsageError] if the file is missing or invalid
           def self.read(path)
             raise UsageError, "#{path}: there is no such file; `init gate` writes it" unless File.file?(path)
             new(YAML.safe_load_file(path) || {}, path:)
@@ -69,7 +69,7 @@ module Tiercel
           # @return [Array<String>, nil] globs of files that figures can depend on; nil: all
           def sources = @facts["sources"] && list("sources")
 
-          # @return [Boolean] whether what cannot be told fails
+          # @return [Boolean] whether an undecided cell fails the gate
           def strict? = @facts["cannot_tell"] == "fail"
 
           # @return [Hash{String => Object}] for the results

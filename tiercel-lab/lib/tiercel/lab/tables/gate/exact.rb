@@ -6,7 +6,7 @@ module Tiercel
       module Gate
         # The exact figures of all cells. Cells whose figures grew are counted again in fresh processes.
         class Exact < Step
-          # @return [Array<Hash{String => Object}>] a row for each metric, or one that says why there is none
+          # @return [Array<Hash{String => Object}>] a row for each metric, or one row with the reason
           def rows
             @rows ||= begin
               count(@cells)
@@ -17,7 +17,7 @@ module Tiercel
             end
           end
 
-          # @return [Array<GatedCell>] those that both sides have figures of
+          # @return [Array<GatedCell>] the cells with figures of both sides
           def sound
             broken = rows.filter_map { |row| row["cell"] if row["metric"] == "values" }
             @cells.reject { |cell| broken.include?(cell.label) }

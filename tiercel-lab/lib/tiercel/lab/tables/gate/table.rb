@@ -9,7 +9,7 @@ module Tiercel
       # Tells whether a change makes anything slower, for continuous integration.
       module Gate
         class Table < Tables::Table
-          called "gate", "Fails where a change costs more than its base."
+          called "gate", "Fails if a change makes something slower than its base."
           example "gate --base origin/main", "gate --base HEAD^ --exact", "gate --plan",
                   "gate --base origin/main --html gate.html --junit gate.xml --comment comment.md",
                   "gate --base v1.2.0 --head v1.3.0 --accept 'parse a page'"
@@ -18,12 +18,12 @@ module Tiercel
           BASE = "HEAD^"
 
           def options(parser)
-            parser.on("--base REF", "what the change is measured against (#{BASE})") { |name| @base = name }
-            parser.on("--head REF", "the change (\".\": the checkout as it is)") { |name| @head = name }
-            parser.on("--file FILE", "what gates (#{Configuration::FILE}; `init gate` writes one)") do |file|
+            parser.on("--base REF", "revision to compare with (#{BASE})") { |name| @base = name }
+            parser.on("--head REF", "revision of the change (\".\": the working copy)") { |name| @head = name }
+            parser.on("--file FILE", "settings (#{Configuration::FILE}; `init gate` writes one)") do |file|
               @file = file
             end
-            parser.on("--exact", "exact figures alone, no timings") { @exact = true }
+            parser.on("--exact", "only exact figures, no timings") { @exact = true }
             parser.on("--same", "base and head may be the same") { @same = true }
             parser.on("--record", "no gate: measure the head for `history`") { @record = true }
             parser.on("--profile", "no gate: flame graphs of every cell on both sides") { @profile = true }

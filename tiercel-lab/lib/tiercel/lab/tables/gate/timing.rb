@@ -46,7 +46,7 @@ module Tiercel
             Judgement.slower?(found, margin) || Judgement.within?(found, margin)
           end
 
-          # @param null [Boolean] whether the base is an arm twice, in workers of its own: for the noise floor
+          # @param null [Boolean] whether the base has a second arm, for the noise floor
           def comparison(cell, null:)
             base, head = @trees.map { |tree| tree.contestant(cell) }
             arms = [[base, cell.operation, :baseline, nil], [head, cell.operation, :contestant, nil]]

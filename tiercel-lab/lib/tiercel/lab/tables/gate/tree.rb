@@ -23,7 +23,7 @@ module Tiercel
           attr_reader :sha
           attr_reader :commit
 
-          # @param name [String] what its side is called
+          # @param name [String] of the side: "base" or "head"
           # @param revision [String]
           # @param sha [String] of its files, see {Checkout#tree}
           # @param checkout [Checkout]

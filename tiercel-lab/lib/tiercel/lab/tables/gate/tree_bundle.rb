@@ -21,7 +21,7 @@ module Tiercel
             @libraries = libraries
           end
 
-          # @return [TreeBundle] another, that is a process of its own
+          # @return [TreeBundle] a copy, whose contestants get a process of their own
           def with(libraries: @libraries) = TreeBundle.new(directory, variables: @variables, libraries:)
 
           def environment

@@ -61,7 +61,7 @@ module Tiercel
             document
           end
 
-          # @return [Array<Hash{String => Object}>] see {Judgement}, with "words"; what fails first
+          # @return [Array<Hash{String => Object}>] see {Judgement}, with "words"; failures first
           def gate_rows
             @gate_rows ||= rows("gate").map { |row| row.merge("words" => words(row)) }
                                        .sort_by.with_index { |row, index| [ORDER.index(row["verdict"]), index] }

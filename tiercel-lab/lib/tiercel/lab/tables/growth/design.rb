@@ -29,7 +29,7 @@ module Tiercel
         # A point at which a store is measured.
         #
         # @!attribute [r] factor
-        #   @return [String] what grows: "entries", "bytes" or "processes"
+        #   @return [String] the growing factor: "entries", "bytes" or "processes"
         Point = Data.define(:factor, :entries, :bytes, :processes) do
           # @return [Integer] of the factor
           def at = public_send(factor)
@@ -41,11 +41,11 @@ module Tiercel
           # A measured store, with a generous estimate of the room that an entry needs.
           #
           # @!attribute [r] text
-          #   @return [String] of the contestant; nothing is compressed, so that bytes are what they are called
+          #   @return [String] of the contestant, without compression
           # @!attribute [r] own
           #   @return [Boolean] whether every process has its own
           # @!attribute [r] medium
-          #   @return [Symbol] what its entries take: :memory, :tmpfs or :disk
+          #   @return [Symbol] the medium of its entries: :memory, :tmpfs or :disk
           # @!attribute [r] beside
           #   @return [Integer] bytes of an entry beside its value
           Store = Data.define(:text, :own, :medium, :beside)
@@ -109,7 +109,7 @@ module Tiercel
 
           # @param store [Store]
           # @param point [Point]
-          # @return [Integer] bytes that a store must be given to keep everything
+          # @return [Integer] bytes of a store that evicts nothing
           def capacity(store, point)
             entry_bytes = [point.bytes + store.beside, LEAST_ENTRY_BYTES].max
             ((point.entries + SPARE_ENTRIES) * entry_bytes * ROOM).round + (64 * MEGABYTE)

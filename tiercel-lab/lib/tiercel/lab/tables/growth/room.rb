@@ -32,7 +32,7 @@ module Tiercel
           WORDS = { memory: "memory", tmpfs: "memory and of the tmpfs", disk: "disk" }.freeze
 
           # @param medium [Symbol]
-          # @return [Integer, nil] bytes; what lies on a tmpfs is memory too
+          # @return [Integer, nil] bytes; files on a tmpfs take memory too
           def free(medium)
             case medium
             when :memory then memory

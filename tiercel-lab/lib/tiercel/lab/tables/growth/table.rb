@@ -9,20 +9,20 @@ module Tiercel
       # How time and memory grow with the number of entries, their size, and the processes that ask.
       module Growth
         class Table < Tables::Table
-          called "growth", "How time and memory grow with entries, sizes and processes."
+          called "growth", "Time and memory by entries, sizes and processes."
           example "growth --quick", "growth --entries 1000,1000000 --size 1KB,1MB",
                   "growth --store tiercel:shared: --workers 1,2,4,8,16"
           takes :quick, :seed, :require
 
           def options(parser)
             names parser, "--store", Design::STORES, :stores
-            fact parser, "--entries A,B", "how many (1000 to 10000000)", :entries, :count
-            parser.on("--most-entries N", "leaves out what has more of them") do |text|
+            fact parser, "--entries A,B", "numbers of entries (1000 to 10000000)", :entries, :count
+            parser.on("--most-entries N", "leave out larger numbers") do |text|
               @most = cast(text, "--most-entries", :count)
             end
-            fact parser, "--entry-size SIZE", "of a value where entries grow (100B)", :entry_bytes, :size
+            fact parser, "--entry-size SIZE", "of the values where entries grow (100B)", :entry_bytes, :size
             fact parser, "--size A,B", "of values (100B to 1MB)", :sizes, :size
-            fact parser, "--workers A,B", "processes that ask at once (1,2,4,8)", :processes, :count
+            fact parser, "--workers A,B", "concurrent processes (1,2,4,8)", :processes, :count
             fact parser, "--rounds N", "with fresh processes (2; quick 1)", :rounds, :count
           end
 

@@ -47,7 +47,7 @@ module Tiercel
           end
 
           # @yieldparam index [Integer] of the process
-          # @yieldreturn [Hash] what it opens
+          # @yieldreturn [Hash] arguments of {Member#open}
           def measured(store, point, members, server, label, &)
             pids = [*members.pids, *server&.pid]
             clock = members.open(&).first["clock"]

@@ -154,7 +154,7 @@ module Tiercel
                             "to" => ->(each) { Report::Cell.count(each.first.to) }, **by })
           end
 
-          # @return [Report::Charts::LineChart, nil] nil where there is nothing to join
+          # @return [Report::Charts::LineChart, nil] nil if no store has two points
           def chart(words, group, figure)
             series = group.reject(&:failed).group_by(&:store)
                           .transform_values { |of_store| of_store.filter_map { |place| chart_point(place, figure) } }

@@ -47,7 +47,7 @@ module Tiercel
           # @return [Float] ms after which no block ran any more, in any round
           def last_end = figures("blocks_ms").flatten(1).map(&:last).max.to_f
 
-          # @param at [Float] ms after all had asked
+          # @param at [Float] ms after the calls began
           # @return [Float] blocks that ran then, mean of the rounds
           def load(at) = figures("blocks_ms").sum { |blocks| running(blocks, at) }.fdiv(rows.size)
 

@@ -13,7 +13,7 @@ module Tiercel
         # @!attribute [r] processes
         #   @return [Integer]
         # @!attribute [r] block_ms
-        #   @return [Float] what the block takes at the origin
+        #   @return [Float] duration of the block
         # @!attribute [r] rounds
         #   @return [Integer] with fresh keys
         Design = Data.define(:stores, :threads, :processes, :block_ms, :rounds)
@@ -27,9 +27,9 @@ module Tiercel
           #   @return [String] in a sentence
           # @!attribute [r] options
           #   @return [Hash{Symbol => Object}] of the call of fetch
-          # @!attribute [r] ended
-          #   @return [Boolean] whether there is a value that has ended; else the key is cold
-          Condition = Data.define(:name, :words, :options, :ended)
+          # @!attribute [r] expired
+          #   @return [Boolean] whether the key has an expired value; otherwise it is cold
+          Condition = Data.define(:name, :words, :options, :expired)
 
           # Seconds for which an expired value may be returned.
           WINDOW_SECONDS = 60
@@ -70,7 +70,7 @@ module Tiercel
           def callers = threads * processes
 
           # @param contestant [Contestant]
-          # @return [Float] roughly; each condition has a round that is not kept
+          # @return [Float] roughly, with a rehearsal of each condition
           def seconds(contestant)
             herds = self.class.conditions(contestant).size
             (processes * PROCESS_SECONDS) + (herds * LEAD_SECONDS) +

@@ -13,7 +13,7 @@ module Tiercel
           VALUE_BYTES = 1_000
           # The TTL of stored values, longer than any run.
           KEPT_SECONDS = 3_600
-          # A key that tells whether processes see what one of them wrote.
+          # The key of a test: whether processes see each other's writes.
           PROBE = "probe"
 
           # @param text [String] of the contestant
@@ -37,7 +37,7 @@ module Tiercel
           end
 
           # @param key [String]
-          # @return [Hash] "maker": of what is stored; none where nothing is
+          # @return [Hash] "maker" of the stored value, if there is one
           def read(key:)
             Engine::Outcome.of { { maker: store.read(name(key))&.then { |found| maker(found) } }.compact }
           end

@@ -8,7 +8,7 @@ module Tiercel
       # A stampede: many callers fetch one missing or expired key at the same moment.
       module Herd
         class Table < Tables::Table
-          called "herd", "How often a block runs when everybody asks for one key."
+          called "herd", "Stampedes: how often the block of one missing key runs."
           example "herd --quick", "herd --threads 25 --processes 8 --block-ms 1000",
                   "herd --store redis_cache_store --store tiercel:redis:"
           takes :quick, :seed, :require
@@ -20,7 +20,7 @@ module Tiercel
             store_option(parser, default: "Rails' and Tiercel's")
             fact parser, "--threads N", "of each process (10; quick 5)", :threads, :count
             fact parser, "--processes N", "(4; quick 2)", :processes, :count
-            fact parser, "--block-ms MS", "what the block takes (200; quick 100)", :block_ms, :number
+            fact parser, "--block-ms MS", "duration of the block (200; quick 100)", :block_ms, :number
             fact parser, "--rounds N", "with a fresh key each (5; quick 2)", :rounds, :count
           end
 

@@ -72,7 +72,7 @@ module Tiercel
           def herd(members, condition, round, block_ms)
             key = "#{condition.name}-#{round}"
             options = condition.options
-            members.call("write", key:, expires_in: Design::ENDS_SECONDS, options:) if condition.ended
+            members.call("write", key:, expires_in: Design::ENDS_SECONDS, options:) if condition.expired
             members.call("fetch", key:, at: Load::Fleet.soon(Design::LEAD_SECONDS), block_ms:, options:)
           end
 
@@ -81,7 +81,7 @@ module Tiercel
             answers = herd(members, condition, round, @design.block_ms)
             calls, blocks = %w[calls blocks].map { |part| answers.flat_map { |answer| answer[part] } }
             makers = blocks.map(&:first)
-            check(calls.map(&:last), condition.ended ? [*makers, Member::OLD] : makers)
+            check(calls.map(&:last), condition.expired ? [*makers, Member::OLD] : makers)
             stored(members, "#{condition.name}-#{round}", makers) if contestant.keeps?
             { callers_ms: calls.map { |call| call[1] }, late_ms: calls.map(&:first).max,
               stale: calls.count { |call| call.last == Member::OLD }, blocks_ms: blocks.map { |block| block.drop(1) } }

@@ -9,7 +9,7 @@ module Tiercel
       # Replays named workloads through eviction policies and stores.
       module HitRatio
         class Table < Tables::Table
-          called "hit-ratio", "Workloads, replayed through eviction policies and stores."
+          called "hit-ratio", "Hit ratios of eviction policies and stores on workloads."
           example "hit-ratio", "hit-ratio shared: memory: --quick",
                   "hit-ratio sqlite: --workload zipf-1.0,scans --share 0.05",
                   "hit-ratio --policy lru,s3_fifo --seeds 1,2,3,4,5"
@@ -28,7 +28,7 @@ module Tiercel
           def options(parser)
             parser.on("--workload A,B", Array, "see `help workloads`") { |names| @workloads = names }
             parser.on("--policy A,B", Array, "see `help policies`, or none") { |names| @policies = names - ["none"] }
-            parser.on("--share SHARE", Float, "capacity by the size of all values (0.1)") { |share| @share = share }
+            parser.on("--share SHARE", Float, "capacity as a share of all values (0.1)") { |share| @share = share }
             parser.on("--seeds A,B", Array, "names of seeds (1,2,3)") { |seeds| @seeds = seeds }
             parser.on("--requests N", Integer, "length of the traces") { |count| @requests = count }
             parser.on("--within SECONDS", Float, "for one store and trace (120)") { |seconds| @within = seconds }

@@ -11,7 +11,7 @@ module Tiercel
         # @!attribute [r] own
         #   @return [Array<Contestant>] of --url: measured where they are
         # @!attribute [r] round_trips_ms
-        #   @return [Array<Float>] asked of the proxy
+        #   @return [Array<Float>] delays of the proxy
         # @!attribute [r] megabits
         #   @return [Array<Float>] caps of a connection's bandwidth, Mbit/s each way
         # @!attribute [r] iterations
@@ -19,7 +19,7 @@ module Tiercel
         # @!attribute [r] long_iterations
         #   @return [Integer]
         # @!attribute [r] long_seconds
-        #   @return [Numeric] what takes longer is computed; 0: everything is
+        #   @return [Numeric] a longer loop is computed, not measured; 0: every loop is computed
         # @!attribute [r] budget_seconds
         #   @return [Numeric] for one run of the loop: where it would take longer it has fewer iterations
         # @!attribute [r] processes

@@ -10,7 +10,7 @@ module Tiercel
       # pays.
       module Latency
         class Table < Tables::Table
-          called "latency", "What the way to the server costs: near, far, under load."
+          called "latency", "Latency by distance to the server, and under load."
           example "latency --quick", "latency --round-trips 0,0.25,1 --store redis_cache_store",
                   "latency --url production=redis://10.0.0.7:6379/0", "latency --arrivals constant --rates 2000,8000"
           takes :quick, :seed, :cells, :url
@@ -29,14 +29,14 @@ module Tiercel
 
           def options(parser)
             store_option(parser, default: Design::STORES.join(", "))
-            fact parser, "--round-trips A,B", "ms that are added (0,0.25,0.5,1,5,20)", :round_trips_ms, :zero
+            fact parser, "--round-trips A,B", "added ms (0,0.25,0.5,1,5,20)", :round_trips_ms, :zero
             fact parser, "--bandwidth A,B", "caps in Mbit/s (100,10)", :megabits, :number
             fact parser, "--iterations N", "of the loop (1000)", :iterations, :count
-            fact parser, "--rates A,B", "requests a second offered to each store (500,2000,...)", :rates, :number
+            fact parser, "--rates A,B", "offered requests a second (500,2000,...)", :rates, :number
             parser.on("--arrivals KIND", Load::Arrivals::OPEN, "exponential or constant gaps") do |kind|
               facts_given[:arrivals] = kind
             end
-            parser.on("--value NAME", "in place of the article's 1,001 characters") do |name|
+            parser.on("--value NAME", "value instead of the article's 1,001 characters") do |name|
               facts_given[:value] = Values.fetch(name).name
             end
           end

@@ -8,7 +8,7 @@ module Tiercel
       # Shows where the time of a call goes: the same call with more and more layers removed.
       module Layers
         class Table < Tables::Table
-          called "layers", "Where the time of a call goes, layer by layer."
+          called "layers", "The time of a call, layer by layer."
           example "layers --quick", "layers --backend memory:", "layers --markdown"
           in_all 130
 

@@ -21,8 +21,8 @@ module Tiercel
           # @param seed [Integer]
           # @param seconds [Float]
           # @param context [Hash] see {Engine::Context}
-          # @param file [String] what the profiler itself writes
-          # @param profiler [String, nil] "vernier" or "stackprof"; nil: the first that is there
+          # @param file [String] the profiler's own output
+          # @param profiler [String, nil] "vernier" or "stackprof"; nil: the first installed one
           # @return [Hash] "status", and of a measured one "folded", "profiler", "calls", "file"
           def watch(text:, operation:, value:, seed:, seconds:, context:, file:, profiler: nil)
             Engine::Outcome.of do

@@ -8,7 +8,7 @@ module Tiercel
       # Shows where the time of an operation goes. The operation is first measured, then profiled.
       module Profile
         class Table < Tables::Table
-          called "profile", "Where the time of an operation goes: flame graphs."
+          called "profile", "Flame graphs: where the time of an operation goes."
           example "profile mem_cache_store", "profile tiercel:redis: --op fetch --value html-822kb",
                   "profile dalli --op client_get", "profile tiercel:shared: memory_store --html flames.html",
                   "profile mem_cache_store --against before.jsonl"
@@ -37,11 +37,11 @@ module Tiercel
               @operation = Operations.fetch(name)
             end
             parser.on("--value NAME", "see `help values` (#{VALUE})") { |name| @value = Values.fetch(name) }
-            fact parser, "--seconds N", "for which each is watched (#{SECONDS})", :seconds, :number
-            parser.on("--against FILE", "an earlier run of this command: the difference") do |file|
+            fact parser, "--seconds N", "of profiling each (#{SECONDS})", :seconds, :number
+            parser.on("--against FILE", "earlier run to compare with") do |file|
               @against = profiles_of(file)
             end
-            parser.on("--[no-]raw", "the bare socket beside it (yes)") { |raw| @no_raw = !raw }
+            parser.on("--[no-]raw", "profile the raw socket too (yes)") { |raw| @no_raw = !raw }
           end
 
           def accept(rest)

@@ -9,7 +9,7 @@ module Tiercel
       # private memory.
       module Scaling
         class Table < Tables::Table
-          called "scaling", "How reads and writes of shared: grow with processes."
+          called "scaling", "Reads and writes of shared: by the number of processes."
           example "scaling", "scaling --quick"
           takes :quick
 

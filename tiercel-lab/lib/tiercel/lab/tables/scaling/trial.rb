@@ -7,7 +7,7 @@ module Tiercel
         # Runs the same work in several processes at the same time, each on its own CPU: on one shared segment, or on
         # private memory. Private memory is the control: it shows how work of any processes grows on this machine.
         class Trial < Load::Trial
-          # A work: its contestant, its operation, and whether each process has entries of its own.
+          # A kind of work: its contestant, its operation, and whether each process has its own entries.
           Work = Data.define(:text, :operation, :own)
 
           PRIVATE = "tiercel:memory:#size=64MB"

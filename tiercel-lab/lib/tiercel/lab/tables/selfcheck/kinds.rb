@@ -10,7 +10,7 @@ module Tiercel
         # @!attribute [r] wrong
         #   @return [Array<String>] verdicts that none may have
         # @!attribute [r] extra_ns
-        #   @return [Float, nil] what a call costs more than the baseline's, where that is known
+        #   @return [Float, nil] the known extra cost of a call, compared with the baseline
         Kind = Data.define(:name, :words, :baseline, :contestant, :right, :wrong, :share, :extra_ns)
 
         STEPS = 800

@@ -9,7 +9,7 @@ module Tiercel
       # Tests the lab's verdicts on this machine: measures known work as it measures stores.
       module Selfcheck
         class Table < Tables::Table
-          called "selfcheck", "Whether verdicts can be believed here: known work, 20 times."
+          called "selfcheck", "Tests the lab's verdicts on this machine with known work."
           example "selfcheck", "selfcheck --quick", "selfcheck --recordings 40", "selfcheck --kind pause,kept",
                   "selfcheck --busy 1 --kind same,twenty"
           takes :quick, :seed, :budget, :processes
@@ -20,9 +20,9 @@ module Tiercel
           QUICK_RECORDINGS = 4
 
           def options(parser)
-            fact parser, "--recordings N", "fresh ones (#{RECORDINGS}, quick: #{QUICK_RECORDINGS})", :recordings, :count
-            parser.on("--busy N", Integer, "busy loops beside it (0)") { |count| @busy = count }
-            parser.on("--protocol FORM", FORMS, "whose verdicts: #{FORMS.keys.join(", ")} (full)") do |protocol|
+            fact parser, "--recordings N", "how many (#{RECORDINGS}, quick: #{QUICK_RECORDINGS})", :recordings, :count
+            parser.on("--busy N", Integer, "concurrent busy loops (0)") { |count| @busy = count }
+            parser.on("--protocol FORM", FORMS, "protocol to test: #{FORMS.keys.join(", ")} (full)") do |protocol|
               @protocol = protocol
             end
             names parser, "--kind", KINDS, :kinds

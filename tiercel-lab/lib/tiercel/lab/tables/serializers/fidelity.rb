@@ -17,8 +17,8 @@ module Tiercel
           @library = library
         end
 
-        # @return [Hash{String => String}] "serializer" and for each specimen what became of it: "kept", "refused: ...",
-        #   or in what it is another
+        # @return [Hash{String => String}] "serializer", and the result for each specimen: "kept", "refused: ...", or
+        #   the difference
         def to_h
           { "serializer" => @library.name }.merge(answers)
         end

@@ -16,7 +16,7 @@ module Tiercel
         #     false
         Specimen = Data.define(:name, :make, :losses) do
           # @param codec [#dump, #load]
-          # @return [String] "kept", "refused: ERROR", or what is different
+          # @return [String] "kept", "refused: ERROR", or the difference
           def fate(codec)
             value = make.call
             bytes = codec.dump(value)

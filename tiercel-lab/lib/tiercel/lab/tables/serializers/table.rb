@@ -9,7 +9,7 @@ module Tiercel
       # The tables of serializers of the first article, and the types that each serializer does not keep.
       module Serializers
         class Table < Tables::Table
-          called "serializers", "How fast and small serializers are, and what each of them loses."
+          called "serializers", "Speed and size of serializers, and the types they lose."
           example "serializers --quick", "serializers", "serializers --serializer marshal,auto --value rows-50",
                   "serializers --data exports"
           takes :quick, :seed, :cells, :data

@@ -8,7 +8,7 @@ module Tiercel
       # The tables of the third article: the cost of a hit by the size of the value.
       module Sizes
         class Table < Tables::Table
-          called "sizes", "What a hit costs by the size of the value."
+          called "sizes", "The cost of a hit by the size of the value."
           example "sizes --quick", "sizes --dir /mnt/nfs/cache", "sizes --size 300KB,2MB --store file_store:disk"
           takes :quick, :seed, :cells, :data, :url
           in_all 70
@@ -28,7 +28,7 @@ module Tiercel
               (@values ||= []).concat(texts.map { |text| sized(text) })
             end
             value_option(parser)
-            parser.on("--dir DIR", "repeatable: a FileStore in a folder of yours, such as an NFS mount") do |path|
+            parser.on("--dir DIR", "repeatable: FileStore in your folder, such as an NFS mount") do |path|
               (@directories ||= []) << Folder.check("--dir #{path}", path)
             end
             store_option(parser, default: "ten, see `lab sizes --plan`")

@@ -45,7 +45,7 @@ module Tiercel
           def options(parser)
             store_option(parser, default: "eight, see `lab sqlite --plan`")
             value_option(parser)
-            parser.on("--baseline STORE", "what ratios are to (#{BASELINE})") do |text|
+            parser.on("--baseline STORE", "baseline of the ratios (#{BASELINE})") do |text|
               @baseline = Contestants.parse(text).text
             end
           end

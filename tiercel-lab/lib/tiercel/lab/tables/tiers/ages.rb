@@ -32,7 +32,7 @@ module Tiercel
             "#{count} busy #{count == 1 ? "thread" : "threads"}#{", an idle process listens" if row["company"]}"
           end
 
-          # @return [Boolean] whether another process of the machine than the busy one looked
+          # @return [Boolean] whether the watcher was another process than the busy one
           def looked_beside? = row["looked_beside"] || false
 
           # @return [Array<Float>] ascending

@@ -17,7 +17,7 @@ module Tiercel
         # @!attribute [r] slice_seconds
         #   @return [Float] roughly
         # @!attribute [r] changes
-        #   @return [Integer] whose age another machine tells, in each condition
+        #   @return [Integer] changes that another machine watches, under each condition
         # @!attribute [r] gap_ms
         #   @return [Float] between them, on average
         # @!attribute [r] busy
@@ -46,7 +46,7 @@ module Tiercel
           # @return [Array<Stack>]
           def stacks = stores.map { |text| Stack.new(text) }
 
-          # @return [Array<Float>] those that a stack can be measured at: a server may be farther away
+          # @return [Array<Float>] the round trips of a stack: only a server can have distance
           def round_trips(stack) = stack.server ? round_trips_ms : [0.0]
 
           # @return [Integer] reads in a slice
@@ -55,7 +55,7 @@ module Tiercel
             (slice_seconds / seconds).floor.clamp(CALLS)
           end
 
-          # @return [Integer] of those that are near
+          # @return [Integer] near hits in a slice
           def near_calls(share, round_trip_ms) = (share * calls(share, round_trip_ms)).round
 
           # @return [Integer] names that are read once, far
@@ -64,7 +64,7 @@ module Tiercel
           end
 
           # @param stack [Stack]
-          # @return [Array<Array(Integer, Boolean)>] busy threads of the process that looks, and whether an idle process
+          # @return [Array<Array(Integer, Boolean)>] busy threads of the watching process, and whether an idle process
           #   of its machine listens too
           def conditions(stack)
             [*busy.product([false]), *(busy.select(&:positive?).product([true]) if stack.shares_news?)]

@@ -100,7 +100,7 @@ module Tiercel
 
           # Reads the names until all have new values, or the time is over.
           #
-          # @return [Hash] "heard": how many, "last": seconds at which the last of them was seen
+          # @return [Hash] "heard": the number of changes seen, "last": seconds at which the last one was seen
           def hear(names:, at:, seconds:)
             Engine::Outcome.of do
               wait_until(at)
@@ -155,7 +155,7 @@ module Tiercel
           # Reads all names in one call. Names without a copy then need one round trip, which waits for the interpreter
           # only once.
           #
-          # @return [Array<Integer>] those whose change is seen
+          # @return [Array<Integer>] the indexes of names with a visible change
           def look(pending, seen)
             began = now
             found = store.read_multi(*pending.map { |index| name(index) })

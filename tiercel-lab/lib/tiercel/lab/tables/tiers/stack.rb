@@ -21,7 +21,7 @@ module Tiercel
 
           # @return [String] of the contestant
           attr_reader :text
-          # @return [String] what rows are called
+          # @return [String] the name of its rows
           attr_reader :name
 
           # @param text [String]
@@ -41,7 +41,7 @@ module Tiercel
           # @return [Symbol, nil] that the lab starts, and can put at a distance
           def server = (@server if SERVERS.key?(@server))
 
-          # @return [Boolean] whether what one process hears of others' changes counts for all of its machine
+          # @return [Boolean] whether an invalidation message that one process receives counts for its whole machine
           def shares_news?
             @urls[..-2].all? { |url| url.start_with?("shared:") && !url.match?(/[?&]bus=false/) } &&
               NEWS.include?(@urls.last[/\A[^:]+/])
@@ -58,14 +58,14 @@ module Tiercel
           end
 
           # @param place [String, nil] of the last tier, in place of the lab's own
-          # @return [String] as it was given
+          # @return [String] the contestant, with another place of its last tier
           def with(place = nil) = "#{joined(@urls[..-2], place)}#{@options}"
 
           # @param place [String, nil] of the last tier
-          # @return [String] whose copies are not over before the run is
+          # @return [String] the contestant, with copies that outlive the run
           def long(place = nil) = "#{within(LONG_SECONDS, place)}#{@options}"
 
-          # @return [String] of a process that reads the copies of others and is told of nothing
+          # @return [String] the contestant without a listener, which reads the copies of other processes
           def deaf = "#{joined(with_option("bus=false"), nil)}#{@options}"
 
           # @return [String] the last tier alone

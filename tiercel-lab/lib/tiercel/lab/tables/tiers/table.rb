@@ -9,7 +9,7 @@ module Tiercel
       # machine reads stale values, and how many changes it sees.
       module Tiers
         class Table < Tables::Table
-          called "tiers", "Tiers: near and far hits, and what other machines still read."
+          called "tiers", "Tiers: near and far hits, and stale reads on other machines."
           example "tiers --quick", "tiers --store 'tiercel:shared: redis:' --round-trips 0,1",
                   "tiers --store 'tiercel:memory: shared: redis:' --no-cells"
           takes :quick, :seed, :cells
@@ -27,8 +27,8 @@ module Tiercel
             value_option(parser, default: VALUES.join(", "))
             fact parser, "--round-trips A,B", "ms to the server, by a delay proxy (0,0.25,0.5,1,2,5)", :round_trips_ms,
                  :zero
-            fact parser, "--changes N", "whose age another machine tells (300; quick 60)", :changes, :count
-            fact parser, "--busy A,B", "threads that compute in the machine that looks (0,1,3)", :busy, :zero
+            fact parser, "--changes N", "number of watched changes (300; quick 60)", :changes, :count
+            fact parser, "--busy A,B", "computing threads on the watching machine (0,1,3)", :busy, :zero
             parser.on("--no-cells", "without the cost of hits") { @no_cells = true }
           end
 

@@ -17,7 +17,7 @@ module Tiercel
           STACK = "stack"
           LAST = "last"
 
-          # @return [Array<Hash{String => Object}>] how long changes took to be seen, and how many were heard of
+          # @return [Array<Hash{String => Object}>] rows of the ages of changes, and of the bursts
           attr_reader :staleness, :bursts
 
           def initialize(...)

@@ -27,7 +27,7 @@ module Tiercel
         # @!attribute [r] rounds
         #   @return [Integer] with fresh processes
         # @!attribute [r] miss_ms
-        #   @return [Float] what the block of a fetch would take; computed, nobody waits
+        #   @return [Float] assumed duration of the block of a fetch; computed, no call waits
         Design = Data.define(:stores, :counts, :total_bytes, :value_bytes, :footprint, :zipf, :warm_up, :requests,
                              :segments, :rounds, :miss_ms)
 
@@ -41,7 +41,7 @@ module Tiercel
           # @!attribute [r] own
           #   @return [Boolean]
           # @!attribute [r] server
-          #   @return [Symbol, nil] that is started with the total bytes; behind a nearer tier with the rest
+          #   @return [Symbol, nil] server with the total bytes, or with the rest behind a nearer tier
           Store = Data.define(:text, :own, :server) do
             # @param total_bytes [Integer]
             # @return [Integer] of the nearer of two tiers, which the farther one has not
@@ -88,7 +88,7 @@ module Tiercel
           CONFIGURATION_SECONDS = 0.5
           REQUEST_SECONDS = 30e-6
 
-          # @return [Array<String>] the stores that were asked for, each with its control
+          # @return [Array<String>] the named stores, each with its control
           def self.controlled(stores) = stores.flat_map { |store| [store, *CONTROL[store]] }.uniq
 
           # @return [Integer] different names

@@ -17,12 +17,12 @@ module Tiercel
           in_all 20
 
           def options(parser)
-            fact parser, "--workers A,B", "how many (1,2,4,8)", :counts, :count
+            fact parser, "--workers A,B", "numbers of workers (1,2,4,8)", :counts, :count
             names parser, "--store", Design::STORES, :stores
             fact parser, "--total SIZE", "for all workers together (32MB)", :total_bytes, :size
             fact parser, "--zipf S", "exponent of the load (1.0)", :zipf, :number
             fact parser, "--requests N", "of all workers together (24000)", :requests, :count
-            fact parser, "--miss-ms MS", "what a miss's block would take (1); computed, nobody waits", :miss_ms, :number
+            fact parser, "--miss-ms MS", "assumed duration of a miss's block (1); no call waits", :miss_ms, :number
           end
 
           def plan_in_words
