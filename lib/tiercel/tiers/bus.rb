@@ -24,32 +24,32 @@ module Tiercel
     #
     # @private
     class Bus
-      # Between two questions to the server.
+      # Seconds between two questions to the server.
       INTERVAL_SECONDS = 2.0
-      # Part of an interval: between two looks at the seat and the question.
+      # The bus checks its seat and the next question after each such part of an interval.
       TICK = 0.125
-      # A listener that lost its seat goes on for so many ticks, while its successor begins.
+      # A listener that has lost its seat continues for this many ticks, while its successor starts.
       LINGER = 8
-      # A process whose ticks are so late, several times in a row, gives its seat away: it waits for Ruby's lock.
+      # A tick that ends this late has waited for Ruby's lock. After several late ticks the process gives up its seat.
       LATE_SECONDS = 0.02
       LATE_TICKS = 3
       MOST_LATE_TICKS = 6
-      # Before the second attempt to subscribe. Each pause is twice the one before, up to the longest.
+      # The pause after a failed subscription doubles with each failure in a row, up to the longest.
       FIRST_PAUSE_SECONDS = 0.05
       LONGEST_PAUSE_SECONDS = 2.0
-      # After a refusal.
+      # The pause after the server has refused the subscription.
       REFUSED_PAUSE_SECONDS = 60.0
-      # The bus reports its failure after so many in a row: copies are no longer trusted by then.
+      # The bus reports this many failures in a row. By then copies are no longer trusted.
       REPORTED_FAILURE = 6
-      # So many changes of the server in this time are no failover: several servers answer at one address.
+      # If the server changes this often in this time, it is no failover: several servers answer at one address.
       SEVERAL_SERVERS = 3
       SEVERAL_SERVERS_SECONDS = 600.0
-      # A listener without a prefix warns if the server sends more keys per second.
+      # A listener without a prefix warns if the server sends more keys a second.
       MANY_KEYS = 1_000
-      # Per interval, the bus looks for used keys in so many entries and buckets of the near tier.
+      # In each interval the bus looks for used keys in this many entries and buckets of the near tier.
       USED_ENTRIES = 2_048
       USED_BUCKETS = USED_ENTRIES * 8
-      # Between two reconnections to the server that has the listener.
+      # Seconds between two reconnections of the pool to the listener's server.
       RENEWAL_SECONDS = 1.0
       private_constant :INTERVAL_SECONDS, :TICK, :LINGER, :LATE_SECONDS, :LATE_TICKS, :MOST_LATE_TICKS,
                        :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE,

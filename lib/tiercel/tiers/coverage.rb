@@ -22,9 +22,9 @@ module Tiercel
     class Coverage
       # Seconds for which copies are trusted after the time until which they are covered.
       TRUST_SECONDS = 3.0
-      # In a second.
+      # Nanoseconds of a second.
       NANOSECONDS = 1_000_000_000
-      # The processes with a bus have ended if none of them has covered the segment for so long.
+      # If no process has covered the segment for this long, all processes with a bus have ended.
       LAPSE_NS = 10 * NANOSECONDS
       MONOTONIC = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
       private_constant :LAPSE_NS, :MONOTONIC
@@ -55,10 +55,12 @@ module Tiercel
         @segment.near_trust = @trust if @armed
       end
 
-      # @param recorded [Boolean] see {#initialize}; applies from the next {#arm}
+      # @param recorded [Boolean] see {#initialize}
+      # @raise [BackendError] if there is no segment
       def recorded=(recorded)
         @armed = false
         @recorded = recorded
+        arm
       end
 
       # Makes the segment's reads depend on the coverage. A caller that fills a copy arms first, since the segment may

@@ -18,13 +18,13 @@ module Tiercel
     #
     # @private
     class Journal
-      # Bytes of notes at most, in each file and in each process.
+      # The largest size of each file of notes, and of the notes of each process.
       MOST_BYTES = 16 << 20
-      # Keys of one page.
+      # The number of keys in a page.
       PAGE = 500
       # A request that timed out arrives within this time, or never.
       LATE_SECONDS = 8.0
-      # Until the next look at a page that another process replays.
+      # A process waits this long before it looks again at a page that another process replays.
       BUSY_SECONDS = 0.5
       # The kinds of notes: the last tier deletes a frame after a check, and a generation always.
       FRAME, GENERATION = 1, 2

@@ -20,9 +20,9 @@ module Tiercel
     #
     # @private
     class Near
-      # Without a bus, a reader sees the changes of other machines after so many seconds.
+      # Without a bus, readers see changes of other machines after this many seconds.
       TTL_SECONDS = 1.0
-      # With a bus, which deletes changed copies at once.
+      # With a bus, copies may live longer, because the bus deletes changed ones.
       BUS_TTL_SECONDS = 60.0
 
       # @return [Backends::SegmentBackend]
@@ -105,7 +105,7 @@ module Tiercel
       # @return [String, nil]
       def filled(key)
         epoch = epoch(key)
-        seen = @bus&.before_fill # after the epoch: an epoch of after a gap never goes with a server of before it
+        seen = @bus&.before_fill # later than the epoch, which may be from before a gap
         @uses&.read
         bytes = yield
         fill(key, bytes, nil, epoch) if epoch && bytes && fill?(seen)
@@ -194,7 +194,6 @@ module Tiercel
       def trust_bus
         return if @covering
         @coverage.recorded = false
-        @coverage.arm
         @covering = true
         @ttl = @given_ttl || BUS_TTL_SECONDS
       end
@@ -208,8 +207,7 @@ module Tiercel
         @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
         @covering = false
         @coverage.disarm
-        @coverage.recorded = true
-        @coverage.arm if @shared
+        @coverage.recorded = true if @shared
       end
 
       # @return [Boolean, nil] whether copies are read at present

@@ -17,7 +17,7 @@ module Tiercel
     #
     # @private
     class Replay
-      # Pause after the last tier has refused to delete, or did not answer.
+      # The pause after the last tier has refused to delete, or has not answered.
       PAUSE_SECONDS = 1.0
 
       # @param near [Near]

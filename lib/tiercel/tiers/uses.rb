@@ -13,10 +13,10 @@ module Tiercel
     #
     # @private
     class Uses
-      # Reads of the last tier between two looks. A change counts as several reads.
+      # The near tier's index is searched after this many reads of the last tier. A change counts as several reads.
       READS = 256
       READS_PER_CHANGE = 8
-      # A look covers an entry for so many reads, up to a bound, and so many buckets for each entry.
+      # A search covers one entry for this many reads, up to a bound, and this many buckets for each entry.
       READS_PER_ENTRY = 4
       MOST_ENTRIES = 512
       BUCKETS = 8
@@ -45,8 +45,8 @@ module Tiercel
 
       # Reports the used entries of a part of the index.
       #
-      # @param entries [Integer] about so many
-      # @param buckets [Integer] at most
+      # @param entries [Integer] the approximate number of entries
+      # @param buckets [Integer] the largest number of buckets
       # @return [void]
       def tell(entries, buckets)
         return unless @last.uses_wanted?

@@ -22,11 +22,11 @@ module Tiercel
       ALONE_TTL_SECONDS = 60.0
       TTL_SECONDS = 1.0
       INTERVAL_NS = 1_000_000_000
-      # Each process of the segment notices another program within this time. Until then its copies are deleted again.
+      # Every process of the segment notices another program within this time. Until then all copies are deleted again.
       NOTICING_NS = 3 * INTERVAL_NS
       # No process of the machine has looked lately if the covered time is older.
       LAPSE_NS = 2 * INTERVAL_NS
-      # A change may end so long after its registration: a large one, or one of a stopped process.
+      # A large change, or the change of a stopped process, may end this long after its registration.
       SLACK_SECONDS = 10.0
 
       # @param last [Backends::SQLite]

@@ -16,12 +16,12 @@ module Tiercel
         # A new connection leads to another server than the subscription.
         class AnotherServer < Unavailable; end
 
-        # Parts of an interval after which the server is asked again: if this process asked last; if this process waits
-        # for Ruby's lock, and needs the time; and if another process of the machine asked last.
+        # The listener asks again after this part of an interval: if it asked last; if it asked last and its process
+        # waits for Ruby's lock; and if another process of the machine asked last.
         OWN_TURN = 0.95
         LATE_TURN = 0.5
         OTHER_TURN = 1.3
-        # An answer that has not come by then is lost, if new connections get one.
+        # If a question has no answer after this time, and new connections get one, the connection is dead.
         LOST_NS = 10 * Coverage::NANOSECONDS
         private_constant :OWN_TURN, :LATE_TURN, :OTHER_TURN, :LOST_NS
 
