@@ -142,7 +142,7 @@ static tseg *attach_again(tseg_handle *handle, tseg_host *host)
     return attach(handle, host, TSEG_LOCK_WAIT_NS);
 }
 
-/* What a handle does once a second. Returns false if the file is lost. */
+/* Runs once a second for each handle. Returns false if the file is lost. */
 static bool check_file(tseg_handle *handle, int64_t now)
 {
     tseg *attached = handle->attached;

@@ -16,7 +16,7 @@ module Tiercel
         # Seconds for which no caller tries again after a block that raised, where there is a stale value to return.
         PAUSE = 5.0
 
-        # What the caller's own read has found, so no trip is needed.
+        # Uses the result of the caller's own read, so no trip is needed.
         #
         # @return [Object] the value beside the lease that the read has found, or MISS
         def stale_at_hand

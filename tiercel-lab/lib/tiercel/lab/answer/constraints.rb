@@ -5,7 +5,7 @@ require_relative "../errors"
 module Tiercel
   module Lab
     module Answer
-      # What an application demands of its cache.
+      # The demands of an application on its cache.
       #
       # @!attribute [r] machines
       #   @return [Integer] number of machines that share the cache

@@ -6,7 +6,7 @@ module Tiercel
       # The directions that a proxy can hold back.
       HELD = %w[replies requests both].freeze
 
-      # What a proxy does to its traffic:
+      # The effects of a proxy on its traffic:
       #
       # - `delay`: seconds added to a round trip, half of them each way
       # - `bytes_per_second`: limit of each connection, each way; nil: none
