@@ -26,7 +26,7 @@ class SizesDocumentTest < LabCase
   # The view names the cheapest and the most expensive size if verdicts support it.
   def test_from_the_least_to_the_most
     one = cell("memory_store", "html-2kb", 6.21)
-    assert_match(/What a hit costs\. html-2kb: 6\.21 us \(memory_store\)\./, render(one))
+    assert_match(/Cost of a hit\. html-2kb: 6\.21 us \(memory_store\)\./, render(one))
     assert_match(/html-2kb: from 6\.21 us \(memory_store\) to 100 us \(a\) or 101 us \(b\)\./,
                  render(one, cell("a", "html-2kb", 100), cell("b", "html-2kb", 101)))
     assert_match(/html-2kb: 6\.21 us \(memory_store\) and 6\.30 us \(a\), which cannot be told apart\./,

@@ -21,16 +21,16 @@ module Tiercel
                       "files" => :files }.freeze
           MEGABYTE = 1024.0 * 1024
           WORDS = "From `lookup_store` to the first read, in a fresh process that has loaded `active_support/cache`. " \
-                  "Memory is what its resident set grew by. Files are what it required for the store."
+                  "Memory: growth of its resident set. Files: those that it required for the store."
 
           def title = "What a store costs at boot"
 
           def sentence
             ours, baseline = %w[tiercel:shared: redis_cache_store].map { |store| measured.find { _1.store == store } }
             return "Nothing could be measured." if measured.empty?
-            return "The first read follows after #{spent(measured.first)}." unless ours && baseline
-            "A process has its first read of shared: after #{spent(ours)} of CPU time, of #{Design::BASELINE} after " \
-              "#{spent(baseline)}."
+            return "The first read of a process takes #{spent(measured.first)} of CPU time." unless ours && baseline
+            "The first read of a process takes #{spent(ours)} of CPU time with shared:, and #{spent(baseline)} with " \
+              "#{Design::BASELINE}."
           end
 
           def fill(document)

@@ -29,11 +29,11 @@ module Tiercel
 
           def fill(document)
             document.section("Stores") do |section|
-              section.text("`serializes`: an object was made bytes of, and a later change of it is not seen. `local " \
-                           "store`: inside of `with_local_cache` a read is repeated from memory. `cross process`: " \
-                           "another process reads what was written. `remote`: the process holds a TCP connection to " \
-                           "the store's server. `cluster`: keys were found on two servers. `limited by`: where 8 MB " \
-                           "went.")
+              section.text("`serializes`: the store serialized an object, so later changes of the object are not " \
+                           "seen. `local store`: within `with_local_cache` a second read comes from memory. `cross " \
+                           "process`: another process can read a written value. `remote`: the process holds a TCP " \
+                           "connection to the store's server. `cluster`: keys were on two servers. `limited by`: " \
+                           "the place of 8 MB of values.")
               marks = COLUMNS.to_h { |column| [column, ->(row) { mark(row["marks"][column]) }] }
               section.add(columns_table("Capabilities: stores", rows("capabilities"), { "store" => "store", **marks },
                                         labels: 1))

@@ -121,16 +121,15 @@ module Tiercel
             when "bytes" then "#{Report::Format.number(facts["few"])} entries, one process."
             else
               "#{Report::Format.number(facts["crowd_entries"])} entries of #{facts["crowd_bytes"]} B; all processes " \
-                "ask at once. In-process stores are timed by their CPU time; where a call waits for a server that " \
-                "others ask too, or for a CPU, that is in its time. A `memory_store` is one in each process."
+                "call at the same time. In-process stores are timed by CPU time. Other times include waiting for the " \
+                "server and for a CPU. Each process has a `memory_store` of its own."
             end
           end
 
           def reading
-            "Each slice has fresh names, and what looping over them takes is subtracted: what is left is the store's " \
-              "own, with the cache misses of the processor that large stores have. *Resident* is what the " \
-              "#{notes("growth")["memory"]} of processes and server grew by, or the bytes of files where these are " \
-              "more."
+            "Each slice has new names, and the time of the empty loop is subtracted. The rest is the store's own " \
+              "time, with the processor cache misses of large stores. *Resident* is the growth of the " \
+              "#{notes("growth")["memory"]} of processes and server, or the bytes of files if these are more."
           end
 
           def table(factor, words, group)

@@ -101,11 +101,11 @@ module Tiercel
           end
 
           def explanation
-            "*Blocks run* of #{number(callers)} callers, *at once* how many of them at the same time: the load on " \
-              "what the block asks. *Median* and *slowest caller*: how long their fetches took; in brackets the " \
-              "least and the most of the rounds. A *cold* key was never written; the value of an *ended* one ended " \
-              "up to #{Design::LEAD_SECONDS} s before, and may be given out (*stale answers*) for " \
-              "#{Design::WINDOW_SECONDS} s. The last column has #{STEPS} steps of #{number(step)} ms."
+            "*Blocks run*: blocks that ran for #{number(callers)} callers. *At once*: blocks that ran concurrently, " \
+              "which is the load on the origin. *Median* and *slowest caller*: the duration of a fetch, with the " \
+              "least and the most of the rounds in brackets. A *cold* key was never written. The value of an " \
+              "*ended* key expired up to #{Design::LEAD_SECONDS} s before; a store may return it (*stale answers*) " \
+              "for #{Design::WINDOW_SECONDS} s. The last column has #{STEPS} steps of #{number(step)} ms."
           end
 
           def table

@@ -105,10 +105,10 @@ module Tiercel
           def iterations_words = Report::Format.number(notes("loop")["iterations"])
 
           def add_loop(section)
-            section.text("`exist?` and `fetch` of one name that is there, #{iterations_words} times; " \
-                         "seconds. The distance is made by a delay proxy on this machine; the round trip is what was " \
-                         "measured through it. User, system and total are the client's CPU time; the server's is its " \
-                         "own, without the proxy's.")
+            section.text("`exist?` and `fetch` of one stored name, #{iterations_words} times; in seconds. A delay " \
+                         "proxy on this machine adds the distance; the round trip is measured through the proxy. " \
+                         "User, system and total are CPU time of the client; the server's CPU time excludes the " \
+                         "proxy.")
             raw = ->(row) { { row.name => row.seconds_per_iteration.flatten.map { |seconds| seconds * 1e6 } } }
             columns = loop_columns(notes("loop")["iterations"])
             section.add(columns_table("Latency: #{iterations_words} iterations", loop_rows, columns, labels: 2, raw:))

@@ -117,8 +117,9 @@ module Tiercel
 
           def add_fidelity(document)
             document.section("What is lost") do |section|
-              section.text("Each thing was sent through each serializer: `yes` came back the same, a class is what " \
-                           "came back instead, `refused` raised an error. Other words say what is different.")
+              section.text("Each serializer dumped and loaded each object. `yes`: the loaded object is the same. A " \
+                           "class: an object of this class came back. `refused`: dumping raised an error. Other " \
+                           "words name the difference.")
               section.add(fidelity)
             end
           end

@@ -37,7 +37,7 @@ module Tiercel
               leader = leader(group)
               "#{title_of(value)}: #{leader.span { |cell| "#{words(cell)} (#{name(cell)})" }}" if leader.first
             end
-            parts.empty? ? "Nothing could be measured." : "What a hit costs. #{parts.join("; ")}.#{misses}"
+            parts.empty? ? "Nothing could be measured." : "Cost of a hit. #{parts.join("; ")}.#{misses}"
           end
 
           # Findings for the article's two sizes.
@@ -86,7 +86,7 @@ module Tiercel
           # A refused item is a miss, whatever error the client raises.
           def missing(cell)
             return super unless View.refused?(cell)
-            limit = "memcached takes items of up to 1 MB unless it is told otherwise"
+            limit = "memcached accepts items of up to 1 MB by default"
             Report::Cell.missing("misses: #{cell["reason"]}; #{limit}", remedy: "memcached -I 8m")
           end
 

@@ -138,10 +138,10 @@ module Tiercel
           def add_shared(section)
             facts = notes("two processes")
             return section.text("Not measured.") if rows("two processes").empty?
-            section.text("Two processes on two CPUs use one database at the same time, each with its own names; both " \
-                         "write, or both read. #{facts["processes"]} pairs of fresh processes, #{facts["rounds"]} " \
-                         "rounds of #{facts["seconds"]} s each, stores in turn. Every call is timed: the slowest one " \
-                         "is what a request may have to wait.")
+            section.text("Two processes on two CPUs use one database at the same time, each with its own names; " \
+                         "both write, or both read. #{facts["processes"]} pairs of fresh processes, " \
+                         "#{facts["rounds"]} rounds of #{facts["seconds"]} s each, stores in turn. Every call is " \
+                         "timed, because a request may have to wait as long as the slowest one.")
             rows("two processes").group_by { |row| row["operation"] }.each do |operation, of_operation|
               section.add(columns_table("SQLite: two processes #{operation}", of_operation, SHARED, labels: 2))
             end

@@ -18,10 +18,10 @@ module Tiercel
           AGES = { "store" => :store, "beside" => :beside, "changes" => ->(age) { Report::Cell.count(age.changes) },
                    **QUANTILES, "not seen" => ->(age) { Report::Cell.count(age.unseen) },
                    "looked every" => :looked }.freeze
-          BESIDE = "Where what a process hears counts for its machine, the busy one listens, and another one looks, " \
-                   "which does not listen: so ages say how long the machine has had the copies, and no look waits. " \
-                   "*An idle process listens*: one more process of that machine, which neither reads nor computes. " \
-                   "It is what a listener would be that does not wait for the interpreter of the busy one."
+          BESIDE = "With a shared near tier, the busy process listens for its machine, and another process watches. " \
+                   "So ages say how long the machine kept stale copies, and no read waits for the interpreter. *An " \
+                   "idle process listens*: the machine has one more process, which neither reads nor computes. Its " \
+                   "listener does not wait for the interpreter of the busy process."
           BURSTS = { "store" => "store", "writes" => ->(row) { Report::Cell.count(row["writes"]) },
                      "written" => ->(row) { a_second(row["writes_a_second"]) },
                      "heard of" => ->(row) { Report::Cell.count(row["heard"]) },
@@ -78,10 +78,9 @@ module Tiercel
           end
 
           def hits(section)
-            section.text("The same read in turn in one process: of the near tier with nothing behind it, of " \
-                         "the stack with all hits near (copies live an hour) and with all hits far (copies are over " \
-                         "at once, so each is read behind and filled near), and of the last tier with nothing in " \
-                         "front.")
+            section.text("The same read in turn in one process: from the near tier alone; from the stack with all " \
+                         "hits near (copies live an hour); from the stack with all hits far (copies expire at once, " \
+                         "so each read goes to the last tier and fills the near one); and from the last tier alone.")
             comparisons.each do |group|
               title = "Tiers: hits, #{stack_of(group)}, #{group.first["value"]}"
               section.add(cell_table(title, group, COLUMNS, label: method(:part)))
@@ -91,9 +90,9 @@ module Tiercel
           # --- shares ---
 
           def shares(section)
-            section.text("Reads of #{Trial::VALUE_BYTES} B in one process, wall clock: names that are near, and " \
-                         "names that nobody on this machine has read before, mixed; the mean of a call. The " \
-                         "distance is made by a delay proxy, the round trip measured through it.")
+            section.text("Reads of #{Trial::VALUE_BYTES} B in one process: the mean of a call, by the wall clock. " \
+                         "Names with near copies are mixed with names that no process of this machine has read " \
+                         "before. A delay proxy adds the distance; the round trip is measured through the proxy.")
             rows("shares").group_by { |row| row["store"] }.each do |store, group|
               section.add(share_table(store, group))
               chart = share_chart(store, group) and section.add(chart)
@@ -146,11 +145,11 @@ module Tiercel
           def milliseconds(figure) = figure ? Report::Format.with_unit(figure, "ms") : "no time that was waited"
 
           def machines(section)
-            section.text("Two processes with near tiers of their own on one last tier. One writes and deletes each " \
-                         "name once, at moments that nobody foresees; the other looks at all of them again and " \
-                         "again, and has copies. From the return of a change to the first read that saw it, half of " \
-                         "them writes and half deletes; *beside* threads that compute in the process that looks, " \
-                         "whose looks wait for the interpreter too (*looked every*: median, longest).")
+            section.text("Two processes have near tiers of their own on one last tier. One process changes each " \
+                         "name once, at random moments: half of the changes are writes, half are deletes. The other " \
+                         "process has copies and reads all names again and again. Ages count from the return of a " \
+                         "change to the first read that saw it. *Beside*: threads that compute in the reading " \
+                         "process. They delay its reads too (*looked every*: median, longest).")
             section.text(BESIDE) if ages.any?(&:looked_beside?)
             section.add(age_table)
             chart = age_chart and section.add(chart)
@@ -176,8 +175,8 @@ module Tiercel
           end
 
           def burst_table
-            note = "Copies live an hour there, so what is heard of is what another machine was told. Heard: by when " \
-                   "the last of them was seen."
+            note = "Copies live an hour, so only invalidation messages make a write visible. Heard: writes a second, " \
+                   "until the last of them was seen."
             columns_table("Tiers: writes that another machine hears of", rows("bursts"), BURSTS, labels: 2, note:)
           end
 

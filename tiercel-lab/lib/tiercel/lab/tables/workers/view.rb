@@ -139,12 +139,11 @@ module Tiercel
           end
 
           def explanation
-            "All workers ask at once, each at its own pace, and write what they miss. *Mean with misses* is " \
-              "computed: a call as measured, and #{Report::Format.number(notes("workers")["miss_ms"])} ms for each " \
-              "miss, which nobody waited for. Where there are more workers than CPUs, a call waits for the others; " \
-              "*CPU* does not. *Resident* is the #{notes("workers")["memory"]} of all workers and the server; *grown " \
-              "under load* is what came since the stores were built. A database's pages in the kernel's cache are " \
-              "nobody's."
+            "All workers read at the same time, each at its own pace, and write missing values. *Mean with misses* " \
+              "is computed: the measured call, and #{Report::Format.number(notes("workers")["miss_ms"])} ms for " \
+              "each miss. With more workers than CPUs, calls wait for other workers; *CPU* excludes this. " \
+              "*Resident* is the #{notes("workers")["memory"]} of all workers and the server; *grown under load* is " \
+              "its growth since the stores were built. The kernel's page cache is not counted."
           end
 
           def table
