@@ -205,7 +205,7 @@ module Tiercel
       def expect(kind, reply)
         return reply if kind === reply
         @commands.renew
-        raise Unavailable.new("a reply of another kind (#{reply.class}) than the command has", backend: @name)
+        raise Unavailable.new("unexpected reply of the class #{reply.class}", backend: @name)
       end
 
       # @return [Array] of so many replies
