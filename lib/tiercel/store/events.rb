@@ -31,6 +31,13 @@ module Tiercel
       # Whether events of several names have their keys: Rails 7.2 gives the names.
       KEYS_IN_EVENTS = ActiveSupport.gem_version.segments.first >= 8
 
+      # The options of a store, which remember their text.
+      class LoggedOptions < Hash
+        # @return [String]
+        def inspect = @inspect ||= super.freeze
+      end
+      private_constant :LoggedOptions
+
       private
 
       # @param event [String]
@@ -52,7 +59,7 @@ module Tiercel
       def instrument_one(operation, event, name, key, options, &)
         options = options ? merged_options(options) : @options
         key = event_key(name, key, options)
-        subscriber = only_subscriber(event) or return instrument(operation, key, options, &)
+        subscriber = only_subscriber(event) or return instrument(operation, key, logged_options(options), &)
         store = self.class.name
         payload = (RAILS_8_2 ? { store:, key: } : { key:, store: }).merge!(options)
         send_event(event, payload, subscriber, &)
@@ -62,17 +69,25 @@ module Tiercel
       def only_subscriber(event)
         return if @always_heard || debug_logger?
         subscribers = ActiveSupport::Notifications.notifier.all_listeners_for(event)
-        subscribers.first if subscribers.size == 1 && !subscribers.first.silenceable
+        subscribers[0] if subscribers.size == 1 && !subscribers[0].silenceable
       end
 
-      # As `ActiveSupport::Notifications::Instrumenter#instrument` does it.
+      # Rails puts the options into each log line. To inspect those of the store costs as much as a read.
+      def logged_options(options)
+        return options unless options.equal?(@options)
+        @logged_options = LoggedOptions[options] unless @logged_options == options
+        @logged_options
+      end
+
+      # As `ActiveSupport::Notifications::Instrumenter#instrument` does it. A tier whose value is useless (expired, or
+      # of another version) has not answered.
       def send_event(event, payload, subscriber)
         id = ActiveSupport::Notifications.instrumenter.id
         group = subscriber.group_class.new([subscriber.delegate], event, id, payload)
         group.start(event, id, payload)
         begin
           result = yield payload
-          forget_tier(payload)
+          payload.delete(:tier) if payload[:hit] == false
           result
         rescue Exception => error # rubocop:disable Lint/RescueException
           payload[:exception] = [error.class.name, error.message]
@@ -104,17 +119,12 @@ module Tiercel
         namespace = options && options[:namespace]
         options = options.merge(namespace: namespace.proc) if Fetch::Call::OneNamespace === namespace
         return super unless operation == :read
-        super { |payload| yield(payload).tap { forget_tier(payload) } }
+        super { |payload| yield(payload).tap { payload.delete(:tier) if payload[:hit] == false } }
       end
 
       # Every event of several keys comes through here.
       def instrument_multi(operation, keys, options = nil, &)
         heard?(NAMES[operation]) ? super : yield({})
-      end
-
-      # A tier whose value is useless (it has expired, or is of another version) has not answered.
-      def forget_tier(payload)
-        payload.delete(:tier) if payload[:hit] == false
       end
 
       # @param call [Fetch::Call]

@@ -42,7 +42,7 @@ module Tiercel
         options = nil if options && options.empty?
         return super unless (options.nil? || usual_options?(options)) && @fast
         key = key_of(name, options)
-        version = version_of(name, key, options)
+        version = version_of(name, key, options) unless options.nil? && key.equal?(name)
         return instrumented_read(name, key, version, options) if heard?(Events::READ)
         value = @settings.accessor.read(key, version)
         return value unless Coder::Signal === value
@@ -55,7 +55,7 @@ module Tiercel
         options = nil if options && options.empty?
         return super unless block_given? && @fast_fetch && (options.nil? || usual_options?(options))
         key = key_of(name, options)
-        version = version_of(name, key, options)
+        version = version_of(name, key, options) unless options.nil? && key.equal?(name)
         return fetch_early(name, key, version, options, &) if @early
         return instrumented_fetch(name, key, version, options, &) if heard?(Events::READ)
         misses = @consecutive_misses&.count
@@ -71,8 +71,8 @@ module Tiercel
         options = nil if options && options.empty?
         return super unless @fast && @fast_writes && (options.nil? || only_expires_in?(options))
         return super unless @settings.flights.idle?
-        key = key_of(name)
-        version = version_of(name, key)
+        key = key_of(name, nil)
+        version = version_of(name, key, nil) unless key.equal?(name)
         return write_value(key, value, version, options) unless heard?(Events::WRITE)
         instrument_one(:write, Events::WRITE, name, key, options) do
           write_value(key, value, version, options)
@@ -84,7 +84,7 @@ module Tiercel
         options = nil if options && options.empty?
         return super unless options.nil? && @fast
         return super unless @settings.flights.idle?
-        key = key_of(name)
+        key = key_of(name, nil)
         return @settings.accessor.delete(key) unless heard?(Events::DELETE)
         instrument_one(:delete, Events::DELETE, name, key, nil) { @settings.accessor.delete(key) }
       end
@@ -93,8 +93,8 @@ module Tiercel
       def exist?(name, options = nil)
         options = nil if options && options.empty?
         return super unless options.nil? && @fast
-        key = key_of(name)
-        version = version_of(name, key)
+        key = key_of(name, nil)
+        version = version_of(name, key, nil) unless key.equal?(name)
         return present?(key, version) unless heard?(Events::EXIST)
         options = (@options if Events::RAILS_8_2)
         instrument(:exist?, event_key(name, key, @options), options) { |payload| present?(key, version, payload) }
@@ -104,7 +104,7 @@ module Tiercel
       def increment(name, amount = 1, options = nil, **keywords)
         return super unless options.nil? && keywords.empty? && @fast
         return super if heard?(Events::INCREMENT)
-        key = key_of(name)
+        key = key_of(name, nil)
         count(:increment, key, Integer(amount), @options[:expires_in])
       end
 

@@ -21,7 +21,7 @@ module Tiercel
         # @param options [Hash, nil] of the call
         # @return [String] the name itself only where the name is a String without a version
         # @raise [ArgumentError] for a blank name
-        def key_of(name, options = nil)
+        def key_of(name, options)
           most = @settings.max_key_bytes
           own = options&.key?(:namespace)
           if name.instance_of?(String) && @options[:namespace].nil? && !own && !name.respond_to?(:cache_key) &&
@@ -52,7 +52,7 @@ module Tiercel
         # @param key [String] of {#key_of}
         # @param options [Hash, nil] of the call: their version goes before the name's own
         # @return [String, nil]
-        def version_of(name, key, options = nil)
+        def version_of(name, key, options)
           return normalize_version(name, options) if options&.key?(:version)
           return if key.equal?(name)
           version = RULES ? RULES.version(name) : false

@@ -95,7 +95,7 @@ module Tiercel
           coder = @settings.coder
           frames = {}
           hash.each_with_index do |(name, value), index|
-            frames[keys[index]] = coder.dump_value(value, ends, version_of(name, keys[index]), compress, threshold)
+            frames[keys[index]] = coder.dump_value(value, ends, version_of(name, keys[index], nil), compress, threshold)
           end
           frames
         end
