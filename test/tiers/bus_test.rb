@@ -230,8 +230,7 @@ class TiersBusTest < Tiercel::TestCase
     wait_until("a report") { reports.any? }
     assert_equal [[:listen, Tiercel::Refused]], reports.map { |report| [report[:method], report[:exception].class] }
     assert_match(/NOPERM/, reports.first[:exception].message)
-    store.read("app:key")
-    assert store.backend.near.get("app:key")
+    wait_until("a copy") { store.read("app:key") && store.backend.near.get("app:key") }
     started = server.command("CLIENT", "LIST").lines.grep(/user=limited .*resp=3/)
     assert_empty started, "no connection is left of it"
   ensure

@@ -10,12 +10,6 @@ module Tiercel
     # The segment records the time, so each process profits from the listeners of the others. Times are nanoseconds of
     # the machine's monotonic clock.
     #
-    #   coverage = Tiercel::Tiers::Coverage.new(segment)
-    #   since = coverage.now             # from here on this process hears of every change, and deletes the copies
-    #   sent = coverage.now              # a question to the last tier, which answers on the same connection
-    #   coverage.cover(since, sent)      # => false: nobody covered the time before, so all copies were deleted
-    #   coverage.trusted?                # => true
-    #
     # A process without a bus of its own (`bus=false`, or a Redis user that may not track) has a *recorded* coverage: it
     # reads copies until they expire as long as no process has covered the segment, and only while they are covered once
     # one has. When the last process with a bus has ended, the next miss deletes all copies.
@@ -55,14 +49,6 @@ module Tiercel
         @segment.near_trust = @trust if @armed
       end
 
-      # @param recorded [Boolean] see {#initialize}
-      # @raise [BackendError] if there is no segment
-      def recorded=(recorded)
-        @armed = false
-        @recorded = recorded
-        arm
-      end
-
       # Makes the segment's reads depend on the coverage. A caller that fills a copy arms first, since the segment may
       # not have existed before.
       #
@@ -74,14 +60,26 @@ module Tiercel
         true
       end
 
-      # Deletes all copies. From now on the segment's reads do not depend on the coverage.
+      # A bus of this process covers the segment from now on.
       #
+      # @return [true]
+      # @raise [BackendError] if there is no segment
+      def own
+        @armed = @recorded = false
+        arm
+      end
+
+      # Deletes all copies. From now on the segment's reads do not depend on the coverage of this process.
+      #
+      # @param recorded [Boolean] whether they depend on that of other processes
       # @return [void]
       # @raise [BackendError]
-      def disarm
+      def disarm(recorded: false)
+        @recorded = recorded # first: another thread may arm
         @segment.near_clear
         @segment.near_trust = nil
         @armed = false
+        arm if recorded
       end
 
       # A listener calls this when it has heard of every change between `since` and `sent`, and has deleted their copies

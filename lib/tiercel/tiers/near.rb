@@ -193,7 +193,7 @@ module Tiercel
       # @return [void]
       def trust_bus
         return if @covering
-        @coverage.recorded = false
+        @coverage.own
         @covering = true
         @ttl = @given_ttl || BUS_TTL_SECONDS
       end
@@ -206,8 +206,7 @@ module Tiercel
         return unless @covering
         @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
         @covering = false
-        @coverage.disarm
-        @coverage.recorded = true if @shared
+        @coverage.disarm(recorded: @shared)
       end
 
       # @return [Boolean, nil] whether copies are read at present

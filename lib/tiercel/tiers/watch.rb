@@ -46,8 +46,7 @@ module Tiercel
       # @return [false] no message tells this process of changes
       def listen
         checked_ns = @checked_ns
-        return false if checked_ns && @coverage.now - checked_ns < INTERVAL_NS
-        return false unless @lock.try_lock
+        return false if (checked_ns && @coverage.now - checked_ns < INTERVAL_NS) || !@lock.try_lock
         begin
           check
         ensure
