@@ -8,9 +8,9 @@ module Tiercel
   # @private
   class BackgroundThread
     # @param name [String]
-    # @param again [#call] returns whether the thread runs the block once more. A {#start} after this call starts
-    #   another thread
-    # @yield in the thread
+    # @param again [#call] returns whether the thread runs the block once more. If not, the next {#start} starts
+    #   another thread.
+    # @yield runs in the thread
     def initialize(name, again: -> { false }, &work)
       @name = name
       @again = again
@@ -33,7 +33,7 @@ module Tiercel
     # @return [Boolean]
     def running? = Forks.current?(@process) && (@thread&.alive? || false)
 
-    # Kills the thread. Does nothing in a forked child; a thread that stops itself goes on to its end.
+    # Kills the thread. Does nothing in a forked child. A thread that calls this method itself continues to its end.
     #
     # @return [void]
     def stop
@@ -44,7 +44,7 @@ module Tiercel
 
     private
 
-    # The thread inherits no fiber storage, because it does not work for its caller.
+    # Starts the thread without the caller's fiber storage, because it does not work for that caller.
     def launch
       @process = Forks.current
       Fiber.new(storage: {}) do

@@ -25,7 +25,7 @@ class ClockPatchesTest < Tiercel::TestCase
 
   def live? = !@segment.get("key").nil?
 
-  # Counts the calls of the replacement of Time.now during a read of an entry with an expiry.
+  # Counts how often a read of an entry with an expiry calls the replacement of Time.now.
   def calls
     count = 0
     TracePoint.new(:call, :c_call) { |point| count += 1 if point.method_id == :now }.enable { @segment.get("key") }

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# The rules for keys and versions of names that ext/tiercel/codec/keys.c has in C: the C form is tested against them.
+# The rules for keys and versions of names, in Ruby. The tests compare the C form in ext/tiercel/codec/keys.c with
+# them.
 module NamesInRuby
-  # Deeper Arrays are Rails'.
+  # Rails handles Arrays with deeper nesting.
   MAX_DEPTH = 20
   private_constant :MAX_DEPTH
 
@@ -10,7 +11,7 @@ module NamesInRuby
     # @param name [Object]
     # @param namespace [String, nil]
     # @param max_bytes [Integer, false, nil]
-    # @return [String, nil] nil for a name that Rails has to normalize
+    # @return [String, nil] nil for a name that only Rails can normalize
     def key(name, namespace, max_bytes)
       expanded = expand(name, 0)
       return if expanded.nil? || expanded.empty?
@@ -22,7 +23,7 @@ module NamesInRuby
     end
 
     # @param names [Array<Object>]
-    # @return [Array<String>, nil] the names themselves where they are what is asked for
+    # @return [Array<String>, nil] `names` itself if the names are already their keys
     def keys(names, namespace, max_bytes)
       keys = names.map { |name| key(name, namespace, max_bytes) or return }
       keys.each_with_index.all? { |key, index| key.equal?(names[index]) } ? names : keys
@@ -35,21 +36,21 @@ module NamesInRuby
     # @param found [Hash{String => Object}]
     # @param names [Array<Object>]
     # @param keys [Array<String>] of the names
-    # @return [Hash{Object => Object}] what was found, under its names, in their order
+    # @return [Hash{Object => Object}] the found values by name, in the order of the names
     def by_name(found, names, keys)
       results = {}
       keys.each_with_index { |key, index| results[names[index]] = found[key] if found.key?(key) }
       results
     end
 
-    # @return [String, nil, false] an Array always has one, if only an empty one: so has it in Rails; false where
-    #   Rails has to find it
+    # @return [String, nil, false] an Array always has a version, which may be empty, as in Rails; false if only Rails
+    #   can compute the version
     def version(name, depth = 0)
       return if name.instance_of?(Symbol) || plain?(name, String)
       plain?(name, Array) ? array_version(name, depth) : own_version(name)
     end
 
-    # @return [Array<String, nil>, nil, false] nil where all names are Strings, which have none
+    # @return [Array<String, nil>, nil, false] nil if all names are Strings, because a String has no version
     def versions(names)
       return if names.all? { |name| plain?(name, String) }
       versions = names.map { |name| version(name) }
@@ -59,7 +60,7 @@ module NamesInRuby
     # @param tags [Object]
     # @param most [Integer]
     # @param bytes [Integer]
-    # @return [Boolean] whether it is an Array of at most so many Strings, of 1 to so many bytes, or Symbols
+    # @return [Boolean] whether `tags` is an Array of at most `most` Symbols, or Strings of 1 to `bytes` bytes
     def usual_tags?(tags, most, bytes)
       tags.is_a?(Array) && tags.size <= most && tags.all? do |tag|
         (tag.instance_of?(String) || tag.instance_of?(Symbol)) && tag.to_s.bytesize.between?(1, bytes)
@@ -68,15 +69,16 @@ module NamesInRuby
 
     private
 
-    # An instance of the class itself, with no methods of its own, and none that somebody gave to all of them.
+    # Whether the name's class is exactly `type`, and neither the name nor its class was given a cache_key or a
+    # cache_version.
     def plain?(name, type)
       name.instance_of?(type) && !name.respond_to?(:cache_key) && !name.respond_to?(:cache_version)
     end
 
-    # Rails takes the bytes of other encodings for UTF-8.
+    # Rails reads the bytes of other encodings as UTF-8.
     def text?(string) = string.encoding == Encoding::UTF_8 || string.ascii_only?
 
-    # Nil for a name that Rails has to expand.
+    # Returns nil for a name that only Rails can expand.
     def expand(name, depth)
       return if depth > MAX_DEPTH
       expanded =
@@ -90,7 +92,8 @@ module NamesInRuby
       expanded if expanded && text?(expanded)
     end
 
-    # An object of a kind that Rails does not expand itself. true and false are a key's part, but no key.
+    # Accepts an object of a kind that Rails does not expand itself. true and false can be parts of a key, but not a
+    # key.
     def param(name, depth)
       case name
       when String, Array, Hash then return
@@ -109,10 +112,10 @@ module NamesInRuby
       names.map { |name| expand(name, depth + 1) or return }.join("/")
     end
 
-    # Rails takes nil for an empty Array.
+    # Rails treats nil like an empty Array.
     def own_version(name)
       unless name.respond_to?(:cache_version)
-        return [].join if name.nil? # US-ASCII, as Rails has it
+        return [].join if name.nil? # US-ASCII, as in Rails
         return name.respond_to?(:to_a) ? false : nil
       end
       version = name.cache_version

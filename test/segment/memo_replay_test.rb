@@ -10,7 +10,7 @@ class SegmentMemoReplayTest < Tiercel::TestCase
 
   LIMIT = 2 << 20
 
-  # Popular entries of 24 KB, four times as many as the memo holds, with a write in fifty calls.
+  # Popular entries of 24 KB, four times as many as the memo can hold, with one write in fifty calls.
   def reads
     random = Random.new(7)
     Array.new(6_000) { [(350 * (random.rand**3)).to_i, random.rand < 0.02 ? nil : 24 * 1024] }

@@ -5,9 +5,9 @@ require "test_helper"
 require "json"
 require "open3"
 
-# A call runs the same code whether or not somebody listens: a listener adds an event, and replaces nothing.
+# A call runs the same code with and without subscribers: a subscriber causes an event, but replaces no method.
 class SameCodeTest < Tiercel::TestCase
-  # In a process of its own: other tests leave subscribers and patches behind.
+  # Runs in a separate process, because other tests leave subscribers and patches behind.
   PROGRAM = 'require "json"; puts JSON.generate(SameCode.replaced)'
 
   def setup = %w[segment codec].each { |name| needs_extension(name) }

@@ -3,7 +3,7 @@
 require "tiercel/tiers"
 require "tiercel/segment"
 
-# Journals beside a file that stands for a segment.
+# Journals beside a file that plays the role of a segment.
 module Journals
   Journal = Tiercel::Tiers::Journal
   Ring = Journal::Ring

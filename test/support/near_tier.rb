@@ -6,7 +6,7 @@ require "tiercel/backends/memory"
 
 # A near tier in front of a Hash.
 module NearTier
-  # Stands for the last tier.
+  # Plays the role of the last tier.
   class Behind
     attr_reader :bytes
 

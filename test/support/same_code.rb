@@ -5,8 +5,8 @@ require "active_support/notifications"
 require "logger"
 require "tmpdir"
 
-# The methods of ours that a call runs where nobody listens, and does not run where a subscriber or a debug logger
-# listens. The public methods, and those that send events, may differ.
+# The methods of this project that a call runs without subscribers, but not with a subscriber or a debug logger.
+# Public methods, and methods that send events, may differ.
 module SameCode
   LIB = File.expand_path("../../lib", __dir__)
   Record = Struct.new(:cache_key, :cache_version)
@@ -49,7 +49,7 @@ module SameCode
     end,
   }.freeze
   MAY_DIFFER = %w[Tiercel::Store::FastPath# Tiercel::Store::Events#].freeze
-  # An account that is due, and other work of now and then, is part of every so many calls.
+  # Occasional work, such as saving the account, is part of one in several calls.
   RUNS = 5
 
   class << self

@@ -5,7 +5,7 @@ require "test_helper"
 require "support/listening_processes"
 require "support/moved_clock"
 
-# The keys that a machine's listeners hear of: their namespace, their number and their use.
+# The keys for which a machine's listeners receive messages: their namespace, their number and their use.
 class TiersListenedKeysTest < Tiercel::TestCase
   include ListeningProcesses
 

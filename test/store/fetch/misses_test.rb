@@ -4,7 +4,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Values, ends and options of a miss that nobody competes for, compared with a store without leases.
+# Values, expiries and options of an uncontended miss, compared with a store without leases.
 class FetchMissesTest < Tiercel::TestCase
   VALUES = ["text", "bytes".b, "ascii".encode("US-ASCII"), "latin \xE9".dup.force_encoding("ISO-8859-1"), "",
             "x" * 5_000, "broken \xFF", "frozen".freeze, :symbol, 1, { "a" => [1] }].freeze
