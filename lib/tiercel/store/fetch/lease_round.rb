@@ -107,7 +107,7 @@ module Tiercel
 
         # @return [Boolean] whether this caller leads the flight
         def board(call)
-          stale = call.stale_at_hand
+          stale = @together ? MISS : call.stale_at_hand # a batch asks the backend, which knows better what has lapsed
           @values[call] = stale unless MISS.equal?(stale)
           return false if @values.key?(call)
           @flights[call] = own = Flight.new(@settings.backend, call.key, call.wanted)
