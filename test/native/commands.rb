@@ -29,6 +29,7 @@ native.call "segment: near fills (AddressSanitizer)", "asan/near_test"
 native.call "segment: near fills (ThreadSanitizer)", "tsan/near_test"
 native.call "segment: all shards (AddressSanitizer)", "asan/all_shards_test"
 native.call "segment: all shards (ThreadSanitizer)", "tsan/all_shards_test"
+native.call "segment: calls that wait (AddressSanitizer)", "asan/call_test"
 native.call "segment: coverage (AddressSanitizer)", "asan/coverage_test"
 native.call "segment: coverage (ThreadSanitizer)", "tsan/coverage_test"
 native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
@@ -40,7 +41,7 @@ native.call "segment: bytes of tags and of begun changes, fuzzed for 5 s", "fuzz
             "-max_total_time=5 -max_len=2000 -verbosity=0"
 
 # The portable build: only POSIX and C11.
-%w[operations limits lease lease_table near all_shards coverage registration].each do |name|
+%w[operations limits lease lease_table near all_shards call coverage registration].each do |name|
   native.call "segment: #{name} (portable, AddressSanitizer)", "portable-asan/#{name}_test"
 end
 native.call "segment: registration (portable, ThreadSanitizer)", "portable-tsan/registration_test"

@@ -61,7 +61,7 @@ static VALUE walk_used(VALUE argument)
         tseg_result result = tseg_walk(segment_current(call->self), &walker->cursor, NULL, 0, walker->now,
                                        walker->batches);
         walker->at_end = result == TSEG_ABSENT;
-        if (result == TSEG_WOULD_WAIT) break;
+        if (result != TSEG_OK) break;
         seen += batch->count;
         for (unsigned i = 0; i < batch->count; i++)
             if (batch->entries[i].hits) rb_ary_push(call->found, key_string(batch, i));
