@@ -1,4 +1,4 @@
-/* The host that a test simulates. It moves to a second file, stops runs and interrupts waits where the test wants it. */
+/* The host that a test simulates. It can move to a second file, stop runs, and interrupt waits. */
 #ifndef TIERCEL_TEST_PLAYED_HOST_H
 #define TIERCEL_TEST_PLAYED_HOST_H
 
