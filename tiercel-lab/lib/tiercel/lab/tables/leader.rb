@@ -25,7 +25,8 @@ module Tiercel
         attr_reader :behind
 
         # @param intervals [Hash{Object => Statistics::Interval}] less is better
-        # @param margin [Float] see {Statistics::Verdict}
+        # @param margin [Float, Hash{Object => Float}] see {Statistics::Verdict}; one for each, of which the larger one
+        #   of two decides, so that a noisy third does not keep them from being told apart
         # @param equality [Boolean] whether two may be called the same: a quick run never does
         def initialize(intervals, margin:, equality: true)
           @intervals = intervals
@@ -43,7 +44,10 @@ module Tiercel
         # @param one [Object]
         # @param other [Object]
         # @return [Symbol] of one's time by the other's, see {Statistics::Verdict}
-        def verdict(one, other) = Statistics::Verdict.of(quotient(one, other), margin: @margin, equality: @equality)
+        def verdict(one, other)
+          margin = @margin.is_a?(Hash) ? @margin.values_at(one, other).max : @margin
+          Statistics::Verdict.of(quotient(one, other), margin:, equality: @equality)
+        end
 
         # @param one [Object]
         # @param other [Object]

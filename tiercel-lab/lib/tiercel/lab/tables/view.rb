@@ -226,7 +226,7 @@ module Tiercel
           interleaved = cells.map { |cell| cell["comparison"] }.uniq.one? &&
                         cells.all? { |cell| baseline?(cell) || cell["summary"]["ratio"] }
           Leader.new(cells.to_h { |cell| [cell, interleaved ? to_baseline(cell) : interval(cell["summary"]["ns"])] },
-                     margin: cells.map { |cell| margin(cell) }.max || 0.0, equality: protocol.equality)
+                     margin: cells.to_h { |cell| [cell, margin(cell)] }, equality: protocol.equality)
         end
 
         # @param hash [Hash, nil] "estimate", "low", "high"

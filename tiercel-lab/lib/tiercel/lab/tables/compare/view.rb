@@ -131,9 +131,10 @@ module Tiercel
             groups = cells.select { |cell| keeper?(cell) && ratio_of(cell) }.group_by { |cell| name(cell) }.values
             complete = groups.select { |cells| cells.size == groups.map(&:size).max }
             Leader.new(complete.to_h { |cells| [cells, overall_ratio(cells)] },
-                       margin: groups.flatten.filter_map { |cell| cell["summary"]["threshold"] }.max || 0.0,
-                       equality: protocol.equality)
+                       margin: complete.to_h { |cells| [cells, largest_margin(cells)] }, equality: protocol.equality)
           end
+
+          def largest_margin(cells) = cells.filter_map { |cell| cell["summary"]["threshold"] }.max || 0.0
 
           def overall_ratio(cells)
             Statistics::Interval.new(*%w[estimate low high].map do |bound|
