@@ -7,7 +7,6 @@ require_relative "../support/lab_case"
 class LongChangePointsTest < LabCase
   HISTORIES = 400
   NIGHTS = 60
-  FIRST_NIGHT = 15
   DEVIATION = 0.02
   STEP = Math.log(1.05)
   STEP_AT = 50
@@ -47,7 +46,7 @@ class LongChangePointsTest < LabCase
   [0.0, 0.5, 0.7].each do |share|
     define_method("test_sixty_nights_without_a_step_at_an_autocorrelation_of_#{share}") do
       alarmed = Array.new(HISTORIES) { |seed| nights(seed, share) }.count do |values|
-        (FIRST_NIGHT..NIGHTS).any? { |night| alerts(values.first(night)).any? }
+        (Lab::History::Changes::LEAST_RUNS..NIGHTS).any? { |night| alerts(values.first(night)).any? }
       end
       assert_operator alarmed, :<=, HISTORIES * 0.05
     end

@@ -8,7 +8,7 @@ class ChangePointsTest < Tiercel::TestCase
   Points = Tiercel::Lab::Statistics::ChangePoints
   ALPHA = 0.001
   # The error probability for a history with a single series.
-  CHANGES_ALPHA = 0.004
+  CHANGES_ALPHA = 0.002
 
   # A normally distributed number, by Box and Muller's method.
   def noise(random) = Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)

@@ -9,9 +9,6 @@ module Tiercel
       # The noise floor of each medium: how much two copies of the same arm differ. It pools the null arms of all
       # comparisons, because a single comparison has only a few processes.
       class Noise
-        # Larger deviations are reduced to this many usual ones.
-        FAR = 3.0
-
         # @param cells [Array<Cell>] of a run
         # @return [Hash{Symbol => Noise}] by medium
         def self.of(cells)
@@ -39,17 +36,9 @@ module Tiercel
         # @param processes [Integer] of a cell
         # @return [Float] the bound below which 95 % of the differences between copies lie, 0.02: 2 %
         def floor(processes)
+          usual = Statistics.clipped_deviation(@deviations)
           reach = Statistics.t_quantile(0.975, [@deviations.size - 1, 1].max) * usual / Math.sqrt(processes)
           Math.exp(reach) - 1.0
-        end
-
-        private
-
-        # The quadratic mean of the deviations. The bound keeps a single bad process from dominating it.
-        def usual
-          limit = FAR * Statistics.median(@deviations.map(&:abs)) * Statistics::ChangePoints::MAD_TO_DEVIATION
-          squares = @deviations.map { |one| [one.abs, limit].min**2 }
-          Math.sqrt(squares.sum / squares.size)
         end
       end
     end

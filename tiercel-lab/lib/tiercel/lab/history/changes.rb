@@ -31,7 +31,9 @@ module Tiercel
       # {Statistics::ChangePoints} decides. {ALPHA} is the probability of a step in a history without one. The series
       # share it equally (Bonferroni's inequality); beyond fifty, each has the share of fifty.
       class Changes
-        ALPHA = 0.004
+        ALPHA = 0.002
+        # Fewer runs do not tell how much nights resemble each other: half of all false alerts of times came earlier.
+        LEAST_RUNS = 25
         # Smaller increases are no alerts.
         LEAST = 0.02
         # Steps before the last so many runs are no alerts.
@@ -105,6 +107,7 @@ module Tiercel
           before, after = series.points[index - 1], series.points[index]
           return "it is less" if interval.estimate < 1.0
           return "the baseline of other cells" if series.reference?
+          return "fewer than #{LEAST_RUNS} runs" if !series.exact && series.points.size < LEAST_RUNS
           return "below #{(@least * 100).round(1)} %" if !series.exact && interval.estimate < 1.0 + @least
           return "#{series.points.size - index} runs ago" if series.points.size - index > @runs
           return unless after.revision && before.revision == after.revision

@@ -10,7 +10,7 @@ module Tiercel
         # A larger share cannot be told from a level that wanders.
         MOST = 0.95
         # Standard errors added to the estimated share. An estimate that is too small would find steps where none are.
-        CAUTION = 1.0
+        CAUTION = 1.25
         PENALTY = 3.0
 
         # @return [Float] the share, 0 to {MOST}

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../engine/stopwatch"
 require_relative "../table"
 require_relative "kinds"
 
