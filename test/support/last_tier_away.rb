@@ -50,9 +50,10 @@ module LastTierAway
 
   # Keeps the breaker open during the block, so that no call reaches the server.
   def away(store)
-    breaker = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard).breaker
-    breaker.failed
-    breaker.stub(:allow?, false) { yield }
+    guard = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard)
+    guard.breaker.failed
+    guard.instance_variable_set(:@failing, true) # else the guard does not ask its breaker
+    guard.breaker.stub(:allow?, false) { yield }
   ensure
     sleep(COOL_DOWN * 1.5)
   end
