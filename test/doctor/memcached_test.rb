@@ -11,7 +11,7 @@ class DoctorMemcachedTest < DoctorCase
       assert_nothing_found examine(store)
       store.write("large", "x" * 2_000_000)
       report = examine(store)
-      assert_found(/has refused 1 values that are larger/, report)
+      assert_found(/has refused 1 values above/, report)
       assert_match(/-I \(now 1 MB by default\)/, report.to_text)
     end
   end

@@ -33,12 +33,12 @@ class DoctorRedisTest < DoctorCase
 
   def test_an_eviction_policy_that_refuses_writes
     configure("maxmemory-policy" => "noeviction")
-    stores.each { |store| assert_found(/refuses writes when its 100.0 MB are full/, examine(store)) }
+    stores.each { |store| assert_found(/refuses writes once its 100.0 MB are full/, examine(store)) }
   end
 
   def test_a_redis_used_for_more_than_caching
     @server.command("RPUSH", "queue:default", "job")
-    stores.each { |store| assert_found(/used for more than caching: a sample has 1 of type list/, examine(store)) }
+    stores.each { |store| assert_found(/is not used only for caching: a sample has 1 of type list/, examine(store)) }
   end
 
   def test_another_database
@@ -66,7 +66,7 @@ class DoctorRedisTest < DoctorCase
     store = Tiercel.new(@server.url, error_handler: ->(**) {})
     @server.stop
     report = examine(store)
-    assert_found(/a write was not stored/, report)
+    assert_found(/a write failed: the backend is unreachable/, report)
     assert(report.findings.any? { |finding| finding.status == :unknown }, report.to_text)
   end
 end
