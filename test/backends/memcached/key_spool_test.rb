@@ -30,7 +30,7 @@ class MemcachedKeySpoolTest < Tiercel::TestCase
   def test_many_keys_without_a_place_for_a_file_are_a_backends_error
     with_spool(folder: "/proc/nowhere") do |spool|
       error = assert_raises(Tiercel::Refused) { MANY.each { |key| spool.add(key) } }
-      assert_match(/keys and more take a temporary file.*TMPDIR.*memcached/, error.message)
+      assert_match(/keys and more need a temporary file.*TMPDIR.*memcached/, error.message)
     end
   end
 
