@@ -4,44 +4,43 @@ require_relative "coder"
 require_relative "deep_freeze"
 
 module Tiercel
-  # Stands between the store and the backend, behind the guard: a frame is read and written whole. The store's two ways
-  # end here, the fast path in the first half, Rails' entries in the second. Subclasses know shorter ways, or stand in
-  # front of another accessor.
+  # Reads and writes whole frames for the store. It calls the backend through the guard. Both paths of the store end
+  # here: the fast path calls the first half of the methods, and the path of Rails' entries calls the second half.
+  # Subclasses add shortcuts for a backend, or wrap another accessor.
   #
   # == Values
   #
-  # - `read(key, version, event)`: the value, {MISS} where nothing is there, or a {Found}
-  # - `read_multi(keys, versions, undecided, event)`: Hash of keys and values, in the order of the keys; where a
-  #   value would be a {Found}, that is what is under the key, and the key is added to the Array `undecided`. Nil
-  #   where the entries' way has to do it
+  # - `read(key, version, event)`: the value, {MISS} if the key is absent, or a {Found}
+  # - `read_multi(keys, versions, undecided, event)`: a Hash of keys and values, in the order of the keys. If a value
+  #   would be a {Found}, the Hash contains this {Found}, and the key is added to the Array `undecided`. Nil if the path
+  #   of Rails' entries has to serve the call
   # - `write(key, value, version, expires_at, ttl, threshold)`: as `Store#write`
   #
-  # A {Found} carries the bytes that were read: whatever has to be decided about them (expired, of another version,
-  # damaged, a placeholder, not a frame) is decided on the entries' way without another trip.
+  # A {Found} carries the bytes of an entry that the fast path cannot use: an expired, damaged or mismatched entry, a
+  # placeholder, or bytes without a frame. The path of Rails' entries decides about these bytes without another trip.
   #
   # == Bytes
   #
   # `get`, `get_multi`, `set`, `set_multi`, `add`, `delete`, `delete_multi`, `count`, `delete_matching`, `clear`,
-  # `cleanup` and `stats`: what a {Backend} does, asked once and through the {Guard}. None of them raises a
-  # {BackendError}; where the backend failed they are worth what the failure contract says.
-  #
+  # `cleanup` and `stats` call the {Backend} method of the same name once, through the {Guard}. None of them raises a
+  # {BackendError}. If the backend fails, each returns the result that docs/failures.md lists.
   # == Parameters
   #
-  # - `key`: String, normalized; `version`: String or nil, what the caller wants (nil takes any)
-  # - `event`: the payload of the notification, or nil: an accessor that answers in the place of the backend writes
-  #   under :store who it is
-  # - `expires_at`: epoch seconds for the frame; `ttl`: seconds for the backend, nil for no end
-  # - `threshold`: bytes from which the payload is compressed, nil for never
+  # - `key`: String, normalized; `version`: String, or nil for any version
+  # - `event`: the payload of the notification, or nil. An accessor that answers without the backend writes its name
+  #   into the payload under :store
+  # - `expires_at`: epoch seconds for the frame; `ttl`: seconds for the backend, nil for no expiry
+  # - `threshold`: size in bytes from which the payload is compressed, nil for never
   #
   # @private
   class Accessor
     MISS = Coder::MISS
 
-    # Bytes under a key of which a read cannot say by itself what they are worth.
+    # The bytes of an entry that a read alone cannot turn into a value.
     class Found < Coder::Signal
-      # @return [String] what was read, frozen
+      # @return [String] the bytes that were read, frozen
       attr_reader :bytes
-      # @return [Object, nil] for {Backend#compare_and_set}, where it is known without another trip
+      # @return [Object, nil] the token for {Backend#compare_and_set}; nil if it would need another trip
       attr_reader :token
 
       def initialize(bytes, token = nil)
@@ -51,10 +50,10 @@ module Tiercel
       end
     end
 
-    # @return [Account, nil] that is told of reads and writes; one of several accessors in a row has it
+    # @return [Account, nil] the account that counts reads and writes; if accessors wrap each other, only one has it
     attr_accessor :account
 
-    # @param backend [Backend, nil] nil for a subclass that asks another accessor
+    # @param backend [Backend, nil] nil for a subclass that wraps another accessor
     # @param guard [Guard, nil]
     # @param coder [Coder]
     # @param frozen [Boolean] whether values of plain types come back deep-frozen
@@ -75,8 +74,8 @@ module Tiercel
       bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) }
     end
 
-    # @param seconds [Float] for which a value has to last
-    # @return [Object, Found] the value; a {Found} where it expires sooner, or where only its bytes tell
+    # @param seconds [Float] the least time before the value expires
+    # @return [Object, Found] the value; a {Found} if it expires sooner, or if it has to be decoded first
     def read_lasting(key, _version, _seconds, event = nil)
       bytes = get(key, event)
       bytes ? Found.new(bytes) : MISS
@@ -98,19 +97,20 @@ module Tiercel
       bytes
     end
 
-    # @param keys [Array<String>] different ones
+    # @param keys [Array<String>] without duplicates
     def get_multi(keys, _event = nil) = counted(keys, get_uncounted(keys))
 
-    # @param tags [Tags::Named] that are told their generations, which are read in the same trip
+    # @param tags [Tags::Named] receives the generations of its tags, which are read in the same trip
     # @return [String, nil] as {#get}
     def get_tagged(key, tags, event = nil) = get_multi_tagged([key], tags, event)[key]
 
-    # @return [Hash{String => String}] as {#get_multi}, and more
+    # @return [Hash{String => String}] as {#get_multi}, with the generations
     def get_multi_tagged(keys, tags, _event = nil)
       get_uncounted(keys | tags.keys).tap { |found| tags.know(counted(keys, found)) }
     end
 
-    # Nothing is remembered here, so the block of {RequestLocal#generations} is not asked.
+    # Reads every generation from the backend. Only {RequestLocal#generations} remembers generations and calls the
+    # block.
     #
     # @param keys [Array<String>] of generations
     # @return [Hash{String => String}]
@@ -138,11 +138,11 @@ module Tiercel
       written(stored, frames.size)
     end
 
-    # Writes where nothing is, or where what is there has ended: bytes may outlive their end.
+    # Writes if the key is absent or its entry has expired. A backend may keep the bytes of an expired entry.
     #
-    # @yieldparam present [String] the bytes that are in the way
-    # @yieldreturn [Boolean] whether they have ended
-    # @return [Boolean, nil] whether it was written
+    # @yieldparam present [String] the bytes of the existing entry
+    # @yieldreturn [Boolean] whether the existing entry has expired
+    # @return [Boolean, nil] whether the entry was written
     def add(key, bytes, ttl)
       stored = @guard.call(:write_entry, key) do
         present, token = answer = @backend.add_or_get(key, bytes, ttl)
@@ -163,10 +163,10 @@ module Tiercel
       @guard.call(:delete_multi_entries, returning: 0) { @backend.delete_multi(keys) }
     end
 
-    # Changes a counter, in one step or in several.
+    # Changes a counter. The block does this in one or several steps.
     #
-    # @param operation [Symbol] for the report
-    # @yieldparam backend [Backend] that keeps the counters
+    # @param operation [Symbol] the operation's name, for error reports
+    # @yieldparam backend [Backend] stores the counter
     # @yieldreturn [Integer, nil] the new count
     # @return [Integer, nil]
     def count(operation, key)
@@ -174,7 +174,7 @@ module Tiercel
     end
 
     # @param pattern [KeyPattern]
-    # @return [Integer, nil] how many went
+    # @return [Integer, nil] number of deleted entries
     def delete_matching(pattern) = @guard.call(:delete_matched) { delete_scanned(pattern) }
 
     def clear(prefix)
@@ -183,19 +183,19 @@ module Tiercel
 
     def cleanup = @guard.call(:cleanup) { @backend.cleanup }
 
-    # @param method [Symbol] for the report
+    # @param method [Symbol] the method's name, for error reports
     def stats(method = :stats) = @guard.call(method) { @backend.stats }
 
-    # Of what was written with `raw: true`.
+    # Reads entries that were written with `raw: true`.
     def get_raw(key, event = nil) = get(key, event)
     def get_multi_raw(keys, event = nil) = get_multi(keys, event)
 
-    # Damaged frames are reported on the entries' way, once. The bytes are read by nobody else: what is frozen is
-    # shared by the value at the price of one object less.
+    # Decodes a frame. A damaged frame becomes a {Found}, so that the path of Rails' entries reports it once. This
+    # method freezes the bytes, so that the value can share them; that saves an object. No other code reads them.
     #
-    # @param bytes [String] what was under a key
+    # @param bytes [String] the bytes of an entry
     # @param version [String, nil]
-    # @yieldreturn [Object, nil] the token of what is no plain value
+    # @yieldreturn [Object, nil] the token, for a {Found}
     # @return [Object, Found]
     def decode(bytes, version)
       value = @coder.load_value(bytes.freeze, nil, version)
@@ -206,9 +206,9 @@ module Tiercel
       Found.new(bytes)
     end
 
-    # @param bytes [String] that were read just now
-    # @param index [Integer] of the key, where several were read
-    # @return [Object, nil] their token, where it is known without another trip
+    # @param bytes [String] the result of the last read
+    # @param index [Integer] index of the key in a read of several keys
+    # @return [Object, nil] the token of the bytes; nil if it would need another trip
     def token_of(bytes, index = 0) = @backend.token_shown(bytes, @backend.last_read, index)
 
     private
@@ -216,7 +216,7 @@ module Tiercel
     # @param signal [Coder::Signal]
     def resolve(signal, bytes, version, token) = Found.new(bytes, token)
 
-    # Replacing the values of the Hash that is there looks no key up again.
+    # Replaces the values in place, which is quicker than a new Hash because Ruby does not hash the keys again.
     def decode_all(found, keys, versions, undecided)
       return with_versions(found, keys, versions, undecided) if versions
       unsure = false

@@ -5,22 +5,23 @@ require_relative "../accessor"
 
 module Tiercel
   module Accessors
-    # Through a {Segment}, which knows the frame of a plain String: that one
-    # is read and written without a Ruby String for the frame.
+    # Reads and writes through a {Segment}. For a plain String the segment itself encodes and decodes the frame, so Ruby
+    # creates no String for the frame.
     #
-    # A segment has no breaker, so the usual read and write call it directly; the guard hears of failures.
+    # A segment has no breaker, so reads and writes call the segment directly. The guard is called only for failures.
     #
     # @private
     class Native < Accessor
       def initialize(backend, guard, coder)
         super
         @segment = backend.segment
-        @frames_strings = !coder.checksum? # the segment writes none
+        @frames_strings = !coder.checksum? # the segment's own frames have no checksum
       end
 
       def compares_tags? = true
 
-      # A frozen answer is one that the segment could not decode: the frame, or the frame and its token.
+      # The segment returns a frozen result if it could not decode the frame: the frame, or an Array of the frame and
+      # its token.
       def read(key, version, _event = nil)
         value = @segment.read(key, version)
         return value unless value.frozen?
@@ -34,7 +35,7 @@ module Tiercel
         value = @segment.read(key, version, seconds)
         return value unless value.frozen?
         return nothing(key) if value.nil?
-        decoded(key, value, version) if Array === value # for the memo
+        decoded(key, value, version) if Array === value # keeps it in the memo
         Found.new(Array === value ? value.first : value)
       rescue BackendError => error
         failed(:read_entry, key, error)
@@ -48,7 +49,7 @@ module Tiercel
         wanted = keys.zip(versions).to_h if versions
         framed.uniq.each do |key|
           read = found[key]
-          next unless read.frozen? # the key was asked for twice, and has had a plain String since
+          next unless read.frozen? # `framed` lists this key twice, and the first round has decoded it
           value = found[key] = decoded(key, read, wanted && wanted[key])
           undecided << key if Coder::Signal === value
         end
@@ -67,7 +68,7 @@ module Tiercel
       rescue BackendError => error
         failed(:write_entry, key, error)
       else
-        return stored || too_large(key, value) unless stored.nil? # of an encoding that is left to Ruby
+        return stored || too_large(key, value) unless stored.nil? # nil: Ruby has to encode this String
         set(key, @coder.dump_value(value, expires_at, version, !threshold.nil?, threshold || 0), ttl)
       end
 
@@ -87,7 +88,7 @@ module Tiercel
         MISS
       end
 
-      # Of an entry with tags: their generations are a look each, without leaving the segment.
+      # Decodes an entry with tags if its tags are current. The segment compares their generations in the same call.
       def resolve(signal, bytes, version, token)
         return super unless Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
         value = @coder.load_tagged_value(bytes, nil, version)
@@ -96,7 +97,7 @@ module Tiercel
         value
       end
 
-      # A String that is read again and that the segment would keep comes with its token.
+      # Decodes a frame. If the memo would keep the String, the segment returns the frame with its token.
       def decoded(key, read, version)
         return decode(read, version) unless Array === read
         bytes, token = read

@@ -18,10 +18,10 @@ module Tiercel
       Registry = ActiveSupport::Cache::Strategy::LocalCache::LocalCacheRegistry
       private_constant :Registry
 
-      # @return [Symbol] under which the registry has this one's store
+      # @return [Symbol] the name of this accessor's local store in Rails' registry
       attr_reader :registry_key
 
-      # @param far [Accessor]
+      # @param far [Accessor] the wrapped accessor
       def initialize(far, coder, frozen: false)
         super(nil, nil, coder, frozen:)
         @far = far
@@ -47,7 +47,8 @@ module Tiercel
         bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) if fetched }
       end
 
-      # Nil where a copy is no plain value: whether its key has to be asked for is decided on the entries' way.
+      # Returns nil if a remembered copy is not a plain value. The path of Rails' entries then decides whether to read
+      # that key from the backend.
       def read_multi(keys, versions, undecided, event = nil)
         known = current&.read_multi_entries(keys)&.compact
         return @far.read_multi(keys, versions, undecided, event) if known.nil? || known.empty?
@@ -84,11 +85,12 @@ module Tiercel
         remember_generations(keys) { @far.far_generations(keys) }
       end
 
-      # Those that were read in this request are taken for current, unless this process has invalidated any since.
+      # Returns remembered generations of this request without reading them again, unless this process has since
+      # invalidated tags.
       #
-      # @yieldparam key [String] of one that is remembered
+      # @yieldparam key [String] the key of a remembered generation
       # @yieldparam bytes [String]
-      # @yieldreturn [Boolean] whether it is to be taken for current
+      # @yieldreturn [Boolean] whether to use the remembered generation
       def generations(keys)
         local = current or return @far.generations(keys)
         known = keys.to_h { |key| [key, local.read_entry(generation_key(key))] }
@@ -105,7 +107,7 @@ module Tiercel
 
       def token_of(bytes, index = 0) = @far.token_of(bytes, index)
 
-      # Asks for all of them: what copies are worth is the caller's to say, who looks at them first.
+      # Reads all keys from the backend, because the caller has already looked for usable copies.
       def get_multi(keys, event = nil) = @far.get_multi(keys, event)
 
       def set(key, bytes, ttl)
@@ -132,7 +134,7 @@ module Tiercel
         @far.delete_multi(keys)
       end
 
-      # Counts are asked of the backend, whatever is remembered.
+      # Counters always use the backend, even if a count is remembered.
       def count(operation, key, &)
         count = @far.count(operation, key, &)
         remember(key, count.to_s, count)
@@ -167,7 +169,7 @@ module Tiercel
         end
         @account&.local(key, bytes) if hit
         event[:store] = local.class.name if hit && event
-        # A lease is nobody's to remember: what it stands for may be there at the next call.
+        # Forgets a lease's placeholder, because its value may exist at the next call.
         local.delete_entry(key) if bytes && !hit && Leases::Placeholder.placeholder?(bytes)
         bytes
       end
@@ -178,7 +180,7 @@ module Tiercel
         found[key]
       end
 
-      # @yieldreturn [Hash{String => String}] generations as they are found now, and more
+      # @yieldreturn [Hash{String => String}] the current generations; may contain other entries too
       def remember_generations(keys)
         local = current or return yield
         names = keys.map { |key| generation_key(key) }
@@ -187,10 +189,11 @@ module Tiercel
         end
       end
 
-      # No key of the application's ends so. What was read before this process has invalidated tags has another name.
+      # The name of a remembered generation; no key of the application ends like this. After an invalidation by this
+      # process the names differ, so earlier generations are no longer found.
       def generation_key(key) = "#{key}\0#{@invalidations}"
 
-      # Forgets an entry that was not written (lost, failed, too large).
+      # Remembers the bytes, or forgets the key if the write failed or the entry was too large.
       def remember(key, bytes, stored)
         local = current or return stored
         stored ? local.write_entry(key, bytes.freeze) : local.delete_entry(key)

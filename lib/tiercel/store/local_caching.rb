@@ -4,38 +4,37 @@ require "active_support/cache/strategy/local_cache"
 
 module Tiercel
   module Store
-    # The methods of a store where Rails' request-local cache pays in front of its backend: those of
-    # ActiveSupport::Cache::Strategy::LocalCache with which it is set up and taken down. What it then does is
-    # {Accessors::RequestLocal}'s. A copy of a store has the same local cache as its original: both write to the same
-    # backend.
+    # Methods for stores that use Rails' request-local cache: they begin and end it, like the methods of
+    # ActiveSupport::Cache::Strategy::LocalCache. {Accessors::RequestLocal} reads and writes it. A copy of a store
+    # shares the local cache of its original, because both write to the same backend.
     module LocalCaching
       STRATEGY = ActiveSupport::Cache::Strategy::LocalCache
       private_constant :STRATEGY
 
-      # Remembers what the block reads and writes until it ends; within another such block, instead of that one.
+      # Remembers the block's reads and writes until the block ends. A nested block begins with an empty cache.
       #
       # @return [Object] the block's value
       def with_local_cache(&) = use_temporary_local_cache(STRATEGY::LocalStore.new, &)
 
-      # Begins to remember, as the middleware does for a request.
+      # Begins a local cache, as the middleware does at the beginning of a request.
       #
       # @return [void]
       def new_local_cache
         @settings.request_local.current = STRATEGY::LocalStore.new
       end
 
-      # Forgets all, and remembers nothing more.
+      # Ends the local cache.
       #
       # @return [void]
       def unset_local_cache
         @settings.request_local.current = nil
       end
 
-      # @return [ActiveSupport::Cache::Strategy::LocalCache::LocalStore, nil] what is remembered at the moment
+      # @return [ActiveSupport::Cache::Strategy::LocalCache::LocalStore, nil] the current local cache
       def local_cache = @settings.request_local.current
 
-      # Rails mounts it into the application's stack. It tells the store when a request begins and ends; on Rails 7.2
-      # and 8.0 it asks for the name of the local cache instead, and does so itself.
+      # Rails adds this middleware to the application's stack. It calls the store when a request begins and ends. On
+      # Rails 7.2 and 8.0 it instead takes the name of the local cache, and begins and ends the cache itself.
       #
       # @return [ActiveSupport::Cache::Strategy::LocalCache::Middleware]
       def middleware

@@ -5,18 +5,19 @@ require_relative "tags/named"
 
 module Tiercel
   module Store
-    # Extends a store with `clear: :generation`, for servers that cannot list their keys: behind its namespace every key
-    # has a generation, which `clear` replaces. What was there is found by nobody any more, and is evicted in time.
+    # Extends a store with `clear: :generation`, for servers that cannot list their keys. Each key contains its
+    # namespace and a generation, and `clear` replaces the generation. No caller finds the earlier entries again, and
+    # the server evicts them in time.
     #
-    # A call has one generation from its beginning to its end ({Pinned}), so what is computed before a `clear` is not
-    # stored after it. Such a store has no fast path.
+    # A call keeps one generation until it ends ({Pinned}), so a value that was computed before a `clear` is not stored
+    # after the `clear`. Such a store has no fast path.
     #
     # @private
     module NamespaceGenerations
-      # The end of a generation's key, behind the namespace.
+      # The last part of a generation's key; it follows the namespace.
       KEY = "tiercel:namespace"
 
-      # A namespace with the generation that it has for the call at hand.
+      # A namespace with its generation for the current call.
       class Pinned < String
         # @return [String] without the generation
         attr_reader :base
@@ -28,16 +29,17 @@ module Tiercel
         end
       end
 
-      # The generations that a process knows: each is read again once it may be so old that a `clear` has to be seen.
+      # The generations that a process has read. A generation is read again after `clear_visibility` seconds, so that
+      # the process sees a `clear` by another process.
       class Table
-        # Namespaces that are remembered; the one that was read first is forgotten.
+        # Maximum number of remembered namespaces; the oldest one is forgotten first.
         MOST = 1_000
         Known = Struct.new(:pinned, :good_until)
         private_constant :Known
 
         # @param backend [Backend]
         # @param guard [Guard]
-        # @param visibility [Float] seconds
+        # @param visibility [Float] seconds until a `clear` by another process is visible
         def initialize(backend, guard, visibility)
           @backend = backend
           @guard = guard
@@ -47,7 +49,7 @@ module Tiercel
         end
 
         # @param namespace [String]
-        # @param key [String] of its generation
+        # @param key [String] key of the namespace's generation
         # @return [Pinned]
         def pin(namespace, key)
           known = @known[namespace]
@@ -55,7 +57,8 @@ module Tiercel
           @lock.synchronize { renewed(namespace, key) }.pinned
         end
 
-        # @return [Boolean, nil] nil where the backend failed: then nothing has changed, or it will be seen later
+        # @return [Boolean, nil] nil if the backend failed: the generation is unchanged, or other processes see the
+        #   change later
         def replace(namespace, key)
           bytes = new_generation
           @lock.synchronize do
@@ -69,7 +72,7 @@ module Tiercel
 
         private
 
-        # Where the backend fails, what was known stays; nothing else would be read or written either.
+        # If the backend fails, the known generation stays, because the call could not read or write entries either.
         def renewed(namespace, key)
           began = Clock.monotonic
           known = @known[namespace]
@@ -86,7 +89,7 @@ module Tiercel
           bytes = new_generation
           there = @backend.occupy_multi({ key => bytes })[key]&.first || bytes
           return there if there.bytesize == Tags::Named::GENERATION_BYTES
-          @backend.set(key, bytes) # somebody else's bytes
+          @backend.set(key, bytes) # another program wrote these bytes
           bytes
         end
 
@@ -110,7 +113,7 @@ module Tiercel
 
       private
 
-      # Asked by Rails for every call; twice for some, which keep what they have.
+      # Rails calls this for every call, and twice for some calls; the second call keeps the pinned generation.
       def merged_options(call_options)
         merged = super
         namespace = merged[:namespace]
@@ -120,8 +123,8 @@ module Tiercel
         merged.merge(namespace: @settings.namespaces.pin(namespace, generation_key(namespace)))
       end
 
-      # Those of tags have none, so that an invalidation holds whichever generation an entry is of. (Rails 7.2 asks for
-      # the namespace of a key once more.)
+      # The keys of tags contain no generation, so an invalidation is valid for entries of every generation. (Rails 7.2
+      # determines the namespace of a key a second time.)
       def tag_keys(names, namespace)
         namespace = namespace.call if namespace.respond_to?(:call)
         namespace = namespace.base if Pinned === namespace

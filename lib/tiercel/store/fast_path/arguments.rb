@@ -5,21 +5,22 @@ require_relative "../../codec"
 module Tiercel
   module Store
     module FastPath
-      # The arguments of a call: keys and versions of its names, as Rails' `normalize_key` and `normalize_version` give
-      # them, and the options that the fast path knows.
+      # Reads a call's arguments: the keys and versions of its names, as Rails' `normalize_key` and `normalize_version`
+      # return them, and the options that the fast path knows.
       #
       # @private
       module Arguments
-        # Rails' own methods serve the names that the extension leaves to them, and all names where it is not built.
+        # The C extension, or nil if it is not built. Rails' own methods serve all names that the extension does not
+        # handle.
         RULES = Codec.native
         private_constant :RULES
 
         private
 
-        # The usual String is its own key, and that is asked here, for less than a call of the extension costs.
+        # Most names are Strings that are their own keys. Checking this in Ruby costs less than a call of the extension.
         #
         # @param options [Hash, nil] of the call
-        # @return [String] the name itself only where the name is a String without a version
+        # @return [String] the key; the name itself if the name is a String without a version
         # @raise [ArgumentError] for a blank name
         def key_of(name, options)
           most = @settings.max_key_bytes
@@ -33,24 +34,24 @@ module Tiercel
         end
 
         # @param names [Array<Object>]
-        # @return [Array<String>, nil] the keys, the names themselves where they are what is asked for; nil where Rails
-        #   has to normalize one
+        # @return [Array<String>, nil] the keys; a name that is its own key is returned itself. Nil if Rails has to
+        #   normalize a name
         def keys_of(names)
           return if names.empty? || names.last.instance_of?(Hash)
           RULES&.keys(names, namespace_now, @settings.max_key_bytes)
         end
 
-        # @return [Hash{Object => Object}] what was found under keys, under their names
+        # @return [Hash{Object => Object}] the found values by name instead of key
         def by_name(found, names, keys) = RULES.by_name(found, names, keys)
 
-        # Each Hash that a key comes into would intern it otherwise, for as much as a read near costs.
+        # Freezes keys, because a Hash interns an unfrozen String, which costs as much as a read from shared memory.
         #
         # @param keys [Array<String>]
-        # @return [Array<String>] frozen copies of those that are not frozen
+        # @return [Array<String>] the keys; an unfrozen key is replaced by a frozen copy
         def frozen_keys(keys) = RULES.frozen(keys)
 
-        # @param key [String] of {#key_of}
-        # @param options [Hash, nil] of the call: their version goes before the name's own
+        # @param key [String] the result of {#key_of}
+        # @param options [Hash, nil] of the call; a `version:` in them overrides the name's own version
         # @return [String, nil]
         def version_of(name, key, options)
           return normalize_version(name, options) if options&.key?(:version)
@@ -59,8 +60,8 @@ module Tiercel
           version == false ? normalize_version(name) : version
         end
 
-        # @param names [Array<Object>] that have keys here
-        # @return [Array<String, nil>, nil] nil where all of them are Strings, which have none
+        # @param names [Array<Object>] names for which {#keys_of} returned keys
+        # @return [Array<String, nil>, nil] nil if all names are Strings, which have no version
         def versions_of(names)
           versions = RULES.versions(names)
           versions == false ? names.map { |name| normalize_version(name) } : versions
@@ -81,8 +82,8 @@ module Tiercel
           end
         end
 
-        # An end, the usual tags, and what is asked for besides by a miss. All others are Rails' way's, which says what
-        # is wrong.
+        # Accepts an expiry, valid tags, and the options that a miss commonly uses. Rails' own methods handle all other
+        # options and report invalid ones.
         def usual_options?(options)
           count = ends?(options[:expires_in]) ? 1 : 0
           return true if count == options.size
@@ -90,10 +91,10 @@ module Tiercel
           count == options.size || usual_besides?(options, count)
         end
 
-        # @return [Boolean] whether these are tags of which Rails' way would have nothing to say
+        # @return [Boolean] whether Rails' own path would accept these tags without an error
         def usual_tags?(tags) = RULES&.usual_tags?(tags, Tags::Named::MAX_COUNT, Tags::Named::MAX_BYTES)
 
-        # @param count [Integer] of those that are known already
+        # @param count [Integer] number of options that were accepted before
         def usual_besides?(options, count)
           count += 1 if ends?(options[:race_condition_ttl])
           count += 1 if options[:skip_nil] == true
@@ -102,7 +103,7 @@ module Tiercel
           count == options.size
         end
 
-        # One that runs no code of the application's.
+        # Accepts a namespace that is a plain value, so that reading it runs no code of the application.
         def namespace?(namespace) = namespace.nil? || namespace.instance_of?(String) || namespace.instance_of?(Symbol)
       end
     end

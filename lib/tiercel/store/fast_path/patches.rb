@@ -5,11 +5,11 @@ require "active_support/notifications"
 module Tiercel
   module Store
     module FastPath
-      # Notices when something patches what the fast path goes around: ActiveSupport::Cache::Store and the classes
-      # below it, and the parts of ActiveSupport::Notifications that an event passes. APM agents do, some of them long
-      # after the application has booted. Ruby tells a class when a method is defined in it, and {Noticing} tells when
-      # a module is prepended to it or included; so nothing has to be asked at each call, and no patch comes too late.
-      #
+      # Detects patches of the methods that the fast path bypasses: methods of ActiveSupport::Cache::Store and its
+      # subclasses, and the parts of ActiveSupport::Notifications that send events. APM agents install such patches,
+      # sometimes long after the application has booted. Ruby calls a hook of the class when a method is defined, and
+      # {Noticing} detects a module that is prepended or included. So calls need no check, and no patch is detected too
+      # late.
       # @private
       module Patches
         SUBSCRIBER = ActiveSupport::Notifications::Fanout::Subscribers::Evented
@@ -22,19 +22,19 @@ module Tiercel
           # @return [void]
           def watch(store) = @stores[store] = true
 
-          # Looks again, for every store that there is.
+          # Checks every store again.
           #
           # @return [void]
           def recheck = @stores.keys.each { |store| store.check_fast_path }
 
-          # @param name [Symbol] of a method that was defined or removed
+          # @param name [Symbol] name of a method that was defined or removed
           # @return [nil]
           def changed(name)
             recheck if watched.any? { |_, names, _| names.include?(name) }
             nil
           end
 
-          # Has Rails' classes tell of changes from now on.
+          # Extends Rails' classes so that they report changes from now on.
           #
           # @return [void]
           def notice
@@ -44,7 +44,7 @@ module Tiercel
             ActiveSupport::Notifications.singleton_class.prepend(NoticingNotifier)
           end
 
-          # @return [Array<Symbol>] methods of Rails' stores that are not Rails' own
+          # @return [Array<Symbol>] the patched methods of Rails' stores
           def of_stores
             owner, names, witness = stores
             names.reject { |name| original?(owner, name, witness) }
@@ -59,7 +59,8 @@ module Tiercel
 
           private
 
-          # The owners of methods, and a method that nobody replaces, whose file the others must share.
+          # Classes with the names of their methods, and with a witness: a method that no patch replaces. An original
+          # method lies in the same file as the witness.
           def watched = [stores, *events]
 
           def stores
@@ -85,8 +86,8 @@ module Tiercel
           end
         end
 
-        # For a class, of its own singleton: tells of modules that come, and of methods that come and go. Its
-        # subclasses, and the singleton classes of their instances, inherit it.
+        # Extends a class: reports modules that are prepended or included, and methods that are defined or removed.
+        # Subclasses, and the singleton classes of their instances, inherit these hooks.
         module Noticing
           # See Module#prepend.
           def prepend(*) = super.tap { Patches.recheck }
@@ -101,7 +102,7 @@ module Tiercel
           def method_undefined(name) = Patches.changed(name) || super
         end
 
-        # The same, of any method.
+        # Like {Noticing}, but reports every method that is defined, whatever its name.
         module NoticingAll
           include Noticing
 
@@ -110,7 +111,7 @@ module Tiercel
           def method_added(name) = super.tap { Patches.recheck }
         end
 
-        # For an object: tells of its singleton methods.
+        # Extends an object: reports changes of its singleton methods.
         module NoticingSingletons
           private
 
@@ -119,7 +120,8 @@ module Tiercel
           def singleton_method_undefined(name) = Patches.changed(name) || super
         end
 
-        # For ActiveSupport::Notifications: tells of another notifier, which may be none of Rails' own class.
+        # For ActiveSupport::Notifications: reports that its notifier was replaced. The new notifier may be of any
+        # class.
         module NoticingNotifier
           # @param notifier [Object]
           def notifier=(notifier)

@@ -5,32 +5,32 @@ require_relative "../../frame"
 module Tiercel
   module Store
     module Tags
-      # The tags that one call names, and what it knows of their generations: made where the call's options are merged,
-      # and handed on in their place.
+      # The tags of one call, and their generations as far as the call has read them. The store creates this object when
+      # it merges the call's options, and passes it on in place of the tags' names.
       #
       # @private
       class Named
-        # Tags of one entry.
+        # Maximum number of tags of one entry.
         MAX_COUNT = 100
-        # Bytes of one tag.
+        # Maximum length of a tag in bytes.
         MAX_BYTES = 250
-        # Of one tag in a frame, beside its key.
+        # Bytes that a tag takes in a frame in addition to its key.
         FIXED_BYTES = 10
         private_constant :FIXED_BYTES
 
         # Bytes of a generation.
         GENERATION_BYTES = 8
 
-        # @return [Array<String>] as the caller named them
+        # @return [Array<String>] the tags, as the caller wrote them
         attr_reader :names
-        # @return [Array<String>] under which the backend has their generations
+        # @return [Array<String>] the keys under which the backend stores the generations
         attr_reader :keys
-        # @return [Hash{String => Integer}, nil] by key, what was current when it was read; nil where nobody has read it
+        # @return [Hash{String => Integer}, nil] the generations that were read, by key; nil before the first read
         attr_reader :known
 
         class << self
           # @param names [Array<String>]
-          # @return [Array<String>] the same, each once
+          # @return [Array<String>] the names without duplicates
           # @raise [ArgumentError]
           def check(names)
             names = names.uniq
@@ -43,7 +43,7 @@ module Tiercel
             end
           end
 
-          # @return [Integer] of a generation as a backend has it; nil for anything else
+          # @return [Integer, nil] the number in a backend's bytes; nil if the bytes are not a generation
           def generation(bytes) = (bytes.unpack1("Q<") if bytes && bytes.bytesize == GENERATION_BYTES)
 
           # @raise [ArgumentError]
@@ -51,8 +51,8 @@ module Tiercel
         end
 
         # @param names [Array<String>]
-        # @param keys [Array<String>] of the same tags
-        # @raise [ArgumentError] if a frame has no room for them
+        # @param keys [Array<String>] the keys of the same tags
+        # @raise [ArgumentError] if the tags are too large for a frame
         def initialize(names, keys)
           @names = names.freeze
           @keys = keys.freeze
@@ -64,7 +64,7 @@ module Tiercel
                        "#{Frame::Layout::MAX_TAGS_BYTES}: use fewer or shorter ones"
         end
 
-        # @param found [Hash{String => String}] generations as the backend has them, and perhaps more
+        # @param found [Hash{String => String}] the backend's bytes by key; may contain other entries too
         # @return [self]
         def know(found)
           @known ||= @keys.each_with_object({}) do |key, known|
@@ -74,7 +74,7 @@ module Tiercel
           self
         end
 
-        # @param earlier [Named, nil] whose generations stay what they were
+        # @param earlier [Named, nil] tags with known generations, which this object takes over
         # @return [self]
         def keep(earlier)
           @known = @known.merge(earlier.known.slice(*@keys)) if earlier&.known
@@ -82,7 +82,8 @@ module Tiercel
           self
         end
 
-        # Nothing can be written with them any more: what comes to be known later may be newer than the value.
+        # No entry can be written with these tags any more: a generation that is read from now on may be newer than the
+        # value.
         #
         # @return [false]
         def lose
@@ -93,10 +94,10 @@ module Tiercel
         # @return [Boolean]
         def lost? = @lost
 
-        # @return [Named] the same tags, of which nothing is known
+        # @return [Named] the same tags without known generations
         def anew = Named.new(@names, @keys)
 
-        # @return [Array<String>] keys of tags that have no generation
+        # @return [Array<String>] the keys of tags without a known generation
         def unknown = @known ? @keys.reject { |key| @known.key?(key) } : @keys
 
         # @return [Array<String>]
