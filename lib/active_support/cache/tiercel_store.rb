@@ -2,7 +2,7 @@
 
 require "active_support"
 require "active_support/cache"
-# active_support/cache uses these without requiring them (for its log lines), and so may options.
+# active_support/cache uses these files in its log lines without requiring them. Values of options may use them too.
 require "active_support/core_ext/object/blank"
 require "active_support/duration"
 require "tiercel"
@@ -17,12 +17,12 @@ module ActiveSupport
     #   config.cache_store = :tiercel_store, "redis://cache:6379/0", { pool: { size: 10 } }
     #   config.cache_store = :tiercel_store, "shared:", "sqlite:storage/cache.sqlite3"       # tiers, nearest first
     #
-    # How to read it: a call that {Tiercel::Store::FastPath} knows is served there; every other call goes through Rails'
-    # own public methods (`super`) to {Tiercel::Store::RailsHooks}, which turns entries into frames. Both ways end in
-    # one {Tiercel::Accessor}, which asks the backend through the {Tiercel::Guard}. {Tiercel::Store::Settings} has the
+    # {Tiercel::Store::FastPath} serves the common calls. Every other call goes through Rails' own public methods
+    # (`super`) to {Tiercel::Store::RailsHooks}, which turns entries into frames. Both paths end in one
+    # {Tiercel::Accessor}, which calls the backend through the {Tiercel::Guard}. {Tiercel::Store::Settings} has the
     # parts that are fixed when a store is built.
     class TiercelStore < Store
-      # Rails asks before it lets records use cache versions.
+      # Rails checks this method before it uses the cache versions of records.
       #
       # @return [Boolean]
       def self.supports_cache_versioning? = true
@@ -39,37 +39,37 @@ module ActiveSupport
 
       # Builds a store.
       #
-      # Besides the options named here it takes those that every Rails store
-      # takes (`namespace`, `expires_in`, `race_condition_ttl`, `compress`,
-      # `compress_threshold`, `coder`, `skip_nil`, `max_key_size`...), and those
-      # of the backend, which its page in `docs/` lists.
+      # Accepts the options below, those of every Rails store (`namespace`, `expires_in`, `race_condition_ttl`,
+      # `compress`, `compress_threshold`, `coder`, `skip_nil`, `max_key_size`...), and those of the backend, which its
+      # page in `docs/` lists.
       #
-      # @param urls [Array<String, Symbol>] where the cache is; none means the shared memory of this machine,
-      #   several are tiers, nearest first ({Tiercel::Tiers})
+      # @param urls [Array<String, Symbol>] the backend's URL. Without a URL the store uses the shared memory of this
+      #   machine; several URLs are tiers, nearest first ({Tiercel::Tiers})
       # @param options [Hash]
-      # @option options [Symbol, #dump] :serializer :auto, :marshal, :message_pack, :json, :as_json, or an
-      #   object that answers to dump and load
-      # @option options [Symbol, #deflate, nil] :compressor :lz4, :zstd, :snappy, :brotli, :zlib, :none, or
-      #   an object that answers to deflate and inflate
-      # @option options [Boolean] :marshal false: neither dump nor load anything with Marshal, and load nothing whose
-      #   bytes name a class
-      # @option options [Boolean] :legacy whether payloads that Rails' stores wrote are read; by default unless
-      #   `marshal: false`
-      # @option options [Boolean] :checksum whether frames carry a checksum of their payload; by default
-      #   all but those in memory do
+      # @option options [Symbol, #dump] :serializer :auto, :marshal, :message_pack, :json, :as_json, or an object with
+      #   the methods dump and load
+      # @option options [Symbol, #deflate, nil] :compressor :lz4, :zstd, :snappy, :brotli, :zlib, :none, or an object
+      #   with the methods deflate and inflate
+      # @option options [Boolean] :marshal false: the store neither dumps nor loads with Marshal, and rejects entries
+      #   whose bytes name a class
+      # @option options [Boolean] :legacy whether to read entries that Rails' own stores wrote; true by default, false
+      #   with `marshal: false`
+      # @option options [Boolean] :checksum whether frames contain a checksum of their payload; by default all frames
+      #   do, except those in memory
       # @option options [Integer, String] :inflate_limit the largest value that is decompressed, in bytes
       # @option options [#call] :error_handler called as call(method:, returning:, exception:)
       # @option options [Boolean, Hash] :breaker false, or options of the {Tiercel::Breaker}
-      # @option options [Boolean] :frozen true: values of plain types come back deep-frozen; over `shared:` and
-      #   `memory:` a process keeps those that it reads again, decoded, within `memo:` (docs/memo.md)
-      # @option options [Boolean] :lease false: every caller computes what is not there. The other options of `fetch`,
-      #   from :lease_ttl to :fetch_timeout, are in docs/fetch.md
-      # @option options [Symbol] :clear :keys, or :generation where the server cannot list its keys: what `clear` with a
-      #   namespace does
-      # @option options [Numeric] :clear_visibility beside `clear: :generation`, seconds until all processes see it (1)
+      # @option options [Boolean] :frozen true: the store returns deep-frozen values of plain types. Over `shared:` and
+      #   `memory:` each process keeps decoded values that it reads again, within `memo:` (docs/memo.md)
+      # @option options [Boolean] :lease false: every caller that misses computes the value. docs/fetch.md describes the
+      #   other options of `fetch`, from :lease_ttl to :fetch_timeout
+      # @option options [Symbol] :clear how `clear` removes a namespace: :keys deletes its keys; :generation is for
+      #   servers that cannot list their keys
+      # @option options [Numeric] :clear_visibility with `clear: :generation`, seconds until all processes see a `clear`
+      #   (1)
       # @option options [Boolean] :fast_path false: every call goes through Rails' own methods
       # @raise [Tiercel::ConfigurationError] for URLs and options that cannot work
-      # @raise [Tiercel::MissingDependency] where a gem is not installed
+      # @raise [Tiercel::MissingDependency] if a gem is not installed
       def initialize(*urls, **options)
         ::Tiercel.refuse_other_ractors
         @configuration = ::Tiercel::Configuration.new(urls, options)
@@ -77,17 +77,18 @@ module ActiveSupport
         open_with(::Tiercel::Store::Settings.new(@configuration, -> { logger }))
       end
 
-      # A copy is a store on the same backend; what was mounted on the original
-      # alone has to be mounted on it too.
+      # A copy uses the same backend. Its modules have to be mounted again, because they extend only the original
+      # object.
       def initialize_copy(original)
         super
         mount
       end
 
-      # Begins anew, with what the store was built with, as a process that boots now would.
+      # Rebuilds the store from its configuration, as a newly booted process would.
       #
       # @private
-      # @param built [Hash] by identity of the settings that were: those that take their place
+      # @param built [Hash] new settings by old settings, compared by identity; stores that shared settings share the
+      #   new ones
       # @return [true]
       def reopen(built)
         open_with(built[@settings] ||= ::Tiercel::Store::Settings.new(@configuration, -> { logger }))
@@ -95,17 +96,17 @@ module ActiveSupport
       end
 
       # @private
-      # @return [Boolean] false where its building has failed
+      # @return [Boolean] false if `initialize` failed
       def built? = !@settings.nil?
 
       # @private
       # @return [Tiercel::Configuration]
       attr_reader :configuration
 
-      # @return [Tiercel::Backend] where the frames are kept
+      # @return [Tiercel::Backend] the backend that stores the frames
       def backend = @settings.backend
 
-      # @return [String] without the values, and without passwords
+      # @return [String] a description without values and passwords
       def inspect = "#<#{self.class.name} backend=#{backend} options=#{::Tiercel::Redacted.options(@options)}>"
 
       private
@@ -117,7 +118,7 @@ module ActiveSupport
         mount
       end
 
-      # State of this object alone.
+      # Extends this object with the modules that its settings need.
       def mount
         extend ::Tiercel::Store::LocalCaching if @settings.request_local
         worker = ::Tiercel::TestWorker.namespace(@configuration.url)

@@ -49,7 +49,7 @@ module Tiercel
         wanted = keys.zip(versions).to_h if versions
         framed.uniq.each do |key|
           read = found[key]
-          next unless read.frozen? # `framed` lists this key twice, and the first round has decoded it
+          next unless read.frozen? # `keys` contains this key twice, and the second read returned a String
           value = found[key] = decoded(key, read, wanted && wanted[key])
           undecided << key if Coder::Signal === value
         end

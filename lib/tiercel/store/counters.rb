@@ -4,25 +4,24 @@ require_relative "../counter"
 
 module Tiercel
   module Store
-    # Counters: atomic in the backend, raw bytes there, with the end that they
-    # were created with.
+    # Counters. The backend stores a counter as raw bytes and changes it atomically. A change keeps the counter's
+    # expiry.
     module Counters
-      # Tries of an increment that replaces an ordinary entry before it gives up.
+      # Maximum number of attempts to turn an ordinary entry into a counter.
       MAX_TRIES = 100
 
-      # Adds to a counter and returns the new count. A key that is absent starts
-      # at `amount`; `expires_in` counts only then. An entry that holds an
-      # Integer (written without `raw: true`) becomes a counter.
+      # Increments a counter and returns the new count. An absent counter starts at `amount`, and only then `expires_in`
+      # applies. An entry with an Integer (written without `raw: true`) becomes a counter.
       #
       # @param name [Object] as for `read`
       # @param amount [Integer]
       # @param options [Hash] `expires_in`, `expires_at`, `namespace`
-      # @return [Integer, nil] the new count; nil where the backend failed or the value is not a number
+      # @return [Integer, nil] the new count; nil if the backend failed or the value is not a number
       def increment(name, amount = 1, options = nil, **keywords)
         change_counter(:increment, name, amount, options, keywords) { Integer(amount) }
       end
 
-      # Takes from a counter, otherwise as {#increment}.
+      # Decrements a counter, otherwise like {#increment}.
       #
       # @return [Integer, nil]
       def decrement(name, amount = 1, options = nil, **keywords)
@@ -35,11 +34,11 @@ module Tiercel
         read(name, **options, raw: true)&.to_i
       end
 
-      # Sets a counter, whatever was there.
+      # Sets a counter. Replaces any existing entry.
       #
       # @param name [Object]
       # @param value [Integer]
-      # @return [Boolean, nil] as `write`
+      # @return [Boolean, nil] like `write`
       def write_counter(name, value, **options)
         write(name, value.to_i, **options, raw: true)
       end
@@ -62,8 +61,7 @@ module Tiercel
         count
       end
 
-      # Another caller may replace, delete or count between each two steps; then
-      # it begins anew.
+      # Another caller may change the entry between two steps; this method then starts again.
       def counted(backend, key, amount, ttl)
         failure = nil
         MAX_TRIES.times do
@@ -78,7 +76,7 @@ module Tiercel
         @settings.reader.report_undecodable(failure, key)
       end
 
-      # Whether the bytes have become a counter meanwhile, and stay one.
+      # Whether another caller has turned the entry into a counter that stays within its range.
       def countable?(bytes, amount)
         count = Counter.parse(bytes)
         !count.nil? && in_range?(count + amount)
@@ -86,9 +84,9 @@ module Tiercel
 
       def in_range?(count) = count.between?(Counter::MIN, Counter::MAX)
 
-      # The bytes there are a frame: an Integer becomes a counter that keeps its
-      # end, a frame that has ended (or whose tags were invalidated) counts as absent. Nil where it is neither: an
-      # entry with tags too, since a counter has none.
+      # Computes the count and the TTL of the counter that replaces an ordinary entry. An Integer becomes a counter with
+      # the same expiry. An entry that is expired, or whose tags are invalidated, counts as absent. Any other entry
+      # returns nil, and so does an entry with tags, because a counter has no tags.
       def next_count(bytes, amount, ttl)
         return if Counter.parse(bytes)
         entry = (@coder.equal?(RailsHooks::PASS_THROUGH) ? @settings.coder : @coder).load(bytes)

@@ -5,13 +5,13 @@ require_relative "fetch/call"
 
 module Tiercel
   module Store
-    # Notifications and log lines. A call that nobody hears of sends none; nothing else depends on subscribers and
-    # loggers. They go through Rails' own `instrument`, except where one subscriber alone listens: it receives the same
-    # event from the same notifier, for fewer instructions.
+    # Sends notifications and log lines. A call without a subscriber or a debug logger sends nothing; its result is the
+    # same. Events use Rails' own `instrument`, with one exception: for a single subscriber, this module sends the same
+    # event through the same notifier with fewer instructions.
     #
-    # A `fetch` that misses sends one `cache_generate`, as from Rails' own stores, or one `cache_fetch_hit` where its
-    # caller receives the value of another caller or an expired one. Both carry what the {Fetch::Trace} says. Past
-    # `timeout:` a `cache_fetch_timeout` follows.
+    # A `fetch` that misses sends one `cache_generate`, like Rails' own stores. It sends one `cache_fetch_hit` instead
+    # if its caller receives the value of another caller, or an expired value. Both payloads contain the {Fetch::Trace}.
+    # If the fetch exceeds `timeout:`, a `cache_fetch_timeout` follows.
     module Events
       READ = "cache_read.active_support"
       READ_MULTI = "cache_read_multi.active_support"
@@ -23,15 +23,15 @@ module Tiercel
       EXIST = "cache_exist?.active_support"
       INCREMENT = "cache_increment.active_support"
 
-      # By operation; some of them are above, for the calls that ask for them each time.
+      # Event names by operation. Frequent calls use the constants above instead.
       NAMES = Hash.new { |names, operation| names[operation] = "cache_#{operation}.active_support" }
 
-      # Whether events are those of Rails 8.2: `fetch_hit` has the key in place of the name.
+      # Whether events have the form of Rails 8.2, whose payloads contain the key instead of the name.
       RAILS_8_2 = (ActiveSupport.gem_version.segments.first(2) <=> [8, 2]) >= 0
-      # Whether events of several names have their keys: Rails 7.2 gives the names.
+      # Whether events of several names contain their keys. On Rails 7.2 they contain the names.
       KEYS_IN_EVENTS = ActiveSupport.gem_version.segments.first >= 8
 
-      # The options of a store, which remember their text.
+      # A store's options. They cache the result of `inspect`.
       class LoggedOptions < Hash
         # @return [String]
         def inspect = @inspect ||= super.freeze
@@ -41,7 +41,7 @@ module Tiercel
       private
 
       # @param event [String]
-      # @return [Boolean] whether a log line or a notification is due
+      # @return [Boolean] whether the event has a subscriber or a log line
       def heard?(event) = debug_logger? || subscribed?(event)
 
       def subscribed?(event)
@@ -53,8 +53,8 @@ module Tiercel
         !logger.nil? && logger.debug? && !silence?
       end
 
-      # @param event [String] of the operation
-      # @param key [String] of the name, as the fast path makes it
+      # @param event [String] the event's name
+      # @param key [String] the name's key, as the fast path computes it
       # @param options [Hash, nil] of the call
       def instrument_one(operation, event, name, key, options, &)
         options = options ? merged_options(options) : @options
@@ -65,22 +65,23 @@ module Tiercel
         send_event(event, payload, subscriber, &)
       end
 
-      # @return [Object, nil] the subscriber, where it alone listens
+      # @return [Object, nil] the subscriber, if it is the only one and no log line is due
       def only_subscriber(event)
         return if @always_heard || debug_logger?
         subscribers = ActiveSupport::Notifications.notifier.all_listeners_for(event)
         subscribers[0] if subscribers.size == 1 && !subscribers[0].silenceable
       end
 
-      # Rails puts the options into each log line. To inspect those of the store costs as much as a read.
+      # Rails writes the options into each log line. Inspecting a store's options costs as much as a read, so this
+      # caches the text.
       def logged_options(options)
         return options unless options.equal?(@options)
         @logged_options = LoggedOptions[options] unless @logged_options == options
         @logged_options
       end
 
-      # As `ActiveSupport::Notifications::Instrumenter#instrument` does it. A tier whose value is useless (expired, or
-      # of another version) has not answered.
+      # Sends an event like `ActiveSupport::Notifications::Instrumenter#instrument`. If the value is unusable (expired,
+      # or of another version), the payload names no tier.
       def send_event(event, payload, subscriber)
         id = ActiveSupport::Notifications.instrumenter.id
         group = subscriber.group_class.new([subscriber.delegate], event, id, payload)
@@ -98,7 +99,7 @@ module Tiercel
         end
       end
 
-      # Rails takes a key's bytes for UTF-8, which subscribers see.
+      # Returns the key for an event's payload. Rails interprets a key's bytes as UTF-8.
       def event_key(name, key, options)
         name.instance_of?(String) && key.encoding == Encoding::UTF_8 ? key : normalize_key(name, options)
       end
@@ -128,7 +129,7 @@ module Tiercel
       end
 
       # @param call [Fetch::Call]
-      # @param given [Boolean] whether its caller receives a value
+      # @param given [Boolean] whether the caller receives a value
       # @return [void]
       def notify(call, given)
         trace = call.trace

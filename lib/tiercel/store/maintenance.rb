@@ -5,11 +5,10 @@ require_relative "glob"
 
 module Tiercel
   module Store
-    # Operations on the cache as a whole: clear, clean up, delete by pattern,
-    # statistics, closing.
+    # Operations on the whole cache: clear, cleanup, deletion by pattern, statistics, close.
     module Maintenance
-      # Empties the cache. With a namespace (of the store or of this call) only
-      # its keys go; without one everything in the backend does, whoever wrote it.
+      # Clears the cache. With a namespace (of the store or of this call) it deletes only the keys of the namespace.
+      # Without a namespace it deletes everything in the backend, including the entries of other programs.
       #
       # @param options [Hash, nil] `namespace`
       # @return [nil]
@@ -19,23 +18,22 @@ module Tiercel
         nil
       end
 
-      # Gives back the room of entries that have ended, where the backend does
-      # not do so by itself.
+      # Deletes expired entries, if the backend does not do this by itself.
       #
-      # @param options [Hash, nil] taken for Rails' sake
-      # @return [Integer, nil] how many were removed
+      # @param options [Hash, nil] ignored; accepted for compatibility with Rails
+      # @return [Integer, nil] number of deleted entries; nil if the backend failed
       def cleanup(options = nil)
         size = @settings.accessor.stats(:cleanup)&.[](:entries)
         instrument(:cleanup, nil, { size: size }) { @settings.accessor.cleanup }
       end
 
-      # Deletes the entries whose key matches. Keys that were too long end in a
-      # digest, so a pattern for their tail does not find them.
+      # Deletes the entries whose keys match. Rails replaces the end of a key that is too long by a digest, so a pattern
+      # for this end does not match.
       #
       # @param matcher [Regexp, String] a Regexp, or a glob as in Redis (`*`, `?`, `[a-z]`, `[^a]`, `\`)
       # @param options [Hash, nil] `namespace`
-      # @return [Integer, nil] how many were deleted; nil where the backend failed
-      # @raise [ArgumentError] for another matcher
+      # @return [Integer, nil] number of deleted entries; nil if the backend failed
+      # @raise [ArgumentError] if the matcher is neither a Regexp nor a String
       def delete_matched(matcher, options = nil)
         options = merged_options(options)
         regexp, prefix = pattern_for(matcher, options)
@@ -44,12 +42,12 @@ module Tiercel
         end
       end
 
-      # The backend's :entries, :bytes and more, with the figures of the {#account} (:hits, :misses,
-      # :writes, :blocks...), which :scope tells to be those of all processes of this machine or of this process alone.
-      # Hits of a near tier are hits. Of tiers :tiers has the figures of each.
+      # Returns the backend's :entries, :bytes and other figures, and the figures of the {#account} (:hits, :misses,
+      # :writes, :blocks...). :scope says whether they count all processes of this machine or this process alone. A hit
+      # in a near tier counts as a hit. A store with tiers adds :tiers, the figures of each tier.
       #
-      # @return [Hash{Symbol => Object}, nil] nil where the backend failed. Of tiers whose last one failed :tiers, with
-      #   what is known of the near ones
+      # @return [Hash{Symbol => Object}, nil] nil if the backend failed. If the last of several tiers failed, :tiers has
+      #   the figures of the near tiers
       def stats
         of_backend = @settings.accessor.stats || @settings.backend.stats_while_away or return
         totals = @settings.account.totals
@@ -59,20 +57,20 @@ module Tiercel
         with_account(of_backend, totals.except(:host, :since, :tiers)).merge({ tiers: }.compact)
       end
 
-      # @return [Account] hits, misses and what they cost, of all processes of this machine where they share a place:
-      #   totals, minute by minute, and by class of keys
+      # @return [Account] counts hits, misses and their cost: in total, by minute, and by class of keys. The processes
+      #   of this machine share an account if they have a place for it
       def account = @settings.account
 
-      # Has this process listen to the bus of tiers over Redis, at once and not from its first read on that misses near.
-      # An idle process that listens (Puma's master, a console) does so for all that share its `shared:`, where those
-      # are busy. Never waits, and does nothing where it listens already; `stats` tells whether it does. A forked child
-      # is to call it again.
+      # Subscribes this process to the invalidation messages of other machines at once. Otherwise a process subscribes
+      # at its first near miss. Use it for a store with tiers over Redis, in an idle process such as Puma's master: it
+      # then listens for all processes that share its `shared:` tier, even while they are busy. Returns without waiting.
+      # Has no effect if the process already listens; `stats` shows whether it does. A forked child has to call it
+      # again.
       #
-      # @return [Boolean] whether there is a bus, so that this process is told of what other machines change
+      # @return [Boolean] whether the store has a bus, which delivers these messages
       def listen = @settings.backend.listen
 
-      # Gives back the backend's connections, descriptors and threads. The store
-      # can be used again.
+      # Closes the backend's connections, descriptors and threads. The next call of the store opens them again.
       #
       # @return [void]
       def close
@@ -83,7 +81,7 @@ module Tiercel
 
       private
 
-      # A server knows its evictions better.
+      # A server counts its own evictions, so the larger of both numbers is used.
       def with_account(figures, counted)
         figures.merge(counted) { |name, known, count| name == :evictions ? [known, count].max : count }
       end

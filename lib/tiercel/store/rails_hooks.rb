@@ -9,8 +9,8 @@ require_relative "serialized_frame"
 
 module Tiercel
   module Store
-    # The hooks that Rails' public methods call, for callers from outside too: entries to frames and back. Each method
-    # asks the {Accessor} once.
+    # Overrides the private methods that Rails' public methods call: these methods turn entries into frames and back.
+    # External code that calls them works too. Each method calls the {Accessor} once.
     module RailsHooks
       include ReadOnce
 
@@ -19,12 +19,12 @@ module Tiercel
       # @private
       PASS_THROUGH = ActiveSupport::Cache::SerializerWithFallback[:passthrough]
 
-      # Deletes several names. Rails 7.2 and 8.0 would normalize them in the
-      # caller's own Array.
+      # Deletes several names. Passes on a copy, because Rails 7.2 and 8.0 normalize the names in the caller's own
+      # Array.
       #
       # @param names [Array<Object>] as for `read`
       # @param options [Hash, nil] `namespace`
-      # @return [Integer] how many were there
+      # @return [Integer] number of deleted entries
       def delete_multi(names, options = nil) = super(names.dup, options)
 
       private
@@ -36,7 +36,7 @@ module Tiercel
         deserialize_entry(bytes, key: key, **options).tap { |entry| usable_or_missed(key, bytes, entry) }
       end
 
-      # Takes back the hit that the read counted.
+      # The read counted a hit. An unusable entry becomes a miss in the account.
       def usable_or_missed(key, bytes, entry)
         @settings.account.unserved(key) if bytes && (entry.nil? || entry.expired?)
       end
@@ -55,8 +55,8 @@ module Tiercel
         local.merge!(read_far_entries(names - local.keys, **options)).slice(*names)
       end
 
-      # The copies of the names in the request-local cache. A useless copy (expired, of another version) is
-      # forgotten.
+      # Returns the usable values in the request-local cache, and forgets unusable ones (expired, or of another
+      # version).
       def read_local_entries(names, **options)
         local = @settings.request_local&.current or return {}
         keys = names.map { |name| normalize_key(name, options) }
@@ -71,7 +71,7 @@ module Tiercel
         end
       end
 
-      # Expired entries are left to the backend, as Rails' stores on servers do: a delete would be another trip.
+      # Leaves expired entries in the backend, as Rails' stores on servers do, because a delete would need another trip.
       def read_far_entries(names, event: nil, findings: nil, **options)
         return {} if names.empty?
         tags = options[:tags]
@@ -100,16 +100,17 @@ module Tiercel
         results
       end
 
-      # Keeps useless findings for the miss.
+      # Records an unusable entry, so that the miss can use its bytes and its token.
       def useless_among(findings, key, bytes, last_read, keys)
         return unless findings
         token = @settings.backend.token_shown(bytes, last_read, keys.index(key))
         findings.useless[key] = Accessor::Found.new(bytes, token)
       end
 
-      # Decoded values of a near backend, perhaps from its memo; for the rest the bytes.
+      # Reads decoded values from a backend in this machine's memory, some from the memo. A value that cannot be decoded
+      # is a Found.
       #
-      # @return [Hash, nil] nil where frames have to be read: names of one key may want different versions
+      # @return [Hash, nil] nil if the caller has to read frames, for instance because two names share a key
       def read_near_values(names, keys, options)
         return unless @fast && @fast_tags && !options[:tags] && !options[:raw] && keys.uniq.size == keys.size
         @settings.accessor.read_multi(keys, names.map { |name| normalize_version(name, options) }, [])
@@ -121,8 +122,9 @@ module Tiercel
         raw ? accessor.get_multi_raw(keys, event) : accessor.get_multi(keys, event)
       end
 
-      # `tags`: what was read of their generations with the payload; `compare: false`: the caller compares. With
-      # `coder: nil` Rails' pass-through neither dumps nor loads: what comes from a backend then is a frame.
+      # `tags` contains the generations that were read with the payload. With `compare: false` the caller compares them.
+      # Rails' pass-through coder (`coder: nil`) neither dumps nor loads, but the backend's bytes are a frame, so the
+      # store's coder loads them.
       def deserialize_entry(payload, raw: false, key: nil, report: true, tags: nil, compare: true, **)
         coder = @coder.equal?(PASS_THROUGH) && !payload.is_a?(ActiveSupport::Cache::Entry) ? @settings.coder : @coder
         @settings.reader.entry(payload, coder:, raw:, key:, report:, tags:, compare:)
@@ -130,7 +132,7 @@ module Tiercel
 
       # --- write ---
 
-      # An entry that was read keeps the tags that it was read with.
+      # If the application writes an entry that it has read, the entry keeps its recorded tags.
       def write_entry(key, entry, raw: false, **options)
         options.delete(:tags) if options[:tags] && Coder::LazyEntry === entry
         write_serialized_entry(key, serialize_entry(entry, raw: raw, **options), raw: raw, **options)
@@ -162,13 +164,13 @@ module Tiercel
 
       def serialize_entry(entry, raw: false, **options)
         return entry.value.to_s.b.freeze if raw
-        return entry if @coder.equal?(PASS_THROUGH) # whose own compression would marshal it
+        return entry if @coder.equal?(PASS_THROUGH) # Rails' `compress` would use Marshal
         serialized = super(entry, **options)
         @coder.is_a?(Coder) ? SerializedFrame.new(@settings.writer.with_recorded_tags(serialized, entry)) : serialized
       end
 
-      # The bytes that a backend keeps of a serialized entry. `coder: nil` leaves the
-      # entry as it is; no backend keeps objects, so it is framed here.
+      # Returns the bytes to store. With `coder: nil` the payload is an entry, which becomes a frame here, because
+      # backends store bytes only.
       def bytes_of(payload, compress: @options[:compress], compress_threshold: @options[:compress_threshold], **)
         case payload
         when SerializedFrame then payload.bytes
@@ -177,8 +179,7 @@ module Tiercel
         end
       end
 
-      # Where the entry that is there has ended (its frame outlives it), it
-      # counts as absent.
+      # An expired entry counts as absent. The backend may keep its frame beyond the expiry.
       def expired_bytes?(bytes, key)
         return false if Counter.parse(bytes)
         entry = deserialize_entry(bytes, key: key)

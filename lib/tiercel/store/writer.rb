@@ -5,15 +5,16 @@ require_relative "fetch/flights"
 
 module Tiercel
   module Store
-    # Turns values into frames with a TTL, and stores the value of a block in the place of its lease (the fill).
+    # Turns values into frames with a TTL. Also stores the value of a block under the key of its lease (a "fill").
     #
     # @private
     class Writer
-      # Seconds that the backend keeps an expired entry where `race_condition_ttl` is set, so that callers can have the
-      # stale value (Rails' own figure).
+      # If `race_condition_ttl` is set, the backend keeps an expired entry for this many seconds, so that callers can
+      # read the stale value. Rails uses the same number.
       RACE_CONDITION_GRACE = 300
 
-      # The backend's TTL for one of zero or less (seconds); the frame says that the entry has expired.
+      # The backend's TTL if the caller's TTL is zero or negative, in seconds. The frame says that the entry has
+      # expired.
       SHORTEST_TTL = 0.001
 
       # @param settings [Settings]
@@ -24,8 +25,8 @@ module Tiercel
       # @param version [String, nil]
       # @param options [Hash] merged
       # @param policy [FetchPolicy]
-      # @param jitter [Boolean] whether the end may come earlier
-      # @return [String, nil] what is stored; nil where the generations of its tags are unknown
+      # @param jitter [Boolean] whether to shorten the TTL by a random share
+      # @return [String, nil] the bytes to store; nil if the generations of the tags are unknown
       def frame(value, version, options, policy, jitter: true)
         return value.to_s.b.freeze if options[:raw]
         if (expires_in = options[:expires_in])
@@ -39,17 +40,17 @@ module Tiercel
 
       # @param entry [ActiveSupport::Cache::Entry]
       # @param compress [Boolean]
-      # @param threshold [Integer] bytes from which it is compressed
-      # @return [String] its frame, with the tags that it was read with
+      # @param threshold [Integer] size in bytes from which the payload is compressed
+      # @return [String] the entry's frame; it keeps the tags that the entry had when it was read
       def frame_of_entry(entry, compress, threshold)
         coder = @settings.coder
         bytes = compress ? coder.dump_compressed(entry, threshold) : coder.dump(entry)
         with_recorded_tags(bytes, entry)
       end
 
-      # @param bytes [String] a frame that was made of an entry
+      # @param bytes [String] the entry's frame
       # @param entry [ActiveSupport::Cache::Entry]
-      # @return [String] with the tags that the entry was read with
+      # @return [String] the frame, with the tags that the entry had when it was read
       def with_recorded_tags(bytes, entry)
         recorded = @settings.reader.recorded_tags(entry)
         recorded ? Frame.with_parts(bytes, tags: recorded) : bytes
@@ -57,14 +58,14 @@ module Tiercel
 
       # @param bytes [String] a frame without tags
       # @param tags [Tags::Named, nil]
-      # @return [String, nil] the frame with its tags; nil where nobody knows their generations
+      # @return [String, nil] the frame with its tags; nil if their generations are unknown
       def tagged(bytes, tags)
         return bytes unless tags
         Frame.with_parts(bytes, tags: tags.known) if @settings.generations.fix(tags)
       end
 
-      # @param bytes [String] of a frame, or what a custom coder made
-      # @return [String] the frame, with the time until which it is of use after its end
+      # @param bytes [String] a frame, or the bytes of a custom coder
+      # @return [String] the frame, with the times until which its stale value may be served
       def with_stale_windows(bytes, policy)
         return bytes unless policy.stale_seconds && Frame.frame?(bytes) && (ends = Frame.ends_at(bytes))
         windows = [policy.stale_while_revalidate, policy.stale_if_error].map { |seconds| ends + (seconds || 0) }
@@ -78,11 +79,11 @@ module Tiercel
       def end_after(seconds) = (Clock.now + seconds if seconds.finite?)
 
       # @param seconds [Float]
-      # @return [Float] less by a random share of at most `jitter:`
+      # @return [Float] the seconds, shortened by a random share of at most `jitter:`
       def jittered(seconds, policy) = policy.jitter.zero? ? seconds : seconds * (1 - (rand * policy.jitter))
 
-      # The entry's own end is in its frame (or in what a custom coder made of it); the backend keeps it longer where
-      # a stale value may still be asked for. Raw bytes have no frame, so theirs is exact.
+      # Computes the backend's TTL. The frame (or the custom coder's bytes) contains the expiry of the entry. If stale
+      # values may be served, the backend keeps the entry longer. Raw bytes have no frame, so their TTL is exact.
       #
       # @return [Float, nil] seconds
       def ttl(raw, expires_in: nil, race_condition_ttl: nil, policy: @settings.policy, **)
@@ -99,12 +100,12 @@ module Tiercel
         ttl(options[:raw], expires_in:, race_condition_ttl: options[:race_condition_ttl], policy:)
       end
 
-      # Stores what a block gave.
+      # Stores a block's value.
       #
-      # @param lease [Leases::Lease, nil] in whose place it is stored; nil where nothing may be stored
-      # @param flight [Fetch::Flight] in which it was computed
+      # @param lease [Leases::Lease, nil] the lease that the value replaces; nil if nothing may be stored
+      # @param flight [Fetch::Flight] the flight that computed the value
       # @param bytes [String, nil]
-      # @return [Boolean] whether it is stored
+      # @return [Boolean] whether the value is stored
       def fill(lease, flight, bytes, ttl, unless_exist: false)
         return false unless bytes
         stored = lease && @settings.leases.fill(lease, bytes, ttl)
@@ -123,8 +124,8 @@ module Tiercel
         stored
       end
 
-      # @yieldparam present [String] the bytes that are in the way
-      # @yieldreturn [Boolean] whether they have expired
+      # @yieldparam present [String] the bytes of the existing entry
+      # @yieldreturn [Boolean] whether the existing entry has expired
       # @return [Boolean, nil] whether it is written
       def add(key, bytes, ttl, &)
         stored = @settings.accessor.add(key, bytes, ttl, &)
@@ -140,15 +141,16 @@ module Tiercel
         stored
       end
 
-      # A delete that a server receives late leaves such a frame alone ({Backend#delete_frames}).
+      # Marks the frame, so that a delayed delete does not remove the entry ({Backend#delete_frames}).
       def exclusive(bytes)
         @settings.backend.near? || !Frame.frame?(bytes) ? bytes : Frame.with_parts(bytes, exclusive: true)
       end
 
-      # The write may run within the block of the same key: the block's value is then the later one.
+      # Tells the flights of this key in this thread about a write. A block may write its own key; then the block's
+      # value replaces the written one.
       #
       # @param written [String, Integer] bytes, or a count
-      # @param flight [Fetch::Flight, nil] whose own value it is
+      # @param flight [Fetch::Flight, nil] the flight whose own value was written
       def rewritten(key, written, flight = nil)
         return if @settings.flights.idle?
         Fetch::Flights.each_held(@settings.backend, key) do |held|
@@ -156,7 +158,8 @@ module Tiercel
         end
       end
 
-      # The delete may run within the block of one of these keys: the block's value is then not stored.
+      # Tells the flights of these keys in this thread about a delete. If a block deletes its own key, its value is not
+      # stored.
       def deleted(keys)
         return if @settings.flights.idle?
         keys.each { |key| Fetch::Flights.each_held(@settings.backend, key) { |held| held.deleted = true } }

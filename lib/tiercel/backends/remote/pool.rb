@@ -66,7 +66,7 @@ module Tiercel
           end
         end
 
-        # Replaces all connections: the pool closes every existing connection, and later calls open new ones.
+        # Replaces all connections: closes the idle ones now, and the others when their callers return them.
         #
         # @return [void]
         def renew
