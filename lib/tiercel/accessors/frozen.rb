@@ -6,9 +6,8 @@ require_relative "native"
 
 module Tiercel
   module Accessors
-    # Through a {Segment}, with `frozen: true`: values of plain types come back
-    # deep-frozen; those that the segment's memo keeps are decoded once per
-    # process and change.
+    # Reads and writes through a {Segment}, with `frozen: true`: reads return deep-frozen values of plain types. The
+    # memo keeps decoded values, and a process decodes such a value only once after each change.
     #
     # @private
     class Frozen < Native
@@ -17,7 +16,8 @@ module Tiercel
         Memo.watch(@segment)
       end
 
-      # An unfrozen answer has to be decoded: the frame, and its token where the value is to be kept.
+      # The segment returns an unfrozen result if it has to be decoded: the frame, with its token if the memo would keep
+      # the value.
       def read(key, version, _event = nil)
         value = @segment.read_frozen(key, version)
         return decoded(key, value, version) unless value.frozen?
@@ -27,7 +27,7 @@ module Tiercel
         nothing(key)
       end
 
-      # The segment would give a String that is not frozen.
+      # Does not use the segment's own method, which returns an unfrozen String.
       def read_lasting(key, _version, _seconds, _event = nil)
         bytes = get(key)
         bytes ? Found.new(bytes) : MISS
@@ -35,7 +35,7 @@ module Tiercel
 
       def read_multi(keys, versions, undecided, _event = nil)
         keys.each_with_index.with_object({}) do |(key, index), found|
-          next if found.key?(key) # asked for twice
+          next if found.key?(key) # `keys` contains this key twice
           value = read(key, versions && versions[index])
           next if MISS.equal?(value)
           undecided << key if Coder::Signal === value

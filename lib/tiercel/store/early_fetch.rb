@@ -9,16 +9,16 @@ require_relative "fetch/refresh"
 
 module Tiercel
   module Store
-    # `fetch` with `early_refresh:`: a hit is looked at once more, for the time that is left of it. What comes of that
-    # is {Fetch::Refresh}'s.
+    # `fetch` with `early_refresh:`. After a hit it checks the time until the value expires. {Fetch::Refresh} computes a
+    # new value if that time is short.
     module EarlyFetch
       private
 
-      # Refreshes what a `fetch_multi` has found. No call refreshes more than one name, the one that expires first, but
-      # in the background.
+      # Refreshes the values of a `fetch_multi`. A call refreshes at most one name, the one that expires first, unless
+      # it refreshes in the background.
       #
       # @param values [Hash{Object => Object}] by name
-      # @param ends [Hash{Object => Float}] by name, epoch seconds
+      # @param ends [Hash{Object => Float}] expiry times by name, in epoch seconds
       # @return [Hash{Object => Object}] the values, or newer ones
       def refresh_several(values, ends, options, policy)
         soon(ends, options, policy).each do |name, ends_at|
@@ -33,8 +33,8 @@ module Tiercel
         policy.background? ? due : due.min_by(1, &:last)
       end
 
-      # Replaces the fast path's own `fetch`. A value that lasts is given at once; of another one the bytes tell when it
-      # expires.
+      # Replaces the fast path's `fetch`. A value that expires later is returned at once. Otherwise the entry's bytes
+      # contain the exact expiry.
       def fetch_early(name, key, version, options, &)
         ttl = options&.fetch(:expires_in, nil) || @options[:expires_in]
         seconds = ttl ? @settings.policy.early_refresh * ttl.to_f : 0
@@ -56,7 +56,7 @@ module Tiercel
         refresh_early(name, value, ends_at, merged_options(options), &)
       end
 
-      # @param found [Object] of {Accessor#read_lasting}
+      # @param found [Object] the result of {Accessor#read_lasting}
       def plain_value(found, version)
         Accessor::Found === found ? @settings.accessor.decode(found.bytes, version) : found
       end

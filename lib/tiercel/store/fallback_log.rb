@@ -2,17 +2,17 @@
 
 module Tiercel
   module Store
-    # Says once what `fetch` lacks where Rails' own methods run in place of this library's.
+    # Logs once which features `fetch` lacks when Rails' own methods run instead of this library's.
     #
     # @private
     class FallbackLog
-      # @param logger [#call] gives the Logger of the store, or nil: then it is that of Rails
+      # @param logger [#call] returns the store's Logger, or nil for Rails' logger
       def initialize(logger)
         @logger = logger
         @warned = false
       end
 
-      # @param patched [Array<Symbol>] the methods that are not this library's; none where the coder is not
+      # @param patched [Array<Symbol>] the patched methods; empty if the reason is a custom coder
       # @return [void]
       def warn(patched)
         return if @warned

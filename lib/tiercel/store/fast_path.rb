@@ -8,22 +8,20 @@ require_relative "fast_path/multi"
 
 module Tiercel
   module Store
-    # The common calls at the speed of the backend.
+    # Serves the common calls at the speed of the backend.
     #
-    # Rails' own methods merge options, normalize, instrument and build an Entry
-    # for every call; that costs more than a look-up in shared memory. Each
-    # method here serves the calls whose name and options it knows, and leaves
-    # every other call to Rails' method (`super`).
+    # For every call, Rails' own methods merge options, normalize the name, instrument the call and build an Entry. This
+    # costs more than a lookup in shared memory. Each method here serves the names and options that it supports, and
+    # passes all other calls to Rails' method (`super`).
     #
     #   read, fetch:  @fast -> {Arguments}: key and version -> Accessor#read -> value
-    #                 what is no plain value (Found) -> value_for_read, on its bytes, as Rails' own methods would
+    #                 a Found -> value_for_read decodes its bytes, as Rails' own methods would
     #   fetch, miss:  the block -> write
     #   write:        @fast -> key and version -> Accessor#write
     #
-    # Where a subscriber or a debug logger listens ({Events#heard?}), the same steps run within Rails' `instrument`.
+    # If the event has a subscriber or a log line ({Events#heard?}), the same steps run inside Rails' `instrument`.
     #
-    # Nothing but time may differ: test/store/property_test.rb holds the two
-    # ways against each other.
+    # Both paths must behave alike, except for their speed; test/store/property_test.rb compares them.
     module FastPath
       include ReadAndTake
       include Arguments
@@ -33,11 +31,12 @@ module Tiercel
       MISS = Accessor::MISS
       private_constant :MISS
 
-      # A value that was found, as Rails' `get_entry_value` wants it.
+      # A found value in the form that Rails' `get_entry_value` expects.
       Hit = Struct.new(:value)
       private_constant :Hit
 
-      # See ActiveSupport::Cache::Store#read. A view's `cache` gives it an empty Hash, or what is for the write.
+      # See ActiveSupport::Cache::Store#read. The `cache` helper of views passes an empty Hash, or options for the
+      # write.
       def read(name, options = nil)
         options = nil if options && options.empty?
         return super unless (options.nil? || usual_options?(options)) && @fast
@@ -129,8 +128,8 @@ module Tiercel
       end
 
       # @yieldparam event [Hash] the payload
-      # @yieldreturn [Object] of {Accessor#read}
-      # @return [Object] the value; for a miss what the block has given
+      # @yieldreturn [Object] the result of {Accessor#read}
+      # @return [Object] the value; after a miss the value of the block
       def instrumented_fetch_read(name, key, version, options)
         instrument_one(:read, Events::READ, name, key, options) do |payload|
           found = value = yield payload
@@ -156,7 +155,7 @@ module Tiercel
         !(Coder::Signal === value) || live?(value, key, version)
       end
 
-      # The end of a fetch that has found nothing, or bytes that are no value by themselves.
+      # Completes a fetch whose read was a miss or returned a Found.
       def decide(found, name, key, version, options, &)
         @consecutive_misses&.count = 0 unless MISS.equal?(found)
         value = value_for_fetch(found, key, version, options)
@@ -171,7 +170,7 @@ module Tiercel
         get_entry_value(Hit.new(value), Events::RAILS_8_2 ? normalize_key(name, options) : name, options)
       end
 
-      # Treats an entry as Rails' `read` does.
+      # Returns a Found's value if Rails' `read` would return it.
       def value_for_read(found, key, version)
         entry = entry_of(found, key) or return useless(found, key)
         return entry.mismatched?(version) ? useless(found, key) : entry.value unless entry.expired?
@@ -179,14 +178,14 @@ module Tiercel
         useless(found, key)
       end
 
-      # Treats an entry as Rails' `fetch` does.
+      # Returns a Found's value if Rails' `fetch` would return it.
       def value_for_fetch(found, key, version, options)
         entry = entry_of(found, key) or return useless(found, key)
         entry = handle_expired_entry(entry, key, merged_options(options))
         entry.nil? || entry.mismatched?(version) ? useless(found, key) : entry.value
       end
 
-      # Treats an entry as Rails' `exist?` does.
+      # Decides like Rails' `exist?`.
       def live?(found, key, version)
         entry = entry_of(found, key)
         return true if entry && !entry.expired? && !entry.mismatched?(version)
@@ -194,13 +193,13 @@ module Tiercel
         false
       end
 
-      # Takes back the hit that the read counted.
+      # The read counted a hit. An unusable entry becomes a miss in the account.
       def useless(found, key)
         @settings.account.unserved(key) unless MISS.equal?(found)
         MISS
       end
 
-      # @return [ActiveSupport::Cache::Entry, nil] of bytes that were read
+      # @return [ActiveSupport::Cache::Entry, nil] the entry in a Found's bytes
       def entry_of(found, key, compare: true)
         MISS.equal?(found) ? nil : deserialize_entry(found.bytes, key: key, compare: compare)
       end
@@ -215,7 +214,7 @@ module Tiercel
         miss(name, key, version, options, policy, found: (found unless MISS.equal?(found)), &)
       end
 
-      # Bytes; nil for no compression.
+      # Returns the size in bytes from which values are compressed; nil for no compression.
       def compress_threshold(options) = options[:compress] ? options[:compress_threshold] : nil
     end
   end

@@ -2,18 +2,18 @@
 
 module Tiercel
   module Store
-    # A glob as Redis has it in KEYS and SCAN: `*` any characters, `?` one,
-    # `[abc]`, `[a-c]` and `[^a]` classes, `\` takes the next one as it is.
+    # A glob as in Redis' KEYS and SCAN: `*` matches any characters, `?` one character, and `[abc]`, `[a-c]` and `[^a]`
+    # a class of characters; `\` escapes the next character.
     #
     # @private
     class Glob
       TOKEN = /\\(?<escaped>.)|(?<star>\*+)|(?<one>\?)|\[(?<not>\^?)(?<class>(?:\\.|[^\]])*)\]|(?<plain>.)/m
-      # A character of a class, or the two ends of a range of them.
+      # A character of a class, or the first and the last character of a range.
       MEMBER = /(\\.|.)(?:-(\\.|.))?/m
 
       # @return [Regexp] the same pattern for whole keys
       attr_reader :regexp
-      # @return [String, nil] what every key that matches begins with
+      # @return [String, nil] the literal prefix of all matching keys
       attr_reader :literal_prefix
 
       # @param glob [String]
@@ -36,8 +36,8 @@ module Tiercel
         end
       end
 
-      # One alternative per member: a class of Ruby's own would warn of members
-      # given twice, and refuse ranges from back to front.
+      # Writes one alternative for each member. A character class of Ruby would warn of duplicate members and refuse
+      # reversed ranges.
       def class_source(token)
         members = token[:class].scan(MEMBER).map do |from, to|
           from, to = [from, to].compact.map { |char| char[-1] }.minmax

@@ -4,14 +4,13 @@ require "active_support"
 
 module Tiercel
   module Store
-    # From the caller's name to the key that is sent to the backend: Rails' own
-    # expansion and namespace, and, as Rails 8.1 does, a digest in place of the
-    # tail of a key that is too long. Rails 7.2 and 8.0 left that to each store.
+    # Converts the caller's name to the backend's key: Rails' own expansion and namespace, and a digest instead of the
+    # end of a key that is too long, as in Rails 8.1. Rails 7.2 and 8.0 leave long keys to each store.
     module Keys
-      # As in Rails 8.1, which has memcached's limit for all stores.
+      # The limit of Rails 8.1, which applies memcached's limit to all stores.
       MAX_KEY_BYTES = 250
 
-      # @return [String, Proc, nil] what is put before every key
+      # @return [String, Proc, nil] the prefix of every key
       def namespace = @options[:namespace]
 
       # @param namespace [String, Proc, nil]
@@ -20,12 +19,12 @@ module Tiercel
       end
 
       # @private
-      # @param name [Object] as it is passed to `read`
-      # @return [String] the key that the backend has
+      # @param name [Object] a name as in `read`
+      # @return [String] the key in the backend
       def stored_key(name) = normalize_key(name, merged_options(nil))
 
       # @private
-      # @return [String] what the keys of this store begin with: its namespace, or ""
+      # @return [String] the prefix of this store's keys: its namespace, or ""
       def stored_prefix = key_prefix(merged_options(nil)).to_s
 
       private

@@ -2,9 +2,9 @@
 
 module Tiercel
   module Store
-    # A frame on its way from Rails' machinery to the accessor.
+    # Wraps a frame while Rails' methods pass it to the accessor.
     #
-    # Not a String: what Rails finds to be one it takes for a payload in a format of its own.
+    # It is not a String, because Rails would treat a String as a payload in its own format.
     #
     # @private
     class SerializedFrame

@@ -12,11 +12,11 @@ module Tiercel
     #
     # @private
     class Settings
-      # @return [Backend] where the frames are kept
+      # @return [Backend] the backend that stores the frames
       attr_reader :backend
-      # @return [Accessor] through which every call asks it
+      # @return [Accessor] every call of the backend goes through this object
       attr_reader :accessor
-      # @return [Accessors::RequestLocal, nil] that accessor, where Rails' request-local cache pays in front of it
+      # @return [Accessors::RequestLocal, nil] the same accessor, if the store uses Rails' request-local cache
       attr_reader :request_local
       # @return [Reader]
       attr_reader :reader
@@ -24,42 +24,42 @@ module Tiercel
       attr_reader :writer
       # @return [FallbackLog]
       attr_reader :fallbacks
-      # @return [Coder] of the frames
+      # @return [Coder] encodes and decodes the frames
       attr_reader :coder
       # @return [Integer, false] bytes; false for no limit
       attr_reader :max_key_bytes
-      # @return [Integer] bytes from which a payload is compressed
+      # @return [Integer] size in bytes from which a payload is compressed
       attr_reader :compress_threshold
-      # @return [Boolean] whether values of plain types come back deep-frozen
+      # @return [Boolean] whether reads return deep-frozen values of plain types
       attr_reader :frozen_values
       # @return [Guard]
       attr_reader :guard
       # @return [Leases] of the backend
       attr_reader :leases
-      # @return [FetchPolicy] of calls that say nothing else
+      # @return [FetchPolicy] the default, which the options of a call can change
       attr_reader :policy
       # @return [Fetch::Flights]
       attr_reader :flights
-      # @return [Fetch::ConsecutiveMisses, nil] where a read and a take can be one trip
+      # @return [Fetch::ConsecutiveMisses, nil] nil if the backend cannot read a key and acquire its lease in one trip
       attr_reader :consecutive_misses
-      # @return [Account] what the cache does
+      # @return [Account] counts the calls and their cost
       attr_reader :account
       alias statistics account
       # @return [Tags::Generations]
       attr_reader :generations
       # @return [Fetch::Warnings]
       attr_reader :fetch_warnings
-      # @return [NamespaceGenerations::Table, nil] where `clear` goes by generation
+      # @return [NamespaceGenerations::Table, nil] nil without `clear: :generation`
       attr_reader :namespaces
       # @return [Fetch::Attempts]
       attr_reader :displacements
       # @return [Fetch::Attempts]
       attr_reader :early_refreshes
-      # @return [Boolean] whether the fast path is wanted
+      # @return [Boolean] false with `fast_path: false`
       attr_reader :fast_path
 
       # @param configuration [Configuration]
-      # @param logger [#call] gives the store's Logger, or nil
+      # @param logger [#call] returns the store's Logger, or nil
       # @raise [ConfigurationError]
       # @raise [MissingDependency]
       def initialize(configuration, logger)

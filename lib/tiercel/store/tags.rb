@@ -8,25 +8,26 @@ require_relative "tags/write_options"
 
 module Tiercel
   module Store
-    # `tags:` and {#invalidate_tags}: an entry is written with the generations that its tags had before its value was
-    # computed; a read compares.
+    # `tags:` and {#invalidate_tags}. A write stores each tag's generation from before the value was computed. A read
+    # compares these generations with the backend's.
     #
     #   merged_options: names -> {Named} -> {Generations#fix} before the block -> {#tagged}: the frame's part TAGS
     #   deserialize_entry -> {#outdated?}: are they still what the backend has?
     #
-    # docs/tags.md says what is promised.
+    # docs/tags.md lists the guarantees.
     module Tags
       # The prefix of generations' keys, behind the namespace.
       KEY_PREFIX = "tiercel:tag:"
 
-      # Makes every entry with one of these tags a miss, for every process that uses the backend: no read that begins
-      # after this has returned gives a value that was computed before it began. One trip, however many entries.
+      # Makes every entry with one of these tags a miss, for all processes that use the backend. A read that begins
+      # after this method has returned never returns a value that was computed before this call. It takes one trip for
+      # any number of entries.
       #
-      # @param tags [Array<Object>] names: Strings, Symbols, Arrays, or what answers to `cache_key` or `to_param`. An
-      #   Array is one name, as it is for `read`: of a list, `invalidate_tags(*list)`
-      # @param namespace [String, Proc, nil] in the place of the store's own
-      # @return [true, nil] nil where the backend failed: then they may stand still
-      # @raise [ArgumentError] for what is no name, for empty ones, and for those of more than {Named::MAX_BYTES} bytes
+      # @param tags [Array<Object>] names: Strings, Symbols, Arrays, or objects with `cache_key` or `to_param`. An Array
+      #   is one name, as in `read`; use `invalidate_tags(*list)` for a list of tags
+      # @param namespace [String, Proc, nil] replaces the store's own namespace
+      # @return [true, nil] nil if the backend failed: the entries may then still be valid
+      # @raise [ArgumentError] if a tag is not a name, is empty, or is longer than {Named::MAX_BYTES} bytes
       def invalidate_tags(*tags, **namespace)
         options = merged_options(namespace)
         names = tags.map { |tag| tag_name(tag) }.uniq
@@ -40,7 +41,7 @@ module Tiercel
       # Tags that the block of a `fetch` sets: reads their generations now, except those already known.
       #
       # @private
-      # @param options [Hash] of the write, which it changes
+      # @param options [Hash] options of the write; this method changes them
       def retag(options, tags)
         before = options[:tags]
         named = tags && named_tags(tags, options)
@@ -50,7 +51,7 @@ module Tiercel
 
       private
 
-      # Rails' public methods ask this before all else: from here on the tags are {Named}.
+      # Rails' public methods call this first. From here on the tags are a {Named}.
       def merged_options(call_options)
         merged = super
         tags = merged[:tags]
@@ -82,10 +83,10 @@ module Tiercel
       end
 
       # @param tags [Named, nil]
-      # @return [Boolean] whether what is computed from now on can be written with them
+      # @return [Boolean] whether a value that is computed from now on can be stored with the tags
       def fix_tags(tags) = tags.nil? || @settings.generations.fix(tags)
 
-      # Rails' own `fetch` ends here on a miss, also with `force` and without leases.
+      # Rails' own `fetch` calls this on a miss, also with `force` and without leases.
       def save_block_result_to_cache(name, key, options)
         fix_tags(options[:tags])
         super { |asked, write_options| yield asked, with_tags(write_options) }

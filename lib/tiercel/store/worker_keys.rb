@@ -2,8 +2,8 @@
 
 module Tiercel
   module Store
-    # Extends the stores of a {TestWorker} over a server that all workers share: every namespace, of the store and of a
-    # call, is within that of the worker.
+    # Extends the stores of a {TestWorker}, if all workers share a server: the worker's namespace precedes every
+    # namespace of the store and of a call.
     #
     # @private
     module WorkerKeys
@@ -23,13 +23,14 @@ module Tiercel
 
       private
 
-      # Asked by Rails for every call that the fast path leaves to it; twice for some, so it keeps what it has made.
+      # Rails calls this for every call outside the fast path, and twice for some calls; the second call keeps the first
+      # namespace.
       def merged_options(options)
         merged = super
         merged.merge(namespace: within_worker(merged[:namespace]))
       end
 
-      # Rails' way puts the namespace of a call within that of the worker.
+      # The path of Rails' entries adds the worker's namespace to a namespace of the call.
       def usual_options?(options) = !options.key?(:namespace) && super
 
       def tag_keys(names, namespace) = super(names, within_worker(namespace))

@@ -7,12 +7,13 @@ require_relative "../../clock"
 module Tiercel
   module Backends
     module Remote
-      # Opens connections under the deadline of a call: looking a name up, and trying each of its addresses, take no
-      # longer than what is left of it. The libraries' own timeouts are for each address, and a look-up has none.
+      # Opens connections within a call's deadline. The deadline covers the name lookup and the attempts for all
+      # addresses together. The libraries' own timeouts apply to each address separately, and their lookups have no
+      # timeout.
       module Dial
         NUMERIC = Socket::AI_NUMERICHOST
         LATE = "no connection within the time budget"
-        # Seconds between two tries where a Unix socket's queue is full.
+        # Seconds between two attempts if a Unix socket's queue is full.
         PAUSE = 0.002
         private_constant :NUMERIC, :LATE, :PAUSE
 
@@ -38,12 +39,12 @@ module Tiercel
           retry
         end
 
-        # Gives each address a share of what is left, until the block succeeds with one.
+        # Calls the block with each address and a share of the remaining time, until the block succeeds.
         #
         # @yieldparam address [Addrinfo]
         # @yieldparam seconds [Float]
         # @return [Object] the block's value
-        # @raise [SystemCallError, SocketError] also whatever the block raised for the last address
+        # @raise [SystemCallError, SocketError] also the block's error for the last address
         def each_address(host, port, deadline)
           addresses = look_up(host, port, deadline)
           addresses.each_with_index do |address, index|
@@ -53,7 +54,7 @@ module Tiercel
           end
         end
 
-        # An address needs no look-up. A name is looked up in a thread, which goes on alone where it is late.
+        # An address needs no lookup. A name is looked up in a separate thread, which is killed after the deadline.
         #
         # @return [Array<Addrinfo>]
         def look_up(host, port, deadline)

@@ -6,19 +6,20 @@ require_relative "../../guard_log"
 module Tiercel
   module Backends
     module Remote
-      # The log of one server of several, each of which has a breaker of its own: one line when it opens, one
-      # when the server answers again. A server has one for the whole process, whoever asks it.
+      # Writes the log of one server, for backends with several servers. Each server has its own breaker; the log has a
+      # line when the breaker opens, and a line when the server answers again. All stores of the process share one log
+      # for a server.
       module NodeLog
         @logs = {}
         @lock = Mutex.new
 
-        # @param name [String] of the server, without its password
+        # @param name [String] the server's name, without its password
         # @return [GuardLog]
         def self.of(name)
           @lock.synchronize { @logs[name] ||= GuardLog.new(name, method(:logger), Clock.method(:monotonic)) }
         end
 
-        # That of all stores; where it is nil, the log takes that of Rails.
+        # The logger of all stores. If it is nil, the log uses Rails' logger.
         def self.logger = (ActiveSupport::Cache::Store.logger if defined?(ActiveSupport::Cache::Store))
         private_class_method :logger
       end

@@ -5,17 +5,17 @@ require_relative "patches"
 module Tiercel
   module Store
     module FastPath
-      # When the fast path may be taken: nobody has changed what it goes around.
+      # Decides whether the fast path may serve calls: no code may have overridden a method that the fast path bypasses.
       #
-      # Every call looks at @fast; the rest is looked at when a store is built, and again whenever
-      # {Patches} notices a change.
+      # Every call checks @fast alone. A store computes @fast and the other conditions when it is built, and again when
+      # {Patches} reports a change.
       #
       # @private
       module Conditions
         include Patches::NoticingSingletons
 
-        # Hooks that Rails' public methods call, and a subclass, a prepended module or
-        # a stub may override to see every call.
+        # Hooks that Rails' public methods call. A subclass, a prepended module or a stub may override them to see every
+        # call.
         HOOKS = %i[
           normalize_key normalize_version merged_options expanded_key expanded_version namespace_key
           handle_expired_entry get_entry_value save_block_result_to_cache
@@ -24,24 +24,24 @@ module Tiercel
           delete_entry delete_multi_entries options normalize_options expand_and_namespace_key truncate_key
         ].freeze
 
-        # The way of every event: a patch of it sees every call, also where nobody subscribes.
+        # Every event passes these methods. A patch of them sees every call, even without a subscriber.
         INSTRUMENTS = %i[instrument instrument_multi _instrument].freeze
 
         # The hooks through which Rails' `fetch` and `fetch_multi` write.
         WRITES = %i[write write_multi].freeze
 
-        # Rails' public methods that this module stands in front of.
+        # Rails' public methods that the fast path overrides.
         FRONTS = %i[read fetch write delete exist? read_multi fetch_multi write_multi].freeze
 
         # The modules in which Rails, or this library, defines the hooks.
         DEFINERS = [ActiveSupport::Cache::Store, Keys, RailsHooks, Fetch, EarlyFetch, Events, Tags, WorkerKeys].freeze
 
-        # Options whose defaults the fast path of a write does not know.
+        # If the store sets one of these options, the fast path does not serve writes.
         SLOW_WRITE_OPTIONS = %i[raw unless_exist version expires_at].freeze
-        # Options whose defaults no fast call knows.
+        # If the store sets one of these options, the fast path serves no call.
         SLOW_OPTIONS = %i[raw version force expires_at unless_exist].freeze
 
-        # A module that one store is extended with may want to see every call.
+        # Checks again, because the new module may override a method to see every call.
         #
         # @return [self]
         def extend(*)
@@ -85,10 +85,10 @@ module Tiercel
           Patches.watch(self)
         end
 
-        # A subclass or a singleton method that overrides one wants to see every call.
+        # Finds overridden methods. A subclass or a singleton method may override a method to see every call.
         #
-        # @param owners [Array<Module>] whose methods are not foreign
-        # @return [Array<Symbol>] those that are
+        # @param owners [Array<Module>] modules whose methods are not foreign
+        # @return [Array<Symbol>] names of the foreign methods
         def foreign(names, owners)
           names.select { |name| respond_to?(name, true) && !owners.include?(method(name).owner) }
         end

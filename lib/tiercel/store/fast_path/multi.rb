@@ -3,7 +3,7 @@
 module Tiercel
   module Store
     module FastPath
-      # The multi operations: for names that the fast path knows, in one trip.
+      # The multi operations. If the fast path supports all names, each takes one trip.
       #
       # @private
       module Multi
@@ -25,7 +25,7 @@ module Tiercel
         # See ActiveSupport::Cache::Store#write_multi.
         def write_multi(hash, options = nil)
           return super unless options.nil? && @fast && @fast_writes && (keys = keys_of(names = hash.keys))
-          return super unless keys.equal?(names) || keys.uniq.size == keys.size # of names with one key the last is kept
+          return super unless keys.equal?(names) || keys.uniq.size == keys.size # shared keys: the last value is stored
           return write_many(hash, keys) unless heard?(Events::WRITE_MULTI)
           instrument_multi(:write_multi, hash_in_event(hash, @options), @options) { write_many(hash, keys) }
         end
@@ -47,10 +47,10 @@ module Tiercel
           @settings.writer.write_multi(frames, ttl)
         end
 
-        # Where the block of the call has subscribed to writes, the write in the places of leases is an event.
+        # If the call's block has subscribed to writes, storing the computed values is an event too.
         #
-        # @param findings [Hash{String => Accessor::Found}] by key, what the read has found that was no value
-        # @return [Hash] what was found, and what was not
+        # @param findings [Hash{String => Accessor::Found}] the unusable entries that the read has found, by key
+        # @return [Hash] the found and the computed values
         def complete(names, keys, found, findings, &)
           at = names.each_index.reject { |index| found.key?(names[index]) }
           missing = names.values_at(*at)
@@ -61,19 +61,20 @@ module Tiercel
           names.index_with { |name| found.fetch(name) { made[name] } }
         end
 
-        # @param undecided [Array] gets the keys that have something that is no value, and the {Accessor::Found} of each
-        # @return [Hash, nil] names and values, in the order of the names; nil where only the entries' way will do
+        # @param undecided [Array] receives each key whose entry is a {Accessor::Found}, and the Found
+        # @return [Hash, nil] names and values, in the order of the names; nil if the path of Rails' entries has to
+        #   serve the call
         def read_many(names, keys, undecided = [], event = nil)
           own = keys.equal?(names)
           versions = own ? nil : versions_of(names)
-          return if versions && keys.uniq.size < keys.size # names of one key, which may want different versions
+          return if versions && keys.uniq.size < keys.size # names that share a key may need different versions
           keys = frozen_keys(keys) if own
           found = @settings.accessor.read_multi(keys, versions, undecided, event) or return
           values_for_read(found, undecided, keys, versions) unless undecided.empty?
           own ? found : by_name(found, names, keys)
         end
 
-        # Treats entries as Rails' own way does.
+        # Decides about unusable entries like Rails' own `read_multi`.
         def values_for_read(found, undecided, keys, versions)
           tagged = nil
           findings = {}

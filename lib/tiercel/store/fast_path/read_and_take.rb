@@ -8,14 +8,15 @@ require_relative "../fetch/misses"
 module Tiercel
   module Store
     module FastPath
-      # A `fetch` after {Fetch::ConsecutiveMisses}: one trip reads the key, and acquires its lease if the key is absent.
-      # A value that is there is returned as the read alone would return it, and ends the run of misses.
+      # A `fetch` after several misses in a row ({Fetch::ConsecutiveMisses}): one trip reads the key, and acquires its
+      # lease if the key is absent. An existing value is returned like the value of a plain read, and ends the series of
+      # misses.
       #
       # @private
       module ReadAndTake
         private
 
-        # @param options [Hash, nil] as they were passed
+        # @param options [Hash, nil] the options that the caller passed
         # @yield the block of `fetch`
         # @return [Object] the value
         def fetch_and_take(name, key, version, options, &)
@@ -29,14 +30,14 @@ module Tiercel
           hit_or_decide(@settings.accessor.read(key, version), name, key, version, options, &)
         end
 
-        # Where {Fetch::Misses} would go on, and nothing is remembered.
+        # Whether {Fetch::Misses} would serve this miss, and the request-local cache remembers nothing for the key.
         def may_take?(key, options)
           policy = @settings.policy
           policy.lease && !policy.timeout? && options[:tags].nil? &&
             @settings.request_local&.current&.read_entry(key).nil?
         end
 
-        # Callers that joined look for it, too.
+        # Callers that joined the flight read the existing entry too.
         def found_instead(found, name, key, version, options, &)
           @consecutive_misses.count = 0
           @settings.account.hit(key)

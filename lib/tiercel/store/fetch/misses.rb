@@ -10,38 +10,38 @@ module Tiercel
     module Fetch
       # The misses of `fetch` and `fetch_multi`. The {Fetcher} computes the values.
       #
-      # The usual miss of one key, which is absent and which no other caller computes, takes the same steps here with
-      # fewer objects (adr/022). On anything else, a lease of another caller or a stale value, the Fetcher goes on. Two
-      # kinds of `fetch` have a usual miss: one whose read has found nothing, and one that reads and acquires the lease
-      # in one trip ({FastPath::ReadAndTake}).
+      # The usual miss has one absent key that no other caller computes. It takes the same steps here with fewer objects
+      # (adr/022). The Fetcher serves all other cases, such as a lease of another caller or a stale value. Two kinds of
+      # `fetch` have a usual miss: a `fetch` after its own read, and a `fetch` that reads and acquires the lease in one
+      # trip ({FastPath::ReadAndTake}).
       #
       # @private
       module Misses
-        # The answer for a key that has another flight.
+        # The result for a key with a flight of another caller.
         ELSEWHERE = Coder::Signal.new("ELSEWHERE")
 
         # Runs a block within its event.
         #
         # @private
-        # @param options [Hash] of the event
+        # @param options [Hash] the event's options
         # @return [Object] the block's value
         def run_block(name, key, options, &)
           return yield unless heard?(Events::GENERATE)
           instrument(:generate, event_key(name, key, options), options) { yield }
         end
 
-        # Stores the value of a block under a lease, within the event of a write.
+        # Stores a block's value under its lease, inside the event of a write.
         #
         # @private
-        # @param lease [Leases::Lease, nil] nil where nothing may be stored
-        # @param flight [Flight] in which it was computed
-        # @param version [String, nil] that the call asked for
-        # @param options [Hash] of the call, merged
-        # @param own [Hash] the same as the block has left them
+        # @param lease [Leases::Lease, nil] nil if nothing may be stored
+        # @param flight [Flight] the flight that computed the value
+        # @param version [String, nil] the call's version
+        # @param options [Hash] the call's merged options
+        # @param own [Hash] the options after the block, which may have changed them
         # @return [Boolean] whether it is stored
         def store_value(value, lease, flight, name, version, options, own, policy)
           return false if value.nil? && own[:skip_nil]
-          jitter = own[:expires_in] == options[:expires_in] # an end that the block has set is exact
+          jitter = own[:expires_in] == options[:expires_in] # an expiry that the block has set gets no jitter
           unless own.equal?(options) || own == options
             own = merged_options(own)
             version = normalize_version(name, own)
@@ -54,7 +54,7 @@ module Tiercel
 
         private
 
-        # @param found [Accessor::Found, nil] what the read has found, and that is not the value
+        # @param found [Accessor::Found, nil] the unusable entry that the read has found
         # @param flight [Flight, nil] see {Fetcher#value}
         # @param answer [Object] see {Fetcher#value}
         def miss(name, key, version, options, policy, found: nil, flight: nil, answer: nil, &)
@@ -66,7 +66,7 @@ module Tiercel
           notify(call, given || false) if call && (call.trace || !call.computed?)
         end
 
-        # @param useless [Hash{String => Accessor::Found}] by key, what the read has found, and that is no value
+        # @param useless [Hash{String => Accessor::Found}] the unusable entries that the read has found, by key
         # @return [Hash{Object => Object}] names and values
         def miss_multi(names, keys, versions, options, policy, useless: {})
           calls = names.each_index.map do |index|
@@ -88,19 +88,20 @@ module Tiercel
         # @yield the block of `fetch`
         # @return [Object] the value
         def miss_uncontended(name, key, version, options, policy, &)
-          key = key.dup.freeze unless key.frozen? # once, for all that keep it
+          key = key.dup.freeze unless key.frozen? # one copy for all objects that keep the key
           value = lead_uncontended(name, key, version, options, policy, &)
           ELSEWHERE.equal?(value) ? miss(name, key, version, options, policy, &) : value
         end
 
         # @param key [String] frozen
         # @param unread [Boolean] whether the key is read in the trip that acquires its lease
-        # @return [Object] the value; {ELSEWHERE}; or the {Accessor::Found} of a key that was unread and is not absent
+        # @return [Object] the value; {ELSEWHERE}; or, with `unread`, the {Accessor::Found} of an existing entry
         def lead_uncontended(name, key, version, options, policy, unread: false, &)
           flight = Flight.new(@settings.backend, key, version)
           return ELSEWHERE unless @settings.flights.board(flight, nil, alone: unread).equal?(flight)
           kept = version && Frame::Version.kept(version)
-          # Nothing lies between either call and its assignment where CRuby looks for interrupts: a branch would.
+          # CRuby checks for interrupts at branches. No branch may lie between either call and its assignment: an
+          # interrupt there would lose the lease.
           if unread
             answer = @settings.leases.ask(key, policy.lease_ttl, kept)
           else
@@ -115,7 +116,7 @@ module Tiercel
           give_up(flight, answer) unless flight.nil? || flight.landed?
         end
 
-        # The thread was killed between two steps, or the caller has joined another flight.
+        # Cleans up after a thread that was killed between two steps, or after a caller that has joined another flight.
         def give_up(flight, answer)
           @settings.leases.release(answer) if Leases::Lease === answer
         ensure
@@ -143,8 +144,8 @@ module Tiercel
           flight.counted ? finish_uncontended(flight, value, landed) : @settings.flights.leave(flight)
         end
 
-        # @param own [Hash] the options as the block has left them
-        # @param outermost [Boolean] whether no other block is running around this one's
+        # @param own [Hash] the options after the block
+        # @param outermost [Boolean] false inside the block of another fetch
         # @return [Boolean] whether the value is stored
         def store_uncontended(flight, lease, name, value, options, own, outermost)
           if outermost && value.instance_of?(String) && own == options && !heard?(Events::WRITE)
@@ -155,9 +156,10 @@ module Tiercel
           store_value(value, lease, flight, name, flight.wanted, options, own, @settings.policy)
         end
 
-        # A plain String that no subscriber and no other caller receives needs no frame: a segment frames it itself.
+        # Stores a plain String without creating a frame in Ruby: a segment creates the frame itself. No subscriber and
+        # no other caller may need the frame.
         #
-        # @return [Boolean, nil] nil where only {#store_value} can store it
+        # @return [Boolean, nil] nil if {#store_value} has to store the value
         def fill_string(flight, lease, value, options)
           policy = @settings.policy
           return if flight.wanted || flight.rewritten || @settings.coder.checksum? || policy.stale_seconds
@@ -172,7 +174,7 @@ module Tiercel
           @settings.leases.fill_string(lease, value, ends, ttl)
         end
 
-        # Callers that joined receive a copy.
+        # Passes a copy of the value to the callers that joined the flight.
         def finish_uncontended(flight, value, landed)
           return unless @settings.flights.finish(flight, landed)
           frame = @settings.reader.copy(value)

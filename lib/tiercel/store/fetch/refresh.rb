@@ -6,29 +6,29 @@ require_relative "call"
 module Tiercel
   module Store
     module Fetch
-      # A `fetch` that has found a value which expires soon, with `early_refresh:`:
+      # A `fetch` with `early_refresh:` that has found a value close to its expiry:
       #
-      #   hit -> {Attempts#begin}: has another caller of this process tried? yes: the value
-      #          no: {Fetcher#values_without_waiting}: the newer value, or the one that is there
+      #   hit -> {Attempts#begin}: has another caller of this process tried lately? If so, the found value
+      #          If not, {Fetcher#values_without_waiting}: the newer value, or else the found value
       #
-      # Only the caller that acquires the lease computes. Its own value is good until the block has given a newer one:
-      # so an error, a late block (`timeout:`) and a nil that `skip_nil` leaves out do no harm.
+      # Only the caller that acquires the lease computes. Its found value stays valid until the block returns a newer
+      # one. So the caller returns the found value after an error, after `timeout:`, and after a nil with `skip_nil`.
       #
-      # Where no lease decides who refreshes, processes leave it to chance: "Optimal Probabilistic Cache Stampede
-      # Prevention" (Vattani, Chierichetti, Lowenstein; VLDB 2015). With a lease a share of the TTL is enough.
+      # Without leases, processes would choose the refreshing caller at random: "Optimal Probabilistic Cache Stampede
+      # Prevention" (Vattani, Chierichetti, Lowenstein; VLDB 2015). With a lease, a fixed share of the TTL is enough.
       #
       # @private
       class Refresh < Call
         # @param ends_at [Float, nil] epoch seconds
         # @param seconds [Float]
-        # @return [Boolean] whether it is within so many seconds
+        # @return [Boolean] whether the value expires within this time
         def self.due?(ends_at, seconds) = !ends_at.nil? && ends_at - Clock.now < seconds
 
-        # @return [Object] that the read has found
+        # @return [Object] the value that the read has found
         attr_reader :value
 
-        # @param value [Object] that the read has found
-        # @param seconds [Float] before its end, in which a value is refreshed
+        # @param value [Object] the value that the read has found
+        # @param seconds [Float] time before the expiry in which a value is refreshed
         def initialize(*positional, value:, seconds:, **options, &)
           super(*positional, **options, &)
           @value = value
@@ -38,7 +38,7 @@ module Tiercel
         # @return [Boolean] whether no other caller of this process has tried lately
         def begin_refresh = @settings.early_refreshes.begin(@key, [@policy.lease_ttl, @seconds].min)
 
-        # Leaves an entry alone that was written concurrently.
+        # Does not replace an entry that was written concurrently.
         def verdict(bytes)
           entry = entry_of(bytes)
           return super if entry.nil? || entry.expired?
@@ -62,7 +62,7 @@ module Tiercel
           @settings.early_refreshes.forget(@key)
         end
 
-        # For a while nobody tries again.
+        # For {PAUSE} seconds no caller tries again.
         def release(lease) = lease && @settings.leases.release(lease, pause: PAUSE, stale_ttl:)
 
         def optional? = true
@@ -76,7 +76,7 @@ module Tiercel
         # The value has not expired, so no stale hit is counted.
         def serve_stale(value) = value
 
-        # The lease keeps the value beside it, which is not to go before its time.
+        # The lease keeps the found value at least until its expiry.
         def stale_ttl = super + @seconds
 
         private

@@ -9,21 +9,21 @@ require_relative "flights"
 module Tiercel
   module Store
     module Fetch
-      # One call that another caller's computation keeps waiting: a flight of this process, or a lease of another one.
+      # Waits for another caller's computation: for a flight of this process, or for a lease of another process.
       #
-      # A wait is bounded by `lease_wait`, by `timeout:`, and by {NESTED_WAIT} where two processes might wait for each
-      # other. A call that would wait in a cycle runs its block at once.
+      # `lease_wait` and `timeout:` limit each wait, and so does {NESTED_WAIT} if two processes might wait for each
+      # other. If waiting would create a cycle, the call runs its block at once.
       #
       # @private
       class Wait
         # The call begins a new round.
         AGAIN = Object.new.freeze
-        # The round has a new answer for the call.
+        # The round has a new lease or value for the call.
         ANSWERED = Object.new.freeze
-        # The call waits on.
+        # The call continues to wait.
         ON = Object.new.freeze
         MISS = Coder::MISS
-        # Seconds.
+        # The longest wait inside the block of another fetch, in seconds.
         NESTED_WAIT = 1.0
         private_constant :ON, :MISS, :NESTED_WAIT
 
@@ -31,7 +31,7 @@ module Tiercel
         # @param call [Call]
         # @param limit [TimeLimit, nil]
         # @yield computes the value of the call
-        # @yieldparam flight [Flight] in which it does so
+        # @yieldparam flight [Flight] the flight that computes the value
         # @yieldparam lease [Leases::Lease, nil] whose lineage the value may fill
         def initialize(settings, call, limit, &compute)
           @settings = settings
@@ -65,7 +65,7 @@ module Tiercel
           @call.begin_displacing if lease.version
           own.borrowed = true
           own.learn(lease, running: false)
-          @call.late = false # the acquire has shown whose value it will be
+          @call.late = false # the acquire has returned the lease of the expected value
           earlier = @flights.earlier(own, lease.lineage)
           earlier ? follow(earlier, own) : @flights.waiting(own, lease.lineage) { wait_for(own, lease) }
         end
@@ -93,11 +93,12 @@ module Tiercel
         end
 
         # The lease is for another version or for other tags: a record was changed while its fragment is rendered, or
-        # tags were invalidated. The lease gives way, so the newer value is stored. A version that has displaced others
-        # lately computes beside the lease, once for all callers of this process, and stores nothing.
+        # tags were invalidated. This call displaces the lease, so that the newer value is stored. If a caller of this
+        # process has lately displaced a lease for the same version, the block runs beside the lease instead: once for
+        # all callers of this process, and without storing the value.
         def displace(own, lease)
           return AGAIN if @call.renew_tags
-          # A version whose block still runs here was displaced itself.
+          # If a block for this version still runs in this process, its own lease was displaced.
           return compute_beside(own, lease) if @flights.computing?(own) || !@call.begin_displacing
           @round.take(@call, displaces: lease.lineage)
           ANSWERED
@@ -105,7 +106,7 @@ module Tiercel
 
         def compute_beside(own, lease)
           own.beside = lease
-          @call.late = false # the acquire has shown whose lease stands
+          @call.late = false # the acquire has returned the current lease
           other = @flights.beside(own, lease.lineage)
           other ? follow(other, own) : compute(own, nil)
         end
@@ -113,7 +114,7 @@ module Tiercel
         # --- a flight of this process ---
 
         # @param flight [Flight] that another caller leads
-        # @param own [Flight, nil] that this call leads, and lands as that one lands
+        # @param own [Flight, nil] a flight that this call leads; it lands with the other flight's outcome
         def follow(flight, own = nil)
           result = ON
           result = follow_once(flight, own) while ON.equal?(result)
@@ -165,15 +166,15 @@ module Tiercel
           MISS.equal?(value) ? AGAIN : value
         end
 
-        # One follower takes over. A follower whose leaders have left twice waits no more.
+        # One follower takes over. A follower that two leaders have abandoned runs its block instead of waiting again.
         def after_abandoned(flight)
           @abandoned += 1
           @abandoned > 1 ? compute(new_flight, flight.lease_to_fill) : AGAIN
         end
 
-        # One caller of this process at a time runs the block beside one that takes too long.
+        # If a block takes too long, one caller of this process at a time runs its own block as well.
         #
-        # @param after [Float] seconds that such a block is given
+        # @param after [Float] seconds after which a block takes too long
         def relieve(flight, own, after)
           relief = own || new_flight
           again_at = Databases.in_transaction? ? nil : flight.relieve(relief, after)
@@ -187,7 +188,7 @@ module Tiercel
 
         # --- how long ---
 
-        # A row that this caller has locked may be what the holder waits for.
+        # Waits only shortly if the lease's holder may be waiting for a database row that this caller has locked.
         def patience
           seconds = @call.policy.lease_wait
           Databases.in_transaction? ? [seconds, NESTED_WAIT].min : seconds
@@ -197,10 +198,10 @@ module Tiercel
         def deadline = @deadline ||= Clock.monotonic + patience
         def far_deadline = @far_deadline ||= [deadline, Clock.monotonic + far_patience].min
 
-        # @return [Float] until when this call waits before it looks at its time limit
+        # @return [Float] the end of the wait: the deadline, or the call's own time limit if it is earlier
         def limited(deadline) = @limit ? @limit.before(deadline) : deadline
 
-        # A call that has not yet waited for `lease_wait`, nor reached its own limit, waits on.
+        # Continues to wait until `lease_wait` or the call's own time limit is over.
         def after_deadline(flight, own)
           near = flight.running? || flight.lease.nil?
           result = past_deadline(flight.lease, near ? deadline : far_deadline) do
@@ -209,10 +210,10 @@ module Tiercel
           AGAIN.equal?(result) ? ON : result
         end
 
-        # A wait has ended at a deadline or at the limit of this call, whichever came first.
+        # Called when a wait has reached the deadline or the time limit of this call.
         #
-        # @param deadline [Float] after which the block says what happens
-        # @return [Object] AGAIN where neither is over
+        # @param deadline [Float] the time after which the block decides
+        # @return [Object] AGAIN if neither is over
         def past_deadline(lease, deadline)
           return yield unless @limit
           stale = @call.stale_when_late(lease)

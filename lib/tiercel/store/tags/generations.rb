@@ -5,12 +5,12 @@ require_relative "named"
 module Tiercel
   module Store
     module Tags
-      # The generations of tags, as the backend has them: 8 random bytes under a key of their own. A tag is invalidated
-      # when its generation goes; whoever writes next begins another one.
+      # Reads and creates the generations of tags. A generation is 8 random bytes under its own key in the backend. An
+      # invalidation deletes the tag's generation, and the next write with the tag creates a new one.
       #
       # @private
       class Generations
-        # The answer of a guarded call where the backend failed.
+        # The result of a guarded call if the backend failed.
         LOST = Object.new.freeze
         private_constant :LOST
 
@@ -23,11 +23,11 @@ module Tiercel
           @guard = guard
         end
 
-        # Has the tags know their generations, so that what is computed from now on can be written with them. Those that
-        # have none begin one.
+        # Reads the generations of the tags, so that a value that is computed from now on can be stored with them.
+        # Creates a generation for each tag without one.
         #
         # @param tags [Named]
-        # @return [Boolean] false where the backend failed
+        # @return [Boolean] false if the backend failed
         def fix(tags)
           return false if tags.lost?
           tags.know(@accessor.far_generations(tags.keys)) unless tags.known
@@ -40,8 +40,8 @@ module Tiercel
           true
         end
 
-        # @param recorded [Hash{String => Integer}] by key, what an entry was written with
-        # @param tags [Named, nil] whose generations were read with the entry
+        # @param recorded [Hash{String => Integer}] the generations in an entry, by key
+        # @param tags [Named, nil] tags whose generations were read with the entry
         # @return [Boolean] whether they are current
         def current?(recorded, tags = nil)
           known = tags&.known
@@ -49,9 +49,9 @@ module Tiercel
           same?(recorded, found_for([recorded]))
         end
 
-        # @param all [Array<Hash{String => Integer}>] of several entries
+        # @param all [Array<Hash{String => Integer}>] the generations in each of several entries
         # @param tags [Named, nil]
-        # @return [Array<Boolean>] as {#current?}; one trip at most
+        # @return [Array<Boolean>] the result of {#current?} for each entry; needs at most one trip
         def all_current(all, tags = nil)
           rest = all.reject { |recorded| tags&.known && covers?(tags, recorded) }
           found = rest.empty? ? {} : found_for(rest)
@@ -61,14 +61,15 @@ module Tiercel
         end
 
         # @param keys [Array<String>]
-        # @return [true, nil] nil where the backend failed
+        # @return [true, nil] nil if the backend failed
         def invalidate(keys) = keys.empty? || @accessor.invalidate(keys)
 
         private
 
         def covers?(tags, recorded) = recorded.each_key.all? { |key| tags.keys.include?(key) }
 
-        # A remembered generation that one of the entries contradicts may be older than that entry.
+        # Reads the current generations. If a remembered generation differs from the one in an entry, the remembered one
+        # may be outdated and is read again.
         def found_for(all)
           @accessor.generations(all.flat_map(&:keys).uniq) do |key, bytes|
             all.all? { |recorded| [nil, Named.generation(bytes)].include?(recorded[key]) }
@@ -79,7 +80,7 @@ module Tiercel
           recorded.all? { |key, generation| Named.generation(found[key]) == generation }
         end
 
-        # A generation that another process has begun concurrently stands.
+        # Creates generations. If another process creates one concurrently, both processes use that one.
         #
         # @return [Hash{String => Integer}]
         def begin_anew(keys)
@@ -87,7 +88,7 @@ module Tiercel
           found = @backend.occupy_multi(own)
           own.to_h do |key, bytes|
             there = found[key]&.first || bytes
-            unless there.bytesize == Named::GENERATION_BYTES # somebody else's bytes
+            unless there.bytesize == Named::GENERATION_BYTES # another program wrote these bytes
               @backend.set(key, bytes)
               there = bytes
             end

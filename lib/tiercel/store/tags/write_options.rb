@@ -6,7 +6,7 @@ require "active_support/cache"
 module Tiercel
   module Store
     module Tags
-      # The options object for the block of a `fetch`: Rails' own, and `tags`.
+      # The options object that the block of a `fetch` receives: Rails' own object with the addition of `tags`.
       #
       #   cache.fetch("page") do |name, options|
       #     options.tags = ["product:1"]
@@ -14,7 +14,7 @@ module Tiercel
       #   end
       class WriteOptions < ActiveSupport::Cache::WriteOptions
         # @private
-        # @param options [Hash{Symbol => Object}] of the write, which it changes
+        # @param options [Hash{Symbol => Object}] options of the write; the setters change them
         # @param store [ActiveSupport::Cache::TiercelStore]
         def initialize(options, store)
           super(options)
@@ -32,30 +32,31 @@ module Tiercel
         # @return [Array<String>] the entry's tags
         def tags = @options[:tags].to_a
 
-        # Sets the tags of the entry. From now on it is a miss once one of them is invalidated; those that it had before
-        # protect it from when they were set.
+        # Sets the tags of the entry. An invalidation of one of them makes the entry a miss, if it comes after this
+        # call. The tags that the entry had before are compared with their earlier generations.
         #
-        # @param tags [Array<Object>, Object, nil] as the option `tags`
-        # @raise [ArgumentError] as for the option
+        # @param tags [Array<Object>, Object, nil] like the option `tags`
+        # @raise [ArgumentError] like the option `tags`
         def tags=(tags)
           @store.retag(@options, tags)
         end
 
-        # The same for options that others go on to use: they are copied when one is first set. Most blocks set none.
+        # The same for options that other code continues to use: the first setter copies them. Most blocks set no
+        # option.
         #
         # @private
         class CopiedWhenSet < WriteOptions
           RAILS = ActiveSupport::Cache::WriteOptions
-          # The methods of Rails' class. Any other method may set something.
+          # The methods of Rails' class. A method that is not in this list may change an option.
           KNOWN = %i[version version= expires_in expires_in= expires_at expires_at=].freeze
           private_constant :RAILS, :KNOWN
 
-          # @return [Boolean] whether all that may set an option is known
+          # @return [Boolean] whether Rails' class has no other methods
           def self.possible?
             (RAILS.public_instance_methods(false) - KNOWN).empty? && RAILS.ancestors.first(2) == [RAILS, Object]
           end
 
-          # @return [Hash{Symbol => Object}] of the write: the Hash that it was given as long as no option is set
+          # @return [Hash{Symbol => Object}] options of the write: the original Hash until an option is set
           attr_reader :options
 
           def initialize(options, store) # rubocop:disable Lint/MissingSuper -- one call in the place of three
