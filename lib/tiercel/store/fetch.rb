@@ -13,12 +13,12 @@ require_relative "fetch/warnings"
 
 module Tiercel
   module Store
-    # `fetch` and `fetch_multi`: the calls that the {FastPath} leaves, in the steps of Rails' own methods, and all
-    # misses. The {Fetcher} computes those: single flight in the process, a lease among processes, stale values while
-    # another caller computes.
+    # `fetch` and `fetch_multi`. This module serves the calls that the {FastPath} does not serve, in the steps of Rails'
+    # own methods, and all misses. The {Fetcher} computes the missing values: with single flight in the process, leases
+    # among processes, and stale values while another caller computes.
     #
-    # Where a gem has patched Rails' methods, and with a custom coder, Rails' own `fetch` runs over the hooks of
-    # {RailsHooks}. It takes no leases, and the {FallbackLog} says so once.
+    # If a gem has patched Rails' methods, or with a custom coder, Rails' own `fetch` calls {RailsHooks}. It takes no
+    # leases, and the {FallbackLog} logs this once.
     module Fetch
       # Only blocks with a time limit and background refreshes need this.
       autoload :Background, File.expand_path("fetch/background", __dir__)
@@ -26,8 +26,8 @@ module Tiercel
 
       include Misses
 
-      # The results of a multi read besides values. useless: by key, the {Accessor::Found} that are no values; ends: by
-      # name, the ends of the values (epoch seconds), or nil where no caller asks for them.
+      # Additional results of a multi read. useless: the unusable entries by key, as {Accessor::Found}; ends: the expiry
+      # times of the values by name (epoch seconds), or nil if the caller does not need them.
       Findings = Struct.new(:useless, :ends)
       private_constant :Findings
 
@@ -58,7 +58,7 @@ module Tiercel
         @settings.fallbacks.warn(@patched) if @settings.policy.lease
       end
 
-      # Tags are known before the block of Rails' own `fetch_multi` runs.
+      # Reads the generations of the tags before the block of Rails' own `fetch_multi` runs.
       def run_tagged(name, options)
         fix_tags(options[:tags])
         yield name
@@ -82,8 +82,8 @@ module Tiercel
         miss(name, key, normalize_version(name, options), options, policy, found:, &)
       end
 
-      # @return [Array(ActiveSupport::Cache::Entry, Accessor::Found)] the entry of a hit, and nil; or nil, and what
-      #   the read has found, if anything
+      # @return [Array(ActiveSupport::Cache::Entry, Accessor::Found)] the entry of a hit, and nil; or nil, and the
+      #   unusable entry, if there is one
       def find(name, key, options, event)
         @settings.backend.forget_last_read
         bytes = read_serialized_entry(key, **options, event:) or return [nil, nil]
@@ -123,7 +123,7 @@ module Tiercel
         findings.ends ? refresh_several(values, findings.ends, options, policy, &) : values
       end
 
-      # @return [Hash{Object => Object}] the names that were not read, and their values
+      # @return [Hash{Object => Object}] the missing names and their values
       def compute_missing(names, reads, useless, options, policy, &)
         missing = names.reject { |name| reads.key?(name) }
         return {} if missing.empty?
@@ -138,7 +138,7 @@ module Tiercel
         miss_multi(missing, keys, versions, options, policy, useless:, &)
       end
 
-      # With leases all values are stored by now, and the event alone is due.
+      # With leases all values are already stored, and only the event remains to be sent.
       def after_fetching(written, options, policy)
         written = written.compact if options[:skip_nil]
         return write_multi(written, options) if options[:force] || !policy.lease
@@ -155,14 +155,14 @@ module Tiercel
         entry unless entry&.expired? && leases?(options)
       end
 
-      # An expired entry is neither deleted nor put back: the leader keeps it beside the lease.
+      # Neither deletes an expired entry nor writes it again: the leader keeps it beside the lease.
       def handle_expired_entry(entry, key, options)
         entry&.expired? && leases?(options) ? super(nil, key, options) : super
       end
 
       def leases?(options) = @own && policy_for(options).lease
 
-      # Rails' own `fetch` ends here on a miss, also with `force` and without leases.
+      # Rails' own `fetch` calls this on a miss, also with `force` and without leases.
       def save_block_result_to_cache(name, key, options, &)
         @settings.account.timed(key) { super }
       end

@@ -12,18 +12,18 @@ require_relative "trace"
 module Tiercel
   module Store
     module Fetch
-      # One key of a `fetch` or `fetch_multi` that has missed: the value that the caller wants, whether given bytes are
-      # that value, and the block that computes it.
+      # One missed key of a `fetch` or `fetch_multi`. A call decides whether given bytes are the value that the caller
+      # wants, and contains the block that computes it.
       #
       # @private
       class Call
         include Stale
 
-        # The answer of a namespace's Proc when the call began, and the Proc, which subscribers receive. A Proc
-        # may answer otherwise in the thread that stores the value.
+        # The namespace that a Proc returned when the call began, and the Proc, which subscribers receive. In the thread
+        # that stores the value, the Proc may return another namespace.
         OneNamespace = Struct.new(:proc, :call)
 
-        # @return [Object] as it was passed
+        # @return [Object] the name, as the caller passed it
         attr_reader :name
         # @return [String]
         attr_reader :key
@@ -31,21 +31,22 @@ module Tiercel
         attr_reader :version
         # @return [FetchPolicy]
         attr_reader :policy
-        # @return [String, nil] bytes that the caller's read has found, and that are not the value
+        # @return [String, nil] the unusable bytes that the caller's read has found
         attr_reader :found
         # @return [Leases::Lease, nil] the lease that the caller's read has found
         attr_reader :seen
-        # @return [Hash] merged
+        # @return [Hash] merged options
         attr_reader :options
-        # @return [Trace, nil] for the events, where there is something to say
+        # @return [Trace, nil] details for the events; nil without details
         attr_reader :trace
-        # @return [Boolean] whether the caller may have read after an invalidation that came after the leader's acquire
+        # @return [Boolean] whether the caller's read may have followed an invalidation that the leader's acquire
+        #   preceded
         attr_accessor :late
 
-        # @param store [ActiveSupport::Cache::TiercelStore] whose {Misses#run_block} and {Misses#store_value} it calls
+        # @param store [ActiveSupport::Cache::TiercelStore] provides {Misses#run_block} and {Misses#store_value}
         # @param settings [Settings]
-        # @param options [Hash] merged
-        # @param found [Accessor::Found, nil] what the caller's read has found, and that is not the value
+        # @param options [Hash] merged options
+        # @param found [Accessor::Found, nil] the unusable entry that the caller's read has found
         def initialize(store, settings, name, key, version, options, policy, found: nil, &block)
           @store = store
           @settings = settings
@@ -65,23 +66,23 @@ module Tiercel
         # @return [String, nil] the lineage of the lease that the caller's read has found
         def lineage = @seen&.lineage
 
-        # @return [Tags::Named, nil] that the caller has named, with the generations that they had before its block
+        # @return [Tags::Named, nil] the caller's tags, with their generations from before the block
         def tags = @options[:tags]&.tap { |tags| @settings.generations.fix(tags) }
 
-        # @return [Object] the version and the tags: callers that want the same may share a block
+        # @return [Object] the version and the tags; callers share a block only if these are equal
         def wanted = (tags = self.tags) ? [@version, tags.known] : @version
 
-        # Tags may have been invalidated while the call waited.
+        # Reads the generations of the tags again, because an invalidation may have happened while the call waited.
         #
-        # @return [Boolean] whether they were
+        # @return [Boolean] whether a tag was invalidated
         def renew_tags
           before = @options[:tags] or return false
           @options = @options.merge(tags: before.anew)
           tags.known != before.known
         end
 
-        # @param others [Tags::Named, nil] of a block that this call has waited for
-        # @return [Boolean] whether a value of that block may be this call's
+        # @param others [Tags::Named, nil] the tags of a block that this call has waited for
+        # @return [Boolean] whether this call may return that block's value
         def accepts?(others)
           return true if others.nil?
           return false if others.lost?
@@ -91,7 +92,7 @@ module Tiercel
 
         # --- the lease ---
 
-        # The first acquire begins with the bytes that the read has found, which saves a trip.
+        # Returns the entry that the read has found, once. The first acquire uses it and saves a trip.
         #
         # @return [Leases::Present, nil]
         def take_shown
@@ -109,7 +110,7 @@ module Tiercel
           end
         end
 
-        # The lease is this call's, and its block is about to run.
+        # Called when this call has the lease and its block is about to run.
         #
         # @param lease [Leases::Lease]
         # @return [void]
@@ -119,19 +120,19 @@ module Tiercel
           trace!.reason = :stale if lease.stale && @policy.stale_seconds
         end
 
-        # Releases a lease under which nothing is stored.
+        # Releases a lease without storing a value.
         #
         # @param lease [Leases::Lease, nil]
         # @return [void]
         def release(lease) = lease && @settings.leases.release(lease, stale_ttl:)
 
-        # Versions have no order, so two of them must not displace each other again and again.
+        # Limits displacements. Versions have no order, so two versions must not displace each other repeatedly.
         #
         # @return [Boolean] whether no caller of this process has lately displaced a lease for this version of the key,
         #   nor waited for a lease of this version
         def begin_displacing = @settings.displacements.begin("#{kept_version}\0#{@key.b}".b, @policy.lease_ttl * 2)
 
-        # @return [Boolean] whether the caller can do without a new value
+        # @return [Boolean] whether the caller needs no new value
         def optional? = false
 
         # The value that plain reads return during the computation: see {Leases#take}.
@@ -146,8 +147,8 @@ module Tiercel
           bytes if entry.is_a?(Coder::LazyEntry) && usable_stale?(entry, true) && !outdated?(entry)
         end
 
-        # @return [String, nil] what a lease keeps of the wanted value: the version, and a digest of the tags and their
-        #   generations
+        # @return [String, nil] the description of the wanted value in a lease: the version, and a digest of the tags
+        #   with their generations
         def kept_version
           version = @version && Frame::Version.kept(@version)
           tags = self.tags or return version
@@ -165,34 +166,34 @@ module Tiercel
 
         # Runs the block.
         #
-        # @return [Object] its value
+        # @return [Object] the block's value
         def compute
           @computed = true
           @given = Tags::WriteOptions.new(@options.dup, @store)
           @settings.account.timed(@key) { @block.call(@name, @given) }
         end
 
-        # Runs the block within its event, and stores its value under the lease.
+        # Runs the block inside its event, and stores its value under the lease.
         #
-        # @param lease [Leases::Lease, nil] nil where nothing may be stored
-        # @param flight [Flight] in which it is computed
-        # @return [Array(Object, Boolean)] the value, and whether it is stored
+        # @param lease [Leases::Lease, nil] nil if nothing may be stored
+        # @param flight [Flight] the flight that computes the value
+        # @return [Array(Object, Boolean)] the value, and whether it was stored
         def compute_and_store(lease, flight)
           value = @store.run_block(@name, @key, @trace ? { **@options, **@trace.of_block } : @options) { compute }
           flight.tags = used_tags
           [value, @store.store_value(value, lease, flight, @name, @version, @options, @given.options, @policy)]
         end
 
-        # @return [Tags::Named, nil] of the block's value
+        # @return [Tags::Named, nil] the tags of the block's value
         def used_tags = @given ? @given.named : @options[:tags]
 
-        # @return [Boolean] whether its block has run
+        # @return [Boolean] whether the block has run
         def computed? = @computed || false
 
         # @return [Trace]
         def trace! = @trace ||= Trace.new
 
-        # @param bytes [String, nil] what a read would now see
+        # @param bytes [String, nil] the bytes that a read would now return
         # @return [void]
         def remember(bytes) = @settings.reader.remember(@key, bytes)
 
@@ -212,7 +213,7 @@ module Tiercel
           options.merge(namespace: OneNamespace.new(namespace, namespace.call))
         end
 
-        # Another holder has not stored a value in time.
+        # Warns that another holder has not stored a value in time.
         def report_takeover
           @settings.account.count(:lease_takeovers)
           trace!.takeover = true
@@ -224,7 +225,7 @@ module Tiercel
           entry if entry && (entry.expired? || !outdated?(entry))
         end
 
-        # An entry with the generations that this call has read itself needs no other look.
+        # Compares an entry's tags with the generations that this call has already read, which needs no trip.
         def outdated?(entry)
           recorded = @settings.reader.recorded_tags(entry) or return false
           known = @options[:tags]&.known
@@ -232,7 +233,7 @@ module Tiercel
           @settings.reader.outdated?(entry)
         end
 
-        # Rails' race_condition_ttl: what has expired lives for so many seconds more.
+        # Implements Rails' race_condition_ttl: extends an expired entry by this many seconds.
         def longer(entry, race_ttl)
           entry.expires_at = Clock.now + race_ttl
           @settings.writer.frame_of_entry(entry, @options[:compress], @options[:compress_threshold])

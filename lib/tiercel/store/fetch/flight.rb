@@ -12,26 +12,26 @@ module Tiercel
     module Fetch
       # One computation of a key in this process, and the callers that wait for it: single flight.
       #
-      # The leader acquires the lease, computes, and lands the flight with an {Outcome}; followers wait for that. One
-      # lock guards all flights of the process, so a cycle of waits shows across stores. Nobody holds it for longer than
-      # a look.
+      # The leader acquires the lease, computes the value, and lands the flight with an {Outcome}. Followers wait for
+      # the outcome. One lock guards all flights of the process, so that a cycle of waits is found even across stores.
+      # Each thread holds the lock only for a moment.
       #
       # @private
       class Flight
         include Waiting
 
-        # The end of a flight, and what followers receive. kind:
+        # The result of a flight, which its followers receive. kind:
         #
-        # - `:frame`: bytes of the store's own coder; `:found`: bytes as a backend had them; `:value`: an object that
-        #   could not be dumped
-        # - `:error`: the block has raised it
-        # - `:again`: nothing; followers look anew
-        # - `:abandoned`: nothing; the leader left its block by throw, break, a killed thread or Timeout
-        # - `:gone`: nothing; the leader will never come back, and its lease is still there ({Leader})
+        # - `:frame`: bytes of the store's own coder; `:found`: an entry's bytes from the backend; `:value`: an object
+        #   that cannot be dumped
+        # - `:error`: the error that the block raised
+        # - `:again`: no value; followers begin again
+        # - `:abandoned`: no value; the leader left its block by throw, break, a killed thread or Timeout
+        # - `:gone`: no value; the leader will never return, and its lease still exists ({Leader})
         Outcome = Struct.new(:kind, :content)
 
         LOCK = Mutex.new
-        # For a flight that nobody waits for.
+        # The outcomes without content.
         AGAIN = Outcome.new(:again).freeze
         ABANDONED = Outcome.new(:abandoned).freeze
         GONE = Outcome.new(:gone).freeze
@@ -39,7 +39,7 @@ module Tiercel
         VALUES = %i[frame found value].freeze
         private_constant :AGAIN, :ABANDONED, :GONE, :VALUES
 
-        # @return [Backend] of the key
+        # @return [Backend] the key's backend
         attr_reader :backend
         # @return [String]
         attr_reader :key
@@ -47,20 +47,21 @@ module Tiercel
         attr_reader :wanted
         # @return [Leases::Lease, nil] the leader's lease, or the one that the leader waits for
         attr_reader :lease
-        # @return [String, Integer, nil] the bytes that the block has written under the key, or its count there
+        # @return [String, Integer, nil] the bytes, or the count of a counter, that the block itself has written under
+        #   the key
         attr_accessor :rewritten
         # @return [Boolean] whether the block itself deleted the key
         attr_accessor :deleted
-        # @return [Boolean] whether another thread runs its block, and will land it
+        # @return [Boolean] whether another thread runs the block and lands the flight
         attr_writer :behind
-        # @return [Tags::Named, nil] of the block's value
+        # @return [Tags::Named, nil] the tags of the block's value
         attr_accessor :tags
-        # @return [Boolean] whether it lands with the value of another process or flight
+        # @return [Boolean] whether the flight lands with the value of another process or flight
         attr_accessor :borrowed
-        # @return [Leases::Lease, nil] a lease for another version, beside which its block runs: its value is not
-        #   stored, but callers that meet the same lease may wait for it
+        # @return [Leases::Lease, nil] a lease for another version that stands while this block runs. The block's value
+        #   is not stored, but callers that find the same lease may wait for it
         attr_accessor :beside
-        # @return [String, Array, Flight, false] while its block runs, {Flights} counts it under this: a lineage, or
+        # @return [String, Array, Flight, false] the name under which {Flights} counts the running block: a lineage, or
         #   the flight itself
         attr_accessor :counted
 
@@ -76,7 +77,7 @@ module Tiercel
           @running = @closed = @behind = @borrowed = @counted = @deleted = false
         end
 
-        # @return [Boolean] whether it computes that key of that backend
+        # @return [Boolean] whether the flight computes this key of this backend
         def of?(backend, key)
           @backend.equal?(backend) && @key.bytesize == key.bytesize && (@key == key || @key.b == key.b)
         end
@@ -84,14 +85,14 @@ module Tiercel
         # @return [Boolean] see {#behind=}
         def behind? = @behind
 
-        # @return [Boolean] whether its block runs
+        # @return [Boolean] whether the block is running
         def running? = @running
 
-        # @return [Boolean] whether it has an outcome
+        # @return [Boolean] whether the flight has an outcome
         def landed? = !@outcome.nil?
 
-        # A caller that comes before the lease is known may join, because the block has not begun. Later, only a caller
-        # that has just read the same lineage may join: any other caller may have read after an invalidation.
+        # A caller may join before the lease is acquired, because the block has not begun. Later, only a caller that has
+        # just read the same lineage may join: any other caller may have read after an invalidation.
         #
         # @param lineage [String, nil] that the caller's read has shown
         # @return [Boolean]
@@ -102,23 +103,24 @@ module Tiercel
         # @return [Leases::Lease, nil] whose lineage another caller that computes the same value may fill
         def lease_to_fill = @beside ? nil : @lease
 
-        # A caller that joined without this may have read after an invalidation that the leader's acquire has not seen.
-        # It accepts the value of a block that begins afterwards, and no value or lease that the acquire has met.
+        # A caller that joined with another lineage may have read after an invalidation that the leader's acquire
+        # preceded. It accepts the value of a block that begins after it joined, but no value or lease that the acquire
+        # returned.
         #
         # @param lineage [String, nil] that the caller's read has shown
-        # @return [Boolean] whether it is that of the flight
+        # @return [Boolean] whether the flight has this lineage
         def shows?(lineage) = !@lease.nil? && @lease.lineage == lineage
 
-        # @return [Boolean] whether it is under way in this process
+        # @return [Boolean] whether the flight has not landed and belongs to this process
         def live? = @outcome.nil? && Forks.current?(@process)
 
-        # Stores the block's value over what the block itself has written under the key, as Rails' own stores do: the
-        # block returns later than it writes.
+        # Stores the block's value over the value that the block itself has written under the key. Rails' own stores do
+        # the same, because the block returns after its write.
         #
         # @param guard [Guard]
         # @param bytes [String]
         # @param ttl [Numeric, nil] seconds
-        # @return [Boolean, nil] whether it is stored
+        # @return [Boolean, nil] whether the value is stored
         def overwrite(guard, bytes, ttl)
           return false unless @rewritten
           guard.call(:write_entry, @key) do
@@ -129,9 +131,9 @@ module Tiercel
           end
         end
 
-        # Wakes the followers, which may return a stale value of the lease.
+        # Records the lease and wakes the followers, which may return the lease's stale value.
         #
-        # @param lease [Leases::Lease, nil] nil where the block runs without one: then no further caller may join
+        # @param lease [Leases::Lease, nil] nil if the block runs without a lease: then no further caller may join
         # @param running [Boolean] whether the block begins
         # @return [void]
         def learn(lease, running:)
@@ -144,7 +146,7 @@ module Tiercel
           end
         end
 
-        # Under the lock: lands it if its leader is gone.
+        # Lands the flight if its leader is gone. Called under the lock.
         #
         # @return [Boolean] whether the leader is gone
         def desert
@@ -155,7 +157,7 @@ module Tiercel
           true
         end
 
-        # Under the lock: the lease is there, and the block begins.
+        # Records the lease and the beginning of the block. Called under the lock.
         #
         # @param lease [Leases::Lease]
         # @return [void]
@@ -165,10 +167,10 @@ module Tiercel
           @landed&.broadcast
         end
 
-        # Under the lock: no further caller may join.
+        # Ends the joining of further callers. Called under the lock.
         #
-        # @param landed [Boolean] whether there is a value to land with
-        # @return [Boolean] whether a follower waits for it; if not, it has landed
+        # @param landed [Boolean] whether the block has returned a value
+        # @return [Boolean] whether a follower waits for the value; if not, this method has landed the flight
         def close(landed)
           @closed = true
           return true if landed && @followers.positive?
@@ -188,25 +190,25 @@ module Tiercel
           @relieved.land(kind, content) if @relieved && VALUES.include?(kind)
         end
 
-        # Lands with the error of the block, if a follower waits. An error that was raised into the block from outside
-        # concerns the leader alone: then a follower takes over.
+        # Lands with the block's error, if a follower waits. An error that was raised into the block from outside
+        # concerns the leader alone; a follower then takes over.
         #
-        # @param error [StandardError] while it is rescued
+        # @param error [StandardError] the error, inside its `rescue`
         # @return [void]
         def land_error(error)
           land(:error, error) if followed_to_its_end? && !Interruption.of?(error)
         end
 
-        # Lands with the value of the block: a copy, if a follower waits. No further caller may join.
+        # Lands with the block's value. Followers receive a copy. No further caller may join.
         #
-        # @yieldreturn [String, nil] a frame of it
+        # @yieldreturn [String, nil] the value's frame
         # @return [void]
         def land_value(value)
           frame = yield if followed_to_its_end?
           frame ? land(:frame, frame) : land(:value, value)
         end
 
-        # No further caller may join.
+        # Ends the joining of further callers.
         #
         # @return [Boolean] whether a follower waits
         def followed_to_its_end?

@@ -6,20 +6,19 @@ require_relative "flight"
 module Tiercel
   module Store
     module Fetch
-      # The flights of one store that are under way in this process: at most one for each caller that computes or waits
-      # for another process, so never more than there are threads and fibers in `fetch`.
+      # The current flights of one store in this process. Each caller that computes, or waits for another process, has
+      # at most one flight. So there are never more flights than threads and fibers in `fetch`.
       #
-      # A flight is held while its block runs around the code at hand. Fiber storage keeps the held flights, and
-      # threads, fibers and enumerators inherit it: a fetch in a thread of a block is a fetch within that block.
-      #
+      # Code inside a flight's block holds the flight. Fiber storage contains the held flights, and threads, fibers and
+      # enumerators inherit it. A fetch in a thread that a block has started is therefore a fetch inside that block.
       # @private
       class Flights
         LOCK = Flight::LOCK
         HELD = :tiercel_flights
         NONE = [].freeze
-        # Seconds between two looks at the leaders.
+        # Seconds between two checks of the leaders.
         LOOK = 1.0
-        # With so many blocks at once, the next one begins with a look.
+        # If this many blocks run at once, the next one first checks the leaders.
         MANY = 16
         private_constant :LOCK, :HELD, :NONE, :LOOK, :MANY
 
@@ -31,14 +30,14 @@ module Tiercel
           end
 
           # @param backend [Backend]
-          # @yieldparam flight [Flight] of that key there
+          # @yieldparam flight [Flight] a held flight of this key
           # @return [void]
           def each_held(backend, key)
             Fiber[HELD]&.each { |flight| yield flight if flight.of?(backend, key) && flight.live? }
           end
 
           # @param own [Array<Flight>] frozen
-          # @yieldparam outermost [Boolean] whether no other is held
+          # @yieldparam outermost [Boolean] whether the code holds no other flight
           # @return [Object] the block's value
           def hold(own)
             before = Fiber[HELD]
@@ -58,7 +57,7 @@ module Tiercel
         # @return [Boolean] whether no block is running in this process
         def idle? = @computing.zero? || (!Forks.current?(@process) && forgotten?) || deserted?
 
-        # @return [Integer] how many are under way
+        # @return [Integer] number of current flights
         def size
           LOCK.synchronize do
             forget_parents
@@ -66,13 +65,13 @@ module Tiercel
           end
         end
 
-        # Boards a flight that the caller may join, or begins the caller's own. The caller makes its own before this
-        # call, so that it can {#leave} it if its thread is killed here.
+        # Joins another caller's flight if the caller may, or begins the caller's own flight. The caller creates its
+        # flight before this call, so that it can {#leave} the flight if its thread is killed here.
         #
         # @param own [Flight]
-        # @param lineage [String, nil] that the caller's read has shown
-        # @param alone [Boolean] whether the caller begins its own only if there is no other flight of the key
-        # @return [Flight] the caller's own where the caller leads
+        # @param lineage [String, nil] the lineage that the caller's read has found
+        # @param alone [Boolean] whether to begin the caller's flight only if the key has no other flight
+        # @return [Flight] the caller's own flight if the caller leads
         def board(own, lineage, alone: false)
           LOCK.synchronize do
             forget_parents
@@ -81,11 +80,11 @@ module Tiercel
           end
         end
 
-        # The block begins, with {Flight#learn} and {#computing} in one step. It ends with {#finish}, or with {#leave}
-        # if the thread is killed.
+        # Records that the block begins: {Flight#learn} and {#computing} in one step. {#finish} ends the block, or
+        # {#leave} if the thread is killed.
         #
         # @param flight [Flight]
-        # @param lease [Leases::Lease] that begins its lineage
+        # @param lease [Leases::Lease] a lease that begins its lineage
         # @return [true]
         def begin(flight, lease)
           LOCK.synchronize do
@@ -96,8 +95,8 @@ module Tiercel
         end
 
         # @param flight [Flight]
-        # @param landed [Boolean] whether the block has given a value
-        # @return [Boolean] whether a follower waits for that value
+        # @param landed [Boolean] whether the block has returned a value
+        # @return [Boolean] whether a follower waits for the value
         def finish(flight, landed)
           LOCK.synchronize do
             uncount(flight)
@@ -109,20 +108,20 @@ module Tiercel
 
         # @param flight [Flight] that has met a lease
         # @param lineage [String]
-        # @return [Flight, nil] another one of this process that computes it, or waits for it
+        # @return [Flight, nil] another flight of this process that computes this lineage, or waits for it
         def earlier(flight, lineage)
           LOCK.synchronize { @of_lineage[lineage].then { |other| other unless other.equal?(flight) } }
         end
 
-        # @param flight [Flight] that has met a lease for another version
-        # @param lineage [String] of that lease
-        # @return [Flight, nil] another one of this process that computes the same beside that lease
+        # @param flight [Flight] a flight that has found a lease for another version
+        # @param lineage [String] the lease's lineage
+        # @return [Flight, nil] another flight of this process that computes the same value while that lease stands
         def beside(flight, lineage)
           LOCK.synchronize { @of_lineage[[lineage, flight.wanted]].then { |other| other unless other.equal?(flight) } }
         end
 
         # @param flight [Flight]
-        # @return [Boolean] whether a block of this process runs that computes the same
+        # @return [Boolean] whether a block of this process is computing the same value
         def computing?(flight)
           LOCK.synchronize do
             @of_lineage.each_value.any? do |other|
@@ -131,7 +130,7 @@ module Tiercel
           end
         end
 
-        # Waits for another process: once for all callers of this one.
+        # Waits for another process. One caller waits for all callers of this process.
         #
         # @param flight [Flight]
         # @param lineage [String]
@@ -155,7 +154,7 @@ module Tiercel
           LOCK.synchronize { uncount(flight) }
         end
 
-        # @param flight [Flight] that no further caller may board
+        # @param flight [Flight] a flight that no further caller may join
         # @return [void]
         def leave(flight)
           LOCK.synchronize do
@@ -167,14 +166,14 @@ module Tiercel
 
         private
 
-        # A child that was forked while another thread's block ran has no such thread.
+        # Whether all counted blocks belong to the parent: a forked child does not have the parent's threads.
         def forgotten?
           LOCK.synchronize { forget_parents }
           @computing.zero?
         end
 
-        # Looks for leaders that are gone, at most once in {LOOK}. A trap handler that writes may call this, so it waits
-        # for no lock.
+        # Checks for leaders that are gone, at most once in {LOOK} seconds. A trap handler that writes may call this, so
+        # it waits for no lock.
         #
         # @return [Boolean] whether no other block is running
         def deserted?
@@ -190,7 +189,7 @@ module Tiercel
           @computing.zero?
         end
 
-        # The lineage of a leader that is gone stays known until its lease lapses: a caller that meets the lease takes
+        # Keeps the lineage of a leader that is gone until its lease lapses, so that a caller that finds the lease takes
         # over at once.
         def forget_deserted
           @look_at = Clock.monotonic + LOOK
@@ -210,8 +209,8 @@ module Tiercel
           @of_lineage[flight.counted] = flight
         end
 
-        # A caller that is killed in {#finish} or {#computing} calls this again, in {#leave}. A child that was forked in
-        # a block goes on with that block, which does not count there.
+        # Safe to call twice: a caller that is killed in {#finish} or {#computing} calls it again in {#leave}. A child
+        # that was forked in a block continues the block, but does not count it.
         def uncount(flight)
           lineage = flight.counted or return
           flight.counted = false
@@ -219,7 +218,7 @@ module Tiercel
           @of_lineage.delete(lineage) if @of_lineage[lineage].equal?(flight)
         end
 
-        # A child process has none of the threads that lead its parent's flights.
+        # Forgets the parent's flights, because a child process has none of the threads that lead them.
         def forget_parents
           return if Forks.current?(@process)
           @process = Forks.current

@@ -5,15 +5,16 @@ require "timeout"
 module Tiercel
   module Store
     module Fetch
-      # An error that was raised into a block from outside: by Thread#raise, Fiber#raise, or a Timeout with a class of
-      # its own. It concerns the leader alone. An error that the block itself raises concerns all callers that wait.
+      # Recognizes an error that was raised into a block from outside: by Thread#raise, Fiber#raise, or a Timeout with
+      # its own error class. Such an error concerns the leader alone. An error that the block itself raises concerns all
+      # waiting callers.
       #
-      # Ruby does not mark such errors, so this looks at the place. An error came from outside if
+      # Ruby does not mark such errors, so this module examines the backtrace. An error came from outside if
       #
-      # - a Timeout around the leader's `fetch` may raise any class (it was called with one); or
-      # - the leader stood in a method of Ruby's own that waits, and the error is none that such methods raise.
+      # - a Timeout with an error class is active around the leader's `fetch`, because it may raise any class; or
+      # - the leader was in one of Ruby's waiting methods, and the error is none that such methods raise.
       #
-      # An error that Thread#raise puts into Ruby code that is computing, not waiting, counts as the block's own.
+      # If Thread#raise interrupts Ruby code that is computing, not waiting, the error counts as the block's own.
       #
       # @private
       module Interruption
@@ -29,13 +30,13 @@ module Tiercel
         THEIR_OWN = [SystemCallError, IOError, ThreadError, FiberError, StopIteration, ArgumentError, TypeError,
                      RangeError, EncodingError].freeze
         TIMEOUT_FILE = Timeout.method(:timeout).source_location&.first
-        # Errors may have been wrapped on their way out of the block, by Active Record for example.
+        # The longest chain of causes to examine. Active Record, for example, wraps the errors of a block.
         MOST_CAUSES = 10
         private_constant :WAITING, :THEIR_OWN, :TIMEOUT_FILE, :MOST_CAUSES
 
         module_function
 
-        # The leader calls this where it rescues the error of its block.
+        # The leader calls this while it rescues the block's error.
         #
         # @param error [StandardError]
         # @return [Boolean]
@@ -43,7 +44,7 @@ module Tiercel
           error.is_a?(Timeout::Error) || limited? || with_causes(error).any? { |each| from_outside?(each) }
         end
 
-        # A Timeout without a class raises nothing that the block or this code could rescue, and has `handle_timeout`
+        # Whether a Timeout with an error class is active. A Timeout without a class raises nothing that
         # on the stack.
         def limited?
           frames = caller_locations.select { |at| at.path == TIMEOUT_FILE && !at.label.start_with?("block") }
@@ -63,7 +64,7 @@ module Tiercel
           THEIR_OWN.none? { |type| error.is_a?(type) }
         end
 
-        # A method in C has the place of its caller.
+        # In a backtrace, a method in C has its caller's file and line.
         def rubys_own?(place, caller)
           place.path.start_with?("<internal:") || (place.path == caller&.path && place.lineno == caller.lineno)
         end

@@ -8,31 +8,31 @@ require_relative "flight"
 module Tiercel
   module Store
     module Fetch
-      # One or several calls that have missed: finds out, without waiting, which of them this caller computes.
+      # Decides without waiting which of several missed calls this caller computes.
       #
       #   {#acquire}: {Flights#board} -> {Leases#take} or {Leases#take_multi} -> {#computation}
       #
-      # Afterwards each call has a value, a lease of its own, a flight or a lease of another caller, or none of these:
-      # then something has changed concurrently, and it begins anew. {#leave} ends the round.
+      # Afterwards each call has a value, its own lease, or a flight or lease of another caller. A call without any of
+      # these begins again, because the entry has changed concurrently. {#leave} ends the round.
       #
       # @private
       class LeaseRound
         MISS = Coder::MISS
         private_constant :MISS
 
-        # @return [Hash{Call => Object}] what is known by now
+        # @return [Hash{Call => Object}] the values that are known so far
         attr_reader :values
-        # @return [Hash{Call => Leases::Lease}] of the calls that are computed here
+        # @return [Hash{Call => Leases::Lease}] leases of the calls that this caller computes
         attr_reader :leases
-        # @return [Hash{Call => Flight}] that this caller leads
+        # @return [Hash{Call => Flight}] flights that this caller leads
         attr_reader :flights
-        # @return [Hash{Call => Flight}] that another caller of this process leads
+        # @return [Hash{Call => Flight}] flights that another caller of this process leads
         attr_reader :followed
-        # @return [Hash{Call => Leases::Lease}] that another caller holds
+        # @return [Hash{Call => Leases::Lease}] leases that another caller holds
         attr_reader :rivals
 
         # @param settings [Settings]
-        # @param calls [Array<Call>] of different keys
+        # @param calls [Array<Call>] calls with different keys
         # @param together [Boolean] see {Computation}
         def initialize(settings, calls, together: false)
           @settings = settings
@@ -46,7 +46,7 @@ module Tiercel
           @rivals = {}
         end
 
-        # Boards the flights, and acquires the leases that are free.
+        # Joins or begins a flight for each call, and acquires the free leases.
         #
         # @return [void]
         def acquire
@@ -55,9 +55,9 @@ module Tiercel
           led.one? ? take(led.first, shown: led.first.take_shown) : take_multi(led)
         end
 
-        # Goes on with a flight that this caller leads.
+        # Continues with a flight that this caller already leads.
         #
-        # @param answer [Leases::Lease, Leases::Present, nil] of {Leases#take_absent}
+        # @param answer [Leases::Lease, Leases::Present, nil] the result of {Leases#take_absent}
         # @return [void]
         def adopt(call, flight, answer)
           @flights[call] = flight
@@ -75,8 +75,8 @@ module Tiercel
           resolve(call, answer)
         end
 
-        # @param present [Leases::Present] what came concurrently
-        # @return [Object] its value, if it is what the call wants; else MISS
+        # @param present [Leases::Present] an entry that another caller stored concurrently
+        # @return [Object] the entry's value, if the call can use it; else MISS
         def found(call, present)
           value = call.value_of(present.bytes)
           return value if MISS.equal?(value)
@@ -85,7 +85,7 @@ module Tiercel
           @values[call] = value
         end
 
-        # @return [Computation, nil] of the calls that are to be computed here; it releases their leases
+        # @return [Computation, nil] computes the calls with leases, and releases the leases; nil without such calls
         def computation
           return if @leases.empty?
           leases = @leases
@@ -107,7 +107,7 @@ module Tiercel
 
         # @return [Boolean] whether this caller leads the flight
         def board(call)
-          stale = @together ? MISS : call.stale_at_hand # a batch asks the backend, which knows better what has lapsed
+          stale = @together ? MISS : call.stale_at_hand # for a batch, the backend's answer is more recent
           @values[call] = stale unless MISS.equal?(stale)
           return false if @values.key?(call)
           @flights[call] = own = Flight.new(@settings.backend, call.key, call.wanted)
@@ -119,7 +119,7 @@ module Tiercel
           false
         end
 
-        # Nobody waits here, so that the flights of other callers' keys are free at once.
+        # Acquires several leases and leaves every flight without a lease at once, so that no other caller waits for it.
         def take_multi(led)
           by_key = led.to_h { |call| [call.key, call] }
           ttl = led.first.policy.lease_ttl
@@ -139,7 +139,7 @@ module Tiercel
           MISS.equal?(stale) ? @rivals[call] = answer : @values[call] = stale
         end
 
-        # The block runs in the background where that is wished and there is a value to return.
+        # Runs the block in the background if the policy allows it and there is a stale value to return.
         def begin_with(call, lease)
           return @answers.delete(call) if call.optional? && !lease.sure?
           call.begin_with(lease)

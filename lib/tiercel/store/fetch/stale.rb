@@ -8,23 +8,23 @@ require_relative "../writer"
 module Tiercel
   module Store
     module Fetch
-      # Expired values of a {Call}: returned while another caller computes, or in the place of an error.
+      # The expired values of a {Call}. A call returns one while another caller computes, or instead of an error.
       #
       # @private
       module Stale
         MISS = Coder::MISS
-        # Seconds for which no caller tries again after a block that raised, where there is a stale value to return.
+        # After a block has raised and a stale value was returned, no caller runs the block again for this many seconds.
         PAUSE = 5.0
 
         # Uses the result of the caller's own read, so no trip is needed.
         #
-        # @return [Object] the value beside the lease that the read has found, or MISS
+        # @return [Object] the stale value of the lease that the read has found, or MISS
         def stale_at_hand
           return MISS if @seen.nil? || @seen.released? || @settings.leases.lapsed?(@seen)
           serve_stale(stale_beside(@seen))
         end
 
-        # A value that the lease keeps beside it: one that plain reads return too, or one for `fetch` alone.
+        # Returns the lease's stale value: either plain reads return it too, or only `fetch` does.
         #
         # @param lease [Leases::Lease]
         # @return [Object] or MISS
@@ -42,11 +42,12 @@ module Tiercel
           MISS.equal?(value) ? stale_value_of(lease.stale, after_error: true) : value
         end
 
-        # Within `stale_if_error`, the error is reported, and for {PAUSE} nobody tries again.
+        # Returns a stale value after an error of the block, within `stale_if_error`. Reports the error. For {PAUSE}
+        # seconds no caller runs the block again.
         #
-        # @param error [StandardError] that the block has raised
-        # @param lease [Leases::Lease, nil] this call's own
-        # @return [Object] the value to return in its place, or MISS
+        # @param error [StandardError] the block's error
+        # @param lease [Leases::Lease, nil] this call's lease
+        # @return [Object] the value to return instead, or MISS
         def stale_after(error, lease)
           return MISS unless lease&.stale
           stale = stale_value_of(lease.stale, after_error: true)
@@ -56,10 +57,10 @@ module Tiercel
           serve_stale(stale)
         end
 
-        # @param limit [TimeLimit] that is over
+        # @param limit [TimeLimit] the limit that is over
         # @param stale [Object] the value to return, or MISS
-        # @return [Object] that value
-        # @raise [FetchTimeout] where there is none
+        # @return [Object] the stale value
+        # @raise [FetchTimeout] if there is no stale value
         def time_out(limit, stale)
           trace!.timeout = limit.seconds(stale: !MISS.equal?(stale))
           raise limit.error(@key) if MISS.equal?(stale)
@@ -77,7 +78,7 @@ module Tiercel
 
         # @param bytes [String, nil]
         # @param after_error [Boolean] whether a block has raised
-        # @return [Object] the value, if it has expired and may be returned all the same; else MISS
+        # @return [Object] the expired value, if the call may return it; else MISS
         def stale_value_of(bytes, after_error: false)
           entry = entry_of(bytes) or return MISS
           return MISS unless entry.is_a?(Coder::LazyEntry) && usable_stale?(entry, after_error)
@@ -93,8 +94,8 @@ module Tiercel
 
         private
 
-        # @param bytes [String] of an expired value
-        # @return [Boolean] whether it may be returned in the place of an error
+        # @param bytes [String] an expired value's bytes
+        # @return [Boolean] whether the value may be returned instead of an error
         def error_covered?(bytes)
           entry = entry_of(bytes)
           entry.is_a?(Coder::LazyEntry) && (entry.frame.parts.stale&.last || 0) > Clock.now

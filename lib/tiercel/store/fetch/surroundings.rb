@@ -6,13 +6,13 @@ require "active_support/core_ext/class/subclasses"
 module Tiercel
   module Store
     module Fetch
-      # The state of the thread that calls `fetch`, as far as Rails' features depend on it. A block that runs in another
-      # thread has the same state: it renders a fragment in the reader's language.
+      # The parts of a thread's state on which Rails' features depend. A block that runs in another thread receives this
+      # state from the thread that called `fetch`; so it renders a fragment in the reader's language, for example.
       #
       # - `I18n.locale` and `Time.zone`
       # - the values of all `ActiveSupport::CurrentAttributes` (the same objects, not copies)
       # - roles and shards of `connected_to`
-      # - the request-local caches of all stores (the same objects), where the caller waits for the block
+      # - the request-local caches of all stores (the same objects), if the caller waits for the block
       #
       # Other state of the thread (`Thread.current[...]`, an open transaction, a query cache) is not copied.
       #
@@ -31,8 +31,8 @@ module Tiercel
           @connections = connections&.dup
         end
 
-        # Runs the block with this state, inside the Rails executor where there is one. An error of the block passes the
-        # executor by, because the caller that waits for the block decides whether to report it.
+        # Runs the block with this state, inside the Rails executor if there is one. The executor does not see an error
+        # of the block, because the waiting caller decides whether to report it.
         #
         # @return [Object] the block's value
         def within(&)
@@ -66,8 +66,8 @@ module Tiercel
           end
         end
 
-        # Sets the attributes past the application's writers: a writer may change more than its own attribute, and may
-        # refuse the nil that was there before.
+        # Sets the attributes without the application's writer methods: a writer may change more than its own attribute,
+        # and may reject the earlier nil.
         def with_currents(currents)
           instances = currents.map { |current, attributes| [current.instance, attributes] }
           before = instances.map { |instance, _| instance.attributes }
@@ -79,7 +79,7 @@ module Tiercel
           end
         end
 
-        # The caller reads the block's writes and deletes afterwards.
+        # Shares the local caches, so that the caller sees the block's writes and deletes.
         def with_local_caches
           return yield unless @local_caches
           before = ActiveSupport::IsolatedExecutionState[LOCAL_CACHES]
@@ -91,7 +91,7 @@ module Tiercel
           end
         end
 
-        # @return [Array<Hash>, nil] Active Record's own list of those that `connected_to` has opened
+        # @return [Array<Hash>, nil] Active Record's list of open `connected_to` blocks
         def connections
           return if !defined?(ActiveRecord) || ActiveRecord.autoload?(:Base)
           ActiveRecord::Base.connected_to_stack if ActiveRecord::Base.respond_to?(:connected_to_stack)

@@ -113,7 +113,7 @@ module Tiercel
 
         # --- a flight of this process ---
 
-        # @param flight [Flight] that another caller leads
+        # @param flight [Flight] another caller's flight
         # @param own [Flight, nil] a flight that this call leads; it lands with the other flight's outcome
         def follow(flight, own = nil)
           result = ON
@@ -121,7 +121,7 @@ module Tiercel
           result
         end
 
-        # A late caller reads anew, because the leader's acquire may have met an older state.
+        # A late caller begins a new round, because the leader's acquire may have returned an older state.
         def follow_once(flight, own)
           stale = MISS
           outcome = @call.trace!.waiting do
@@ -188,7 +188,8 @@ module Tiercel
 
         # --- how long ---
 
-        # Waits only shortly if the lease's holder may be waiting for a database row that this caller has locked.
+        # Waits only briefly in a transaction, because the lease's holder may be waiting for a row that this caller has
+        # locked.
         def patience
           seconds = @call.policy.lease_wait
           Databases.in_transaction? ? [seconds, NESTED_WAIT].min : seconds
@@ -201,7 +202,7 @@ module Tiercel
         # @return [Float] the end of the wait: the deadline, or the call's own time limit if it is earlier
         def limited(deadline) = @limit ? @limit.before(deadline) : deadline
 
-        # Continues to wait until `lease_wait` or the call's own time limit is over.
+        # Decides after a deadline: the call continues to wait unless `lease_wait` or its own time limit is over.
         def after_deadline(flight, own)
           near = flight.running? || flight.lease.nil?
           result = past_deadline(flight.lease, near ? deadline : far_deadline) do
