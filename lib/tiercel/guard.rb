@@ -14,29 +14,29 @@ module Tiercel
   #   guard = Guard.new(backend, error_handler: nil, logger: -> { store.logger })
   #   guard.call(:read_entry, key, returning: nil) { backend.get(key) }
   #
-  # Only a {BackendError} is handled. Other errors pass through: a programmer's, Timeout, Interrupt.
+  # The guard handles only a {BackendError}. It lets all other errors through: programming errors, Timeout, Interrupt.
   class Guard
     SOURCE = Reports::SOURCE
     # The consecutive calls of a fiber that have timed out, and when the last one did (seconds of the guard's clock).
     Timeouts = Struct.new(:guard, :count, :at)
     TIMEOUTS = :tiercel_timeouts
-    # After so many, for so many seconds, {#timing_out?} is true.
+    # Number of consecutive timeouts after which {#timing_out?} is true, and the seconds for which it stays true.
     MOST_TIMEOUTS = 2
     TIMING_OUT_SECONDS = 1.0
     private_constant :Timeouts, :TIMEOUTS, :MOST_TIMEOUTS, :TIMING_OUT_SECONDS
 
     # @return [Breaker, nil]
     attr_reader :breaker
-    # @return [Account, nil] that counts failures
+    # @return [Account, nil] the account that counts failures
     attr_writer :account
 
-    # @param backend [Backend] whose calls are guarded; a near one gets no breaker
-    # @param error_handler [#call, nil] called as `call(method:, returning:, exception:)` for each
-    #   failed call that is reported, as that of Rails' RedisCacheStore is. An error that it raises leaves the call.
-    #   Without one the failure is logged: see {GuardLog}
+    # @param backend [Backend] the guarded backend; a backend in this machine's memory gets no breaker
+    # @param error_handler [#call, nil] called as `call(method:, returning:, exception:)` for each reported failure,
+    #   like the one of Rails' RedisCacheStore. An error that it raises reaches the caller. Without an error handler,
+    #   {GuardLog} logs the failure
     # @param breaker [Boolean, Hash] false for none, a Hash for the options of {Breaker}
-    # @param logger [#call] gives the Logger of the store, or nil: then Rails.logger is used, where there is one
-    # @param clock [#call] gives seconds of a clock that only moves forward
+    # @param logger [#call] returns the store's Logger, or nil for Rails.logger
+    # @param clock [#call] returns seconds of a monotonic clock
     # @raise [ConfigurationError] if an option cannot work
     def initialize(backend, error_handler: nil, breaker: true, logger: -> {}, clock: Clock.method(:monotonic))
       unless error_handler.nil? || error_handler.respond_to?(:call)
@@ -67,10 +67,10 @@ module Tiercel
 
     # Runs the block.
     #
-    # @param method [Symbol] the operation, for the report
-    # @param key [String, nil] the key that is asked for, for the report
-    # @param returning [Object] what the call is worth where the backend fails
-    # @return [Object] what the block returned, or `returning`
+    # @param method [Symbol] the operation, for error reports
+    # @param key [String, nil] the key of the call, for error reports
+    # @param returning [Object] the result of the call if the backend fails
+    # @return [Object] the block's value, or `returning`
     def call(method, key = nil, returning: nil)
       return skipped(method, key, returning) if @failing && @breaker && !@breaker.allow?
       begin
@@ -86,7 +86,7 @@ module Tiercel
     # Refuses bytes that the backend can never store. The caller is a block of {#call}, which then returns false and
     # reports the refusal.
     #
-    # @param key [String, nil] nil where it is one of many
+    # @param key [String, nil] nil in a call with several keys
     # @param bytesize [Integer]
     # @raise [Refused]
     def too_large(key, bytesize)
@@ -103,7 +103,7 @@ module Tiercel
       ReportLimit.new(cool_down: @breaker.first_cool_down, max_cool_down: @breaker.max_cool_down, clock:)
     end
 
-    # @param error [BackendError] of the call that has ended
+    # @param error [BackendError] the error of the call
     def note_timeout(error)
       return Thread.current[TIMEOUTS] = nil unless error.is_a?(TimedOut) && error.partial.nil?
       @timed_out = true
@@ -112,7 +112,7 @@ module Tiercel
       Thread.current[TIMEOUTS] = Timeouts.new(self, count + 1, @clock.call)
     end
 
-    # Calls look at the breaker from the first failure to the next success.
+    # From the first failure until the next success, each call checks the breaker.
     def failed(error, method, key, returning)
       @failing = true
       note_timeout(error)
@@ -140,7 +140,7 @@ module Tiercel
       return !skipped unless @breaker
       @breaker.not_asked if error.is_a?(PendingChange) && error.partial.nil?
       return false if skipped && error.partial.nil?
-      return true if error.is_a?(PoolExhausted) && error.partial.nil? # nobody was asked
+      return true if error.is_a?(PoolExhausted) && error.partial.nil? # no server was called
       return @backend.answers_elsewhere? || @breaker.failed if error.counts_for_breaker? && error.partial.nil?
       @breaker.succeeded
       @log.closed

@@ -27,7 +27,7 @@ module Tiercel
       # @return [void]
       def clear_all = @segments.each_key(&:clear_memo)
 
-      # @param segment [Segment] whose memo keeps decoded objects
+      # @param segment [Segment] the segment with the memo
       # @return [void]
       def watch(segment) = @segments[segment] = true
 

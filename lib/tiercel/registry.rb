@@ -26,7 +26,7 @@ module Tiercel
     # @param name [Symbol]
     # @param gem [String, nil] the gem that the loader requires, for the message if it is missing
     # @param version [String, nil] the version range of that gem, as in a Gemfile
-    # @yieldreturn [Object] what {#fetch} returns for the name
+    # @yieldreturn [Object] the result of {#fetch} for the name
     # @return [void]
     def register(name, gem: nil, version: nil, &loader)
       @lock.synchronize do

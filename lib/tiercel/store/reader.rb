@@ -17,13 +17,13 @@ module Tiercel
         @settings = settings
       end
 
-      # @param payload [String, SerializedFrame, ActiveSupport::Cache::Entry, nil] what was read
+      # @param payload [String, SerializedFrame, ActiveSupport::Cache::Entry, nil] the result of the read
       # @param coder [#load]
-      # @param raw [Boolean] whether it was written with `raw: true`
-      # @param tags [Tags::Named, nil] whose generations were read with it
-      # @param report [Boolean] whether damaged bytes are reported
-      # @param compare [Boolean] whether its tags are compared here; if not, the caller does
-      # @return [ActiveSupport::Cache::Entry, nil] an expired entry, too
+      # @param raw [Boolean] whether the entry was written with `raw: true`
+      # @param tags [Tags::Named, nil] tags whose generations were read in the same trip
+      # @param report [Boolean] whether to report damaged bytes
+      # @param compare [Boolean] whether to compare the entry's tags; false if the caller compares them
+      # @return [ActiveSupport::Cache::Entry, nil] the entry, even if it has expired
       def entry(payload, coder: @settings.coder, key: nil, raw: false, tags: nil, report: true, compare: true)
         return if payload.nil?
         payload = payload.bytes if payload.is_a?(SerializedFrame)
@@ -40,8 +40,8 @@ module Tiercel
         nil
       end
 
-      # A bad frame is a miss and a report: another program writes to these keys, a class is missing, or bytes were
-      # lost.
+      # Reports a frame that cannot be decoded; the read is a miss. Possible causes: another program writes these keys,
+      # a class is missing, or bytes were lost.
       def report_undecodable(error, key) = Reports.handled(error, backend: @settings.backend.to_s, key:)
 
       # @param entry [ActiveSupport::Cache::Entry]
@@ -49,16 +49,16 @@ module Tiercel
       def recorded_tags(entry) = (entry.frame.parts.tags if Coder::LazyEntry === entry)
 
       # @param entry [ActiveSupport::Cache::Entry]
-      # @param tags [Tags::Named, nil] that were read with it
-      # @return [Boolean] whether one of its tags was invalidated since
+      # @param tags [Tags::Named, nil] tags whose generations were read in the same trip
+      # @return [Boolean] whether one of the entry's tags was invalidated after the write
       def outdated?(entry, tags = nil)
         recorded = recorded_tags(entry)
         !recorded.nil? && !@settings.generations.current?(recorded, tags)
       end
 
       # @param entries [Hash{Object => ActiveSupport::Cache::Entry}]
-      # @param tags [Tags::Named, nil] that were read with them
-      # @return [Array<Object>] the keys of those of which a tag was invalidated; one trip at most
+      # @param tags [Tags::Named, nil] tags whose generations were read in the same trip
+      # @return [Array<Object>] keys of the entries with an invalidated tag; takes at most one trip
       def outdated_among(entries, tags = nil)
         recorded = entries.filter_map { |key, entry| (all = recorded_tags(entry)) && [key, all] }.to_h
         return [] if recorded.empty?

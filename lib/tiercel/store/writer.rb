@@ -165,7 +165,7 @@ module Tiercel
         keys.each { |key| Fetch::Flights.each_held(@settings.backend, key) { |held| held.deleted = true } }
       end
 
-      # @param flight [Fetch::Flight] whose value is not stored
+      # @param flight [Fetch::Flight] a flight whose value was not stored
       def warn_if_deleted(flight)
         @settings.fetch_warnings.deleted(flight.key) if flight.deleted
       end

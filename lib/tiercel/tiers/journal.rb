@@ -34,7 +34,7 @@ module Tiercel
 
       # @param path [String, nil] of the segment that the files lie beside
       # @param last [String] the URL of the last tier: stacks over one segment may have different ones
-      # @param segment [Segment, nil] whose word changes with every note
+      # @param segment [Segment, nil] the segment of the near tier; each note changes a counter in it
       def initialize(path, last, segment = nil)
         delays = { "keys" => 0.0, "late" => LATE_SECONDS }
         @memory = delays.values.map { |delay| Ring.new(MemoryFile.new, delay) }

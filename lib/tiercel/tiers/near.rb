@@ -43,7 +43,7 @@ module Tiercel
       # @param backend [Backends::SegmentBackend]
       # @param ttl [Numeric, nil] seconds, > 0; nil for the default
       # @param inflate_limit [Integer, nil] bytes that a value may inflate to
-      # @param bus [Boolean] whether this tier gets a {Bus} or a {Watch}: then copies are read only while it works
+      # @param bus [Boolean] whether this tier has a {Bus} or a {Watch}; if so, copies are read only while it works
       def initialize(backend, ttl: nil, inflate_limit: nil, bus: false)
         @backend = backend
         @segment = backend.segment
@@ -56,7 +56,8 @@ module Tiercel
         @guard = Guard.new(backend)
       end
 
-      # @param prefix [String, nil] of the keys that a {Bus} hears of; a copy of another key lives a second at most
+      # @param prefix [String, nil] prefix of the keys for which a {Bus} receives messages. A copy of another key lives
+      #   at most a second
       # @return [void]
       def prefix=(prefix)
         return unless @bus.is_a?(Bus)
@@ -71,11 +72,11 @@ module Tiercel
       # @return [Hash{String => String}]
       def get_multi(keys) = @guard.call(:read_multi_entries, returning: nil) { @segment.get_multi(keys) } || {}
 
-      # While the last tier does not answer: a copy that is no longer trusted, or one that this machine computed during
-      # the outage.
+      # Returns a copy while the last tier does not answer: either a copy that is no longer trusted, or a value that
+      # this machine computed during the outage.
       #
       # @param key [String]
-      # @param seconds [Float] for which an untrusted copy answers beyond its trust
+      # @param seconds [Float] time for which a copy may be returned after it has ceased to be trusted
       # @return [String, nil]
       def get_late(key, seconds)
         return unless @covering
@@ -86,11 +87,11 @@ module Tiercel
         end
       end
 
-      # A value is no older than the beginning of its block. Readers may see it for as long after that as copies are
-      # trusted, whoever changes the key.
+      # A computed value is as old as the beginning of its block. Readers may still see it for as long as a copy stays
+      # trusted, even if another machine changes the key.
       #
-      # @param bytes [String] of a copy
-      # @return [Boolean] whether this machine computed it during an outage, and lately
+      # @param bytes [String] the bytes of a copy
+      # @return [Boolean] whether this machine has lately computed the value during an outage
       def computed_lately?(bytes)
         began = Copy.computed_at(bytes) if @covering
         !began.nil? && @coverage.lately?(began)
@@ -127,8 +128,8 @@ module Tiercel
       # Wraps a change of the last tier. A change that got no answer may still arrive, so its writer stays in the count
       # until the stripe forgets it.
       #
-      # @param keys [Array<String>] that are changed
-      # @param bytes [String, nil] becomes a copy if the block returns true
+      # @param keys [Array<String>] keys that the block changes
+      # @param bytes [String, nil] the new copy, if the block returns true
       # @param ttl [Numeric, nil] of these bytes
       # @return [Object] the block's result
       def change(keys, bytes = nil, ttl = nil)
@@ -144,13 +145,13 @@ module Tiercel
         raise
       end
 
-      # @param keys [Array<String>] whose copies are deleted
+      # @param keys [Array<String>] keys of the copies to delete
       # @return [void]
       def forget(keys)
         @guard.call(:delete_entry, keys.first) { keys.each { |key| @segment.near_invalidate(key) } }
       end
 
-      # @param pattern [KeyPattern] whose copies are deleted
+      # @param pattern [KeyPattern] keys of the copies to delete
       # @return [void]
       def forget_matching(pattern)
         @guard.call(:delete_matched) do
@@ -183,7 +184,7 @@ module Tiercel
         [began ? Copy.computed(copy, began) : copy, ttl]
       end
 
-      # @param seconds [Float] that a copy lives at most; a `ttl` in the URL may be shorter
+      # @param seconds [Float] maximum lifetime of a copy; a `ttl` in the URL may be shorter
       def cap=(seconds)
         @ttl = [@given_ttl || seconds, seconds].min
       end
@@ -218,7 +219,7 @@ module Tiercel
         covered.positive? && @coverage.now - covered < (@ttl + @coverage.trust) * Coverage::NANOSECONDS
       end
 
-      # @return [Boolean] whether this process hears of the changes of others
+      # @return [Boolean] whether this process receives the changes of other machines
       def listen = @bus&.listen || false
 
       # @return [Hash{Symbol => Object}, nil] with :bus, the figures of the bus and its {Coverage}, if there is a bus

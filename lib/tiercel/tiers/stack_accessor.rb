@@ -168,7 +168,8 @@ module Tiercel
       end
 
       # @param counted [Array<String>] the keys that the account counts
-      # @return [Array(Hash{String => String}, Integer)] what both tiers have, and how many of the counted keys were
+      # @return [Array(Hash{String => String}, Integer)] the entries of both tiers, and how many of the counted keys
+      #   were
       #   near
       def get_both(keys, counted)
         near = @tier.get_multi(keys)

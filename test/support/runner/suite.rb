@@ -51,7 +51,7 @@ module TestRunner
     # @return [Boolean] whether no other suite may run concurrently: it measures, or uses the CPU all the time
     def alone? = @alone
 
-    # @param files [Array<String>] those of its files that run
+    # @param files [Array<String>] the files of the suite to run
     # @return [Integer] number of processes that share the tests
     def workers(files) = [@workers, files.size].min.clamp(1..)
 
@@ -61,7 +61,7 @@ module TestRunner
     end
 
     # @param paths [Array<String>] files and folders, relative to the repository
-    # @return [Array<String>] those of its files that these paths contain
+    # @return [Array<String>] the files of the suite that these paths contain
     def files_in(paths)
       files.select { |file| paths.any? { |path| path == file || path == "." || file.start_with?("#{path}/") } }
     end

@@ -18,7 +18,7 @@ module Tiercel
 
         # @param socket [Socket] connected; closed where the handshake fails
         # @param context [OpenSSL::SSL::SSLContext]
-        # @param host [String] whose certificate is expected
+        # @param host [String] the host name that the certificate must contain
         # @param deadline [Float] of {Clock.monotonic}
         # @return [OpenSSL::SSL::SSLSocket]
         # @raise [OpenSSL::SSL::SSLError, SystemCallError, IOError]

@@ -85,7 +85,7 @@ module Tiercel
         # Reads one row. This is the hot path, with three calls into SQLite.
         #
         # @param id [Integer]
-        # @param key [String] that the row has to have: another key may have the same id
+        # @param key [String] the expected key of the row, because another key may have the same id
         # @param whole [Boolean] whether to include the columns for its use and its token, which cost a tenth more
         # @return [Array, nil] the columns in the order of {Schema}
         def find(id, key, whole)

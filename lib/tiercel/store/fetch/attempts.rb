@@ -5,11 +5,12 @@ require_relative "../../clock"
 module Tiercel
   module Store
     module Fetch
-      # The keys with which this process has lately tried something, such as a refresh: it tries each once in a while.
+      # Remembers the keys for which this process has lately tried something, such as a refresh, so that it tries each
+      # key only once in a while.
       #
       # @private
       class Attempts
-        # At most so many keys are kept; the oldest one goes, and may be tried again.
+        # Maximum number of remembered keys. The oldest key is forgotten first, so it may be tried again.
         MOST = 1_000
 
         def initialize
@@ -18,7 +19,7 @@ module Tiercel
         end
 
         # @param key [String]
-        # @param seconds [Float] for which no other caller tries
+        # @param seconds [Float] seconds in which no other caller tries
         # @return [Boolean] whether no other caller has tried
         def begin(key, seconds)
           @lock.synchronize do
@@ -31,7 +32,7 @@ module Tiercel
           true
         end
 
-        # @param key [String] that may be tried again
+        # @param key [String] the key that may be tried again
         # @return [void]
         def forget(key) = @lock.synchronize { @until.delete(key) }
 

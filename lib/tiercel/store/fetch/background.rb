@@ -8,8 +8,8 @@ require_relative "surroundings"
 module Tiercel
   module Store
     module Fetch
-      # A few threads that refresh values while their callers go on with stale ones, and a short queue. Each job runs
-      # with the {Surroundings} of its caller. At exit, the process waits for the jobs for {DRAIN_SECONDS}.
+      # Runs refreshes in a few threads with a short queue, while the callers return stale values. Each job runs with
+      # its caller's {Surroundings}. At exit, the process waits {DRAIN_SECONDS} for the jobs.
       #
       # @private
       module Background
@@ -20,7 +20,7 @@ module Tiercel
         @lock = Mutex.new
 
         class << self
-          # @return [Boolean] false where the queue is full, and while the process ends: then the caller computes
+          # @return [Boolean] false if the queue is full or the process is exiting: then the caller computes
           def enqueue(&job)
             surroundings = Surroundings.new
             @lock.synchronize do
@@ -32,7 +32,7 @@ module Tiercel
             true
           end
 
-          # @return [Integer] jobs that no thread has begun
+          # @return [Integer] number of jobs that no thread has started
           def queued = @lock.synchronize { Forks.current?(@process) ? @jobs.size : 0 }
 
           # @return [Boolean] whether nothing is queued and no thread has a job
@@ -40,7 +40,7 @@ module Tiercel
             @lock.synchronize { !Forks.current?(@process) || (@jobs.empty? && @jobs.num_waiting == @threads.size) }
           end
 
-          # Takes no further jobs, and waits for the others, for at most `seconds`.
+          # Accepts no further jobs, and waits at most `seconds` for the others.
           #
           # @return [void]
           def drain(seconds = DRAIN_SECONDS)
@@ -51,7 +51,7 @@ module Tiercel
             nil
           end
 
-          # Has the process wait at exit for the threads of this library: {DRAIN_SECONDS} in all.
+          # Registers an exit handler that waits for the threads of this library: {DRAIN_SECONDS} in all.
           #
           # @return [void]
           def drain_at_exit
@@ -66,7 +66,7 @@ module Tiercel
 
           private
 
-          # A child process has none of its parent's threads and jobs.
+          # Starts with an empty queue in a child process, which has none of its parent's threads and jobs.
           def start
             drain_at_exit
             @process = Forks.current
@@ -87,7 +87,7 @@ module Tiercel
             end.resume
           end
 
-          # A job may have ended its thread while others wait.
+          # Starts another thread if a job has ended its thread while other jobs wait.
           def ended(jobs)
             @lock.synchronize do
               next unless @jobs.equal?(jobs)

@@ -12,20 +12,21 @@ module Tiercel
       # @private
       class Computation
         MISS = Coder::MISS
-        # Values of several calls are stored at least so many times within a `lease_ttl`.
+        # Values of several calls are stored at least this many times within a `lease_ttl`.
         STORES_PER_TTL = 3
         private_constant :MISS, :STORES_PER_TTL
 
-        # @return [Hash{Call => Object}] the values that are computed by now
+        # @return [Hash{Call => Object}] the values that are already computed
         attr_reader :values
         # @return [Hash{Call => Leases::Lease, nil}]
         attr_reader :leases
 
         # @param settings [Settings]
-        # @param leases [Hash{Call => Leases::Lease, nil}] whose lineage each call fills; nil: nothing is stored
+        # @param leases [Hash{Call => Leases::Lease, nil}] the lease under which each call stores its value; nil: the
+        #   call stores nothing
         # @param flights [Hash{Call => Flight}]
-        # @param together [Boolean] whether the values are stored in one trip, as a `fetch_multi` does; else each call
-        #   sends its own events
+        # @param together [Boolean] whether to store all values in one trip, for `fetch_multi`; if not, each call sends
+        #   its own events
         def initialize(settings, leases, flights, together: false)
           @settings = settings
           @leases = leases
@@ -36,10 +37,10 @@ module Tiercel
           @begun = false
         end
 
-        # @return [Boolean] whether it releases its leases itself
+        # @return [Boolean] whether the blocks have begun; the computation then releases its leases itself
         def begun? = @begun
 
-        # Another thread runs the blocks, whether or not the caller waits for them.
+        # Passes the blocks on to another thread, which runs them even if the caller does not wait.
         #
         # @return [void]
         def hand_over
@@ -65,7 +66,8 @@ module Tiercel
           abandon
         end
 
-        # No further block runs: releases the leases under which nothing is stored, and lands the flights.
+        # Ends the computation: runs no further block, releases the leases of calls that store nothing, and lands the
+        # flights.
         #
         # @return [void]
         def abandon
@@ -74,7 +76,7 @@ module Tiercel
           flights.each { |flight| flight.land(:abandoned) }
         end
 
-        # @return [Array<Flight>] of these calls
+        # @return [Array<Flight>] the flights of these calls
         def flights = @flights.values_at(*@leases.keys)
 
         private
@@ -106,7 +108,7 @@ module Tiercel
           @unstored.delete(call) if stored
         end
 
-        # Stores the values that are computed since the last time, and lands their flights.
+        # Stores the values that were computed since the last call of this method, and lands their flights.
         def store
           frames = frames_of(@computed)
           ttl = ttl_of_all unless frames.empty?
@@ -123,7 +125,7 @@ module Tiercel
           @stored_at = Clock.monotonic
         end
 
-        # @return [Hash{Call => String}] what is stored
+        # @return [Hash{Call => String}] the frames to store
         def frames_of(values)
           values.filter_map do |call, value|
             next if value.nil? && call.options[:skip_nil]
@@ -137,7 +139,7 @@ module Tiercel
         # @return [Float, nil] seconds
         def ttl_of_all = @leases.each_key.first.then { |call| @settings.writer.fill_ttl(call.options, call.policy) }
 
-        # @return [Array<String>, nil] the keys that are stored
+        # @return [Array<String>, nil] the keys whose frames were stored
         def fill(frames, ttl)
           @settings.leases.fill_multi(frames.to_h { |call, bytes| [@unstored[call], bytes] }, ttl)
         end

@@ -3,16 +3,16 @@
 module Tiercel
   module Store
     module Fetch
-      # How many fetches of this process have missed and stored a value, one after the other. After {MANY} the next one
-      # will hardly hit either: so it reads and acquires the lease in one trip, see {FastPath::ReadAndTake}.
+      # Counts consecutive fetches of this process that missed and stored a value. After {MANY} of them the next fetch
+      # will probably miss too, so it reads and acquires the lease in one trip: see {FastPath::ReadAndTake}.
       #
-      # Threads may overwrite each other's counts: this is a guess, and no answer depends on it.
+      # Threads may overwrite each other's counts. The count is an estimate; it affects only the number of trips.
       #
       # @private
       class ConsecutiveMisses
         MANY = 3
 
-        # @return [Integer] 0 after a read that has found something
+        # @return [Integer] the count; 0 after a hit
         attr_accessor :count
 
         def initialize

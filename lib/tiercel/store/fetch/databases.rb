@@ -16,9 +16,9 @@ module Tiercel
         # @return [Boolean] whether this thread keeps a connection of a pool
         def self.holding_a_connection? = held_pools.any?
 
-        # The block of the flight that this thread waits for may wait for that connection.
+        # The block for which this thread waits may itself be waiting for the connection.
         #
-        # @return [Boolean] whether this thread keeps a connection of a pool where others wait for one
+        # @return [Boolean] whether this thread keeps a connection of a pool in which other threads wait
         def self.starving_others? = held_pools.any? { |pool| pool.stat[:waiting].positive? }
 
         def self.held_pools

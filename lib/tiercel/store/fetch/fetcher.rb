@@ -10,11 +10,10 @@ require_relative "wait"
 module Tiercel
   module Store
     module Fetch
-      # Computes what `fetch` and `fetch_multi` have not found: a single key is a batch of one. Read this file from the
-      # top:
+      # Computes the missing values of `fetch` and `fetch_multi`. A single key is a batch of one. The steps:
       #
       #   {LeaseRound}: acquire the leases that are free -> {Computation}: run the blocks, store their values
-      #   {Wait}: for what other callers compute, one key after the other -> the value, or a new round
+      #   {Wait}: wait for the values that other callers compute, one key after the other -> the value, or a new round
       #
       # A waiting caller of `fetch_multi` holds no lease, so callers of [a, b] and of [b, a] never wait for each other.
       # Its leases are acquired in {Slices}, just before their blocks run. With `timeout:` there is one slice, whose
@@ -26,7 +25,7 @@ module Tiercel
         private_constant :MISS
 
         # @param settings [Settings]
-        # @param policy [FetchPolicy] of all calls
+        # @param policy [FetchPolicy] the policy of all calls
         def initialize(settings, policy)
           @settings = settings
           @limit = TimeLimit.for(policy)
@@ -41,8 +40,8 @@ module Tiercel
           calls.to_h { |call| [call.name, values.fetch(call) { value(call) }] }
         end
 
-        # @param flight [Flight, nil] that this caller leads already
-        # @param answer [Leases::Lease, Leases::Present, nil] of {Leases#take_absent}, with that flight
+        # @param flight [Flight, nil] a flight that this caller already leads
+        # @param answer [Leases::Lease, Leases::Present, nil] the result of {Leases#take_absent} for that flight
         # @return [Object] the value: stored, stale, another caller's or the block's
         def value(call, flight = nil, answer = nil)
           wait = Wait.new(@settings, call, @limit) do |own, lease|
@@ -56,9 +55,9 @@ module Tiercel
           end
         end
 
-        # @param calls [Array<Call>] of different keys
+        # @param calls [Array<Call>] calls with different keys
         # @param together [Boolean] see {Computation}
-        # @return [Hash{Call => Object}] the values of those that no other caller computes
+        # @return [Hash{Call => Object}] the values of the calls that no other caller computes
         def values_without_waiting(calls, together: false)
           round = LeaseRound.new(@settings, calls, together:)
           round.acquire
@@ -105,7 +104,8 @@ module Tiercel
           values
         end
 
-        # Runs the blocks in another thread, which goes on when this call leaves, and then lands the flights.
+        # Runs the blocks in another thread. If this call reaches its time limit first, that thread continues and lands
+        # the flights.
         #
         # @return [Hash{Call => Object}, TimedBlock::LEFT]
         def run_in_thread(computation, ends_at)
@@ -125,8 +125,8 @@ module Tiercel
 
         def leave(computation) = computation.flights.each { |flight| @settings.flights.leave(flight) }
 
-        # The time of this call is over: it returns the values that are computed by now, and stale ones in the place of
-        # the rest. The other thread has still to store its values, so they are copied.
+        # Called when this call has reached its time limit. Returns the values that are already computed, and stale
+        # values for the other keys. The other thread has not stored its values yet, so this method copies them.
         def late(computation, stale)
           @settings.account.count(:timeouts)
           done = computation.values.dup

@@ -94,20 +94,20 @@ module Tiercel
         # A caller may join before the lease is acquired, because the block has not begun. Later, only a caller that has
         # just read the same lineage may join: any other caller may have read after an invalidation.
         #
-        # @param lineage [String, nil] that the caller's read has shown
+        # @param lineage [String, nil] the lineage that the caller's read has found
         # @return [Boolean]
         def admits?(wanted, lineage)
           @wanted == wanted && @outcome.nil? && !@closed && (@lease ? @lease.lineage == lineage : !@running)
         end
 
-        # @return [Leases::Lease, nil] whose lineage another caller that computes the same value may fill
+        # @return [Leases::Lease, nil] the lease under which another caller that computes the same value may store it
         def lease_to_fill = @beside ? nil : @lease
 
         # A caller that joined with another lineage may have read after an invalidation that the leader's acquire
         # preceded. It accepts the value of a block that begins after it joined, but no value or lease that the acquire
         # returned.
         #
-        # @param lineage [String, nil] that the caller's read has shown
+        # @param lineage [String, nil] the lineage that the caller's read has found
         # @return [Boolean] whether the flight has this lineage
         def shows?(lineage) = !@lease.nil? && @lease.lineage == lineage
 

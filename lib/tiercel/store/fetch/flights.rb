@@ -106,7 +106,7 @@ module Tiercel
           end
         end
 
-        # @param flight [Flight] that has met a lease
+        # @param flight [Flight] a flight that has found another caller's lease
         # @param lineage [String]
         # @return [Flight, nil] another flight of this process that computes this lineage, or waits for it
         def earlier(flight, lineage)

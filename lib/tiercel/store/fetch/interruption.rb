@@ -44,8 +44,8 @@ module Tiercel
           error.is_a?(Timeout::Error) || limited? || with_causes(error).any? { |each| from_outside?(each) }
         end
 
-        # Whether a Timeout with an error class is active. A Timeout without a class raises nothing that
-        # on the stack.
+        # Whether a Timeout with an error class is active. A Timeout without a class has `handle_timeout` on the stack;
+        # neither the block nor this code could rescue its error.
         def limited?
           frames = caller_locations.select { |at| at.path == TIMEOUT_FILE && !at.label.start_with?("block") }
           names = frames.map(&:base_label)

@@ -5,17 +5,17 @@ require_relative "../../clock"
 module Tiercel
   module Store
     module Fetch
-      # The calls of one `fetch_multi` in slices, so that each lease is acquired just before its block runs. The first
-      # slice has a few calls, later ones as many as are computed within {SPAN}. Other callers wait no longer for a name
-      # than for its slice, and the table of leases does not fill.
+      # Divides the calls of a `fetch_multi` into slices, so that each lease is acquired just before its block runs. The
+      # first slice has a few calls; each later slice has as many calls as {SPAN} allows. So another caller waits for
+      # one slice at most, and the leases of a large call do not fill the table of leases.
       #
       # @private
       class Slices
         FIRST = 8
         MOST = 256
-        # A slice is at most so many times as large as the one before.
+        # A slice is at most this many times as large as the previous slice.
         GROWTH = 4
-        # Seconds.
+        # Planned duration of a slice in seconds.
         SPAN = 0.05
         private_constant :FIRST, :MOST, :GROWTH, :SPAN
 

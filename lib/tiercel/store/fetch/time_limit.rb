@@ -28,17 +28,17 @@ module Tiercel
         end
 
         # @param stale [Boolean] see {#ends_at}
-        # @return [Float, nil] seconds that the call may take
+        # @return [Float, nil] seconds until the call's limit
         def seconds(stale:) = (stale && @soft_seconds) || @hard_seconds
 
         # @param stale [Boolean] whether the call has an expired value to return
         # @return [Float, nil] of {Clock.monotonic}: the end of this call's waits; nil for no limit
         def ends_at(stale:) = (stale && @soft) || @hard
 
-        # A waiting caller looks at its limit by then.
+        # Limits a wait, so that the caller checks its time limit in time.
         #
-        # @param deadline [Float] of {Clock.monotonic}, of another cause
-        # @return [Float] that deadline, or an earlier one of this limit
+        # @param deadline [Float] another deadline of the wait, a time of {Clock.monotonic}
+        # @return [Float] that deadline, or the end of this limit if it is earlier
         def before(deadline)
           soft = @soft if @soft && @soft > Clock.monotonic
           [deadline, soft, @hard].compact.min

@@ -9,14 +9,13 @@ require_relative "surroundings"
 module Tiercel
   module Store
     module Fetch
-      # A block that runs in a thread of its own, so that its caller may leave. Nothing interrupts the block: it goes on
-      # to its end. Each block has a new thread, so it meets no state of the one before. A process has at most {MOST} of
-      # these threads.
+      # Runs a block in its own thread, so that the caller can stop waiting. Nothing interrupts the block. Each block
+      # has a new thread, so it sees no state of an earlier block. A process has at most {MOST} of these threads.
       #
       # @private
       class TimedBlock
         MOST = 32
-        # The answer of {#wait} on timeout.
+        # The result of {#wait} on timeout.
         LEFT = Object.new.freeze
         # The key in the fiber storage of these threads.
         WITHIN = :tiercel_timed_block
@@ -27,12 +26,12 @@ module Tiercel
         @threads = []
 
         class << self
-          # Begins to run the block in another thread, with the caller's {Surroundings}.
+          # Starts the block in another thread, with the caller's {Surroundings}.
           #
           # A caller inside a timed block does not wait for a free thread: if there is none, it runs its block itself.
           #
-          # @param ends_at [Float] of {Clock.monotonic}: the end of the wait for a free thread
-          # @return [TimedBlock, nil] nil where no thread became free
+          # @param ends_at [Float] the end of the wait for a free thread, a time of {Clock.monotonic}
+          # @return [TimedBlock, nil] nil if no thread became free
           def start(ends_at, &block)
             timed = new(block)
             within = Fiber[WITHIN]
@@ -40,10 +39,10 @@ module Tiercel
             within ? timed.tap(&:run_here) : nil
           end
 
-          # @return [Integer] blocks that run now
+          # @return [Integer] number of running blocks
           def running = @lock.synchronize { threads.size }
 
-          # Waits for all blocks that run now, for at most `seconds`.
+          # Waits at most `seconds` for all running blocks.
           #
           # @return [void]
           def drain(seconds)
@@ -51,7 +50,7 @@ module Tiercel
             @lock.synchronize { threads.dup }.each { |thread| thread.join([deadline - Clock.monotonic, 0].max) }
           end
 
-          # @param thread [Thread] whose block has ended
+          # @param thread [Thread] a thread whose block has ended
           # @return [void]
           def ended(thread)
             @lock.synchronize do
@@ -108,7 +107,7 @@ module Tiercel
 
         # @param ends_at [Float] of {Clock.monotonic}
         # @return [Object] the block's value, or {LEFT}
-        # @raise what the block raises
+        # @raise the block's error
         def wait(ends_at)
           ended = @thread&.join([ends_at - Clock.monotonic, 0].max)
           kind, content = leave

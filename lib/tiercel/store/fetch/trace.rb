@@ -9,15 +9,15 @@ module Tiercel
       class Trace
         # @return [Float] milliseconds that the call has waited for other callers
         attr_reader :waited
-        # @return [Symbol, nil] the reason for which a value is computed although there is one: `:stale`, `:early`
+        # @return [Symbol, nil] the reason for computing a value although one exists: `:stale`, `:early`
         attr_accessor :reason
         # @return [Boolean] whether the block runs in the background
         attr_accessor :background
-        # @return [Boolean] whether the lease was another holder's, who has stored no value in time
+        # @return [Boolean] whether this call took the lease over from a holder that stored no value in time
         attr_accessor :takeover
         # @return [Boolean] whether the caller receives an expired value
         attr_accessor :stale
-        # @return [Float, nil] seconds after which the call was over
+        # @return [Float, nil] the time limit that the call has reached, in seconds
         attr_accessor :timeout
 
         def initialize
@@ -32,10 +32,10 @@ module Tiercel
           @waited += (Clock.monotonic - began) * 1_000
         end
 
-        # @return [Hash{Symbol => Object}] beside Rails' own payload of a `cache_fetch_hit`
+        # @return [Hash{Symbol => Object}] additions to Rails' payload of a `cache_fetch_hit`
         def of_hit = { stale:, waited: waited_for }.compact
 
-        # @return [Hash{Symbol => Object}] beside Rails' own payload of a `cache_generate`
+        # @return [Hash{Symbol => Object}] additions to Rails' payload of a `cache_generate`
         def of_block = { waited: waited_for, takeover:, reason:, background: }.compact
 
         private

@@ -32,7 +32,7 @@ module Tiercel
         # @param limit [TimeLimit, nil]
         # @yield computes the value of the call
         # @yieldparam flight [Flight] the flight that computes the value
-        # @yieldparam lease [Leases::Lease, nil] whose lineage the value may fill
+        # @yieldparam lease [Leases::Lease, nil] a lease under whose lineage the value may be stored
         def initialize(settings, call, limit, &compute)
           @settings = settings
           @flights = settings.flights

@@ -9,11 +9,11 @@ module Tiercel
       #
       # @private
       class Warnings
-        # Prefixes of keys that {#deleted} remembers; it logs no further ones.
+        # Maximum number of key prefixes that {#deleted} remembers. It logs nothing for further prefixes.
         MOST = 100
         private_constant :MOST
 
-        # @param logger [#call] returns the store's Logger, or nil: then Rails' logger is used
+        # @param logger [#call] returns the store's Logger, or nil for Rails' logger
         def initialize(logger)
           @logger = logger
           @takeovers = ReportLimit.new
@@ -21,7 +21,7 @@ module Tiercel
           @lock = Mutex.new
         end
 
-        # A lease was taken over. One line is logged, and then none for a while.
+        # Logs that a lease was taken over: one line, and then none for a while.
         #
         # @param key [String]
         # @param lease_ttl [Float] seconds
@@ -35,8 +35,8 @@ module Tiercel
           end
         end
 
-        # A block has deleted its own key, as a callback does that touches the record being rendered: so its value is
-        # never stored. One line is logged for each prefix of keys in a process.
+        # Logs that a block has deleted its own key, so that its value is never stored. An example is a callback that
+        # touches the record being rendered. Each process logs one line for each prefix of keys.
         #
         # @param key [String]
         # @return [void]
@@ -63,7 +63,7 @@ module Tiercel
           end
         end
 
-        # Up to the first digit: identifiers, versions and digests come after it.
+        # Returns the part of the key before the first digit, because identifiers, versions and digests follow it.
         def prefix_of(key)
           readable = key.dup.force_encoding(Encoding::UTF_8).scrub
           readable[/\A\D+/] || readable[0, 1].to_s

@@ -7,20 +7,23 @@ module Tiercel
   module Store
     module Fetch
       class Flight
-        # Followers of a {Flight} wait until it lands, as long as its leader can go on, and never in a cycle.
+        # The waits of a {Flight}'s followers. A follower waits until the flight lands, unless the leader is stuck or
+        # the wait would create a cycle.
         #
         # @private
         module Waiting
-          # Seconds after which a follower looks again whether its leader goes on, and whether other threads wait for a
-          # connection that the follower keeps.
+          # Interval in seconds between two checks of a waiting follower: whether its leader still makes progress, and
+          # whether other threads need a database connection that the follower keeps.
           GIVING_WAY = 1.0
           private_constant :GIVING_WAY
 
-          # Has a follower run the block too, if the one before takes too long. All followers receive the first value.
+          # Lets a follower run the block as well, if the previous caller takes too long. All followers receive the
+          # first value.
           #
-          # @param relief [Flight] the follower's
-          # @param after [Float] seconds
-          # @return [Float, nil] of {Clock.monotonic}: the end of the wait; nil where the follower begins its block
+          # @param relief [Flight] the follower's own flight
+          # @param after [Float] seconds after which a block takes too long
+          # @return [Float, nil] the end of the wait, a time of {Clock.monotonic}; nil if the follower is to run its
+          #   block
           def relieve(relief, after)
             LOCK.synchronize do
               now = Clock.monotonic
@@ -33,16 +36,16 @@ module Tiercel
             end
           end
 
-          # Waits for it to land.
+          # Waits until the flight lands.
           #
-          # @param waiters [Array<Flight>] that cannot land before this one does
-          # @param deadline [Float] of {Clock.monotonic}
-          # @param far_deadline [Float] the same, while another process has the lease
-          # @yieldparam lease [Leases::Lease] whenever more is known of it
-          # @yieldreturn [Boolean] whether to wait no longer
+          # @param waiters [Array<Flight>] flights that cannot land before this one lands
+          # @param deadline [Float] a time of {Clock.monotonic}
+          # @param far_deadline [Float] the deadline while another process has the lease
+          # @yieldparam lease [Leases::Lease] the leader's lease, each time it changes
+          # @yieldreturn [Boolean] whether to end the wait
           # @return [Outcome, Symbol] or
           #
-          #   - `:cycle`: the flight waits for one of the waiters; or its leader cannot go on while the caller waits;
+          #   - `:cycle`: the flight waits for one of the waiters; or its leader cannot continue while the caller waits;
           #     or, after a while, other threads wait for a connection that this caller keeps
           #   - `:stalled`: for a while the leader has waited for another thread, which may be the caller
           #   - `:left`: the block returned true

@@ -16,7 +16,7 @@ module Tiercel
       # @!attribute [r] reach
       #   @return [Symbol] which processes share its entries: those of a :process, a :machine or a :network
       # @!attribute [r] keeps
-      #   @return [Symbol] where its entries are: :memory, :disk or :server
+      #   @return [Symbol] medium of its entries: :memory, :disk or :server
       # @!attribute [r] near
       #   @return [Boolean] whether a near tier on the machine answers hits of a network store
       # @!attribute [r] page_us

@@ -25,7 +25,7 @@ module Tiercel
         # @param operation [Operation]
         # @param value [Value]
         # @param values [Array<Object>]
-        # @param prefix [String] of every name, the same length for every arm
+        # @param prefix [String] prefix of every name, equally long for every arm
         # @param context [Context]
         def initialize(id:, contestant:, operation:, value:, values:, prefix:, context:)
           @id = id
@@ -82,8 +82,8 @@ module Tiercel
           names.first(limit).each_with_index { |name, index| yield name, values[index % values.size] }
         end
 
-        # @param value [Object] what was written
-        # @param found [Object, nil] what came back
+        # @param value [Object] the written value
+        # @param found [Object, nil] the value that the store returned
         # @return [void]
         # @raise [Missed, WrongValue]
         def expect(value, found)
@@ -189,7 +189,7 @@ module Tiercel
             @inputs = inputs
             @count = count
             @misses = 0
-            @position = 0 # a slice goes on where the one before ended
+            @position = 0 # a slice continues where the previous one ended
           end
         end
       end

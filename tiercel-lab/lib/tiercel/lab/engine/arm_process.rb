@@ -50,7 +50,7 @@ module Tiercel
             Marshal.dump(answer(object, method, arguments), answers)
           end
         rescue Errno::EPIPE
-          nil # the worker was ended while this process was busy
+          nil # the worker has ended while this process was busy
         end
 
         def answer(object, method, arguments)

@@ -19,7 +19,7 @@ module Tiercel
         # @return [Array<Hash{String => Object}>] a row has "status" and "reason", and figures
         attr_reader :rows
 
-        # @param design [Object, nil] what is measured
+        # @param design [Object, nil] the plan of the measurement
         # @param requires [Array<String>] files with contestants of the user's
         def initialize(design = nil, seed:, requires: [], pinning: Pinning.new)
           @design = design

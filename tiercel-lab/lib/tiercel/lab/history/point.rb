@@ -6,9 +6,9 @@ module Tiercel
       # One figure of one run.
       #
       # @!attribute [r] at
-      #   @return [Time] of the run
+      #   @return [Time] time of the run
       # @!attribute [r] revision
-      #   @return [String, nil] of the measured code
+      #   @return [String, nil] revision of the measured code
       # @!attribute [r] value
       #   @return [Float]
       # @!attribute [r] low
@@ -32,7 +32,7 @@ module Tiercel
       Series = Data.define(:machine, :cell, :figure, :unit, :exact, :points) do
         def label = "#{cell}: #{figure}"
 
-        # Whether it is a baseline's time, which no revision of ours changes.
+        # Whether the series is a baseline's time, which no revision of this project changes.
         def reference? = unit == "us"
       end
     end

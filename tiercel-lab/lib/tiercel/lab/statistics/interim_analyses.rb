@@ -35,7 +35,7 @@ module Tiercel
         # @param processes [Integer] of the current analysis
         # @param distance [Float] from the center to the margin, in the interval's unit
         # @param most [Integer] the largest number that is worth the wait
-        # @return [Integer, nil] nil where more than `most` are needed: the center is close to the margin
+        # @return [Integer, nil] nil if more than `most` are needed: the center is close to the margin
         def needed(interval, processes, distance:, most:)
           width = [interval.high - interval.estimate, interval.estimate - interval.low].max / spread(processes)
           size = @first

@@ -80,7 +80,7 @@ module Tiercel
 
           # The place of the table in `lab all`, and its arguments there.
           #
-          # @param seconds [Numeric] that it takes, where it cannot say
+          # @param seconds [Numeric] duration to assume if the table cannot estimate it
           def in_all(rank, arguments: [], seconds: 60)
             @rank = rank
             @in_all = { arguments:, seconds: }

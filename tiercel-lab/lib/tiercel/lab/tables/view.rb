@@ -75,7 +75,7 @@ module Tiercel
         def subtitle = "#{protocol.size_words}, interleaved; #{interval_words}"
 
         # @param name [String] of a recorded table
-        # @yieldparam facts [Hash{String => Object}] that were recorded beside its rows
+        # @yieldparam facts [Hash{String => Object}] the facts that were recorded with the rows
         # @return [String]
         def facts_in_words(name)
           facts = notes(name)

@@ -28,8 +28,8 @@ module Tiercel
       # @return [Array<Object>] {#count} objects, all different
       def generate(seed) = raise(NotImplementedError)
 
-      # @param expected [Object] one of {#generate}
-      # @param found [Object, nil] what a store returned for it
+      # @param expected [Object] one of the objects of {#generate}
+      # @param found [Object, nil] the object that a store returned for it
       # @return [Boolean]
       def same?(expected, found) = expected == found
 

@@ -67,7 +67,7 @@ module Tiercel
           end
 
           # @param text [String] of the store, without its nearer tiers
-          # @yieldparam job [Engine::Job] whose store has written all keys
+          # @yieldparam job [Engine::Job] the job whose store has written all keys
           def spread(text, servers = {})
             job = Engine::Job.new("tables/capabilities/probe", requires: @requires).start
             text = text.sub("tiercel:") { "tiercel:#{@near}" }

@@ -37,14 +37,14 @@ module Tiercel
 
           # A text of 300 KB, which exceeds the compression threshold of every store.
           TEXT = "All work and no play makes Jack a dull boy. " * 7_000
-          # The writes that show where a store keeps its entries.
+          # The number and size of the writes that show where a store keeps its entries.
           BULK_ITEMS = 64
           BULK_BYTES = 128 * 1024
           LOCAL_READS = 300
 
-          # Keeps folders in which the first process has already written.
+          # Keeps existing folders, because the first process may have already written to them.
           #
-          # @return [Hash{String => Object}] an {Engine::Outcome}: its "reason" where it cannot be built
+          # @return [Hash{String => Object}] an {Engine::Outcome}, with a "reason" if the store cannot be built
           def open(text:, servers:, folders:, label:)
             Engine::Outcome.of do
               @label = label
@@ -136,7 +136,7 @@ module Tiercel
           # @return [String, nil]
           def local_end = @second_read&.resume
 
-          # @return [Integer] keys written under one beginning
+          # @return [Integer] number of keys that were written with a common prefix
           def spread(count:)
             count.times { |index| @store.write("spread-#{index}", "value") }
             count
@@ -146,7 +146,7 @@ module Tiercel
           def close
             @contestant.tear_down(@store, [])
           rescue StandardError
-            nil # The folder goes with the run's.
+            nil # The run's folder contains this one, and is removed later.
           end
 
           private

@@ -65,7 +65,7 @@ module Tiercel
             super.merge("sha" => @sha, "title" => here? ? "the checkout as it is" : @checkout.title(@sha))
           end
 
-          # @return [String] where its files are; copies them there if need be
+          # @return [String] folder with the revision's files; copies them there if necessary
           def folder
             return @checkout.folder if here?
             path = File.join(File.dirname(Engine::Gemfile.folder), "revisions",

@@ -56,7 +56,8 @@ module Tiercel
           # @return [Array<String>] servers that run for the benchmarks
           def servers = list("servers")
 
-          # @return [Hash{String => Float, nil}] what a figure may grow by: a share of the time, a number of exact
+          # @return [Hash{String => Float, nil}] the allowed growth of each figure: a share of the time, a number of
+          #   exact
           #   figures; nil: it does not gate (a time is not even measured)
           def margins = MARGINS.merge(@facts["margins"])
 

@@ -6,8 +6,8 @@ module Tiercel
       module Gate
         # Compares the figures of both sides for one cell. Each metric has a row with a verdict:
         #
-        # - "regressed": an exact figure grew, or the time did in two passes
-        # - "not confirmed": the time grew in the first pass, and did not in the second
+        # - "regressed": an exact figure grew, or the time grew in both passes
+        # - "not confirmed": the time grew in the first pass only
         # - "accepted": it regressed, and a commit or an option accepts the regression
         # - "improved", "same": within the margin; "new": only the head has the cell
         # - "cannot tell": there is no figure, or the interval reaches beyond the margin
@@ -24,9 +24,9 @@ module Tiercel
           # A figure is exact if all processes agree; any growth is then a regression. Otherwise the two ranges must be
           # further apart than they are wide.
           #
-          # @param base [Array<Float>] of its processes
-          # @param head [Array<Float>]
-          # @param margin [Float, nil] nil: it does not gate
+          # @param base [Array<Float>] figures of the base's processes
+          # @param head [Array<Float>] figures of the head's processes
+          # @param margin [Float, nil] nil: the figure fails no gate
           # @return [Hash{String => Object}]
           def exact(metric, base, head, margin:)
             spread = [base, head].map { |figures| figures.max - figures.min }.max
@@ -39,10 +39,10 @@ module Tiercel
               "verdict" => verdict }
           end
 
-          # @param passes [Array<Hash, nil>] "estimate", "low" and "high" of head by base, and those of the "mean", of
-          #   the first pass, and of the second where there was one
+          # @param passes [Array<Hash, nil>] "estimate", "low" and "high" of the head's time divided by the base's, and
+          #   the same for the "mean"; for the first pass, and for the second if there was one
           # @param margin [Float, nil] 0.05: 5 %
-          # @param gates [Boolean] false: of a quick run, which gates no time
+          # @param gates [Boolean] false for a quick run, in which no time fails the gate
           # @return [Hash{String => Object}]
           def time(passes, margin:, gates: true)
             first, again = passes
@@ -74,7 +74,7 @@ module Tiercel
           #
           # @param base [Hash{String => Object}] an outcome
           # @param head [Hash{String => Object}]
-          # @return [Hash{String => Object}, nil] nil where both have figures
+          # @return [Hash{String => Object}, nil] nil if both sides have figures
           def status(base, head)
             sound = [base, head].map { |outcome| Engine::Outcome.measured?(outcome) }
             return if sound.all?

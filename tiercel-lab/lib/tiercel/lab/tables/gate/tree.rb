@@ -66,7 +66,7 @@ module Tiercel
 
           # @param cell [GatedCell]
           # @param again [Boolean] in a worker of its own
-          # @return [Contestant] that runs with this tree's gems
+          # @return [Contestant] a contestant that runs with this tree's gems
           def contestant(cell, again: false)
             own = again ? (@again ||= bundle.with) : bundle
             Contestants.parse(cell.text).extend(Compare::Side::Placed).run_with("#{name}: #{cell.label}", own)

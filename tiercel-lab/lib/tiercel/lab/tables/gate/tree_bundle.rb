@@ -8,7 +8,7 @@ module Tiercel
       module Gate
         # The bundle of a tree: the tree's Gemfile, or the lab's bundle if the tree has none.
         class TreeBundle < Engine::Bundle
-          # @return [String] where its processes run
+          # @return [String] working directory of its processes
           attr_reader :directory
 
           # @param directory [String] of the tree

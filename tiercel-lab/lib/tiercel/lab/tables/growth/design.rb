@@ -9,21 +9,22 @@ module Tiercel
         # @!attribute [r] stores
         #   @return [Array<String>] of {STORES}
         # @!attribute [r] entries
-        #   @return [Array<Integer>] how many, of `entry_bytes` each
+        #   @return [Array<Integer>] numbers of entries, each with a value of `entry_bytes`
         # @!attribute [r] entry_bytes
-        #   @return [Integer] of a value where the number of entries grows
+        #   @return [Integer] size of a value in bytes while the number of entries grows
         # @!attribute [r] sizes
         #   @return [Array<Integer>] bytes of a value, `few` entries each
         # @!attribute [r] few
         #   @return [Integer]
         # @!attribute [r] processes
-        #   @return [Array<Integer>] that ask at once, for {CROWD_ENTRIES} entries of {CROWD_BYTES}
+        #   @return [Array<Integer>] numbers of concurrent processes, which read {CROWD_ENTRIES} entries of
+        #     {CROWD_BYTES}
         # @!attribute [r] rounds
-        #   @return [Integer] with fresh processes
+        #   @return [Integer] number of rounds, each with fresh processes
         # @!attribute [r] slices
-        #   @return [Integer] of each operation and process
+        #   @return [Integer] slices of each operation and process
         # @!attribute [r] calls
-        #   @return [Integer] in a slice, fewer of large values
+        #   @return [Integer] calls in a slice; large values have fewer
         Design = Data.define(:stores, :entries, :entry_bytes, :sizes, :few, :processes, :rounds, :slices, :calls)
 
         # A point at which a store is measured.
@@ -31,7 +32,7 @@ module Tiercel
         # @!attribute [r] factor
         #   @return [String] the growing factor: "entries", "bytes" or "processes"
         Point = Data.define(:factor, :entries, :bytes, :processes) do
-          # @return [Integer] of the factor
+          # @return [Integer] the factor's value
           def at = public_send(factor)
 
           def record = to_h.transform_keys(&:to_s)
@@ -41,13 +42,13 @@ module Tiercel
           # A measured store, with a generous estimate of the room that an entry needs.
           #
           # @!attribute [r] text
-          #   @return [String] of the contestant, without compression
+          #   @return [String] the contestant without compression
           # @!attribute [r] own
-          #   @return [Boolean] whether every process has its own
+          #   @return [Boolean] whether every process has its own store
           # @!attribute [r] medium
           #   @return [Symbol] the medium of its entries: :memory, :tmpfs or :disk
           # @!attribute [r] beside
-          #   @return [Integer] bytes of an entry beside its value
+          #   @return [Integer] bytes that an entry needs in addition to its value
           Store = Data.define(:text, :own, :medium, :beside)
 
           STORES = {
@@ -98,18 +99,19 @@ module Tiercel
           end
 
           # @param round [Integer]
-          # @return [Array<Array(String, Point)>] beyond a million entries one round is enough to wait for
+          # @return [Array<Array(String, Point)>] stores and points; points beyond a million entries appear in one round
+          #   only
           def configurations(round)
             stores.product(points).select { |_store, point| round.zero? || point.entries <= REPEATED_ENTRIES }
           end
 
           # @param point [Point]
-          # @return [Integer] in a slice
+          # @return [Integer] number of calls in a slice
           def calls_at(point) = (SLICE_BYTES / point.bytes).clamp(LEAST_CALLS, calls)
 
           # @param store [Store]
           # @param point [Point]
-          # @return [Integer] bytes of a store that evicts nothing
+          # @return [Integer] the size in bytes at which the store evicts nothing
           def capacity(store, point)
             entry_bytes = [point.bytes + store.beside, LEAST_ENTRY_BYTES].max
             ((point.entries + SPARE_ENTRIES) * entry_bytes * ROOM).round + (64 * MEGABYTE)
@@ -124,14 +126,14 @@ module Tiercel
           end
 
           # @param point [Point]
-          # @return [Float] roughly, of one store and round
+          # @return [Float] estimated duration for one store and round
           def seconds(point)
             filling = point.entries * (ENTRY_SECONDS + (point.bytes * BYTE_SECONDS))
             calling = 3 * slices * calls_at(point) * (CALL_SECONDS + (point.bytes * BYTE_SECONDS)) * point.processes
             CONFIGURATION_SECONDS + (point.processes * PROCESS_SECONDS) + filling + calling
           end
 
-          # @return [Float] roughly
+          # @return [Float] estimated duration of the table
           def expected_seconds = (0...rounds).sum do |round|
             configurations(round).sum { |_store, point| seconds(point) }
           end

@@ -87,7 +87,7 @@ module Tiercel
           CAPPED_MS = 0.5
 
           # @param quick [Boolean]
-          # @param given [Hash] what the user said; nil: nothing
+          # @param given [Hash] the user's options; nil for an option that the user did not set
           # @return [Design]
           def self.of(quick:, contestants:, own:, **given)
             new(contestants:, own:, **FULL, **(quick ? QUICK : {}), **given.compact)

@@ -21,7 +21,7 @@ module Tiercel
           # @return [String]
           def name = "#{self["store"]}, #{self["place"]}"
 
-          # @return [String] where the time of the long loop comes from
+          # @return [String] source of the long loop's time
           def how = self["long"] ? "measured" : "computed from #{Report::Format.number(self["iterations"])}"
 
           # @return [Report::Cell, nil] why there are no figures

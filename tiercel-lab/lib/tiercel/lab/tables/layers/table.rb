@@ -19,7 +19,7 @@ module Tiercel
             %w[tiercel:BACKEND#fast_path=false read], %w[tiercel:BACKEND fetch], %w[tiercel:BACKEND write],
             %w[memory_store fetch], %w[memory_store write]
           ].freeze
-          # A subscriber affects its whole process, so this arm has a comparison of its own.
+          # A subscriber affects its whole process, so this arm has its own comparison.
           SUBSCRIBED = [%w[tiercel:BACKEND read_subscribed]].freeze
           VALUE = "string-1kb"
 

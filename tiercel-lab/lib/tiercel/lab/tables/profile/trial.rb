@@ -14,7 +14,7 @@ module Tiercel
           # Rows have "folded", "profiler", "calls" and "file".
           #
           # @param pairs [Array<Array(Contestant, Operation)>]
-          # @param seconds [Float] for which each is watched
+          # @param seconds [Float] duration of each recording
           # @param stem [String] beginning of the paths of the profiler's files
           def initialize(pairs, value:, seconds:, stem:, **)
             super(**)

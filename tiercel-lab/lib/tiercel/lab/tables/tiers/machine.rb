@@ -6,8 +6,8 @@ module Tiercel
   module Lab
     module Tables
       module Tiers
-        # A process with near tiers of its own, which acts as another machine. One machine changes entries, another one
-        # watches.
+        # A process with its own near tiers, which simulates another machine. One machine changes entries, and another
+        # one watches.
         class Machine < Load::Client
           VALUE_BYTES = 1_000
           OLD = "old"
@@ -17,11 +17,11 @@ module Tiercel
           # The number of names in one call of {#hear}.
           BATCH = 100
 
-          # @param text [String] of the contestant
-          # @param label [String] of its names, the same on all machines
+          # @param text [String] the contestant
+          # @param label [String] prefix of the names, the same on all machines
           # @param names [Integer]
-          # @param context [Hash] see {Engine::Context#initialize}; its label is of the machine. From here on this
-          #   process listens to what others change.
+          # @param context [Hash] see {Engine::Context#initialize}; its label belongs to the machine. The process then
+          #   listens to changes of other machines
           # @return [Hash] see {Engine::Outcome.of}
           def open(text:, label:, names:, context:)
             @label, @names = label, names
@@ -49,7 +49,7 @@ module Tiercel
 
           # Changes each name once, at random moments. Every second name is deleted.
           #
-          # @param gap_ms [Float] between two, on average
+          # @param gap_ms [Float] average time between two changes
           # @param at [Float] seconds of the monotonic clock, which all processes of a machine share
           # @return [Hash] "returned": seconds at which each change had returned
           def change(names:, gap_ms:, at:, seed:)
@@ -66,8 +66,8 @@ module Tiercel
 
           # Reads all names repeatedly.
           #
-          # @return [Hash] "seen": for each name the seconds at which the read began that was the first to see the
-          #   change, or nil; "looks_ms": how far looks at one name were apart
+          # @return [Hash] "seen": the time of the first read that saw each name's change, in seconds, or nil;
+          #   "looks_ms": the time between two reads of a name
           def watch(names:, at:, seconds:)
             Engine::Outcome.of do
               wait_until(at)
@@ -100,7 +100,7 @@ module Tiercel
 
           # Reads the names until all have new values, or the time is over.
           #
-          # @return [Hash] "heard": the number of changes seen, "last": seconds at which the last one was seen
+          # @return [Hash] "heard": number of changes seen; "last": time of the last one in seconds
           def hear(names:, at:, seconds:)
             Engine::Outcome.of do
               wait_until(at)
@@ -132,7 +132,7 @@ module Tiercel
 
           def value(word) = "#{word}:".ljust(VALUE_BYTES, "x")
 
-          # Every second one is deleted.
+          # Every second name was deleted, the others have a new value.
           def changed?(index, found)
             return found.nil? if index.odd?
             return found == value(NEW) if [value(OLD), value(NEW)].include?(found)

@@ -38,7 +38,7 @@ module Tiercel
             @server = contestant.servers.first
           end
 
-          # @return [Symbol, nil] that the lab starts, and can put at a distance
+          # @return [Symbol, nil] the server that the lab starts and whose distance it can simulate
           def server = (@server if SERVERS.key?(@server))
 
           # @return [Boolean] whether an invalidation message that one process receives counts for its whole machine
@@ -47,7 +47,7 @@ module Tiercel
               NEWS.include?(@urls.last[/\A[^:]+/])
           end
 
-          # @return [Array<Symbol>] that the lab starts
+          # @return [Array<Symbol>] the servers that the lab starts
           def servers = [@server].compact
 
           # @return [Array<String>] "near-alone=...", "near-hit=...", "far-hit=...", "far-alone=...": the near tier with
