@@ -29,7 +29,9 @@ module Tiercel
       # Additional results of a multi read. useless: the unusable entries by key, as {Accessor::Found}; ends: the expiry
       # times of the values by name (epoch seconds), or nil if the caller does not need them.
       Findings = Struct.new(:useless, :ends)
-      private_constant :Findings
+      # Stands in the account for a key that Rails has to make, which may raise. The block runs before that.
+      ANY_KEY = "*"
+      private_constant :Findings, :ANY_KEY
 
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
@@ -129,9 +131,7 @@ module Tiercel
         return {} if missing.empty?
         if options[:force] || !policy.lease
           @settings.generations.fix(options[:tags]) if options[:tags]
-          return missing.to_h do |name|
-            [name, @settings.account.timed(normalize_key(name, options)) { yield name }]
-          end
+          return missing.to_h { |name| [name, @settings.account.timed(keys_of([name])&.first || ANY_KEY) { yield name }] }
         end
         keys = missing.map { |name| normalize_key(name, options) }
         versions = missing.map { |name| normalize_version(name, options) }
