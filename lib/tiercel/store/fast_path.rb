@@ -208,7 +208,10 @@ module Tiercel
       def miss_or_generate(name, key, version, options, found, &)
         policy = @settings.policy
         options = merged_options(options)
-        return save_block_result_to_cache(name, key, options, &) unless policy.lease
+        unless policy.lease
+          key = event_key(name, key, options) if heard?(Events::GENERATE)
+          return save_block_result_to_cache(name, key, options, &)
+        end
         usual = MISS.equal?(found) && options[:tags].nil? && !policy.timeout?
         return miss_uncontended(name, key, version, options, policy, &) if usual
         miss(name, key, version, options, policy, found: (found unless MISS.equal?(found)), &)
