@@ -67,7 +67,7 @@ class TiersCommandTest < LabCase
       assert_equal [0], ages.map(&:unseen).uniq
       near = table(command, "shares").first["shares"].values_at("0.0", "1.0").map(&:first)
       assert_operator near.last, :<, near.first / 5, "all that is to be near is near from the first slice on"
-      assert_match(/another one looks, which does not listen/, command.out.string)
+      assert_match(/the busy process listens for its machine, and another process watches/, command.out.string)
     end
   end
 
