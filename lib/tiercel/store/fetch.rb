@@ -131,7 +131,9 @@ module Tiercel
         return {} if missing.empty?
         if options[:force] || !policy.lease
           @settings.generations.fix(options[:tags]) if options[:tags]
-          return missing.to_h { |name| [name, @settings.account.timed(keys_of([name])&.first || ANY_KEY) { yield name }] }
+          return missing.to_h do |name|
+            [name, @settings.account.timed(keys_of([name])&.first || ANY_KEY) { yield name }]
+          end
         end
         keys = missing.map { |name| normalize_key(name, options) }
         versions = missing.map { |name| normalize_version(name, options) }
