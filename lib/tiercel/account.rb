@@ -35,7 +35,8 @@ module Tiercel
     SEGMENT_SAMPLE = 1_024
     private_constant :SEGMENT_SAMPLE
 
-    # The accounts in which this process has counted. A process flushes them when it ends; a child begins them anew.
+    # The accounts in which this process has counted. A process flushes them when it ends; a child starts with empty
+    # counts.
     module Open
       @accounts = ObjectSpace::WeakMap.new
 

@@ -152,8 +152,8 @@ module Tiercel
     # Releases a lease without a value. Does nothing if the lease is no longer one's own. All waiting callers continue
     # at once (`:released`).
     #
-    # Plain reads still return the stale value, if there is one. With `pause`, nobody acquires the lease for that many
-    # seconds, so that a failing block does not run in every process at once; {#take} then returns a lease that is
+    # Plain reads still return the stale value, if there is one. With `pause`, no caller acquires the lease for that
+    # many seconds, so that a failing block does not run in every process at once; {#take} then returns a lease that is
     # {Lease#paused?}.
     #
     # @param lease [Lease]

@@ -1,7 +1,7 @@
 /*
- * Work on all shards: complete, however often the host stops it, and begun anew if the host moves to another file. The
- * played host moves at each of its calls in turn. In the last test threads write while the work runs without the host's
- * lock.
+ * Work on all shards: it is completed even if the host stops it often, and starts again if the host moves to another
+ * file. The played host moves at each of its calls in turn. In the last test threads write while the work runs without
+ * the host's lock.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
-/* Calls that the core repeats: they wait for writers, follow the path to another file, and give up. */
+/* Calls that the core repeats: they wait for writers, follow the path to another file, and finally fail. */
 #include "played_host.h"
 
-/* A pass waits for a stuck writer for the whole bound. The next wait then begins anew. */
+/* A pass waits for a stuck writer for the whole bound. The next wait then starts again. */
 static void test_a_wait_in_a_pass(tseg *one)
 {
     played_host host = host_of(one, one);
@@ -40,7 +40,7 @@ static tseg_result play_abandon(tseg_call *base, tseg *segment)
 
 static played_call call_of(tseg_result first) { return (played_call){.base = {play_attempt, play_abandon, 0, first}}; }
 
-/* The call waits for writers, and goes on where the path leads. */
+/* The call waits for writers, and continues in the file at the path. */
 static void test_a_repeated_call(tseg *one, tseg *other)
 {
     played_call call = call_of(TSEG_WOULD_WAIT);

@@ -104,7 +104,7 @@ static inline void call_anything(tseg *segment, uint64_t random)
     hurry(segment, shard, result, random >> 60);
 }
 
-/* The first and the last units of a ring, where false sizes in a header reach beyond it first. */
+/* The first and the last units of a ring, because a false size in a header there reaches beyond the ring first. */
 enum { EDGES = 10 };
 static inline uint64_t edge_of(const tseg *segment, int log, unsigned which)
 {

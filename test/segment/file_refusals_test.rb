@@ -47,7 +47,7 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
     assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 2 << 20) }
     assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(@path) }
     assert_equal "something else" * 1_000, File.read(@path)
-    assert_equal %w[segment], Dir.children(@directory) # no lock file beside what is not ours
+    assert_equal %w[segment], Dir.children(@directory) # no lock file for a file that is not ours
   end
 
   def test_links_directories_and_missing_places_are_refused

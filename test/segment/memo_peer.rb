@@ -40,7 +40,7 @@ class MemoPeer
 
   private
 
-  # Calls give up while another process holds the lock for longer than the maximum wait.
+  # Calls fail if another process holds the lock for longer than the maximum wait.
   def refused?(what)
     @around.call { yield }
     false

@@ -48,7 +48,7 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
   CALLS.each do |name, (call, expected)|
     define_method(:"test_#{name}_whose_clock_closes_the_segment") do
       assert_equal [expected], fork_and_wait(1) { closed_in_the_clock(@path, &call) }
-      fork_and_wait(1) { closed_in_the_clock(nil, &call) } # private memory is gone, so any result is allowed
+      fork_and_wait(1) { closed_in_the_clock(nil, &call) } # private memory no longer exists: any result is allowed
     end
   end
 

@@ -30,7 +30,7 @@ class SegmentRegistrationTest < Tiercel::TestCase
     super
   end
 
-  # Like `Dir.glob` and `File.read` over the directory.
+  # Other code may do this with `Dir.glob` and `File.read` over the directory.
   def test_other_code_that_opens_and_closes_the_lock_file
     3.times { File.read("#{@path}.lock") }
     assert_includes registered, Process.pid
@@ -105,7 +105,7 @@ class SegmentRegistrationTest < Tiercel::TestCase
 
   private
 
-  # The registered processes as another process sees them.
+  # The registered processes, as a new process reads them.
   def registered = fork_and_wait(1) { Tiercel::Segment.open_existing(@path).pids - [Process.pid] }.first
 
   def fork_child(tell) = tell.puts(fork { sleep })

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Replays reads of one process through several admission rules for the memo, and prints what each rule saves, in percent
-# of the time without a memo. adr/020 has the results.
+# Replays reads of one process through several admission rules for the memo, and prints the saving of each rule, in
+# percent of the time without a memo. adr/020 has the results.
 #
 #   bin/exec ruby --yjit -Ilib test/support/memo_replay.rb        # every rule on every set
 #   bin/exec ruby --yjit -Ilib test/support/memo_replay.rb FILE   # recorded reads, also through the memo itself

@@ -15,7 +15,7 @@ class TiersBusTest < Tiercel::TestCase
     wait_until("the news of it, with which its copy goes") { store.backend.near.bus.stats[:invalidations].positive? }
     near(store, "key", "value")
     assert_operator store.backend.near.ttl, :==, 60.0
-    server.command("CLIENT", "PAUSE", "1500") # whoever asks it waits
+    server.command("CLIENT", "PAUSE", "1500") # a caller of this server waits
     started = Tiercel::Clock.monotonic
     20.times { assert_equal "value", store.read("key") }
     assert_operator Tiercel::Clock.monotonic - started, :<, 1.5
@@ -81,7 +81,7 @@ class TiersBusTest < Tiercel::TestCase
     @proxy.change(refuse: true)
     @proxy.cut
     other.write("key", "new")
-    assert_equal "old", store.read("key") # nobody could tell it, and it is trusted for 3 seconds
+    assert_equal "old", store.read("key") # no message reaches it, and it is trusted for 3 seconds
     sleep 0.3
     cut = coverage(store).now
     @proxy.heal

@@ -11,8 +11,8 @@ class TiersEveryOperationTest < Tiercel::TestCase
   PROCESSES = 4
   SECONDS = 1.0
 
-  # For each key, the number of the latest change in the source, and in the cache. A block of `fetch` computes from
-  # the first; a read must not be older than the second.
+  # For each key, the number of the latest change in the source, and of the latest change in the cache. A block of
+  # `fetch` returns the number in the source. A read must not return a number lower than the one in the cache.
   class Ledger
     # @param path [String]
     def self.create(path) = File.binwrite(path, "\0" * 16 * KEYS)

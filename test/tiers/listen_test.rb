@@ -21,7 +21,7 @@ class TiersListenTest < Tiercel::TestCase
     end
     assert_equal "x", ready.readchar
     wait_until("the child to listen") { server.command("CLIENT", "LIST", "TYPE", "pubsub").scan("id=").size >= 2 }
-    @proxy.change(hold: true) # as where the process' own listener gets no turn
+    @proxy.change(hold: true) # as if the process' own listener never ran
     store.write("key", "old")
     near(store, "key", "old")
     server.command("DEL", "key")

@@ -37,7 +37,8 @@ class TiersMemoTest < Tiercel::TestCase
     end
   end
 
-  # With `memory:` in front each process had copies of its own, and read what another process had overwritten.
+  # With a `memory:` tier in front, each process would have its own copies, and would read values that another process
+  # has overwritten.
   def test_changes_of_another_process_are_seen_with_memory_in_front
     with_tmpdir do |directory|
       urls = ["memory:?size=4MB&ttl=60", "shared:#{directory}/segment?size=8MB&ttl=60", "file:#{directory}/cache"]

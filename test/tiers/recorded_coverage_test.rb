@@ -38,7 +38,7 @@ class TiersRecordedCoverageTest < Tiercel::TestCase
     @with_bus.coverage.cover(now, @with_bus.coverage.now)
   end
 
-  # Pretends that this was so long ago: its time is in the segment's header.
+  # Moves the coverage back by so many seconds: its time is in the segment's header.
   def age(seconds)
     covered = segment(@with_bus).near_covered
     header = File.binread("#{@directory}/segment", 4096)
@@ -53,7 +53,7 @@ class TiersRecordedCoverageTest < Tiercel::TestCase
     covered
     read(@with_bus)
     assert_equal [FRAME, FRAME], [@with_bus.get("key"), @without.get("key")]
-    @last.set("key", "new") # nobody hears of it any more: the process with a bus is killed
+    @last.set("key", "new") # no process receives this change: the process with a bus is killed
     age(4)
     assert_nil @without.get("key")
     assert_equal "new", read(@without)

@@ -76,7 +76,7 @@ class TiersReplayTest < Tiercel::TestCase
     store.backend.last.set(*late)
     assert_equal [nil, nil], [store.read("key"), other.read("key")]
     assert_equal "value", store.write("other", "value") && other.read("other")
-    [store, other].each { |each| each.backend.replay.close } # which wait by the clock of the machine
+    [store, other].each { |each| each.backend.replay.close } # their threads would wait by the real clock
     later(Tiercel::Tiers::Journal::LATE_SECONDS + 1) { store.backend.replay.step }
     refute server_has?("key")
     assert_equal [nil, nil], [store.read("key"), other.read("key")]

@@ -5,7 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/segment"
 
-# An entry that is read near is not evicted from the farther tier, although nobody reads it there.
+# The last tier does not evict an entry that is read in the near tier, although no caller reads it in the last tier.
 class TiersUsesTest < Tiercel::TestCase
   HOT = 100
   VALUE_BYTES = 4_000

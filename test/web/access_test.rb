@@ -4,7 +4,7 @@
 require_relative "web_case"
 require "support/rails_stub"
 
-# Nobody may see the page, unless an option opens it or the application runs in development or test.
+# The page refuses every visitor, unless an option opens it or the application runs in development or test.
 class WebAccessTest < WebCase
   include RailsStub
 

@@ -59,7 +59,7 @@ static uint32_t update_by_table(uint32_t crc, const uint8_t *bytes, size_t size)
         size -= chunk;
     }
 #endif
-    return crc; /* without zlib nobody calls this: see crc32_available */
+    return crc; /* never called without zlib: see crc32_available */
 }
 
 #ifdef CRC32_FOLDS
@@ -189,7 +189,10 @@ static uint32_t update_by_wide_folding(uint32_t crc, const uint8_t *bytes, size_
 #endif
 #endif
 
-/* The implementations. Each is faster than the one before it, and a processor that has it also has those before. */
+/*
+ * The implementations. Each is faster than the previous one, and a processor that supports it also supports the
+ * previous ones.
+ */
 static uint32_t (*const ways[])(uint32_t crc, const uint8_t *bytes, size_t size) = {
     update_by_table,
 #ifdef CRC32_FOLDS

@@ -1,6 +1,6 @@
 /*
  * Reads small files. It opens, reads and closes a file in one piece without the GVL, because a network file system may
- * make it wait. File.read of Ruby makes an IO object and gives up the GVL four times.
+ * make it wait. Ruby's File.read creates an IO object and releases the GVL four times.
  */
 #include "codec.h"
 #include <errno.h>

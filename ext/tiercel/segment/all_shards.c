@@ -1,6 +1,6 @@
 /*
- * Work on all shards, one after the other, while other threads of the host run. Another thread may move to another file
- * in the middle of the work. The work then begins anew in that file.
+ * Work on all shards, one after the other, while other threads of the host run. Another thread may move to another
+ * file in the middle of the work. The work then starts again in that file.
  */
 #include "call.h"
 #include "internal.h"

@@ -112,7 +112,7 @@ typedef struct {
     dev_t device;
     ino_t inode;
     bool unreadable;    /* stale: too small for a header */
-    bool damaged;       /* stale: nobody wrote such a header */
+    bool damaged;       /* stale: no process of ours can have written this header */
     bool other_version; /* refused: the file has another layout version */
     bool ours;          /* its bytes or its lock file prove that it is a segment of ours; its name alone does not */
     mode_t mode;
@@ -126,7 +126,7 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
  */
 tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
                                       tseg_error *error);
-/* Whether the file's name or the mark in its lock file shows that it was a segment, whatever its bytes are. */
+/* Whether the file's name or the mark in its lock file shows that it was a segment. Its bytes do not matter. */
 bool tseg_file_was_ours(const char *path, const tseg_sidecar *sidecar);
 /* Removes the unfinished files of processes that were killed. The caller holds the lock for files. */
 #define TSEG_NEW_ENDING ".new" /* an unfinished file has the name PATH.PID.RANDOM.new, both numbers in hex */

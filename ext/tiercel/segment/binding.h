@@ -40,7 +40,7 @@ static inline tseg_handle *segment_handle_in(VALUE self) { return RTYPEDDATA_DAT
 VALUE segment_allocate(VALUE class);
 /*
  * The segment to use now: see tseg_handle_current. Raises Unavailable. The segment stays valid until Ruby code runs or
- * the GVL is given up, because either may close the handle. Then the caller asks again.
+ * the GVL is released, because either may close the handle. Then the caller asks again.
  */
 tseg *segment_make_current(VALUE self);
 static inline tseg *segment_current(VALUE self)
@@ -51,7 +51,7 @@ static inline tseg *segment_current(VALUE self)
     if (RB_LIKELY(TSEG_IS_CURRENT(handle, attached))) return attached;
     return segment_make_current(self);
 }
-/* Raises what the error stands for. */
+/* Raises the Ruby exception for the error. */
 void segment_fail_with(VALUE self, const tseg_error *error);
 
 /* binding_coverage.c: counts a miss and returns NULL. */
@@ -78,13 +78,13 @@ int segment_plain_string_type(VALUE string);
 double segment_now(void); /* Time.now; runs Ruby code if a test has replaced that method */
 bool segment_reads_clock(double *now); /* the same if no Ruby code has to run; else returns false */
 /*
- * The machine's own clock, for entries that a write meets at a tail. Any of them may be evicted anyhow, so it does no
- * harm if a test has moved Time.now back. An expired entry never stays longer.
+ * The machine's own clock, for entries that a write meets at a tail. Any of these entries may be evicted anyway, so
+ * this clock may differ from a Time.now that a test has stubbed.
  */
 double segment_now_for_eviction(void);
 /*
- * Asks for the time in the middle of a read. Returns true if the read may go on; else the read begins anew in *segment,
- * which is the segment to use now.
+ * Reads Ruby's clock in the middle of a read, which may run Ruby code. Returns true if the read may continue.
+ * Otherwise the read has to start again in *segment, the current segment.
  */
 bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment);
 void segment_init_time(void);

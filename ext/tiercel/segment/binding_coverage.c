@@ -19,8 +19,8 @@ static VALUE segment_near_clear(VALUE self)
 
 /*
  * Segment#near_cover(since, sent, server) -> true, false or nil; see tseg_cover_or_clear. Times are nanoseconds of the
- * monotonic clock. true: the copies are valid. false: nobody covered the time before `since`, or another server's
- * listener did, and all copies were deleted. nil: the report says nothing about this file.
+ * monotonic clock. true: the copies are valid. false: the time before `since` was not covered, or was covered by
+ * another server's listener, so all copies were deleted. nil: the report says nothing about this file.
  */
 static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent, VALUE server)
 {
@@ -52,7 +52,7 @@ static VALUE segment_near_listen(VALUE self, VALUE busy)
     return tseg_take_seat(segment_current(self), RTEST(busy)) ? Qtrue : Qfalse;
 }
 
-/* Segment#near_gaps -> how often all copies were deleted because nobody had covered them */
+/* Segment#near_gaps -> how often all copies were deleted because no listener had covered them */
 static VALUE segment_near_gaps(VALUE self)
 {
     return ULL2NUM(atomic_load_explicit(&segment_current(self)->header->near_gaps, memory_order_seq_cst));

@@ -74,7 +74,7 @@ READS_IN_ONE_PIECE get_kept(VALUE self, tseg *segment, VALUE key, VALUE version,
     value_read read = {.self = self, .key_string = key, .memo = memo, .version = version};
     return read_key(&read, take_kept, READ_VALUE, true, segment, NULL);
 }
-/* A value that stays valid for `ahead` seconds, as one of the two functions above; else the entry's frame. */
+/* Like the functions above for a value that stays valid for `ahead` seconds; otherwise returns the entry's frame. */
 READS_IN_ONE_PIECE get_ahead(VALUE self, tseg *segment, VALUE key, VALUE version, double ahead)
 {
     value_read read = {.self = self, .key_string = key, .memo = segment_memo(self), .version = version,
@@ -126,7 +126,7 @@ __attribute__((noinline)) static void tell_sampler(VALUE self, VALUE key)
     if (!NIL_P(sampler)) rb_funcall(sampler, rb_intern("sampled"), 1, key);
 }
 
-/* Every SAMPLE-th found value stands for all of them: the sampler gets its key. */
+/* Passes the key of every SAMPLE-th hit to the sampler, which estimates the hits of each class of keys. */
 static inline VALUE sampled(VALUE self, VALUE key, VALUE value)
 {
     tseg_handle *handle = segment_handle_in(self);
@@ -139,7 +139,7 @@ static inline VALUE sampled(VALUE self, VALUE key, VALUE value)
 
 /*
  * Segment#read(key, version = nil, ahead = nil) -> the decoded String, or a frozen frame, or a frozen [frame, token],
- * or nil. With `ahead`, a String that expires within so many seconds comes as a frame.
+ * or nil. A String that expires within `ahead` seconds is returned as its frame.
  */
 static VALUE segment_read(int count, VALUE *arguments, VALUE self)
 {

@@ -29,7 +29,7 @@ typedef struct {
     VALUE version;        /* the wanted version, or nil */
     VALUE value;          /* a copy of the entry's value, or the value in the memo */
     VALUE tags;           /* the frame's part TAGS if the memo wants the value, or nil */
-    double ahead;         /* the value has to stay valid for so many seconds */
+    double ahead;         /* the least number of seconds for which the value must stay valid */
     bool kept;            /* `value` is in the memo */
     bool tagged;          /* `value` is a String whose tags are current */
     int frame_type;       /* the frame's type; 0 for bytes that are no frame */
@@ -122,7 +122,7 @@ PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, 
     return true;
 }
 
-/* Whether a value in the memo has the wanted version. A value without a version matches every wish. */
+/* Whether a value in the memo has the wanted version. A value without a version matches every wanted version. */
 static inline bool has_version(const tseg_memo_slot *slot, VALUE wanted)
 {
     VALUE version = segment_terms_version(slot->terms);

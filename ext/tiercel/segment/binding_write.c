@@ -108,9 +108,9 @@ static bool may_be_filled(VALUE self, write_call *call, VALUE epoch)
 
 /*
  * Segment#near_fill(key, bytes, ttl, epoch) -> whether the bytes were written. It writes only if the key is absent and
- * this Segment trusts its copies. An epoch from near_epoch: it writes unless a writer has begun to change the key, or
- * the key was invalidated since. An epoch from near_begin, for that writer: it writes unless another writer was at work
- * in the same stripe.
+ * this Segment trusts its copies. With an epoch from near_epoch it does not write if, since then, a writer has begun
+ * to change the key or the key was invalidated. With an epoch from near_begin it does not write if another writer was
+ * active in the same stripe.
  */
 static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VALUE epoch)
 {

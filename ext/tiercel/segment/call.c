@@ -6,7 +6,7 @@
 #include "call.h"
 #include "internal.h"
 
-/* A path that leads to another file so many times during one call is not followed any further. */
+/* The number of times that one call follows its path to another file. */
 #define MOST_FILES 3
 /* The interval between two looks at a file that another process makes or removes. */
 #define FILES_NAP_NS 2000000

@@ -1,4 +1,4 @@
-/* Coverage: until when a segment has heard of every change in the tier behind it. */
+/* Coverage: the time until which a segment has received every change of the last tier. */
 #include "coverage.h"
 #include "near.h"
 #include "sweep.h"
@@ -100,7 +100,9 @@ bool tseg_uncover(tseg_host *host, uint64_t covered_ns)
     return result != TSEG_INTERRUPTED;
 }
 
-/* The number is a Fixnum in Ruby, so it has 61 bits: 24 of the second, and the notes above. */
+/*
+ * The number is a Fixnum in Ruby, so it has 61 bits: the low 24 bits contain the second, the others the count of notes.
+ */
 #define NOTED_SECOND_BITS 24
 #define NOTED_BITS 61
 

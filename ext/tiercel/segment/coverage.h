@@ -1,5 +1,5 @@
 /*
- * coverage.c: until when a segment has heard of every change in the farther tier behind it. "Coverage" in
+ * coverage.c: the time until which a segment has received every change of the last tier. "Coverage" in
  * docs/memory-model.md.
  */
 #ifndef TIERCEL_SEGMENT_COVERAGE_H
@@ -38,17 +38,17 @@ bool tseg_near_clear(tseg_host *host);
 /*
  * A listener of `server` has deleted the copies of all keys that changed from since_ns until sent_ns. All times are
  * nanoseconds of the monotonic clock. TSEG_OK: no change is missing, and the segment is covered until sent_ns.
- * TSEG_CHANGED: nobody covered the time before since_ns, or another server's listener did; all copies were deleted.
- * TSEG_ABSENT: the report says nothing about this segment, because the segment was attached later (attached_ns) or
- * moved to another file. TSEG_INTERRUPTED.
+ * TSEG_CHANGED: the time before since_ns was not covered, or was covered by another server's listener; all copies were
+ * deleted. TSEG_ABSENT: the report says nothing about this segment, because the segment was attached later
+ * (attached_ns) or moved to another file. TSEG_INTERRUPTED.
  */
 tseg_result tseg_cover_or_clear(tseg_host *host, uint64_t since_ns, uint64_t sent_ns, uint64_t server,
                                 uint64_t attached_ns);
 /*
  * The steps of tseg_cover_or_clear. tseg_cover returns false if there is a gap before since_ns, or another server. The
  * caller then records the gap and the server (tseg_find_gap), deletes all copies and rejects late fills
- * (tseg_begin_gap, and a clear), and covers the segment anew (tseg_end_gap). A process that dies in between has covered
- * nothing.
+ * (tseg_begin_gap, and a clear), and covers the segment again (tseg_end_gap). A process that dies in between has
+ * covered nothing.
  */
 bool tseg_cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns, uint64_t server);
 void tseg_find_gap(tseg *segment, uint64_t server);

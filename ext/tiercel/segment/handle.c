@@ -8,7 +8,10 @@
 #include "handle.h"
 #include "internal.h"
 
-/* A larger file is made by a thread: within a call, a request would wait for seconds, or start anew at each timeout. */
+/*
+ * A separate thread creates a larger file. Inside a call this could take seconds, and would start again after each
+ * timeout.
+ */
 #define LARGEST_MADE_IN_A_CALL_BYTES (UINT64_C(64) << 20)
 /* After this time the thread that makes a file counts as killed. */
 #define REMAKE_SECONDS 60

@@ -29,7 +29,7 @@ typedef bool tseg_step(void *argument, const atomic_bool *stop);
 typedef struct tseg_host {
     /*
      * Runs step(argument, &stop) without the host's lock, and repeats it until it returns true. After the host sets
-     * `stop`, the step returns false soon; the next call continues where the step stopped. Returns false if an
+     * `stop`, the step soon returns false. The next call of the step continues from there. Returns false if an
      * exception ends the work early.
      */
     bool (*run)(struct tseg_host *host, tseg_step *step, void *argument);
@@ -37,7 +37,7 @@ typedef struct tseg_host {
     bool (*block)(struct tseg_host *host, void (*work)(void *argument), void *argument);
     /* Gives the host's lock to other threads for a moment. */
     bool (*yield)(struct tseg_host *host);
-    /* The segment to use now. It stays valid until the host gives up its lock. NULL: `error` gives the reason. */
+    /* The segment to use now. It stays valid until the host releases its lock. NULL: `error` gives the reason. */
     struct tseg *(*current)(struct tseg_host *host);
     /* Reports that a damaged file was replaced. */
     void (*report_replaced)(struct tseg_host *host, const char *message);

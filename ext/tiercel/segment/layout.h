@@ -108,7 +108,10 @@ enum {
 #define TSEG_LEASE_WINDOW 16u
 #define TSEG_MAX_LEASE_GROUPS 64u
 #define TSEG_BYTES_PER_LEASE_GROUP (UINT64_C(256) << 10)
-/* A lease without a holder has one of these values instead: released; released, and nobody may take the lease yet. */
+/*
+ * A lease without a holder has one of these values instead: released; or released with a pause, during which no caller
+ * may take the lease.
+ */
 #define TSEG_LEASE_RELEASED UINT64_C(0)
 #define TSEG_LEASE_PAUSED UINT64_MAX
 
@@ -150,7 +153,7 @@ typedef struct {
     _Alignas(TSEG_CACHE_LINE) tseg_half epoch;
     tseg_half retired;      /* not 0: every process moves to the file that the path leads to now */
     tseg_word near_covered; /* end of the covered time, in ns of the monotonic clock; 0: never covered */
-    tseg_word near_gaps;    /* number of times that all copies were deleted because nobody had covered them */
+    tseg_word near_gaps;    /* number of times that all copies were deleted because no listener had covered them */
     tseg_word near_noted;   /* number of notes about changes that the tier behind has not received */
     tseg_word near_server;  /* identifies the server and the keys that the listeners subscribe to; 0: unknown */
     tseg_word near_seats;   /* the two processes that listen: see coverage.c */

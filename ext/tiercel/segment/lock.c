@@ -41,7 +41,7 @@ static bool spin(tseg *segment, tseg_word *lock, uint64_t *lock_word)
     return false;
 }
 
-/* Whether a call of this process has watched this same word for the whole bound. */
+/* Whether a call of this process has seen this lock word unchanged for the longest permitted wait. */
 static bool is_stuck(const tseg *segment, uint32_t shard, uint64_t word)
 {
     return word && word == tseg_load(&segment->stuck[shard]);

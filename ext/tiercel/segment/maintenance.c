@@ -29,7 +29,7 @@ static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *fil
 }
 
 /*
- * An option that the caller left open stays as it was in the old file; but a default number of shards is chosen anew.
+ * An option that the caller left open stays as it was in the old file; but a default number of shards is recomputed.
  */
 static tseg_options options_of(const tseg_options *given, const tseg_file *file, bool readable)
 {

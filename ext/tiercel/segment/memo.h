@@ -1,8 +1,8 @@
 /*
- * The memo keeps decoded values in the memory of one process. The core treats a value as a number and contains no Ruby.
- * A read of the segment decides whether a kept value is current, by the entry's token (file, origin, sequence). So
- * the memo needs no invalidation: nobody looks up a value whose entry was overwritten, and the value leaves when its
- * room is needed. Strings and decoded objects share one table and one bound.
+ * The memo keeps decoded values in the memory of one process. The core treats a value as a number and contains no
+ * Ruby. A read of the segment decides whether a kept value is current, by the entry's token (file, origin, sequence).
+ * So the memo needs no invalidation: no read looks up a value whose entry was overwritten, and the memo evicts the
+ * value when it needs room. Strings and decoded objects share one table and one bound.
  */
 #ifndef TIERCEL_SEGMENT_MEMO_H
 #define TIERCEL_SEGMENT_MEMO_H
@@ -31,11 +31,11 @@ enum {
 enum {
     /* From this size on, a copy costs more than a kept object. Shorter Strings enter only if `memo:` is a size. */
     TSEG_MEMO_LONG_BYTES = 8192,
-    /* A kept value costs the garbage collector about as much as copying so many bytes out of the segment (10 us). */
+    /* A kept value costs the garbage collector about as much as copying this many bytes out of the segment (10 us). */
     TSEG_MEMO_PRICE_BYTES = 36 << 10,
     /* The number of marks. A mark counts the reads of an entry whose value is not kept. */
     TSEG_MEMO_MARKS = 16384,
-    /* After reads of so many bytes, a new period begins and all counts are halved. */
+    /* After reads of this many bytes, a new period begins and all counts are halved. */
     TSEG_MEMO_PERIOD_BYTES = 384 << 20
 };
 

@@ -1,6 +1,6 @@
 /*
  * near.c: a segment in front of a farther tier. The keys are divided into stripes; each has an epoch, which rejects
- * late fills, and the number of writers at work.
+ * late fills, and the number of active writers.
  */
 #ifndef TIERCEL_SEGMENT_NEAR_H
 #define TIERCEL_SEGMENT_NEAR_H
@@ -8,7 +8,7 @@
 #include "internal.h"
 
 uint32_t tseg_near_stripe(const tseg *segment, const tseg_key *key);
-/* Whether a writer may be at work, by the word from tseg_near_epoch. Nobody may fill a key of the stripe then. */
+/* Whether the word from tseg_near_epoch shows an active writer. If so, no reader may fill a key of the stripe. */
 bool tseg_near_is_changing(uint64_t word);
 /* Raises the epoch of the stripe: a fill with an earlier epoch stores nothing. */
 void tseg_near_raise(tseg *segment, uint32_t stripe);

@@ -7,7 +7,7 @@
  * Processes synchronize through the segment alone. Threads of a process also need the host's lock, which lets one
  * thread run at a time (in Ruby the GVL):
  * - A thread holds the host's lock in every call of this file, unless the call's comment says otherwise. A call never
- *   gives up the lock, never waits, and keeps no pointer for the next call.
+ *   releases the lock, never waits, and keeps no pointer for the next call.
  * - tseg_watch, tseg_sleep and tseg_wake need a tseg_hold instead of the host's lock. The hold keeps the segment
  *   mapped. These calls touch only atomic words, so another thread may register, reopen the lock file or fork at the
  *   same time.
@@ -150,8 +150,8 @@ int tseg_why_read_only(const tseg *segment);
 int tseg_registered(tseg *segment, uint32_t *pids, int capacity);
 
 /*
- * A callback that sets the clock; `context` belongs to the caller. Returns false if *segment is another one now, so
- * that the read has to begin anew.
+ * A callback that sets the clock; `context` belongs to the caller. Returns false if *segment has changed, so that the
+ * read has to start again.
  */
 typedef bool tseg_time_function(void *context, tseg_clock *clock, tseg **segment);
 
@@ -192,8 +192,8 @@ bool tseg_is_same(const tseg_token *one, const tseg_token *other);
 
 /*
  * lock.c. A call of this file that meets a live writer returns TSEG_WOULD_WAIT. While tseg_may_wait returns true,
- * tseg_wait_for_writer (call.h) then holds the segment, gives up the host's lock, blocks in tseg_watch, and takes the
- * host's lock back; then the caller repeats the call. Only tseg_watch counts as waiting, because the time that a thread
+ * tseg_wait_for_writer (call.h) then holds the segment, releases the host's lock, blocks in tseg_watch, and reacquires
+ * the host's lock; then the caller repeats the call. Only tseg_watch counts as waiting, because the time that a thread
  * needs to get the host's lock back says nothing about the writer.
  */
 typedef struct {
@@ -238,8 +238,9 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
 tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at);
 typedef tseg_result tseg_delete_function(tseg *segment, const tseg_key *key, double *expires_at);
 /*
- * Deletes, and raises *latest_end to the end of the deleted entry. Returns TSEG_RETIRED if the segment was retired by
- * then: the caller has to delete in the new file too, where other processes may already have written the key.
+ * Deletes, and raises *latest_end to the end of the deleted entry. Returns TSEG_RETIRED if the segment was retired
+ * before the delete. The caller then has to delete the key in the new file too, because other processes may already
+ * have written it there.
  */
 tseg_result tseg_delete_once(tseg *segment, const tseg_key *key, tseg_delete_function *delete, double *latest_end);
 /*

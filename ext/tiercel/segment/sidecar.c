@@ -50,7 +50,9 @@ static bool acceptable(const char *path, const struct stat *file, tseg_error *er
     return true;
 }
 
-/* Moves the descriptor above stdin, stdout and stderr, which programs reopen. Nobody holds a lock through it yet. */
+/*
+ * Moves the descriptor above stdin, stdout and stderr, which programs reopen. No lock depends on this descriptor yet.
+ */
 static int above_standard_streams(int descriptor)
 {
     int higher;

@@ -41,8 +41,8 @@ static inline bool tseg_read_slot(const tseg *segment, const tseg_view *view, ui
 /* sweep.c */
 /*
  * Reads the slot for a pass that has to see each key. TSEG_OK: *entry has a readable key. TSEG_ABSENT: the slot is
- * empty. TSEG_WOULD_WAIT: a writer is moving the entry. If nobody moves the entry, or the writer is stuck, the call
- * empties the slot.
+ * empty. TSEG_WOULD_WAIT: a writer is moving the entry. If no other call is moving the entry, or if that call is
+ * stuck, this call empties the slot.
  */
 tseg_result tseg_read_key_slot(tseg *segment, uint32_t shard, tseg_word *slot, tseg_slot_entry *entry, uint64_t *word);
 bool tseg_begins_with(const tseg_slot_entry *entry, const uint8_t *prefix, uint32_t count);

@@ -18,9 +18,9 @@ void tseg_reset_shard(tseg *segment, uint32_t shard);
 tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared);
 
 /*
- * One step of a walk over all entries. The caller zeroes the cursor before the first step; in another file the walk
- * begins anew. A step reads one bucket and puts its live entries into the batch. TSEG_OK, TSEG_ABSENT at the end, or
- * TSEG_WOULD_WAIT for the cursor's shard.
+ * One step of a walk over all entries. The caller zeroes the cursor before the first step. If the file changes, the
+ * walk starts again. A step reads one bucket and puts its live entries into the batch. TSEG_OK, TSEG_ABSENT at the
+ * end, or TSEG_WOULD_WAIT for the cursor's shard.
  */
 typedef struct {
     uint64_t file_id;
@@ -55,7 +55,7 @@ typedef struct {
     unsigned count;    /* batches that have entries */
     tseg_batch batches[TSEG_WALK_BATCHES];
     tseg *segment;
-    uint64_t until_ns; /* by the monotonic clock: then the walk gives up the host's lock */
+    uint64_t until_ns; /* by the monotonic clock: then the walk releases the host's lock */
     tseg_result result;
     tseg_wait wait;
 } tseg_walker;
@@ -79,8 +79,8 @@ void tseg_collect_process_stats(tseg *segment, tseg_stats *stats);
 void tseg_collect_counters(tseg *segment, tseg_stats *stats);
 
 /*
- * Work on all shards. Other threads run in the middle, and may close the segment or move to another file; the work then
- * begins anew in that file. The work holds nothing when the host interrupts it.
+ * Work on all shards. Other threads run in between, and may close the segment or move to another file; the work then
+ * starts again in that file. The work holds nothing when the host interrupts it.
  */
 /* Turns every entry into a miss at once, and frees the room. Returns false if the host was interrupted. */
 bool tseg_clear(tseg_host *host);

@@ -48,7 +48,7 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
     size_t used = 0;
 
     batch->count = 0;
-    /* A cursor of another file means nothing here, so the walk begins anew. */
+    /* A cursor is valid for one file only; in another file the walk starts again. */
     if (cursor->file_id != segment->file_id || cursor->slot >= segment->index_slots)
         *cursor = (tseg_cursor){segment->file_id, 0, 0};
     if (cursor->shard >= segment->geometry.shards) return TSEG_ABSENT;

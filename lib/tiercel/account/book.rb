@@ -18,7 +18,8 @@ module Tiercel
       BEGUN_AT = 1
       # The longest wait for the lock when a process opens the file, since another process may be creating it.
       OPENING_SECONDS = 1.0
-      # The volume must have room for this many files; otherwise the cache gets all of it.
+      # The volume must have room for this many account files. Otherwise no account file is created, so that the cache
+      # can use all of the volume.
       ROOM = 8
       private_constant :MAGIC, :BEGUN_AT, :OPENING_SECONDS, :ROOM
 

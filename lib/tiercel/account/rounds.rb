@@ -13,12 +13,14 @@ module Tiercel
     #
     # @private
     class Rounds
-      # A round classifies every miss whose block took longer than {DEAR_SECONDS}, and the first {ALL_OF} others of a
-      # second. Of the rest it classifies one in {SAMPLE}, because to classify a miss takes 5 us, as long as a miss.
+      # A round classifies every miss whose block took longer than {DEAR_SECONDS}, and the first {ALL_OF} other misses
+      # of a second. It classifies one in {SAMPLE} of the remaining misses, because classifying a miss takes 5 us, as
+      # long as the miss itself.
       DEAR_SECONDS = 0.0001
       ALL_OF = 1_000
       SAMPLE = 64
-      # A pending miss is so many elements of one Array, so that it makes no object of its own.
+      # Number of Array elements for each pending miss. All pending misses share one Array, so that a miss allocates no
+      # object.
       PENDING_SIZE = 5
       # The largest size of the pending misses; then a round classifies them early.
       MOST_PENDING = 512 * PENDING_SIZE
@@ -49,7 +51,7 @@ module Tiercel
         forget
       end
 
-      # Drops the pending misses. A child calls this, because they belong to its parent.
+      # Drops the pending misses. A forked child calls this, because the pending misses belong to its parent.
       #
       # @return [void]
       def forget

@@ -208,7 +208,7 @@ module Tiercel
         raise Unavailable.new("unexpected reply of the class #{reply.class}", backend: @name)
       end
 
-      # @return [Array] of so many replies
+      # @return [Array] the replies to the commands
       def expect_all(count, replies)
         expect(Array, replies)
         replies.size == count ? replies : expect(nil, replies)

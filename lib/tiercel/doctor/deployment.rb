@@ -106,7 +106,7 @@ module Tiercel
         return unless path && ::File.file?(path)
         content = YAML.safe_load(ERB.new(::File.read(path)).result, aliases: true)
         content if content.is_a?(Hash)
-      rescue StandardError, SyntaxError # of the file's ERB: what Kamal reads elsewhere may not be here
+      rescue StandardError, SyntaxError # of the file's ERB: it may need files that only Kamal has
         nil
       end
 

@@ -4,9 +4,8 @@ require_relative "../clock"
 
 module Tiercel
   class Leases
-    # Remembers when this process first saw each lease. After a lease's ttl its holder has timed out, without a
-    # further request to the server and whatever other clocks say. The table is bounded; a forgotten lease counts as
-    # new.
+    # Remembers when this process first saw each lease. After a lease's ttl its holder has timed out. This needs no
+    # further request to the server and no other machine's clock. The table is bounded; a forgotten lease counts as new.
     #
     # @private
     class FirstSeen

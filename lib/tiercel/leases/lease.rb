@@ -11,7 +11,7 @@ module Tiercel
     class Lease
       # Size of a lineage and of a holder.
       NAME_BYTES = 8
-      # Reserved holder names: released without a value; paused, so that nobody computes for a while.
+      # Reserved holder names: released without a value; paused, so that no caller computes for a while.
       RELEASED = ("\0" * NAME_BYTES).b.freeze
       PAUSED = ("\xFF" * NAME_BYTES).b.freeze
 

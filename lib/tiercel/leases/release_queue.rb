@@ -7,8 +7,8 @@ require_relative "../forks"
 module Tiercel
   class Leases
     # Releases leases once their backend is reachable again. After a lost take or release the lease may stay in the
-    # backend for its whole ttl, and nobody could compute. A thread retries one lease after the other and ends when
-    # the queue is empty.
+    # backend for its whole ttl, during which no caller could compute. A thread retries one lease after the other and
+    # ends when the queue is empty.
     #
     # The thread bypasses the {Guard} and its breaker, because no caller waits for it.
     #

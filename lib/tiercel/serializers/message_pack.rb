@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "msgpack" # first: where it is missing, Rails prints a line of its own
+require "msgpack" # first: if it is missing, Rails prints its own message
 require "active_support"
 require "active_support/message_pack"
 require_relative "../errors"

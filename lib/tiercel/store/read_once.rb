@@ -5,24 +5,25 @@ require_relative "../leases/placeholder"
 
 module Tiercel
   module Store
-    # `read(name, delete: true)`: reads a value and deletes it in one step, so that of several callers one gets it.
+    # `read(name, delete: true)`: reads a value and deletes it in one step, so that only one of several callers receives
+    # it.
     #
-    # No backend but Redis has a command for this. So the caller that replaces the value by an expired frame, as long as
-    # nobody has changed it, has the value; then the frame is deleted.
+    # No backend but Redis has a command for this. So each caller tries to replace the unchanged value by an expired
+    # frame. The caller that succeeds returns the value and then deletes the frame.
     #
     # @private
     module ReadOnce
       EXPIRED = Frame.build(Frame::Layout::TYPE_STRING_BINARY, "", expires_at: 1.0).freeze
       # Seconds that a backend keeps the expired frame if the caller dies before it deletes the frame.
       EXPIRED_TTL = 1.0
-      # Each attempt is lost to another caller who changed the value.
+      # Maximum number of attempts. An attempt fails if another caller has changed the value.
       MAX_ATTEMPTS = 10
       private_constant :EXPIRED, :EXPIRED_TTL, :MAX_ATTEMPTS
 
       private
 
       # @param key [String]
-      # @return [String, nil] the bytes that were under the key; nil if there were none, or another caller has them
+      # @return [String, nil] the entry's bytes; nil if the key is absent, or if another caller has received them
       def read_and_delete(key)
         bytes = @settings.guard.call(:read_entry, key) { replace_with_expired(@settings.backend, key) }
         delete_entry(key) if bytes

@@ -24,13 +24,14 @@ module Tiercel
     #
     # @private
     class Bus
-      # Seconds between two questions to the server.
+      # Seconds between two queries to the server. A reply proves that all earlier messages have arrived.
       INTERVAL_SECONDS = 2.0
-      # The bus checks its seat and the next question after each such part of an interval.
+      # The fraction of an interval after which the bus checks its seat, and whether the next query is due.
       TICK = 0.125
       # A listener that has lost its seat continues for this many ticks, while its successor starts.
       LINGER = 8
-      # A tick that ends this late has waited for Ruby's lock. After several late ticks the process gives up its seat.
+      # A tick that ends this late has waited for Ruby's lock. After several late ticks the process leaves its seat to
+      # another process.
       LATE_SECONDS = 0.02
       LATE_TICKS = 3
       MOST_LATE_TICKS = 6
@@ -39,9 +40,10 @@ module Tiercel
       LONGEST_PAUSE_SECONDS = 2.0
       # The pause after the server has refused the subscription.
       REFUSED_PAUSE_SECONDS = 60.0
-      # The bus reports this many failures in a row. By then copies are no longer trusted.
+      # The bus reports this many failures in a row. At that point copies are no longer trusted.
       REPORTED_FAILURE = 6
-      # If the server changes this often in this time, it is no failover: several servers answer at one address.
+      # If the server changes this often in this time, the cause is not a failover: several servers answer at one
+      # address.
       SEVERAL_SERVERS = 3
       SEVERAL_SERVERS_SECONDS = 600.0
       # A listener without a prefix warns if the server sends more keys a second.
@@ -56,7 +58,7 @@ module Tiercel
                        :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :MANY_KEYS, :USED_ENTRIES, :USED_BUCKETS,
                        :RENEWAL_SECONDS
 
-      # @return [Float] seconds between two questions to the server
+      # @return [Float] seconds between two queries to the server
       attr_accessor :interval
 
       # @param last [Backend] the last tier, whose `subscription` sends changes
@@ -83,7 +85,7 @@ module Tiercel
 
       # Starts to listen, or to wait for a seat. Returns at once.
       #
-      # @return [true] this process hears of the changes of others
+      # @return [true] this process receives the changes of other machines
       def listen
         @thread.start
         true
@@ -131,7 +133,7 @@ module Tiercel
       end
 
       def run
-        @listener = nil # a child has its parent's
+        @listener = nil # in a child, the listener belongs to the parent
         failures = 0
         failures = attempt(failures) while wanted?
       end
@@ -226,9 +228,9 @@ module Tiercel
         @late = (@late + (late ? 1 : -1)).clamp(0, MOST_LATE_TICKS)
       end
 
-      # Copies may live longer while other processes listen, or did so lately. That does not hold if several servers
-      # answer, since each sends its own changes alone. The bus tries again as long as the process lives, and reports a
-      # reason once.
+      # Copies may live longer while other processes listen, or shortly after they have stopped. That does not hold if
+      # several servers answer, since each sends its own changes alone. The bus tries again as long as the process
+      # lives, and reports a reason once.
       #
       # @return [Boolean] whether copies are read until they expire from now on
       def refused(error)

@@ -4,7 +4,7 @@ require_relative "../backend"
 
 module Tiercel
   class Tiers < Backend
-    # The time until which a near tier has heard of every change in the last tier. Its copies are trusted for {#trust}
+    # The time until which a near tier has received every change of the last tier. Its copies are trusted for {#trust}
     # seconds after that time. Past it every near read is a miss, and no copy is made.
     #
     # The segment records the time, so each process profits from the listeners of the others. Times are nanoseconds of
@@ -82,8 +82,8 @@ module Tiercel
         arm if recorded
       end
 
-      # A listener calls this when it has heard of every change between `since` and `sent`, and has deleted their copies
-      # through this segment.
+      # A listener calls this after it has received every change between `since` and `sent` and has deleted the copies
+      # of the changed keys through this segment.
       #
       # @param since [Integer] nanoseconds: when the listener began
       # @param sent [Integer] nanoseconds: when it sent the question that the last tier has answered
@@ -109,8 +109,8 @@ module Tiercel
       # @return [Boolean] whether copies that were good at that time are still trusted
       def lately?(time, seconds = 0) = (now - time).between?(0, (trust + seconds) * NANOSECONDS)
 
-      # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies are still trusted if nothing
-      #   more is heard; :gaps, how often all copies were deleted because nobody had covered them
+      # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies are still trusted if no
+      #   further message arrives; :gaps, how often all copies were deleted because no listener had covered them
       def stats
         left = covered.zero? ? 0.0 : @trust - ((now - covered) / NANOSECONDS.to_f)
         { trusted: left.positive?, covered_for: [left, 0.0].max, gaps: @segment.near_gaps }

@@ -15,8 +15,8 @@ module Tiercel
     #
     # - A writer begins: the epoch and the count rise, and the copies of its keys are deleted. It then changes the last
     #   tier, fills its copy if it was alone in the stripe, and ends.
-    # - A reader takes the epoch before it reads the last tier. Its fill succeeds only if the epoch is still the same
-    #   and no writer is at work. The stripe forgets a killed writer after 8.6 to 17.2 seconds.
+    # - A reader takes the epoch before it reads the last tier. Its fill succeeds only if the epoch is unchanged and no
+    #   writer is active. The stripe forgets a killed writer after 8.6 to 17.2 seconds.
     #
     # @private
     class Near

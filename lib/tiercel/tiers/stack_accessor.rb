@@ -168,9 +168,8 @@ module Tiercel
       end
 
       # @param counted [Array<String>] the keys that the account counts
-      # @return [Array(Hash{String => String}, Integer)] the entries of both tiers, and how many of the counted keys
-      #   were
-      #   near
+      # @return [Array(Hash{String => String}, Integer)] the entries of both tiers, and the number of counted keys that
+      #   the near tier had
       def get_both(keys, counted)
         near = @tier.get_multi(keys)
         late, last = get_multi_past(keys - near.keys)

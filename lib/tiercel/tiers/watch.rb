@@ -24,7 +24,7 @@ module Tiercel
       INTERVAL_NS = 1_000_000_000
       # Every process of the segment notices another program within this time. Until then all copies are deleted again.
       NOTICING_NS = 3 * INTERVAL_NS
-      # No process of the machine has looked lately if the covered time is older.
+      # If the covered time is older than this, no process of the machine has checked the file recently.
       LAPSE_NS = 2 * INTERVAL_NS
       # A large change, or the change of a stopped process, may end this long after its registration.
       SLACK_SECONDS = 10.0
@@ -92,7 +92,7 @@ module Tiercel
         true
       end
 
-      # Whether the file was opened anew. It may be another file then, even with the same inode number.
+      # Whether the file was opened again. It may be another file then, even with the same inode number.
       def another?(opened)
         before = @opened if Forks.current?(@process)
         @process = Forks.current

@@ -5,7 +5,8 @@ require "digest"
 
 module Tiercel
   class Web
-    # Decides who may see the page: nobody, unless an option opens it or the application runs in development or test.
+    # Decides which visitors may see the page: none, unless an option opens it or the application runs in development or
+    # test.
     #
     # @private
     class Access

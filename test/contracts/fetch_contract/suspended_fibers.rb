@@ -4,7 +4,7 @@ module Tiercel
   module Contracts
     module FetchContract
       # Blocks that suspend their fiber, like an external Enumerator or GraphQL's Dataloader. While the fiber's thread
-      # does something else, nobody could resume the fiber, so no caller in that thread waits for it.
+      # runs other code, the fiber cannot be resumed, so no caller in that thread waits for the fiber.
       module SuspendedFibers
         def test_a_block_that_is_suspended_in_an_enumerator_keeps_its_thread_from_nothing
           patient = new_store(lease_ttl: 60)

@@ -65,7 +65,8 @@ module Tiercel
           assert_nil store.read("name")
         end
 
-        # The call's own tags count from the beginning of the call, whatever the block sets.
+        # An invalidation of the call's own tags counts from the beginning of the call, even if the block sets other
+        # tags.
         in_both_ways(:test_tags_of_the_call_protect_from_before_the_block) do
           store.fetch("name", tags: ["tag"]) do |_, options|
             invalidated("tag") { options.tags = %w[tag more] }

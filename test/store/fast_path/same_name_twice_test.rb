@@ -7,7 +7,7 @@ require "test_helper"
 class SameNameTwiceTest < Tiercel::TestCase
   SECONDS = 0.5
   ROW = { a: 1, b: "two" }.freeze # is decoded in Ruby
-  DIGITS = "123" # which decodes to the number 123 where it is taken for a frame
+  DIGITS = "123" # decodes to the number 123 if it is read as a frame
 
   def test_each_value_is_one_that_was_written
     [{}, { memo: "1MB" }, { frozen: true }, { namespace: "app" }].each { |options| check(options) }

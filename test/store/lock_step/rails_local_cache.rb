@@ -88,7 +88,7 @@ module LockStep
         local_cache.delete_entry(key) if deserialize_entry(copy, report: false, **options).nil?
       end
     rescue StandardError
-      nil # of names and options, Rails' own method says what is wrong with them
+      nil # wrong names and options: Rails' own method raises the error
     end
   end
 end

@@ -6,8 +6,8 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # The cache calls of a page within a request, in CPU time: 50 fragments at once, 20 reads, 10 fetches by record.
-        # Stores that could compress do not. Also whole pages of the Rails application.
+        # Targets for the CPU time of a page's cache calls in a request: 50 fragments in one call, 20 reads, 10 fetches
+        # by record. No store compresses. Further targets measure whole pages of the Rails application.
         module Targets
           { "2a" => ["redis", "redis_cache_store#compress=false", "tiercel:redis:#compress=false", 0.65,
                      "RedisCacheStore"],

@@ -15,7 +15,7 @@ module Tiercel
       # server, with one trip per process. The answer is valid until the connections are renewed or a reply
       # contradicts it.
       class Abilities
-        # A key that nobody writes. A reply that denies access to it still proves that the command exists.
+        # A key that no program writes. A reply that denies access to it still proves that the command exists.
         KEY = "tiercel:abilities"
         SCRIPT = "return 1"
         SCRIPTS = [["EVALSHA", Digest::SHA1.hexdigest(SCRIPT), "1", KEY], ["EVAL", SCRIPT, "1", KEY]].freeze

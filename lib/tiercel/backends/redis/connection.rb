@@ -19,7 +19,7 @@ module Tiercel
         # After this idle time, a PING precedes a call that must not be sent twice.
         IDLE_SECONDS = 1.0
         PING = ["PING"].freeze
-        # Seconds to wait for the second reply, which nobody needs, after the first one has arrived.
+        # Seconds to wait for the second reply after the first one has arrived. No caller needs the second reply.
         SOON = 0.005
         DONE = "OK"
 

@@ -48,7 +48,7 @@ module Tiercel
         # @param name [String] the backend's name, for errors
         # @param prefix [String, nil] limits the messages to keys with this prefix; nil for all keys
         # @yieldparam protocol [Integer]
-        # @yieldreturn [RedisClient::Config::Common] the address, resolved anew through the Sentinels, with the driver
+        # @yieldreturn [RedisClient::Config::Common] the address, resolved again through the Sentinels, with the driver
         #   in Ruby
         def initialize(name, prefix = nil, &config)
           @name = name

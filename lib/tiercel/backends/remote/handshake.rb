@@ -7,16 +7,15 @@ require_relative "socket_wait"
 module Tiercel
   module Backends
     module Remote
-      # TLS over a connected socket, under the deadline of a call: a server that
-      # says nothing, stops in the middle, or sends its part byte by byte holds
-      # nobody up.
+      # Opens TLS over a connected socket within the call's deadline, even if the server sends nothing, stops halfway,
+      # or sends its part byte by byte.
       module Handshake
         LATE = "TLS could not be set up within the time budget"
         private_constant :LATE
 
         module_function
 
-        # @param socket [Socket] connected; closed where the handshake fails
+        # @param socket [Socket] a connected socket; closed if the handshake fails
         # @param context [OpenSSL::SSL::SSLContext]
         # @param host [String] the host name that the certificate must contain
         # @param deadline [Float] of {Clock.monotonic}

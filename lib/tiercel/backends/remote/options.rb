@@ -33,7 +33,7 @@ module Tiercel
         end
 
         PORTS = 1..65_535
-        # The port of HOST:PORT or [ADDRESS]:PORT, with whatever follows.
+        # The port of HOST:PORT or [ADDRESS]:PORT, and the rest of the text.
         PORT = /\A(?:\[[^\]]*\]|[^:]*):(\d+)/
         private_constant :PORTS, :PORT
 

@@ -10,15 +10,14 @@ module Tiercel
       # The TLS context of a store's connections, made of the option
       # `ssl_params`.
       #
-      # It is made once, not for each connection: reading the authorities of a
-      # machine takes 20 ms. When a file that it was made of changes, as
-      # certificates that are renewed do, it is made anew.
+      # It is made once, not for each connection: reading the authorities of a machine takes 20 ms. If one of its files
+      # changes, for example after a renewal of certificates, the context is created again.
       class TLSContext
         # Options that name files.
         PLACES = %i[ca_file ca_path].freeze
-        # Options that name files, or are what the file would hold.
+        # Options whose value is a file's path or a file's content.
         PLACES_OR_TEXTS = %i[cert key].freeze
-        # Errors that the libraries raise where they can make no context.
+        # Errors that the libraries raise if they cannot create a context.
         ERRORS = [TypeError, ArgumentError, NoMethodError, RuntimeError, SystemCallError,
                   OpenSSL::OpenSSLError].freeze
         private_constant :PLACES, :PLACES_OR_TEXTS, :ERRORS
@@ -63,7 +62,7 @@ module Tiercel
 
         private
 
-        # A file's own times, or those of what a link leads to now.
+        # The times of a file; for a link, the times of its current target.
         def stamps
           @params.slice(*PLACES, *PLACES_OR_TEXTS).values.grep(String).map do |place|
             stat = ::File.stat(place)

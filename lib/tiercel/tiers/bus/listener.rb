@@ -9,7 +9,8 @@ module Tiercel
   class Tiers < Backend
     class Bus
       # One subscription from beginning to end, and the thread that reads it. The thread deletes the copies of changed
-      # keys, and records until when the near tier has heard of every change ("The bus" in docs/memory-model.md).
+      # keys, and records the time until which the near tier has received every change ("The bus" in
+      # docs/memory-model.md).
       #
       # @private
       class Listener

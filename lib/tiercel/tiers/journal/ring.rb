@@ -107,7 +107,7 @@ module Tiercel
 
         # --- notes ---
 
-        # A key with a note that no owner has taken needs no second record. A late note starts its delay anew.
+        # A key with a note that no owner has taken needs no second record. A late note starts its delay again.
         def records_of(file, header, keys, kind)
           records = String.new
           slots = {}
@@ -177,7 +177,7 @@ module Tiercel
           Page.new([], [], true)
         end
 
-        # The monotonic clock starts anew with the machine.
+        # The monotonic clock restarts with the machine.
         def holds?(header) = (header.ends_at - Clock.monotonic).between?(0, TERM_SECONDS)
 
         # A damaged record hides the records behind it.

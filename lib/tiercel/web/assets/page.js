@@ -1,4 +1,4 @@
-// Polls the page while its switch is on, and puts the new contents in the place of the old ones.
+// Polls the page while its switch is on, and replaces the old contents by the new ones.
 (() => {
   const toggle = document.getElementById("live");
   let timer = null;

@@ -10,16 +10,16 @@ require "rails/test_unit/railtie"
 
 Bundler.require(*Rails.groups)
 if ENV["CACHE_STORE"].to_s.start_with?("solid_cache_store")
-  require "active_job/railtie" # which removes what has expired
+  require "active_job/railtie" # Solid Cache uses it to remove expired entries
   require "solid_cache"
 end
 
-# A shop that caches what shops cache: fragments, records, an answer of an API, a counter and a rate limit.
+# A shop that caches typical data of shops: fragments, records, an API response, a counter and a rate limit.
 module Shop
   class Application < Rails::Application
     config.load_defaults Rails::VERSION::STRING.to_f
 
-    # The arguments of `config.cache_store =`, as words of the environment: CACHE_STORE="tiercel_store shared:",
+    # Reads the arguments of `config.cache_store =` from the environment: CACHE_STORE="tiercel_store shared:",
     # CACHE_STORE='redis_cache_store {"url":"redis://127.0.0.1:6379"}'.
     #
     # @return [Array] as ActiveSupport::Cache.lookup_store takes it

@@ -19,7 +19,7 @@ module Tiercel
       # @return [Array<Class<Table>>] the tables of `lab all`, in their order
       def self.in_all = all.select(&:rank).sort_by(&:rank)
 
-      # Makes the report of a run, by the table that measured it.
+      # Creates the report of a run. The table that measured the run renders it.
       #
       # @param results [Hash{String => Object}]
       # @param program [String] the name of the command, for examples

@@ -36,7 +36,7 @@ class CompareViewTest < LabCase
 
   def test_the_first_line_is_a_sentence
     headline = self.headline(cells)
-    # A store that keeps nothing is nobody to be compared with.
+    # The sentence compares no store with a store that keeps nothing.
     assert_match(/\AA hit costs 3\.00 us \[3\.00\u20133\.01\] with memory_store \(String of 100 B\); floor 0\.\d %\z/,
                  headline)
     assert_equal "Nothing could be measured.", self.headline([])

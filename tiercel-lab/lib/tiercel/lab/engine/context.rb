@@ -13,8 +13,9 @@ module Tiercel
         # reserves its whole room at once.
         ROOMY_BYTES = (64 * 1024 * 1024)..(512 * 1024 * 1024)
         ROOM = 40
-        # The size is never less than this multiple of the written bytes. With a multiple of 3, one run in three lost
-        # one of 200 entries of 822 KB: a segment of 512 MB has 64 parts, and a part has room for 8 such entries.
+        # The size is at least this multiple of the written bytes. A multiple of 3 is not enough: with 200 entries of
+        # 822 KB, one run in three evicted an entry, because a segment of 512 MB has 64 parts and each part has room for
+        # only 8 such entries.
         LEAST_ROOM = 6
 
         # @param options [Hash] servers, folders and label

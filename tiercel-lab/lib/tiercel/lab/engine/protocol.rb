@@ -93,8 +93,8 @@ module Tiercel
         # would still go to the last tier.
         WARM_UP_PASSES = 2
 
-        # An object is old after so many collections (RVALUE_OLD_AGE in Ruby). Without them, 1.5 million kept objects
-        # cost a read 4.6 us of collection during the first 0.2 s, and 0.6 us afterwards.
+        # Number of collections after which Ruby counts an object as old (RVALUE_OLD_AGE). Without them, 1.5 million
+        # kept objects cost a read 4.6 us of collection during the first 0.2 s, and 0.6 us afterwards.
         AGEING_COLLECTIONS = 3
 
         # A process' median needs at least two blocks.

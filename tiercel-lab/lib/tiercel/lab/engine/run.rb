@@ -11,8 +11,7 @@ require_relative "warnings"
 module Tiercel
   module Lab
     module Engine
-      # A command's run: measures, keeps everything in the results as it comes, and survives Ctrl-C with what was
-      # measured.
+      # A command's run: it measures, records every result at once, and keeps the recorded results after Ctrl-C.
       class Run
         # @param command [String] its name
         # @param arguments [Array<String>] of the command line

@@ -66,7 +66,7 @@ module Tiercel
             (processes.empty? ? @blocks[cell] : @blocks[cell].slice(*processes)).values.map(&:values)
           end
 
-          # Intervals have the confidence of the analysis after so many processes.
+          # Each interval has the confidence of the interim analysis after this number of processes.
           def interval(processes) = Statistics::MedianInterval.of(processes, alpha: @analyses.alpha(processes.size))
 
           def mean(processes) = Statistics::MeanInterval.of(processes, alpha: @analyses.alpha(processes.size))

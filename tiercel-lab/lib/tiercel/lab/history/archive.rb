@@ -8,7 +8,7 @@ module Tiercel
   module Lab
     module History
       # Reads the results of a folder as series. It reads results of all versions of the lab; points of older versions
-      # lack what those versions did not record.
+      # lack figures that those versions did not record.
       class Archive
         PATTERN = "**/*.{json,jsonl}"
         EXACT = %w[objects stored_bytes round_trips wire_bytes queries].freeze

@@ -32,11 +32,12 @@ module Tiercel
       # share it equally (Bonferroni's inequality); beyond fifty, each has the share of fifty.
       class Changes
         ALPHA = 0.002
-        # Fewer runs do not tell how much nights resemble each other: half of all false alerts of times came earlier.
+        # With fewer runs the correlation between nights is unknown: half of all false alerts about times came before
+        # this many runs.
         LEAST_RUNS = 25
         # Smaller increases are no alerts.
         LEAST = 0.02
-        # Steps before the last so many runs are no alerts.
+        # A step is an alert only if it lies within this many last runs.
         RUNS = 14
 
         # @param one [Point]

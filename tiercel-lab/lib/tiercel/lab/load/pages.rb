@@ -39,7 +39,7 @@ module Tiercel
 
         # Requests a page again and again.
         #
-        # @param url [String] of the page, or of the application where there is a path
+        # @param url [String] URL of the page, or of the application if `path` is given
         # @param id [String, nil] of a connection that is open; nil: the requests open connections of their own
         # @param path [String, nil]
         # @param requests [Integer] of all connections together

@@ -10,11 +10,11 @@ module Tiercel
       #
       # - `delay`: seconds added to a round trip, half of them each way
       # - `bytes_per_second`: limit of each connection, each way; nil: none
-      # - `hold`: what the proxy keeps back until the hold ends: :replies (or true), :requests, :both, or false. It then
-      #   sends everything in the order of each connection. It keeps up to 4 MB each way; then the sender waits.
-      #   Requests reach the server even if their client has disconnected in the meantime
+      # - `hold`: the messages that the proxy delays until the hold ends: :replies (or true), :requests, :both, or
+      #   false. It then sends everything in the order of each connection. It keeps up to 4 MB each way; then the sender
+      #   waits. Requests reach the server even if their client has disconnected in the meantime
       # - `garble`: changes every byte of the replies
-      # - `cut_after`: closes a connection after so many bytes of replies; nil: never
+      # - `cut_after`: number of bytes of replies after which a connection is closed; nil: never
       # - `refuse`: closes new connections at once
       # - `only`: limits all this to connections whose client has sent this text within its first 4 KB, in upper or
       #   lower case, such as "subscribe" or "tracking". With `refuse`, such a connection is closed once it sends the

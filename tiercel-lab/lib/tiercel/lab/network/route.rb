@@ -96,7 +96,7 @@ module Tiercel
           garble = method(:garbled) if conditions.garble
           replies.give(now, limit, &garble)
         rescue SystemCallError, IOError
-          raise unless requests.waiting? # what a client sent before it went away is on its way
+          raise unless requests.waiting? # a client's last bytes may still be in the connection
           replies.abandon
         end
 

@@ -11,7 +11,7 @@ module Tiercel
       # - The series is divided into intervals of several lengths (seeded binary segmentation: Kovacs, Buehlmann, Li and
       #   Munk, Biometrika 110, 2023). In each interval the mean before each place is compared with the mean after it.
       #   The intervals find a level that came and went, which a single division misses.
-      # - The place with the largest difference is a step if the difference exceeds what series without a step have. A
+      # - The place with the largest difference is a step if the difference is larger than in series without a step. A
       #   permutation test decides, with early stopping (Besag and Clifford, Biometrika 78, 1991). Then each side of the
       #   step is tested in the same way.
       # - Nights resemble the nights before them. The test therefore permutes innovations ({Autoregression}), not
@@ -26,7 +26,7 @@ module Tiercel
         LEAST = 5
         # The most permutations of a test.
         MOST_PERMUTATIONS = 50_001
-        # The smallest error probability that so many permutations can decide.
+        # The smallest error probability that {MOST_PERMUTATIONS} can decide.
         LEAST_ALPHA = 2e-5
         # Permutations of a test, as a multiple of 1 / alpha.
         ORDERS = 2
@@ -40,9 +40,9 @@ module Tiercel
         OFTEN = 0.8
         # Simulated series from which {detectable} estimates.
         DRAWS = 200
-        # A part of a step is mistaken for autocorrelation, so a step must be this much larger. (Of 60 simulated steps
-        # without the factor, 34 were found at an autocorrelation of 0.7, and 49 with it; at 0.5 51 and 58, at none 55
-        # and 60.)
+        # A factor for {detectable}: the estimate mistakes a part of a step for autocorrelation, so a detectable step is
+        # this much larger. (In simulations of 60 steps, the test found 34 without the factor and 49 with it at an
+        # autocorrelation of 0.7; 51 and 58 at 0.5; 55 and 60 at 0.)
         MISTAKEN = 1.1
         # The most steps between which the noise is estimated.
         MOST_STEPS = 4

@@ -23,7 +23,7 @@ module Tiercel
         def sizes = @sizes ||= [@first].tap { |all| all << (all.last * 2) while all.last * 2 <= @most }
 
         # @param processes [Integer]
-        # @return [Float] the error probability of the analysis after so many processes
+        # @return [Float] the error probability of the analysis after this number of processes
         def alpha(processes)
           sizes.one? ? MedianInterval::ALPHA : MedianInterval::ALPHA / (2**(number(processes) + 1))
         end

@@ -34,8 +34,8 @@ module Tiercel
       end
 
       class SlowBlocks
-        # A slow block is so many median absolute deviations above the median: 6 standard deviations of a normal
-        # distribution.
+        # A slow block is at least this many median absolute deviations above the median: 6 standard deviations of a
+        # normal distribution.
         FAR = 9.0
         # It also exceeds the median by at least this share.
         LEAST = 0.05

@@ -117,7 +117,7 @@ module Tiercel
           query.empty? ? own_place(scheme, context) : "#{own_place(scheme, context)}?#{query.join("&")}"
         end
 
-        # Whether the user has not set the option.
+        # Whether the option is still at its default, neither in the query nor in the user's options.
         def open?(option, query) = query.none? { |text| text.start_with?("#{option}=") } && !options.key?(option)
 
         def own_place(scheme, context)

@@ -6,15 +6,15 @@ require_relative "../statistics"
 module Tiercel
   module Lab
     module Tables
-      # Finds the fastest and the slowest of several, and compares two of them. All sentences and marks of the lab use
-      # it. Two differ if the quotient of their intervals, with its bounds farthest apart, says so. The intervals are
-      # times, or ratios to one baseline.
+      # Finds the fastest and the slowest of several results, and compares two results. All sentences and marks of the
+      # lab use this class. Two results differ if the widest quotient of their intervals lies outside the margin. The
+      # intervals are times, or ratios to one baseline.
       #
       #   leader = Leader.new({ "memory_store" => interval, "tiercel" => interval }, margin: 0.02)
       #   leader.clear?       # => true
       #   leader.to_s         # => "tiercel is the fastest"
       class Leader
-        # A sentence names at most so many that cannot be told apart.
+        # Maximum number of names in a sentence about results that do not differ.
         NAMED = 3
 
         # @return [Object, nil] the first of {#ahead}
@@ -25,9 +25,9 @@ module Tiercel
         attr_reader :behind
 
         # @param intervals [Hash{Object => Statistics::Interval}] less is better
-        # @param margin [Float, Hash{Object => Float}] see {Statistics::Verdict}; one for each, of which the larger one
-        #   of two decides, so that a noisy third does not keep them from being told apart
-        # @param equality [Boolean] whether two may be called the same: a quick run never does
+        # @param margin [Float, Hash{Object => Float}] see {Statistics::Verdict}. With a margin for each result, the
+        #   larger margin of the two compared results counts, so that a third, noisy result has no effect
+        # @param equality [Boolean] whether two results may be called the same; false for a quick run
         def initialize(intervals, margin:, equality: true)
           @intervals = intervals
           @margin = margin

@@ -15,9 +15,8 @@ module Tiercel
     module Tables
       # A table of the lab: a folder of `tables/` with a `table.rb`. Measuring and rendering are apart:
       #
-      # 1. {#plan} says which cells there are (none where a table is not made of cells);
-      # 2. {#take} measures them, and other figures: `run.watch` shows progress and handles Ctrl-C, `run.table(name,
-      # rows)` keeps rows that are not cells;
+      # 1. {#plan} says which cells there are (none if the table has no cells); 2. {#take} measures them, and other
+      # figures: `run.watch` shows progress and handles Ctrl-C, `run.table(name, rows)` keeps rows that are not cells;
       # 3. its `View` makes a document from the results of a run, as its file has them.
       #
       #   module Tables

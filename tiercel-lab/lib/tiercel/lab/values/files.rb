@@ -8,7 +8,7 @@ module Tiercel
     module Values
       # The user's files: each file is a value (UTF-8 if it is valid, otherwise binary).
       class Files < Value
-        # The most files, in the order of their names.
+        # Maximum number of files; the first ones in the order of their names are used.
         MOST_FILES = 1_000
         MOST_BYTES = 64 * 1024 * 1024
 

@@ -18,7 +18,7 @@ module Tiercel
           page << "<section class=\"products\" data-page=\"#{index}\">\n" unless @bytes < LEAST_WITH_HEAD
           card(page, random) while page.bytesize < @bytes
           cut = page.byteslice(0, @bytes).scrub("")
-          cut << (" " * (@bytes - cut.bytesize)) # where a character of several bytes was cut
+          cut << (" " * (@bytes - cut.bytesize)) # replaces a multibyte character that was cut
         end
 
         def card(page, random)

@@ -37,7 +37,7 @@ module Tiercel
           # @return [String] why two of the same fingerprint are the same
           def sameness = raise(NotImplementedError)
 
-          # @return [Array<String>] texts of the stores it is measured with, where the user names none
+          # @return [Array<String>] texts of the stores to measure if the user names none
           def stores = raise(NotImplementedError)
 
           # Builds the side, unless it is built already.

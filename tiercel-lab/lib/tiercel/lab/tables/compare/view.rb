@@ -6,7 +6,7 @@ module Tiercel
       module Compare
         # Shows a comparison of stores: a section for each value, with a table and a forest plot for each operation. The
         # sentence names the cost of a hit with the fastest store, and how many times as fast it is as the others. If
-        # the intervals cannot tell which is fastest, the first candidate stands there.
+        # the intervals do not decide which store is fastest, the sentence names the first candidate.
         class View < Tables::View
           # The sentence prefers these operations.
           OPERATIONS = %w[read fetch].freeze

@@ -30,8 +30,8 @@ module Tiercel
                    "end_to_end_write" => %w[dump deflate wire_set] }.freeze
 
           # @param quick [Boolean] one factor is varied from the default, instead of the full product
-          # @param given [Hash] what the user named: :serializers, :compressors, :stores (Strings), :values; values that
-          #   are named all have the full product
+          # @param given [Hash] the user's choices: :serializers, :compressors, :stores (Strings), :values; each chosen
+          #   value has the full product
           def initialize(quick:, **given)
             @quick = quick
             @named = given.key?(:values)

@@ -5,8 +5,8 @@ require_relative "../serializers/operations"
 module Tiercel
   module Lab
     module Operations
-      # Each process compares so many values before and after the timing. Comparing all hundred values of a cell would
-      # take longer than timing them.
+      # Number of values that each process compares before and after the timing. Comparing all hundred values of a cell
+      # would take longer than timing them.
       COMPARED = 25
 
       # A hit through serializer, compressor and store. A store does not fail for types that its serializer cannot keep.

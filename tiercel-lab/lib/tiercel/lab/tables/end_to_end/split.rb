@@ -17,7 +17,7 @@ module Tiercel
           attr_reader :reason
 
           # @param whole [Hash] a cell, as the results hold it
-          # @param cells [Array<Hash>] of the same value, where the layers are found
+          # @param cells [Array<Hash>] cells of the same value, among which this class finds the layers
           # @param way [String] of {Design::WAYS}
           def initialize(whole, cells, way)
             @whole = whole

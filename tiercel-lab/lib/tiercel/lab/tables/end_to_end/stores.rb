@@ -42,7 +42,7 @@ module Tiercel
         # Tiercel uses its own form of a serializer or compressor, if it has one.
         def layers
           own = place.start_with?("tiercel")
-          serializer = library.build # loads what it needs, whoever calls it
+          serializer = library.build # loads its own requirements
           squeezed = compressor.name != "none"
           { serializer: (TIERCEL_SERIALIZERS[library.name] if own) || serializer, compress: squeezed,
             **(squeezed ? { compressor: (TIERCEL_COMPRESSORS[compressor.name] if own) || compressor.build } : {}) }

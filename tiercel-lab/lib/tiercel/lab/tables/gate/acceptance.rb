@@ -5,7 +5,7 @@ module Tiercel
     module Tables
       module Gate
         # Accepts intended regressions. A commit of the change says `Accept-Regression: CELL`, optionally with a reason
-        # after a dash. After the merge the commit belongs to the base, so nobody has to remove the line.
+        # after a dash. After the merge the commit belongs to the base, so the line can stay.
         class Acceptance
           TRAILER = "Accept-Regression"
 
@@ -15,7 +15,7 @@ module Tiercel
           end
 
           # @param rows [Array<Hash{String => Object}>] see {Judgement}
-          # @return [Array<Hash{String => Object}>] with "accepted" where one is
+          # @return [Array<Hash{String => Object}>] the rows; an accepted one has "accepted"
           def apply(rows)
             rows.map do |row|
               accepted = @texts.find { |text| of?(text, row["cell"]) }

@@ -9,7 +9,7 @@ module Tiercel
         # Counts the exact figures of every cell on both sides. A fresh process of the side counts objects, queries and
         # bytes; a relay in front of its server counts round trips and bytes on the wire.
         class Counting < Engine::Trial
-          # Each side has so many fresh processes. A figure is exact if all of them agree.
+          # Number of fresh processes for each side. A figure is exact if all of them agree.
           PROCESSES = 2
           START_SECONDS = 1.5
           CELL_SECONDS = 0.3

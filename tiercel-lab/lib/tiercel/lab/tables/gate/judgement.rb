@@ -11,7 +11,7 @@ module Tiercel
         # - "accepted": it regressed, and a commit or an option accepts the regression
         # - "improved", "same": within the margin; "new": only the head has the cell
         # - "cannot tell": there is no figure, or the interval reaches beyond the margin
-        # - "wrong": the head's cell returned something wrong, or raised where the base's did not
+        # - "wrong": the head's cell returned a wrong result, or raised an error that the base's did not raise
         module Judgement
           REGRESSED, NOT_CONFIRMED, ACCEPTED = "regressed", "not confirmed", "accepted"
           IMPROVED, SAME, NEW = "improved", "same", "new"

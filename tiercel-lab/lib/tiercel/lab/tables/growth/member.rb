@@ -10,7 +10,7 @@ module Tiercel
         class Member < Load::Client
           # Values are pieces of one text of this length.
           BASE_BYTES = 65_536
-          # The filling writes at most so many bytes and names in one write_multi.
+          # Maximum number of bytes and names in one write_multi while the store is filled.
           FILL_BYTES = 4 * 1024 * 1024
           FILL_NAMES = 1_000
           # The number of entries verified after the timing, and their total bytes.

@@ -9,7 +9,7 @@ module Tiercel
         # @!attribute [r] contestants
         #   @return [Array<Contestant>]
         # @!attribute [r] own
-        #   @return [Array<Contestant>] of --url: measured where they are
+        #   @return [Array<Contestant>] stores of --url, which run on servers of the user
         # @!attribute [r] round_trips_ms
         #   @return [Array<Float>] delays of the proxy
         # @!attribute [r] megabits
@@ -21,7 +21,7 @@ module Tiercel
         # @!attribute [r] long_seconds
         #   @return [Numeric] a longer loop is computed, not measured; 0: every loop is computed
         # @!attribute [r] budget_seconds
-        #   @return [Numeric] for one run of the loop: where it would take longer it has fewer iterations
+        #   @return [Numeric] longest duration of one run of the loop; a slower loop has fewer iterations
         # @!attribute [r] processes
         #   @return [Integer]
         # @!attribute [r] repeats

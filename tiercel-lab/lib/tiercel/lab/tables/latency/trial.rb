@@ -73,7 +73,7 @@ module Tiercel
 
           # A store that fails to open or to verify fails in all its places.
           #
-          # @return [Hash, nil] the answer; nil where it failed, which the rows then say
+          # @return [Hash, nil] the answer; nil after a failure, which the rows record
           def ask(slot, method, **arguments)
             @site.move_to(slot)
             outcome = @client.call(method, id: slot.subject, **arguments)

@@ -95,7 +95,7 @@ module Tiercel
             "with #{row["store"]} (#{row["place"]}) #{time} (#{row.words})"
           end
 
-          # @return [Leader, nil] of a row and the baseline; nil where no runs of theirs took turns
+          # @return [Leader, nil] compares a row and the baseline; nil if their runs did not alternate
           def told_of(row)
             ratio = row.ratio_to(baseline) or return
             Leader.new({ row => ratio, baseline => Statistics::Interval.new(1.0, 1.0, 1.0) },

@@ -17,7 +17,7 @@ module Tiercel
 
           RECORDINGS = 20
           FORMS = { "full" => Engine::Protocol::FULL, "quick" => Engine::Protocol::QUICK }.freeze
-          # Too few recordings to decide; a quick run shows that the command works.
+          # A quick run only shows that the command works; it has too few recordings to decide.
           QUICK_RECORDINGS = 4
 
           def options(parser)
@@ -59,7 +59,7 @@ module Tiercel
 
           def kinds = KINDS.slice(*facts_given.fetch(:kinds, KINDS.keys)).values
 
-          # Runs the block while so many programs use the processor.
+          # Runs the block while other programs use the processor.
           def beside
             loops = Array.new(@busy.to_i) { Process.spawn(RbConfig.ruby, "-e", "loop {}") }
             yield

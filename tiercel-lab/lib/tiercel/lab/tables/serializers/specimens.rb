@@ -12,11 +12,11 @@ module Tiercel
         # @!attribute [r] make
         #   @return [Proc] makes the object
         # @!attribute [r] losses
-        #   @return [Hash{String => Proc}] in words what is lost if the Proc of the object and of what came back is
-        #     false
+        #   @return [Hash{String => Proc}] a description of each possible loss, and a Proc of the object and its copy
+        #     that returns false if the loss occurred
         Specimen = Data.define(:name, :make, :losses) do
           # @param codec [#dump, #load]
-          # @return [String] "kept", "refused: ERROR", or the difference
+          # @return [String] "kept", "refused: ERROR", or a description of the loss
           def fate(codec)
             value = make.call
             bytes = codec.dump(value)

@@ -90,7 +90,7 @@ module Tiercel
                                                         floor: floor(of_value), raw: method(:blocks_of))
           end
 
-          # A row of three cells has figures where all of them have.
+          # A row of three cells shows figures only if all three cells have figures.
           def failure(ways) = ways.values.compact.find { |cell| !measured?(cell) }&.then { |cell| missing(cell) }
 
           def blocks_of(ways) = ways.compact.to_h { |way, cell| ["#{name(cell)}, #{way}", block_us(cell)] }

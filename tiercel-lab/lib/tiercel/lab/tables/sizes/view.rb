@@ -24,7 +24,7 @@ module Tiercel
           DOUBTFUL = "Faster than its own figure for 2 KB: almost surely misses, which cost no transfer."
 
           # @param cell [Hash]
-          # @return [Boolean] whether memcached as it is shipped refused what is too large for it
+          # @return [Boolean] whether memcached with its default options refused the value as too large
           def self.refused?(cell)
             cell.dig("contestant", "text").to_s.start_with?(SHIPPED) && !Engine::Outcome.measured?(cell) &&
               cell["reason"].to_s.match?(REFUSED)

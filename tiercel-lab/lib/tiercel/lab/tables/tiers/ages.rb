@@ -39,7 +39,8 @@ module Tiercel
           def seen_ms = @seen_ms ||= [*row["seen_ms"], *row["deleted_ms"]].sort
 
           # @param share [Float] of all changes
-          # @return [Float, nil] ms within which so many were seen (a rank, nothing interpolated); nil if they were not
+          # @return [Float, nil] the time in ms within which this share of the changes was seen (a rank without
+          #   interpolation); nil if fewer were seen
           def quantile(share) = seen_ms[[(changes * share).ceil - 1, 0].max]
 
           # @return [Array<Array(Float, Float)>] ms, and the share of all changes seen by then, in percent

@@ -7,7 +7,7 @@ module Tiercel
     module Tables
       module Tiers
         # A process that reads a stack of tiers, and its last tier alone, over the same entries. Some entries have near
-        # copies; nobody has read the others before.
+        # copies; the others have never been read.
         class Mix < Load::Client
           BATCH = 500
 

@@ -72,7 +72,7 @@ module Tiercel
           def last(place = nil) = "tiercel:#{place || @urls.last}#{@options}"
 
           # @param folder [String]
-          # @return [String, nil] the last tier's place for several machines, where it is a file
+          # @return [String, nil] the path of a last tier that is a file, for several machines
           def file_in(folder)
             scheme = @urls.last[/\A\w+/]
             return unless FILES.include?(scheme) && @urls.last.sub(/\?.*/, "") == "#{scheme}:"

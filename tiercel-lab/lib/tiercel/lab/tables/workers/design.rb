@@ -36,8 +36,8 @@ module Tiercel
           # share one.
           #
           # @!attribute [r] text
-          #   @return [String] of the contestant; %<tmpfs>s and %<disk>s (places of the run's own) and %<bytes>d are
-          #     filled in; of tiers %<near>d, the nearer one's share, and what is left of %<bytes>d
+          #   @return [String] of the contestant; the table fills in %<tmpfs>s and %<disk>s (folders of the run) and
+          #     %<bytes>d, and for tiers %<near>d, the near tier's share of the bytes of %<bytes>d
           # @!attribute [r] own
           #   @return [Boolean]
           # @!attribute [r] server
