@@ -112,12 +112,12 @@ module Tiercel
     # Reads every generation from the backend. Only {RequestLocal#generations} remembers generations and calls the
     # block.
     #
-    # @param keys [Array<String>] of generations
+    # @param keys [Array<String>] keys of generations
     # @return [Hash{String => String}]
     def far_generations(keys, &) = @guard.call(:read_tags, returning: {}) { @backend.get_multi(keys) }
     alias generations far_generations
 
-    # @param keys [Array<String>] of generations
+    # @param keys [Array<String>] keys of generations
     # @return [true, nil]
     def invalidate(keys)
       @guard.call(:invalidate_tags) { @backend.delete_multi(keys) && true }

@@ -71,7 +71,7 @@ module Tiercel
 
     # @private
     # @param backend [Backend]
-    # @param namespace [String, nil] of the store
+    # @param namespace [String, nil] namespace of the store
     def initialize(backend, namespace = nil)
       tiers = backend.tiers.first(Figures::MOST_TIERS)
       @names = tiers.map(&:to_s)

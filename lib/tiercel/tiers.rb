@@ -123,7 +123,7 @@ module Tiercel
     def build_accessor(guard, coder, **options) = StackAccessor.new(self, guard, coder, **options)
 
     # @param guard [Guard]
-    # @return [Leases] of the last tier; while it does not answer, of the near tier's table
+    # @return [Leases] leases of the last tier, or of the near tier's table while the last tier does not answer
     def build_leases(guard) = StackLeases.new(self, guard)
 
     # --- the rest ---

@@ -35,7 +35,7 @@ module NamesInRuby
 
     # @param found [Hash{String => Object}]
     # @param names [Array<Object>]
-    # @param keys [Array<String>] of the names
+    # @param keys [Array<String>] keys for the names
     # @return [Hash{Object => Object}] the found values by name, in the order of the names
     def by_name(found, names, keys)
       results = {}

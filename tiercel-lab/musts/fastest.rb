@@ -15,7 +15,7 @@ module Tiercel
             @except = except
           end
 
-          # @param results [Hash] of a run of `compare`
+          # @param results [Hash] results of a run of `compare`
           # @return [Array(Symbol, String)] state, and the cells in which the store is not the fastest
           def judge(results)
             return [:undecided, "the newest run of compare was not `bin/lab --quick`"] unless default_quick?(results)

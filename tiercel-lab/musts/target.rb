@@ -72,8 +72,8 @@ module Tiercel
             # @return [Object]
             def group = [value, baseline]
 
-            # @param cells [Array<Cell>] of the target's comparison
-            # @param protocol [Protocol] of the measurement
+            # @param cells [Array<Cell>] cells of the target's comparison
+            # @param protocol [Protocol] the measurement's protocol
             # @return [Outcome]
             def judge(cells, protocol)
               mine = find(cells, candidate, :contestant)
@@ -206,7 +206,7 @@ module Tiercel
               @judging = judging
             end
 
-            # @param folder [String] of kept results
+            # @param folder [String] folder with kept results
             # @return [Outcome] names the command if there is no such run
             def judge_kept(folder)
               file = Dir[File.join(folder, "*-#{@run}-*.jsonl")].max or return judge

@@ -40,8 +40,8 @@ module Tiercel
 
           # Makes the same reads on both stores: a slice on one, then on the other, and the next time in reverse.
           #
-          # @param reads [Integer] in a slice
-          # @param slices [Integer] of each
+          # @param reads [Integer] number of reads in a slice
+          # @param slices [Integer] number of slices of each arm
           # @return [Hash] for each store and its slices: "us", mean time of a read; "hits"
           def run(reads:, slices:)
             Engine::Outcome.of do

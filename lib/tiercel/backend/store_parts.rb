@@ -9,7 +9,7 @@ module Tiercel
     #
     # @private
     module StoreParts
-      # @param options [Hash] of {Guard#initialize}
+      # @param options [Hash] see {Guard#initialize}
       # @return [Guard] the guard for all calls of the store to this backend
       def build_guard(**options) = Guard.new(self, **options)
 

@@ -37,7 +37,7 @@ module Tiercel
 
       # Records that a segment is in use now.
       #
-      # @param path [String] of the segment
+      # @param path [String] path of the segment
       # @return [void]
       def mark(path)
         now = Time.at(Clock.now)

@@ -55,7 +55,7 @@ module Tiercel
 
       # @param event [String] the event's name
       # @param key [String] the name's key, as the fast path computes it
-      # @param options [Hash, nil] of the call
+      # @param options [Hash, nil] options of the call
       def instrument_one(operation, event, name, key, options, &)
         options = options ? merged_options(options) : @options
         key = event_key(name, key, options)

@@ -34,7 +34,7 @@ module Tiercel
       attr_reader :frozen_values
       # @return [Guard]
       attr_reader :guard
-      # @return [Leases] of the backend
+      # @return [Leases] leases of the backend
       attr_reader :leases
       # @return [FetchPolicy] the default, which the options of a call can change
       attr_reader :policy

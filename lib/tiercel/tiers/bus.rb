@@ -77,7 +77,7 @@ module Tiercel
         @thread = BackgroundThread.new("tiercel bus", &method(:run)) # a block would keep `near` alive
       end
 
-      # @param prefix [String] of the keys that the server sends
+      # @param prefix [String] prefix of the keys that the server sends
       # @return [void]
       def prefix=(prefix)
         @prefix = @servers.prefix = prefix
@@ -102,7 +102,7 @@ module Tiercel
       # A connection may lead to another server than the listener's, such as a former master. No message would delete
       # copies of its values.
       #
-      # @param seen [Object] of {#before_fill}
+      # @param seen [Object] the result of {#before_fill}
       # @return [Boolean] whether a value that was read since may become a copy
       def fill?(seen)
         server = @segment.near_server

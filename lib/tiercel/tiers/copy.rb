@@ -23,7 +23,7 @@ module Tiercel
       class << self
         include Frame::Layout
 
-        # @param bytes [String] of the last tier
+        # @param bytes [String] the last tier's bytes
         # @param longest [Integer] bytes of a value that is not compressed
         # @return [String, nil] nil for a damaged frame, and for an entry without a copy
         def of(bytes, longest)
@@ -31,7 +31,7 @@ module Tiercel
           (NATIVE && NATIVE.unchecked_frame(bytes)) || parsed(bytes, longest)
         end
 
-        # @param bytes [String] of {.of}
+        # @param bytes [String] the result of {.of}
         # @param longest [Float] seconds
         # @return [Float, nil] seconds that the copy lives: it expires with the value; nil if it has expired
         def ttl(bytes, longest)
@@ -40,12 +40,12 @@ module Tiercel
           [longest, left].min if left.positive? # which a damaged NaN is not
         end
 
-        # @param bytes [String] of {.of}
+        # @param bytes [String] the result of {.of}
         # @param began [Integer] nanoseconds of the monotonic clock: when the block began that computed the value
         # @return [String]
         def computed(bytes, began) = Frame.with_parts(bytes, computed_at: began)
 
-        # @param bytes [String, nil] of a copy
+        # @param bytes [String, nil] bytes of a copy
         # @return [Integer, nil] the time that {.computed} wrote into it
         def computed_at(bytes)
           Frame.parse(bytes).parts.computed_at

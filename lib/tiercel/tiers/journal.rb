@@ -32,7 +32,7 @@ module Tiercel
       # Keys to delete. `damaged`: the file was altered, and an unknown number of keys is lost.
       Page = Struct.new(:frames, :generations, :damaged)
 
-      # @param path [String, nil] of the segment that the files lie beside
+      # @param path [String, nil] path of the segment; the files have the same directory
       # @param last [String] the URL of the last tier: stacks over one segment may have different ones
       # @param segment [Segment, nil] the segment of the near tier; each note changes a counter in it
       def initialize(path, last, segment = nil)

@@ -130,7 +130,7 @@ module Tiercel
       #
       # @param keys [Array<String>] keys that the block changes
       # @param bytes [String, nil] the new copy, if the block returns true
-      # @param ttl [Numeric, nil] of these bytes
+      # @param ttl [Numeric, nil] TTL of these bytes
       # @return [Object] the block's result
       def change(keys, bytes = nil, ttl = nil)
         @bus&.before_change
@@ -175,7 +175,7 @@ module Tiercel
 
       # @param key [String]
       # @param bytes [String] for the last tier
-      # @param ttl [Numeric, nil] of these bytes
+      # @param ttl [Numeric, nil] TTL of these bytes
       # @param began [Integer, nil] if the last tier does not store them: when the block began; see {#now}
       # @return [Array(String, Float), nil] the copy and its seconds
       def copy(key, bytes, ttl, began = nil)
@@ -229,7 +229,7 @@ module Tiercel
         end
       end
 
-      # @return [String, nil] of the segment's file
+      # @return [String, nil] path of the segment's file
       def path = @segment.path
 
       def close

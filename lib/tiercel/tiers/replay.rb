@@ -33,7 +33,7 @@ module Tiercel
       # @return [Boolean] whether any key is pending
       def pending? = @journal.pending?
 
-      # @param keys [Array<String>] of a change that the last tier did not receive, or perhaps did not
+      # @param keys [Array<String>] keys of a change that the last tier may not have received
       # @param kind [Integer] see {Journal#note}
       # @param late [Boolean] whether the change may still arrive
       # @return [void]

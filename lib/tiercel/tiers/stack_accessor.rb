@@ -201,7 +201,7 @@ module Tiercel
       # deletes, so a refused write becomes a delete at once.
       #
       # @param key [String, nil] for the report
-      # @param bytes [String, Hash{String => String}, nil] of a write
+      # @param bytes [String, Hash{String => String}, nil] bytes of a write
       # @param failed [Object] the result if the last tier fails
       # @param kind [Integer] see {Journal#note}
       def change(method, keys, key: nil, bytes: nil, failed: nil, kind: Journal::FRAME)
@@ -232,7 +232,7 @@ module Tiercel
       # The journal does not repeat a `clear` or a `delete_matched`. The guard reports a failed call; this method
       # reports a call that the open breaker skipped.
       #
-      # @param prefix [String, nil] of the copies and leases that go in any case
+      # @param prefix [String, nil] prefix of the copies and leases to delete in any case
       def sweep(method, prefix)
         sent = delivered = false
         @guard.call(method) do

@@ -65,7 +65,7 @@ module Tiercel
       end
 
       # @param tiers [Tiers]
-      # @param guard [Guard] of the last tier
+      # @param guard [Guard] the last tier's guard
       def initialize(tiers, guard)
         super()
         @guard = guard

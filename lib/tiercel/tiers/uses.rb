@@ -21,7 +21,7 @@ module Tiercel
       MOST_ENTRIES = 512
       BUCKETS = 8
 
-      # @param segment [Segment] of the near tier
+      # @param segment [Segment] the near tier's segment
       # @param last [Backend]
       def initialize(segment, last)
         @segment = segment
@@ -30,7 +30,7 @@ module Tiercel
         @cursor = nil
       end
 
-      # @param count [Integer] of reads
+      # @param count [Integer] number of reads
       # @return [void]
       def read(count = 1)
         return if (@count += count) < READS
@@ -39,7 +39,7 @@ module Tiercel
         tell(entries, entries * BUCKETS)
       end
 
-      # @param count [Integer] of keys
+      # @param count [Integer] number of keys
       # @return [void]
       def changed(count) = read(count * READS_PER_CHANGE)
 

@@ -17,7 +17,7 @@ module TestRunner
     end
 
     # @param chosen [Hash{Suite => Array<String>}] suites and their files
-    # @param outcomes [Array<Outcome>] of the suites, in the same order
+    # @param outcomes [Array<Outcome>] outcomes of the suites, in the same order
     # @return [void]
     def call(chosen, outcomes)
       return unless outcomes.sum { |outcome| outcome.failures.size }.between?(1, @limit)

@@ -47,7 +47,7 @@ module Record
 
   module_function
 
-  # @param name [String] of {RUNS}
+  # @param name [String] one of {RUNS}
   def measure(name)
     Dir.mktmpdir do |folder|
       command = name.delete_suffix("-sides")

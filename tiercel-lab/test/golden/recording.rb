@@ -59,9 +59,9 @@ class Recording
         .transform_values { |renderer| Digest::SHA256.hexdigest(renderer.render(document)) } }
   end
 
-  # @param results [Hash{String => Object}] of a run
+  # @param results [Hash{String => Object}] results of a run
   # @param printed [String] its output
-  # @param folder [String] of the results; the recording calls it "results"
+  # @param folder [String] folder of the results; the recording calls it "results"
   def write(results, printed:, folder:)
     [results, *results["parts"].to_a.filter_map { |part| part["results"] }].each do |run|
       run["environment"] = run["environment"].except(*UNSEEN)

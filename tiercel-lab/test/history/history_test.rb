@@ -30,7 +30,7 @@ class HistoryTest < LabCase
       "cells" => [cell("baseline", "memory_store"), cell("contestant", "tiercel", ratio:, objects:)] }
   end
 
-  # @yieldparam number [Integer] of a night
+  # @yieldparam number [Integer] number of a night
   # @yieldreturn [Hash, nil] its results
   # @return [Array(Integer, String, String)] see {#lab}
   def history(*arguments, nights: NIGHTS)

@@ -57,7 +57,7 @@ class LongGateTest < LabCase
     skip "long tier" unless long?
   end
 
-  # @param changes [Hash{String => String}] of the head
+  # @param changes [Hash{String => String}] changes of the head
   # @return [Array<Integer>] exit codes
   def gates(kind, library: LIBRARY, **changes)
     SmallGem.make(library:, benchmarks: BENCHMARKS) do |gem|

@@ -31,7 +31,7 @@ module Tiercel
           @paths = KeyMemo.new { |key| path_of(Digest::MD5.hexdigest(key)) } # saves the digest for keys in use
         end
 
-        # @param path [String] of {#paths}
+        # @param path [String] one of the paths of {#paths}
         # @return [Integer] the number of its folder
         def folder_of(path) = path.byteslice(@root.bytesize + 1, 2).hex
 

@@ -21,7 +21,7 @@ module Tiercel
 
         # @param host [String] a name or an address
         # @param port [Integer]
-        # @param deadline [Float] of {Clock.monotonic}
+        # @param deadline [Float] a time of {Clock.monotonic}
         # @return [Socket] connected
         # @raise [SystemCallError, SocketError] {Errno::ETIMEDOUT} past the deadline
         def tcp(host, port, deadline)
@@ -29,7 +29,7 @@ module Tiercel
         end
 
         # @param path [String]
-        # @param deadline [Float] of {Clock.monotonic}
+        # @param deadline [Float] a time of {Clock.monotonic}
         # @return [Socket] connected
         # @raise [SystemCallError] {Errno::ETIMEDOUT} past the deadline
         def unix(path, deadline)

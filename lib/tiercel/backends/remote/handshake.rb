@@ -18,7 +18,7 @@ module Tiercel
         # @param socket [Socket] a connected socket; closed if the handshake fails
         # @param context [OpenSSL::SSL::SSLContext]
         # @param host [String] the host name that the certificate must contain
-        # @param deadline [Float] of {Clock.monotonic}
+        # @param deadline [Float] a time of {Clock.monotonic}
         # @return [OpenSSL::SSL::SSLSocket]
         # @raise [OpenSSL::SSL::SSLError, SystemCallError, IOError]
         def over(socket, context, host, deadline)

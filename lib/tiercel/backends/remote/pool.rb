@@ -43,7 +43,7 @@ module Tiercel
 
         # Lends a connection for the block.
         #
-        # @param deadline [Float] of {Clock.monotonic}
+        # @param deadline [Float] a time of {Clock.monotonic}
         # @param wait [Boolean] whether to wait for a free connection. A caller that holds a connection of another pool
         #   passes false, because two such callers could wait for each other
         # @yieldparam connection [Object]

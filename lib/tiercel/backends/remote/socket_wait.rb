@@ -11,7 +11,7 @@ module Tiercel
       module SocketWait
         # @param socket [IO, #to_io]
         # @param state [Symbol] :wait_readable or :wait_writable, of read_nonblock, write_nonblock, connect_nonblock
-        # @param deadline [Float] of {Clock.monotonic}
+        # @param deadline [Float] a time of {Clock.monotonic}
         # @return [Boolean] false if the deadline came first
         def self.call(socket, state, deadline)
           io = socket.to_io

@@ -19,7 +19,7 @@ module Tiercel
 
         # Most names are Strings that are their own keys. Checking this in Ruby costs less than a call of the extension.
         #
-        # @param options [Hash, nil] of the call
+        # @param options [Hash, nil] options of the call
         # @return [String] the key; the name itself if the name is a String without a version
         # @raise [ArgumentError] for a blank name
         def key_of(name, options)
@@ -51,7 +51,7 @@ module Tiercel
         def frozen_keys(keys) = RULES.frozen(keys)
 
         # @param key [String] the result of {#key_of}
-        # @param options [Hash, nil] of the call; a `version:` in them overrides the name's own version
+        # @param options [Hash, nil] options of the call; a `version:` in them overrides the name's own version
         # @return [String, nil]
         def version_of(name, key, options)
           return normalize_version(name, options) if options&.key?(:version)

@@ -32,7 +32,7 @@ module Tiercel
         def seconds(stale:) = (stale && @soft_seconds) || @hard_seconds
 
         # @param stale [Boolean] whether the call has an expired value to return
-        # @return [Float, nil] of {Clock.monotonic}: the end of this call's waits; nil for no limit
+        # @return [Float, nil] the end of this call's waits, a time of {Clock.monotonic}; nil for no limit
         def ends_at(stale:) = (stale && @soft) || @hard
 
         # Limits a wait, so that the caller checks its time limit in time.

@@ -105,7 +105,7 @@ module Tiercel
         # @return [void]
         def run_here = run(&@block)
 
-        # @param ends_at [Float] of {Clock.monotonic}
+        # @param ends_at [Float] a time of {Clock.monotonic}
         # @return [Object] the block's value, or {LEFT}
         # @raise the block's error
         def wait(ends_at)

@@ -43,7 +43,7 @@ module Tiercel
           @abandoned = 0
         end
 
-        # @param round [LeaseRound] of the call
+        # @param round [LeaseRound] the call's round
         # @return [Object] the value; {AGAIN}; or {ANSWERED}
         def value(round)
           @round = round

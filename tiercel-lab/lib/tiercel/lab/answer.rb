@@ -11,7 +11,7 @@ module Tiercel
     # The answer to "which store should I use?". It has the application's {Constraints}, {Candidate}s with the {Figures}
     # of a run, the {Choice} among them, and the {Sheet} at the top of a report.
     module Answer
-      # @param results [Hash{String => Object}] of a run that measured stores
+      # @param results [Hash{String => Object}] results of a run that measured stores
       # @param constraints [Hash{String => Object}, nil] from the run's results
       # @param program [String] the name of the command, for examples
       # @return [Sheet, nil] nil if the run has no figures for an answer

@@ -36,7 +36,7 @@ module Tiercel
           ExitCodes::OK
         end
 
-        # @return [Array<String>] of all commands
+        # @return [Array<String>] names of all commands
         def names = [*Tables.names, *OTHERS.keys].sort
 
         # @return [Command]

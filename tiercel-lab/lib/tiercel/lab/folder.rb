@@ -27,7 +27,7 @@ module Tiercel
       def self.check_of(said, file) = check(said, File.dirname(File.expand_path(file)))
 
       # @param said [String]
-      # @param scheme [String] of a Tiercel URL
+      # @param scheme [String] scheme of a Tiercel URL
       # @param place [String] the rest of the URL; "" is a folder or server of the lab
       # @raise [UsageError]
       def self.check_place(said, scheme, place)

@@ -257,7 +257,7 @@ module Tiercel
 
         private
 
-        # @param index [Integer] of the value
+        # @param index [Integer] index of the value
         def put(arm, name, index) = arm.store.write(name, arm.values[index])
 
         def get(arm, name) = arm.store.read(name)

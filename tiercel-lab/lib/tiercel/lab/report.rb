@@ -17,7 +17,7 @@ module Tiercel
       # @return [String] an anchor: lower case, digits and dashes
       def self.slug(text) = text.scrub("-").downcase.gsub(/[^a-z0-9]+/, "-").gsub(/\A-|-\z/, "")
 
-      # @param text [#to_s] of any bytes
+      # @param text [#to_s] text with arbitrary bytes
       # @return [String] safe in HTML and SVG, also in attributes
       def self.escape(text) = ERB::Escape.html_escape(text.to_s.scrub)
 

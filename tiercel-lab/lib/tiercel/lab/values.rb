@@ -63,7 +63,7 @@ module Tiercel
         add Noise.new(name: "noise-#{size}", title: "#{words} that cannot be compressed", bytes:, count:)
       end
 
-      # @param spec [Hash] of {Value#to_spec}
+      # @param spec [Hash] a spec from {Value#to_spec}
       # @return [Value]
       def self.from_spec(spec)
         spec = spec.transform_keys(&:to_s)

@@ -49,7 +49,7 @@ class CompareViewTest < LabCase
     assert_match(/: not to be told from tiercel:memory: here/, headline(same))
   end
 
-  # @param ratios [Hash{String => Array(Float, Float)}] of stores to memory_store, between which their blocks lie
+  # @param ratios [Hash{String => Array(Float, Float)}] bounds of each store's blocks by memory_store's
   def compared(ratios)
     comparison = compare("memory_store", *ratios.keys)
     cells = comparison.arms.map do |arm|

@@ -10,7 +10,7 @@ module Tiercel
       # A store that the answer may recommend.
       #
       # @!attribute [r] text
-      #   @return [String] of the contestant
+      #   @return [String] text of the contestant
       # @!attribute [r] configuration
       #   @return [String, nil] the line for the application's configuration
       # @!attribute [r] reach

@@ -34,7 +34,7 @@ module Tiercel
         SIZE = /\A(\d+(?:\.\d+)?)\s*(k|m|g)?b?\z/i
         UNITS = { nil => 1, "k" => 1024, "m" => MEGABYTE, "g" => 1024 * MEGABYTE }.freeze
 
-        # @param record [Hash{String => Object}] of {#record}
+        # @param record [Hash{String => Object}] a record from {#record}
         def self.from(record) = new(**record.transform_keys(&:to_sym))
 
         # Suggests constraints: one machine, one worker for each core.

@@ -128,7 +128,7 @@ module Tiercel
         #
         # With `--json -` it prints only JSON.
         #
-        # @param path [String, nil] of the results file; printed last
+        # @param path [String, nil] path of the results file; printed last
         def publish(path: nil)
           renderers = { html: Report::Html, markdown: Report::Markdown, csv: Report::Csv }
           settings.reports.each do |form, file|

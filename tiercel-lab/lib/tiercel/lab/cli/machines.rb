@@ -63,7 +63,7 @@ module Tiercel
 
         # Yields every run of a single command.
         #
-        # @yieldparam mark [String] of the run
+        # @yieldparam mark [String] mark of the run
         # @yieldparam name [String]
         # @yieldparam part [Hash{String => Object}]
         def each_part

@@ -16,7 +16,7 @@ module Tiercel
         LIVE_SECONDS = 0.2
 
         # @param io [IO]
-        # @param expected_seconds [Float] of the whole run
+        # @param expected_seconds [Float] expected duration of the whole run in seconds
         def initialize(io, expected_seconds:)
           @io = io
           @live = io.respond_to?(:tty?) && io.tty? && ENV["TERM"] != "dumb"

@@ -80,7 +80,7 @@ module Tiercel
         # @return [Array<String>] files of the requested reports
         def report_files = reports.values - [OUTPUT]
 
-        # @param groups [Array<Symbol>] of {OPTIONS}
+        # @param groups [Array<Symbol>] some of {OPTIONS}
         # @param parser [OptionParser]
         # @return [OptionParser]
         def parser(groups, parser)

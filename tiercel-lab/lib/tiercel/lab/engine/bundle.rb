@@ -17,7 +17,7 @@ module Tiercel
         # @return [String, nil]
         attr_reader :name
 
-        # @param name [String, nil] of a gemfile in {FOLDER}, or a gemfile's path; nil: the bundle of this process
+        # @param name [String, nil] name of a gemfile in {FOLDER}, or a gemfile's path; nil: the bundle of this process
         def initialize(name)
           @name = name
         end

@@ -36,7 +36,7 @@ module Tiercel
         attr_reader :comparison
         # @return [ArmSpec]
         attr_reader :arm
-        # @return [String] of {Outcome}, or "unsuitable"
+        # @return [String] a status of {Outcome}, or "unsuitable"
         attr_reader :status
         # @return [String, nil] the reason why there are no figures, and a command that helps
         attr_reader :reason

@@ -51,7 +51,7 @@ module Tiercel
           facts
         end
 
-        # @return [Array<String>] of all servers
+        # @return [Array<String>] URLs of all servers
         def server_urls = @servers.values.filter_map { |facts| facts["url"] }
 
         def server_pids = @servers.values.filter_map { |facts| facts["pid"] }

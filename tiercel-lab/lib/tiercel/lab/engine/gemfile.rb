@@ -15,7 +15,7 @@ module Tiercel
         end
 
         # @param base [String, nil] path of a gemfile to change; nil: the gems of this process
-        # @param name [String] of the gem that differs
+        # @param name [String] name of the gem that differs
         # @param source [String] the rest of the gem's line ('"= 5.0.2"')
         def initialize(base:, name:, source:)
           @base = base
@@ -31,7 +31,7 @@ module Tiercel
           new(base:, name:, source:)
         end
 
-        # @param label [String] of the file
+        # @param label [String] label of the file
         # @return [String] its path
         def write(label)
           path = File.join(Gemfile.folder,

@@ -18,7 +18,7 @@ module Tiercel
             "load_average" => read("/proc/loadavg")&.split&.first(3)&.map(&:to_f), "git" => git }
         end
 
-        # @param facts [Hash] of {describe}
+        # @param facts [Hash] facts from {describe}
         # @return [String] one line
         def sentence(facts)
           [facts["cpu"], "#{facts["cores"]} cores", ("virtual" if facts["virtual"]), facts["os"],

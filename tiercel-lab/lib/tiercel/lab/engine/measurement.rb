@@ -81,7 +81,7 @@ module Tiercel
         end
 
         # @yieldparam value [Value]
-        # @yieldparam cells [Array<Cell>] of this value, with summaries
+        # @yieldparam cells [Array<Cell>] cells of this value, with summaries
         # @return [Array<Cell>] all of them
         # @raise [Interrupt] after it has summarized and yielded the cells measured so far
         def run(&on_value)

@@ -9,7 +9,7 @@ module Tiercel
       # The noise floor of each medium: how much two copies of the same arm differ. It pools the null arms of all
       # comparisons, because a single comparison has only a few processes.
       class Noise
-        # @param cells [Array<Cell>] of a run
+        # @param cells [Array<Cell>] cells of a run
         # @return [Hash{Symbol => Noise}] by medium
         def self.of(cells)
           measured = cells.select(&:measured?)
@@ -33,7 +33,7 @@ module Tiercel
           @deviations = deviations
         end
 
-        # @param processes [Integer] of a cell
+        # @param processes [Integer] number of processes of a cell
         # @return [Float] the bound below which 95 % of the differences between copies lie, 0.02: 2 %
         def floor(processes)
           usual = Statistics.clipped_deviation(@deviations)

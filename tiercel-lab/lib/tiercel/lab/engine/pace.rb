@@ -6,7 +6,7 @@ module Tiercel
       # Divides a run's time budget among its comparisons, in proportion to their expected times. On a busy machine
       # every cell then gets fewer blocks, and no cell is missing.
       class Pace
-        # @param expected_seconds [Float] of the whole run
+        # @param expected_seconds [Float] expected duration of the whole run in seconds
         # @param budget_seconds [Numeric, nil] nil: no limit
         def initialize(expected_seconds:, budget_seconds:)
           @budget = budget_seconds

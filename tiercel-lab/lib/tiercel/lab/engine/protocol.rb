@@ -23,7 +23,7 @@ module Tiercel
         # The medium alone fixes the margin; noise does not widen it. A quick run has no verdict "same", and widens its
         # margin to twice its noise floor.
         #
-        # @param media [Array<Symbol>] of the two arms compared
+        # @param media [Array<Symbol>] media of the two compared arms
         # @param floor [Float, nil] the noise floor
         # @return [Float] see {Statistics::Verdict}
         def margin_for(media, floor: nil)
@@ -31,8 +31,8 @@ module Tiercel
           equality ? margin : [margin, Protocol::FLOORS * floor.to_f].max
         end
 
-        # @param median [Statistics::Interval] of ratios
-        # @param mean [Statistics::Interval] of ratios; figures with a single interval use that one for both
+        # @param median [Statistics::Interval] median of the ratios
+        # @param mean [Statistics::Interval] mean of the ratios; figures with a single interval use that one for both
         # @return [Symbol] see {Statistics::Verdict}
         def verdict(median, mean = median, margin:) = Statistics::Verdict.by_both(median, mean, margin:, equality:)
 
@@ -54,7 +54,7 @@ module Tiercel
       end
 
       class Protocol
-        # @param hash [Hash{String => Object}] of a run's results; older results lack some members
+        # @param hash [Hash{String => Object}] the protocol in a run's results; older results lack some members
         # @return [Protocol]
         def self.from(hash)
           known = hash.transform_keys(&:to_sym).slice(*members)

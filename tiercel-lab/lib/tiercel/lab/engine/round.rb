@@ -11,7 +11,7 @@ module Tiercel
       # One set of fresh workers that goes through all comparisons of one value.
       class Round
         # @param process [Integer] number of the round
-        # @param cells [Array<Cell>] of the whole run
+        # @param cells [Array<Cell>] cells of the whole run
         # @param pace [Pace] the time budget
         # @param options see {Measurement}
         def initialize(process:, comparisons:, cells:, protocol:, seed:, pool:, scratch:, requires:, progress:,

@@ -14,7 +14,7 @@ module Tiercel
       # A command's run: it measures, records every result at once, and keeps the recorded results after Ctrl-C.
       class Run
         # @param command [String] its name
-        # @param arguments [Array<String>] of the command line
+        # @param arguments [Array<String>] the command line's arguments
         # @param settings [#seed, #requires, #results, #protocol, #bounded] the user's options
         # @param progress [#call] builds a progress display for a number of expected seconds
         def initialize(command:, arguments:, settings:, progress:)

@@ -22,11 +22,11 @@ module Tiercel
 
         # @return [String] the folder of the copy
         attr_reader :folder
-        # @return [String] of {LINES}
+        # @return [String] one of {LINES}
         attr_reader :line
 
         # @param folder [String] for the copy
-        # @param line [String] of Rails
+        # @param line [String] release line of Rails
         def initialize(folder, line: LINES.first)
           @folder = folder
           @line = line
@@ -64,7 +64,7 @@ module Tiercel
             "SECRET_KEY_BASE" => "5ec2e7" * 12, "BUNDLE_SILENCE_ROOT_WARNING" => "1" }
         end
 
-        # @param arguments [Array<String>] of bin/rails
+        # @param arguments [Array<String>] arguments of bin/rails
         # @return [Array<String>]
         def command(*arguments) = [RbConfig.ruby, File.join(folder, "bin", "rails"), *arguments]
 

@@ -23,7 +23,7 @@ module Tiercel
 
         # Runs every arm once, then all arms in reverse (ABBA). Each block begins with another arm.
         #
-        # @param order [Array<Integer>] of the process
+        # @param order [Array<Integer>] the process' order of arms
         # @param block [Integer]
         # @return [Array<Integer>]
         def block(order, block)
@@ -36,7 +36,7 @@ module Tiercel
         # 60 ms every 16.5 slices is then measured as 35 ms, and a pause every 30 slices is never seen.
         #
         # @param process [Integer]
-        # @param blocks [Integer] of the process; an arm records two slices in each
+        # @param blocks [Integer] number of blocks of the process; an arm records two slices in each
         # @return [Float] slices, at most half of the recorded ones
         def head_start(process, blocks:) = (process * GOLDEN_RATIO) % 1.0 * blocks
       end

@@ -78,7 +78,7 @@ module Tiercel
           facts
         end
 
-        # @param calls [Integer] of a slice
+        # @param calls [Integer] number of calls in a slice
         def run_head_start(calls)
           left = (@spec[:head_start].to_f * calls).floor
           while left.positive?

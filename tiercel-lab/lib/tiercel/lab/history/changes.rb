@@ -9,7 +9,7 @@ module Tiercel
       # A step of a series.
       #
       # @!attribute [r] index
-      #   @return [Integer] of the first point at the new level
+      #   @return [Integer] index of the first point at the new level
       # @!attribute [r] change
       #   @return [Statistics::Interval] the new level divided by the old one, 1.05: 5 % more; exact for counts
       # @!attribute [r] alert

@@ -17,7 +17,7 @@ module Tiercel
 
         # @param app [String] path of a config.ru
         # @param config [String] the application's variable TIERCEL_LAB_CACHE
-        # @param path [String] of the requests
+        # @param path [String] path of the requests
         # @param options see {Servers::Server#initialize}
         def initialize(app:, config:, path: "/", **options)
           super(**options)

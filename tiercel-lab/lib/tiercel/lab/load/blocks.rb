@@ -10,7 +10,7 @@ module Tiercel
       # nanoseconds of each request.
       class Blocks
         # @param row [Hash{String => Object}] with "blocks"
-        # @param facts [Integer] of a block, after process and block
+        # @param facts [Integer] figures of a block; they follow the numbers of the process and the block
         def initialize(row, facts: 0)
           @blocks = row["blocks"]
           @from = 2 + facts
@@ -18,11 +18,11 @@ module Tiercel
 
         def any? = @blocks.any?
 
-        # @return [Array<Integer>] of all requests
+        # @return [Array<Integer>] durations of all requests
         def ns = @blocks.flat_map { |block| block.drop(@from) }
 
-        # @yieldparam facts [Array<Numeric>] of the block
-        # @yieldparam ns [Array<Integer>] of its requests
+        # @yieldparam facts [Array<Numeric>] figures of the block
+        # @yieldparam ns [Array<Integer>] durations of the block's requests
         # @yieldreturn [Float]
         # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
         def by_process

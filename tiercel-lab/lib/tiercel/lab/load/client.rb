@@ -23,11 +23,11 @@ module Tiercel
           @subjects = {}
         end
 
-        # @param text [String] of the contestant
+        # @param text [String] text of the contestant
         # @param context [Hash] see {Engine::Context#initialize}
         # @param entries [Hash] see {Entries#initialize}
         # @param keys [Hash] see {Keys#initialize}
-        # @param id [String] of the store within this process
+        # @param id [String] id of the store within this process
         # @param filled [Boolean] whether to write and verify all entries
         def open(text:, context:, entries:, keys: {}, id: STORE, filled: false)
           Engine::Outcome.of do
@@ -51,7 +51,7 @@ module Tiercel
 
         # Makes requests.
         #
-        # @param operation [String] of {Calls}
+        # @param operation [String] name of an operation in {Calls}
         # @param arrivals [Hash] see {Arrivals}
         # @param slices [Integer, nil] number of repetitions; nil: one, and the answer is no list
         # @param must_hit [Boolean] whether a request without a value is a fault

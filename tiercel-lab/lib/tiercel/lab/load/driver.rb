@@ -48,7 +48,7 @@ module Tiercel
         # @param near [Integer, nil] see {Keys#draw}
         # @param check [Proc, nil] takes the block's value and returns whether it is a hit; runs outside of the timed
         #   part, and only if calls are timed one by one
-        # @yieldparam index [Integer] of the entry
+        # @yieldparam index [Integer] index of the entry
         # @yieldreturn [Object] true for a hit
         # @return [Hash{Symbol => Object}]
         def run(arrivals, keys, measure: "totals", near: nil, check: nil, &operation)

@@ -13,7 +13,7 @@ module Tiercel
 
         attr_reader :names
 
-        # @param label [String] in every name
+        # @param label [String] label that is part of every name
         # @param items [Integer, nil] number of entries; nil: the number of values in `value`
         # @param bytes [Integer, nil] size of a generated value
         # @param value [String, nil] a value of {Values}, instead of generated ones

@@ -39,7 +39,7 @@ module Tiercel
         # @return [Array<Integer>]
         def pids = jobs.map(&:pid)
 
-        # @return [Fleet] of the first processes
+        # @return [Fleet] a fleet of the first processes
         def first(count) = Fleet.new(jobs.first(count))
 
         # @return [Fleet] without the first processes
@@ -47,7 +47,7 @@ module Tiercel
 
         # Calls all processes at once and waits for every answer.
         #
-        # @param arguments [Hash] of all calls
+        # @param arguments [Hash] common arguments of all calls
         # @yieldparam index [Integer] number of the process
         # @yieldreturn [Hash] additional arguments of its call
         # @return [Array<Hash>] answers

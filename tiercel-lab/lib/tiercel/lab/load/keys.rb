@@ -15,7 +15,7 @@ module Tiercel
         NEAR = 200
 
         # @param items [Integer]
-        # @param exponent [Float] of Zipf's law
+        # @param exponent [Float] the exponent in Zipf's law
         def initialize(items:, kind: "in turn", exponent: 1.0, seed: 1)
           @items = items
           @kind = kind

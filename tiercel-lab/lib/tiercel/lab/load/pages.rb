@@ -24,9 +24,9 @@ module Tiercel
 
         # Opens a connection that later requests share, requests the page once, then warms up.
         #
-        # @param id [String] of the connection
+        # @param id [String] id of the connection
         # @param url [String]
-        # @return [Hash] of the first request; see {#ask}
+        # @return [Hash] the first request's figures; see {#ask}
         def open(id:, url:)
           outcome do
             connection = @kept[id] = Connection.new(url).open
@@ -40,9 +40,9 @@ module Tiercel
         # Requests a page again and again.
         #
         # @param url [String] URL of the page, or of the application if `path` is given
-        # @param id [String, nil] of a connection that is open; nil: the requests open connections of their own
+        # @param id [String, nil] id of an open connection; nil: the requests open their own connections
         # @param path [String, nil]
-        # @param requests [Integer] of all connections together
+        # @param requests [Integer] number of requests of all connections together
         # @param connections [Integer] at once
         # @param sha256 [String, nil] digest that every body must have
         # @param failures [Boolean] whether requests may fail; they are counted

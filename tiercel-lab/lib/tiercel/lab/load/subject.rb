@@ -14,7 +14,7 @@ module Tiercel
         # @return [Keys, nil]
         attr_reader :keys
 
-        # @param text [String] of the contestant
+        # @param text [String] text of the contestant
         # @param context [Hash] see {Engine::Context#initialize}
         # @raise [CannotRun]
         def initialize(text:, context:, entries: nil, keys: nil)

@@ -38,7 +38,7 @@ module Tiercel
           open
         end
 
-        # @param text [String, nil] in lower case; nil: any
+        # @param text [String, nil] text in lower case; nil: any
         # @return [Boolean] whether the client has sent it
         def said?(text) = text.nil? || @said.include?(text)
 

@@ -58,7 +58,7 @@ module Tiercel
         PATTERN = /\Acache_.*\.active_support\z/
         SUBSCRIBERS = { "subscribed" => ->(_name, _start, _end, _id, _payload) {}, "event" => ->(_event) {} }.freeze
 
-        # @param subscriber [String] of {SUBSCRIBERS}
+        # @param subscriber [String] one of {SUBSCRIBERS}
         def initialize(operation, subscriber = "subscribed")
           super(operation)
           @kind = subscriber

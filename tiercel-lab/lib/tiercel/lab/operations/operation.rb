@@ -35,7 +35,7 @@ module Tiercel
       FACTS = { name: nil, phrase: nil, kind: :store, body: nil, preamble: "", capacity_bytes: nil, prepared?: false,
                 clock: nil, server_time?: false, internal?: false }.freeze
 
-      # @param facts [Hash{Symbol => Object}] of {FACTS}
+      # @param facts [Hash{Symbol => Object}] facts with the names in {FACTS}
       def self.facts(facts) = facts.each { |name, fact| define_method(name) { fact } }
 
       facts(FACTS)

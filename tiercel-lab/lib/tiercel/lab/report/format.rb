@@ -62,7 +62,7 @@ module Tiercel
           "#{text}#{suffix}"
         end
 
-        # @param seconds [Numeric] of a run
+        # @param seconds [Numeric] duration of a run in seconds
         # @return [String] "45 s", "2 min 05 s"
         def minutes(seconds)
           seconds = seconds.round
@@ -73,7 +73,7 @@ module Tiercel
         # @return [String] "1.2 %"
         def percent(share) = format("%.1f %%", share * 100)
 
-        # @param seconds [Numeric] of a call
+        # @param seconds [Numeric] duration of a call in seconds
         # @return [String] "450 ns", "12.0 us", "3.50 ms", "2.00 s"
         def duration(seconds)
           factor, unit = TIMES.find { |limit, _| seconds.abs >= limit } || [1e-9, "ns"]

@@ -103,7 +103,7 @@ module Tiercel
         end
 
         # @param id [String] unique in the page
-        # @param title [String] of the drawing
+        # @param title [String] title of the drawing
         # @param description [String] the drawing in words, for screen readers
         # @param css [String] class names
         # @return [String]

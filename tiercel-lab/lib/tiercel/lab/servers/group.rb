@@ -58,10 +58,10 @@ module Tiercel
         # @return [self]
         def resume = each_node(:resume)
 
-        # @return [Array<Integer, nil>] of the nodes, in order
+        # @return [Array<Integer, nil>] pids of the nodes, in order
         def pids = nodes.map(&:pid)
 
-        # @return [Array<Integer>] of the nodes, in order
+        # @return [Array<Integer>] ports of the nodes, in order
         def ports = nodes.map(&:port)
 
         # @return [String] as the servers report it

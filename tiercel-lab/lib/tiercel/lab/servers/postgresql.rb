@@ -24,7 +24,7 @@ module Tiercel
           path && File.realpath(path)
         end
 
-        # @param settings [Hash{String, Symbol => Object}] of postgresql.conf, such as shared_buffers: "256MB"
+        # @param settings [Hash{String, Symbol => Object}] settings for postgresql.conf, such as shared_buffers: "256MB"
         # @param options see {Server#initialize}; no tls
         def initialize(settings: {}, **options)
           raise ArgumentError, "tls: not for PostgreSQL here" if options[:tls]

@@ -55,7 +55,7 @@ module Tiercel
         # Yields each figure as soon as it is complete.
         #
         # @param progress [#call, nil] receives the next step
-        # @yieldparam title [String] of the contender
+        # @yieldparam title [String] title of the contender
         # @yieldparam workload [String]
         # @yieldparam figure [Figure, String]
         def each_figure(progress = nil)

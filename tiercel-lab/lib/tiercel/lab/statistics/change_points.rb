@@ -63,7 +63,7 @@ module Tiercel
 
         # @param values [Array<Float>] in the order of time; pass logarithms to find ratios
         # @param alpha [Float] probability of finding a step in a series without one; at least {LEAST_ALPHA}
-        # @param seed [Integer] of the permutations
+        # @param seed [Integer] seed of the permutations
         # @return [Array<Step>] in the order of time
         def of(values, alpha:, seed: 1)
           places = split(cleaned(values), 0, alpha, Random.new(seed)).sort

@@ -19,7 +19,7 @@ module Tiercel
         # @return [Integer] exact
         attr_reader :sum
 
-        # @param hash [Hash] of {#to_h} (or its JSON)
+        # @param hash [Hash] a Hash from {#to_h}, or from its JSON
         # @return [Histogram]
         def self.from_h(hash)
           hash = hash.transform_keys(&:to_s)

@@ -31,8 +31,8 @@ module Tiercel
         # Estimated number of processes needed for a verdict, given the current interval. The estimate supposes that the
         # center stays and that the interval narrows as the analyses proceed.
         #
-        # @param interval [Interval] of the current analysis
-        # @param processes [Integer] of the current analysis
+        # @param interval [Interval] the current analysis' interval
+        # @param processes [Integer] number of processes in the current analysis
         # @param distance [Float] from the center to the margin, in the interval's unit
         # @param most [Integer] the largest number that is worth the wait
         # @return [Integer, nil] nil if more than `most` are needed: the center is close to the margin

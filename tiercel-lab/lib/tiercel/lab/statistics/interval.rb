@@ -16,10 +16,10 @@ module Tiercel
         # @return [Interval] the result of an increasing function of estimate and bounds
         def map = Interval.new(yield(estimate), yield(low), yield(high))
 
-        # @return [Interval] of ratios, from an interval of logarithms
+        # @return [Interval] an interval of ratios, from this interval of logarithms
         def exp = map { |value| Math.exp(value) }
 
-        # @return [Interval] of 1/x, for positive bounds
+        # @return [Interval] the interval of 1/x, for positive bounds
         def inverse = Interval.new(1.0 / estimate, 1.0 / high, 1.0 / low)
 
         # @param other [Interval] positive

@@ -25,7 +25,7 @@ module Tiercel
         end
 
         # @param mine [Array<Array<Float>>] positive values of each process
-        # @param theirs [Array<Array<Float>>] of the same processes and blocks
+        # @param theirs [Array<Array<Float>>] the other arm's figures in the same processes and blocks
         # @param alpha [Float]
         # @return [Interval] the mean of mine divided by the mean of theirs
         # @raise [ArgumentError] without processes, or if a process has no values

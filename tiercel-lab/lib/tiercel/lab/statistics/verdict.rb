@@ -15,7 +15,7 @@ module Tiercel
 
         module_function
 
-        # @param interval [Interval] of ratios; below 1.0 the arm takes less time
+        # @param interval [Interval] an interval of ratios; below 1.0 the arm takes less time
         # @param margin [Float] 0.02: ratios from 1 / 1.02 to 1.02 are the same, whichever arm is the baseline
         # @param equality [Boolean] whether :same is a possible verdict (a quick run is too short for it)
         # @return [Symbol] one of {ALL}
@@ -31,8 +31,8 @@ module Tiercel
         # Judges by median and mean. If they differ by more than the margin and their verdicts differ too, a few blocks
         # are expensive: the verdict is :uneven. If only one interval decides, the other one must not contradict it.
         #
-        # @param median [Interval] of ratios
-        # @param mean [Interval] of ratios
+        # @param median [Interval] median of the ratios
+        # @param mean [Interval] mean of the ratios
         # @return [Symbol] one of {ALL}
         def by_both(median, mean, margin:, equality: true)
           words = [median, mean].map { |interval| of(interval, margin:, equality:) }

@@ -35,7 +35,7 @@ module Tiercel
       FACTS = { kind: :store, medium: :process, gems: [], servers: [], bundle: nil, keeps?: true, foreign?: false,
                 tiers: [], internal?: false, places: nil }.freeze
 
-      # @param facts [Hash{Symbol => Object}] of {FACTS}
+      # @param facts [Hash{Symbol => Object}] facts with the names in {FACTS}
       def self.facts(facts) = facts.each { |name, fact| define_method(name) { fact } }
 
       facts(FACTS)
@@ -46,7 +46,7 @@ module Tiercel
       attr_reader :name
       # @return [String] the part after the type's colon, or ""
       attr_reader :place
-      # @return [Hash{Symbol => Object}] of the store
+      # @return [Hash{Symbol => Object}] options of the store
       attr_reader :options
 
       def initialize(text:, name: text, place: "", options: {})

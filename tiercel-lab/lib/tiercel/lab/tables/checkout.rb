@@ -26,7 +26,7 @@ module Tiercel
         end
 
         # @param revision [String] anything that `git rev-parse` resolves, or "."
-        # @return [String] of the commit
+        # @return [String] hash of the commit
         # @raise [UsageError] if there is none
         def commit(revision)
           name = revision == HERE ? "HEAD" : revision
@@ -41,7 +41,7 @@ module Tiercel
         # @param revision [String]
         # @param over [String, nil] tree whose files of `globs` replace the files of the revision
         # @param globs [Array<String>] none: nothing is laid over it
-        # @return [String] of the tree
+        # @return [String] hash of the tree
         def tree(revision, over: nil, globs: [])
           with_index do |index|
             if revision == HERE

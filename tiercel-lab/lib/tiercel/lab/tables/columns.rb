@@ -22,8 +22,8 @@ module Tiercel
         # @param always [Array<String>] headers of other columns that a row without figures fills
         # @param reason [#call] takes a row and returns why it has no figures, or nil
         # @param raw [#call, nil] takes a row with figures and returns its raw figures by label
-        # @param unit [String] of the raw figures
-        # @param options [Hash] of {Report::Table#initialize}
+        # @param unit [String] unit of the raw figures
+        # @param options [Hash] see {Report::Table#initialize}
         # @return [Report::Table]
         def columns_table(title, rows, columns, labels: nil, always: [], reason: method(:failure), raw: nil, unit: "us",
                           **options)
@@ -76,11 +76,11 @@ module Tiercel
         end
 
         # @param values [Array<Numeric>] one of each process
-        # @return [Statistics::Interval] of their median
+        # @return [Statistics::Interval] interval of the processes' median
         def median_of_processes(values) = Statistics::MedianInterval.of(values.map { |value| [value] })
 
         # @param series [Hash{String => Array}] points by the name of their line
-        # @param options [Hash] of {Report::Charts::LineChart#initialize}
+        # @param options [Hash] see {Report::Charts::LineChart#initialize}
         # @return [Report::Charts::LineChart]
         def line_chart(title, series, **options)
           Report::Charts::LineChart.new(title, **{ command:, **options }).tap do |chart|

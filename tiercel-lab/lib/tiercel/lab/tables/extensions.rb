@@ -13,7 +13,7 @@ module Tiercel
         # Variables of the lab's own bundle, which commands of a tree must not inherit.
         OWN = { "RUBYOPT" => nil, "RUBYLIB" => nil, "MAKEFLAGS" => nil, "BUNDLER_SETUP" => nil }.freeze
 
-        # @param folder [String] of the tree
+        # @param folder [String] folder of the tree
         def initialize(folder)
           @folder = folder
         end

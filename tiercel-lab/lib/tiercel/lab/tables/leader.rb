@@ -43,7 +43,7 @@ module Tiercel
 
         # @param one [Object]
         # @param other [Object]
-        # @return [Symbol] of one's time by the other's, see {Statistics::Verdict}
+        # @return [Symbol] verdict on one time divided by the other, see {Statistics::Verdict}
         def verdict(one, other)
           margin = @margin.is_a?(Hash) ? @margin.values_at(one, other).max : @margin
           Statistics::Verdict.of(quotient(one, other), margin:, equality: @equality)

@@ -32,7 +32,7 @@ module Tiercel
         #
         #   fact parser, "--workers A,B", "how many (1,2,4,8)", :counts, :count
         #
-        # @param name [Symbol] of the fact
+        # @param name [Symbol] name of the fact
         # @param kind [Symbol] :number, :zero (a number that may be 0), :count or :size
         def fact(parser, option, words, name, kind)
           flag = option[/\A\S+/]

@@ -10,11 +10,11 @@ module Tiercel
     module Tables
       # Builds one operation on one contestant outside of a comparison.
       module SingleArm
-        # @param text [String] of the contestant
+        # @param text [String] text of the contestant
         # @param operation [String]
         # @param value [Hash] see {Value#to_spec}
         # @param context [Hash] see {Engine::Context}
-        # @param prefix [String] of the names of entries
+        # @param prefix [String] prefix of the entries' names
         # @param slice_ns [Integer] work between two looks at the clock
         # @return [Array(Engine::Arm, Engine::Calibration)] warmed up and verified
         # @raise [CannotRun, Missed, WrongValue]

@@ -59,7 +59,7 @@ module Tiercel
           # For {Catalogue}.
           def name = @table_name || super
 
-          # @param name [String] of its command
+          # @param name [String] name of its command
           # @param summary [String]
           def called(name, summary)
             @table_name = name
@@ -90,7 +90,7 @@ module Tiercel
 
           # Changes the lab's own protocol for this table.
           #
-          # @param changes [Hash] of {Engine::Protocol}
+          # @param changes [Hash] changed members of {Engine::Protocol}
           def full(**changes) = @full = Engine::Protocol::FULL.with(**changes)
           def quick(**changes) = @quick = Engine::Protocol::QUICK.with(**changes)
 
@@ -98,7 +98,7 @@ module Tiercel
 
           # @param results [Hash{String => Object}] see {Engine::Results.load}
           # @param command [String] the command that repeats the run
-          # @return [View] of its folder
+          # @return [View] the view in the table's folder
           def view(results, command:)
             folder = Object.const_get(to_s[/\A[A-Z].*(?=::)/] || "Object")
             return superclass.view(results, command:) unless folder.const_defined?(:View, false)
@@ -108,7 +108,7 @@ module Tiercel
           # @return [Report::Document]
           def report(results, command:) = view(results, command:).build
 
-          # @param results [Hash{String => Object}] of a run that came to its end
+          # @param results [Hash{String => Object}] results of a completed run
           # @return [Integer] the exit code, from the kept results alone
           def exit_code(results) = new(nil, results:).exit_code
 
@@ -127,7 +127,7 @@ module Tiercel
         # @return [Engine::Run]
         attr_reader :run
 
-        # @param results [Hash{String => Object}, nil] of a run that was made
+        # @param results [Hash{String => Object}, nil] results of an earlier run
         def initialize(settings, results: nil)
           @settings = settings
           @results = results
@@ -178,7 +178,7 @@ module Tiercel
         # @return [Hash{String => Object}] after {#measure}
         attr_reader :results
 
-        # @param comparisons [Array<Engine::Comparison>] of {#plan}
+        # @param comparisons [Array<Engine::Comparison>] the result of {#plan}
         def take(comparisons) = cells(comparisons)
 
         # @return [Array<String>] reservations about the figures
@@ -224,7 +224,7 @@ module Tiercel
         end
 
         # @param type [Class<Engine::Trial>]
-        # @return [Engine::Trial] of the design, after its run
+        # @return [Engine::Trial] the trial of the design, after its run
         def tried(type)
           trial = type.new(design, seed: settings.seed, requires: settings.requires)
           run.try(trial, design.expected_seconds)
@@ -233,8 +233,8 @@ module Tiercel
 
         # @param values [Array<Value>]
         # @param operations [Array<Operations::Operation>]
-        # @param options [Hash] of {Engine::Comparison.of}
-        # @return [Array<Engine::Comparison>] of each value with each operation that suits it
+        # @param options [Hash] see {Engine::Comparison.of}
+        # @return [Array<Engine::Comparison>] a comparison for each value and each suitable operation
         def comparisons_of(values, operations, contestants, **options)
           values.uniq(&:name).product(operations).reject { |value, operation| operation.unsuitable(value) }
                 .map { |value, operation| Engine::Comparison.of(value:, operation:, contestants:, **options) }

@@ -25,7 +25,7 @@ module Tiercel
         MEDIA = { "process" => "in-process" }.freeze
 
         class << self
-          # @param titles [Regexp] of the tables that an article has, which `lab all` shows unfolded
+          # @param titles [Regexp] titles of the tables that an article contains; `lab all` shows them unfolded
           # @return [Regexp, nil]
           def article(titles = @article) = @article = titles
 
@@ -74,7 +74,7 @@ module Tiercel
 
         def subtitle = "#{protocol.size_words}, interleaved; #{interval_words}"
 
-        # @param name [String] of a recorded table
+        # @param name [String] name of a recorded table
         # @yieldparam facts [Hash{String => Object}] the facts that were recorded with the rows
         # @return [String]
         def facts_in_words(name)
@@ -82,7 +82,7 @@ module Tiercel
           facts.empty? ? "Interrupted before anything was measured" : yield(facts)
         end
 
-        # @param count [Integer] of processes or rounds
+        # @param count [Integer] number of processes or rounds
         # @return [String] the meaning of the brackets: with two processes they are a range, not a 95 % interval
         def interval_words(count = protocol.processes, noun = "process", plural = "processes")
           return "95 % intervals" if count >= Statistics::MeanInterval::LEAST_PROCESSES
@@ -136,7 +136,7 @@ module Tiercel
 
         def baseline?(cell) = cell["role"] == "baseline"
 
-        # @param name [String] of {Engine::Recorder#table}
+        # @param name [String] name of a table, see {Engine::Recorder#table}
         # @return [Array<Hash{String => Object}>] its rows; none if there is no such table
         def rows(name) = recorded(name)["rows"]
 
@@ -216,12 +216,12 @@ module Tiercel
         # The leader of the measured cells whose stores keep entries: by ratios if the cells were interleaved, otherwise
         # by times.
         #
-        # @return [Leader] of cells
+        # @return [Leader] compares the cells
         def leader(cells) = told(cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false })
 
         # The same for measured cells of all stores.
         #
-        # @return [Leader] of cells
+        # @return [Leader] compares the cells
         def told(cells)
           interleaved = cells.map { |cell| cell["comparison"] }.uniq.one? &&
                         cells.all? { |cell| baseline?(cell) || cell["summary"]["ratio"] }

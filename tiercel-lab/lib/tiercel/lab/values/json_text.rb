@@ -11,7 +11,7 @@ module Tiercel
         # A lower bound of a row's length.
         ROW_BYTES = 100
 
-        # @param bytes [Integer] of each text
+        # @param bytes [Integer] size of each text in bytes
         # @param options see {Value#initialize}
         def initialize(bytes:, **options)
           super(rows: (bytes / ROW_BYTES) + 1, **options)

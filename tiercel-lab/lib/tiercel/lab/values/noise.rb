@@ -7,7 +7,7 @@ module Tiercel
     module Values
       # Random bytes, which compress as badly as images, archives and encrypted data.
       class Noise < Value
-        # @param bytes [Integer] of each String
+        # @param bytes [Integer] size of each String in bytes
         # @param options see {Value#initialize}
         def initialize(bytes:, **options)
           super(**options)

@@ -15,7 +15,7 @@ module Tiercel
                    status stock street summary supplier target tax ticket title total track unit update user
                    variant vendor version view warehouse weight window zone].freeze
 
-        # @param bytes [Integer] of each String
+        # @param bytes [Integer] size of each String in bytes
         # @param options see {Value#initialize}
         def initialize(bytes:, **options)
           super(**options)

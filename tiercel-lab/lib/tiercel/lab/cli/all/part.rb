@@ -25,7 +25,7 @@ module Tiercel
         class Part
           STATES = ["complete", "interrupted", "out of time", "failed"].freeze
 
-          # @param record [Hash{String => Object}] of {#to_h}
+          # @param record [Hash{String => Object}] a record from {#to_h}
           def self.from(record) = new(**record.transform_keys(&:to_sym))
         end
       end

@@ -25,9 +25,9 @@ module Tiercel
 
           attr_reader :folder
 
-          # @param folder [String] of the repository
+          # @param folder [String] folder of the repository
           # @param servers [Array<String>]
-          # @param kind [String, nil] of {KINDS}; nil: an application has config/application.rb
+          # @param kind [String, nil] one of {KINDS}; nil: an application has config/application.rb
           # @raise [UsageError] if the folder does not exist
           def initialize(folder, servers:, kind: nil)
             @folder = File.expand_path(folder)
@@ -37,7 +37,7 @@ module Tiercel
             @kind = kind || (File.exist?(File.join(@folder, "config/application.rb")) ? "rails" : "gem")
           end
 
-          # @param what [String] of {PATHS}
+          # @param what [String] one of {PATHS}
           # @return [Hash{String => String}] texts by path
           def of(what)
             PATHS.fetch(what).to_h do |path, template|

@@ -15,7 +15,7 @@ module Tiercel
           LEAST = 0.001
 
           # @param folded [Hash{String => Numeric}, String] see {Stacks.parse}
-          # @param unit [String] of the samples
+          # @param unit [String] unit of the samples
           # @param options [Hash] see {Chart#initialize}
           def initialize(title, folded, unit: "samples", **options)
             super(title, **options)

@@ -27,7 +27,7 @@ module Tiercel
           end
 
           # @param label [String]
-          # @param interval [#estimate, #low, #high] of ratios
+          # @param interval [#estimate, #low, #high] an interval of ratios
           # @param verdict [Symbol] see {Statistics::Verdict::ALL}
           # @return [self]
           def row(label, interval, verdict)

@@ -24,9 +24,9 @@ module Tiercel
           # @return [void]
           def point(x, y) = @points << [x - 5, y - 5, x + 5, y + 5]
 
-          # @param x [Numeric] of the point
+          # @param x [Numeric] x coordinate of the point
           # @param y [Numeric]
-          # @param width [Numeric] of the label
+          # @param width [Numeric] width of the label
           # @param important [Boolean] whether it may cover a point if there is no other room
           # @return [Array(Float, Float), nil] left and top of the label; nil without room
           def find(x, y, width, important: false)

@@ -15,7 +15,7 @@ module Tiercel
           # Percentiles whose ticks are drawn.
           TICKS = [0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999].freeze
 
-          # @param unit [String] of the latencies
+          # @param unit [String] unit of the latencies
           # @param options [Hash] see {Chart#initialize}
           def initialize(title, unit:, y_scale: :log, **options)
             super(title, x: "percentile", y: unit, x_scale: :log, y_scale:, **options)

@@ -24,8 +24,8 @@ module Tiercel
           end
 
           # @param cells [Array<#to_s>] one for each column; nil is an empty cell
-          # @param colour [Symbol, nil] of the whole row, see {Style}
-          # @param colours [Array<Symbol, nil>] of single cells
+          # @param colour [Symbol, nil] colour of the whole row, see {Style}
+          # @param colours [Array<Symbol, nil>] colours of single cells
           # @return [self]
           def row(cells, colour: nil, colours: [])
             unless cells.size == @columns.size

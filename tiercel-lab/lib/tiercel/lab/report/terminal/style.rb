@@ -25,7 +25,7 @@ module Tiercel
           end
 
           # @param text [String]
-          # @param colour [Symbol, nil] of {CODES}
+          # @param colour [Symbol, nil] one of {CODES}
           # @return [String]
           def paint(text, colour) = @coloured && colour ? "\e[#{CODES.fetch(colour)}m#{text}\e[0m" : text
 

@@ -20,12 +20,12 @@ module Tiercel
           # Rows have "store", "path", "blocks" (process, block, seconds, CPU ns of the application, CPU ns of the cache
           # server, ns of each request).
           #
-          # @param stores [Array<String>] of {Design::STORES}
-          # @param pages [Array<String>] of {Design::PAGES}
+          # @param stores [Array<String>] some of {Design::STORES}
+          # @param pages [Array<String>] some of {Design::PAGES}
           # @param requests [Integer] to a store in half a block
           # @param connections [Integer]
-          # @param incidents [Array<String>] of {Load::Application::INCIDENTS}
-          # @param line [String] of Rails
+          # @param incidents [Array<String>] some of {Load::Application::INCIDENTS}
+          # @param line [String] release line of Rails
           def initialize(stores, pages:, protocol:, requests:, connections: 4, incidents: [], line: "8.1", **)
             super(**)
             @sides = [*stores, "#{stores.first}#{AGAIN}"]

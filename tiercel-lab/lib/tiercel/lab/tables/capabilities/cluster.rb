@@ -66,7 +66,7 @@ module Tiercel
             said("no", "not probed: #{e.message}")
           end
 
-          # @param text [String] of the store, without its nearer tiers
+          # @param text [String] text of the store, without its nearer tiers
           # @yieldparam job [Engine::Job] the job whose store has written all keys
           def spread(text, servers = {})
             job = Engine::Job.new("tables/capabilities/probe", requires: @requires).start

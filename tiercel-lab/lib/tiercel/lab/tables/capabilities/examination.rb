@@ -11,7 +11,7 @@ module Tiercel
           SECONDS = 3.0
 
           # @param stores [Array<String>]
-          # @param blocks [Integer] of reads with and without the request-local cache
+          # @param blocks [Integer] number of blocks of reads with and without the request-local cache
           def initialize(stores, blocks:, **)
             super(**)
             @stores = stores

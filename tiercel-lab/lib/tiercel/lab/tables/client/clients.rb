@@ -29,7 +29,7 @@ module Tiercel
 
         # The gem redis-client.
         class RedisClientGem
-          # @param options [Hash] of RedisClient.config
+          # @param options [Hash] options for RedisClient.config
           def initialize(url, **options)
             @client = RedisClient.config(url:, **options).new_client
           end
@@ -44,7 +44,7 @@ module Tiercel
 
         # The gem redis, on top of it.
         class RedisGem
-          # @param options [Hash] of Redis.new
+          # @param options [Hash] options for Redis.new
           def initialize(url, **options)
             @client = ::Redis.new(url:, **options)
           end

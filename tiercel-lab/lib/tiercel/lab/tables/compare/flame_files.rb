@@ -15,7 +15,7 @@ module Tiercel
             @stem = report ? report.sub(/\.\w+\z/, "") : kept
           end
 
-          # @param profiles [Array<Hash{String => Object}>] of A and of B, as a profile's rows
+          # @param profiles [Array<Hash{String => Object}>] profiles of A and B, in the form of a profile's rows
           # @param names [Array(String, String)]
           # @return [Array<Hash{String => String}>] "title" and "link" of each page
           def write(profiles, names)

@@ -46,7 +46,7 @@ module Tiercel
               "allocations" => old.dig("exact", "allocations"), "stored_bytes" => old.dig("exact", "stored_bytes") }
           end
 
-          # @param environment [Hash{String => Object}] of the new run
+          # @param environment [Hash{String => Object}] environment of the new run
           # @return [Array<String>] further differences between the runs
           def differences(environment)
             then_and_now = %w[cpu kernel ruby].filter_map do |fact|

@@ -18,7 +18,7 @@ module Tiercel
 
           # @param whole [Hash] a cell, as the results hold it
           # @param cells [Array<Hash>] cells of the same value, among which this class finds the layers
-          # @param way [String] of {Design::WAYS}
+          # @param way [String] one of {Design::WAYS}
           def initialize(whole, cells, way)
             @whole = whole
             @cells = cells
@@ -37,7 +37,7 @@ module Tiercel
           # Divides CPU time by CPU time, with intervals over processes. A share of wall-clock time would include
           # waiting for the server and for other programs.
           #
-          # @return [Statistics::Interval, nil] of serializer and compressor in the CPU time of the whole call
+          # @return [Statistics::Interval, nil] share of the serializer and compressor in the CPU time of the whole call
           def own_share
             alone = [cell(@serialize, @parts["serializer"])]
             alone << cell(@compress, compressor_name) unless @parts["compressor"] == "none"

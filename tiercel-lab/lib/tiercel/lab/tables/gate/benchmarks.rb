@@ -11,7 +11,7 @@ module Tiercel
     #   text = File.read(File.expand_path("page.txt", __dir__))
     #   Tiercel::Lab.benchmark("parse a page", expect: 42) { MyGem.parse(text).size }
     #
-    # @param name [String] of its cell; unique
+    # @param name [String] unique name of its cell
     # @param setup [#call, nil] called once, untimed; the block receives its return value
     # @param expect [Object, Proc, nil] the expected return value, or a Proc that checks it (exit code 4 if it is wrong)
     # @param clock [Symbol] :cpu; :wall for blocks that wait for a server or a disk

@@ -23,7 +23,7 @@ module Tiercel
                        "budget" => 300, "prepare" => [], "sources" => nil, "cannot_tell" => "pass" }.freeze
           CELL = { "store" => nil, "operations" => %w[read write], "values" => %w[html-2kb] }.freeze
 
-          # @param path [String] of the file
+          # @param path [String] path of the file
           # @return [Configuration]
           # @raise [UsageError] if the file is missing or invalid
           def self.read(path)

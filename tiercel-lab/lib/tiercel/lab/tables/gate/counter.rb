@@ -80,7 +80,7 @@ module Tiercel
             GC.stat(:total_allocated_objects) - before
           end
 
-          # @return [Integer, nil] of all calls; nil without Active Record
+          # @return [Integer, nil] number of queries in all calls; nil without Active Record
           def queries
             return unless defined?(ActiveSupport::Notifications) && defined?(ActiveRecord)
             prepare(@calls)

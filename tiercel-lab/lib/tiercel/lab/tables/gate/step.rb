@@ -21,7 +21,7 @@ module Tiercel
 
           private
 
-          # @return [Hash] of {Engine::Trial#initialize}
+          # @return [Hash] arguments for {Engine::Trial#initialize}
           def inputs = { seed: @settings.seed, requires: @settings.requires }
         end
       end

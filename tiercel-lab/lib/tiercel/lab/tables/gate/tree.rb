@@ -19,13 +19,13 @@ module Tiercel
 
           # @return [String] "base" or "head"
           attr_reader :name
-          # @return [String] of Git
+          # @return [String] the tree's hash in Git
           attr_reader :sha
           attr_reader :commit
 
-          # @param name [String] of the side: "base" or "head"
+          # @param name [String] name of the side: "base" or "head"
           # @param revision [String]
-          # @param sha [String] of its files, see {Checkout#tree}
+          # @param sha [String] Git hash of its files, see {Checkout#tree}
           # @param checkout [Checkout]
           # @param configuration [Configuration]
           def initialize(name, revision:, sha:, checkout:, configuration:)

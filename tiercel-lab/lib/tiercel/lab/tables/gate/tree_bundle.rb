@@ -11,7 +11,7 @@ module Tiercel
           # @return [String] working directory of its processes
           attr_reader :directory
 
-          # @param directory [String] of the tree
+          # @param directory [String] directory of the tree
           # @param variables [Hash{String => String}] further ones
           # @param libraries [Array<String>] folders to require from that the tree's own gems need not have
           def initialize(directory, variables: {}, libraries: [])

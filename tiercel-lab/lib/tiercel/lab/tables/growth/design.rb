@@ -7,7 +7,7 @@ module Tiercel
         # The measured stores and points. One factor grows at a time; the others keep their defaults.
         #
         # @!attribute [r] stores
-        #   @return [Array<String>] of {STORES}
+        #   @return [Array<String>] some of {STORES}
         # @!attribute [r] entries
         #   @return [Array<Integer>] numbers of entries, each with a value of `entry_bytes`
         # @!attribute [r] entry_bytes

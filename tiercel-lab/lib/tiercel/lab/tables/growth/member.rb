@@ -18,11 +18,11 @@ module Tiercel
           SAMPLE_BYTES = 64 * 1024 * 1024
           WARM_UP_CALLS = 200
 
-          # @param text [String] of the contestant
-          # @param label [String] of the configuration
-          # @param index [Integer] of this process
+          # @param text [String] text of the contestant
+          # @param label [String] label of the configuration
+          # @param index [Integer] index of this process
           # @param entries [Integer]
-          # @param bytes [Integer] of a value
+          # @param bytes [Integer] size of a value in bytes
           # @param context [Hash] see {Engine::Context#initialize}
           # @param seed [Integer]
           # @return [Hash] see {Engine::Outcome.of}
@@ -37,7 +37,7 @@ module Tiercel
           end
 
           # @param first [Integer]
-          # @param count [Integer] of entries
+          # @param count [Integer] number of entries
           # @return [Hash]
           def fill(first:, count:)
             Engine::Outcome.of do
@@ -47,7 +47,7 @@ module Tiercel
 
           # Allocates the names and values of one slice, so that their memory is not counted as the store's.
           #
-          # @param calls [Integer] in a slice
+          # @param calls [Integer] number of calls in a slice
           # @return [Hash]
           def rehearse(calls:)
             Engine::Outcome.of do
@@ -56,8 +56,8 @@ module Tiercel
             end
           end
 
-          # @param calls [Integer] in a slice
-          # @param slices [Integer] of each operation, one after the other in turn
+          # @param calls [Integer] number of calls in a slice
+          # @param slices [Integer] number of slices of each operation; the operations alternate
           # @return [Hash] "slices": nanoseconds a call without the loop's, and of garbage collection, by operation
           def measure(calls:, slices:)
             Engine::Outcome.of do

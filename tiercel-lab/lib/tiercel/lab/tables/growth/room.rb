@@ -11,7 +11,7 @@ module Tiercel
           # The share of free memory, and of free disk space, that entries may take.
           SHARE = 0.6
 
-          # @param folders [Hash{String => String}] of the run, by medium
+          # @param folders [Hash{String => String}] folders of the run, by medium
           # @param meminfo [String] path of the kernel's account
           def initialize(folders, meminfo: "/proc/meminfo")
             @folders = folders

@@ -46,7 +46,7 @@ module Tiercel
             Load::CacheServer.start(kind, bytes:, max_item: "8m", cpu:)
           end
 
-          # @yieldparam index [Integer] of the process
+          # @yieldparam index [Integer] index of the process
           # @yieldreturn [Hash] arguments of {Member#open}
           def measured(store, point, members, server, label, &)
             pids = [*members.pids, *server&.pid]

@@ -70,8 +70,8 @@ module Tiercel
           # The growth of a store's cost from the smallest to the largest measured point of a factor.
           Grown = Struct.new(:store, :operation, :from, :to, :by)
 
-          # @param factor [String] of {FACTORS}
-          # @return [Array<Grown>] of each store and operation that has two places at least
+          # @param factor [String] one of {FACTORS}
+          # @return [Array<Grown>] growth of each store and operation with at least two points
           def growths(factor)
             by_store = measured.select { |place| place.factor == factor }.group_by(&:store)
             by_store.flat_map do |store, group|
@@ -144,7 +144,7 @@ module Tiercel
             columns_table("Growth: by #{words}", group, columns, labels: 2, raw:)
           end
 
-          # @param grown [Array<Array<Grown>>] of each store
+          # @param grown [Array<Array<Grown>>] the growths of each store
           def growth_table(words, grown)
             by = OPERATIONS.each_with_index.to_h { |operation, index| [operation, [->(each) { each[index].by }, "x"]] }
             columns_table("Growth: the most by the least, #{words}", grown,

@@ -26,7 +26,7 @@ module Tiercel
             [*Design::RAILS, *Design::OURS].find { |one| one.name == condition }&.words || "(#{condition})"
           end
 
-          # @return [Array<Numeric>] of each round
+          # @return [Array<Numeric>] the figure of each round
           def figures(name) = rows.map { |row| row[name] }
 
           # @return [Array<Integer>] blocks that ran, of each round
@@ -41,7 +41,7 @@ module Tiercel
           # @return [Array<Float>] ms, of each round
           def slowest = figures("callers_ms").map(&:max)
 
-          # @return [Array<Float>] of all rounds
+          # @return [Array<Float>] the callers' times in all rounds, in ms
           def callers_ms = figures("callers_ms").flatten
 
           # @return [Float] ms after which no block ran any more, in any round

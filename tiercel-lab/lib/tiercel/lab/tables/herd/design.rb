@@ -7,9 +7,9 @@ module Tiercel
         # The measured stores, the number of concurrent callers, and the duration of the block.
         #
         # @!attribute [r] stores
-        #   @return [Array<String>] of contestants
+        #   @return [Array<String>] texts of contestants
         # @!attribute [r] threads
-        #   @return [Integer] of each process
+        #   @return [Integer] number of threads in each process
         # @!attribute [r] processes
         #   @return [Integer]
         # @!attribute [r] block_ms
@@ -26,7 +26,7 @@ module Tiercel
           # @!attribute [r] words
           #   @return [String] in a sentence
           # @!attribute [r] options
-          #   @return [Hash{Symbol => Object}] of the call of fetch
+          #   @return [Hash{Symbol => Object}] options of the fetch
           # @!attribute [r] expired
           #   @return [Boolean] whether the key has an expired value; otherwise it is cold
           Condition = Data.define(:name, :words, :options, :expired)

@@ -16,9 +16,9 @@ module Tiercel
           # The key of a test: whether processes see each other's writes.
           PROBE = "probe"
 
-          # @param text [String] of the contestant
-          # @param label [String] of its keys, the same in all processes
-          # @param index [Integer] of the process
+          # @param text [String] text of the contestant
+          # @param label [String] label of its keys, the same in all processes
+          # @param index [Integer] index of the process
           # @param threads [Integer]
           # @param context [Hash] see {Engine::Context#initialize}
           # @return [Hash] see {Engine::Outcome.of}
@@ -30,7 +30,7 @@ module Tiercel
 
           # @param key [String]
           # @param expires_in [Float] seconds
-          # @param options [Hash{Symbol => Object}] of the write
+          # @param options [Hash{Symbol => Object}] options of the write
           # @return [Hash]
           def write(key:, expires_in: KEPT_SECONDS, options: {})
             Engine::Outcome.of { store.write(name(key), value(OLD), expires_in:, **options) }
@@ -47,7 +47,7 @@ module Tiercel
           # @param key [String]
           # @param at [Float] monotonic seconds, see {Load::Arrivals}
           # @param block_ms [Float]
-          # @param options [Hash{Symbol => Object}] of the fetch
+          # @param options [Hash{Symbol => Object}] options of the fetch
           # @return [Hash] "calls": of each thread how late it came, how long it took (both ms) and the maker of its
           #   value; "blocks": the maker, and from when to when (ms after `at`) the block ran
           def fetch(key:, at:, block_ms:, options:)

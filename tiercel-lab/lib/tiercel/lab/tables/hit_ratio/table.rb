@@ -123,7 +123,7 @@ module Tiercel
                    leader.first["figures"][workload]["estimate"])
           end
 
-          # @return [Leader, nil] of rows
+          # @return [Leader, nil] compares the rows
           def leader_on(workload)
             rows = rows("hit_ratio").select { |row| !row["foresees"] && row["figures"].dig(workload, "estimate") }
             Leader.new(rows.to_h { |row| [row, misses(row["figures"][workload])] }, margin: 0.0) if rows.any?

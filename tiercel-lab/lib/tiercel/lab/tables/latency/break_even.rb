@@ -22,7 +22,7 @@ module Tiercel
             @groups = view.cells(operation: "read").group_by { |cell| cell["value"] }
           end
 
-          # @param bytes [Integer] of an answer
+          # @param bytes [Integer] size of an answer in bytes
           # @return [Integer] round trips until all has been sent
           def self.rounds(bytes)
             rounds, room, window = 0, 0, FIRST_SEGMENTS * SEGMENT_BYTES
@@ -73,7 +73,7 @@ module Tiercel
              bandwidth(before - after, cost), distance(BreakEven.rounds(before) - BreakEven.rounds(after), cost)]
           end
 
-          # @return [Array(Statistics::Interval, Statistics::Interval)] of their medians, ns
+          # @return [Array(Statistics::Interval, Statistics::Interval)] intervals of their medians, in ns
           def times(*cells) = cells.map { |cell| @view.interval(cell["summary"]["ns"]) }
 
           # Subtracts two intervals, with the bounds farthest apart.

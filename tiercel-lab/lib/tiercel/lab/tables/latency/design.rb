@@ -15,7 +15,7 @@ module Tiercel
         # @!attribute [r] megabits
         #   @return [Array<Float>] caps of a connection's bandwidth, Mbit/s each way
         # @!attribute [r] iterations
-        #   @return [Integer] of the loop
+        #   @return [Integer] number of iterations of the loop
         # @!attribute [r] long_iterations
         #   @return [Integer]
         # @!attribute [r] long_seconds
@@ -29,9 +29,9 @@ module Tiercel
         # @!attribute [r] rates
         #   @return [Array<Float>] requests a second that are offered to every store
         # @!attribute [r] load_seconds
-        #   @return [Numeric] of each rate in each process
+        #   @return [Numeric] seconds of load at each rate in each process
         # @!attribute [r] arrivals
-        #   @return [String] of {Load::Arrivals::OPEN}
+        #   @return [String] one of {Load::Arrivals::OPEN}
         # @!attribute [r] value
         #   @return [String, nil] name of a value; nil: the article's 1,001 characters
         Design = Data.define(:contestants, :own, :round_trips_ms, :megabits, :iterations, :long_iterations,
@@ -68,7 +68,7 @@ module Tiercel
             # @return [Boolean]
             def proxied? = !delay_ms.nil?
 
-            # @return [String] of the store and its way to the server
+            # @return [String] description of the store and its connection to the server
             def subject = "#{contestant.name}#{" (far)" if proxied?}"
 
             # @return [String]

@@ -29,7 +29,7 @@ module Tiercel
           end
 
           # @param view [View]
-          # @param rows [Array<Hash>] of the recorded table "load"
+          # @param rows [Array<Hash>] rows of the recorded table "load"
           # @param arrivals [String]
           def initialize(view, rows, arrivals)
             @view = view

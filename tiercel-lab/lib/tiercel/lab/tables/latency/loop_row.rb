@@ -11,7 +11,7 @@ module Tiercel
             @row = row
           end
 
-          # @param name [String] of a recorded fact
+          # @param name [String] name of a recorded fact
           # @return [Object]
           def [](name) = @row[name]
 
@@ -31,7 +31,7 @@ module Tiercel
             Report::Cell.missing(words.empty? ? "not measured: interrupted" : words.join(": "))
           end
 
-          # @return [Array<Array<Float>>] of each process, a figure for each run
+          # @return [Array<Array<Float>>] seconds per iteration: for each process, a figure for each run
           def seconds_per_iteration = speeds.sort.map { |_process, turns| turns.values }
 
           # @return [Statistics::Interval] seconds

@@ -13,7 +13,7 @@ module Tiercel
           module_function
 
           # @param result [Vernier::Result]
-          # @return [Hash{String => Integer}] of the main thread
+          # @return [Hash{String => Integer}] samples of the main thread by stack
           def from_vernier(result)
             thread = result.main_thread
             names = Hash.new { |known, index| known[index] = result.stack(index).frames.map(&:label).reverse }
@@ -25,7 +25,7 @@ module Tiercel
           # StackProf's raw samples: each run of equal stacks has its depth, its frames (the caller first), and their
           # number.
           #
-          # @param report [Hash] of `StackProf.run(raw: true)`
+          # @param report [Hash] the report of `StackProf.run(raw: true)`
           # @return [Hash{String => Integer}]
           def from_stackprof(report)
             raw = report.fetch(:raw)

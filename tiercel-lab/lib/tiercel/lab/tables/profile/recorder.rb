@@ -15,7 +15,7 @@ module Tiercel
           SLICE_NS = 20_000_000
           REMEDY = "add gem \"vernier\" (or \"stackprof\") to the Gemfile"
 
-          # @param text [String] of the contestant
+          # @param text [String] text of the contestant
           # @param operation [String]
           # @param value [Hash] see {Value#to_spec}
           # @param seed [Integer]

@@ -60,8 +60,8 @@ module Tiercel
             end
           end
 
-          # @param name [String] of a work that has a control
-          # @return [Statistics::Interval] of its growth by the control's
+          # @param name [String] name of a work that has a control
+          # @return [Statistics::Interval] its growth divided by the control's
           def relative(name)
             control = growths(Trial::CONTROLS.fetch(name))
             median_of_processes(growths(name).map { |round, growth| growth / control.fetch(round) })

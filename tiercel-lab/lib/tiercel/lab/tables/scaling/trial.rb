@@ -27,7 +27,7 @@ module Tiercel
           BYTES = 1_024
 
           # @param rounds [Integer] each with fresh processes
-          # @param counts [Array<Integer>] of processes
+          # @param counts [Array<Integer>] numbers of processes
           # @param cpus [Array<Integer>] one for each process
           def initialize(rounds:, counts:, cpus:, **)
             super(**)

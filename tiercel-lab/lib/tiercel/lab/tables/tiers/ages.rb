@@ -38,7 +38,7 @@ module Tiercel
           # @return [Array<Float>] ascending
           def seen_ms = @seen_ms ||= [*row["seen_ms"], *row["deleted_ms"]].sort
 
-          # @param share [Float] of all changes
+          # @param share [Float] share of all changes
           # @return [Float, nil] the time in ms within which this share of the changes was seen (a rank without
           #   interpolation); nil if fewer were seen
           def quantile(share) = seen_ms[[(changes * share).ceil - 1, 0].max]

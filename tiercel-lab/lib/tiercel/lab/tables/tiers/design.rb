@@ -7,11 +7,11 @@ module Tiercel
         # The measurements besides hits: stacks, distances, shares of near hits, and numbers of changes.
         #
         # @!attribute [r] stores
-        #   @return [Array<String>] of contestants with tiers
+        #   @return [Array<String>] texts of contestants with tiers
         # @!attribute [r] round_trips_ms
         #   @return [Array<Float>] between a client and the last tier's server
         # @!attribute [r] shares
-        #   @return [Array<Float>] of reads that hit near
+        #   @return [Array<Float>] shares of reads that hit the near tier
         # @!attribute [r] repeats
         #   @return [Integer] slices of each share and round trip
         # @!attribute [r] slice_seconds

@@ -19,7 +19,7 @@ module Tiercel
           # Last tiers that send invalidation messages.
           NEWS = %w[redis rediss unix].freeze
 
-          # @return [String] of the contestant
+          # @return [String] text of the contestant
           attr_reader :text
           # @return [String] the name of its rows
           attr_reader :name
@@ -57,11 +57,11 @@ module Tiercel
              "far-hit=#{within(SHORT_SECONDS)}", "far-alone=#{alone}"].map { |each| "#{each}#{@options}" }
           end
 
-          # @param place [String, nil] of the last tier, in place of the lab's own
+          # @param place [String, nil] place of the last tier instead of the lab's own
           # @return [String] the contestant, with another place of its last tier
           def with(place = nil) = "#{joined(@urls[..-2], place)}#{@options}"
 
-          # @param place [String, nil] of the last tier
+          # @param place [String, nil] place of the last tier
           # @return [String] the contestant, with copies that outlive the run
           def long(place = nil) = "#{within(LONG_SECONDS, place)}#{@options}"
 

@@ -53,8 +53,8 @@ module Tiercel
             end)
           end
 
-          # @yieldparam facts [Hash] of the servers, as seen through the proxy
-          # @yieldparam place [Array, nil] of the proxy, and a question
+          # @yieldparam facts [Hash] facts of the servers, as seen through the proxy
+          # @yieldparam place [Array, nil] address of the proxy, and a request
           def at_distance(round_trip_ms)
             name = @stack.server or return yield({}, nil)
             facts = server_facts.fetch(name.to_s)

@@ -7,9 +7,9 @@ module Tiercel
         # The measured stores, the number of workers, and the load.
         #
         # @!attribute [r] stores
-        #   @return [Array<String>] of {STORES}
+        #   @return [Array<String>] some of {STORES}
         # @!attribute [r] counts
-        #   @return [Array<Integer>] of workers
+        #   @return [Array<Integer>] numbers of workers
         # @!attribute [r] total_bytes
         #   @return [Integer] for all workers together
         # @!attribute [r] value_bytes
@@ -21,7 +21,7 @@ module Tiercel
         # @!attribute [r] warm_up
         #   @return [Integer] requests of all workers together before anything counts
         # @!attribute [r] requests
-        #   @return [Integer] of all workers together
+        #   @return [Integer] number of requests of all workers together
         # @!attribute [r] segments
         #   @return [Integer] figures that a worker gives
         # @!attribute [r] rounds
@@ -36,15 +36,15 @@ module Tiercel
           # share one.
           #
           # @!attribute [r] text
-          #   @return [String] of the contestant; the table fills in %<tmpfs>s and %<disk>s (folders of the run) and
-          #     %<bytes>d, and for tiers %<near>d, the near tier's share of the bytes of %<bytes>d
+          #   @return [String] the contestant; the table fills in %<tmpfs>s and %<disk>s (folders of the run) and
+          #     %<bytes>d, and for tiers %<near>d, the near tier's share of the bytes
           # @!attribute [r] own
           #   @return [Boolean]
           # @!attribute [r] server
           #   @return [Symbol, nil] server with the total bytes, or with the rest behind a nearer tier
           Store = Data.define(:text, :own, :server) do
             # @param total_bytes [Integer]
-            # @return [Integer] of the nearer of two tiers, which the farther one has not
+            # @return [Integer] bytes of the near tier, which the last tier does not get
             def near_bytes(total_bytes) = text.include?("%<near>d") ? (total_bytes * NEAR_SHARE).round : 0
           end
 
@@ -97,7 +97,7 @@ module Tiercel
           # @return [Array<Array(String, Integer)>] stores and numbers of workers
           def configurations = stores.product(counts)
 
-          # @param count [Integer] of workers
+          # @param count [Integer] number of workers
           # @return [Float] roughly
           def seconds(count) = CONFIGURATION_SECONDS + (count * WORKER_SECONDS) +
             ((warm_up + requests) * REQUEST_SECONDS)

@@ -49,7 +49,7 @@ module Tiercel
             end
           end
 
-          # @return [Hash{Symbol => Object}] of a row
+          # @return [Hash{Symbol => Object}] the load of a row
           def loaded(workers, pids, server)
             empty_bytes = settled(workers, pids)
             drive(workers, @design.warm_up)
@@ -59,7 +59,7 @@ module Tiercel
             { loads:, server_cpu: cpu, empty_bytes:, full_bytes: settled(workers, pids) }
           end
 
-          # @param requests [Integer] of all workers and slices together
+          # @param requests [Integer] number of requests of all workers and slices together
           def drive(workers, requests, slices: nil)
             arrivals = { requests: requests / workers.size / (slices || 1) }
             workers.call("drive", operation: "read_or_write", must_hit: false, arrivals:, slices:)
