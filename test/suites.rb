@@ -15,7 +15,7 @@
 library = { tests: ["test/**/*_test.rb"],
             except: ["test/{metrics,native,oldest_gems,packaging,rails_app,rails_behaviours,runner}/**/*"] }
 
-# Only ActiveSupport of Rails, and no optional gem.
+# Tests with ActiveSupport as the only gem of Rails, and without optional gems.
 suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
 
 # Everything, on each Rails version.

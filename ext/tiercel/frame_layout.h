@@ -72,7 +72,9 @@ static inline int frame_plain_string(const uint64_t words[3], uint64_t frame_byt
     return (int)type;
 }
 
-/* The same for a String's frame that has optional parts. Sets *parts_bytes, which never exceeds the frame's bytes. */
+/*
+ * Reads the header of a String's frame with optional parts. Sets *parts_bytes, which never exceeds the frame's bytes.
+ */
 static inline int frame_string_with_parts(const uint64_t words[3], uint64_t frame_bytes, uint32_t *parts_bytes,
                                           double *expires_at)
 {

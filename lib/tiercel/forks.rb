@@ -27,7 +27,7 @@ module Tiercel
         @handlers = [*@handlers, handler].freeze
       end
 
-      # Forks within all handlers.
+      # Forks the process inside all registered handlers.
       #
       # @yieldreturn [Integer] the process id, 0 in the child
       # @return [Integer] the same

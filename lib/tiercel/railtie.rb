@@ -14,7 +14,7 @@ module Tiercel
       ActiveSupport::Reloader.before_class_unload { Memo.clear_all } if defined?(Memo)
     end
 
-    # Only if Yabeda or OpenTelemetry's metrics are loaded.
+    # Exports metrics if Yabeda or OpenTelemetry's metrics are loaded.
     config.after_initialize do
       watched = defined?(::Yabeda::DSL) || defined?(::OpenTelemetry::Metrics)
       Metrics.export(Rails.cache) if watched && Rails.cache.respond_to?(:account)

@@ -35,7 +35,7 @@ class EarlierRevisionTest < Tiercel::TestCase
     end
   end
 
-  # Such a frame has a part that the earlier revision does not know.
+  # A frame that was written with `unless_exist` has a part that the earlier revision does not know.
   def test_what_was_written_with_unless_exist
     %w[sqlite file].each do |scheme|
       beside("#{scheme}:%s/cache") do |store, ask|

@@ -41,7 +41,7 @@ class MemcachedFaultsTest < Tiercel::TestCase
     end
   end
 
-  # Every operation that writes only if the key is absent.
+  # The operations that write only if the key is absent.
   def assert_what_is_there_stays(store)
     fill_with_small_ones(store.backend)
     reports = capture_reports { 2.times { assert_equal("value", store.fetch("key") { flunk }) } }

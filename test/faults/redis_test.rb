@@ -129,7 +129,7 @@ class RedisFaultsTest < Tiercel::TestCase
   end
 end
 
-# The same rows with redis-client's driver in Ruby.
+# Repeats the tests with redis-client's driver in Ruby.
 class RedisRubyDriverFaultsTest < Tiercel::TestCase
   include RemoteFailures
 

@@ -36,7 +36,7 @@ class MethodsOfOtherGemsTest < Tiercel::TestCase
       },
       "redis/deadline.rb: RubySockets and Waits" => {
         "RedisClient::RubyConnection#connect" => %w[107ed6504d9f b52c468693d4],
-        # On Linux, macOS, other systems, and everything else.
+        # The digests of the definitions for Linux, macOS, other systems, and all remaining systems.
         "RedisClient::RubyConnection#enable_socket_keep_alive" =>
           %w[b811d899cd96 8705f6263db2 47bd7a312eef 29cb19948fb5],
         "RedisClient::RubyConnection::BufferedIO#initialize" => %w[ef44b62d1883],

@@ -36,7 +36,7 @@ class TiersSharedAndSQLiteBehavioursTest < TiersBehavioursTestCase
 
   def urls = [shared, sqlite]
 
-  # As in `sqlite:`.
+  # `sqlite:` behaves in the same way.
   def compression_always_disabled_by_default? = true
 end
 

@@ -106,7 +106,7 @@ class SegmentDaemonsTest < Tiercel::TestCase
 
   def close_all_and_open_sockets = Array.new(close_all) { UDPSocket.new }
 
-  # Closes files, but not the test's own pipes and Ruby's internal descriptors. Returns the number of closed ones.
+  # Closes files, but not the test's own pipes and Ruby's internal descriptors. Returns the number of closed files.
   def close_all
     numbers = Dir.children("/proc/self/fd").map(&:to_i).select { |number| number > 2 }
     numbers.each do |number|

@@ -140,7 +140,8 @@ class SegmentWaitingTest < Tiercel::TestCase
     Process.wait(pid)
   end
 
-  # Asks in another process, because the wait may time out there, and this process must not have timed out before.
+  # Whether the stopped process holds the lock. A forked process tries to write, because the write may time out, and a
+  # timeout in this process would change its later waits.
   def stopped_inside?(pid)
     Process.kill(:STOP, pid)
     Process.wait(pid, Process::WUNTRACED)

@@ -38,7 +38,7 @@ module FetchContractTests
     const_set("#{place.capitalize}AtOnceTest", test_class)
   end
 
-  # On the fast path with subscribers and a logger that receive every call.
+  # Tests the fast path with subscribers and a logger that receive every call.
   class MemoryHeardTest < Tiercel::TestCase
     include Place
     include HeardCalls

@@ -203,7 +203,7 @@ module MemoReplay
     end
   end
 
-  # The same rule with another price or period.
+  # Variants of the rule Weighed with another price or period.
   HalfPrice = Class.new(Weighed) { define_method(:price) { 18 * KB } }
   DoublePrice = Class.new(Weighed) { define_method(:price) { 72 * KB } }
   ShortPeriod = Class.new(Weighed) { define_method(:period) { 96 << 20 } }

@@ -79,7 +79,7 @@ class MemoWorkers
     [pid, answers, told]
   end
 
-  # Only the second half is measured.
+  # Measures only the second half of the calls.
   def work(store, number, answer)
     random = Random.new(number)
     fetches(store, random, 0, @name == "first" ? 0 : @fetches / 2)

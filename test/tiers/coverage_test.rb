@@ -138,7 +138,7 @@ class TiersCoverageTest < Tiercel::TestCase
     assert_equal 0, @segment.near_covered
     @coverage.cover(@since, @coverage.now + (3600 * SECOND))
     assert_operator @segment.near_covered, :<=, @coverage.now
-    # Neither does a file that another program has altered.
+    # A file that another program has altered does not count as covered either.
     age(-3600)
     refute @coverage.trusted?
     refute @segment.near_trusted?

@@ -39,7 +39,7 @@ class TiersOutageFetchTest < Tiercel::TestCase
     @server.resume
   end
 
-  # Also if copies are no longer trusted because no process receives messages.
+  # The block also runs once if copies are no longer trusted because no process receives messages.
   def test_one_block_where_copies_are_not_trusted
     build(shared).write("other", "value")
     @server.pause
@@ -85,7 +85,7 @@ class TiersOutageFetchTest < Tiercel::TestCase
     end
   end
 
-  # With `stale_if_error`, copies are served for that much longer than they are trusted.
+  # With `stale_if_error`, copies are served for this many seconds after they are no longer trusted.
   def test_copies_answer_within_stale_if_error
     { 60 => "old", 0.001 => nil }.to_a.product(%W[shared:#{@dir}/late memory:]).each do |(seconds, expected), url|
       store = build("#{url}?size=1MB&ttl=600", stale_if_error: seconds)

@@ -15,7 +15,7 @@ module Tiercel
           PROTOCOL = App::Table.protocol(false).with(processes: 8)
           REQUESTS = App::Table::REQUESTS
           SEED = 1
-          # Of a block: CPU time of a request in microseconds, from the CPU times of application and cache server.
+          # The CPU time of a block's requests in microseconds each: the application's and the cache server's CPU time.
           CPU_US = lambda do |(_, application_ns, server_ns), requests|
             (application_ns + server_ns).fdiv(requests.size) / 1e3
           end

@@ -82,7 +82,7 @@ class ServersTest < Tiercel::TestCase
     end
   end
 
-  # Processes of a killed server run for another moment, and keep its memory.
+  # The processes of a killed server continue for a moment, and keep its memory.
   def test_postgresql_that_was_killed_is_waited_for
     Servers::PostgreSQL.run do |server|
       writer = query(server, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'").to_i

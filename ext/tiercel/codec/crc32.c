@@ -119,7 +119,7 @@ FOLDING __m128i join(__m128i a, __m128i b, __m128i c, __m128i d)
     return fold(fold(fold(a, by_lane, b), by_lane, c), by_lane, d);
 }
 
-/* For STRIDE bytes and more. */
+/* Continues a checksum over at least STRIDE bytes. */
 __attribute__((target("pclmul,sse4.1")))
 static uint32_t update_by_folding(uint32_t crc, const uint8_t *bytes, size_t size)
 {
@@ -159,7 +159,7 @@ WIDE_FOLDING __m512i fold_wide(__m512i sums, __m512i constants, __m512i next)
     return _mm512_ternarylogic_epi64(high, low, next, 0x96);
 }
 
-/* The same with a stride in each register (D = 2048), for four strides and more. */
+/* Like update_by_folding, with a stride in each register (D = 2048), for at least four strides. */
 __attribute__((target("vpclmulqdq,avx512f,pclmul,sse4.1")))
 static uint32_t update_by_wide_folding(uint32_t crc, const uint8_t *bytes, size_t size)
 {

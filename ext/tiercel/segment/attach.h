@@ -97,11 +97,11 @@ void *tseg_map_private(size_t bytes); /* MAP_FAILED: errno has the reason */
 #define TSEG_FIT_FILE_SYSTEM "use a path on tmpfs (/dev/shm), ext4 or XFS"
 
 /* reserve.c */
-/* Runs long work through the host; without a host, directly. Returns false if the host gave up. */
+/* Runs long work through the host, or directly if there is no host. Returns false if the host was interrupted. */
 bool tseg_run(tseg_host *host, tseg_step *step, void *argument);
-/* The same for work that has to be done: it runs directly if the host gave up. */
+/* Like tseg_run, for work that must be completed: if the host stops it, it continues without the host. */
 void tseg_finish(tseg_host *host, tseg_step *step, void *argument);
-/* Returns false and sets errno if the room cannot be reserved. EINTR: the host gave up. */
+/* Returns false and sets errno if the room cannot be reserved. EINTR: the host was interrupted. */
 bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host);
 
 /* file.c, leftovers.c, new_file.c */
@@ -121,8 +121,8 @@ typedef struct {
 } tseg_file;
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
 /*
- * The same under the lock for files. Removes leftovers first. Refuses a stale file that has several names (hard links),
- * because other programs may use the other names.
+ * Opens a file like tseg_file_open, under the lock for files. Removes leftovers first. Refuses a stale file that has
+ * several names (hard links), because other programs may use the other names.
  */
 tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
                                       tseg_error *error);

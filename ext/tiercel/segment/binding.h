@@ -29,13 +29,13 @@ typedef struct {
     bool detached; /* no segment could be attached: base.error gives the reason */
 } segment_host;
 segment_host segment_host_of(VALUE self);
-/* After a call of the core: raises the exception that the host stored. */
+/* Called after a call of the core: raises the exception that the host has stored. */
 void segment_raise(const segment_host *host);
 
 /* binding.c: a Tiercel::Segment wraps a tseg_handle. */
 extern const rb_data_type_t segment_handle_type;
 static inline tseg_handle *segment_handle_of(VALUE self) { return rb_check_typeddata(self, &segment_handle_type); }
-/* The same for a self whose type was checked before. */
+/* Like segment_handle_of, for a self whose type the caller has already checked. */
 static inline tseg_handle *segment_handle_in(VALUE self) { return RTYPEDDATA_DATA(self); }
 VALUE segment_allocate(VALUE class);
 /*

@@ -40,7 +40,7 @@ bool segment_wants_frame(VALUE self, VALUE frame, const tseg_key *key, const tse
 
 /* Freezes and keeps the String that was just read, if the memo admits it. */
 bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string);
-/* The same for a String with tags (its frame's part TAGS), if the memo wants it. */
+/* Like segment_keep_string, for a String with tags (the part TAGS of its frame). */
 bool segment_keep_tagged_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at,
                                 VALUE string, VALUE tags);
 

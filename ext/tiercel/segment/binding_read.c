@@ -91,7 +91,7 @@ READS_IN_ONE_PIECE get_frozen(VALUE self, tseg *segment, VALUE key, VALUE versio
     return read_key(&read, take_frozen_copy, READ_FROZEN, false, segment, NULL);
 }
 
-/* The same with a key that the caller has made. */
+/* Like get, with a tseg_key that the caller has made. */
 READS_IN_ONE_PIECE get_made(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
 {
     value_read read = {.self = self, .key_string = key, .made = made};

@@ -23,19 +23,20 @@ static inline bool tseg_is_answer(tseg_result result)
 }
 
 /*
- * The one retry loop. The caller has made the first attempt, and its result is no answer. The loop waits for writers
- * and follows the path to a new file until an attempt gives an answer or a bound is reached.
+ * The retry loop of all calls. The caller has made the first attempt without a final result. The loop waits for
+ * writers, and follows the path to a new file, until an attempt has a final result or a limit is reached.
  */
 tseg_result tseg_repeat_call(tseg_host *host, tseg_call *call);
 
 /*
- * Waits once after TSEG_WOULD_WAIT. Returns TSEG_OK if the call is worth another attempt, TSEG_BUSY once the call has
- * waited for the whole bound, or TSEG_INTERRUPTED.
+ * Waits once after TSEG_WOULD_WAIT. Returns TSEG_OK if the call may try again, TSEG_BUSY once the call has waited for
+ * the longest permitted time, or TSEG_INTERRUPTED.
  */
 tseg_result tseg_wait_for_writer(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait *wait);
 /*
- * The same for a pass over an index, which never gives up: a writer that blocks the pass for the whole bound counts as
- * stuck, and the next attempt empties its slot. Returns false if the host was interrupted.
+ * Like tseg_wait_for_writer, for a pass over an index. A pass never fails: if a writer blocks it for the longest
+ * permitted wait, the writer counts as stuck, and the next attempt empties its slot. Returns false if the host was
+ * interrupted.
  */
 bool tseg_wait_in_pass(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait *wait);
 

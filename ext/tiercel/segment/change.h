@@ -45,9 +45,9 @@ bool tseg_too_large(const tseg *segment, const tseg_change *change);
 /* Writes in place or appends. `old` is the key's entry, found under the lock; NULL: the key has none. */
 tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 /*
- * append.c: appends an entry to a log. The slot of `old` then leads to it; without `old`, an empty slot. TSEG_ABSENT:
- * old was deleted concurrently. TSEG_CHANGED: the watched word has changed, or the lineage has ended. TSEG_RETIRED: the
- * log has no positions left.
+ * append.c: appends an entry to a log. The slot of `old` then points to the new entry; if `old` is NULL, an empty slot
+ * does. TSEG_ABSENT: old was deleted concurrently. TSEG_CHANGED: the watched word has changed, or the lineage has
+ * ended. TSEG_RETIRED: the log has no positions left.
  */
 tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 void tseg_count_write(tseg *segment);

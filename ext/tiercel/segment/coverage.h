@@ -20,15 +20,15 @@ static inline uint64_t tseg_coarse_ns(void)
 }
 
 /*
- * Whether the copies are still valid: every change up to trust_ns ago has deleted its copy. Damage may leave a time
- * in the future, which counts as no coverage.
+ * Whether the copies are still valid: the copies of all keys that were changed up to trust_ns ago have been deleted.
+ * Damage may leave a time in the future, which counts as no coverage.
  */
 static inline bool tseg_is_trusted(const tseg *segment, uint64_t trust_ns)
 {
     uint64_t covered_ns = tseg_load_acquire(&segment->header->near_covered);
     return covered_ns && tseg_coarse_ns() + TSEG_COARSE_NS - covered_ns <= trust_ns;
 }
-/* The same by the rules of a handle that has a near_trust. */
+/* Like tseg_is_trusted, with the near_trust of this handle. */
 bool tseg_handle_trusts(const tseg_handle *handle, const tseg *segment);
 
 /* The end of the covered time; 0 if the copies were never covered. */

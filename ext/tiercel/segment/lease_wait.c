@@ -2,7 +2,7 @@
 #include "call.h"
 #include "lease.h"
 
-/* Nothing wakes the sleepers when a holder's process dies, so they look at the lease at this interval. */
+/* The death of a holder's process wakes no sleeper, so sleepers check the lease at this interval. */
 #define LOOK_NS UINT64_C(25000000)
 
 typedef struct {

@@ -24,7 +24,10 @@ typedef struct {
     const tseg_value *shown;    /* replaces that entry until the fill; NULL: the entry stays as it is */
     double shown_expires_at;
 } tseg_lease_request;
-/* The state that a caller without a lease saw before it computed. Once any of it changes, the caller's fill is late. */
+/*
+ * The state that a caller without a lease saw before it computed. If any of these values changes, the caller's fill is
+ * too late.
+ */
 typedef struct {
     uint64_t file_id, epoch, deletes; /* deletes: the count of the key's shard */
 } tseg_unheld;
@@ -60,9 +63,9 @@ tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tse
 tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                uint64_t pause_ns);
 /*
- * For a fill or a release that cannot have the lock: ends the lineage without it, so that waiters continue. Returns
- * TSEG_ABSENT and does nothing if another process holds the lease by now, or another holder than this one (0: any
- * holder of this process).
+ * For a fill or a release that cannot acquire the lock: ends the lineage without the lock, so that waiters continue.
+ * Returns TSEG_ABSENT and does nothing if another process holds the lease by now, or another holder than this one (0:
+ * any holder of this process).
  */
 tseg_result tseg_lease_abandon(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder);
 

@@ -14,7 +14,7 @@ enum {
     TSEG_MEMO_LEAST_BYTES = 640,
     /* The cost of a value beside its own bytes: Ruby's object and malloc's header. The table counts separately. */
     TSEG_MEMO_ENTRY_BYTES = 56,
-    /* From this size on malloc maps whole pages. (After the program has freed such a mapping, malloc may use less.) */
+    /* From this size on malloc maps whole pages. (After the program has freed such a mapping, malloc may map fewer.) */
     TSEG_MEMO_MAPPED_BYTES = 128 << 10,
     TSEG_MEMO_PAGE_BYTES = 4096,
     TSEG_MEMO_INDEX_BITS = 24,
@@ -101,7 +101,7 @@ uint64_t tseg_memo_share(uint64_t segment_bytes, unsigned processes, unsigned ha
 tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token *token);
 /* The bytes by which the table has to grow for one more value; more than any bound if the table cannot grow. */
 uint64_t tseg_memo_growth(const tseg_memo *memo);
-/* Keeps the value; the caller has made room. Returns false without memory. */
+/* Keeps the value; the caller has made room. Returns false if memory cannot be allocated. */
 bool tseg_memo_keep(tseg_memo *memo, const tseg_memo_candidate *candidate, double expires_at, uintptr_t value,
                     uintptr_t terms, unsigned reads);
 /* Frees a slot that is in use. */

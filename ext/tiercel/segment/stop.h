@@ -13,8 +13,8 @@ typedef enum {
     TSEG_STOP_BEFORE_SWAP,      /* a write or delete is about to change the slot */
     TSEG_STOP_MOVE_AFTER_TAIL,  /* a re-append has released the entry's bytes */
     TSEG_STOP_MOVE_AFTER_COPY,  /* a promotion or re-append has made its copy */
-    TSEG_STOP_MOVE_BEFORE_SWAP, /* a promotion or re-append is about to let the slot lead to the copy */
-    TSEG_STOP_BEFORE_LINEAGE,   /* a lease has everything but its lineage */
+    TSEG_STOP_MOVE_BEFORE_SWAP, /* a promotion or re-append is about to make the slot point to the copy */
+    TSEG_STOP_BEFORE_LINEAGE,   /* a new lease is complete except for its lineage */
     TSEG_STOP_BEFORE_CONSUME,   /* a fill is published with an odd sequence, and has not yet ended its lineage */
     TSEG_STOP_BEFORE_UNLOCK,
     TSEG_STOP_POINTS

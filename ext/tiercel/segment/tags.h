@@ -15,7 +15,7 @@ enum {
 typedef enum {
     TSEG_TAGS_CURRENT,
     TSEG_TAGS_OUTDATED,  /* a generation is missing or differs, or the part is cut off */
-    TSEG_TAGS_NEED_TIME  /* a generation can expire: the caller begins again with a clock that is known */
+    TSEG_TAGS_NEED_TIME  /* a generation can expire: the caller starts again with a clock that has the time */
 } tseg_tags_answer;
 
 /* A check of an entry's tags. The bytes of the part TAGS stay in their place until it ends. */
@@ -30,13 +30,13 @@ typedef struct {
 const uint8_t *tseg_part_of(const uint8_t *frame, size_t frame_bytes, int id, size_t *bytes);
 /* The part TAGS among the optional parts of a frame, and its length in *bytes. NULL if there is none. */
 const uint8_t *tseg_tags_among(const uint8_t *parts, size_t parts_bytes, size_t *bytes);
-/* The same for a whole frame. */
+/* The part TAGS of a whole frame, and its length in *bytes. NULL if there is none. */
 const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *bytes);
 /* Prefetches the buckets of the first tags. The caller does other work before tseg_tags_finish. */
 void tseg_tags_begin(tseg_tags *tags, const tseg *segment, const uint8_t *part, size_t bytes);
-/* Reads the generations. It sees every invalidation that had ended before tseg_tags_begin. */
+/* Reads the generations. The result includes every invalidation that ended before tseg_tags_begin. */
 tseg_tags_answer tseg_tags_finish(tseg_tags *tags, tseg *segment, const tseg_clock *clock);
-/* Both steps for tags whose part is at hand. Asks for the time only if a generation can expire. */
+/* Performs both steps, tseg_tags_begin and tseg_tags_finish. Reads the clock only if a generation can expire. */
 bool tseg_tags_are_current(tseg *segment, const uint8_t *part, size_t bytes, tseg_time_function *ask_time,
                            void *context);
 

@@ -13,7 +13,7 @@ module Tiercel
       # The names in {Figures::TIER}, with the names in `Segment#counters`.
       COUNTED = { hits: :served, writes: :writes, deletes: :deletes, resets: :resets, lock_takeovers: :lock_takeovers,
                   **Figures::EVICTIONS[..-2].to_h { |name| [name, name] } }.freeze
-      # The same for the figures that a segment has of each process.
+      # The same names for the figures that a segment counts for each process separately.
       COUNTED_HERE = { hits: :served_here, writes: :writes_here, deletes: :deletes_here }.freeze
       # The place in the counters' page of each tier's words: the segment's id, then its last known figures.
       SEEN_AT = 128

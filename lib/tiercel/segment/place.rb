@@ -16,7 +16,8 @@ module Tiercel
       # nil if the segment uses only portable POSIX calls: such systems have no /dev/shm.
       SHARED_MEMORY = ("/dev/shm" unless Segment::PORTABLE)
       DEFAULT_BYTES = 256 << 20
-      # The default in development and test, because every configuration that a developer tries leaves a segment behind.
+      # The default size in development and test, because every configuration that a developer tries leaves a segment
+      # behind.
       LOCAL_DEFAULT_BYTES = 32 << 20
       LOCAL_ENVIRONMENTS = %w[development test].freeze
       # By default the segments of one application use at most one eighth of the memory.

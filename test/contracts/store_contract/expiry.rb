@@ -89,7 +89,7 @@ module Tiercel
           later(9 * 365 * 86_400) { assert_equal 1, store.read("name") }
         end
 
-        # As in Rails' MemoryStore and FileStore.
+        # Rails' MemoryStore and FileStore also treat these values as no expiry.
         def test_an_end_that_never_comes
           [Float::INFINITY, Float::NAN, Float::MAX].each do |never|
             check_calls_without_an_end(store, expires_in: never)

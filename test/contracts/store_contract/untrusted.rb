@@ -6,7 +6,7 @@ require "zlib"
 module Tiercel
   module Contracts
     module StoreContract
-      # `marshal: false`: whatever bytes another program stores under a key, no class that they name is called.
+      # `marshal: false`: another program's bytes under a key never cause a call of a class that they name.
       module Untrusted
         # Records each attempt to create an object from the bytes.
         class Planted
@@ -23,7 +23,7 @@ module Tiercel
           def _dump(_depth) = ""
         end
 
-        # The same for Rails' MessagePack, which prefers `from_msgpack_ext`.
+        # Records the same attempts without `from_msgpack_ext`, which Rails' MessagePack prefers to `json_create`.
         class PlantedAsJSON
           def self.json_create(*) = Planted.json_create
 

@@ -82,7 +82,7 @@ class StorePatchesTest < Tiercel::TestCase
     end
   end
 
-  # Like AppSignal.
+  # Patches the store as AppSignal does.
   def test_handles_of_events_that_are_patched_after_the_store_was_built
     in_child do
       store = used_store

@@ -27,7 +27,7 @@ class FullLeaseTableTest < Tiercel::TestCase
     store.fetch(names.first) { fetch_nested(store, names.drop(1), &innermost) && "computed" }
   end
 
-  # In a different thread from the block's.
+  # Runs the given block in another thread, inside the nested fetches.
   def elsewhere(store)
     go = Queue.new
     thread = Thread.new { go.pop && yield }

@@ -102,7 +102,7 @@ class FetchMissesTest < Tiercel::TestCase
 
   def facts(value) = value.is_a?(String) ? [value.class, value.encoding, value.valid_encoding?] : value.class
 
-  # With and without leases.
+  # Yields stores with and without leases.
   def each_store(**options)
     [[], [[:frozen, true]], [[:checksum, true]]].each do |more|
       both = [true, false].map { |lease| Tiercel.new("memory:", size: "4MB", lease:, **options, **more.to_h) }

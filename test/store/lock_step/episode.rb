@@ -79,7 +79,7 @@ module LockStep
       ActiveSupport::Cache::Store.logger = nil
       return unless @log_level
       log = StringIO.new
-      # Without addresses of objects and source locations of Procs.
+      # Removes addresses of objects and source locations of Procs from a text.
       plain_text = ->(*, text) { "#{text.gsub(/0x\h+/, "0x").gsub(/_step[^>]*/, "")}\n" }
       ActiveSupport::Cache::Store.logger = Logger.new(log, level: @log_level, formatter: plain_text)
       log

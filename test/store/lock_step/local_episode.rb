@@ -5,8 +5,8 @@ require_relative "far_memory"
 require_relative "rails_local_cache"
 
 module LockStep
-  # The same comparison within the request-local cache: ours on the fast path, and Rails' own on Rails' methods. It
-  # also compares the remembered values and the trips: the fast path never makes more.
+  # Compares our request-local cache on the fast path with Rails' own on Rails' methods. Also compares the remembered
+  # values and the trips: the fast path never makes more trips.
   class LocalEpisode < Episode
     STRATEGY = ActiveSupport::Cache::Strategy::LocalCache
 

@@ -23,7 +23,7 @@ class RoundsTest < LabCase
     assert_equal [6, []], rounds(*[0.5] * 6, room: false)
   end
 
-  # Beside a busy loop all rounds are disturbed alike.
+  # A busy loop in another process disturbs all rounds alike.
   def test_a_machine_that_stays_busy_makes_one_more_at_most
     assert_equal [7, [6]], rounds(*[0.5] * 7)
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A page of 50 fragments, each from the cache that TIERCEL_LAB_CACHE says: a Rails store's name (null_store,
+# A page of 50 fragments, each from the cache that TIERCEL_LAB_CACHE names: a Rails store's name (null_store,
 # memory_store), or URLs as Tiercel takes them (memory:, redis://127.0.0.1:6379/0).
 #
 #   bin/lab http tiercel-lab/test/support/page.ru --config null_store --config memory:

@@ -28,7 +28,7 @@ class LeaderTest < LabCase
     assert_equal %w[b], leader({ "a" => [1.0, 1.0, 1.0], "b" => [0.9, 0.89, 0.91] }, margin: 0.05).ahead
   end
 
-  # Beside a busy disk a quick run's margin of the disk may be several hundred percent.
+  # While the disk is busy, a quick run's margin for the disk may be several hundred percent.
   def test_a_noisy_third_does_not_hide_the_faster_of_two
     intervals = { "memory" => [1.0, 1.0, 1.0], "shared" => [0.43, 0.39, 0.51], "disk" => [14.3, 11.5, 34.3] }
     found = leader(intervals, margin: { "memory" => 0.1, "shared" => 0.1, "disk" => 8.0 })

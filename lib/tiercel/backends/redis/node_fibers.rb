@@ -10,8 +10,7 @@ module Tiercel
       # pauses once its commands are written. Once all commands are written, the fibers read the replies. This
       # replaces redis-cluster-client's sequential workers.
       #
-      # Under a fiber scheduler the nodes are asked one after the other, because the scheduler's own fibers do the
-      # waiting.
+      # Under a fiber scheduler the nodes are called one after the other, because the scheduler's fibers do the waiting.
       module NodeFibers
         ARMED = :tiercel_redis_node_fiber
         OPEN = :tiercel_redis_node_fibers
@@ -72,7 +71,7 @@ module Tiercel
 
           private
 
-          # While other parts are unread, each part gets half of the remaining time.
+          # While other parts remain to be read, each part gets half of the remaining time.
           def finish_all
             waiting = @tasks.select { |task| task.fiber.alive? }
             whole = Thread.current[Deadline::VARIABLE]
@@ -83,7 +82,7 @@ module Tiercel
             end
           end
 
-          # Adds the time that this part has used to the other parts' limits.
+          # Resumes a part. Adds the time that this part uses to the other parts' limits.
           def go_on(task, deadline = nil)
             @shared.zip(task.fiber.resume(deadline)) { |name, value| Thread.current[name] = value }
           end

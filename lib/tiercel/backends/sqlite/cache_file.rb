@@ -120,7 +120,7 @@ module Tiercel
             remove(temporary, ["", *COMPANIONS])
           end
         rescue SystemCallError, FileLock::Busy
-          nil # a later opening repeats it
+          nil # the next process that opens the file tries again
         end
 
         # Moves a damaged file away, once, however many processes find it. The file and its log are renamed, never

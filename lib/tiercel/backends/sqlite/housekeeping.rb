@@ -186,7 +186,7 @@ module Tiercel
           rows + others
         end
 
-        # Moves the hand behind the run, or to the first id if there are no further rows.
+        # Moves the clock hand past the examined rows, or back to the first id if no rows follow.
         def move_hand(rows, last)
           @hand = rows < SAMPLE_ROWS ? Schema::BEFORE_IDS : last
         end

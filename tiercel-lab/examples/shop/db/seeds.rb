@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The same 200 products whenever it runs.
+# Creates 200 products, the same ones in every run.
 words = %w[amber basalt cedar delta ember flint garnet hazel indigo jasper kelp linen maple nickel ochre pewter]
 now = Time.utc(2026, 1, 1)
 

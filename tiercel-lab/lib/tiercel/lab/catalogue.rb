@@ -9,7 +9,7 @@ module Tiercel
     #
     # A module that extends it implements `noun`, the word for its objects.
     module Catalogue
-      # The most names in a message; `lab help` lists all.
+      # Maximum number of names in a message; `lab help` lists all.
       LISTED = 12
 
       # @param thing [#name] replaces an object with the same name

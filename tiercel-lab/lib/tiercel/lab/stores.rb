@@ -129,8 +129,8 @@ module Tiercel
         def configuration = configuration_line(":mem_cache_store", (foreign? ? place : "HOST:11211").inspect)
       end
 
-      # The same with default sizes on both sides: 64 MB of memory, items of at most 1 MB. Larger values are refused, so
-      # their reads miss.
+      # Rails' MemCacheStore with the default sizes of server and client: 64 MB of memory, items of at most 1 MB. Larger
+      # values are refused, so their reads miss.
       define "mem_cache_store_as_shipped", like: "mem_cache_store", servers: %i[memcached_as_shipped], places: [""],
                                            medium: :loopback, foreign?: false do
         def build(context)

@@ -72,7 +72,7 @@ module Tiercel
         ALL = ["memory_store", "tiercel:memory:", "tiercel:shared:", "file_store:tmpfs", "file_store:disk",
                "tiercel:sqlite:", "tiercel:shared: sqlite:", "mem_cache_store", "redis_cache_store",
                "tiercel:memcached:", "tiercel:redis:", "tiercel:shared: redis:"].freeze
-        # The most stores that it measures by default.
+        # Maximum number of stores that it measures by default.
         MOST = 6
 
         class << self

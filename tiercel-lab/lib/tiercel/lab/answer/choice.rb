@@ -9,7 +9,7 @@ module Tiercel
       # Chooses the store with the cheapest page among the candidates that meet all constraints. It only decides: it
       # does not read, measure or print.
       class Choice
-        # The most candidates that an answer shows.
+        # Maximum number of candidates that an answer shows.
         MOST = 3
         # Assumed time of a round trip between an application and a server on another machine. A run measures on one
         # machine.

@@ -10,7 +10,7 @@ module Tiercel
       class Sheet
         LINES = 24
         WIDTH = 80
-        # The most lines about changes of the answer.
+        # Maximum number of lines about changes of the answer.
         CHANGES = 4
         CHANGES_TITLE = "What would change the answer:"
 

@@ -7,7 +7,7 @@ module Tiercel
     module CLI
       # Combines reports: each becomes a section of one report, with its sentence, its command and its contents.
       module Chapters
-        # The most rows of a table that stays unfolded. Longer tables are for reference.
+        # Maximum number of rows of a table that stays unfolded. Longer tables are for reference.
         ROWS = 8
 
         module_function

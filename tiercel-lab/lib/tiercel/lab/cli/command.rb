@@ -101,7 +101,8 @@ module Tiercel
           ExitCodes::OK
         end
 
-        # The same message for an option of other commands and for an unknown option.
+        # The error message for an invalid option. An option of another command and an unknown option have the same
+        # message.
         def words(error)
           return error.message unless error.is_a?(OptionParser::InvalidOption)
           option = error.args.first.to_s[/\A[^=]+/]

@@ -22,7 +22,8 @@ module Tiercel
           # @param clock [Symbol] :cpu or :wall
           def cost_ns(clock) = clock == :cpu ? cpu_ns + wait_ns.to_i : ns
 
-          # The same without collection. Ruby may report more collection time than a short slice took, hence the bound.
+          # The cost without garbage collection. Ruby may report more collection time than a short slice took, so the
+          # result is at least 0.
           def own_ns(clock) = [cost_ns(clock) - gc_ns, 0].max
 
           # @return [Array<Integer, nil>] the form of the results file

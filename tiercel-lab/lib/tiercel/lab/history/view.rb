@@ -11,9 +11,9 @@ module Tiercel
         DAY = 86_400.0
         # A gap lasts this many times the usual pause between runs.
         GAP = 3.0
-        # The least number of points that make a line.
+        # Minimum number of points that make a line.
         LEAST_POINTS = 2
-        # The most runs in a table's line.
+        # Maximum number of runs in a table's line.
         COURSE = 40
 
         # @param archive [Archive]

@@ -5,7 +5,7 @@ module Tiercel
     module Network
       # One direction of a connection: bytes, each with the time at which it sends them.
       class Lane
-        # The most bytes of one read, and of one write with a rate limit.
+        # Maximum number of bytes of one read, and of one write with a rate limit.
         CHUNK_BYTES = 65_536
         CAPPED_CHUNK_BYTES = 4_096
         # With more waiting bytes it stops reading, so that the sender notices the congestion.

@@ -12,7 +12,7 @@ module Tiercel
           arm.values.map { |value| (value.is_a?(String) ? value.b : Marshal.dump(value)).freeze }
         end
 
-        # Their inputs are bytes, so the names are those of the arm.
+        # The inputs of these operations are bytes, so they use the arm's names.
         def written(arm) = arm.names
 
         private

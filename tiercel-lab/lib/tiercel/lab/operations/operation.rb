@@ -11,9 +11,9 @@ module Tiercel
     #
     # @abstract {Operations.define} declares one, with its {#verify}
     class Operation
-      # The most calls in a slice of an operation that prepares names or entries for each call.
+      # Maximum number of calls in a slice of an operation that prepares names or entries for each call.
       PREPARED_CALLS = 1_000
-      # The most bytes of values in such a slice.
+      # Maximum number of bytes of values in such a slice.
       PREPARED_BYTES = 16 * 1024 * 1024
       # For other operations only the slice's time limits its calls.
       UNBOUNDED_CALLS = 10**9

@@ -22,9 +22,9 @@ module Tiercel
       # The hierarchy of permutation tests is that of E-divisive (Matteson and James, Journal of the American
       # Statistical Association 109, 2014), which MongoDB's performance tests use (Daly et al., ICPE 2020).
       module ChangePoints
-        # The least number of values on either side of a step.
+        # Minimum number of values on either side of a step.
         LEAST = 5
-        # The most permutations of a test.
+        # Maximum number of permutations of a test.
         MOST_PERMUTATIONS = 50_001
         # The smallest error probability that {MOST_PERMUTATIONS} can decide.
         LEAST_ALPHA = 2e-5
@@ -44,7 +44,7 @@ module Tiercel
         # this much larger. (In simulations of 60 steps, the test found 34 without the factor and 49 with it at an
         # autocorrelation of 0.7; 51 and 58 at 0.5; 55 and 60 at 0.)
         MISTAKEN = 1.1
-        # The most steps between which the noise is estimated.
+        # Maximum number of steps between which the noise is estimated.
         MOST_STEPS = 4
         # Euler's constant.
         EULER = 0.5772157

@@ -39,7 +39,7 @@ module Tiercel
           table
         end
 
-        # The same for cells, with their noise floor and the figures of every block.
+        # Builds such a table for cells, with their noise floor and the figures of every block.
         #
         # @param cells [Array<Hash>]
         # @param label [#call] names the blocks of a cell

@@ -219,7 +219,7 @@ module Tiercel
         # @return [Leader] compares the cells
         def leader(cells) = told(cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false })
 
-        # The same for measured cells of all stores.
+        # The leader of measured cells, including stores that keep no entries.
         #
         # @return [Leader] compares the cells
         def told(cells)

@@ -9,7 +9,7 @@ module Tiercel
       class SizedHTML < HTML
         UNITS = { "b" => 1, "kb" => 1024, "mb" => 1024 * 1024 }.freeze
         FORM = /\A(\d+)\s*(b|kb|mb)?\z/i
-        # The most bytes of all objects of a value together.
+        # Maximum number of bytes of all objects of a value together.
         TOTAL_BYTES = 8 * 1024 * 1024
 
         # @param text [String] "300KB", "2MB", "512"

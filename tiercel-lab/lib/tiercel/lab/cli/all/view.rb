@@ -15,7 +15,7 @@ module Tiercel
         class View < Tables::View
           # Names of tables that are not ordinary words.
           NAMES = { "sqlite" => "SQLite", "http" => "HTTP" }.freeze
-          # The most findings.
+          # Maximum number of findings.
           MOST = 7
 
           def title = "Cache stores: every table"

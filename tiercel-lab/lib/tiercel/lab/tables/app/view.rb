@@ -59,7 +59,7 @@ module Tiercel
                       "CPU a request" => [->(row) { blocks(row).interval(&CPU_US) }, "us"],
                       "of it the cache server" => [->(row) { Statistics.median(blocks(row).figures(&SERVER_US)).to_f },
                                                    "us"] }.freeze
-          # Of the same incident in all processes.
+          # Columns of the incidents' table. Each row covers one incident in all processes.
           INCIDENTS = { "store" => ->(all) { all.first["store"] },
                         "incident" => ->(all) { all.first["incident"].tr("_", " ") },
                         "answered" => ->(all) { ns(all).size },

@@ -7,7 +7,7 @@ module Tiercel
         # Measures a {Design} with fresh client processes. In each process all stores and places take turns, in order
         # and in reverse.
         class Trial < Load::Trial
-          # The most round trips measured in each process.
+          # Maximum number of round trips measured in each process.
           ROUND_TRIPS = 50
           ROUND_TRIP_SECONDS = 0.5
           # The duration of the warm-up, and the number of its last iterations that estimate the speed.
