@@ -60,7 +60,7 @@ module Tiercel
     # Returns the token of the last {#get} or {#get_multi} in this thread or fiber. The caller must ask for it before
     # the next read.
     #
-    # @return [Object, nil] for {#token_shown}
+    # @return [Object, nil] the argument for {#token_shown}
     def last_read = nil
 
     # Clears the token of an earlier read. Callers use it before a read that may not reach the backend.

@@ -72,7 +72,7 @@ module Tiercel
     # @return [String] the part after "//", or the whole rest if there is no "//"
     def place = rest.delete_prefix("//")
 
-    # @return [String] without user, password and query
+    # @return [String] the URL without user, password and query
     def to_s = Redacted.url("#{scheme}:#{rest}")
 
     # @return [String] class and URL, without user, password and query

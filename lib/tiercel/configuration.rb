@@ -83,7 +83,7 @@ module Tiercel
                 checksum: @options.fetch(:checksum, backend.checksum?), **inflate_limit)
     end
 
-    # @return [Hash{Symbol => Object}] for {Guard#initialize}
+    # @return [Hash{Symbol => Object}] arguments for {Guard#initialize}
     def guard_options = { error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true) }
 
     # @return [Integer, false] bytes; false for no limit

@@ -20,7 +20,7 @@ module Tiercel
 
     # @param bytes [String] the current bytes
     # @param amount [Integer]
-    # @param key [String] for the message
+    # @param key [String] the key, for the error message
     # @return [Integer] the new count
     # @raise [NotACounter] if the bytes are not a counter, or the sum leaves the range
     def self.add(bytes, amount, key)
@@ -31,7 +31,7 @@ module Tiercel
     end
 
     # @param count [Integer]
-    # @param key [String] for the message
+    # @param key [String] the key, for the error message
     # @return [Integer] `count`, unchanged
     # @raise [NotACounter] if it is outside the signed 64-bit range
     def self.in_range(count, key)

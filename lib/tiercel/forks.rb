@@ -30,7 +30,7 @@ module Tiercel
       # Forks the process inside all registered handlers.
       #
       # @yieldreturn [Integer] the process id, 0 in the child
-      # @return [Integer] the same
+      # @return [Integer] the block's value
       def around(&fork)
         @handlers.reverse.inject(fork) { |inner, handler| -> { handler.around_fork(&inner) } }.call
       end

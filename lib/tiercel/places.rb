@@ -76,7 +76,7 @@ module Tiercel
       near.empty? ? last : stack(near(kept.first, near.first, last, options[:inflate_limit]), last, options)
     end
 
-    # @return [String] without passwords
+    # @return [String] a description without passwords
     def to_s = all.map(&:url).join(" > ")
 
     private

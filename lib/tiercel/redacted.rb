@@ -16,7 +16,7 @@ module Tiercel
     private_constant :CREDENTIALS
 
     # @param text [String] a URL, or a mistaken one
-    # @return [String] without user, password and query
+    # @return [String] the URL without user, password and query
     def self.url(text)
       text = text.b.scrub unless text.valid_encoding?
       text.sub(CREDENTIALS, '\1\2').sub(/\?.*/m, "")

@@ -18,8 +18,8 @@ module Tiercel
   # - The last tier alone has counters, raw bytes, leases and tokens.
   # - The journal of {Replay} has the keys of changes that the last tier did not receive. Such a key is pending.
   #
-  # The near tier has its own guard, which reports its failures; the call then goes to the last tier. Only errors of the
-  # last tier leave a call. docs/tiers.md lists the guarantees.
+  # The near tier has its own guard, which reports its failures; the call then goes to the last tier. A call raises
+  # errors of the last tier only. docs/tiers.md lists the guarantees.
   class Tiers < Backend
     # @return [Near]
     attr_reader :near
@@ -186,7 +186,7 @@ module Tiercel
     end
 
     # @param all [Array<String>, Hash{String => Object}] keys, or Hash by key
-    # @yieldparam rest [Array<String>, Hash{String => Object}] without the pending keys
+    # @yieldparam rest [Array<String>, Hash{String => Object}] the argument without the pending keys
     # @yieldreturn [Hash, Array]
     # @raise [PendingChange] with the block's result, if any key is pending
     def without_pending(all)

@@ -92,7 +92,7 @@ class SegmentRegistrationTest < Tiercel::TestCase
     end)
   end
 
-  # The system does not know the pid of the lock's owner, so the file contains the owner's own number.
+  # For this kind of lock the system does not report the owner's pid, so the file contains the pid.
   def test_the_process_that_makes_a_file_is_named
     skip "[environment] struct flock is another one here" unless RecordLocks.available?
     Tiercel::Segment.remove(@path)

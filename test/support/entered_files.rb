@@ -107,7 +107,7 @@ module EnteredFiles
 
     private
 
-    # Only one number if it is the same in every environment.
+    # Returns a single number if the number is the same in every environment.
     def numbers(place, ways)
       counts = ways.values.map(&:size)
       counts = counts.uniq if counts.uniq.one?

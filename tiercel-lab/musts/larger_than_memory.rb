@@ -38,7 +38,7 @@ module Tiercel
           end
 
           # @param run [Hash] see {WorkingSet#run}
-          # @param after [Hash] the same, after the loss of the segment
+          # @param after [Hash] the results after the loss of the segment
           # @return [Array(Symbol, String)]
           def judged(run, after)
             ratio = ratio(run)

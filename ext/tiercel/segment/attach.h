@@ -46,7 +46,7 @@ void tseg_byte_unlock(const tseg_sidecar *sidecar, off_t byte);
 typedef enum { TSEG_BYTE_FREE, TSEG_BYTE_LOCKED, TSEG_BYTE_UNKNOWN } tseg_byte_state;
 /*
  * Whether another process has locked one of these bytes (count 0: up to the end). *locked is the first locked byte, and
- * *holder the pid of its process; 0 if the system does not tell.
+ * *holder the pid of its process; 0 if the pid is unknown.
  */
 tseg_byte_state tseg_byte_look(const tseg_sidecar *sidecar, off_t first, off_t count, off_t *locked, pid_t *holder);
 
@@ -78,9 +78,9 @@ bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots);
  * If another process has locked the byte in between, the slot is lost.
  */
 void tseg_sidecar_keep_slot(tseg_sidecar *sidecar);
-/* Whether another process has locked the byte of a slot; true if the system does not tell. */
+/* Whether another process has locked the byte of a slot; true if this is unknown. */
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot);
-/* Whether another process has locked the byte of any slot; true if the system does not tell. */
+/* Whether another process has locked the byte of any slot; true if this is unknown. */
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar);
 
 /* geometry.c */
@@ -88,11 +88,11 @@ uint32_t tseg_default_shards(uint64_t bytes);
 
 /* platform.c */
 bool tseg_random(void *bytes, size_t count);
-bool tseg_boot_id(uint64_t id[2]); /* false, and zeros: the system has no boot id */
-double tseg_booted_at(void);       /* epoch seconds; -infinity if the system does not tell */
+bool tseg_boot_id(uint64_t id[2]); /* returns false and zeros if the system has no boot id */
+double tseg_booted_at(void);       /* epoch seconds; -infinity if the time is unknown */
 /* The reason why a segment cannot lie on the file system of this file; NULL if it can. */
 const char *tseg_unfit_file_system(int descriptor);
-void *tseg_fork_marker(void); /* a byte that the system sets to 0 in a child; NULL: the system cannot */
+void *tseg_fork_marker(void); /* a byte that the system sets to 0 in a child; NULL: not supported */
 void *tseg_map_private(size_t bytes); /* MAP_FAILED: errno has the reason */
 #define TSEG_FIT_FILE_SYSTEM "use a path on tmpfs (/dev/shm), ext4 or XFS"
 

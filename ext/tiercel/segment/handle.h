@@ -47,8 +47,8 @@ static inline int64_t tseg_coarse_seconds(void) { return (int64_t)tseg_coarse_ti
     ((attached) && !tseg_forked() && (!(handle)->path || tseg_coarse_seconds() == (handle)->checked_at) && \
      !tseg_is_retired(attached))
 /*
- * The segment to use now: registered again after a fork, and attached to the file that the path leads to. NULL: it
- * cannot be had, and host->error gives the reason.
+ * The segment to use now: registered again after a fork, and attached to the file that the path leads to. NULL: no
+ * segment is available, and host->error gives the reason.
  */
 tseg *tseg_handle_current(tseg_handle *handle, tseg_host *host);
 /* Attaches a handle that is closed. Waits for other processes that make the file. */

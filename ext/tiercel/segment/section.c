@@ -1,9 +1,9 @@
-/* A shard's critical section: entering, repairing the work of a writer that died, choosing a slot, leaving. */
+/* A shard's critical section: how a call enters it, repairs the work of a dead writer, chooses a slot and leaves it. */
 #include <math.h>
 
 #include "internal.h"
 
-/* Deletes the entry whose sequence a dead writer has left odd. Nobody could read it any more. */
+/* Deletes the entry whose sequence a dead writer has left odd, because no read can return such an entry. */
 static void drop_half_written(tseg_section *section)
 {
     uint64_t word = tseg_load(&section->view->control->changing), position = tseg_position(word), sizes, key_words;

@@ -24,7 +24,7 @@ module Tiercel
       end
 
       # @param minute [Integer] since the epoch
-      # @param figures [Array<Integer>] at the beginning of the minute
+      # @param figures [Array<Integer>] the figures at the beginning of the minute
       # @return [void]
       def note(minute, figures)
         @medium.pwrite([minute, *figures].pack(FORMAT), @offset + ((minute % ROWS) * ROW_BYTES))

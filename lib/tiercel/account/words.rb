@@ -11,7 +11,7 @@ module Tiercel
       SLOTS = 4_096
       WORD_BYTES = 32
       BYTES = 8 + (SLOTS * WORD_BYTES)
-      # The largest number of parts that too few keys have shared so far.
+      # Maximum number of candidates: parts of keys that fewer than {SHARED_BY} keys have shared so far.
       CANDIDATES = 1_024
       # A plain word, perhaps with a short number. Addresses, tokens, long numbers and digits alone do not match.
       FORM = /\A[A-Za-z_][A-Za-z_-]{0,25}\d{0,4}\z/

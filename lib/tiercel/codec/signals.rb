@@ -4,7 +4,7 @@ module Tiercel
   module Codec
     # A result in place of a value. A stored value is never a signal, so a caller checks `Codec::Signal === result`.
     class Signal
-      # @param name [String] for {#inspect}
+      # @param name [String] the name that {#inspect} shows
       def initialize(name)
         @name = name
         freeze

@@ -50,7 +50,7 @@ module Tiercel
         keys.map { |key| [key, ask("TYPE", key).to_s, ask("PTTL", key).to_i] }
       end
 
-      # @return [String] without password
+      # @return [String] the URL without its password
       def to_s = @name
 
       private

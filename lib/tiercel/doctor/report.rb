@@ -22,7 +22,7 @@ module Tiercel
       # @return [Integer] 0 without findings, otherwise 1
       def exit_code = sound? ? 0 : 1
 
-      # @return [Hash] for JSON
+      # @return [Hash] the report in a form for JSON
       def to_h
         printed = findings.map { |finding| finding.to_h.transform_values { |value| printable(value) } }
         { sound: sound?, findings: printed }

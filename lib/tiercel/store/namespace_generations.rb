@@ -19,7 +19,7 @@ module Tiercel
 
       # A namespace with its generation for the current call.
       class Pinned < String
-        # @return [String] without the generation
+        # @return [String] the namespace without the generation
         attr_reader :base
 
         def initialize(base, generation)

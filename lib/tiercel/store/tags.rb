@@ -92,7 +92,7 @@ module Tiercel
         super { |asked, write_options| yield asked, with_tags(write_options) }
       end
 
-      # @return [WriteOptions] for the block
+      # @return [WriteOptions] the argument for the block
       def write_options(options) = WriteOptions.new(options, self)
 
       def with_tags(given)

@@ -62,7 +62,7 @@ module Tiercel
       attr_accessor :interval
 
       # @param last [Backend] the last tier, whose `subscription` sends changes
-      # @param near [Near] with a {Coverage}
+      # @param near [Near] a near tier with a {Coverage}
       def initialize(last, near)
         @last = last
         @near = WeakRef.new(near) # the thread ends when the application drops the store
@@ -96,7 +96,7 @@ module Tiercel
       # @return [void]
       def before_change = nil
 
-      # @return [Object] for {#fill?}; taken after the epoch and before the read
+      # @return [Object] the argument of {#fill?}; read after the epoch and before the read
       def before_fill = @servers.ids
 
       # A connection may lead to another server than the listener's, such as a former master. No message would delete
@@ -138,7 +138,7 @@ module Tiercel
         failures = attempt(failures) while wanted?
       end
 
-      # @param failures [Integer] in a row
+      # @param failures [Integer] number of consecutive failures
       # @return [Integer] including this attempt
       def attempt(failures)
         seat? ? listen_until_it_fails { failures = 0 } : wait_for_seat
@@ -219,7 +219,7 @@ module Tiercel
                              "store alone")
       end
 
-      # @yieldparam seconds [Float] to wait
+      # @yieldparam seconds [Float] the time to wait
       def tick
         seconds = @interval * TICK
         due_at = Clock.monotonic + seconds

@@ -13,8 +13,8 @@ module Tiercel
     # No copy outlives a change by a process on the same segment. The segment keeps an epoch and a count of writers for
     # each of 1,024 stripes of keys; see "Near fill" in docs/memory-model.md:
     #
-    # - A writer begins: the epoch and the count rise, and the copies of its keys are deleted. It then changes the last
-    #   tier, fills its copy if it was alone in the stripe, and ends.
+    # - When a writer begins, the epoch and the count rise, and the copies of its keys are deleted. The writer then
+    #   changes the last tier, fills its copy if it was alone in the stripe, and ends.
     # - A reader takes the epoch before it reads the last tier. Its fill succeeds only if the epoch is unchanged and no
     #   writer is active. The stripe forgets a killed writer after 8.6 to 17.2 seconds.
     #
@@ -174,7 +174,7 @@ module Tiercel
       end
 
       # @param key [String]
-      # @param bytes [String] for the last tier
+      # @param bytes [String] the bytes that the last tier stores
       # @param ttl [Numeric, nil] TTL of these bytes
       # @param began [Integer, nil] if the last tier does not store them: when the block began; see {#now}
       # @return [Array(String, Float), nil] the copy and its seconds
@@ -222,7 +222,7 @@ module Tiercel
       # @return [Boolean] whether this process receives the changes of other machines
       def listen = @bus&.listen || false
 
-      # @return [Hash{Symbol => Object}, nil] with :bus, the figures of the bus and its {Coverage}, if there is a bus
+      # @return [Hash{Symbol => Object}, nil] :bus, the figures of the bus and its {Coverage}, if there is a bus
       def stats
         @guard.call(:stats) do
           @bus ? { **@backend.stats, bus: { **@bus.stats, **@coverage.stats } } : @backend.stats

@@ -200,7 +200,7 @@ module Tiercel
       # A change that the last tier did not receive goes to the journal. A full server refuses a write and still
       # deletes, so a refused write becomes a delete at once.
       #
-      # @param key [String, nil] for the report
+      # @param key [String, nil] the key, for error reports
       # @param bytes [String, Hash{String => String}, nil] bytes of a write
       # @param failed [Object] the result if the last tier fails
       # @param kind [Integer] see {Journal#note}

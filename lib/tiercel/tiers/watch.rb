@@ -30,7 +30,7 @@ module Tiercel
       SLACK_SECONDS = 10.0
 
       # @param last [Backends::SQLite]
-      # @param near [Near] with a {Coverage}
+      # @param near [Near] a near tier with a {Coverage}
       def initialize(last, near)
         @last = last
         @near = near

@@ -12,7 +12,7 @@ module Tiercel
       STEP_MINUTES = { 60 => 1, 1_440 => 15 }.freeze
       private_constant :STEP_MINUTES
 
-      # @param figures [Figures] with minutes
+      # @param figures [Figures] figures with minutes
       def initialize(figures)
         @figures = figures
         @steps = figures.minutes.each_slice(STEP_MINUTES.fetch(figures.minutes.size, 1)).to_a

@@ -20,7 +20,7 @@ module Tiercel
       attr_reader :items
 
       # @param store [ActiveSupport::Cache::TiercelStore]
-      # @param prefix [String] without the namespace
+      # @param prefix [String] the prefix without the namespace
       # @raise [BackendError]
       def initialize(store, prefix)
         @backend = store.backend.tiers.last

@@ -54,7 +54,7 @@ class LabCase < Tiercel::TestCase
   # their file gives the same bytes.
   #
   # @yieldparam code [Integer] exit code
-  # @yieldparam command [CLI::TableCommand] with document, results, out, err
+  # @yieldparam command [CLI::TableCommand] the command, with document, results, out, err
   def run_table(table, *arguments, protocol: TINY)
     short = Class.new(table) { define_method(:protocol) { protocol } }
     short.called(table.name, table.summary)
@@ -69,7 +69,7 @@ class LabCase < Tiercel::TestCase
   # Measures a table. Its results are in a folder that is removed afterwards.
   #
   # @yieldparam code [Integer] exit code
-  # @yieldparam command [CLI::TableCommand] with document, results, out, err
+  # @yieldparam command [CLI::TableCommand] the command, with document, results, out, err
   def run_command(table, *arguments)
     Dir.mktmpdir do |folder|
       command = Lab::CLI::TableCommand.new(table, out: StringIO.new, err: StringIO.new, program: "bin/lab")
@@ -80,7 +80,7 @@ class LabCase < Tiercel::TestCase
 
   # @param complaints [Hash{Array<String> => Regexp}] error messages by invalid arguments
   # @yieldparam arguments [Array<String>]
-  # @yieldparam check [Proc] for the block of {#run_command}
+  # @yieldparam check [Proc] the block for {#run_command}
   def assert_refused(complaints)
     complaints.each do |arguments, complaint|
       yield arguments, lambda { |code, command|

@@ -77,7 +77,7 @@ module Tiercel
         # @param path [String]
         def used(path) = !@noting || @hits.key?(path) || hit(path, Folders::UNKNOWN)
 
-        # @param added_bytes [Integer] on disk
+        # @param added_bytes [Integer] number of added bytes on disk
         # @return [Boolean] whether a round is due
         def due?(added_bytes)
           @added_bytes += added_bytes

@@ -34,7 +34,7 @@ module Tiercel
         # Adds a change to the ledger; requires the lock.
         #
         # @param folder [Integer]
-        # @param bytes [Integer] on disk, may be negative
+        # @param bytes [Integer] added bytes on disk, may be negative
         # @param entries [Integer] may be negative
         def add(folder, bytes, entries)
           return if bytes.zero? && entries.zero?

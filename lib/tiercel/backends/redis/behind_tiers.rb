@@ -35,7 +35,7 @@ module Tiercel
         end
 
         # @param prefix [String, nil] limits the messages to keys with this prefix; nil for all keys
-        # @return [Subscription] not connected yet
+        # @return [Subscription] a subscription that is not connected yet
         def subscription(prefix = nil)
           Subscription.new(@name, prefix) { |protocol| @listening.config(protocol:) }
         end

@@ -19,7 +19,7 @@ module Tiercel
         NAMES = %i[timeout connect_timeout pool pool_size pool_timeout].freeze
 
         # @param value [Numeric, String, nil] seconds
-        # @param option [Symbol] for the message
+        # @param option [Symbol] the option, for the error message
         # @param default [Float, nil]
         # @return [Float, nil] seconds, > 0
         # @raise [ConfigurationError]
@@ -37,7 +37,7 @@ module Tiercel
         PORT = /\A(?:\[[^\]]*\]|[^:]*):(\d+)/
         private_constant :PORTS, :PORT
 
-        # @param url [#to_s] for the message; without a password
+        # @param url [#to_s] the URL, for the error message; without a password
         # @param places [Array<String>] "HOST", "HOST:PORT" or "HOST:PORT:WEIGHT"; others are left alone
         # @return [void]
         # @raise [ConfigurationError] if a port is none

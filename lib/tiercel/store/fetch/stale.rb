@@ -27,7 +27,7 @@ module Tiercel
         # Returns the lease's stale value: either plain reads return it too, or only `fetch` does.
         #
         # @param lease [Leases::Lease]
-        # @return [Object] or MISS
+        # @return [Object] the value, or MISS
         def stale_beside(lease)
           return MISS unless lease.stale
           value = lease.mine? ? MISS : value_of(lease.stale)
@@ -68,7 +68,7 @@ module Tiercel
         end
 
         # @param stale [Object] an expired value that the caller receives, or MISS
-        # @return [Object] the same
+        # @return [Object] the argument
         def serve_stale(stale)
           return stale if MISS.equal?(stale)
           @settings.account.count(:stale_hits)

@@ -74,7 +74,7 @@ module Tiercel
           @proven
         end
 
-        # @param seconds [Numeric] at most
+        # @param seconds [Numeric] the longest wait
         # @return [void]
         def wait(seconds) = @news.pop(timeout: seconds)
 

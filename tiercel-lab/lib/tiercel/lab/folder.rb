@@ -21,7 +21,7 @@ module Tiercel
       end
 
       # @param said [String]
-      # @param file [String] to write
+      # @param file [String] the file to write
       # @return [String] its folder's full path
       # @raise [UsageError]
       def self.check_of(said, file) = check(said, File.dirname(File.expand_path(file)))

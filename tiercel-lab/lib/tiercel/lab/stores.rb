@@ -93,7 +93,8 @@ module Tiercel
         def stored_bytes(*) = 0
       end
 
-      # On a tmpfs (which is memory, so nothing waits), on a disk, or in the user's folder, such as an NFS mount.
+      # Rails' FileStore on a tmpfs (in memory, so no call waits for a disk), on a disk, or in the user's folder, such
+      # as an NFS mount.
       define "file_store" do
         def medium = place == "tmpfs" ? :process : :disk
 

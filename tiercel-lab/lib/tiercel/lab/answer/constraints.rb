@@ -20,7 +20,7 @@ module Tiercel
       Constraints = Data.define(:machines, :workers, :memory_bytes, :survives, :given) do
         def initialize(machines: 1, workers: 1, memory_bytes: 256 * 1024 * 1024, survives: "nothing", given: []) = super
 
-        # @return [Hash{String => Object}] for the results
+        # @return [Hash{String => Object}] the form of the results file
         def record = to_h.transform_keys(&:to_s)
       end
 

@@ -20,13 +20,13 @@ module Tiercel
         # {Settings::OPTIONS} that it uses.
         Facts = Data.define(:name, :summary, :examples, :groups)
 
-        # @return [IO] for results
+        # @return [IO] output of the results
         attr_reader :out
-        # @return [IO] for progress and errors
+        # @return [IO] output of progress and errors
         attr_reader :err
         # @return [Settings]
         attr_reader :settings
-        # @return [Report::Document, nil] after {#call}; nil if nothing was measured (--help, --plan)
+        # @return [Report::Document, nil] the report, after {#call}; nil if nothing was measured (--help, --plan)
         attr_reader :document
 
         # @param program [String] the name of the command, for examples
@@ -36,7 +36,7 @@ module Tiercel
           @program = program
         end
 
-        # @param arguments [Array<String>] after the command's name
+        # @param arguments [Array<String>] the words after the command's name
         # @return [Integer] see {ExitCodes}
         def call(arguments)
           prepare(arguments)

@@ -60,7 +60,7 @@ module Tiercel
           rows(value, rows)
         end
 
-        # @param rows [Array<Array(Contestant, Operation, Symbol, Integer)>] with role and twin
+        # @param rows [Array<Array(Contestant, Operation, Symbol, Integer)>] contestant, operation, role and twin
         def self.rows(value, rows)
           new(value:, arms: rows.each_with_index.map { |(contestant, operation, role, twin_of), id|
             ArmSpec.new(id:, contestant:, operation:, role:, twin_of:)

@@ -19,7 +19,7 @@ module Tiercel
         LEAST_ROOM = 6
 
         # @param options [Hash] servers, folders and label
-        # @return [Context] with enough room for the operation's values
+        # @return [Context] a context with enough room for the operation's values
         def self.for(operation, value, **options)
           new(capacity_bytes: operation.capacity_bytes,
               written_bytes: value.approximate_bytes * operation.names_for(value), **options)

@@ -10,7 +10,7 @@ module Tiercel
       module Machine
         module_function
 
-        # @return [Hash{String => Object}] for the results
+        # @return [Hash{String => Object}] the form of the results file
         def describe
           uname = Etc.uname
           { "cpu" => cpu, "cores" => Etc.nprocessors, "memory_mb" => memory_mb, "virtual" => virtual?,

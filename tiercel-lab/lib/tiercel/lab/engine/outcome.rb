@@ -36,13 +36,13 @@ module Tiercel
 
         # Records an outcome in a row. The first failure of a row stays.
         #
-        # @param row [Hash{String => Object}] with "status"
+        # @param row [Hash{String => Object}] a row with "status"
         # @param outcome [Hash{String => Object}]
         def note(row, outcome)
           row.merge!(outcome.slice("status", "reason")) if measured?(row) && !measured?(outcome)
         end
 
-        # @param row [Hash{String => Object}] with "status"
+        # @param row [Hash{String => Object}] a row with "status"
         def measured?(row) = row["status"] == MEASURED
 
         # @return [String] "misses: nothing came back"

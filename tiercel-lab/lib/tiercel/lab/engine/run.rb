@@ -27,7 +27,7 @@ module Tiercel
 
         # @param comparisons [Array<Comparison>]
         # @param options [Hash] other options of {Measurement#initialize}
-        # @return [Measurement] with its cells summarized, also after an interruption
+        # @return [Measurement] the measurement with summarized cells, also after an interruption
         def measure(comparisons, protocol: @settings.protocol, **options)
           protocol = @settings.bounded(protocol)
           start(protocol)

@@ -25,7 +25,7 @@ module Tiercel
         # @return [String] one of {LINES}
         attr_reader :line
 
-        # @param folder [String] for the copy
+        # @param folder [String] folder of the copy
         # @param line [String] release line of Rails
         def initialize(folder, line: LINES.first)
           @folder = folder

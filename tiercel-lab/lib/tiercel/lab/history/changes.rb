@@ -94,7 +94,7 @@ module Tiercel
           (1...values.size).filter_map do |index|
             before, now, later = values[index - 1], values[index], values[index + 1]
             next if now == before || (later && later != now)
-            ratio = now / before # of none there is no end: infinity
+            ratio = now / before # infinity if the count was 0 before
             change(series, index, Statistics::Interval.new(ratio, ratio, ratio))
           end
         end

@@ -9,7 +9,7 @@ module Tiercel
       # The requests of one side as they were recorded: blocks of process, block, some facts of the block, and the
       # nanoseconds of each request.
       class Blocks
-        # @param row [Hash{String => Object}] with "blocks"
+        # @param row [Hash{String => Object}] a row with "blocks"
         # @param facts [Integer] figures of a block; they follow the numbers of the process and the block
         def initialize(row, facts: 0)
           @blocks = row["blocks"]
@@ -31,16 +31,16 @@ module Tiercel
           end
         end
 
-        # @yield as of {#by_process}
+        # @yield see {#by_process}
         # @return [Array<Float>] one figure for each block
         def figures(&) = by_process(&).values.flat_map(&:values)
 
-        # @yield as of {#by_process}
+        # @yield see {#by_process}
         # @return [Statistics::Interval]
         def interval(&) = Statistics::MedianInterval.of(by_process(&).values.map(&:values))
 
         # @param other [Blocks]
-        # @yield as of {#by_process}
+        # @yield see {#by_process}
         # @return [Statistics::Interval] the median ratio of paired blocks
         def ratio_to(other, &) = Engine::Paired.ratio(by_process(&), other.by_process(&))
 

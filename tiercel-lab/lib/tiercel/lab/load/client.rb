@@ -41,7 +41,7 @@ module Tiercel
           end
         end
 
-        # @param operations [Array<String>] to call in turn
+        # @param operations [Array<String>] operations, called in turn
         def warm_up(operations:, id: STORE)
           Engine::Outcome.of do
             calls = operations.map { |name| Calls.of(name, subject(id)) }

@@ -42,7 +42,7 @@ module Tiercel
         # @return [Fleet] a fleet of the first processes
         def first(count) = Fleet.new(jobs.first(count))
 
-        # @return [Fleet] without the first processes
+        # @return [Fleet] a fleet without the first processes
         def drop(count) = Fleet.new(jobs.drop(count))
 
         # Calls all processes at once and waits for every answer.

@@ -43,7 +43,7 @@ module Tiercel
         # @param id [String, nil] id of an open connection; nil: the requests open their own connections
         # @param path [String, nil]
         # @param requests [Integer] number of requests of all connections together
-        # @param connections [Integer] at once
+        # @param connections [Integer] number of concurrent connections
         # @param sha256 [String, nil] digest that every body must have
         # @param failures [Boolean] whether requests may fail; they are counted
         # @return [Hash] "ns" of each request with an answer, "seconds" of all, "failed"; "http_status", "sha256" and

@@ -20,7 +20,7 @@ module Tiercel
         private
 
         # @param count [Integer] number of processes
-        # @param pinnings [Array<Engine::Pinning>] for the processes, in turn
+        # @param pinnings [Array<Engine::Pinning>] assigned to the processes in turn
         # @yieldparam fleet [Fleet] stopped after the block
         # @return [Object] the block's value
         def with_fleet(count, path: "load/client", bundle: nil, pinnings: [ANYWHERE])
@@ -39,7 +39,7 @@ module Tiercel
           Engine::Outcome.of { raise e }.merge("reason" => e.message.lines.first.to_s.strip)
         end
 
-        # @return [String] for names and folders; unique in this run
+        # @return [String] label for names and folders; unique in this run
         def label(*parts) = format(["%d", *["%02d"] * parts.size].join("-"), Process.pid, *parts)
 
         def remove_folders(label)

@@ -42,7 +42,7 @@ module Tiercel
         # @return [Boolean] whether the client has sent it
         def said?(text) = text.nil? || @said.include?(text)
 
-        # @return [Conditions] for this connection
+        # @return [Conditions] the conditions of this connection
         def conditions = said?(@conditions.only) ? @conditions : PLAIN
 
         # @param conditions [Conditions] the new ones

@@ -123,7 +123,7 @@ module Tiercel
         # @return [Numeric, nil] the middle of an interval, or of a verdict's ratio
         def estimate = kind == :verdict ? @estimate : (value if numeric?)
 
-        # @return [String] without the bounds
+        # @return [String] the figure without its bounds
         def main_text
           case kind
           when :number, :interval then Format.with_unit(value, unit, digits:)

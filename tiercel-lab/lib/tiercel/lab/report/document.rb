@@ -119,7 +119,7 @@ module Tiercel
         def tables =
           elements.filter_map { |element| element.is_a?(Chart) ? element.table : (element if element.is_a?(Table)) }
 
-        # @return [Array<Table>] without those of charts
+        # @return [Array<Table>] the tables, except those that belong to charts
         def own_tables = elements.grep(Table)
 
         private

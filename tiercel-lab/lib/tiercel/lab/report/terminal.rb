@@ -16,7 +16,7 @@ module Tiercel
 
         # @param document [Document]
         # @param style [Style]
-        # @return [String] with a newline at the end of each line
+        # @return [String] lines, each with a newline at its end
         def render(document, style: Style.new(nil))
           machine = document.environment.values_at(*SAID).compact.join("; ")
           findings = document.findings.map { |finding| text("- #{finding.text}", style) }.join

@@ -64,7 +64,7 @@ module Tiercel
         # @return [Array<Integer>] ports of the nodes, in order
         def ports = nodes.map(&:port)
 
-        # @return [String] as the servers report it
+        # @return [String] the version that the servers report
         def version = nodes.first.version
 
         private

@@ -65,7 +65,7 @@ module Tiercel
         attr_reader :port
         # @return [String, nil] path of the Unix socket, nil with TCP
         attr_reader :socket
-        # @return [String] as the server reports it
+        # @return [String] the version that the server reports
         attr_reader :version
         # @return [Certificate, nil] for clients; nil without TLS, or before the first start
         attr_reader :certificate

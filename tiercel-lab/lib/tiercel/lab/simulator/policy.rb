@@ -18,10 +18,10 @@ module Tiercel
         # A policy's record of one key. `hits` and `queue` belong to the policy.
         Entry = Struct.new(:key, :bytes, :expires_at, :hits, :queue)
 
-        # @return [String] for tables
+        # @return [String] name for tables
         def self.title = name.split("::").last
 
-        # @return [Integer] in bytes
+        # @return [Integer] size in bytes
         attr_reader :capacity
         # @return [Integer] bytes in use, never above {#capacity}
         attr_reader :used
@@ -144,16 +144,16 @@ module Tiercel
           remove(entry)
         end
 
-        # @param entry [Entry] after a hit
+        # @param entry [Entry] the entry that was hit
         def on_hit(entry); end
 
         # @param entry [Entry] a new entry
         def on_insert(entry) = raise(NotImplementedError)
 
-        # @param entry [Entry] before its size and expiry change
+        # @param entry [Entry] the entry, before its size and expiry change
         def on_overwrite(entry); end
 
-        # @param entry [Entry] before it is removed, for any reason
+        # @param entry [Entry] the entry to be removed, for any reason
         def on_remove(entry) = raise(NotImplementedError)
 
         # Evicts until `bytes` more bytes fit.

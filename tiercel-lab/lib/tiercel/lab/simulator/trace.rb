@@ -7,7 +7,7 @@ module Tiercel
       class Trace
         include Enumerable
 
-        # @return [String] for tables and messages
+        # @return [String] name for tables and messages
         attr_reader :name
         # @return [Array<Request>]
         attr_reader :requests

@@ -27,7 +27,7 @@ module Tiercel
           duration: 3_600.0,      # seconds from the first request to the last
         }.freeze
 
-        # @return [String] for tables
+        # @return [String] name for tables
         attr_reader :name
 
         # @param options [Hash] see {DEFAULTS}

@@ -10,12 +10,12 @@ module Tiercel
 
       module_function
 
-      # @param values [Array<Numeric>] at least one
+      # @param values [Array<Numeric>] a non-empty Array
       # @return [Numeric] the middle value, or the mean of the two middle values
       # @raise [ArgumentError] for an empty Array
       def median(values) = sorted_median(values.sort)
 
-      # @param sorted [Array<Numeric>] in ascending order
+      # @param sorted [Array<Numeric>] values in ascending order
       # @return [Numeric]
       def sorted_median(sorted)
         size = sorted.size
@@ -51,7 +51,7 @@ module Tiercel
       # @return [Float]
       def quantile(values, share) = sorted_quantile(values.sort, share)
 
-      # @param sorted [Array<Numeric>] in ascending order
+      # @param sorted [Array<Numeric>] values in ascending order
       # @param share [Float] 0.0 to 1.0
       # @return [Float]
       def sorted_quantile(sorted, share)

@@ -108,7 +108,7 @@ module Tiercel
       # @return [String, nil] the line for an application's configuration
       def configuration = nil
 
-      # @return [Hash{String => Object}] for the results
+      # @return [Hash{String => Object}] the form of the results file
       def describe
         line = configuration
         { "text" => text, "name" => name, "medium" => medium.to_s, "bundle" => bundle, "gems" => gems,

@@ -15,7 +15,7 @@ module Tiercel
         class << self
           # Waits until the store trusts its copies.
           #
-          # @param store [Tiercel::Store] with tiers
+          # @param store [Tiercel::Store] a store with tiers
           # @return [Boolean]
           def trusted(store)
             store.read("tiercel-lab:nothing") # as of any reader, the first read that misses near begins it
@@ -25,7 +25,7 @@ module Tiercel
           # Waits for the invalidation messages of the block's writes, which remove the copies that the writes left.
           # They arrive within a millisecond.
           #
-          # @param store [Tiercel::Store] with tiers
+          # @param store [Tiercel::Store] a store with tiers
           # @param keys [Integer] number of keys that the block writes, each once
           # @return [Object] the block's value
           def after_news(store, keys)

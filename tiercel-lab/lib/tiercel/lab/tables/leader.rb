@@ -57,7 +57,7 @@ module Tiercel
         # @param what [String] the first place: "the fastest"
         # @yieldparam name [Object]
         # @yieldreturn [String] how it is called in the sentence
-        # @return [String] without a full stop
+        # @return [String] a sentence without its full stop
         def to_s(what = "the fastest", &)
           return "nobody is #{what}" if ahead.empty?
           return "#{words(&)} is #{what}" if clear?
@@ -90,7 +90,7 @@ module Tiercel
           end
         end
 
-        # @return [String] the same by speed: "2.00x as fast as the other"
+        # @return [String] the comparison as a speed: "2.00x as fast as the other"
         def speed_words(one, other, called)
           case verdict(one, other)
           when :faster, :slower then "#{Report::Format.number(factor(one, other))}x as fast as #{called}"

@@ -81,7 +81,7 @@ module Tiercel
         # An option that names things of a catalogue.
         #
         # @param catalogue [Catalogue]
-        # @param words [String] for help
+        # @param words [String] description, for help
         def things(parser, option, catalogue, name, words)
           parser.on("#{option} A,B", Array, words) do |given|
             facts_given[name] = [*facts_given[name], *given.map { |one| catalogue.fetch(one) }].uniq

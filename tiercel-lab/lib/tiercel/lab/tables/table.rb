@@ -175,7 +175,7 @@ module Tiercel
           @results = run.results
         end
 
-        # @return [Hash{String => Object}] after {#measure}
+        # @return [Hash{String => Object}] the results, after {#measure}
         attr_reader :results
 
         # @param comparisons [Array<Engine::Comparison>] the result of {#plan}

@@ -98,7 +98,7 @@ module Tiercel
         def worst_floor = nulls(nil).filter_map { |cell| cell["summary"]["floor"] }.max
 
         # @param cells [Array<Hash>, nil] nil: all of the run
-        # @return [String, nil] the same by the media of the cells, for their table
+        # @return [String, nil] a note about the media of the cells, for their table
         def floor(cells = nil)
           by_medium = nulls(cells).group_by { |cell| cell["contestant"]["medium"] }.map do |medium, group|
             [MEDIA.fetch(medium, medium), Report::Format.percent(group.map { |cell| cell["summary"]["floor"] }.max)]

@@ -46,7 +46,7 @@ module Tiercel
       # @return [Hash{String => Object}] arguments for a worker to make the same value
       def to_spec = { "name" => name }
 
-      # @return [Hash{String => Object}] for the results
+      # @return [Hash{String => Object}] the form of the results file
       def describe = { "name" => name, "title" => title, "objects" => count }
     end
   end

@@ -25,7 +25,7 @@ module Tiercel
           # @param entry [Entry]
           # @param more [Array<String>] options for all tables, as on the command line
           # @param hidden [Array<String>] internal options
-          # @param folder [String] for the results
+          # @param folder [String] folder of the results
           # @param limit [Numeric, nil] seconds until it is stopped
           def initialize(entry, more:, folder:, hidden: [], limit: nil)
             @entry = entry

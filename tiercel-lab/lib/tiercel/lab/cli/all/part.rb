@@ -18,7 +18,7 @@ module Tiercel
           # @return [Boolean] whether a resumed run can skip it
           def complete? = state == "complete"
 
-          # @return [Hash{String => Object}] for the results
+          # @return [Hash{String => Object}] the form of the results file
           def to_h = super.transform_keys(&:to_s)
         end
 

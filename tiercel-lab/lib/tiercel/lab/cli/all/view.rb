@@ -85,7 +85,7 @@ module Tiercel
             return part.note.to_s unless part.results
             view = Tables.fetch(part.name).view(part.results, command: command_of(part))
             view.build.tap { (@findings ||= []) << view.findings }
-          rescue StandardError => e # one table's report must not cost the others theirs
+          rescue StandardError => e # an error in one table's report must not prevent the other reports
             [part.note, "its report could not be made: #{e.message.lines.first&.strip} (#{e.class})"].compact.join("; ")
           end
 

@@ -58,7 +58,7 @@ module Tiercel
           # column beside them.
           #
           # @param style [Style]
-          # @return [String] with a newline at the end of each line
+          # @return [String] lines, each with a newline at its end
           def to_s(style = Style.new(nil))
             bands(style.width).each_with_index.map { |band, index| block(band, style, index.zero?) }.join("\n")
           end

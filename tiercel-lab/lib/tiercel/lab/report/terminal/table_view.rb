@@ -21,7 +21,7 @@ module Tiercel
           end
 
           # @param style [Style]
-          # @return [String] with a newline at the end of each line
+          # @return [String] lines, each with a newline at its end
           def to_s(style = Style.new(nil))
             @room = [style.width, ROOM].compact.min
             floor = " (noise floor: #{@table.floor})" if @table.floor

@@ -22,7 +22,7 @@ module Tiercel
           #
           # @param stores [Array<String>] some of {Design::STORES}
           # @param pages [Array<String>] some of {Design::PAGES}
-          # @param requests [Integer] to a store in half a block
+          # @param requests [Integer] number of requests to a store in half a block
           # @param connections [Integer]
           # @param incidents [Array<String>] some of {Load::Application::INCIDENTS}
           # @param line [String] release line of Rails

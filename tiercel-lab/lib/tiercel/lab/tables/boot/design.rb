@@ -45,7 +45,7 @@ module Tiercel
           # Starting a process: Ruby, its bundle and Active Support.
           PROCESS_SECONDS = 0.7
 
-          # @return [Float] roughly
+          # @return [Float] an estimate
           def expected_seconds = stores.size * rounds * PROCESS_SECONDS
         end
       end

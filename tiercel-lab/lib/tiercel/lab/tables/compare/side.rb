@@ -48,11 +48,11 @@ module Tiercel
           def prepare(progress: nil); end
 
           # @param store [String] text of a contestant
-          # @param again [Boolean] for the null arm: in a worker of its own
+          # @param again [Boolean] true for the null arm, which runs in its own worker
           # @return [Contestant]
           def contestant(store, again: false) = raise(NotImplementedError)
 
-          # @return [Hash{String => Object}] for the results
+          # @return [Hash{String => Object}] the form of the results file
           def describe = { "text" => text, "kind" => kind }
 
           private

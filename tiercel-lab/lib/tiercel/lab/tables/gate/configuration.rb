@@ -34,7 +34,7 @@ module Tiercel
           end
 
           # @param facts [Hash] the file's content
-          # @param path [String] for messages
+          # @param path [String] the file's path, for messages
           def initialize(facts, path: FILE)
             @path = path
             own = facts.is_a?(Hash) ? facts["gate"] || {} : facts
@@ -73,7 +73,7 @@ module Tiercel
           # @return [Boolean] whether an undecided cell fails the gate
           def strict? = @facts["cannot_tell"] == "fail"
 
-          # @return [Hash{String => Object}] for the results
+          # @return [Hash{String => Object}] the form of the results file
           def describe
             { "benchmarks" => benchmarks, "cells" => cells.map { |cell| cell.join(" ") }, "margins" => margins,
               "budget_seconds" => budget_seconds, "servers" => servers }

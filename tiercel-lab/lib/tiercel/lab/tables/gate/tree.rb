@@ -65,14 +65,14 @@ module Tiercel
           def files = @configuration.benchmarks.flat_map { |glob| Dir.glob(glob, base: folder).sort }.uniq
 
           # @param cell [GatedCell]
-          # @param again [Boolean] in a worker of its own
+          # @param again [Boolean] whether to use a separate worker
           # @return [Contestant] a contestant that runs with this tree's gems
           def contestant(cell, again: false)
             own = again ? (@again ||= bundle.with) : bundle
             Contestants.parse(cell.text).extend(Compare::Side::Placed).run_with("#{name}: #{cell.label}", own)
           end
 
-          # @return [Hash{String => Object}] for the results
+          # @return [Hash{String => Object}] the form of the results file
           def describe
             { "name" => name, "text" => @revision, "sha" => commit, "tree" => sha,
               "title" => @revision == Checkout::HERE ? "the checkout as it is" : @checkout.title(commit) }

@@ -31,7 +31,7 @@ module Tiercel
             # @return [Statistics::Interval] microseconds a call
             def time(operation) = Statistics::MedianInterval.of(us(operation))
 
-            # @return [Float] microseconds a call of garbage collection, mean, of the operation with the most
+            # @return [Float] mean garbage collection per call in microseconds, for the operation with the most
             def collection
               OPERATIONS.map { |operation| us(operation, 1).flatten.then { |each| each.sum / each.size } }.max
             end

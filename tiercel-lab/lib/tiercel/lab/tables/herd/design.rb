@@ -15,7 +15,7 @@ module Tiercel
         # @!attribute [r] block_ms
         #   @return [Float] duration of the block
         # @!attribute [r] rounds
-        #   @return [Integer] with fresh keys
+        #   @return [Integer] number of rounds, each with fresh keys
         Design = Data.define(:stores, :threads, :processes, :block_ms, :rounds)
 
         class Design
@@ -24,7 +24,7 @@ module Tiercel
           # @!attribute [r] name
           #   @return [String]
           # @!attribute [r] words
-          #   @return [String] in a sentence
+          #   @return [String] the condition, for use in a sentence
           # @!attribute [r] options
           #   @return [Hash{Symbol => Object}] options of the fetch
           # @!attribute [r] expired
@@ -70,14 +70,14 @@ module Tiercel
           def callers = threads * processes
 
           # @param contestant [Contestant]
-          # @return [Float] roughly, with a rehearsal of each condition
+          # @return [Float] an estimate that includes a rehearsal of each condition
           def seconds(contestant)
             herds = self.class.conditions(contestant).size
             (processes * PROCESS_SECONDS) + (herds * LEAD_SECONDS) +
               (herds * rounds * (LEAD_SECONDS + (block_ms / 1e3) + 0.05))
           end
 
-          # @return [Float] roughly
+          # @return [Float] an estimate
           def expected_seconds = contestants.sum { |contestant| seconds(contestant) }
         end
       end

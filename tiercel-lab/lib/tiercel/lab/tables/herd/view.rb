@@ -79,8 +79,8 @@ module Tiercel
 
           def number(figure) = Report::Format.number(figure)
 
-          # How often the block ran, over all rounds and stores. Stores within a process are named apart if their counts
-          # differ.
+          # How often the block ran, over all rounds and stores. The sentence names stores in each process separately if
+          # their counts differ.
           def counts(words, group)
             own, shared = group.partition(&:own?)
             return "#{times(own)} #{words}" if shared.empty?

@@ -22,7 +22,7 @@ module Tiercel
           #
           # @param labels [Array<String>] two URLs, or two configurations of `app`
           # @param app [String, nil] path of a config.ru
-          # @param requests [Integer] to a side in half a block
+          # @param requests [Integer] number of requests to a side in half a block
           def initialize(labels, app: nil, path: "/", any_body: false, protocol: Engine::Protocol::FULL, requests: 20,
                          seed: 1, **)
             super(seed:, **)

@@ -111,12 +111,12 @@ module Tiercel
           def servers = contestants.flat_map(&:servers).uniq
 
           # @param slot [Slot]
-          # @return [Float] roughly, for one run
+          # @return [Float] the estimate for one run
           def run_seconds(slot)
             [iterations * iteration_seconds(slot), budget_seconds].min + 0.05
           end
 
-          # @return [Float] roughly, of everything
+          # @return [Float] the estimate for the whole table
           def expected_seconds
             loops = slots.sum { |slot| run_seconds(slot) } * repeats
             long = long_seconds.positive? ? slots.sum { |slot| long_run_seconds(slot) } : 0

@@ -63,7 +63,7 @@ module Tiercel
 
           def carried = @offers.select(&:carried?)
 
-          # Results of older versions have a share of the store's capacity in place of a rate.
+          # Results of older versions have a share of the store's capacity instead of a rate.
           def rate(row) = row.fetch("rate") { (row["share_of_capacity"] * row["capacity"]).round }
 
           # An offer that was carried has two rows: from when requests were due, and from when they were sent.
@@ -115,7 +115,7 @@ module Tiercel
             end
           end
 
-          # Leaves out percentiles that so few requests cannot show.
+          # Leaves out percentiles for which there are too few requests.
           def spectrum(histogram)
             SPECTRUM.select { |percentile| histogram.count * (1 - (percentile / 100)) >= 1 }
                     .map { |percentile| [percentile, [histogram.quantile(percentile / 100), 1].max / 1e6] }

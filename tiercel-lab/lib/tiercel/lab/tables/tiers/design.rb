@@ -9,17 +9,17 @@ module Tiercel
         # @!attribute [r] stores
         #   @return [Array<String>] texts of contestants with tiers
         # @!attribute [r] round_trips_ms
-        #   @return [Array<Float>] between a client and the last tier's server
+        #   @return [Array<Float>] round trips between a client and the last tier's server
         # @!attribute [r] shares
         #   @return [Array<Float>] shares of reads that hit the near tier
         # @!attribute [r] repeats
         #   @return [Integer] slices of each share and round trip
         # @!attribute [r] slice_seconds
-        #   @return [Float] roughly
+        #   @return [Float] approximate duration of a slice
         # @!attribute [r] changes
         #   @return [Integer] changes that another machine watches, under each condition
         # @!attribute [r] gap_ms
-        #   @return [Float] between them, on average
+        #   @return [Float] average time between two changes
         # @!attribute [r] busy
         #   @return [Array<Integer>] threads that compute in the other machine's process
         # @!attribute [r] burst
@@ -74,17 +74,17 @@ module Tiercel
           def watch_seconds(stack, busy = 0) = (changes * gap_ms / 1e3) + stack.patience_seconds + (busy * BUSY_SECONDS)
 
           # @param stack [Stack]
-          # @return [Float] roughly
+          # @return [Float] an estimate
           def mix_seconds(stack) = PROCESS_SECONDS + (round_trips(stack).sum { |each| 0.3 + distance_seconds(each) })
 
           # @param stack [Stack]
-          # @return [Float] roughly
+          # @return [Float] an estimate
           def machines_seconds(stack)
             count = conditions(stack).size + 1
             (count * (watch_seconds(stack) + (3 * PROCESS_SECONDS))) + stack.patience_seconds + 2
           end
 
-          # @return [Float] roughly
+          # @return [Float] an estimate
           def expected_seconds = stacks.sum { |stack| mix_seconds(stack) + machines_seconds(stack) }
 
           private

@@ -11,7 +11,7 @@ module Tiercel
         # @!attribute [r] counts
         #   @return [Array<Integer>] numbers of workers
         # @!attribute [r] total_bytes
-        #   @return [Integer] for all workers together
+        #   @return [Integer] total size of the stores of all workers
         # @!attribute [r] value_bytes
         #   @return [Integer]
         # @!attribute [r] footprint
@@ -25,7 +25,7 @@ module Tiercel
         # @!attribute [r] segments
         #   @return [Integer] figures that a worker gives
         # @!attribute [r] rounds
-        #   @return [Integer] with fresh processes
+        #   @return [Integer] number of rounds, each with fresh processes
         # @!attribute [r] miss_ms
         #   @return [Float] assumed duration of the block of a fetch; computed, no call waits
         Design = Data.define(:stores, :counts, :total_bytes, :value_bytes, :footprint, :zipf, :warm_up, :requests,
@@ -98,11 +98,11 @@ module Tiercel
           def configurations = stores.product(counts)
 
           # @param count [Integer] number of workers
-          # @return [Float] roughly
+          # @return [Float] an estimate
           def seconds(count) = CONFIGURATION_SECONDS + (count * WORKER_SECONDS) +
             ((warm_up + requests) * REQUEST_SECONDS)
 
-          # @return [Float] roughly
+          # @return [Float] an estimate
           def expected_seconds = rounds * configurations.sum { |_store, count| seconds(count) }
         end
       end
