@@ -145,8 +145,7 @@ module Tiercel
     # @return [void]
     def hits(tier, amount = 1) = add(@hits_of[tier], amount)
 
-    # @private
-    # Records the class of one hit, which stands for many.
+    # @private Records the class of a sampled hit, which represents many hits.
     #
     # @param key [String]
     # @param weight [Integer] the number of hits
@@ -273,7 +272,7 @@ module Tiercel
     def add(figure, amount = 1) = book.counters.add(FIGURES_AT + figure, amount)
     def now = Clock.seconds
 
-    # The read before a short block has already begun the round. Asking for the time again would cost a tenth of a miss.
+    # The read before a short block has already begun the round. Reading the clock again would cost a tenth of a miss.
     def computed(key, seconds)
       turn if seconds > SHORT_SECONDS
       add(BLOCKS)

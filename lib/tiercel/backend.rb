@@ -57,8 +57,8 @@ module Tiercel
     # @return [Array(String, Object), nil] bytes and the token for {#compare_and_set}, nil if absent
     def get_with_token(key) = raise(NotImplementedError)
 
-    # Returns the token of the last {#get} or {#get_multi} in this thread or fiber. The caller must ask for it before
-    # the next read.
+    # Returns the token of the last {#get} or {#get_multi} in this thread or fiber. The caller must call this before the
+    # next read.
     #
     # @return [Object, nil] the argument for {#token_shown}
     def last_read = nil
@@ -237,7 +237,7 @@ module Tiercel
     def uses_wanted? = false
 
     # Reports reads that a nearer tier has answered, so that a backend that evicts by use keeps those entries. A call
-    # causes no write of its own. Only a {#remote?} backend needs a trip for it, and no caller waits for that trip.
+    # itself causes no write. Only a {#remote?} backend needs a trip for it, and no caller waits for that trip.
     #
     # @param keys [Array<String>] the keys that were read recently; each counts as one read
     # @return [void]

@@ -36,15 +36,12 @@ module Tiercel
   #      waiting callers continue at once (`:gone`). `delete` returns false if there was no stale value.
   #    - `set`, `set_multi` and `increment` replace the lease with their bytes; waiting callers get them ({Present}).
   #    - `add` (`unless_exist:`) succeeds if there is no unexpired stale value, and replaces the lease with its bytes.
-  #    - `touch` changes the lease's expiry and does not end the lineage.
-  # 4. A lease without a stale value is a miss for every read and for `exist?`. With a stale value, plain reads return
-  # that value.
-  # 5. If the backend fails during a take, its outcome is unknown and the lease is not {Lease#sure?}. The caller
-  # computes anyway, and {#fill} finds out whether the take reached the backend.
-  # 6. No method raises a {BackendError}: all calls go through the {Guard}, and each method documents its result on
-  # failure.
-  # 7. Leases survive a `fork`: a child neither fills nor releases its parent's leases unless it is told to, and it
-  # inherits no lock and no waiting thread.
+  #    - `touch` changes the lease's expiry and does not end the lineage. 4. A lease without a stale value is a miss for
+  # every read and for `exist?`. With a stale value, plain reads return that value. 5. If the backend fails during a
+  # take, its outcome is unknown and the lease is not {Lease#sure?}. The caller computes anyway, and {#fill} finds out
+  # whether the take reached the backend. 6. No method raises a {BackendError}: all calls go through the {Guard}, and
+  # each method documents its result on failure. 7. Leases survive a `fork`: a child neither fills nor releases its
+  # parent's leases unless the caller requests it, and it inherits no lock and no waiting thread.
   #
   # @abstract
   # @private

@@ -91,8 +91,8 @@ module Tiercel
       raise ConfigurationError, "#{error.message}. #{ONE_URL}"
     end
 
-    # `memory:` in front of `shared:` is the memo of `shared:`: values that each process keeps, each good as long as the
-    # segment has it.
+    # `memory:` in front of `shared:` is the memo of `shared:`: each process keeps decoded values, and a value stays
+    # valid as long as the segment has its entry.
     def memory_before_shared?(places) = places.first(2).map { |place| place.url.scheme } == %w[memory shared]
 
     # @return [Integer] the size that the URL of `memory:` gives
@@ -154,7 +154,7 @@ module Tiercel
       raise ConfigurationError, "bus: #{last} sends no invalidation messages. Remove bus=true"
     end
 
-    # Over SQLite the file itself tells whether other programs change it.
+    # Over SQLite the file itself shows whether other programs change it.
     def watched?(near, last)
       last.respond_to?(:others_since) && !near.segment.path.nil? && all.none? { |place| switch(place) == false }
     end

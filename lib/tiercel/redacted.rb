@@ -36,7 +36,7 @@ module Tiercel
       end
     end
 
-    # @param options [Hash{Symbol => Object}] options with valid names, so that a name tells whether its text is
+    # @param options [Hash{Symbol => Object}] options with valid names, because the name decides whether a text is
     #   secret
     # @return [String]
     def self.options(options) = "{#{options.map { |name, value| "#{name}: #{text(value)}" }.join(", ")}}"

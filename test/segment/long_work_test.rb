@@ -85,7 +85,7 @@ class SegmentLongWorkTest < Tiercel::TestCase
     assert_equal LARGE, segment.size_bytes
     assert_equal 1, errors.count(Tiercel::Unavailable), "one report"
     assert_equal true, segment.set("key", "value")
-    File.unlink(@path) # and once more, concurrently with a fork whose child lacks that thread
+    File.unlink(@path) # repeats this during a fork, whose child lacks that thread
     wait_until("its loss") { refused { segment.get("key") } }
     fork_and_wait(1) { wait_until("a new file", within: 60) { !refused { segment.set("child", "value") } } }
     wait_until("a new file", within: 60) { !refused { segment.get("key") } }

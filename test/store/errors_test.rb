@@ -10,7 +10,7 @@ require "timeout"
 # A failing backend: the result of each call, the reports, and the permitted actions of an error handler, on the fast
 # path and off it.
 module StoreErrorsTests
-  # Works until it is told to fail.
+  # Works until the test makes it fail.
   class Unsteady < Tiercel::Backends::MemoryLRU
     # @return [Exception, nil] the error that every call raises
     attr_accessor :failure

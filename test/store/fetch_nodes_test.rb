@@ -7,7 +7,7 @@ require "support/counting_proxy"
 require "support/fetch_places"
 
 # `fetch_multi` over several nodes, counted on the wire. A cold call reads, takes and fills with one trip per step and
-# node, and asks the nodes concurrently.
+# node, and calls the nodes concurrently.
 class FetchNodesTest < Tiercel::TestCase
   NAMES = Array.new(60) { |index| "name/#{index}" }.freeze
   OTHERS = Array.new(60) { |index| "other/#{index}" }.freeze
@@ -17,7 +17,7 @@ class FetchNodesTest < Tiercel::TestCase
   class Gate
     PATIENCE = 5
 
-    # @return [Integer] number of answers during which no other node was asked
+    # @return [Integer] number of answers during which no other node was called
     attr_reader :alone
 
     def initialize(nodes)

@@ -58,7 +58,7 @@ class StoreTagsTripsTest < Tiercel::TestCase
   def trips(proxy, store, operation, cold, local)
     store.write_multi({ "name" => 1, "other" => 2 }, **NAMED)
     store.write("plain", 3)
-    store.fetch("warm", lease: true, **NAMED) { 1 } # Redis is told of a script when it is first asked for it
+    store.fetch("warm", lease: true, **NAMED) { 1 } # Redis receives a script with its first use
     store.delete_multi([*cold, "warm"])
     proxy.count { local ? store.with_local_cache { operation.call(store) } : operation.call(store) }
   end

@@ -105,7 +105,7 @@ class StoreTripsTest < Tiercel::TestCase
     Place.new(proxy, rails, ours)
   end
 
-  # Redis receives a script with its first use, and is asked once for its abilities.
+  # Redis receives a script with its first use, and one query about its abilities.
   def self.load_scripts(store)
     store.write("script", 1, unless_exist: true)
     store.increment("script/count")

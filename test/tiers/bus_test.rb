@@ -76,7 +76,7 @@ class TiersBusTest < Tiercel::TestCase
     other = listening(machine(:two))
     other.write("key", "old")
     other.write("kept", "kept")
-    wait_until("the news of both") { store.backend.near.bus.stats[:invalidations] >= 2 } # which takes copies away
+    wait_until("the news of both") { store.backend.near.bus.stats[:invalidations] >= 2 } # they delete copies
     { "key" => "old", "kept" => "kept" }.each { |key, value| near(store, key, value) }
     @proxy.change(refuse: true)
     @proxy.cut

@@ -37,7 +37,7 @@ class TiersFailuresTest < Tiercel::TestCase
     reports = capture_reports do
       assert_equal "before", store.read("kept")
       assert_equal false, store.delete("deleted") # fails, and opens the breaker
-      assert_nil store.write("written", "after")  # is not asked any more
+      assert_nil store.write("written", "after")  # is no longer called
       assert_nil store.read("deleted")
       assert_nil store.read("written")
       assert_equal "before", store.read("kept")

@@ -22,7 +22,7 @@ class TiersJournalFileTest < Tiercel::TestCase
       journal = in_a_file
       journal.note(%w[key])
       assert journal.include?("key")
-      assert_equal %w[key], replayed(journal).frames # of this process
+      assert_equal %w[key], replayed(journal).frames # notes of this process
       assert_equal "mine", File.read("#{@dir}/precious")
       File.unlink(@path)
     end

@@ -4,7 +4,7 @@
 require "test_helper"
 require "support/machines"
 
-# A process that is told to receive invalidation messages although it reads nothing.
+# A process that calls `listen` to receive invalidation messages although it reads nothing.
 class TiersListenTest < Tiercel::TestCase
   include Machines
 

@@ -119,7 +119,7 @@ class TiersOutageTest < Tiercel::TestCase
       3.times { other.increment("counter") }
     end
     replayed(store)
-    assert_equal 4, other.read_counter("counter") # which has no copies
+    assert_equal 4, other.read_counter("counter") # counters have no copies
   end
 
   def test_what_got_no_answer_is_deleted_too

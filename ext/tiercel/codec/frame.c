@@ -111,7 +111,7 @@ static VALUE load_payload(VALUE bytes, const frame_header *header)
 {
     size_t front = FRAME_HEADER_BYTES + (size_t)header->parts_bytes;
     VALUE held, value;
-    /* Another thread may have run while the method asked for the time. */
+    /* Another thread may have run while the method read Ruby's clock. */
     if ((size_t)RSTRING_LEN(bytes) != front + header->payload_bytes) return signal_fallback;
     switch (header->type) {
       case FRAME_TYPE_STRING_UTF_8: return load_string(bytes, front, header->payload_bytes, rb_utf8_encindex());
@@ -143,7 +143,8 @@ static bool sound(const uint8_t *data, const frame_header *header)
 }
 
 /*
- * Whether C can read the frame's payload. Asked before C computes the checksum, because Ruby checks the other frames.
+ * Whether C can read the frame's payload. Checked before C computes the checksum, because Ruby handles the other
+ * frames.
  */
 static bool for_c(const frame_header *header)
 {
@@ -159,7 +160,7 @@ static bool for_c(const frame_header *header)
 
 /*
  * load_frame(bytes, now, version): the value; MISS for a placeholder; EXPIRED; SLOW for another version and for tags;
- * FALLBACK if Ruby has to read the frame. If `now` is nil, the method asks for the time when it needs it.
+ * FALLBACK if Ruby has to read the frame. If `now` is nil, the method reads the clock when it needs the time.
  */
 static VALUE load(VALUE bytes, VALUE now, VALUE wanted, bool tags_compared)
 {

@@ -24,7 +24,9 @@ static size_t handle_memory(const void *pointer)
     return sizeof(tseg_handle) + tseg_memo_memory(&((const tseg_handle *)pointer)->memo);
 }
 
-/* The handle refers to no Ruby objects but the memo's values; keep_value tells the collector of each. */
+/*
+ * The handle refers to no Ruby objects except the memo's values; keep_value reports each one to the garbage collector.
+ */
 const rb_data_type_t segment_handle_type = {
     "Tiercel::Segment",
     {mark_handle, free_handle, handle_memory, compact_handle, {NULL}},

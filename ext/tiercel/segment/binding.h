@@ -40,7 +40,7 @@ static inline tseg_handle *segment_handle_in(VALUE self) { return RTYPEDDATA_DAT
 VALUE segment_allocate(VALUE class);
 /*
  * The segment to use now: see tseg_handle_current. Raises Unavailable. The segment stays valid until Ruby code runs or
- * the GVL is released, because either may close the handle. Then the caller asks again.
+ * the GVL is released, because either may close the handle. Then the caller calls this function again.
  */
 tseg *segment_make_current(VALUE self);
 static inline tseg *segment_current(VALUE self)

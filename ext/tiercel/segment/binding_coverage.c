@@ -1,4 +1,6 @@
-/* Coverage of a near tier: listeners report the changes behind it, and reads ask whether its copies are valid. */
+/*
+ * Coverage of a near tier: listeners report the changes of the last tier, and reads check whether the copies are valid.
+ */
 #include "binding.h"
 
 __attribute__((noinline)) tseg *segment_distrusted(tseg *segment)
@@ -65,7 +67,10 @@ static VALUE segment_near_noted(VALUE self)
     return ULL2NUM(tseg_noted(segment, segment_handle_of(self)->checked_at));
 }
 
-/* Segment#near_note -> nil. Tells all processes that a change was noted which the tier behind has not received. */
+/*
+ * Segment#near_note -> nil. Tells all processes that the journal has a new note of a change that the last tier has not
+ * received.
+ */
 static VALUE segment_near_note(VALUE self)
 {
     tseg_note(segment_current(self));

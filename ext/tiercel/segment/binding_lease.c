@@ -149,7 +149,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
 
     if (!NIL_P(version)) version = call.version = rb_str_new_frozen(StringValue(version));
     /*
-     * Without `replaces` the first attempt takes every entry for a live one, because asking for the time is expensive.
+     * Without `replaces` the first attempt assumes that every entry is live, because reading the clock is expensive.
      */
     call.now = NIL_P(replaces) ? -INFINITY : segment_now();
     call.request.lineage = segment_lease_name(lineage);

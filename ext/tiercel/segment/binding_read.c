@@ -41,7 +41,7 @@ PART_OF_READ VALUE result_of(const value_read *read, read_kind kind, const tseg 
 PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kind kind, bool keeps, tseg *segment,
                             tseg_token *token)
 {
-    VALUE key_string = read->key_string; /* a variable of its own for RB_GC_GUARD, so that *read stays in registers */
+    VALUE key_string = read->key_string; /* a separate variable for RB_GC_GUARD, so that *read stays in registers */
     tseg_entry entry;
     tseg_key key;
 

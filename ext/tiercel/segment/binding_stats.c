@@ -88,8 +88,8 @@ static uint64_t counted_here(const tseg *segment, int counter)
 
 /*
  * Segment#counters -> Hash of the figures that an account adds to its own. Reads no entry. The Hash is empty for closed
- * private memory. A child process asks for the counters of private memory before its first call; so this method
- * registers no process with private memory.
+ * private memory. A child process reads the counters of private memory before its first call, so this method registers
+ * no process with private memory.
  */
 static VALUE segment_counters(VALUE self)
 {

@@ -57,7 +57,7 @@ static tseg_result make_call(VALUE self, write_call *call)
 
 static VALUE optional(int count, const VALUE *arguments, int index) { return count > index ? arguments[index] : Qnil; }
 
-/* Called before anything else, because asking for the time may run Ruby code. */
+/* Called before anything else, because reading the clock may run Ruby code. */
 static void set_times(write_call *call, VALUE ttl, bool exact)
 {
     call->now = exact || !NIL_P(ttl) ? segment_now() : segment_now_for_eviction();

@@ -15,8 +15,8 @@ static inline uint64_t get_word(const uint8_t *from)
 
 /*
  * Copies eight words. A writer announces its writes before this copy, and a reader checks for writers after it. So the
- * compiler only has to make each access exactly here and once. C has no wide atomic access that says so, hence the
- * assembler. Sanitizer builds copy single words instead.
+ * compiler only has to make each access exactly here and once. C cannot express such a wide access, hence the assembler
+ * code. Sanitizer builds copy single words instead.
  */
 #if defined(__x86_64__) && !defined(TSEG_NO_FENCES) && !defined(__SANITIZE_ADDRESS__)
 #define TSEG_COPIES_BLOCKS 1

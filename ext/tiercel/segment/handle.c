@@ -15,7 +15,10 @@
 #define LARGEST_MADE_IN_A_CALL_BYTES (UINT64_C(64) << 20)
 /* After this time the thread that makes a file counts as killed. */
 #define REMAKE_SECONDS 60
-/* A process keeps its share of the budget for this long, because counting processes asks the kernel about each. */
+/*
+ * A process keeps its share of the budget for this long, because counting processes takes a system call for each
+ * process.
+ */
 #define SHARE_SECONDS 8
 
 void tseg_handle_share_budget(tseg_handle *handle)

@@ -58,7 +58,7 @@ bool tseg_handle_remake(tseg_handle *handle, tseg_host *host);
 /* Detaches. A later call attaches the handle again. */
 void tseg_handle_close(tseg_handle *handle, tseg_host *host);
 
-/* Sets the memo's bound to its share of the machine's budget, if it has no bound of its own. */
+/* Sets the memo's bound to its share of the machine's budget, unless the user has set a bound. */
 void tseg_handle_share_budget(tseg_handle *handle);
 
 #endif

@@ -16,7 +16,7 @@ struct tseg;
 
 typedef struct {
     int code;          /* errno, or 0; EAGAIN: another process is making or removing the file, so try again */
-    pid_t holder;      /* with EAGAIN: the pid of that process, or 0 if the system does not tell */
+    pid_t holder;      /* with EAGAIN: the pid of that process, or 0 if the pid is unknown */
     bool replaced;     /* not a failure: a damaged file of ours was replaced; the message gives the reason */
     bool remaking;     /* the file is gone and too large to be made within a call: a thread of the host makes it */
     bool start_thread; /* with remaking: no thread makes the file yet, so the host starts one */

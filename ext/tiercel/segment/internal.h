@@ -182,7 +182,7 @@ static inline uint64_t tseg_lease_bits(const tseg_lease_group *group, const tseg
 {
     return tseg_load_acquire(&group->used) & tseg_lease_window(key);
 }
-/* Writes and deletes ask this first. While no lease in the group is held, it costs one load. */
+/* Writes and deletes call this first. While no lease in the group is held, it costs one load. */
 static inline bool tseg_has_leases(const tseg *segment, const tseg_key *key)
 {
     const tseg_lease_group *group = tseg_lease_group_of(segment, key);

@@ -20,10 +20,11 @@
  *   is evicted. A ghost is the fingerprint of a key that left the small log without a hit. A key with a ghost goes
  *   straight into the main log.
  * - Epoch of the segment: a clear raises it, and entries of an earlier epoch are misses.
- * - Generation of a process slot: the number of processes that have had the slot. It tells a dead owner of a lock from
- *   the process that has its slot now.
+ * - Generation of a process slot: the number of processes that have had the slot. It distinguishes a dead owner of a
+ *   lock from the process that now has the owner's slot.
  * - Stripe: a part of the keys of a near tier. Its epoch rejects fills that are late.
- * - Retired: a retired segment is not the current one any more. Every process moves to the file that the path leads to.
+ * - Retired: a retired segment is no longer the current segment. Every process moves to the file that the path leads
+ *   to.
  */
 #ifndef TIERCEL_SEGMENT_LAYOUT_H
 #define TIERCEL_SEGMENT_LAYOUT_H
@@ -192,7 +193,7 @@ typedef struct {
  * may end the lineage without the lock, by storing 0.
  */
 typedef struct {
-    _Alignas(TSEG_CACHE_LINE) tseg_word lineage; /* random, never 0 while the lease stands */
+    _Alignas(TSEG_CACHE_LINE) tseg_word lineage; /* random, never 0 while the lease is valid */
     tseg_word hash;                              /* of the key */
     tseg_word holder;                            /* random, or one of the two values above */
     tseg_word owner;                             /* process slot and generation, as in a lock word */

@@ -1,7 +1,7 @@
 /* Taking a lease: a slot for it, the takeover of a lapsed lease, and the value that reads see until the fill. */
 #include "lease.h"
 
-/* A new lease takes the slot with the lowest rank. UINT64_MAX: the slot's lease stands. */
+/* A new lease takes the slot with the lowest rank. UINT64_MAX: the slot's lease is valid, so the slot is not free. */
 static uint64_t rank_of(const tseg *segment, const tseg_lease_slot *slot, uint32_t epoch, uint64_t now_ns)
 {
     uint64_t holder = tseg_load(&slot->holder);

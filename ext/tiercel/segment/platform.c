@@ -1,4 +1,4 @@
-/* Differences between systems. Linux has calls of its own; other systems and the portable build use POSIX. */
+/* Differences between systems. Linux has its own calls; other systems and the portable build use POSIX. */
 #include "system.h"
 
 #include <ctype.h>

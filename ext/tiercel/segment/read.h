@@ -6,8 +6,8 @@
 
 /* The callbacks of tseg_read. `context` belongs to the caller. */
 /*
- * Makes the key for this segment. Called for each attempt, because the segment may change while the host tells the
- * time.
+ * Makes the key for this segment. Called for each attempt, because the segment may change while the host reads its
+ * clock.
  */
 typedef void tseg_key_function(void *context, const tseg *segment, tseg_key *key);
 /* Takes the value of the entry. Returns false if it needs the time and the clock is not known. */

@@ -74,8 +74,8 @@ bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word)
     uint64_t ticketless = lock_word & ~(UINT64_MAX << TSEG_LOCK_TICKET_SHIFT);
 
     /*
-     * A thread of this process is the owner. The kernel cannot tell, because a process's own file lock looks free to
-     * it.
+     * A thread of this process is the owner. The kernel does not report this, because a process's own file lock looks
+     * free to the process.
      */
     if (ticketless == tseg_load(&segment->owner)) return false;
     if (!segment->sidecar || slot >= segment->geometry.process_slots) return true;

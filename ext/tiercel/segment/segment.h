@@ -93,7 +93,7 @@ typedef struct tseg {
 /* A read that fails this often is a miss. */
 #define TSEG_READ_TRIES 4
 
-/* The time of a read. A read asks for it at most once, and only if something in the entry can expire. */
+/* The time of a read. A read calls this at most once, and only if a part of the entry can expire. */
 typedef struct {
     bool known;
     double now;

@@ -20,9 +20,9 @@ typedef enum {
 
 /* A check of an entry's tags. The bytes of the part TAGS stay in their place until it ends. */
 typedef struct {
-    const uint8_t *next; /* the tags whose keys are not made yet */
+    const uint8_t *next; /* the tags whose keys are not computed yet */
     size_t left;         /* their bytes */
-    unsigned count;      /* keys that are made */
+    unsigned count;      /* number of keys computed so far */
     tseg_key keys[TSEG_TAGS_BATCH];
 } tseg_tags;
 

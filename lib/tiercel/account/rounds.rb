@@ -94,7 +94,7 @@ module Tiercel
       # Adds a sampled hit to the pending events.
       #
       # @param key [String]
-      # @param hits [Integer] the number of hits that the sample stands for
+      # @param hits [Integer] the number of hits that the sample represents
       # @return [void]
       def note_hits(key, hits) = @pending.push(key, 0, 0.0, 0.0, hits)
 

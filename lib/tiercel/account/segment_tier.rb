@@ -66,7 +66,7 @@ module Tiercel
         page.store(@seen_at, id)
       end
 
-      # Called in a child. Nothing to do, because the child gets a process slot of its own in the segment.
+      # Called in a child. Does nothing, because the child gets its own process slot in the segment.
       def forked; end
 
       private

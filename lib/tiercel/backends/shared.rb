@@ -85,7 +85,7 @@ module Tiercel
           place.other_layouts.each do |path|
             Segment.remove(path, only_unused: true)
           rescue Unavailable
-            next # of a version that this one cannot judge, or another user's
+            next # a segment of another version or of another user
           end
         end
 

@@ -70,7 +70,7 @@ module Tiercel
       # @return [String] the file that names the hosts
       def hosts_file = roles.any? ? "config/deploy.yml" : "config/deploy/"
 
-      # The platform of this container, if no file tells the number of containers.
+      # The platform of this container, if no file contains the number of containers.
       #
       # @return [String, nil] for example "Kubernetes"
       def platform

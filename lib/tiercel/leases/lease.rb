@@ -46,7 +46,7 @@ module Tiercel
       attr_reader :stale
       # @return [Object, nil] the implementation's reference to the stored lease
       attr_reader :token
-      # @return [Float, nil] the time of {Clock.monotonic} at which it lapses, as far as this process can tell
+      # @return [Float, nil] the time of {Clock.monotonic} at which the lease lapses, as far as this process knows
       attr_reader :lapses_at
 
       def initialize(key, lineage, holder, mine: false, sure: true, version: nil, stale: nil, token: nil,

@@ -16,7 +16,7 @@ module Tiercel
         logger&.warn { "Tiercel: #{message}" }
       end
 
-      # Logs a message that asks the operator to act; prints to standard error if there is no log.
+      # Logs a message that requires an action of the operator. Prints it to standard error if there is no log.
       #
       # @param message [String]
       # @return [void]

@@ -31,7 +31,7 @@ module Tiercel
           mark(path) if old && !removed
           removed
         rescue Unavailable, SystemCallError
-          false # another user's, or one that others remove just now
+          false # another user's segment, or one that another process is removing
         end
       end
 

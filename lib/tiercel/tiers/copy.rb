@@ -8,8 +8,8 @@ require_relative "../frame"
 
 module Tiercel
   class Tiers < Backend
-    # Turns the last tier's bytes into the bytes of a near copy. Raw bytes, counters and leases get no copy, nor do
-    # values with tags: a read of these asks the last tier for the generations anyway.
+    # Turns the last tier's bytes into the bytes of a near copy. Raw bytes, counters and leases get no copy. Values with
+    # tags get no copy either, because their reads need the generations from the last tier anyway.
     #
     # A copy is the frame that a store over `shared:` alone would write. It has no checksum, since that was verified,
     # and is compressed only if the value is long. So the segment returns plain Strings without a Ruby object for the
@@ -37,7 +37,7 @@ module Tiercel
         def ttl(bytes, longest)
           ends_at = Frame.ends_at(bytes) or return longest
           left = ends_at - Clock.now
-          [longest, left].min if left.positive? # which a damaged NaN is not
+          [longest, left].min if left.positive? # false for a NaN in a damaged frame
         end
 
         # @param bytes [String] the result of {.of}

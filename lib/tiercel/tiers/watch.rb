@@ -43,7 +43,7 @@ module Tiercel
 
       # Covers the near tier if it may be trusted. Never waits for another thread.
       #
-      # @return [false] no message tells this process of changes
+      # @return [false] this process receives no messages about changes
       def listen
         checked_ns = @checked_ns
         return false if (checked_ns && @coverage.now - checked_ns < INTERVAL_NS) || !@lock.try_lock

@@ -22,7 +22,7 @@ module Tiercel
       def self.define(target, method_name, name, *arguments)
         path = ::File.join(FOLDER, "#{name}.erb")
         source = new(::File.read(path, encoding: Encoding::UTF_8), trim_mode: "-").src.dup
-        source.force_encoding(Encoding::UTF_8) # as its magic comment says; newer ERB versions freeze it
+        source.force_encoding(Encoding::UTF_8) # the encoding of its magic comment; newer ERB versions freeze it
         # Evaluated here so that templates see the constants of Tiercel and Web.
         target.class_eval("def #{method_name}(#{arguments.join(", ")})\n#{source}\nend", path, -1)
       end

@@ -57,7 +57,7 @@ class FetchInterruptedTest < Tiercel::TestCase
     false
   rescue Interrupted
     owned = Tiercel::Store::Fetch::Flight::LOCK.owned?
-    Tiercel::Store::Fetch::Flight::LOCK.unlock if owned # for the other tests
+    Tiercel::Store::Fetch::Flight::LOCK.unlock if owned # so that the other tests can lock it
     refute owned, "return #{at}"
     assert_equal [0, true], [flights.size, flights.idle?]
     true

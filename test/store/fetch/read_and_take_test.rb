@@ -19,7 +19,7 @@ class FetchReadAndTakeTest < Tiercel::TestCase
       server = server_class.new.start
       proxy = CountingProxy.new(Integer(server.url[/:(\d+)/, 1]))
       store = Tiercel.new(server.url.sub(/:\d+/, ":#{proxy.port}"), **PATIENCE, **options)
-      store.fetch("script") { 1 } # Redis is told of it when it is first asked for it
+      store.fetch("script") { 1 } # Redis receives the script with its first use
       store.fetch("script") { 1 }
       yield store, proxy, server
     ensure

@@ -37,7 +37,7 @@ module LockStep
       super || difference_of_trips(before) || difference_of_memories
     end
 
-    # For several names with one key, Rails' cache asks the local copy only for the last one.
+    # For several names with one key, Rails' cache reads the local copy only for the last name.
     def random_call(seed) = RandomCall.new(seed, @subscribers, distinct: true)
 
     def trips = [@fast, @plain].map { |store| store.backend.trips }

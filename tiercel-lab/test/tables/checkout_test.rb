@@ -34,7 +34,7 @@ class CheckoutTest < LabCase
     end
   end
 
-  # A repository without benchmarks has none to lay over its base.
+  # A repository without benchmarks copies none into the tree of its base.
   def test_without_benchmarks_the_base_is_what_was_committed
     SmallGem.make do |gem|
       gem.change("lib/small_gem.rb", "\",\"", "\";\"")

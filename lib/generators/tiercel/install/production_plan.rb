@@ -66,7 +66,7 @@ module Tiercel
         @file.stores.any? ? @file.stores : [@application.first]
       end
 
-      # Whether the generator cannot tell which store the user means.
+      # Whether the generator cannot decide which store the user means.
       def blocked?
         return !@url.nil? if @file.stores.size > 1
         @file.stores.empty? && @url.nil? && @application.any? && (@application.size > 1 || @application[0].conditional?)

@@ -25,8 +25,8 @@ module Tiercel
         # none of several clients is always late.
         PAUSE_SECONDS = (0.005..0.02)
         HELLO = "mn\r\n"
-        # Minimum budget for the wait until the first key. A client that asks while another list runs gets no response
-        # until the server is done with it.
+        # Minimum budget for the wait until the first key. A client that requests a list while the server sends another
+        # one gets no response until the other list is complete.
         TURN_SECONDS = 2.0
 
         # @param node [Node]

@@ -117,7 +117,7 @@ module Tiercel
 
         def abilities = @commands.abilities
 
-        # Asks for the expiry first. If the entry changes between the two commands, they do not match, and
+        # Reads the expiry first. If the entry changes between the two commands, they do not match, and
         # {#compare_and_set} detects that.
         #
         # @return [Array(Integer, String, Integer), nil] the expiry in ms, the bytes, the remaining ms

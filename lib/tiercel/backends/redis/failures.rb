@@ -64,8 +64,8 @@ module Tiercel
           end
         end
 
-        # Selects one error of an operation on several nodes. The error of a node that was not asked has the lowest
-        # priority.
+        # Selects one error of an operation on several nodes. The error of a node that received no command has the
+        # lowest priority.
         def first_of(error)
           return error unless error.respond_to?(:errors) && error.errors.is_a?(Hash)
           all = error.errors.values

@@ -6,9 +6,9 @@ require_relative "deadline"
 module Tiercel
   module Backends
     class Redis < Backend
-      # Asks several cluster nodes concurrently in one thread. Each node's part of a pipeline runs in a fiber, which
-      # pauses once its commands are written. Once all commands are written, the fibers read the replies. This
-      # replaces redis-cluster-client's sequential workers.
+      # Calls several cluster nodes concurrently in one thread. Each node's part of a pipeline runs in a fiber, which
+      # pauses once its commands are written. Once all commands are written, the fibers read the replies. This replaces
+      # redis-cluster-client's sequential workers.
       #
       # Under a fiber scheduler the nodes are called one after the other, because the scheduler's fibers do the waiting.
       module NodeFibers

@@ -12,7 +12,7 @@ module Tiercel
     class Redis < Backend
       # Limits the part of a call's budget that one cluster node may use.
       #
-      # A call may ask several nodes and reads their replies one after the other. While other replies are unread, each
+      # A call may use several nodes, and reads their replies one after the other. While other replies are unread, each
       # node gets half of the remaining time, so that a hung node leaves time for the others. All commands are sent
       # before the first reply is read ({NodeFibers}).
       module NodeShare
@@ -38,7 +38,8 @@ module Tiercel
         end
 
         # redis-cluster-client resends a command whose connection broke, perhaps to another node, although the first
-        # node may have run it. It does not resend if the error names a different node than the one that it asked.
+        # node may have run it. It does not resend if the error names a different node from the one that received the
+        # command.
         #
         # @param error [RedisClient::ConnectionError]
         # @param command [Array<String>] the command that was sent
@@ -98,7 +99,7 @@ module Tiercel
           end
         end
 
-        # Makes the client ask its nodes concurrently.
+        # Makes the client call its nodes concurrently.
         #
         # @param client [RedisClient::Cluster] a client before its first call
         # @return [RedisClient::Cluster]

@@ -5,7 +5,7 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class Redis < Backend
-      # One SET command for each of many keys, for a driver that encodes each command before it asks for the next. All
+      # One SET command for each of many keys, for a driver that encodes each command before it takes the next one. All
       # commands are the same Array with the same TTL String. The keys of a Hash are distinct, so one random mark (see
       # {Lifetime}) distinguishes this write of each key from every other.
       class SetCommands

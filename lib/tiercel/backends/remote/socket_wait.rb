@@ -7,7 +7,8 @@ require_relative "../../clock"
 module Tiercel
   module Backends
     module Remote
-      # Waits until a socket can be read or written, as a call without blocking asks, and not beyond the deadline.
+      # Waits until a socket can be read or written, after a nonblocking call has requested this, but not beyond the
+      # deadline.
       module SocketWait
         # @param socket [IO, #to_io]
         # @param state [Symbol] :wait_readable or :wait_writable, of read_nonblock, write_nonblock, connect_nonblock

@@ -67,7 +67,7 @@ module Tiercel
           @params.slice(*PLACES, *PLACES_OR_TEXTS).values.grep(String).map do |place|
             stat = ::File.stat(place)
             [stat.ino, stat.mtime]
-          rescue SystemCallError, ArgumentError # not there; or no place but a text
+          rescue SystemCallError, ArgumentError # the file is missing, or the option is a certificate's text
             nil
           end
         end

@@ -46,7 +46,7 @@ module Tiercel
         # @raise [SystemCallError, Foreign, Busy]
         def locked(create: false)
           ATTEMPTS.times do
-            open(create:) do |file| # which checks first: the owner of a foreign file may keep it locked
+            open(create:) do |file| # `open` checks the file first: the owner of a foreign file may keep it locked
               lock(file)
               return yield(file) if current?(file)
             end

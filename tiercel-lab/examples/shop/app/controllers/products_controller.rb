@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 class ProductsController < ApplicationController
-  # 50 fragments, asked for at once.
+  # 50 fragments, read with one call.
   def index
     @products = Product.first_ones(50)
   end

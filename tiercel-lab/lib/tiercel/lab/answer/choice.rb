@@ -37,7 +37,7 @@ module Tiercel
         # @return [Array<Candidate>] the first choice and the next ones, at most {MOST}
         def shown = ranked.first(MOST)
 
-        # @return [Array<Candidate>] other candidates that cannot be told apart from the first choice
+        # @return [Array<Candidate>] other candidates whose difference from the first choice is undecided
         def tied = ranked.drop(1).reject { |other| verdict(other) == :slower }
 
         # @return [Boolean] whether the first choice is cheaper than all others

@@ -13,7 +13,7 @@ module Tiercel
         READS = { "string-100b" => 20, "html-2kb" => 20, "html-24kb" => 3, "rows-50" => 1, "books" => 1 }.freeze
         # Share of the reads that miss; a write follows each of them.
         MISSES = 0.05
-        # The operations that can stand for a hit; the first measured one does.
+        # The operations that can represent a hit; the first measured one is used.
         HITS = %w[read fetch].freeze
 
         # @param results [Hash{String => Object}]

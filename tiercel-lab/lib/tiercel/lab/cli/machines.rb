@@ -114,7 +114,7 @@ module Tiercel
         def chapter(document, mark, name, part)
           found = Tables.report(part, program: @program)
           Chapters.add(document, found, title: "#{mark}, #{name}: #{found.title}", anchor: "#{mark.downcase}-#{name}")
-        rescue UsageError => e # of a version that had other commands
+        rescue UsageError => e # a run of a version with other commands
           document.section("#{mark}, #{name}") { |section| section.text("Cannot be shown: #{e.message}") }
         end
       end

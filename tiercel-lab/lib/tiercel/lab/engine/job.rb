@@ -104,7 +104,7 @@ module Tiercel
 
         def end_process
           return @status if gone_within?(0.05)
-          Process.kill(:KILL, -@pid) # and what it has forked
+          Process.kill(:KILL, -@pid) # and the processes that it has forked
           Process.wait(@pid)
           @status = Process.last_status
         rescue Errno::ESRCH, Errno::ECHILD

@@ -92,7 +92,7 @@ module Tiercel
           features.each do |feature|
             require feature
           rescue LoadError, StandardError
-            nil # it stays the arms' own
+            nil # only the arm's own process has this feature
           end
         end
       end

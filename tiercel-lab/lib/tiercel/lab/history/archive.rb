@@ -96,7 +96,7 @@ module Tiercel
             figures = interval.values_at("estimate", "low", "high")
             found[[machine(run), label, figure, unit, false]] << point(run, *figures)
           end
-          return if gate?(part) # it has counted in processes of their own
+          return if gate?(part) # a gate counts in separate processes
           { "objects" => "allocations", "stored_bytes" => "stored_bytes" }.each do |metric, name|
             value = cell.dig("exact", name) or next
             found[[machine(run), label, metric, "", true]] << point(run, value)

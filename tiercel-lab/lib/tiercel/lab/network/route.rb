@@ -8,7 +8,7 @@ module Tiercel
     module Network
       # A connection through the relay: its two lanes and its conditions.
       class Route
-        # How much of a client's first bytes it remembers.
+        # Number of a client's first bytes that the route remembers.
         SAID_BYTES = 4_096
         # The conditions of connections that `only` does not select.
         PLAIN = Conditions.new

@@ -7,9 +7,10 @@ module Tiercel
       # share of the previous night's deviation plus an innovation. {#draw} simulates series with the same noise and
       # without a step.
       class Autoregression
-        # A larger share cannot be told from a level that wanders.
+        # A larger share cannot be distinguished from a drifting level.
         MOST = 0.95
-        # Standard errors added to the estimated share. An estimate that is too small would find steps where none are.
+        # Standard errors added to the estimated share. An estimate that is too small would find steps in series without
+        # steps.
         CAUTION = 1.25
         PENALTY = 3.0
 

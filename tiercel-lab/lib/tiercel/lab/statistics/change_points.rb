@@ -35,7 +35,7 @@ module Tiercel
         # Neighbours on either side of a value, and the number of deviations from their median that makes it an outlier.
         NEIGHBOURS = 3
         TOO_FAR = 6.0
-        # {detectable} asks for a step that is found within this many nights, with this probability.
+        # {detectable} estimates the step that is found within this many nights with this probability.
         WITHIN = 10
         OFTEN = 0.8
         # Simulated series from which {detectable} estimates.

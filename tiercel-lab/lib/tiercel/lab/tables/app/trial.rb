@@ -6,8 +6,8 @@ module Tiercel
   module Lab
     module Tables
       module App
-        # Runs an application for every store, all at the same time, and sends them requests in turn and in reverse. The
-        # first store has a second application, for the noise floor.
+        # Runs an application for every store, all at the same time, and sends them requests in turn, alternately in
+        # forward and in reverse order. The first store has a second application, for the noise floor.
         class Trial < Engine::Trial
           START_SECONDS = 4.0
           REQUEST_SECONDS = 0.006

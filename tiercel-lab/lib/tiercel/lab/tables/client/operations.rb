@@ -87,8 +87,8 @@ module Tiercel
         end
       end
 
-      # A hundred keys that are there in one call; they are written before every slice. Slices have at most as many
-      # calls as there are groups of names.
+      # One call with a hundred existing keys; they are written before every slice. Slices have at most as many calls as
+      # there are groups of names.
       define "client_delete_multi", "the client's delete_multi of #{MANY}", like: "client_get_multi", prepared?: true,
                                                                             body: "store.delete_multi(inputs[i])" do
         def names_for(_value) = Operation::PREPARED_CALLS

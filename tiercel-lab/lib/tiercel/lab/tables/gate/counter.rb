@@ -94,7 +94,7 @@ module Tiercel
 
           def stored_bytes
             @arm.stored_bytes
-          rescue StandardError # not every store lets us see
+          rescue StandardError # not every store shows its stored bytes
             nil
           end
 

@@ -4,7 +4,8 @@ module Tiercel
   module Lab
     module Tables
       module Tiers
-        # How long another machine took to see each change, under one condition. Unseen changes took longer.
+        # How long another machine took to see each change, under one condition. A change that was not seen took longer
+        # than the watch lasted.
         class Ages
           # Points of a curve.
           POINTS = 40
