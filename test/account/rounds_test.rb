@@ -13,7 +13,7 @@ class AccountRoundsTest < Tiercel::TestCase
     @rounds = Account::Rounds.new(Account::Book.new(nil, Account::Rounds::BYTES), 1, nil) { [] }
   end
 
-  # A miss is noted in the caller's time.
+  # Noting a miss costs the caller's time.
   def test_a_pending_miss_makes_no_object
     key = "products/1"
     2.times { @rounds.note(key, 1, 0.0) }

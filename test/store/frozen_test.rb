@@ -64,7 +64,7 @@ class FrozenTest < Tiercel::TestCase
     needs_extension "segment"
     cache = store
     cache.write("rows", ROWS)
-    2.times { cache.read("rows") } # it enters at its second read
+    2.times { cache.read("rows") } # the value enters the memo at its second read
     assert_same cache.read("rows"), cache.read("rows")
     first = cache.read("rows")
     cache.write("rows", ROWS)

@@ -27,7 +27,7 @@ module Tiercel
           # Calls of each operation: each on a used connection and on a new one.
           ROUNDS = 2
           OPEN_CALLS = 2_000
-          # More failures than open the breaker. A slower call than this has tried the server.
+          # A number of failures that opens the breaker. A slower call than this has tried the server.
           FAILURES = 6
           ASKED_SECONDS = 0.2
           # Longer than the measurement, so that the breaker does not try the server during it.

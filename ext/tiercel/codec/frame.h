@@ -26,7 +26,7 @@ enum {
     FRAME_PART_INFLATED_BYTES_BYTES = 4,
     FRAME_PART_STALE_BYTES = 16,
     FRAME_PART_CREATED_AT_BYTES = 12,
-    FRAME_MAX_VERSION_BYTES = 32 * 1024, /* of a longer version Ruby stores a digest */
+    FRAME_MAX_VERSION_BYTES = 32 * 1024, /* Ruby stores a digest instead of a longer version */
 };
 
 #define FRAME_MAX_PAYLOAD_BYTES UINT32_MAX

@@ -6,8 +6,8 @@
  * dies, the lease lapses, and another caller takes it over. All leases of one chain of computations share a lineage.
  * Every other change of the key ends the lineage, and a fill with an ended lineage stores nothing.
  *
- * Take, fill and release run under the shard's lock, as writes do; a look takes no lock. Lineages and holders are
- * random numbers, neither 0 nor all ones.
+ * Take, fill and release run under the shard's lock, as writes do; tseg_lease_look takes no lock. Lineages and holders
+ * are random numbers, neither 0 nor all ones.
  */
 #ifndef TIERCEL_SEGMENT_LEASES_H
 #define TIERCEL_SEGMENT_LEASES_H
@@ -15,12 +15,12 @@
 #include "segment.h"
 
 typedef struct {
-    uint64_t lineage;           /* begins if the key has none to continue */
+    uint64_t lineage;           /* a new lineage begins if the key has no lineage to continue */
     uint64_t holder, ttl_ns;
-    uint64_t displaces;         /* the lineage of a standing lease that gives way to this one, or 0 */
+    uint64_t displaces;         /* the lineage of a valid lease that this one replaces, or 0 */
     uint32_t version;           /* from tseg_lease_version, or 0 */
     const tseg_token *replaces; /* the only entry that the key may have; NULL: it may have none */
-    bool drops;                 /* deletes that entry; else reads find it, or `shown`, until the fill */
+    bool drops;                 /* deletes that entry; otherwise reads return it, or `shown`, until the fill */
     const tseg_value *shown;    /* replaces that entry until the fill; NULL: the entry stays as it is */
     double shown_expires_at;
 } tseg_lease_request;
@@ -59,7 +59,7 @@ tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage
  */
 tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tseg_unheld *unheld,
                                    const tseg_token *replaces, const tseg_value *value, double expires_at, double now);
-/* TSEG_ABSENT if the holder has lost the lease. For the next pause_ns no caller gets the lease. */
+/* Returns TSEG_ABSENT if the holder has lost the lease. For the next pause_ns no caller gets the lease. */
 tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                uint64_t pause_ns);
 /*

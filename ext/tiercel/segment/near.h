@@ -13,8 +13,9 @@ bool tseg_near_is_changing(uint64_t word);
 /* Raises the epoch of the stripe: a fill with an earlier epoch stores nothing. */
 void tseg_near_raise(tseg *segment, uint32_t stripe);
 /*
- * A writer calls tseg_near_begin, changes the tier behind, deletes its keys here, and calls tseg_near_end. If it is the
- * only writer in the stripe, it may fill its key before the end, with the word from tseg_near_begin as the epoch.
+ * A writer calls tseg_near_begin, changes the last tier, deletes its keys in this segment, and calls tseg_near_end. If
+ * it is the only writer in the stripe, it may fill its key before the end, with the word from tseg_near_begin as the
+ * epoch.
  */
 uint64_t tseg_near_begin(tseg *segment, uint32_t stripe);
 bool tseg_near_is_alone(uint64_t begun);

@@ -40,7 +40,7 @@ typedef enum {
     TSEG_PRESENT,       /* add: the key has an entry */
     TSEG_CHANGED,       /* compare_and_set: the entry has changed since the caller got the token */
     TSEG_TOO_LARGE,     /* the entry needs more than a quarter of the main log */
-    TSEG_BUSY,          /* the lock's owner is stuck: a call has waited for it for the whole bound */
+    TSEG_BUSY,          /* the lock's owner is stuck: a call has waited for it for the longest permitted time */
     TSEG_WOULD_WAIT,    /* a writer holds the lock: see tseg_may_wait */
     TSEG_READ_ONLY,     /* this process has no process slot, so it cannot write */
     TSEG_NOT_A_COUNTER,
@@ -126,8 +126,8 @@ void tseg_after_fork(void);
 bool tseg_forked(void);
 /*
  * Called once a second. Registers the process again if other code has closed the lock file's descriptor, or if no
- * process slot was free before. Returns false if the lock file is gone too. No process can register with the segment
- * any more then, so the caller attaches again.
+ * process slot was free before. Returns false if the lock file is gone too. In this case no process can register with
+ * the segment any more, so the caller attaches again.
  */
 bool tseg_keep_registered(tseg *segment);
 /*

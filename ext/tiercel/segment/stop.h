@@ -7,7 +7,7 @@
 
 typedef enum {
     TSEG_STOP_AFTER_FIND,       /* the call has read a slot and compared its key */
-    TSEG_STOP_AFTER_TAIL,       /* a write has made room: it has stored the tails, and no byte of the entry */
+    TSEG_STOP_AFTER_TAIL,       /* a write has made room: it has stored the tails, but no byte of the entry yet */
     TSEG_STOP_AFTER_COPY,       /* a write has stored its bytes in the log, or a read has copied them out */
     TSEG_STOP_SEQUENCE_ODD,     /* a write in place has made the sequence odd */
     TSEG_STOP_BEFORE_SWAP,      /* a write or delete is about to change the slot */

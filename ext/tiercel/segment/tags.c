@@ -44,7 +44,7 @@ const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *by
     return tseg_part_of(frame, frame_bytes, FRAME_PART_TAGS, bytes);
 }
 
-/* Makes the keys of the next tags. If the part is cut off, it makes none, although bytes are left. */
+/* Makes the keys of the next tags. If the part is cut off, it computes no key, although bytes are left. */
 static void make_keys(tseg_tags *tags, const tseg *segment)
 {
     tags->count = 0;

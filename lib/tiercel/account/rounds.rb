@@ -24,7 +24,7 @@ module Tiercel
       PENDING_SIZE = 5
       # The largest size of the pending misses; then a round classifies them early.
       MOST_PENDING = 512 * PENDING_SIZE
-      # The longest wait for the lock, in seconds: in a caller's miss, and at the end of a process.
+      # The longest waits for the lock in seconds: during a caller's miss, and when a process exits.
       PATIENCE = 0.001
       LAST_PATIENCE = 1.0
       # The places of the parts in the file, and the file's size.

@@ -43,7 +43,7 @@ module Tiercel
           assert_equal("made", patient.fetch("raises") { "made" })
         end
 
-        # As Enumerator#next raises it. Ruby's `loop` would take it for its own end.
+        # An error such as Enumerator#next raises. Ruby's `loop` would take it for its own end.
         def test_a_stop_iteration_goes_to_its_caller
           [{}, { tags: ["tag"] }, { timeout: PATIENCE }].each do |options|
             assert_raises(StopIteration) { store.fetch("name", **options) { raise StopIteration } }

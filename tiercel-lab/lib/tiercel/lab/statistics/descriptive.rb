@@ -33,9 +33,9 @@ module Tiercel
         median(values.map { |value| (value - center).abs })
       end
 
-      # The root mean square of deviations. A deviation of more than {CLIPPED_AT} usual ones counts as that many, so
-      # that a single outlier does not dominate. (The median of normally distributed deviations is robust too, but has
-      # 37 % of the efficiency.)
+      # The root mean square of deviations. A deviation is limited to {CLIPPED_AT} times the usual deviation, so that a
+      # single outlier does not dominate. (The median of normally distributed deviations is robust too, but has 37 % of
+      # the efficiency.)
       #
       # @param deviations [Array<Numeric>] around 0
       # @return [Float]

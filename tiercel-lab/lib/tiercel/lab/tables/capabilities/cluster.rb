@@ -6,8 +6,8 @@ module Tiercel
   module Lab
     module Tables
       module Capabilities
-        # Tests whether a store spreads its keys over two servers: starts two servers, gives both to the store, and
-        # counts their entries. In a stack of tiers this is the last tier.
+        # Tests whether a store spreads its keys over two servers: starts two servers, configures the store with both,
+        # and counts the entries on each. In a stack of tiers this is the last tier.
         class Cluster
           KEYS = 60
           MEMCACHED = { "mem_cache_store" => "mem_cache_store:%s,%s",
