@@ -42,11 +42,11 @@ module Tiercel
   #
   # Methods for a segment as a near tier (docs/memory-model.md, "Near fill"):
   #
-  # - `near_epoch(key)`: call it before the read from the farther tier; nil while another caller changes the key
+  # - `near_epoch(key)`: call it before the read from the last tier; nil while another caller changes the key
   # - `near_fill(key, bytes, ttl, epoch)`: stores the copy after that read; true if stored
   # - `near_fill_frame(key, frame, longest, epoch)`: the same, with the frame's own expiry. Returns nil for a frame
   #   that cannot be copied unchanged: with a compressor, a checksum or optional parts, a lease, or not a frame
-  # - `near_begin(keys)`: call it before a change in the farther tier, with nil for all keys; pass its result to
+  # - `near_begin(keys)`: call it before a change in the last tier, with nil for all keys; pass its result to
   #   `near_fill` and `near_end`
   # - `near_end(keys, begun, filled)`: call it after the change
   # - `near_invalidate(key)`: makes every earlier epoch of the key invalid

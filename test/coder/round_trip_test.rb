@@ -8,7 +8,7 @@ class RoundTripTest < Tiercel::TestCase
   ENCODINGS = [Encoding::UTF_8, Encoding::BINARY, Encoding::US_ASCII, Encoding::UTF_16LE, Encoding::Shift_JIS,
                Encoding::ISO_8859_1].freeze
   SIZES = [0, 1, 23, 31, 32, 255, 256, 1_023, 16_384, 70_000].freeze
-  # Compressing these in every combination takes long and covers no further code.
+  # Compressing these values in every combination would take a long time and cover no further code.
   LARGE_CONTAINERS = [Array.new(70_000, 7), (0...70_000).to_h { |i| [i, i] }].freeze
   REGISTRY = Tiercel::Compressors::REGISTRY
   COMPRESSORS = REGISTRY.names.select { |name| REGISTRY.available?(name) }.freeze

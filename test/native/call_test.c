@@ -1,7 +1,7 @@
 /* Calls that the core repeats: they wait for writers, follow the path to another file, and finally fail. */
 #include "played_host.h"
 
-/* A pass waits for a stuck writer for the whole bound. The next wait then starts again. */
+/* A pass waits for a stuck writer for the longest permitted time. The next wait then starts again. */
 static void test_a_wait_in_a_pass(tseg *one)
 {
     played_host host = host_of(one, one);
@@ -74,7 +74,7 @@ static void test_a_call_without_an_answer(tseg *one)
     CHECK(one->holds == 0);
 }
 
-/* A delete of a segment that is retired in the middle goes on in the new file. */
+/* If a segment is retired during a delete, the delete continues in the new file. */
 static void test_a_delete_of_a_retired_file(tseg *one, tseg *other)
 {
     tseg_key key = key_of(one, "odd:1");

@@ -112,7 +112,7 @@ static void a_stale_value_stays_until_the_fill(void)
     delete_text(KEY);
 }
 
-/* A standing lease gives way to a request that names its lineage. The new lease begins a new lineage. */
+/* A request that names the lineage of a valid lease replaces the lease. The new lease begins a new lineage. */
 static void another_version(void)
 {
     tseg_key key = key_of(segment, KEY);
@@ -175,7 +175,7 @@ static void a_sleeper_is_woken(void)
         }
         close(looked[1]);
         CHECK(read(looked[0], &byte, 1) == 1);
-        nanosleep(&(struct timespec){0, 5000000}, NULL); /* the child sleeps by now, or it will not fall asleep */
+        nanosleep(&(struct timespec){0, 5000000}, NULL); /* the child is already asleep, or it will never sleep */
         if (way == 0) delete_text(KEY);
         else if (way == 1) CHECK(fill(KEY, mine.lineage, "filled") == TSEG_OK);
         else CHECK(give_back(KEY, mine.lineage, mine.holder, 0) == TSEG_OK);

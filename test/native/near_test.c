@@ -1,4 +1,4 @@
-/* A segment in front of a farther tier: who may fill during changes, and when dead writers are forgotten. */
+/* A segment as a near tier: the callers that may fill during changes, and the time until dead writers are forgotten. */
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>

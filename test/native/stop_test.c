@@ -181,7 +181,7 @@ static void other_near_invalidate(const stopped_call *call, pid_t pid)
     if (call->run == near_fill) CHECK(read_text(KEY) < 0);
 }
 
-/* A complete change in the tier behind the segment: afterwards no fill that was in progress is visible. */
+/* A complete change in the last tier: afterwards no fill that was in progress is visible. */
 static void other_change_behind(const stopped_call *call, pid_t pid)
 {
     tseg_key key = key_of(segment, KEY);

@@ -180,7 +180,7 @@ module MemoReplay
       @wanted[key] = reads
     end
 
-    # @return [Array<Integer>, nil] entries to evict, from the hand on; nil if they save more
+    # @return [Array<Integer>, nil] the entries to evict, beginning at the clock hand; nil if these entries save more
     def those_that_leave(bytes, worth)
       @ring.shift until @kept.key?(@ring.first)
       room = @limit - @used - bytes - ENTRY_BYTES

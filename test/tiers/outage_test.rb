@@ -43,7 +43,7 @@ class TiersOutageTest < Tiercel::TestCase
       assert_equal({ "e" => "old", "kept" => "old" }, store.read_multi(*%w[a b c d e kept]))
       replayed(store)
       assert_equal({ "e" => "old", "kept" => "old" }, store.read_multi(*%w[a b c d e kept]))
-      assert_equal "old", store.read("raw", raw: true) # may be another machine's by now
+      assert_equal "old", store.read("raw", raw: true) # may now belong to another machine
       assert_equal 6, store.increment("counter")
       assert_equal "old", build(*(urls.one? ? ["memory:"] : [shared("elsewhere")])).read("kept")
       store.clear

@@ -22,7 +22,7 @@ class TiersRacesTest < Tiercel::TestCase
 
   def store = @store ||= build_store
 
-  # Runs code in the middle of one call to the farther tier.
+  # Runs code during one call to the last tier.
   def around_far(store, method, before: nil, after: nil)
     far = store.backend.last
     far.define_singleton_method(method) do |*arguments|
@@ -91,7 +91,7 @@ class TiersRacesTest < Tiercel::TestCase
     end
   end
 
-  # A reader has read the farther tier before the change, and fills the near one after the writer's death.
+  # A reader has read the last tier before the change, and fills the near tier after the writer's death.
   def test_a_fill_after_the_death_of_the_writer
     store.write("key", "old")
     store.backend.near.forget(["key"])

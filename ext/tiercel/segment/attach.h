@@ -143,7 +143,8 @@ bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options 
                     bool stale, tseg_error *error);
 void tseg_file_close(tseg_file *file);
 /*
- * tseg_file_close through the host: if nothing else refers to the file, the system frees its memory, which takes long.
+ * tseg_file_close through the host: if nothing else refers to the file, the system frees its memory, which takes a long
+ * time.
  */
 void tseg_file_close_last(tseg_file *file, tseg_host *host);
 int tseg_file_unlink(const char *path, tseg_host *host); /* an errno, or 0 */

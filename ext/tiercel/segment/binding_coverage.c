@@ -105,7 +105,7 @@ static VALUE segment_set_near_trust_recorded(VALUE self, VALUE seconds)
 
 /*
  * Segment#near_uncover(covered) -> nil. The process that covered the copies until `covered` has stopped: deletes all
- * copies and marks the segment as not covered, unless another process covers it by now.
+ * copies and marks the segment as not covered, unless another process has taken over.
  */
 static VALUE segment_near_uncover(VALUE self, VALUE covered)
 {

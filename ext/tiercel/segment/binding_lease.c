@@ -131,7 +131,7 @@ static VALUE describe_held(VALUE self, const lease_call *call)
  *
  * - replaces: the token of the only entry that the key may have, or nil.
  * - shown: until the fill, reads find that entry (true), these bytes (a String), or nothing (nil).
- * - displaces: the lineage of a standing lease that gives way to this one, or nil.
+ * - displaces: the lineage of a valid lease that this one replaces, or nil.
  *
  * Returns one of these:
  * - :begun: the caller holds the lease. It begins the given lineage, and the key has no entry.

@@ -1,4 +1,4 @@
-/* A segment in front of a farther tier. Ruby keeps a begun change (a tseg_begun) as a String. */
+/* A segment as a near tier, in front of the last tier. Ruby keeps a begun change (a tseg_begun) as a String. */
 #include "binding.h"
 #include "near.h"
 
@@ -98,8 +98,8 @@ static const tseg_begun *parse_begun(VALUE string)
 }
 
 /*
- * Segment#near_end(keys, begun, filled) -> nil. The writer calls it after it has changed the tier behind. It deletes
- * the keys, unless the writer has filled them itself (`filled`) and no other process can have filled them.
+ * Segment#near_end(keys, begun, filled) -> nil. The writer calls it after it has changed the last tier. It deletes the
+ * keys, unless the writer has filled them itself (`filled`) and no other process can have filled them.
  */
 static VALUE segment_near_end(VALUE self, VALUE keys, VALUE string, VALUE filled)
 {

@@ -56,7 +56,7 @@ __attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, t
     if (RB_LIKELY(segment_reads_clock(&clock->now))) return true;
     handle = segment_handle_of(self);
     clock->now = segment_now();
-    /* Ruby code ran. The read may go on if nothing was unmapped, because the handle keeps its segment mapped. */
+    /* Ruby code ran. The read may continue if nothing was unmapped, because the handle keeps its segment mapped. */
     if (RB_LIKELY(unmapped == tseg_unmapped && handle->attached == *segment && !tseg_forked())) return true;
     *segment = segment_current(self);
     return false;

@@ -145,7 +145,7 @@ static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE l
     Check_Type(frame, T_STRING);
     if (!is_bare_frame(frame, &ends_at)) return Qnil;
     set_times(&call, longest, true);
-    if (!(ends_at > call.now)) return Qfalse; /* also for a damaged frame, whose end is not a number */
+    if (!(ends_at > call.now)) return Qfalse; /* also for a damaged frame, whose expiry is not a number */
     if (ends_at < call.expires_at) call.expires_at = ends_at;
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }

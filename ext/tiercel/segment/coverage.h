@@ -56,7 +56,7 @@ void tseg_begin_gap(tseg *segment);
 void tseg_end_gap(tseg *segment, uint64_t sent_ns);
 /*
  * The process that covered the copies until covered_ns has stopped. Deletes all copies and marks the segment as not
- * covered, unless another process covers it by now. Returns false if the host was interrupted.
+ * covered, unless another process has taken over. Returns false if the host was interrupted.
  */
 bool tseg_uncover(tseg_host *host, uint64_t covered_ns);
 /*
@@ -67,7 +67,7 @@ bool tseg_take_seat(tseg *segment, bool is_busy);
 
 /* A number that changes with each tseg_note, and whenever the handle looks at its path, which is once a second. */
 uint64_t tseg_noted(const tseg *segment, int64_t checked_at);
-/* After a process has noted a change that the tier behind has not received. */
+/* Called after a process has noted a change that the last tier has not received. */
 void tseg_note(tseg *segment);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The host is the program around the core. In Ruby it is the extension's binding, and the host's lock is the GVL. The
- * core calls the host when a call has to wait, takes long, or follows its path to another file.
+ * core calls the host when a call has to wait, takes a long time, or follows its path to another file.
  *
  * No callback jumps out of the core. A callback that meets an exception stores the exception and returns false or NULL.
  * The core then cleans up and returns TSEG_INTERRUPTED, and the host raises the exception.

@@ -2,7 +2,7 @@
 #include "hash.h"
 #include "lease.h"
 
-/* A call that ends a lineage tries again this often if the slot has another lease by now. */
+/* Number of attempts of a call that ends a lineage, if another lease takes the slot in between. */
 #define TSEG_LEASE_TRIES 64u
 
 static uint64_t hash_again(const tseg *segment, const void *bytes, size_t count)

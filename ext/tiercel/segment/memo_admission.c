@@ -1,6 +1,6 @@
 /*
- * Admission to the memo, by one rule. A value enters if the copies that it will save are worth more than the copies
- * that the values leaving for it have saved, plus the cost of a value to the garbage collector:
+ * Admission to the memo, by one rule. A value enters if it will save more copying than the values that it displaces
+ * have saved, plus the cost of a value to the garbage collector:
  *
  *   reads * bytes  >=  TSEG_MEMO_PRICE_BYTES  +  the sum of reads * bytes over the values that leave
  *
@@ -9,7 +9,7 @@
  *
  * Marks count the reads of entries whose values are not kept. They form buckets of four; a new mark replaces the mark
  * with the fewest reads. All counts are halved from time to time, so that values which were once popular leave. A clock
- * hand goes round the slots and chooses the values that leave; if they are worth too much, the hand moves on.
+ * hand visits the slots in a circle and chooses the values to evict; it skips values that save more.
  */
 #include <stdlib.h>
 

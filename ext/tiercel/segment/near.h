@@ -1,6 +1,6 @@
 /*
- * near.c: a segment in front of a farther tier. The keys are divided into stripes; each has an epoch, which rejects
- * late fills, and the number of active writers.
+ * near.c: a segment as a near tier, in front of the last tier. The keys are divided into stripes; each has an epoch,
+ * which rejects late fills, and the number of active writers.
  */
 #ifndef TIERCEL_SEGMENT_NEAR_H
 #define TIERCEL_SEGMENT_NEAR_H

@@ -153,7 +153,7 @@ static int link_file(const char *path, const char *temporary, const char *link_p
     return errno == ENOENT ? EAGAIN : errno;
 }
 
-/* A step for the host, because the system takes long to free reserved pages. */
+/* A step for the host, because the system takes a long time to free reserved pages. */
 static bool close_unused(void *descriptor, const atomic_bool *stop)
 {
     (void)stop;

@@ -244,7 +244,7 @@ typedef tseg_result tseg_delete_function(tseg *segment, const tseg_key *key, dou
  */
 tseg_result tseg_delete_once(tseg *segment, const tseg_key *key, tseg_delete_function *delete, double *latest_end);
 /*
- * near.c, see near.h. A caller takes the epoch before it reads the tier behind; an invalidation rejects older epochs.
+ * near.c, see near.h. A caller takes the epoch before it reads the last tier; an invalidation rejects older epochs.
  */
 uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key);
 tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at);

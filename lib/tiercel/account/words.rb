@@ -31,7 +31,7 @@ module Tiercel
       # @param part [String] a part of a key
       # @param position [Integer] the number of the part
       # @param key_hash [Integer] the key's hash
-      # @return [Boolean] whether a class may show it
+      # @return [Boolean] whether the name of a class of keys may contain the word
       def show?(part, position, key_hash)
         return false unless FORM.match?(part)
         return true if @known.key?(part)

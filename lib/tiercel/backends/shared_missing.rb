@@ -33,7 +33,7 @@ module Tiercel
           end
         end
 
-        # A near tier needs the extension. Without it every read goes to the farther tier.
+        # A near tier needs the extension. Without the extension every read goes to the last tier.
         #
         # @param url [BackendURL] the URL of the near tier
         # @param options [Hash] the options of the near tier

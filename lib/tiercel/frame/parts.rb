@@ -33,7 +33,7 @@ module Tiercel
       # @return [Array(Float, Float), nil] epoch time when the value was computed, and the duration of that
       #   computation
       attr_reader :created_at
-      # @return [Integer, nil] for a near copy that was computed while the tier behind it was unreachable: when its
+      # @return [Integer, nil] for a near copy that was computed while the last tier was unreachable: the time when its
       #   block began, in nanoseconds of the machine's monotonic clock
       attr_reader :computed_at
       # @return [Boolean, nil] whether the entry was written with `unless_exist`

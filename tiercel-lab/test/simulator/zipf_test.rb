@@ -14,7 +14,8 @@ class SimulatorZipfTest < Tiercel::TestCase
     assert_in_delta 0.25, Zipf.new(4, 0).probability(3), 1e-12
   end
 
-  # Reads the table without drawing: each column gives its rank with the threshold, and its alias with the rest.
+  # Computes the probabilities from the table without drawing: each column adds its threshold to its own rank, and the
+  # rest to its alias.
   def test_the_alias_table_has_exactly_the_probabilities
     [[1, 1.0], [2, 0.5], [1_000, 0.0], [1_000, 0.8], [1_000, 1.4]].each do |items, s|
       zipf = Zipf.new(items, s)

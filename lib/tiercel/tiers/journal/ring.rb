@@ -180,7 +180,7 @@ module Tiercel
         # The monotonic clock restarts with the machine.
         def holds?(header) = (header.ends_at - Clock.monotonic).between?(0, TERM_SECONDS)
 
-        # A damaged record hides the records behind it.
+        # The records after a damaged one cannot be found.
         def page(file, header)
           page = @damaged ? lost : Page.new([], [], false)
           position = header.head

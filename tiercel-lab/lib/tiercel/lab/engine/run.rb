@@ -92,7 +92,7 @@ module Tiercel
           recorder.finish(@facts.merge(more), complete: !interrupted?)
         end
 
-        # Shows a message before the measurement, for steps that take long.
+        # Shows a message before the measurement, for steps that take a long time.
         def say(text) = @progress.call(1.0).say(text)
 
         # Marks the run as interrupted, for callers that handle Ctrl-C themselves.

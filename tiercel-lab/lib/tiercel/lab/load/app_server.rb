@@ -8,7 +8,7 @@ module Tiercel
     module Load
       # A Rack application with one cache configuration, in a process of its own.
       class AppServer < Servers::Server
-        # A Rails application takes long to start.
+        # A Rails application takes a long time to start.
         START_SECONDS = 60
         SERVE = File.expand_path("serve.rb", __dir__)
 

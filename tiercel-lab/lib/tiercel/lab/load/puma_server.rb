@@ -9,7 +9,7 @@ module Tiercel
     module Load
       # The application under Puma, preloaded by a master, with two workers.
       class PumaServer < Servers::Server
-        # A Rails application takes long to start, and several start at once.
+        # A Rails application takes a long time to start, and several start at once.
         START_SECONDS = 60
         WORKERS = 2
         THREADS = 3

@@ -41,7 +41,7 @@ module Tiercel
         # Calls after each eviction: about as many as a page makes.
         CALLS = 100
 
-        # @return [Integer] the most calls in a slice
+        # @return [Integer] maximum number of calls in a slice
         def most_calls(value) = [CALLS, value.count].min
 
         def inputs(_arm) = []

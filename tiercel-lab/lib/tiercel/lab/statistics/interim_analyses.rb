@@ -13,7 +13,7 @@ module Tiercel
       # exceeds the whole, and Bonferroni's inequality holds however the analyses depend on each other.
       class InterimAnalyses
         # @param first [Integer] processes of the first analysis
-        # @param most [Integer] processes at most
+        # @param most [Integer] maximum number of processes
         def initialize(first:, most:)
           @first = first
           @most = most
@@ -34,7 +34,7 @@ module Tiercel
         # @param interval [Interval] the current analysis' interval
         # @param processes [Integer] number of processes in the current analysis
         # @param distance [Float] from the center to the margin, in the interval's unit
-        # @param most [Integer] the largest number that is worth the wait
+        # @param most [Integer] the largest acceptable number of processes
         # @return [Integer, nil] nil if more than `most` are needed: the center is close to the margin
         def needed(interval, processes, distance:, most:)
           width = [interval.high - interval.estimate, interval.estimate - interval.low].max / spread(processes)
