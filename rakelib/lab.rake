@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Creates the pictures and results in docs/ from runs of the lab. Publish only figures from a quiet machine:
+# Creates the pictures and the tables of a run in docs/ from runs of the lab. Publish only figures from a quiet machine:
 #
 #   bin/lab all --results results && bin/exec rake "lab:results[results/KEPT.jsonl]" "lab:pictures[results/KEPT.jsonl]"
 namespace :lab do
@@ -29,7 +29,7 @@ namespace :lab do
     end
   end
 
-  desc "Make docs/results.md and docs/results/DATE.md from a kept run of `bin/lab all`: rake lab:results[RESULTS]"
+  desc "Make docs/results/DATE.md, every table of a kept run of `bin/lab all`: rake lab:results[RESULTS]"
   task :results, [:results] do |_task, arguments|
     $LOAD_PATH.unshift(File.expand_path("lib"), File.expand_path("tiercel-lab/lib"))
     require "tiercel/lab/cli"
@@ -37,15 +37,21 @@ namespace :lab do
     results = Tiercel::Lab::Engine::Results.load(kept)
     command = results["run"]["command"]
     abort "#{kept}: a run of #{command}, expected one of all" unless command == "all"
+    file = "docs/results/#{results["run"]["started_at"][0, 10]}.md"
     document = Tiercel::Lab::CLI.document(results, program: "bin/lab")
-    all = "results/#{results["run"]["started_at"][0, 10]}.md"
-    File.write("docs/#{all}", Tiercel::Lab::Report::Markdown.render(document))
-    # One file has the answer, the findings and the articles' tables; the other file has all other tables.
-    document.sections.each do |section|
-      section.elements.reject! { |element| element.is_a?(Tiercel::Lab::Report::Document::Fold) }
-    end
-    text = Tiercel::Lab::Report::Markdown.render(document)
-    File.write("docs/results.md", text.sub("\n\n", "\n\nEvery table of the run: [#{all}](#{all}).\n\n"))
-    puts "docs/results.md", "docs/#{all}"
+    File.write(file, Tiercel::Lab::Report::Markdown.render(document))
+    puts file, "docs/results.md compares it with the articles; its text is written by hand"
+  end
+
+  desc "Compare the verdicts of `all --quick` with those of a full run: rake lab:agreement[FULL,QUICK]"
+  task :agreement, [:full, :quick] do |_task, arguments|
+    $LOAD_PATH.unshift(File.expand_path("lib"), File.expand_path("tiercel-lab/lib"))
+    require "tiercel/lab/cli"
+    require_relative "../tiercel-lab/musts/agreement"
+    abort "rake lab:agreement[FULL,QUICK]: expected two kept runs of `bin/lab all`" unless arguments[:quick]
+    runs = arguments.to_h.values_at(:full, :quick).map { |file| Tiercel::Lab::Engine::Results.load(file) }
+    agreement = Tiercel::Lab::Tables::Musts::Agreement.new(*runs)
+    puts agreement.lines
+    exit 1 unless agreement.holds?
   end
 end

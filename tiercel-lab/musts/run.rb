@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
-# The lab in this repository (bin/lab), with the command `musts`, which the gem does not contain.
+# The lab in this repository (bin/lab), with the commands `musts` and `choice`, which the gem does not contain.
 
 $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
 begin
   require "tiercel/lab/cli"
+  require_relative "choice/table"
   require_relative "table"
 rescue Interrupt # before there is anything to keep
   exit 130

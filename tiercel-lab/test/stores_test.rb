@@ -120,9 +120,9 @@ class ContestantsTest < LabCase
 
   def test_configuration_to_paste
     assert_equal "config.cache_store = :tiercel_store", parse("tiercel").configuration
-    assert_equal 'config.cache_store = :tiercel_store, "redis://HOST:6379/0", frozen: true',
+    assert_equal 'config.cache_store = :tiercel_store, "redis://HOST:6379/0", { frozen: true }',
                  parse("tiercel:redis:#frozen=true").configuration
-    assert_equal 'config.cache_store = :mem_cache_store, "HOST:11211", compress: false',
+    assert_equal 'config.cache_store = :mem_cache_store, "HOST:11211", { compress: false }',
                  parse("mem_cache_store#compress=false").configuration
   end
 

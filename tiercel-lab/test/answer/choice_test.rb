@@ -36,30 +36,31 @@ class AnswerChoiceTest < LabCase
 
   def test_a_page_that_does_not_fit_breaks_the_constraint_of_memory
     small = choice(workers: 4, memory_bytes: 40_000)
-    assert_equal "tiercel:shared: redis:", small.first.text
+    assert_equal "tiercel:sqlite:", small.first.text
     reasons = small.broken.to_h { |one, reason| [one.text, reason] }
     assert_match(/does not fit/, reasons["tiercel:shared:"])
+    assert_match(/does not fit/, reasons["tiercel:shared: redis:"])
     assert_match(/each of 4 workers/, reasons["memory_store"])
     shared = candidate("tiercel:shared:", 1)
-    assert_equal 20, shared.pages(Answer::Constraints.new(workers: 4, memory_bytes: MEGABYTE))
+    assert_equal 18, shared.pages(Answer::Constraints.new(workers: 4, memory_bytes: MEGABYTE))
     private_pages = candidate("memory_store", 1).pages(Answer::Constraints.new(workers: 4, memory_bytes: MEGABYTE))
     assert_equal 5, private_pages
     assert_nil candidate("redis_cache_store", 1).pages(Answer::Constraints.new)
   end
 
   def test_nothing_that_differs_is_told_apart
-    same = [candidate("tiercel:shared:", 100), candidate("file_store:tmpfs", 100.5), candidate("tiercel:sqlite:", 300)]
+    same = [candidate("tiercel:shared:", 100), candidate("file_store:disk", 100.5), candidate("tiercel:sqlite:", 300)]
     found = choice(same, workers: 2)
     refute_predicate found, :clear?
-    assert_equal %w[file_store:tmpfs], found.tied.map(&:text)
-    wide = [candidate("tiercel:shared:", 100, spread: 0.5), candidate("file_store:tmpfs", 150, spread: 0.5)]
+    assert_equal %w[file_store:disk], found.tied.map(&:text)
+    wide = [candidate("tiercel:shared:", 100, spread: 0.5), candidate("file_store:disk", 150, spread: 0.5)]
     refute_predicate choice(wide, workers: 2), :clear?
     assert_predicate choice(all, workers: 2), :clear?
   end
 
   # The noisier of two stores decides the margin.
   def test_the_margin_is_that_of_the_two_compared
-    quiet = [candidate("tiercel:shared:", 100), candidate("file_store:tmpfs", 120)]
+    quiet = [candidate("tiercel:shared:", 100), candidate("tiercel:sqlite:", 120)]
     assert_predicate choice([*quiet, candidate("file_store:disk", 9_000, margin: 5.0)], workers: 2), :clear?
     refute_predicate choice([*quiet, candidate("file_store:disk", 400, margin: 5.0)], workers: 2), :clear?
   end
@@ -69,6 +70,15 @@ class AnswerChoiceTest < LabCase
     assert_in_delta 60 + (20 * 500 * 0.1), found.cost(found.first).estimate, 0.01
     assert_in_delta 2_000 + (20 * 500), found.cost(all.find { |one| one.text == "mem_cache_store" }).estimate, 0.01
     assert_in_delta 35, choice(workers: 2).then { |one| one.cost(one.first).estimate }, 0.01
+  end
+
+  # Trips to the user's own server were measured.
+  def test_a_trip_to_the_users_server_counts_once
+    own = candidate("own=redis://10.0.0.7:6379/0", 9_000)
+    near = candidate("tiercel:shared: redis://10.0.0.7:6379/0", 50)
+    found = choice([own, near], machines: 2)
+    assert_in_delta 9_000, found.cost(own).estimate, 0.01
+    assert_in_delta 50 + (20 * 500 * 0.1), found.cost(near).estimate, 0.01
   end
 
   def test_other_constraints_that_change_the_first_choice
@@ -81,6 +91,121 @@ class AnswerChoiceTest < LabCase
     found = choice([candidate("memory_store", 1)], machines: 2, workers: 4)
     assert_nil found.first
     assert_equal [[], false, 1], [found.shown, found.clear?, found.broken.size]
+  end
+
+  def broken(text, **constraints)
+    candidate(text, 1).breaks(Answer::Constraints.new(**constraints))
+  end
+
+  # Files under /dev/shm are lost with the machine's power, wherever their store usually keeps them.
+  def test_a_folder_in_memory_does_not_survive_a_reboot
+    %w[file_store:/dev/shm/cache tiercel:file:/dev/shm/cache tiercel:sqlite:/dev/shm/cache.sqlite3].each do |text|
+      assert_match(/reboot/, broken(text, survives: "reboot"), text)
+    end
+    assert_nil broken("file_store:/var/cache", survives: "reboot")
+    assert_match(/reboot/, broken("redis_cache_store", survives: "reboot"))
+    assert_nil broken("redis_cache_store:redis://10.0.0.7:6379/0", survives: "reboot")
+  end
+
+  def test_a_socket_belongs_to_one_machine
+    assert_match(/each of 2 machines/, broken("tiercel:unix:/run/redis.sock", machines: 2))
+    %w[mem_cache_store:/run/memcached.sock redis_cache_store:unix:///run/redis.sock].each do |text|
+      assert_match(/each of 2 machines/, broken(text, machines: 2), text)
+      assert_match(/reboot/, broken(text, survives: "reboot"), text)
+    end
+    %w[tiercel:redis://10.0.0.7 mem_cache_store:10.0.0.7:11211 redis_cache_store:redis://10.0.0.7].each do |text|
+      assert_nil broken(text, machines: 2), text
+    end
+  end
+
+  # Copies of other machines' values expire or hear of changes within seconds.
+  def test_near_tiers_reach_as_far_as_their_last_tier
+    assert_nil broken("tiercel:memory: shared: redis:", machines: 2, workers: 4)
+    assert_nil broken("tiercel:shared: memcached:", machines: 2, workers: 4)
+    assert_nil broken("tiercel:shared: sqlite:", workers: 4, survives: "reboot")
+    assert_match(/each of 2 machines/, broken("tiercel:shared: sqlite:", machines: 2))
+  end
+
+  def test_memory_that_a_store_takes
+    facts = { workers: 2, memory_bytes: 64 * MEGABYTE }
+    assert_match(/takes 512/, broken("tiercel:shared:#size=512MB", **facts))
+    assert_match(/takes 512/, broken("tiercel:shared:?size=512MB redis:", **facts))
+    assert_match(/takes 512/, broken("memory_store#size=536870912", **facts, workers: 1))
+    assert_nil broken("tiercel:shared:#size=64MB", **facts)
+    assert_nil broken("tiercel:sqlite:#size=512MB", **facts)
+    assert_match(/takes 1/, broken("tiercel:shared:#size=1TB", **facts))
+    assert_match(/takes 65/, broken("tiercel:shared:#size=65MiB", **facts))
+    assert_match(/takes 256/, broken("tiercel:memory:?size=64MB redis:", **facts, workers: 4))
+    assert_nil broken("tiercel:memory:?size=16MB redis:", **facts, workers: 4)
+    %w[file_store:tmpfs file_store:tmpfs#compress=false file_store:/dev/shm file_store:/dev/shm#a=1].each do |text|
+      assert_match(/no limit/, broken(text, **facts), text)
+    end
+    assert_nil broken("file_store:/dev/shm2", **facts)
+    large = candidate("tiercel:shared:", 1, entry_bytes: 1.2 * MEGABYTE)
+    assert_match(/a value does not fit/, large.breaks(Answer::Constraints.new(memory_bytes: 4 * MEGABYTE)))
+    assert_nil large.breaks(Answer::Constraints.new(memory_bytes: 8 * MEGABYTE))
+  end
+
+  def test_folders_in_memory_count_as_memory
+    facts = { workers: 2, memory_bytes: 64 * MEGABYTE }
+    %w[tiercel:sqlite:/dev/shm/c#size=512MB tiercel:file:/dev/shm?size=512MB].each do |text|
+      assert_match(/takes 512/, broken(text, **facts), text)
+    end
+    assert_match(/takes 544/, broken("tiercel:shared:?size=32MB sqlite:/dev/shm/c?size=512MB", **facts))
+    assert_match(/no limit/, broken("tiercel:shared: sqlite:/dev/shm/c", **facts))
+    assert_nil broken("tiercel:shared:?size=32MB sqlite:/dev/shm/c?size=32MB", **facts)
+    assert_nil broken("tiercel:shared: unix:/run/redis.sock", **facts)
+    one = candidate("tiercel:sqlite:/dev/shm/c", 1).with(line: "a")
+    assert_nil one.breaks(Answer::Constraints.new(**facts))
+    assert_equal "a, { size: 64.megabytes }", one.configuration(Answer::Constraints.new(**facts))
+  end
+
+  # The line for the configuration keeps the memory that the user gave. An eighth of a segment is for the memo.
+  def test_the_configuration_has_the_given_memory
+    given = Answer::Constraints.new(workers: 2, memory_bytes: 72 * MEGABYTE, given: ["memory_bytes"])
+    { ["tiercel:shared:", %(:tiercel_store, "shared:")] => %(:tiercel_store, "shared:", { size: "64MB" }),
+      ["tiercel", ":tiercel_store"] => %(:tiercel_store, { size: "64MB" }),
+      ["tiercel:shared:#size=8MB", %(:tiercel_store, "shared:", { size: "8MB" })] =>
+        %(:tiercel_store, "shared:", { size: "8MB" }),
+      ["tiercel:shared: redis:#namespace=a", %(:tiercel_store, "shared:", "redis://HOST:6379/0", { namespace: "a" })] =>
+        %(:tiercel_store, "shared:?size=64MB", "redis://HOST:6379/0", { namespace: "a" }),
+      ["tiercel:shared:?ttl=60 redis:", %(:tiercel_store, "shared:?ttl=60", "redis://HOST:6379/0")] =>
+        %(:tiercel_store, "shared:?ttl=60&size=64MB", "redis://HOST:6379/0"),
+      ["tiercel:memory: shared:", %("memory:", "shared:")] => %("memory:", "shared:?size=64MB"),
+      ["tiercel:sqlite:", %(:tiercel_store, "sqlite:a")] => %(:tiercel_store, "sqlite:a") }
+      .each do |(text, line), expected|
+        one = candidate(text, 1).with(line:)
+        assert_equal expected, one.configuration(given)
+        assert_equal line, one.configuration(given.with(given: []))
+      end
+  end
+
+  # By default these stores have other sizes.
+  def test_the_configuration_of_memory_in_each_process_always_has_the_size
+    [[], ["memory_bytes"]].each do |given|
+      constraints = Answer::Constraints.new(workers: 2, memory_bytes: 72 * MEGABYTE, given:)
+      { ["memory_store", ":memory_store"] => ":memory_store, { size: 36.megabytes }",
+        ["memory_store#a=1", ":memory_store, { a: 1 }"] => ":memory_store, { a: 1, size: 36.megabytes }",
+        ["tiercel:memory:", %(:tiercel_store, "memory:")] => %(:tiercel_store, "memory:", { size: "32MB" }),
+        ["tiercel:memory: redis:", %("memory:", "redis://HOST:6379/0")] =>
+          %("memory:?size=32MB", "redis://HOST:6379/0") }.each do |(text, line), expected|
+        assert_equal expected, candidate(text, 1).with(line:).configuration(constraints)
+      end
+    end
+    small = Answer::Constraints.new(memory_bytes: MEGABYTE / 2)
+    assert_equal "a, { size: 524288 }", candidate("memory_store", 1).with(line: "a").configuration(small)
+  end
+
+  def test_every_configuration_is_ruby
+    texts = [*Answer::Candidate::ALL, "tiercel", "tiercel:memory: redis:", "tiercel:sqlite:/dev/shm/c", "litecache",
+             "redis_cache_store:redis://10.0.0.7:6379/0"]
+    texts.product(["", "#compress=false"], [[], ["memory_bytes"]], [72, 0.5]) do |text, options, given, size|
+      contestant = Lab::Contestants.parse("#{text}#{options}").describe
+      one = Answer::Candidate.of(contestant, page_us: nil)
+      memory_bytes = (size * MEGABYTE).to_i
+      line = one.configuration(Answer::Constraints.new(memory_bytes:, given:))
+      assert RubyVM::InstructionSequence.compile(line), line
+    end
   end
 
   # Random constraints and costs: the choice sees the costs with noise, and an exhaustive search over the true costs

@@ -32,7 +32,7 @@ class AnswerSheetTest < LabCase
     text = lines.join("\n")
     assert_match(/\AFor 1 machine, 2 workers, 64\.0 MB of memory, surviving no restart \(suggested/, text)
     assert_match(/^tiercel:shared: is the first choice: a page costs 59\.9x as much with the next\.$/, text)
-    assert_match(/^- tiercel:shared: +21\.0 us a page +1,597 pages in memory$/, text)
+    assert_match(/^- tiercel:shared: +21\.0 us a page +1,420 pages in memory$/, text)
     assert_match(/^  config\.cache_store = :tiercel_store, "shared:"$/, text)
     refute_match(/^- memory_store/, text)
     assert_match(/^- --machines 2: redis_cache_store$/, text)
@@ -40,12 +40,22 @@ class AnswerSheetTest < LabCase
   end
 
   def test_long_names_and_many_ties_fit_too
-    names = Array.new(8) { |index| "tiercel:shared:/dev/shm/a-place-with-a-name-that-is-long-#{index}?size=512MB" }
+    names = Array.new(8) { |index| "tiercel:shared:/dev/shm/a-place-with-a-name-that-is-long-#{index}?size=16MB" }
     found = results(names.to_h { |name| [name, 1_000] })
     found["constraints"] = TWO_WORKERS.merge("machines" => 1, "given" => %w[machines workers memory_bytes survives])
     lines = sheet(found).lines
     check_size(lines)
     assert_match(/Cannot tell which is cheapest/, lines.join(" "))
+  end
+
+  # The lines of a long configuration end with a comma.
+  def test_a_long_configuration_can_be_pasted
+    found = results({ "memory_store" => 3_000, "tiercel:shared: sqlite:" => 1_000 })
+    found["constraints"] = TWO_WORKERS.merge("given" => ["memory_bytes"])
+    lines = sheet(found).lines
+    check_size(lines)
+    assert_match(/^  config\.cache_store = :tiercel_store, "shared:\?size=56MB",$/, lines.join("\n"))
+    assert_includes lines, '    "sqlite:storage/cache.sqlite3"'
   end
 
   def test_what_suits_nothing_says_what_to_type
@@ -82,6 +92,13 @@ class AnswerSheetTest < LabCase
     assert_match(/\A# .*\n\n.*\n\n\*\*tiercel:shared: is the first choice/, Lab::Report::Markdown.render(document))
   end
 
+  def test_a_report_configures_no_store_that_breaks_a_constraint
+    found = results(NS.merge("memory_store" => 100))
+    text = Lab::Report::Terminal.render(Lab::Tables.report(found, program: "bin/lab"))
+    assert_includes text, "config.cache_store = :tiercel_store"
+    refute_includes text, "config.cache_store = :memory_store"
+  end
+
   def test_a_run_without_constraints_has_no_answer
     assert_nil Lab::Tables.report(results.except("constraints"), program: "bin/lab").answer
   end
@@ -90,6 +107,9 @@ class AnswerSheetTest < LabCase
     suggested = Answer::Constraints.suggested({ "cores" => 4, "memory_mb" => 1_024 }, workers: 8)
     assert_equal [1, 8, 128 * 1024 * 1024, "nothing", ["workers"]], suggested.to_h.values
     assert_equal %w[--workers 8], suggested.options
+    memory = ->(bytes) { Answer::Constraints.suggested({ "cores" => 4 }, memory_bytes: bytes).options }
+    assert_equal [%w[--memory 64MB], %w[--memory 524288B]], [memory.call(64 * 1024 * 1024), memory.call(512 * 1024)]
+    assert_equal 524_288, Answer::Constraints.bytes("524288B")
     assert_equal 2 * 1024**3, Answer::Constraints.bytes("2GB")
     assert_raises(Lab::UsageError) { Answer::Constraints.bytes("much") }
     assert_equal suggested, Answer::Constraints.from(JSON.parse(JSON.generate(suggested.record)))

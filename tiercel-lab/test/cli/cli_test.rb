@@ -50,9 +50,9 @@ class CLITest < LabCase
     Dir.mktmpdir do |results|
       json = File.join(results, "run.json")
       code, out, err = lab("--quick", "--store", "tiercel:memory:", "--op", "read", "--value", "string-100b", "--seed",
-                           "5", "--results", results, "--json", json)
+                           "5", "--workers", "1", "--results", results, "--json", json)
       assert_equal 0, code, err
-      assert_match(/\AFor 1 machine, \d+ workers?, [\d.]+ MB of memory, surviving no restart/, out)
+      assert_match(/\AFor 1 machine, 1 worker, [\d.]+ MB of memory, surviving no restart/, out)
       assert_match(/^A hit costs \S+ us \[\S+\] with tiercel:memory: \(String of 100 B\)/, out)
       assert_includes out, 'config.cache_store = :tiercel_store, "memory:"'
       assert_includes out, "bin/lab --store tiercel:memory: --op read --value string-100b"

@@ -16,7 +16,7 @@ module Record
     "capabilities" => %w[--quick --store memory_store --store tiercel:shared: --store redis_cache_store],
     "client" => [*QUICK, *%w[--value string-1kb --op client_get --server memcached]],
     "cold" => [*QUICK, *%w[--keys 200 --op read,read_multi --store memory_store --store tiercel:shared:]],
-    "compare" => [*QUICK, *%w[--store memory_store --store tiercel:memory: --store file_store:tmpfs
+    "compare" => [*QUICK, *%w[--store memory_store --store tiercel:memory: --store tiercel:shared:
                               --store tiercel:redis:#compress=false --value string-1kb --op read]],
     "compare-sides" => [*QUICK, *%w[memory_store tiercel:memory: --value string-1kb]],
     "compressors" => [*QUICK, *%w[--value html-1kb --compressor none,lz4_flex,zstd]],

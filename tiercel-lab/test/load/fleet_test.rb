@@ -63,6 +63,22 @@ class LoadFleetTest < LabCase
     assert_equal [[7, 7]], found["hits"].uniq, found["reason"].inspect
   end
 
+  def test_processes_in_a_long_call_end_soon_after_a_signal
+    pids = []
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    assert_raises(SignalException) do
+      outcome(3) do |fleet, folders|
+        open(fleet, folders, "tiercel:memory:", filled: true)
+        pids = fleet.pids
+        later = Lab::Load::Fleet.soon(120)
+        fleet.jobs.each { |job| job.send_call("drive", operation: "read", arrivals: { requests: 1, at: later }) }
+        raise SignalException, "TERM"
+      end
+    end
+    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, :<, 60
+    assert_equal 3, pids.count { |pid| assert_raises(Errno::ESRCH) { Process.kill(0, pid) } }
+  end
+
   # The entries of a user's server stay. A server of the lab ends with the run.
   def test_names_in_a_place_of_the_users_are_deleted
     skip "Redis is not installed" unless Lab::Servers::Redis.installed?

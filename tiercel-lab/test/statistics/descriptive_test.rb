@@ -26,10 +26,6 @@ class DescriptiveTest < LabCase
     assert_raises(ArgumentError) { Statistics.quantile(values, 1.1) }
   end
 
-  def test_geometric_mean
-    assert_in_delta 4.0, Statistics.geometric_mean([2, 8])
-  end
-
   # R: qt(0.975, c(1, 2, 5, 40)), qt(0.9999, 6), pt(1, 3)
   def test_students_t
     [[1, 12.706205], [2, 4.302653], [5, 2.570582], [40, 2.021075]].each do |degrees, expected|

@@ -153,7 +153,7 @@ module Tiercel
         end
 
         def configuration
-          configuration_line(":redis_cache_store", "url: #{(foreign? ? place : "redis://HOST:6379/0").inspect}")
+          configuration_line(":redis_cache_store", url: foreign? ? place : "redis://HOST:6379/0")
         end
       end
 

@@ -114,10 +114,26 @@ class AllCommandTest < LabCase
     end
   end
 
+  def test_every_table_that_takes_a_url_gets_it_as_it_was_given
+    out = StringIO.new
+    Lab::CLI::All::Command.new(out:, err: StringIO.new, program: "bin/lab")
+                          .call(%w[--plan --only compare,sizes --url production=redis://127.0.0.1:1/0])
+    assert_equal 2, out.string.scan(%r{ --url production=redis://127\.0\.0\.1:1/0$}).size, out.string
+  end
+
   def test_a_quick_run_of_everything_fits_into_its_time
     seconds = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab").estimate(["--quick"])
     assert_operator seconds, :<, 15 * 60
     assert_operator seconds, :>, 60
+  end
+
+  def test_the_table_that_decides_the_answer_counts_twice_in_a_quick_run
+    entries = Lab::CLI::All::Entry.all.group_by(&:weight)
+    assert_equal [["compare"], [1, 2]], [entries.fetch(2).map(&:name), entries.keys.sort]
+    command = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
+    compare, app = entries.values_at(2, 1).map(&:first)
+    command.instance_variable_set(:@left, { compare => 30.0, app => 60.0 })
+    assert_equal [0.5, 1.0], [compare, app].map { |entry| command.send(:share, entry) }
   end
 
   def schema = SCHEMA

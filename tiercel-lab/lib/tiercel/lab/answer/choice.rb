@@ -31,14 +31,19 @@ module Tiercel
           @equality = equality
         end
 
+        # @return [Array<Candidate>] candidates that meet all constraints, the cheapest first
+        def suiting
+          @suiting ||= @candidates.reject { |one| broken.key?(one) }.sort_by { |one| cost(one).estimate }
+        end
+
         # @return [Candidate, nil] the first choice; nil if every candidate breaks a constraint
-        def first = ranked.first
+        def first = suiting.first
 
         # @return [Array<Candidate>] the first choice and the next ones, at most {MOST}
-        def shown = ranked.first(MOST)
+        def shown = suiting.first(MOST)
 
         # @return [Array<Candidate>] other candidates whose difference from the first choice is undecided
-        def tied = ranked.drop(1).reject { |other| verdict(other) == :slower }
+        def tied = suiting.drop(1).reject { |other| verdict(other) == :slower }
 
         # @return [Boolean] whether the first choice is cheaper than all others
         def clear? = !first.nil? && tied.empty?
@@ -48,8 +53,10 @@ module Tiercel
 
         # @return [Statistics::Interval] microseconds of a page, including round trips to other machines
         def cost(candidate)
-          return candidate.page_us unless constraints.machines > 1 && candidate.reach == :network
-          trips = candidate.page_calls * ROUND_TRIP_US * (candidate.near ? FAR_SHARE : 1.0)
+          place = candidate.place
+          return candidate.page_us unless constraints.machines > 1 && place.reach == :network
+          return candidate.page_us if place.remote && !place.near # its trips were measured
+          trips = candidate.page_calls * ROUND_TRIP_US * (place.near ? FAR_SHARE : 1.0)
           candidate.page_us.map { |us| us + trips }
         end
 
@@ -67,10 +74,6 @@ module Tiercel
         end
 
         private
-
-        def ranked
-          @ranked ||= @candidates.reject { |one| broken.key?(one) }.sort_by { |one| cost(one).estimate }
-        end
 
         # @return [Symbol] verdict on the other's cost compared with the first choice's
         def verdict(other)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "tiercel/sizes"
 require_relative "../errors"
 
 module Tiercel
@@ -31,8 +32,6 @@ module Tiercel
         # The suggested memory: an eighth of the machine's memory, at most Tiercel's default size.
         MEMORY_SHARE = 8
         MOST_MEGABYTES = 256
-        SIZE = /\A(\d+(?:\.\d+)?)\s*(k|m|g)?b?\z/i
-        UNITS = { nil => 1, "k" => 1024, "m" => MEGABYTE, "g" => 1024 * MEGABYTE }.freeze
 
         # @param record [Hash{String => Object}] a record from {#record}
         def self.from(record) = new(**record.transform_keys(&:to_sym))
@@ -51,10 +50,7 @@ module Tiercel
         # @param text [String] "512MB", "2GB"
         # @return [Integer] bytes
         def self.bytes(text)
-          match = SIZE.match(text)
-          bytes = match && (match[1].to_f * UNITS.fetch(match[2]&.downcase)).round
-          return bytes if bytes&.positive?
-          raise UsageError, "--memory #{text}: expected a size such as 512MB or 2GB"
+          Sizes.parse(text) || raise(UsageError, "--memory #{text}: expected a size such as 512MB or 2GB")
         end
 
         # @return [Array<String>] command line options for the user's constraints
@@ -63,8 +59,12 @@ module Tiercel
         # @param name [String]
         # @return [Array<String>] the option and its value
         def option(name)
-          name == "memory_bytes" ? ["--memory", "#{memory_bytes / MEGABYTE}MB"] : ["--#{name}", public_send(name).to_s]
+          name == "memory_bytes" ? ["--memory", memory] : ["--#{name}", public_send(name).to_s]
         end
+
+        private
+
+        def memory = (memory_bytes % MEGABYTE).zero? ? "#{memory_bytes / MEGABYTE}MB" : "#{memory_bytes}B"
       end
     end
   end

@@ -68,7 +68,8 @@ module Tiercel
           calls = counted.map { |key, cells| [weights[key], cost(cells, name)] }
           cells = counted.values.map { |group| cell_of(group, name) }
           Candidate.of(cells.first["contestant"], page_us: sum(calls), page_calls: weights.values.sum,
-                                                  page_bytes: bytes(name), margin: margin(cells))
+                                                  page_bytes: page_bytes(name),
+                                                  entry_bytes: entry_bytes(name), margin: margin(cells))
         end
 
         # The largest margin of the cells; the baseline has none.
@@ -105,12 +106,16 @@ module Tiercel
           Statistics::Interval.new(total, [total - below, total * 0.01].max, total + above)
         end
 
-        def bytes(name)
+        def page_bytes(name)
           values.sum do |value|
-            stored = cell_of(@groups.fetch([value, hit]), name).dig("exact", "stored_bytes") or return
+            stored = bytes(name, value) or return
             reads_of(value) * stored
           end
         end
+
+        def entry_bytes(name) = values.filter_map { |value| bytes(name, value) }.max.to_f
+
+        def bytes(name, value) = cell_of(@groups.fetch([value, hit]), name).dig("exact", "stored_bytes")
       end
     end
   end

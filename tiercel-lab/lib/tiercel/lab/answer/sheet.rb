@@ -74,20 +74,30 @@ module Tiercel
 
         # @return [Array<Array>] name, cost, memory, configuration
         def candidates
-          choice.shown.map { |one| [one.text, "#{cost(one)} a page", memory(one), one.configuration] }
+          choice.shown.map do |one|
+            [one.text, "#{cost(one)} a page", memory(one), one.configuration(choice.constraints)]
+          end
         end
 
         # An empty line, a line with figures, and the configuration.
         def shown(name, cost, memory, configuration)
           ["", clipped(format("- %-28s %-22s %s", name, cost, memory)),
-           *(clipped("  #{configuration}") if configuration)]
+           *(pasted(configuration) if configuration)]
+        end
+
+        # A long configuration continues on the next line after a comma, so that it can be pasted.
+        def pasted(configuration)
+          configuration.split(/(?<=,) /).each_with_object([]) do |word, lines|
+            next lines.last << " " << word if lines.any? && lines.last.length + word.length < WIDTH
+            lines << "#{lines.empty? ? "  " : "    "}#{word}"
+          end.map { |line| clipped(line) }
         end
 
         def cost(candidate) = Report::Format.duration(choice.cost(candidate).estimate / 1e6)
 
         def memory(candidate)
-          return "on a server" if candidate.keeps == :server
-          return "on the disk" if candidate.keeps == :disk
+          return "on a server" if candidate.place.keeps == :server
+          return "on the disk" if candidate.place.keeps == :disk
           pages = choice.constraints.then { |one| candidate.pages(one) }
           pages ? "#{Report::Format.number(pages)} pages in memory" : "in memory"
         end

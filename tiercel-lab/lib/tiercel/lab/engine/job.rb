@@ -35,6 +35,7 @@ module Tiercel
           @pinning = pinning
           @requires = requires
           @answer_seconds = answer_seconds
+          @unanswered = 0
         end
 
         # @return [self]
@@ -62,6 +63,7 @@ module Tiercel
         # @raise [WorkerLost]
         def send_call(method, **arguments)
           @to_child.puts(JSON.generate({ call: method, arguments: }))
+          @unanswered += 1
         rescue Errno::EPIPE
           raise lost("ended")
         end
@@ -69,11 +71,17 @@ module Tiercel
         # @return [Object] the answer to the oldest unanswered call
         # @raise [WorkerLost]
         def value
-          raise lost("did not answer within #{@answer_seconds} s") unless @from_child.wait_readable(@answer_seconds)
-          line = @from_child.gets or raise lost("ended")
-          answer = JSON.parse(line)
+          answer = receive(@answer_seconds)
           raise WorkerLost, "a worker failed: #{answer["error"]} (#{answer["at"]})" if answer["error"]
           answer["value"]
+        end
+
+        # Waits for the answers that nobody has read, because of an error or of Ctrl-C.
+        #
+        # @param by [Float] monotonic seconds of the last moment to wait for
+        # @raise [WorkerLost] if the process does not answer
+        def finish_calls(by:)
+          receive([by - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max) while @unanswered.positive?
         end
 
         # Stops the process, which gets a second to clean up.
@@ -87,6 +95,13 @@ module Tiercel
         end
 
         private
+
+        def receive(seconds)
+          raise lost("did not answer within #{seconds} s") unless @from_child.wait_readable(seconds)
+          line = @from_child.gets or raise lost("ended")
+          @unanswered -= 1
+          JSON.parse(line)
+        end
 
         def command
           [*@pinning.worker_prefix, RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-I", LIBRARY, MAIN, "3", "4",

@@ -11,6 +11,9 @@ module Tiercel
         FAULTS = { Engine::Outcome::WRONG => WrongValue, Engine::Outcome::MISSES => Missed }.freeze
         # Seconds between a call and the common start, for all processes to receive the call.
         LEAD_SECONDS = 0.1
+        # Seconds for the calls in progress when a fleet stops early, because of an error or of Ctrl-C. Some calls would
+        # take minutes.
+        LAST_SECONDS = 1.0
 
         # @return [Array<Engine::Job>] started
         attr_reader :jobs
@@ -68,14 +71,17 @@ module Tiercel
             drop(1).call("open", **arguments) { |index| yield index + 1 }
         end
 
-        # Stops all processes. Each first removes its entries from the user's servers and folders.
+        # Stops all processes. Each first removes its entries from the user's servers and folders, unless it is in a
+        # long call.
         def stop
-          jobs.each { |job| leave(job) }
+          by = Fleet.soon(LAST_SECONDS)
+          jobs.each { |job| leave(job, by) }
         end
 
         private
 
-        def leave(job)
+        def leave(job, by)
+          job.finish_calls(by:)
           job.call("close")
         rescue WorkerLost
           nil # its keys expire

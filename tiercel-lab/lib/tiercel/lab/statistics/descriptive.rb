@@ -62,13 +62,6 @@ module Tiercel
         above = [below + 1, sorted.size - 1].min
         sorted[below] + ((sorted[above] - sorted[below]) * (position - below)).to_f
       end
-
-      # @param values [Array<Numeric>] all > 0
-      # @return [Float]
-      def geometric_mean(values)
-        raise ArgumentError, "geometric mean of no values" if values.empty?
-        Math.exp(values.sum { |value| Math.log(value) } / values.size)
-      end
     end
   end
 end

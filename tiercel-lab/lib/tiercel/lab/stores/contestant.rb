@@ -133,8 +133,10 @@ module Tiercel
 
       private
 
-      def configuration_line(*words)
-        words += options.map { |key, value| "#{key}: #{value.inspect}" }
+      # An assignment of several values takes options only in braces.
+      def configuration_line(*words, **more)
+        pairs = more.merge(options).map { |key, value| "#{key}: #{value.inspect}" }
+        words << "{ #{pairs.join(", ")} }" if pairs.any?
         "config.cache_store = #{words.join(", ")}"
       end
     end

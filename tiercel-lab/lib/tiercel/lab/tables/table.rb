@@ -80,13 +80,15 @@ module Tiercel
           # The place of the table in `lab all`, and its arguments there.
           #
           # @param seconds [Numeric] duration to assume if the table cannot estimate it
-          def in_all(rank, arguments: [], seconds: 60)
+          # @param weight [Numeric] of its planned time, if a quick run shares its time among the tables
+          def in_all(rank, arguments: [], seconds: 60, weight: 1)
             @rank = rank
-            @in_all = { arguments:, seconds: }
+            @in_all = { arguments:, seconds:, weight: }
           end
 
           def arguments_in_all = @in_all[:arguments]
           def seconds_in_all = @in_all[:seconds]
+          def weight_in_all = @in_all[:weight]
 
           # Changes the lab's own protocol for this table.
           #

@@ -123,7 +123,7 @@ module Tiercel
               data: (["--data", settings.data] if settings.data),
               constraints: (settings.constraints.options if settings.constrained?),
               require: settings.requires.flat_map { |file| ["--require", file] },
-              url: settings.urls.flat_map { |store| ["--url", "#{store.name}=#{store.text}"] }
+              url: settings.urls.flat_map { |store| ["--url", store.text] }
             }.transform_values { |words| Array(words) }
           end
 
@@ -168,7 +168,8 @@ module Tiercel
           # The table's share of the time for all tables that are left.
           def share(entry)
             @left = @left.drop_while { |other, _| other != entry }.to_h
-            @left.fetch(entry) / [@left.each_value.sum, 1.0].max
+            weighed = @left.to_h { |other, seconds| [other, seconds * other.weight] }
+            weighed.fetch(entry) / [weighed.each_value.sum, 1.0].max
           end
 
           def missing(entry, note, state)

@@ -12,15 +12,17 @@ module Tiercel
         # - `name`: of the command
         # - `arguments`: in `lab all`
         # - `seconds`: expected time of a quick run, for commands that cannot estimate it
-        Entry = Data.define(:name, :arguments, :seconds) do
+        # - `weight`: of its expected time, if a quick run shares its time among the tables
+        Entry = Data.define(:name, :arguments, :seconds, :weight) do
           # @return [Array<Entry>] all tables: first those of the articles in their order, then the others
           def self.all
             Tables.in_all.map do |table|
-              new(name: table.name, arguments: table.arguments_in_all, seconds: table.seconds_in_all)
+              new(name: table.name, arguments: table.arguments_in_all, seconds: table.seconds_in_all,
+                  weight: table.weight_in_all)
             end
           end
 
-          def initialize(name:, arguments: [], seconds: 60) = super
+          def initialize(name:, arguments: [], seconds: 60, weight: 1) = super
 
           def known? = Tables.known?(name)
 

@@ -16,7 +16,7 @@ module Tiercel
                   "compare --quick --machines 2 --survives restart"
           takes :quick, :seed, :cells, :data, :url, :constraints
           # These cells decide the answer.
-          in_all 5, arguments: %w[--value html-2kb,rows-50 --op read,write]
+          in_all 5, arguments: %w[--value html-2kb,rows-50 --op read,write], weight: 2 # it decides the answer
 
           BASELINE = "memory_store"
 

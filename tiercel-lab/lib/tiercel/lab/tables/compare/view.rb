@@ -32,14 +32,15 @@ module Tiercel
 
           def headline
             group = first_comparison or return "Nothing could be measured."
-            leader = leader(group)
-            hero = leader.first
-            others = (group - [hero]).map { |cell| leader.speed_words(hero, cell, name(cell)) }
+            others = (group - [hero]).map { |cell| leader(group).speed_words(hero, cell, name(cell)) }
             "#{Operations.fetch(hero["operation"]).phrase.sub(/\A./, &:upcase)} costs #{time_words(hero)} with " \
               "#{name(hero)} (#{title_of(hero["value"])})#{": #{others.join(", ")} here" if others.any?}; " \
               "floor " \
               "#{worst_floor ? Report::Format.percent(worst_floor) : "not measured"}"
           end
+
+          # The leader of the first comparison.
+          def hero = first_comparison&.then { |group| leader(group).first }
 
           def first_comparison
             groups = cells.select { |cell| keeper?(cell) }.group_by { |cell| cell["comparison"] }.values
@@ -91,22 +92,13 @@ module Tiercel
 
           def program = command.split.first
 
-          # Shows the line for the configuration, and the next command.
+          # Shows the next commands. The line for the configuration is in the answer, which knows the constraints.
           def advice(document)
             document.section("What next") do |section|
-              leader = overall
-              best = leader.first&.first || cells.find { |cell| measured?(cell) }
-              unless leader.clear?
-                section.text("Which is the fastest overall cannot be told: #{overall_words(leader)}.")
-              end
-              line = best["contestant"]["configuration"] if leader.clear?
-              section.code(line, title: "The fastest of these overall:") if line
               section.text(undecided_words) if undecided_words
-              section.code(alone(best), title: "One cell alone:")
+              section.code(alone(hero || cells.find { |cell| measured?(cell) }), title: "One cell alone:")
             end
           end
-
-          def overall_words(leader) = leader.words { |cells| name(cells.first) }
 
           def alone(cell)
             store = CommandLine.quote(cell["contestant"]["text"])
@@ -124,27 +116,6 @@ module Tiercel
           end
 
           def more_words = quick? ? "; a quick run decides only what is clear" : "; they are at their margins"
-
-          # Compares the geometric means of the ratios of stores that were measured in every cell. The bounds are the
-          # geometric means of the bounds.
-          def overall
-            groups = cells.select { |cell| keeper?(cell) && ratio_of(cell) }.group_by { |cell| name(cell) }.values
-            complete = groups.select { |cells| cells.size == groups.map(&:size).max }
-            Leader.new(complete.to_h { |cells| [cells, overall_ratio(cells)] },
-                       margin: complete.to_h { |cells| [cells, largest_margin(cells)] }, equality: protocol.equality)
-          end
-
-          def largest_margin(cells) = cells.filter_map { |cell| cell["summary"]["threshold"] }.max || 0.0
-
-          def overall_ratio(cells)
-            Statistics::Interval.new(*%w[estimate low high].map do |bound|
-              Statistics.geometric_mean(cells.map { |cell| ratio_of(cell)[bound] })
-            end)
-          end
-
-          def ratio_of(cell)
-            baseline?(cell) ? { "estimate" => 1.0, "low" => 1.0, "high" => 1.0 } : cell["summary"]["ratio"]
-          end
         end
       end
     end
