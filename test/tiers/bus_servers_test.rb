@@ -50,6 +50,7 @@ class TiersBusServersTest < Tiercel::TestCase
       near(store, "key", "old")
       sentinel.master.pause
       wait_until("the listener to follow", within: 30) { gaps(store) == 2 && coverage(store).trusted? }
+      wait_until("the connections to follow", within: SOON) { store.backend.near.bus.before_fill.empty? }
       sentinel.replica.command("DEL", "key")
       machine(:two, url: sentinel.replica.url).write("key", "new")
       sentinel.master.resume

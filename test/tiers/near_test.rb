@@ -15,6 +15,21 @@ class TiersNearTest < Tiercel::TestCase
     assert_equal frame("two"), @near.get("other")
   end
 
+  # The server's message about the write would delete the copy.
+  def test_with_a_bus_a_write_leaves_no_copy
+    @near = Tiercel::Tiers::Near.new(Tiercel::Backends::MemorySegment.build(nil, {}), bus: true)
+    @near.bus = bus = Tiercel::Tiers::Bus.allocate
+    asked = []
+    bus.define_singleton_method(:before_fill) { [7] }
+    bus.define_singleton_method(:fill?) { |seen| asked << seen && true }
+    write("one")
+    assert_nil @near.backend.segment.get_late("key")
+    assert_equal [[7]], asked, "the connections of a process that only writes follow the listeners too"
+    @near.trust_ttl
+    write("one")
+    assert_equal frame("one"), @near.get("key")
+  end
+
   def test_no_copy_of_what_was_not_stored
     assert_equal false, @near.change(["key"], frame("one"), nil) { false }
     assert_equal [Object], @near.change(["key"], frame("one"), nil) { [Object] }

@@ -91,10 +91,11 @@ module Tiercel
         true
       end
 
-      # A process that only writes needs no listener: it deletes the copies of its own changes.
+      # A process that only writes needs no listener: it deletes the copies of its own changes. But its connections
+      # follow the listeners of its machine.
       #
       # @return [void]
-      def before_change = nil
+      def before_change = fill?(before_fill)
 
       # @return [Object] the argument of {#fill?}; read after the epoch and before the read
       def before_fill = @servers.ids
@@ -219,6 +220,9 @@ module Tiercel
                              "store alone")
       end
 
+      # After each wait, the connections of this process follow the listeners to another server: a former master that
+      # was stopped returns old values.
+      #
       # @yieldparam seconds [Float] the time to wait
       def tick
         seconds = @interval * TICK
@@ -226,6 +230,7 @@ module Tiercel
         yield seconds
         late = Clock.monotonic - due_at > LATE_SECONDS
         @late = (@late + (late ? 1 : -1)).clamp(0, MOST_LATE_TICKS)
+        fill?(before_fill)
       end
 
       # Copies may live longer while other processes listen, or shortly after they have stopped. That does not hold if

@@ -4,6 +4,7 @@ require "zlib"
 
 require_relative "../backend"
 require_relative "../errors"
+require_relative "../memory_file"
 
 module Tiercel
   class Tiers < Backend
@@ -95,5 +96,4 @@ module Tiercel
 end
 
 require_relative "journal/locked_file"
-require_relative "journal/memory_file"
 require_relative "journal/ring"

@@ -129,16 +129,19 @@ module Tiercel
       # until the stripe forgets it.
       #
       # @param keys [Array<String>] keys that the block changes
-      # @param bytes [String, nil] the new copy, if the block returns true
+      # @param bytes [String, nil] the new copy, if the block returns true. With a {Bus} there is none: the server's
+      #   message about this change would delete it
       # @param ttl [Numeric, nil] TTL of these bytes
       # @return [Object] the block's result
       def change(keys, bytes = nil, ttl = nil)
-        @bus&.before_change
         @uses&.changed(keys.size)
-        begun = @guard.call(:write_entry, keys.first) { @segment.near_begin(keys) }
-        seen = @bus&.before_fill
+        begun = @guard.call(:write_entry, keys.first) do
+          @bus&.before_change
+          @segment.near_begin(keys)
+        end
         result = yield
-        finish(keys, begun, result == true && bytes && begun && fill?(seen) && fill(keys.first, bytes, ttl, begun))
+        bytes = nil if @covering && @bus.is_a?(Bus)
+        finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))
         result
       rescue Error => error
         finish(keys, begun, false) unless error.is_a?(Unavailable) && error.counts_for_breaker?

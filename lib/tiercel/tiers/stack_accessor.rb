@@ -180,13 +180,10 @@ module Tiercel
 
       # @return [Integer] how many of the keys are near
       def tally(keys, near, last)
-        hits = keys.count { |key| near.key?(key) }
-        return hits unless @account
-        @account.hits(NEAR, hits)
-        keys.each do |key|
-          next if near.key?(key)
-          last.key?(key) ? @account.hits(LAST) : @account.missed(key)
-        end
+        past = keys.reject { |key| near.key?(key) }
+        hits = keys.size - past.size
+        @account&.hits(NEAR, hits)
+        @account&.read_several(past, last)
         hits
       end
 

@@ -46,6 +46,7 @@ class RedisSubscriptionTest < Tiercel::TestCase
     assert_equal ["app:one"], told.flatten
     @subscription.probe(key = @subscription.probe_key)
     wait_until("the change of its key") { @subscription.read == [key] }
+    server.command("DEL", key) # its end would be a message to another test
   end
 
   def test_a_server_at_work_on_a_script_has_answered_nothing

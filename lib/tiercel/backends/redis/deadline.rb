@@ -101,9 +101,13 @@ module Tiercel
             @limited_at = now
           end
 
+          # Most calls begin with nearly the whole budget, so the limit of the call before serves them too.
           def limit(seconds)
+            return if seconds && @limit && (seconds - @limit).abs < SLACK_SECONDS
+            @limit = nil # until both are set
             self.write_timeout = seconds || config.write_timeout
             self.read_timeout = seconds || config.read_timeout
+            @limit = seconds
           end
         end
 

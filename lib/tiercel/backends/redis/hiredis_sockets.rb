@@ -23,6 +23,19 @@ module Tiercel
           def write_multi(commands) = watched { super }
           def read(timeout = nil) = watched { super }
 
+          # @return [Float, nil] the deadline of the current call; nil between calls
+          attr_reader :watched_until
+
+          # Ends the wait of a late call. If that call has just ended, the next one sets its own timeouts.
+          #
+          # @return [void]
+          def expire
+            @limit = nil
+            self.read_timeout = ReplyWatch::NO_TIME
+            self.write_timeout = ReplyWatch::NO_TIME
+            @limit = nil # the next call may have set its limit in between
+          end
+
           # hiredis would reconnect to the name's old address.
           def reconnect
             close
@@ -33,19 +46,18 @@ module Tiercel
 
           # @return [Object] the block's value
           def watched
-            deadline = Thread.current[VARIABLE]
-            return yield if @watched || deadline.nil?
+            return yield if @watched_until || (deadline = Thread.current[VARIABLE]).nil?
             begin
-              @watched = true
-              ReplyWatch.begin(self, deadline)
+              @watched_until = deadline
+              ReplyWatch.called
               yield
             ensure
-              ReplyWatch.end(self)
-              @watched = false
+              @watched_until = nil
             end
           end
 
           def connect
+            ReplyWatch.add(self)
             (config.path ? super : connect_by_address).tap { finish_handshake if config.ssl }
           rescue RedisClient::CannotConnectError, RedisClient::ReadTimeoutError => error
             raise unless config.ssl && error.message.start_with?(Errno::EAGAIN.new.message)

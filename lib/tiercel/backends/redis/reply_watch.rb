@@ -16,30 +16,33 @@ module Tiercel
         IDLE_LOOKS = 40
         # The timeout in seconds for a late connection: hiredis counts whole microseconds and treats 0 as no limit.
         NO_TIME = 0.000_01
-        private_constant :PAUSE, :IDLE_LOOKS, :NO_TIME
+        private_constant :PAUSE, :IDLE_LOOKS
 
         @start = Mutex.new
 
         class << self
-          # @param connection [RedisClient::HiredisConnection]
-          # @param deadline [Float] a time of {Clock.monotonic}
+          # Call this before a process' first call of a connection. A forked child opens its own connections.
+          #
+          # @param connection [HiredisSockets]
           # @return [void]
-          def begin(connection, deadline)
-            renew unless Forks.current?(@process)
-            @deadlines[connection] = deadline
+          def add(connection)
+            @start.synchronize { renew unless Forks.current?(@process) } unless Forks.current?(@process)
+            @connections[connection] = true
+          end
+
+          # Call this after the beginning of a call, when the connection has its deadline.
+          #
+          # @return [void]
+          def called
             @called = true
             wake unless @awake
           end
 
-          # @param connection [RedisClient::HiredisConnection]
-          # @return [void]
-          def end(connection) = @deadlines.delete(connection)
-
           private
 
-          # A forked child inherits neither the calls nor the thread.
+          # A forked child inherits neither the connections nor the thread.
           def renew
-            @deadlines = {}.compare_by_identity
+            @connections = ObjectSpace::WeakMap.new
             @bell = Thread::Queue.new
             @awake = @thread = nil
             @process = Forks.current
@@ -65,7 +68,7 @@ module Tiercel
               @bell.pop
               look_for_a_while
               @awake = false
-              wake unless @deadlines.empty?
+              wake if @connections.keys.any?(&:watched_until)
             end
           end
 
@@ -79,13 +82,11 @@ module Tiercel
             end
           end
 
-          # If the call has just ended, the connection's next call sets its own timeout.
           def look
             now = Clock.monotonic
-            @deadlines.to_a.each do |connection, deadline|
-              next unless deadline < now && @deadlines[connection].equal?(deadline)
-              connection.read_timeout = NO_TIME
-              connection.write_timeout = NO_TIME
+            @connections.keys.each do |connection| # a copy, because other threads add connections
+              deadline = connection.watched_until
+              connection.expire if deadline && deadline < now
             end
           end
         end

@@ -1,21 +1,38 @@
 # frozen_string_literal: true
 
+require "digest"
 require "redis-client"
 
 require_relative "../../backend"
-require_relative "run_id"
 
 module Tiercel
   module Backends
     class Redis < Backend
-      # Collects the servers that a process' connections have led to since the last {#forget}.
+      # Collects the servers that a process' connections have led to since the last {#forget}. A server has a number,
+      # from the random run id of its process.
       #
       # @private
       class SeenServers
-        # @return [Array<Integer>] results of {RunId}; {#forget} replaces the Array
+        INFO = %w[INFO server].freeze
+        RUN_ID = /^run_id:(\w+)/
+        private_constant :INFO, :RUN_ID
+
+        # The server does not report its run id.
+        class Unknown < RedisClient::Error; end
+
+        # @return [Array<Integer>] results of {.id}; {#forget} replaces the Array
         attr_reader :ids
         # @return [String, nil]
         attr_accessor :prefix
+
+        # @param driver [#call] an open connection
+        # @param prefix [String, nil] the key prefix that is part of the identity
+        # @return [Integer] from 1 to 2^63 - 1
+        # @raise [RedisClient::Error]
+        def self.id(driver, prefix)
+          run_id = driver.call(INFO, nil)[RUN_ID, 1] or raise Unknown, "INFO server has no run_id"
+          Digest::SHA256.digest("#{run_id} #{prefix}").unpack1("Q<") >> 1 | 1
+        end
 
         def initialize = forget
 
@@ -27,8 +44,8 @@ module Tiercel
         # @param driver [#call] an open connection
         # @return [Integer] 0 if the server does not report its id
         def identify(driver)
-          RunId.of(driver, @prefix)
-        rescue RedisClient::CommandError, RunId::Unknown
+          SeenServers.id(driver, @prefix)
+        rescue RedisClient::CommandError, Unknown
           0
         end
 

@@ -9,7 +9,7 @@ require_relative "../../errors"
 require_relative "../../forks"
 require_relative "deadline"
 require_relative "failures"
-require_relative "run_id"
+require_relative "seen_servers"
 
 module Tiercel
   module Backends
@@ -68,7 +68,7 @@ module Tiercel
         end
 
         def self.impossible?(error)
-          error.is_a?(RedisClient::UnsupportedServer) || error.is_a?(RunId::Unknown) ||
+          error.is_a?(RedisClient::UnsupportedServer) || error.is_a?(SeenServers::Unknown) ||
             (error.is_a?(RedisClient::CommandError) && IMPOSSIBLE.match?(error.message))
         end
         private_class_method :impossible?
@@ -83,7 +83,7 @@ module Tiercel
             @process = Forks.current
             @client = @config.call(3).new_client
             @driver = @client.disable_reconnection(&:itself)
-            @server = RunId.of(@driver, @prefix)
+            @server = SeenServers.id(@driver, @prefix)
             limit
             @driver.call([*TRACKING, *(["PREFIX", @prefix] if @prefix)], nil)
           end
@@ -126,7 +126,7 @@ module Tiercel
           guarded do
             Deadline.set(Clock.monotonic + CHECK_SECONDS)
             client = @config.call(2).new_client
-            RunId.of(client.disable_reconnection(&:itself), @prefix) == @server
+            SeenServers.id(client.disable_reconnection(&:itself), @prefix) == @server
           ensure
             client&.close
           end
