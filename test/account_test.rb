@@ -39,6 +39,21 @@ class AccountTest < Tiercel::TestCase
     end
   end
 
+  # A round may last longer than a second, so another one could be due at each key.
+  def test_the_misses_of_a_multi_read_share_one_round
+    each_store do |store, urls|
+      store.read("nothing")
+      looks = [2, 20].map do |count|
+        second = 2_000_000_000
+        names = Array.new(count) { |index| "no:#{index}" }
+        Tiercel::Clock.stub(:seconds, -> { second += 1 }) { store.read_multi(*names) }
+        second
+      end
+      assert_equal looks.first, looks.last, urls.inspect
+      assert_equal 23, store.account.totals[:misses], urls.inspect
+    end
+  end
+
   def test_what_has_ended_is_a_miss
     each_store do |store, urls|
       store.write("short", { a: 1 }, expires_in: 10)

@@ -17,14 +17,14 @@ module Tiercel
   #   Rails.cache.account.classes(:hour, limit: 10)
   #
   # Totals are exact: each call counts at once, in memory that survives the process. A process updates the classes once
-  # a second, so a killed process loses the classes of its last second.
+  # a second, or less often if that takes long. A killed process loses the classes since its last update.
   #
   # {Reading} has the methods that return the figures.
   class Account
     include Reading
 
     # The other classes are loaded with the first count.
-    %i[Book Counters Medium ProcessTier Rounds SegmentTier].each do |name|
+    %i[Book Counters ProcessTier Rounds SegmentTier].each do |name|
       autoload name, File.expand_path("account/#{name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase}", __dir__)
     end
     autoload :ClassTable, File.expand_path("account/rounds", __dir__)
@@ -96,7 +96,7 @@ module Tiercel
       turn
       add(MISSES)
       add(@last_misses)
-      note(key, 1, 0.0)
+      rounds.note_miss(key)
     end
 
     # @private
@@ -110,17 +110,20 @@ module Tiercel
     end
 
     # @private
-    # Counts the misses of a multi read.
+    # Counts the misses of a multi read, in at most one round. Beside a computing thread, each round waits for the
+    # interpreter's lock about ten times: often longer than a second, and then the next round is due.
     #
     # @param keys [Array<String>] the keys of the read
     # @param found [Hash{String => Object}]
     # @return [Integer] the number of misses
     def missed_several(keys, found)
-      keys.count do |key|
-        next if found.key?(key)
-        missed(key)
-        true
-      end
+      missing = keys.reject { |key| found.key?(key) }
+      return 0 if missing.empty?
+      turn
+      add(MISSES, missing.size)
+      add(@last_misses, missing.size)
+      missing.each { |key| rounds.note_miss(key) }
+      missing.size
     end
 
     # @private
@@ -170,7 +173,7 @@ module Tiercel
       return add(LOCAL_HITS) unless bytes.nil?
       turn
       add(MISSES)
-      note(key, 1, 0.0)
+      rounds.note_miss(key)
     end
 
     # @private
@@ -277,10 +280,9 @@ module Tiercel
       turn if seconds > SHORT_SECONDS
       add(BLOCKS)
       add(BLOCK_NS, (seconds * 1e9).to_i)
-      note(key, 0, seconds)
+      rounds.note_block(key, seconds)
     end
 
     def turn = rounds.turn(now)
-    def note(key, misses, seconds) = rounds.note(key, misses, seconds)
   end
 end

@@ -4,6 +4,7 @@
 require "test_helper"
 require "tiercel"
 require "tiercel/account"
+require "tiercel/memory_file"
 require "support/zipf"
 
 # The classes of keys: which ones are kept, and that they reveal no secrets.
@@ -117,7 +118,7 @@ class AccountClassesTest < Tiercel::TestCase
   end
 
   def test_a_full_table_keeps_the_costly_ones
-    medium = Tiercel::Account::Medium.new(Tiercel::Account::ClassTable::BYTES)
+    medium = Tiercel::MemoryFile.new("\0".b * Tiercel::Account::ClassTable::BYTES)
     table = Tiercel::Account::ClassTable.new(medium, 0)
     cost = ->(seconds) { Tiercel::Account::ClassTable::Cost.new(1, seconds, 0, seconds) }
     10.times { |number| table.add({ "costly#{number}" => cost.call(10.0) }, 1_000_000) }
@@ -128,7 +129,7 @@ class AccountClassesTest < Tiercel::TestCase
   end
 
   def test_hours_and_days_pass
-    medium = Tiercel::Account::Medium.new(Tiercel::Account::ClassTable::BYTES)
+    medium = Tiercel::MemoryFile.new("\0".b * Tiercel::Account::ClassTable::BYTES)
     table = Tiercel::Account::ClassTable.new(medium, 0)
     now = 3_600 * 1_000
     table.add({ "a" => Tiercel::Account::ClassTable::Cost.new(3, 1.5, 0, 1.0) }, now)

@@ -13,21 +13,64 @@ class AccountRoundsTest < Tiercel::TestCase
     @rounds = Account::Rounds.new(Account::Book.new(nil, Account::Rounds::BYTES), 1, nil) { [] }
   end
 
+  def miss(key, seconds = 0.0)
+    @rounds.note_miss(key)
+    @rounds.note_block(key, seconds)
+  end
+
   # Noting a miss costs the caller's time.
   def test_a_pending_miss_makes_no_object
     key = "products/1"
-    2.times { @rounds.note(key, 1, 0.0) }
+    2.times { miss(key) }
     before = GC.stat(:total_allocated_objects)
-    MISSES.times { @rounds.note(key, 1, 0.0) }
+    MISSES.times { miss(key) }
     assert_operator GC.stat(:total_allocated_objects) - before, :<, MISSES / 2
   end
 
   def test_pending_misses_and_hits_are_added_by_class
-    2.times { |index| @rounds.note("products/#{index}", 1, 0.5) }
-    @rounds.note("products/1", 0, 2.0)
+    2.times { |index| miss("products/#{index}", 0.5) }
+    @rounds.note_block("products/1", 2.0)
     @rounds.note_hits("products/2", 256)
     classes = @rounds.classes(:day, 10, 1)
     assert_equal [[2, 3.0, 256, 2.0]],
                  classes.map { |one| one.values_at(:misses, :seconds, :hits, :longest_seconds) }
+  end
+
+  # Beside computing threads, each step of a round waits for the interpreter's lock.
+  def test_the_next_round_is_later_after_a_long_one
+    held = 0
+    book = Account::Book.new(nil, Account::Rounds::BYTES)
+    book.define_singleton_method(:hold) do |patience, &block|
+      sleep 0.1 if (held += 1) == 1
+      super(patience, &block)
+    end
+    rounds = Account::Rounds.new(book, 1, nil) { [0] * Account::Figures::COUNT }
+    counts = [1, 2, 3, 6, 60, 80].map do |second|
+      rounds.turn(second)
+      rounds.note_miss("key")
+      held
+    end
+    assert_equal [0, 1, 1, 1, 2, 3], counts
+    assert_equal 6, rounds.classes(:day, 1, 80).sum { |one| one[:misses] }
+  end
+
+  # Classifying the keys of short blocks would cost more than the blocks.
+  def test_many_misses_with_short_blocks_are_estimated
+    noted = []
+    @rounds.define_singleton_method(:add_up) { noted.concat(@pending); super() }
+    64_000.times { |index| miss("#{index.even? ? "even" : "odd"}/#{index * index % 7}", 0.000_001) }
+    classes = @rounds.classes(:day, 10, 1)
+    assert_in_delta 64_000, classes.sum { |one| one[:misses] }, 128
+    assert_in_delta 0.064, classes.sum { |one| one[:seconds] }, 0.0001
+    assert_operator noted.size / 5, :<, 2_000
+  end
+
+  # A long block counts for its own class, also in a crowd of short ones.
+  def test_every_long_block_is_noted
+    5_000.times { miss("views/pages/short:#{"0" * 32}/1", 0.000_001) }
+    20.times { miss("views/pages/long:#{"0" * 32}/1", 0.1) }
+    long = @rounds.classes(:day, 10, 1).find { |one| one[:name].start_with?("views/pages/long") }
+    assert_in_delta 2.0, long[:seconds], 0.001
+    assert_in_delta 0.1, long[:longest_seconds], 0.000_001
   end
 end

@@ -4,6 +4,7 @@ require_relative "../codec"
 require_relative "../file_lock"
 require_relative "../clock"
 require_relative "../free_space"
+require_relative "../memory_file"
 
 module Tiercel
   class Account
@@ -96,7 +97,7 @@ module Tiercel
 
       def open_memory
         @path = @lock = nil
-        @memory = Medium.new(@bytes)
+        @memory = MemoryFile.new("\0".b * @bytes)
         @counters = Counters.new
         @counters.store(BEGUN_AT, Clock.now.to_i)
       end

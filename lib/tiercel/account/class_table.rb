@@ -74,7 +74,7 @@ module Tiercel
       end
       private_constant :Record
 
-      # @param medium [File, Medium]
+      # @param medium [Book]
       # @param offset [Integer] the table's place in the medium
       def initialize(medium, offset)
         @medium = medium

@@ -16,7 +16,7 @@ module Tiercel
       FORMAT = "q<#{Figures::COUNT + 1}".freeze
       private_constant :FORMAT
 
-      # @param medium [File, Medium]
+      # @param medium [Book]
       # @param offset [Integer] the ring's place in the medium
       def initialize(medium, offset)
         @medium = medium

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
 require_relative "class_table"
 require_relative "figures"
 require_relative "key_class"
@@ -13,12 +14,12 @@ module Tiercel
     #
     # @private
     class Rounds
-      # A round classifies every miss whose block took longer than {DEAR_SECONDS}, and the first {ALL_OF} other misses
-      # of a second. It classifies one in {SAMPLE} of the remaining misses, because classifying a miss takes 5 us, as
-      # long as the miss itself.
-      DEAR_SECONDS = 0.0001
+      # Classifying a key takes 5 us, as long as a miss. Of the misses of a second, the first {ALL_OF} are classified,
+      # then one in {SAMPLE}, as of the hits. Blocks of {NOTED_SECONDS} and more are classified. Of shorter blocks, one
+      # is classified each time that they have taken so long together, and the whole duration counts for its class.
       ALL_OF = 1_000
-      SAMPLE = 64
+      SAMPLE = 256
+      NOTED_SECONDS = 0.0001
       # Number of Array elements for each pending miss. All pending misses share one Array, so that a miss allocates no
       # object.
       PENDING_SIZE = 5
@@ -27,13 +28,16 @@ module Tiercel
       # The longest waits for the lock in seconds: during a caller's miss, and when a process exits.
       PATIENCE = 0.001
       LAST_PATIENCE = 1.0
+      # Rounds take at most this share of the time, besides one round a minute. A round that waits ten times for the
+      # interpreter's lock, beside a computing thread, lasts a second.
+      SHARE = 0.02
       # The places of the parts in the file, and the file's size.
       CLASSES_AT = 4_096
       WORDS_AT = CLASSES_AT + ClassTable::BYTES
       MINUTES_AT = WORDS_AT + Words::BYTES
       BYTES = MINUTES_AT + Minutes::BYTES
-      private_constant :DEAR_SECONDS, :ALL_OF, :SAMPLE, :PENDING_SIZE, :MOST_PENDING, :PATIENCE, :LAST_PATIENCE,
-                       :CLASSES_AT, :WORDS_AT, :MINUTES_AT
+      private_constant :ALL_OF, :SAMPLE, :NOTED_SECONDS, :PENDING_SIZE, :MOST_PENDING, :PATIENCE, :LAST_PATIENCE,
+                       :SHARE, :CLASSES_AT, :WORDS_AT, :MINUTES_AT
 
       # @param book [Book]
       # @param second [Integer] the present second, in epoch seconds
@@ -42,6 +46,7 @@ module Tiercel
       def initialize(book, second, namespace, &figures)
         @book = book
         @second = second
+        @pause = 0
         @figures = figures
         @minute = 0
         @words = Words.new(book, WORDS_AT)
@@ -58,16 +63,19 @@ module Tiercel
         @lock = Mutex.new
         @pending = []
         @costs = {}
-        @cheap = 0
+        @misses = 0
+        @block_seconds = 0.0
       end
 
-      # Begins a round with the first event of a second. The caller counts the event afterwards.
+      # Begins a round with the first event of a second; after a long round, with an event some seconds later, but with
+      # the first of a minute at the latest. The caller counts the event afterwards.
       #
       # @param second [Integer]
       # @return [void]
       def turn(second)
-        return if second == @second && @pending.size < MOST_PENDING
-        alone { second == @second ? add_up : round(second, PATIENCE) }
+        early = second == @second || (second / 60 == @second / 60 && (second - @second).between?(0, @pause))
+        return if early && @pending.size < MOST_PENDING
+        alone { early ? add_up : round(second, PATIENCE) }
       end
 
       # Runs a round now.
@@ -76,19 +84,27 @@ module Tiercel
       # @return [void]
       def finish(second) = alone { round(second, LAST_PATIENCE, ends: true) }
 
-      # Adds a miss or a block to the pending ones.
+      # Adds a miss to the pending ones.
       #
       # @param key [String]
-      # @param misses [Integer] 1 for a miss; 0 for the block of a miss that was already counted
+      # @return [void]
+      def note_miss(key)
+        past = (@misses += 1) - ALL_OF
+        return @pending.push(key, 1, 0.0, 0.0, 0) unless past.positive?
+        @pending.push(key, SAMPLE, 0.0, 0.0, 0) if past % SAMPLE == SAMPLE / 2
+      end
+
+      # Adds the block of a miss to the pending ones.
+      #
+      # @param key [String]
       # @param seconds [Float] the duration of the block
       # @return [void]
-      def note(key, misses, seconds)
-        weight = 1
-        if seconds < DEAR_SECONDS && (@cheap += 1) > ALL_OF
-          return unless (@cheap % SAMPLE).zero?
-          weight = SAMPLE
-        end
-        @pending.push(key, misses * weight, seconds * weight, seconds, 0)
+      def note_block(key, seconds)
+        return @pending.push(key, 0, seconds, seconds, 0) if seconds >= NOTED_SECONDS
+        noted = @block_seconds += seconds
+        return if noted < NOTED_SECONDS
+        @block_seconds = 0.0
+        @pending.push(key, 0, noted, seconds, 0)
       end
 
       # Adds a sampled hit to the pending events.
@@ -126,11 +142,13 @@ module Tiercel
 
       # If another process holds the file's lock, the counts stay pending until the next round.
       def round(second, patience, ends: false)
-        @cheap = 0 if second != @second
+        @misses = 0 if second != @second
         @second = second
         add_up
         return if @costs.empty? && second / 60 == @minute && !ends
+        began = Clock.monotonic
         @book.hold(patience) { keep(second) }
+        @pause = ((Clock.monotonic - began) / SHARE).floor
       end
 
       def add_up

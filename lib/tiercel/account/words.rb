@@ -17,7 +17,7 @@ module Tiercel
       FORM = /\A[A-Za-z_][A-Za-z_-]{0,25}\d{0,4}\z/
       private_constant :FORM
 
-      # @param medium [File, Medium]
+      # @param medium [Book]
       # @param offset [Integer] the words' place in the medium
       def initialize(medium, offset)
         @medium = medium
