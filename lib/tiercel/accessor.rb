@@ -24,6 +24,7 @@ module Tiercel
   # `get`, `get_multi`, `set`, `set_multi`, `add`, `delete`, `delete_multi`, `count`, `delete_matching`, `clear`,
   # `cleanup` and `stats` call the {Backend} method of the same name once, through the {Guard}. None of them raises a
   # {BackendError}. If the backend fails, each returns the result that docs/failures.md lists.
+  #
   # == Parameters
   #
   # - `key`: String, normalized; `version`: String, or nil for any version

@@ -8,12 +8,12 @@ module Tiercel
     def self.now = Time.now.to_f
 
     # Ruby's own method, even if a test freezes the process clock (Timecop's `mock_process_clock`): waits must still
-    # end.
-    PROCESS_CLOCK = Process.method(:clock_gettime)
-    private_constant :PROCESS_CLOCK
+    # end. As a method of this module it costs 50 ns, and a Method object's `call` 90.
+    singleton_class.define_method(:process_clock, Process.instance_method(:clock_gettime))
+    private_class_method :process_clock
 
     # @return [Float] seconds of the monotonic clock, for budgets and waits
-    def self.monotonic = PROCESS_CLOCK.call(Process::CLOCK_MONOTONIC)
+    def self.monotonic = process_clock(Process::CLOCK_MONOTONIC)
 
     @original = false
 
@@ -26,7 +26,7 @@ module Tiercel
 
     # @return [Integer] epoch seconds, as {now}; less than half as expensive while `Time.now` is Ruby's own method
     def self.seconds
-      @original ? PROCESS_CLOCK.call(Process::CLOCK_REALTIME, :second) : now.to_i
+      @original ? process_clock(Process::CLOCK_REALTIME, :second) : now.to_i
     end
 
     # @param deadline [Float] a time of {monotonic}

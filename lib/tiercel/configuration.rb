@@ -26,6 +26,7 @@ module Tiercel
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
                      %i[raw max_key_size expires_at version force unless_exist]).uniq.freeze
 
+    # The limit of Rails 8.1, which applies memcached's limit to all stores.
     DEFAULT_MAX_KEY_BYTES = 250
     # The default of `clear_visibility:`, in seconds.
     DEFAULT_CLEAR_VISIBILITY = 1.0

@@ -105,7 +105,8 @@ class Mutations
     way = %i[load_frame load_tagged_frame].sample(random: @random)
     attempt { @native.public_send(way, at_the_end(frame), 0.0, VERSIONS.sample(random: @random)) }
     attempt { @native.unchecked_frame(at_the_end(frame)) }
-    attempt { @native.usual_tags?([at_the_end(bytes), :tag, frame].take(@random.rand(4)), 2, @random.rand(300)) }
+    tags = [at_the_end(bytes), :tag, frame].take(@random.rand(4))
+    attempt { @native.naming_options({ tags: tags }, 2, @random.rand(300), true) }
     blocks(bytes)
     sum(@random.bytes(@random.rand(2_000)), @random.rand(2**32)) if @native.respond_to?(:crc32)
   end

@@ -57,16 +57,6 @@ module NamesInRuby
       versions.include?(false) ? false : versions
     end
 
-    # @param tags [Object]
-    # @param most [Integer]
-    # @param bytes [Integer]
-    # @return [Boolean] whether `tags` is an Array of at most `most` Symbols, or Strings of 1 to `bytes` bytes
-    def usual_tags?(tags, most, bytes)
-      tags.is_a?(Array) && tags.size <= most && tags.all? do |tag|
-        (tag.instance_of?(String) || tag.instance_of?(Symbol)) && tag.to_s.bytesize.between?(1, bytes)
-      end
-    end
-
     private
 
     # Whether the name's class is exactly `type`, and neither the name nor its class was given a cache_key or a

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 require "active_support/cache/tiercel_store"
-require "active_support/notifications"
-require "logger"
 require "tmpdir"
+require "support/listeners"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
@@ -47,15 +46,7 @@ module EnteredFiles
   # The environments of the calls.
   WAYS = {
     "plain" => ->(_, &call) { call.call },
-    "subscriber" => lambda do |_, &call|
-      ActiveSupport::Notifications.subscribed(->(*) {}, /\Acache_.*\.active_support\z/, &call)
-    end,
-    "debug logger" => lambda do |store, &call|
-      before, store.logger = store.logger, Logger.new(File::NULL, level: Logger::DEBUG)
-      call.call
-    ensure
-      store.logger = before
-    end,
+    **Listeners::ALL,
     "request-local cache" => lambda do |store, &call|
       store.respond_to?(:with_local_cache) ? store.with_local_cache(&call) : call.call
     end,

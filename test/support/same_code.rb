@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 require "active_support/cache/tiercel_store"
-require "active_support/notifications"
-require "logger"
 require "tmpdir"
+require "support/listeners"
 
 # The methods of this project that a call runs without subscribers, but not with a subscriber or a debug logger.
 # Public methods, and methods that send events, may differ.
@@ -37,17 +36,6 @@ module SameCode
     "write_multi" => ->(store, _) { store.write_multi({ "here" => 1, RECORD => 2 }) },
     "delete" => ->(store, _) { store.delete("gone") },
   }.freeze
-  LISTENERS = {
-    "a subscriber" => lambda do |_, &call|
-      ActiveSupport::Notifications.subscribed(->(*) {}, /\Acache_.*\.active_support\z/, &call)
-    end,
-    "a debug logger" => lambda do |store, &call|
-      before, store.logger = store.logger, Logger.new(File::NULL, level: Logger::DEBUG)
-      call.call
-    ensure
-      store.logger = before
-    end,
-  }.freeze
   MAY_DIFFER = %w[Tiercel::Store::FastPath# Tiercel::Store::Events#].freeze
   # Occasional work, such as saving the account, is part of one in several calls.
   RUNS = 5
@@ -80,7 +68,7 @@ module SameCode
 
     def difference(store, call)
       plain = runs(store, call)
-      LISTENERS.each do |name, listener|
+      Listeners::ALL.each do |name, listener|
         heard = nil
         listener.call(store) { heard = runs(store, call) }
         methods = (plain.inject(:&) - heard.inject(:|)).reject { |method| method.start_with?(*MAY_DIFFER) }

@@ -71,6 +71,7 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
     init_crc32(module);
     init_frame(tiercel, module);
     init_keys(module);
+    init_options(module);
     rb_define_singleton_method(module, "dump", dump_plain, 1);
     rb_define_singleton_method(module, "load", load_plain, 1);
     init_lz4(module);

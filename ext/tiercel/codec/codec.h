@@ -31,6 +31,9 @@ void init_frame(VALUE tiercel, VALUE module);
 /* keys.c: key, keys, version, versions */
 void init_keys(VALUE module);
 
+/* options.c: naming_options, lasts? */
+void init_options(VALUE module);
+
 /* lz4.c: lz4_block_size, lz4_inflate, lz4_deflate */
 void init_lz4(VALUE module);
 

@@ -226,22 +226,6 @@ static VALUE versions_of(VALUE self, VALUE names)
     return versions;
 }
 
-/*
- * usual_tags?(tags, most, bytes): whether `tags` is an Array of at most `most` Strings and Symbols of 1 to `bytes`
- * bytes
- */
-static VALUE usual_tags(VALUE self, VALUE tags, VALUE most, VALUE bytes)
-{
-    if (!RB_TYPE_P(tags, T_ARRAY) || RARRAY_LEN(tags) > NUM2LONG(most)) return Qfalse;
-    for (long at = 0; at < RARRAY_LEN(tags); at++) {
-        VALUE tag = RARRAY_AREF(tags, at);
-        if (SYMBOL_P(tag)) tag = rb_sym2str(tag);
-        else if (!RB_TYPE_P(tag, T_STRING) || rb_obj_class(tag) != rb_cString) return Qfalse;
-        if (RSTRING_LEN(tag) == 0 || RSTRING_LEN(tag) > NUM2LONG(bytes)) return Qfalse;
-    }
-    return Qtrue;
-}
-
 void init_keys(VALUE module)
 {
     id_cache_key = rb_intern("cache_key");
@@ -250,7 +234,6 @@ void init_keys(VALUE module)
     id_to_a = rb_intern("to_a");
     rb_define_singleton_method(module, "key", key_of, 3);
     rb_define_singleton_method(module, "keys", keys_of, 3);
-    rb_define_singleton_method(module, "usual_tags?", usual_tags, 3);
     rb_define_singleton_method(module, "by_name", by_name, 3);
     rb_define_singleton_method(module, "frozen", frozen_keys, 1);
     rb_define_singleton_method(module, "version", version_of, 1);

@@ -42,16 +42,11 @@ bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t sizes
 static bool same_bytes(const tseg_word *stored, const tseg_key *key)
 {
     const uint8_t *bytes = key->bytes;
-    uint64_t left = key->count, word;
+    uint64_t left = key->count;
 
-    for (; left >= 8; left -= 8, bytes += 8, stored++) {
-        memcpy(&word, bytes, 8);
-        if (tseg_load(stored) != word) return false;
-    }
-    if (!left) return true;
-    word = 0;
-    memcpy(&word, bytes, left);
-    return tseg_load(stored) == word;
+    for (; left >= 8; left -= 8, bytes += 8, stored++)
+        if (tseg_load(stored) != tseg_load_bytes(bytes)) return false;
+    return !left || tseg_load(stored) == tseg_load_rest(bytes, left, key->count);
 }
 
 /* Prefetches the header, the key and the beginning of the value. The processor prefetches the rest of a long copy. */

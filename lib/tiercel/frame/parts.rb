@@ -14,7 +14,9 @@ module Tiercel
 
       # Bytes of the length and the generation; the tag's key comes in addition.
       TAG_FIXED_BYTES = 10
-      private_constant :TAG_FIXED_BYTES
+      # Bytes of lineage, holder and ttl.
+      LEASE_BYTES = 24
+      private_constant :TAG_FIXED_BYTES, :LEASE_BYTES
 
       # @return [String, nil] the entry's version; the digest of a long one ({Version})
       attr_reader :version
@@ -56,7 +58,7 @@ module Tiercel
           bytes = String.new
           append(bytes, PART_VERSION, encode_version(version)) if version
           append(bytes, PART_TAGS, encode_tags(tags)) if tags
-          append(bytes, PART_LEASE, encode_lease(lease)) if lease
+          bytes << encode_lease(*lease) if lease
           append(bytes, PART_ENCODING, encoding.name.b) if encoding
           append(bytes, PART_INFLATED_BYTES, [inflated_bytes].pack("L<")) if inflated_bytes
           append(bytes, PART_STALE, stale.pack("EE")) if stale
@@ -64,6 +66,14 @@ module Tiercel
           append(bytes, PART_COMPUTED_AT, [computed_at].pack("Q<")) if computed_at
           append(bytes, PART_EXCLUSIVE, "") if exclusive
           bytes
+        end
+
+        # @param names [String] lineage and holder
+        # @param seconds [Float] the lease's ttl
+        # @return [String] the encoded part LEASE
+        def encode_lease(names, seconds)
+          return [PART_LEASE, LEASE_BYTES, names, seconds].pack("CS<a16E") if names.bytesize == 16
+          raise ArgumentError, "lease: expected 16 bytes, got #{names.bytesize}"
         end
 
         # @param bytes [String] binary
@@ -103,12 +113,6 @@ module Tiercel
           end
         end
 
-        def encode_lease(lease)
-          names, seconds = lease
-          raise ArgumentError, "lease: expected 16 bytes, got #{names.bytesize}" unless names.bytesize == 16
-          names.b << [seconds].pack("E")
-        end
-
         def split(bytes)
           parts = {}
           position = 0
@@ -135,7 +139,7 @@ module Tiercel
         case id
         when PART_VERSION then @version = read_version(data)
         when PART_TAGS then @tags = read_tags(data)
-        when PART_LEASE then @lease = sized(id, data, 24).unpack("a16E")
+        when PART_LEASE then @lease = sized(id, data, LEASE_BYTES).unpack("a16E")
         when PART_ENCODING then @encoding = find_encoding(data)
         when PART_INFLATED_BYTES then @inflated_bytes = sized(id, data, 4).unpack1("L<")
         when PART_STALE then @stale = sized(id, data, 16).unpack("EE")

@@ -79,6 +79,13 @@ module Tiercel
       # @return [Lease] a copy with this token
       def with(token) = dup.tap { |lease| lease.change(token:) }
 
+      # @param token [Object] the backend's token
+      # @return [self] for a new lease that no other thread uses yet
+      def stored_as(token)
+        @token = token
+        self
+      end
+
       # @return [Lease] a copy whose existence in the backend is unknown
       def unsure = dup.tap { |lease| lease.change(sure: false) }
 

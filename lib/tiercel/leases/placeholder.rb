@@ -33,7 +33,8 @@ module Tiercel
       # @param ttl [Float] seconds
       # @return [String]
       def build(lease, ttl)
-        parts = Frame::Parts.encode(version: lease.version, lease: [lease.lineage + lease.holder, ttl])
+        parts = Frame::Parts.encode_lease(lease.lineage + lease.holder, ttl)
+        parts = Frame::Parts.encode(version: lease.version) << parts if lease.version
         Frame.build(TYPE_PLACEHOLDER, lease.stale || "", expires_at: Clock.now + ttl, parts:, checksum: true)
       end
 

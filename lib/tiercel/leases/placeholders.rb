@@ -43,14 +43,13 @@ module Tiercel
       end
 
       def take_absent(key, ttl, version)
-        taking(new_lease(key, ttl, version)) { |mine| claim(mine, ttl) }
+        taking(new_lease(key, ttl, version), ttl) { |bytes| occupy(key, bytes, ttl) }
       end
 
       def asks_at_once? = @backend.occupies_at_once?
 
       def ask(key, ttl, version)
-        taking(new_lease(key, ttl, version)) do |mine|
-          bytes = Placeholder.build(mine, ttl)
+        taking(new_lease(key, ttl, version), ttl) do |bytes|
           sent(:read_entry, key) { @backend.get_or_occupy(key, bytes, placeholder_ttl(ttl)) }
         end
       end
@@ -125,14 +124,17 @@ module Tiercel
 
       def new_lease(key, ttl, version) = Lease.own(key, ttl, version)
 
+      # @yieldparam bytes [String] the lease's placeholder
       # @yieldreturn [Array(String, Object, Float), nil, LOST, NOT_SENT] the entry that exists afterwards
       # @return [Lease, Present, nil] as {#take_absent}
-      def taking(mine)
-        answer = yield mine
+      def taking(mine, ttl)
+        bytes = Placeholder.build(mine, ttl)
+        answer = yield bytes
         met = if LOST.equal?(answer) then mine.unsure
               elsif NOT_SENT.equal?(answer) then mine.not_sent
               elsif answer.nil? then nil
-              elsif Placeholder.held_by?(answer[0], mine.holder) then mine.with(answer[1])
+              elsif bytes.equal?(answer[0]) || Placeholder.held_by?(answer[0], mine.holder)
+                mine.stored_as(answer[1])
               else Present.new(*answer)
               end
         known = true
@@ -142,10 +144,11 @@ module Tiercel
       end
 
       # @return [Array(String, Object, Float), nil, LOST, NOT_SENT] bytes, token and seconds left of the existing entry
-      def claim(mine, ttl, token = nil)
+      def claim(mine, ttl, token = nil) = occupy(mine.key, Placeholder.build(mine, ttl), ttl, token)
+
+      def occupy(key, bytes, ttl, token = nil)
         return NOT_SENT if @guard.timing_out?
-        bytes = Placeholder.build(mine, ttl)
-        sent(:take_lease, mine.key) { @backend.occupy(mine.key, bytes, placeholder_ttl(ttl), token) }
+        sent(:take_lease, key) { @backend.occupy(key, bytes, placeholder_ttl(ttl), token) }
       end
 
       # @return [Object] the block's value, or LOST or NOT_SENT

@@ -15,9 +15,6 @@ module Tiercel
     # payload names the class, and loading calls that method. `any_class: false` accepts only the types that Rails and
     # the application have registered.
     class MessagePack
-      # Rails' extension type for objects of unregistered classes.
-      UNREGISTERED = 127
-
       # @param any_class [Boolean] whether a payload may name the class of its objects
       def initialize(any_class: true)
         @any_class = any_class

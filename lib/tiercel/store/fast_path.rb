@@ -39,9 +39,10 @@ module Tiercel
       # write.
       def read(name, options = nil)
         options = nil if options && options.empty?
-        return super unless (options.nil? || usual_options?(options)) && @fast
-        key = key_of(name, options)
-        version = version_of(name, key, options) unless options.nil? && key.equal?(name)
+        naming = options && naming_options(options)
+        return super if naming == false || !@fast
+        key = key_of(name, naming)
+        version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
         return instrumented_read(name, key, version, options) if heard?(Events::READ)
         value = @settings.accessor.read(key, version)
         return value unless Coder::Signal === value
@@ -52,9 +53,10 @@ module Tiercel
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
         options = nil if options && options.empty?
-        return super unless block_given? && @fast_fetch && (options.nil? || usual_options?(options))
-        key = key_of(name, options)
-        version = version_of(name, key, options) unless options.nil? && key.equal?(name)
+        naming = options && naming_options(options)
+        return super if naming == false || !block_given? || !@fast_fetch
+        key = key_of(name, naming)
+        version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
         return fetch_early(name, key, version, options, &) if @early
         return instrumented_fetch(name, key, version, options, &) if heard?(Events::READ)
         misses = @consecutive_misses&.count

@@ -7,9 +7,6 @@ module Tiercel
     # Converts the caller's name to the backend's key: Rails' own expansion and namespace, and a digest instead of the
     # end of a key that is too long, as in Rails 8.1. Rails 7.2 and 8.0 leave long keys to each store.
     module Keys
-      # The limit of Rails 8.1, which applies memcached's limit to all stores.
-      MAX_KEY_BYTES = 250
-
       # @return [String, Proc, nil] the prefix of every key
       def namespace = @options[:namespace]
 

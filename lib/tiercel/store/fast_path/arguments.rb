@@ -73,38 +73,19 @@ module Tiercel
           namespace.to_s
         end
 
-        def only_expires_in?(options) = options.size == 1 && ends?(options[:expires_in])
-
-        def ends?(expires_in)
-          case expires_in
-          when Integer, Float, ActiveSupport::Duration then expires_in.to_f.positive?
-          else false
-          end
+        def only_expires_in?(options)
+          options.size == 1 && options.key?(:expires_in) && RULES&.lasts?(options[:expires_in])
         end
 
         # Accepts an expiry, valid tags, and the options that a miss commonly uses. Rails' own methods handle all other
         # options and report invalid ones.
-        def usual_options?(options)
-          count = ends?(options[:expires_in]) ? 1 : 0
-          return true if count == options.size
-          count += 1 if @fast_tags && (tags = options[:tags]) && usual_tags?(tags)
-          count == options.size || usual_besides?(options, count)
+        #
+        # @return [Hash, nil, false] the options if the key or the version depends on them, nil if neither does; false
+        #   if Rails has to handle one of them
+        def naming_options(options)
+          return false unless RULES
+          RULES.naming_options(options, @fast_tags ? Tags::Named::MAX_COUNT : nil, Tags::Named::MAX_BYTES, !@early)
         end
-
-        # @return [Boolean] whether Rails' own path would accept these tags without an error
-        def usual_tags?(tags) = RULES&.usual_tags?(tags, Tags::Named::MAX_COUNT, Tags::Named::MAX_BYTES)
-
-        # @param count [Integer] number of options that were accepted before
-        def usual_besides?(options, count)
-          count += 1 if ends?(options[:race_condition_ttl])
-          count += 1 if options[:skip_nil] == true
-          count += 1 if options.key?(:version) && !@early
-          count += 1 if options.key?(:namespace) && namespace?(options[:namespace])
-          count == options.size
-        end
-
-        # Accepts a namespace that is a plain value, so that reading it runs no code of the application.
-        def namespace?(namespace) = namespace.nil? || namespace.instance_of?(String) || namespace.instance_of?(Symbol)
       end
     end
   end
