@@ -121,7 +121,8 @@ module HungRows
     listener.listen(1)
     taker = Thread.new { listener.accept.first.then { |client| loop { client.readpartial(20_000) && sleep(0.01) } } }
     store = build("#{scheme}://127.0.0.1:#{listener.local_address.ip_port}", compress: false)
-    reports = capture_reports { assert_nil within_budget { store.write("key", Random.bytes(50_000_000)) } }
+    value = Random.bytes(20_000_000)
+    reports = capture_reports { assert_nil within_budget { store.write("key", value) } }
     assert_reported(reports, "key", Tiercel::TimedOut)
   ensure
     taker&.kill

@@ -91,7 +91,7 @@ class TiersListenersTest < Tiercel::TestCase
     own.resume
     wait_until("trust", within: PATIENCE) { coverage(store).covered > covered && coverage(store).trusted? }
     assert_equal [1, 1], [gaps(store), listeners(own)]
-    assert store.backend.near.get("key")
+    wait_until("the copy", within: PATIENCE) { store.backend.near.get("key") }
   ensure
     own&.resume
     own&.stop
@@ -108,7 +108,7 @@ class TiersListenersTest < Tiercel::TestCase
     own.command("SCRIPT", "KILL")
     wait_until("trust", within: PATIENCE) { coverage(store).covered > covered && coverage(store).trusted? }
     assert_equal [1, 1], [gaps(store), listeners(own)]
-    assert store.backend.near.get("key")
+    wait_until("the copy", within: PATIENCE) { store.backend.near.get("key") }
   ensure
     script&.kill
     own&.stop
