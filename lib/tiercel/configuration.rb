@@ -70,7 +70,7 @@ module Tiercel
 
     # @return [Backend]
     def build_backend
-      bounds = frozen? ? { memo: Memo::FROZEN_BYTES } : {}
+      bounds = frozen_values? ? { memo: Memo::FROZEN_BYTES } : {}
       @places.build({ **@options, **inflate_limit }, bounds).tap { Extensions.announce }
     end
 
@@ -105,7 +105,7 @@ module Tiercel
     end
 
     # @return [Boolean] whether values of plain types are returned deep-frozen
-    def frozen? = @options[:frozen] ? true : false
+    def frozen_values? = @options[:frozen] ? true : false
 
     # @return [String] names of the options without their values, which may be secret
     def inspect = "#<#{self.class.name} #{@places} #{@options.keys.inspect}>"

@@ -15,19 +15,27 @@ class TiersNearTest < Tiercel::TestCase
     assert_equal frame("two"), @near.get("other")
   end
 
-  # The server's message about the write would delete the copy.
-  def test_with_a_bus_a_write_leaves_no_copy
-    @near = Tiercel::Tiers::Near.new(Tiercel::Backends::MemorySegment.build(nil, {}), bus: true)
-    @near.bus = bus = Tiercel::Tiers::Bus.allocate
-    asked = []
-    bus.define_singleton_method(:before_fill) { [7] }
-    bus.define_singleton_method(:fill?) { |seen| asked << seen && true }
+  # The message about the write would delete the copy.
+  def test_with_messages_a_write_leaves_no_copy
+    followed = 0
+    with_bus(messages?: true, before_change: -> { followed += 1 })
     write("one")
     assert_nil @near.backend.segment.get_late("key")
-    assert_equal [[7]], asked, "the connections of a process that only writes follow the listeners too"
+    assert_equal 1, followed, "the connections of a process that only writes follow the listeners too"
     @near.trust_ttl
     write("one")
     assert_equal frame("one"), @near.get("key")
+  end
+
+  # Messages have the prefix of the store's keys, so copies of other keys live a second.
+  def test_the_prefix_is_that_of_messages
+    with_bus(messages?: true, :prefix= => ->(prefix) { @told = prefix })
+    @near.prefix = "n:"
+    assert_equal [60.0, 1.0], %w[n:key other].map { |key| @near.copy(key, frame("one"), nil).last }
+    assert_equal "n:", @told
+    with_bus(messages?: false)
+    @near.prefix = "n:"
+    assert_equal 60.0, @near.copy("other", frame("one"), nil).last
   end
 
   def test_no_copy_of_what_was_not_stored
@@ -192,6 +200,15 @@ class TiersNearTest < Tiercel::TestCase
   end
 
   private
+
+  # @param answers [Hash{Symbol => Object}] results of the bus' methods, or Procs that compute them
+  def with_bus(**answers)
+    @near = Tiercel::Tiers::Near.new(Tiercel::Backends::MemorySegment.build(nil, {}), bus: true)
+    @near.bus = bus = Object.new
+    answers.each do |name, answer|
+      bus.define_singleton_method(name) { |*given| answer.is_a?(Proc) ? answer.call(*given) : answer }
+    end
+  end
 
   # The path is checked once a second, and when the segment is opened.
   def travel_to_the_new_file(near) = near.close

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../codec"
 require_relative "events"
 require_relative "fast_path/read_and_take"
-require_relative "fast_path/arguments"
 require_relative "fast_path/conditions"
 require_relative "fast_path/multi"
 
@@ -14,7 +14,7 @@ module Tiercel
     # costs more than a lookup in shared memory. Each method here serves the names and options that it supports, and
     # passes all other calls to Rails' method (`super`).
     #
-    #   read, fetch:  @fast -> {Arguments}: key and version -> Accessor#read -> value
+    #   read, fetch:  @fast -> key and version -> Accessor#read -> value
     #                 a Found -> value_for_read decodes its bytes, as Rails' own methods would
     #   fetch, miss:  the block -> write
     #   write:        @fast -> key and version -> Accessor#write
@@ -24,12 +24,14 @@ module Tiercel
     # Both paths must behave alike, except for their speed; test/store/property_test.rb compares them.
     module FastPath
       include ReadAndTake
-      include Arguments
       include Conditions
       include Multi
 
       MISS = Accessor::MISS
-      private_constant :MISS
+      # Reads names and options in C; nil if the extension is not built. Rails' own methods serve all names and options
+      # that the extension does not handle.
+      RULES = Codec.native
+      private_constant :MISS, :RULES
 
       # A found value in the form that Rails' `get_entry_value` expects.
       Hit = Struct.new(:value)
@@ -110,6 +112,52 @@ module Tiercel
       end
 
       private
+
+      # Most names are Strings that are their own keys. Checking this in Ruby costs less than a call of the extension.
+      #
+      # @param options [Hash, nil] options of the call
+      # @return [String] the key, as Rails' `normalize_key` returns it; the name itself if the name is a String without
+      #   a version
+      # @raise [ArgumentError] for a blank name
+      def key_of(name, options)
+        most = @settings.max_key_bytes
+        own = options&.key?(:namespace)
+        if name.instance_of?(String) && @options[:namespace].nil? && !own && !name.respond_to?(:cache_key) &&
+           !name.respond_to?(:cache_version) && name.encoding == Encoding::UTF_8 && !name.empty? &&
+           (!most || name.bytesize <= most)
+          return name
+        end
+        RULES&.key(name, own ? options[:namespace]&.to_s : namespace_now, most) || normalize_key(name, options).dup
+      end
+
+      # @param key [String] the result of {#key_of}
+      # @param options [Hash, nil] options of the call; a `version:` in them overrides the name's own version
+      # @return [String, nil]
+      def version_of(name, key, options)
+        return normalize_version(name, options) if options&.key?(:version)
+        return if key.equal?(name)
+        version = RULES ? RULES.version(name) : false
+        version == false ? normalize_version(name) : version
+      end
+
+      def namespace_now
+        namespace = @options[:namespace] or return
+        namespace = namespace.call or return if namespace.respond_to?(:call)
+        namespace.to_s
+      end
+
+      def only_expires_in?(options)
+        options.size == 1 && options.key?(:expires_in) && RULES&.lasts?(options[:expires_in])
+      end
+
+      # Accepts an expiry, valid tags, and the options that a miss commonly uses. Rails reports invalid options.
+      #
+      # @return [Hash, nil, false] the options if the key or the version depends on them, nil if neither does; false if
+      #   Rails has to handle one of them
+      def naming_options(options)
+        return false unless RULES
+        RULES.naming_options(options, @fast_tags ? Tags::Named::MAX_COUNT : nil, Tags::Named::MAX_BYTES, !@early)
+      end
 
       def instrumented_read(name, key, version, options)
         instrument_one(:read, Events::READ, name, key, options) do |payload|

@@ -67,7 +67,7 @@ module Tiercel
         @coder = configuration.frame_coder(@backend)
         @max_key_bytes = configuration.max_key_size
         @compress_threshold = configuration.compress_threshold(@backend)
-        @frozen_values = configuration.frozen?
+        @frozen_values = configuration.frozen_values?
         @fast_path = configuration.fast_path?
         @guard = @backend.build_guard(logger:, **configuration.guard_options)
         @account = Account.new(@backend, configuration.rails_options[:namespace])

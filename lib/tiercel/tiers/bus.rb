@@ -91,24 +91,25 @@ module Tiercel
         true
       end
 
+      # @return [Boolean] whether the last tier sends a message about each change, also to the process that changed it
+      def messages? = true
+
       # A process that only writes needs no listener: it deletes the copies of its own changes. But its connections
       # follow the listeners of its machine.
       #
       # @return [void]
-      def before_change = fill?(before_fill)
+      def before_change = follow_listeners
 
       # @return [Object] the argument of {#fill?}; read after the epoch and before the read
       def before_fill = @servers.ids
 
-      # A connection may lead to another server than the listener's, such as a former master. No message would delete
-      # copies of its values.
+      # No message would delete copies of values from another server than the listener's.
       #
       # @param seen [Object] the result of {#before_fill}
       # @return [Boolean] whether a value that was read since may become a copy
       def fill?(seen)
-        server = @segment.near_server
-        return seen.equal?(@servers.ids) if seen.all?(server)
-        renew unless server.zero? # no listener has begun yet
+        return seen.equal?(@servers.ids) if seen.all?(@segment.near_server)
+        follow_listeners
         false
       end
 
@@ -125,6 +126,13 @@ module Tiercel
       end
 
       private
+
+      # Replaces the connections of this process if one of them leads to another server than the listener's, such as a
+      # former master: it returns old values once it was stopped.
+      def follow_listeners
+        server = @segment.near_server
+        renew unless server.zero? || @servers.ids.all?(server) # 0: no listener has begun yet
+      end
 
       def renew
         now = Clock.monotonic
@@ -220,9 +228,6 @@ module Tiercel
                              "store alone")
       end
 
-      # After each wait, the connections of this process follow the listeners to another server: a former master that
-      # was stopped returns old values.
-      #
       # @yieldparam seconds [Float] the time to wait
       def tick
         seconds = @interval * TICK
@@ -230,7 +235,7 @@ module Tiercel
         yield seconds
         late = Clock.monotonic - due_at > LATE_SECONDS
         @late = (@late + (late ? 1 : -1)).clamp(0, MOST_LATE_TICKS)
-        fill?(before_fill)
+        follow_listeners
       end
 
       # Copies may live longer while other processes listen, or shortly after they have stopped. That does not hold if

@@ -60,8 +60,7 @@ module Tiercel
       #   at most a second
       # @return [void]
       def prefix=(prefix)
-        return unless @bus.is_a?(Bus)
-        @bus.prefix = @prefix = prefix
+        @bus.prefix = @prefix = prefix if @bus&.messages?
       end
 
       # @param key [String]
@@ -129,8 +128,8 @@ module Tiercel
       # until the stripe forgets it.
       #
       # @param keys [Array<String>] keys that the block changes
-      # @param bytes [String, nil] the new copy, if the block returns true. With a {Bus} there is none: the server's
-      #   message about this change would delete it
+      # @param bytes [String, nil] the new copy, if the block returns true. With messages there is none: the one
+      #   about this change would delete it
       # @param ttl [Numeric, nil] TTL of these bytes
       # @return [Object] the block's result
       def change(keys, bytes = nil, ttl = nil)
@@ -140,7 +139,7 @@ module Tiercel
           @segment.near_begin(keys)
         end
         result = yield
-        bytes = nil if @covering && @bus.is_a?(Bus)
+        bytes = nil if @covering && @bus&.messages?
         finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))
         result
       rescue Error => error

@@ -57,6 +57,9 @@ module Tiercel
         false # the file or the segment does not answer: copies stay trusted for {Coverage#trust} at most
       end
 
+      # @return [Boolean] whether the last tier sends a message about each change
+      def messages? = false
+
       # A write before the first read leaves a copy, too.
       #
       # @return [void]

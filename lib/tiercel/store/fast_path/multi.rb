@@ -32,6 +32,21 @@ module Tiercel
 
         private
 
+        # @param names [Array<Object>]
+        # @return [Array<String>, nil] the keys; a name that is its own key is returned itself. Nil if Rails has to
+        #   normalize a name
+        def keys_of(names)
+          return if names.empty? || names.last.instance_of?(Hash)
+          RULES&.keys(names, namespace_now, @settings.max_key_bytes)
+        end
+
+        # @param names [Array<Object>] names for which {#keys_of} returned keys
+        # @return [Array<String, nil>, nil] nil if all names are Strings, which have no version
+        def versions_of(names)
+          versions = RULES.versions(names)
+          versions == false ? names.map { |name| normalize_version(name) } : versions
+        end
+
         def instrumented_read_multi(names, keys)
           options = @options
           instrument_multi(:read_multi, names_in_event(names, options), options) do |payload|
@@ -68,10 +83,10 @@ module Tiercel
           own = keys.equal?(names)
           versions = own ? nil : versions_of(names)
           return if versions && keys.uniq.size < keys.size # names that share a key may need different versions
-          keys = frozen_keys(keys) if own
+          keys = RULES.frozen(keys) if own # a Hash interns an unfrozen String, which costs as much as a read
           found = @settings.accessor.read_multi(keys, versions, undecided, event) or return
           values_for_read(found, undecided, keys, versions) unless undecided.empty?
-          own ? found : by_name(found, names, keys)
+          own ? found : RULES.by_name(found, names, keys)
         end
 
         # Decides about unusable entries like Rails' own `read_multi`.
