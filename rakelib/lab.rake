@@ -29,18 +29,13 @@ namespace :lab do
     end
   end
 
-  desc "Make docs/results/DATE.md, every table of a kept run of `bin/lab all`: rake lab:results[RESULTS]"
+  desc "Fill docs/results.md, and write every table into docs/results/DATE.md, from a kept run of `bin/lab all`: " \
+       "rake lab:results[RESULTS]"
   task :results, [:results] do |_task, arguments|
     $LOAD_PATH.unshift(File.expand_path("lib"), File.expand_path("tiercel-lab/lib"))
-    require "tiercel/lab/cli"
+    require_relative "../tiercel-lab/musts/results_page"
     kept = arguments[:results] or abort "rake lab:results[RESULTS]: expected a kept run of `bin/lab all`"
-    results = Tiercel::Lab::Engine::Results.load(kept)
-    command = results["run"]["command"]
-    abort "#{kept}: a run of #{command}, expected one of all" unless command == "all"
-    file = "docs/results/#{results["run"]["started_at"][0, 10]}.md"
-    document = Tiercel::Lab::CLI.document(results, program: "bin/lab")
-    File.write(file, Tiercel::Lab::Report::Markdown.render(document))
-    puts file, "docs/results.md compares it with the articles; its text is written by hand"
+    puts Tiercel::Lab::Tables::Musts::ResultsPage.new(Tiercel::Lab::Engine::Results.load(kept)).write("docs")
   end
 
   desc "Compare the verdicts of `all --quick` with those of a full run: rake lab:agreement[FULL,QUICK]"

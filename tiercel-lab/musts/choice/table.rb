@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-require "json"
-require "open3"
-require "rbconfig"
 require "tmpdir"
-require "tiercel/lab/tables"
+require "tiercel/lab/cli/all/child"
+require "tiercel/lab/cli/all/entry"
 require_relative "case"
 require_relative "files"
 require_relative "view"
@@ -20,16 +18,16 @@ module Tiercel
           example "choice", "choice --quick", "choice --plan"
           takes :quick, :seed
 
-          EXECUTABLE = File.expand_path("../../exe/tiercel-lab", __dir__)
           CALLS = %w[--op read,write].freeze
+          # Planned times of a run. On a slow machine, the budget shortens a full run to fewer blocks.
+          EXHAUSTIVE_SECONDS = 125
+          QUICK_SECONDS = 25
           # All stores in fresh processes; a fourth of the processes that the verdicts of a full run may take.
-          EXHAUSTIVE = [*CALLS, "--processes", "6",
+          EXHAUSTIVE = [*CALLS, "--processes", "6", "--budget", "115",
                         *Answer::Candidate::ALL.flat_map { |store| ["--store", store] }].freeze
           # Each of these stores is compared with itself, under another name.
           TWINS = { "--workers 2" => "tiercel:shared:", "--workers 4 --survives reboot" => "tiercel:sqlite:",
                     "--machines 2" => "redis_cache_store" }.freeze
-          EXHAUSTIVE_SECONDS = 125
-          QUICK_SECONDS = 25
 
           def plan_in_words
             "#{cases.size} applications with #{kinds.size} kinds of values, and #{twins.size} pairs of equal stores: " \
@@ -38,17 +36,19 @@ module Tiercel
 
           def expected_seconds = (kinds.size * EXHAUSTIVE_SECONDS) + ((cases.size + twins.size) * QUICK_SECONDS)
 
+          # Ctrl-C and SIGTERM keep the rows so far.
           def take(_comparisons)
-            rows = []
+            rows, @failures = [], []
             Dir.mktmpdir do |folder|
               run.watch(expected_seconds) do |progress|
                 @progress = progress
                 kinds.each { |kind| examine(kind, File.join(folder, kind)) { |row| rows << row } }
               end
             end
-          ensure
             run.table("choice", rows, asked: cases.size + twins.size)
           end
+
+          def warnings = super + @failures
 
           def exit_code
             codes = { holds: :ok, fails: :does_not_hold, undecided: :undecided }
@@ -69,21 +69,32 @@ module Tiercel
             Dir.mkdir(folder)
             Files.write(kind, folder, seed: settings.seed)
             exhaustive = answered(EXHAUSTIVE_SECONDS, "#{kind}: all stores", "--data", folder, *EXHAUSTIVE)
-            cases.each { |one| yield judged(one, folder, exhaustive) if one.values == kind }
+            cases.each { |one| attempt { yield judged(one, folder, exhaustive) } if one.values == kind }
             return unless kind == kinds.first
-            twins.each { |options, store| yield twin(options.split, store, folder) }
+            twins.each { |options, store| attempt { yield twin(options.split, store, folder) } }
+          rescue CannotRun => e # without the full run, no case of this kind can be judged
+            @failures << e.message
           end
 
-          # @return [Hash{String => Object}] results of a run of `compare`
+          # A case that fails does not affect the others.
+          def attempt
+            yield
+          rescue CannotRun => e
+            @failures << e.message
+          end
+
+          # @return [Hash{String => Object}] results of a run of `compare` in a process of its own
           def answered(seconds, what, *arguments)
-            @progress.advance(0, what)
-            Dir.mktmpdir do |results|
-              out, err, status = Open3.capture3(RbConfig.ruby, EXECUTABLE, "compare", *arguments, "--seed",
-                                                settings.seed.to_s, "--results", results, "--json", "-")
-              interrupted = status.exitstatus == CLI::ExitCodes::INTERRUPTED
-              raise CannotRun, "#{what}: #{err.lines.last(4).join.strip}" if out.empty? || interrupted
-              JSON.parse(out)
-            end.tap { @progress.advance(seconds, what) }
+            entry = CLI::All::Entry.new(name: "compare", arguments: [*arguments, "--seed", settings.seed.to_s])
+            part = Dir.mktmpdir do |folder|
+              CLI::All::Child.new(entry, more: [], folder:).run do |line|
+                @progress.advance(0, "#{what}: #{line[/ left: (.*)/, 1] || line}")
+              end
+            end
+            @progress.advance(seconds, what)
+            raise Interrupt if part.state == "interrupted"
+            raise CannotRun, "#{what}: #{part.note}" unless part.complete?
+            part.results
           end
 
           def choice(results, constraints) = Answer.of(results, constraints, program: "bin/lab").choice

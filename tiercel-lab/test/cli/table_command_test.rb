@@ -7,13 +7,13 @@ class TableCommandTest < LabCase
     class Table < Tiercel::Lab::Tables::Table
       called "ages", "How old things are."
 
-      def options(parser) = parser.on("--interrupted") { @interrupt = true }
+      def options(parser) = parser.on("--interrupted SIGNAL") { |signal| @interrupt = signal }
 
       def take(_comparisons)
         run.watch(1.0) do |progress|
           run.table("ages", [{ thing: "oak", age: 300 }])
           progress.advance(1.0, "oak")
-          raise Interrupt if @interrupt
+          raise SignalException, @interrupt if @interrupt
         end
       end
     end
@@ -48,12 +48,14 @@ class TableCommandTest < LabCase
     end
   end
 
-  def test_what_was_measured_before_ctrl_c_is_kept_and_shown
-    run_ages("--interrupted") do |code, command, kept|
-      assert_equal 130, code
-      assert_match(/oak +300/, command.out.string)
-      assert_match(/Interrupted/, command.out.string)
-      refute Lab::Engine::Results.load(kept)["complete"]
+  def test_what_was_measured_before_a_signal_is_kept_and_shown
+    %w[INT TERM].each do |signal|
+      run_ages("--interrupted", signal) do |code, command, kept|
+        assert_equal 130, code
+        assert_match(/oak +300/, command.out.string)
+        assert_match(/Interrupted/, command.out.string)
+        refute Lab::Engine::Results.load(kept)["complete"]
+      end
     end
   end
 

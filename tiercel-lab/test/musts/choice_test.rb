@@ -14,7 +14,8 @@ class ChoiceTest < LabCase
     NS = { "memory_store" => 3_000, "tiercel:shared:" => 2_000, "tiercel:sqlite:" => 9_000,
            "redis_cache_store" => 90_000 }.freeze
 
-    def answered(_seconds, _what, *arguments)
+    def answered(_seconds, what, *arguments)
+      raise Lab::CannotRun, what if what == self.class.failing
       times = arguments.include?("--quick") ? NS : NS.merge("tiercel:sqlite:" => 500)
       stores = arguments.grep(/\A\w+=/)
       times = stores.to_h { |store| [store[/\A\w+/], 1_000] } if stores.any?
@@ -36,6 +37,8 @@ class ChoiceTest < LabCase
       settings.constraints
     end
   end
+
+  Canned.singleton_class.attr_accessor :failing
 
   def view(rows)
     results = ::Canned.results(command: "choice", tables: { "choice" => [rows, { asked: rows.size }] })
@@ -70,6 +73,31 @@ class ChoiceTest < LabCase
       assert_equal [false, true], rows.last.values_at("clear", "twin")
       check_results(command)
     end
+  end
+
+  def test_a_case_that_fails_does_not_affect_the_others
+    Dir.mktmpdir do |folder|
+      Canned.failing = Choice::Case::ALL.first.words
+      command = Lab::CLI::TableCommand.new(Canned, out: StringIO.new, err: StringIO.new, program: "bin/lab")
+      assert_equal 3, command.call(["--quick", "--results", folder])
+      assert_equal [Canned.failing], command.results["warnings"]
+      assert_equal 2, command.results["tables"].first["rows"].size
+    end
+  ensure
+    Canned.failing = nil
+  end
+
+  # The only case with real processes.
+  def test_the_results_come_from_a_process_of_their_own
+    table = Choice::Table.new(Lab::CLI::Settings.new)
+    progress = []
+    progress.define_singleton_method(:advance) { |*step| push(step) }
+    table.instance_variable_set(:@progress, progress)
+    asked = %w[--quick --store memory_store --op read --value string-100b --budget 0.1]
+    assert_equal "compare", table.send(:answered, 1, "one", *asked)["run"]["command"]
+    assert_equal [1, "one"], progress.last
+    assert_match(/\Atwo: .*no-such-value/m,
+                 assert_raises(Lab::CannotRun) { table.send(:answered, 1, "two", "--value", "no-such-value") }.message)
   end
 
   def test_stores_that_break_a_constraint

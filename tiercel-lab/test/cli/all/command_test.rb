@@ -76,7 +76,7 @@ class AllCommandTest < LabCase
     end
   end
 
-  def test_ctrl_c_keeps_what_is_complete_and_says_how_to_go_on
+  def test_sigterm_keeps_what_is_complete_and_says_how_to_go_on
     Dir.mktmpdir do |folder|
       command = [RbConfig.ruby, Lab::CLI::All::Child::EXECUTABLE, "all", "--quick", "--only", "layers,profile",
                  "--results", folder]
@@ -84,7 +84,7 @@ class AllCommandTest < LabCase
                    pgroup: true) do |input, out, err, thread|
         input.close
         wait_until("a table of the run", within: 100) { Dir[File.join(folder, "*.parts", "profile", "*.jsonl")].any? }
-        Process.kill(:INT, thread.pid)
+        Process.kill(:TERM, thread.pid)
         text = out.read
         assert_equal 130, thread.value.exitstatus, err.read
         assert_match(/Interrupted; `bin\/lab all --resume #{folder}.*all.*\.jsonl` goes on/, text)

@@ -41,7 +41,7 @@ module Tiercel
           measurement
         end
 
-        # Shows progress. Ctrl-C ends the block, not the run.
+        # Shows progress. Ctrl-C and SIGTERM end the block, not the run.
         #
         # @yieldparam progress [#advance, #expect, #say] receives each step by `advance(seconds, what)`
         # @return [Object, nil] the block's value, nil after an interruption
@@ -50,7 +50,7 @@ module Tiercel
           return if interrupted?
           progress = @progress.call(expected_seconds)
           yield progress
-        rescue Interrupt
+        rescue SignalException
           interrupted!
           progress.say("interrupted; the results so far are kept")
           nil

@@ -8,16 +8,17 @@ module Tiercel
         module_function
 
         # @param report [Document, Table]
+        # @param folds [Boolean] whether to include the folded parts of a document
         # @return [String] ends with a newline
-        def render(report)
+        def render(report, folds: true)
           case report
-          when Document then document(report)
+          when Document then document(report, folds)
           when Table then table(report, heading: false)
           else raise ArgumentError, "expected a Document or a Table, got #{report.class}"
           end
         end
 
-        def document(document)
+        def document(document, folds)
           parts = ["# #{document.title}", document.subtitle]
           parts << answer_text(document.answer) if document.answer
           parts.concat(document.verdicts.map { |verdict| verdict_text(verdict) })
@@ -25,8 +26,10 @@ module Tiercel
           parts << document.environment.map { |name, value| "- #{name}: #{escape(value)}" }.join("\n")
           parts << fence(document.command) if document.command
           document.sections.each do |section|
+            next if !folds && section.elements.all?(Document::Fold)
             parts << "## #{section.title}"
-            parts.concat(section.elements.map { |element| element_text(element) })
+            shown = folds ? section.elements : section.elements.grep_v(Document::Fold)
+            parts.concat(shown.map { |element| element_text(element) })
           end
           "#{parts.compact.reject(&:empty?).map(&:strip).join("\n\n")}\n"
         end

@@ -11,8 +11,8 @@ module Tiercel
     module CLI
       module All
         # Runs one table's command in a process of its own. A table that fails or fills the memory does not affect the
-        # others. The process has its own process group: Ctrl-C reaches the parent alone, which then stops the process
-        # once.
+        # others. The process has its own process group: Ctrl-C and SIGTERM reach the parent alone, which then stops the
+        # process once.
         class Child
           EXECUTABLE = File.expand_path("../../../../../exe/tiercel-lab", __dir__)
           # Seconds between lines of progress.
@@ -67,7 +67,7 @@ module Tiercel
               kill if @stopped && now - @stopped > GRACE_SECONDS
             end
             take(reader, &on_line)
-          rescue Interrupt
+          rescue SignalException
             stop("interrupted")
             retry
           end
@@ -109,7 +109,7 @@ module Tiercel
             nil
           end
 
-          # Kills the process when the parent ends for another reason (SIGTERM).
+          # Ends the process if an error ends the parent.
           def abandon
             return if @pid.nil? || @status
             Process.kill(:TERM, @pid)
@@ -125,7 +125,7 @@ module Tiercel
           end
 
           def outcome(status, results)
-            return [@why, @why == "out of time" ? "stopped after #{@limit.round} s" : "interrupted (Ctrl-C)"] if @why
+            return [@why, @why == "out of time" ? "stopped after #{@limit.round} s" : "interrupted"] if @why
             return ["complete", nil] if results && results["complete"] && [0, 1, 3, 4].include?(status.exitstatus)
             ended = status.signaled? ? "ended by signal #{status.termsig}" : "exit code #{status.exitstatus}"
             ["failed", [ended, *@tail].join("; ")]

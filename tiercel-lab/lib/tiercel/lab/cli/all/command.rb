@@ -146,7 +146,7 @@ module Tiercel
               @run.recorder.part(part.to_h)
               @interrupted = true if part.state == "interrupted"
             end
-          rescue Interrupt # between two tables
+          rescue SignalException # between two tables
             @interrupted = true
           ensure
             @run.interrupted! if @interrupted

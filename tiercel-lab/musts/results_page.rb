@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "tiercel/lab/cli"
+
+module Tiercel
+  module Lab
+    module Tables
+      module Musts
+        # Publishes a kept run of `all`: every table in a page of its own, and the short tables between two marks of
+        # docs/results.md.
+        class ResultsPage
+          MARKS = ["<!-- rake lab:results -->", "<!-- end of rake lab:results -->"].freeze
+
+          # @param results [Hash{String => Object}] see {Engine::Results.load}
+          # @raise [UsageError] if it is a run of another command, or a quick run
+          def initialize(results)
+            command, protocol = results["run"].values_at("command", "protocol")
+            raise UsageError, "a run of #{command}, expected one of all" unless command == CLI::All::NAME
+            raise UsageError, "a quick run, expected a full one" if Engine::Protocol.from(protocol).quick?
+            @results = results
+            @date = results["run"]["started_at"][0, 10]
+            @document = CLI.document(results, program: "bin/lab")
+          end
+
+          # @param docs [String] the folder with results.md; the pages of older runs are deleted
+          # @return [Array<String>] the written files
+          def write(docs)
+            folder, page = File.join(docs, "results"), File.join(docs, "results.md")
+            text = filled(File.read(page))
+            Dir[File.join(folder, "*.md")].each { |file| File.delete(file) }
+            whole = File.join(folder, "#{@date}.md")
+            File.write(whole, Report::Markdown.render(@document))
+            File.write(page, text)
+            [whole, page]
+          end
+
+          private
+
+          def filled(text)
+            before, mark, rest = text.partition(MARKS.first)
+            mark, after = rest.partition(MARKS.last).drop(1) unless mark.empty?
+            raise UsageError, "results.md: expected #{MARKS.join(" and ")}" if mark.empty?
+            [before, MARKS.first, "\n", short, MARKS.last, after].join
+          end
+
+          # The page has a title of its own.
+          def short
+            text = Report::Markdown.render(@document, folds: false).sub(/\A# .*\n/, "")
+            "\nEvery table of this run: [results/#{@date}.md](results/#{@date}.md). Gems: #{gems}.\n#{text}\n"
+          end
+
+          # The measured gems of the lab's own bundle.
+          def gems
+            cells = @results["parts"].flat_map { |part| part.dig("results", "cells").to_a }
+            names = ["activesupport", *cells.flat_map { |cell| cell.dig("contestant", "gems").to_a }].uniq
+            @results["environment"]["gems"].slice(*names).map { |pair| pair.join(" ") }.join(", ")
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require_relative "../support/lab_case"
+require_relative "../../musts/results_page"
+
+class ResultsPageTest < LabCase
+  Page = Lab::Tables::Musts::ResultsPage
+  RECORDING = File.expand_path("../golden/recordings/all.json", __dir__)
+
+  def recorded(run = {})
+    results = Lab::Engine::Results.load(RECORDING)
+    full = results["run"]["protocol"].merge("name" => "full")
+    environment = results["environment"].merge("gems" => { "activesupport" => "8.1.4", "unused" => "1" })
+    results.merge("environment" => environment, "run" => results["run"].merge("protocol" => full, **run))
+  end
+
+  def in_docs(text)
+    Dir.mktmpdir do |docs|
+      Dir.mkdir(File.join(docs, "results"))
+      File.write(File.join(docs, "results", "2020-01-01.md"), "older")
+      File.write(page = File.join(docs, "results.md"), text)
+      yield docs, page
+    end
+  end
+
+  def test_the_short_tables_stand_between_the_marks
+    in_docs(["# Title", Page::MARKS.first, "old", Page::MARKS.last, "after", ""].join("\n")) do |docs, page|
+      2.times { Page.new(recorded).write(docs) }
+      text = File.read(page)
+      assert text.start_with?("# Title\n#{Page::MARKS.first}\n")
+      assert text.end_with?("#{Page::MARKS.last}\nafter\n")
+      refute_includes text, "old"
+      assert_equal ["2026-11-22.md"], Dir.children(File.join(docs, "results"))
+      ["[results/2026-11-22.md](results/2026-11-22.md)", "Gems: activesupport 8.1.4.\n", "- Machine: ", "bin/lab all ",
+       "### Profile: times"].each { |part| assert_includes text, part }
+      refute_match(/^# Cache|How long it took/, text)
+      assert_operator File.size(page), :<, File.size(File.join(docs, "results", "2026-11-22.md"))
+    end
+  end
+
+  def test_other_runs_and_pages_without_marks_are_refused
+    quick = Lab::Engine::Results.load(RECORDING)
+    assert_match(/quick run/, assert_raises(Lab::UsageError) { Page.new(quick) }.message)
+    assert_match(/one of all/, assert_raises(Lab::UsageError) { Page.new(recorded("command" => "sizes")) }.message)
+    in_docs("# Title\n") do |docs, _page|
+      assert_match(/expected <!--/, assert_raises(Lab::UsageError) { Page.new(recorded).write(docs) }.message)
+      assert_path_exists File.join(docs, "results", "2020-01-01.md")
+    end
+  end
+end
