@@ -39,7 +39,7 @@ class AnswerChoiceTest < LabCase
     assert_equal "tiercel:sqlite:", small.first.text
     reasons = small.broken.to_h { |one, reason| [one.text, reason] }
     assert_match(/does not fit/, reasons["tiercel:shared:"])
-    assert_match(/does not fit/, reasons["tiercel:shared: redis:"])
+    assert_match(/needs at least 1.00 MB/, reasons["tiercel:shared: redis:"])
     assert_match(/each of 4 workers/, reasons["memory_store"])
     shared = candidate("tiercel:shared:", 1)
     assert_equal 18, shared.pages(Answer::Constraints.new(workers: 4, memory_bytes: MEGABYTE))
@@ -120,7 +120,7 @@ class AnswerChoiceTest < LabCase
 
   # Copies of other machines' values expire or hear of changes within seconds.
   def test_near_tiers_reach_as_far_as_their_last_tier
-    assert_nil broken("tiercel:memory: shared: redis:", machines: 2, workers: 4)
+    assert_nil broken("tiercel:memory:?size=4MB shared:?size=64MB redis:", machines: 2, workers: 4)
     assert_nil broken("tiercel:shared: memcached:", machines: 2, workers: 4)
     assert_nil broken("tiercel:shared: sqlite:", workers: 4, survives: "reboot")
     assert_match(/each of 2 machines/, broken("tiercel:shared: sqlite:", machines: 2))
@@ -137,6 +137,8 @@ class AnswerChoiceTest < LabCase
     assert_match(/takes 65/, broken("tiercel:shared:#size=65MiB", **facts))
     assert_match(/takes 256/, broken("tiercel:memory:?size=64MB redis:", **facts, workers: 4))
     assert_nil broken("tiercel:memory:?size=16MB redis:", **facts, workers: 4)
+    assert_match(/takes 96/, broken("tiercel:memory:?size=16MB shared:?size=64MB redis:", **facts))
+    assert_match(/no limit/, broken("tiercel:memory: shared:?size=16MB redis:", **facts))
     %w[file_store:tmpfs file_store:tmpfs#compress=false file_store:/dev/shm file_store:/dev/shm#a=1].each do |text|
       assert_match(/no limit/, broken(text, **facts), text)
     end
@@ -160,6 +162,32 @@ class AnswerChoiceTest < LabCase
     assert_equal "a, { size: 64.megabytes }", one.configuration(Answer::Constraints.new(**facts))
   end
 
+  def test_a_size_that_tiercel_refuses_is_not_suggested
+    { "sqlite:/dev/shm/c" => 4, "file:/dev/shm" => 4, "shared:" => 2 }.each do |url, least|
+      one = candidate("tiercel:#{url}", 1).with(line: ":tiercel_store, #{url.inspect}")
+      assert_match(/needs at least|does not fit/, one.breaks(given(least * 0.4)), url)
+      assert_nil one.breaks(given(least)), url
+      size = one.configuration(given(least))[/size: "?(\d+)/, 1].to_i
+      Dir.mktmpdir do |folder|
+        place = url == "file:/dev/shm" ? "file:#{folder}" : "#{url[/\w+:/]}#{folder}/c"
+        assert Tiercel.new(place, size: size * MEGABYTE)
+        assert_raises(Tiercel::ConfigurationError, place) { Tiercel.new(place, size: (least * 0.4 * MEGABYTE).to_i) }
+      end
+    end
+  end
+
+  def given(megabytes) = Answer::Constraints.new(memory_bytes: (megabytes * MEGABYTE).to_i, given: ["memory_bytes"])
+
+  # A kept run may come from another machine.
+  def test_the_place_of_a_missing_folder_is_known
+    %w[tiercel:file:/gone tiercel:sqlite:/gone/c tiercel:file:/dev/shm/gone].each do |text|
+      assert_raises(Lab::UsageError) { Lab::Contestants.parse(text) }
+      assert_nil broken(text, workers: 2), text
+    end
+    assert_match(/reboot/, broken("tiercel:file:/dev/shm/gone", survives: "reboot"))
+    assert_nil broken("tiercel:shared: file:/gone", survives: "reboot")
+  end
+
   # The line for the configuration keeps the memory that the user gave. An eighth of a segment is for the memo.
   def test_the_configuration_has_the_given_memory
     given = Answer::Constraints.new(workers: 2, memory_bytes: 72 * MEGABYTE, given: ["memory_bytes"])
@@ -171,7 +199,6 @@ class AnswerChoiceTest < LabCase
         %(:tiercel_store, "shared:?size=64MB", "redis://HOST:6379/0", { namespace: "a" }),
       ["tiercel:shared:?ttl=60 redis:", %(:tiercel_store, "shared:?ttl=60", "redis://HOST:6379/0")] =>
         %(:tiercel_store, "shared:?ttl=60&size=64MB", "redis://HOST:6379/0"),
-      ["tiercel:memory: shared:", %("memory:", "shared:")] => %("memory:", "shared:?size=64MB"),
       ["tiercel:sqlite:", %(:tiercel_store, "sqlite:a")] => %(:tiercel_store, "sqlite:a") }
       .each do |(text, line), expected|
         one = candidate(text, 1).with(line:)

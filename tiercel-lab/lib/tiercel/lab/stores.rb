@@ -45,9 +45,10 @@ module Tiercel
         def register(type, contestant_class) = @types[type] = contestant_class
 
         # @param text [String] [NAME=]TYPE[:PLACE][#OPTIONS], [NAME=]URL, or for tiers [NAME=]URL URL[#OPTIONS]
+        # @param checks [Boolean] whether to check that it can be built here
         # @return [Contestant]
-        # @raise [UsageError] if the form is wrong, the type is unknown, or the options are invalid
-        def parse(text)
+        # @raise [UsageError] if the form is wrong, the type is unknown, or the check fails
+        def parse(text, checks: true)
           match = FORM.match(text)
           unless match
             raise UsageError, "store #{text.inspect}: expected TYPE[:PLACE][#OPTION=VALUE,...], or tiers such as " \
@@ -56,7 +57,8 @@ module Tiercel
           end
           type, place = type_and_place(match)
           contestant = @types[type] or raise UsageError, Catalogue.unknown("store", text, shown)
-          contestant.new(text:, name: match[:name] || text, place:, options: StoreOptions.parse(match[:options].to_s))
+          options = StoreOptions.parse(match[:options].to_s)
+          contestant.new(text:, name: match[:name] || text, place:, options:).tap { |made| made.check if checks }
         end
 
         # @return [Array<String>] the types, for help and messages

@@ -43,8 +43,6 @@ module Tiercel
 
         # A segment's part of the memory: the memo takes at most an eighth of the segment's size beside it.
         SEGMENT_SHARE = 8 / 9r
-        # The smallest segment.
-        SEGMENT_LEAST_BYTES = Constraints::MEGABYTE
         # An entry takes at most a quarter of the main log, which is somewhat smaller than a small segment.
         SEGMENT_ENTRIES = 5
 
@@ -113,12 +111,13 @@ module Tiercel
         def breaks_memory(constraints)
           return unless place.memory_of
           return "has no limit of its memory" unless place.bounded
-          room = room_bytes(constraints)
-          taken = room * copies(constraints)
+          taken = place.taken_bytes(constraints.workers)
           return "takes #{Report::Format.bytes(taken)}" if taken > constraints.memory_bytes
           return "a page does not fit into the memory" if pages(constraints)&.zero?
-          return unless place.segment && room < [SEGMENT_LEAST_BYTES, entry_bytes * SEGMENT_ENTRIES].max
-          "a value does not fit into the memory"
+          room = room_bytes(constraints)
+          least = place.memories.sum(&:least_bytes)
+          return "needs at least #{Report::Format.bytes(least)}" if room < least
+          "a value does not fit into the memory" if place.segment && room < entry_bytes * SEGMENT_ENTRIES
         end
 
         # @return [Integer] bytes of memory for entries, in each process or on each machine

@@ -3,6 +3,7 @@
 require "tiercel/sizes"
 require_relative "../errors"
 require_relative "../stores"
+require_relative "constraints"
 
 module Tiercel
   module Lab
@@ -17,18 +18,23 @@ module Tiercel
       #   @return [Boolean] whether a near tier answers hits
       # @!attribute [r] segment
       #   @return [Boolean] whether it has a segment, alone or as a near tier
-      # @!attribute [r] memory_of
-      #   @return [Symbol, nil] whether each :process or each :machine has such memory; nil: a disk or a server alone
+      # @!attribute [r] memories
+      #   @return [Array<Memory>] its memories on the application's machine: segments, and folders in memory
       # @!attribute [r] remote
       #   @return [Boolean] whether the user's server runs on another machine
       # @!attribute [r] bounded
       #   @return [Boolean] whether it keeps within a size
-      # @!attribute [r] given_bytes
-      #   @return [Integer, nil] the size of its memory, if its text has one
-      Place = Data.define(:reach, :keeps, :near, :segment, :memory_of, :remote, :bounded, :given_bytes) do
-        def initialize(reach:, keeps:, near: false, segment: false, memory_of: nil, remote: false, bounded: true,
-                       given_bytes: nil) = super
+      Place = Data.define(:reach, :keeps, :near, :segment, :memories, :remote, :bounded) do
+        def initialize(reach:, keeps:, near: false, segment: false, memories: [], remote: false, bounded: true) = super
       end
+
+      # @!attribute [r] of
+      #   @return [Symbol] whether each :process or each :machine has it
+      # @!attribute [r] bytes
+      #   @return [Integer, nil] its size, if the store's text has one
+      # @!attribute [r] least_bytes
+      #   @return [Integer] the smallest possible size
+      Memory = Data.define(:of, :bytes, :least_bytes)
 
       class Place
         SERVERS = %w[redis rediss unix redis+cluster memcached].freeze
@@ -38,13 +44,26 @@ module Tiercel
         # A socket of a server for Rails' stores.
         SOCKET = %r{\A\w+:(?:unix:|/(?!/))}
         SIZE = /\bsize=([\d.]+\w*)/
+        # The smallest segment, and the smallest folder or file of Tiercel's.
+        SEGMENT_LEAST_BYTES = Constraints::MEGABYTE
+        FOLDER_LEAST_BYTES = 4 * Constraints::MEGABYTE
+
+        # @return [Symbol, nil] whether each :process or each :machine has its memory; nil: a disk or a server alone
+        def memory_of = memories.last&.of
+
+        # @return [Integer, nil] the size of its memories, if its text has all sizes
+        def given_bytes = (memories.sum(&:bytes) if memories.any? && memories.all?(&:bytes))
+
+        # @param workers [Integer] processes of a machine
+        # @return [Integer] given sizes of all memories on a machine
+        def taken_bytes(workers) = memories.sum { |one| one.bytes.to_i * (one.of == :process ? workers : 1) }
 
         class << self
           # @param text [String] text of a contestant, without a name of the user's
           # @param medium [String, nil] see {Contestant}; nil if the store's type is known here
           # @return [Place]
           def of(text, medium = nil)
-            parsed = Contestants.parse(text)
+            parsed = Contestants.parse(text, checks: false) # the folder may be on another machine
             return tiered(parsed.tiers, text) if parsed.is_a?(Contestants::TiercelStore)
             rails(text, medium || parsed.medium.to_s)
           rescue UsageError # a store of the user's whose file is not here
@@ -58,18 +77,21 @@ module Tiercel
             scheme = scheme(urls.last)
             near = urls.reverse.find { |url| SEGMENTS.key?(scheme(url)) }
             facts = { near: near != urls.last && !near.nil?, segment: !near.nil?,
-                      reach: SEGMENTS[scheme] || reach(scheme), **memory(near, urls, text) }
+                      reach: SEGMENTS[scheme] || reach(scheme), **memories(urls, text) }
             return new(keeps: :server, remote: remote?(urls.last), **facts) if SERVERS.include?(scheme)
             new(keeps: SEGMENTS.key?(scheme) || folder?(urls.last) ? :memory : :disk, **facts)
           end
 
-          # The configuration's line gives a size to one memory only: a segment and a folder in memory need theirs.
-          def memory(near, urls, text)
-            folder = urls.last if folder?(urls.last)
-            places = [near, folder].compact
-            sizes = places.map { |url| size(url, urls, text) }
-            { memory_of: near ? SEGMENTS[scheme(near)] : (:machine if folder),
-              bounded: places.size < 2 || sizes.all?, given_bytes: (sizes.sum if sizes.any? && sizes.all?) }
+          # The configuration's line gives a size to one memory only, so several memories need sizes in their text.
+          def memories(urls, text)
+            found = urls.filter_map { |url| memory(url, size(url, urls, text)) }
+            { memories: found, bounded: found.size < 2 || found.all?(&:bytes) }
+          end
+
+          def memory(url, bytes)
+            of = SEGMENTS[scheme(url)]
+            return Memory.new(of:, bytes:, least_bytes: SEGMENT_LEAST_BYTES) if of
+            Memory.new(of: :machine, bytes:, least_bytes: FOLDER_LEAST_BYTES) if folder?(url)
           end
 
           def folder?(url) = %w[file sqlite].include?(scheme(url)) && TMPFS.match?(url)
@@ -89,9 +111,11 @@ module Tiercel
             case medium
             when "loopback", "remote" then server(text, medium)
             when "disk" then new(reach: :machine, keeps: :disk)
-            else new(reach: :process, keeps: :memory, memory_of: :process, given_bytes: size(text, [text], text))
+            else new(reach: :process, keeps: :memory, memories: [of_process(text)])
             end
           end
+
+          def of_process(text) = Memory.new(of: :process, bytes: size(text, [text], text), least_bytes: 0)
 
           def server(text, medium)
             return new(reach: :machine, keeps: :server) if SOCKET.match?(text)
@@ -100,7 +124,8 @@ module Tiercel
 
           def folder(path)
             return new(reach: :machine, keeps: :disk) unless TMPFS.match?(path)
-            new(reach: :machine, keeps: :memory, memory_of: :machine, bounded: false)
+            new(reach: :machine, keeps: :memory, bounded: false,
+                memories: [Memory.new(of: :machine, bytes: nil, least_bytes: 0)])
           end
         end
       end

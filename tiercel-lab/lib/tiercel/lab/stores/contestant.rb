@@ -54,7 +54,6 @@ module Tiercel
         @name = name
         @place = place
         @options = options
-        check
       end
 
       # The clock of its cells. A store that never waits uses the CPU time of its process, because the wall clock
