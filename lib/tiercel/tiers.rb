@@ -2,6 +2,7 @@
 
 require_relative "backend"
 require_relative "tiers/bus"
+require_relative "tiers/journal"
 require_relative "tiers/near"
 require_relative "tiers/replay"
 require_relative "tiers/stack_accessor"
@@ -37,7 +38,8 @@ module Tiercel
       @near = near
       @last = last
       @near.uses = Uses.new(near.backend.segment, last) unless last.remote? # the bus reports uses to a server
-      @replay = near.replay = Replay.new(near, last, place)
+      @journal = Journal.new(near.path, place, near.backend.segment)
+      @replay = near.replay = Replay.new(near, last, @journal)
     end
 
     # --- read ---
@@ -109,7 +111,7 @@ module Tiercel
 
     # @private
     # @return [Boolean] whether any key is pending
-    def pending? = @replay.pending?
+    def pending? = @journal.pending?
 
     # @private
     # @see Backend::StoreParts#prefix=

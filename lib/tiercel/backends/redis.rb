@@ -14,7 +14,6 @@ require_relative "redis/address"
 require_relative "redis/behind_tiers"
 require_relative "redis/claims"
 require_relative "redis/failures"
-require_relative "redis/lifetime"
 require_relative "redis/scripts"
 require_relative "redis/single"
 require_relative "remote/options"
@@ -28,7 +27,7 @@ module Tiercel
     #   redis://mymaster/0?sentinels=10.0.0.1:26379,10.0.0.2:26379
     #   redis+cluster://10.0.0.1:6379,10.0.0.2:6379
     #
-    # Bytes are sent unchanged, TTLs in milliseconds. See {Lifetime} for entries without a TTL.
+    # Bytes are sent unchanged, TTLs in milliseconds. See {Claims} for entries without a TTL.
     class Redis < Backend
       include BehindTiers
       include Claims
@@ -99,25 +98,25 @@ module Tiercel
       end
 
       def set(key, bytes, ttl = nil)
-        expect(OK, call(["SET", key, bytes, "PX", Lifetime.ms(ttl)], key)) && true
+        expect(OK, call(["SET", key, bytes, "PX", ms(ttl)], key)) && true
       end
 
       def set_multi(pairs, ttl = nil)
         return true if pairs.empty?
-        replies = guarded { @commands.set_multi(pairs, Lifetime.ms(ttl)) }
+        replies = guarded { @commands.set_multi(pairs, ms(ttl)) }
         failure = failed(replies) or return true
         raise replies.include?(OK) ? failure.with_partial(false) : failure
       end
 
       def add(key, bytes, ttl = nil)
-        reply = call(["SET", key, bytes, "NX", "PX", Lifetime.ms(ttl)], key, resend: false)
+        reply = call(["SET", key, bytes, "NX", "PX", ms(ttl)], key, resend: false)
         reply.nil? ? false : expect(OK, reply) && true
       end
 
       def add_or_get(key, bytes, ttl = nil)
         return super unless compares?
         guarded(key) do
-          reply = Script::ADD_OR_GET.for(@commands).call(@commands, key, bytes, Lifetime.ms(ttl))
+          reply = Script::ADD_OR_GET.for(@commands).call(@commands, key, bytes, ms(ttl))
           next true if reply.nil?
           ends_at, present = expect_all(2, reply)
           [expect(String, binary(present)), [ends_at, present]]
@@ -144,7 +143,7 @@ module Tiercel
         end
       end
 
-      def touch(key, ttl) = call(["PEXPIRE", key, Lifetime.ms(ttl)], key) == 1
+      def touch(key, ttl) = call(["PEXPIRE", key, ms(ttl)], key) == 1
 
       # Scans in steps of a thousand keys, so that other clients do not wait long.
       def scan(prefix = nil)
@@ -224,15 +223,14 @@ module Tiercel
       end
 
       def increment_by_script(key, amount, ttl)
-        reply = Script::INCREMENT.call(@commands, key, amount.to_s, Lifetime.ms(ttl), Lifetime::ENDLESS_ARGUMENT,
-                                       Lifetime.ms(nil))
+        reply = Script::INCREMENT.call(@commands, key, amount.to_s, ms(ttl), ENDLESS_ARGUMENT, ms(nil))
         expect(String, reply).to_i
       end
 
       # Atomic as well. Without scripts no token is compared, so the expiry that marks an endless entry may stay
       # unchanged.
       def increment_in_steps(key, amount, ttl)
-        commands = [["SET", key, "0", "NX", "PX", Lifetime.ms(ttl)], ["INCRBY", key, amount.to_s]]
+        commands = [["SET", key, "0", "NX", "PX", ms(ttl)], ["INCRBY", key, amount.to_s]]
         expect(Integer, expect_all(2, @commands.transaction(commands)).last)
       end
 

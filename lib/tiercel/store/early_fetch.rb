@@ -22,7 +22,7 @@ module Tiercel
       # @return [Hash{Object => Object}] the values, or newer ones
       def refresh_several(values, ends, options, policy)
         soon(ends, options, policy).each do |name, ends_at|
-          values[name] = refresh_early(name, values[name], ends_at, options) { |asked, _options| yield asked }
+          values[name] = refresh_early(name, values[name], ends_at, options, policy) { |asked, _options| yield asked }
         end
         values
       end
@@ -53,7 +53,7 @@ module Tiercel
         value = hit_value(value, name, options)
         ends_at = (end_of(found.bytes) if ttl && Accessor::Found === found)
         return value unless Fetch::Refresh.due?(ends_at, seconds)
-        refresh_early(name, value, ends_at, merged_options(options), &)
+        refresh_early(name, value, ends_at, merged_options(options), @settings.policy, &)
       end
 
       # @param found [Object] the result of {Accessor#read_lasting}
@@ -68,9 +68,8 @@ module Tiercel
       end
 
       # @return [Object] the value, or a newer one
-      def refresh_early(name, value, ends_at, options, &)
-        policy = policy_for(options)
-        return value unless policy.early_refresh && policy.lease && (ttl = options[:expires_in])
+      def refresh_early(name, value, ends_at, options, policy, &)
+        return value unless policy.lease && (ttl = options[:expires_in])
         seconds = policy.early_refresh * ttl.to_f
         return value unless Fetch::Refresh.due?(ends_at, seconds)
         key, version = normalize_key(name, options), normalize_version(name, options)

@@ -257,7 +257,7 @@ module Tiercel
       # One caller computes a missing value ({Fetch}), or, with `lease: false`, every caller.
       def miss_or_generate(name, key, version, options, found, &)
         policy = @settings.policy
-        options = merged_options(options)
+        options = options ? merged_options(options) : @options
         unless policy.lease
           key = event_key(name, key, options) if heard?(Events::GENERATE)
           return save_block_result_to_cache(name, key, options, &)

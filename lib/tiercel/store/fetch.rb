@@ -79,7 +79,7 @@ module Tiercel
           payload[:super_operation] = :fetch
           payload[:hit] = !entry.nil?
         end
-        return hit(name, key, entry, options, &) if entry
+        return hit(name, key, entry, options, policy, &) if entry
         return save_block_result_to_cache(name, key, options, &) unless policy.lease
         miss(name, key, normalize_version(name, options), options, policy, found:, &)
       end
@@ -104,9 +104,9 @@ module Tiercel
         false
       end
 
-      def hit(name, key, entry, options, &)
+      def hit(name, key, entry, options, policy, &)
         value = get_entry_value(entry, Events::RAILS_8_2 ? key : name, options)
-        refresh_early(name, value, entry.expires_at, options, &)
+        policy.early_refresh ? refresh_early(name, value, entry.expires_at, options, policy, &) : value
       end
 
       # The steps of Rails' `fetch_multi`.

@@ -22,16 +22,13 @@ module Tiercel
 
       # @param near [Near]
       # @param last [Backend]
-      # @param place [String] the URL of the last tier
-      def initialize(near, last, place)
+      # @param journal [Journal]
+      def initialize(near, last, journal)
         @near = near
         @last = last
-        @journal = Journal.new(near.path, place, near.backend.segment)
-        @thread = BackgroundThread.new("tiercel journal", again: -> { pending? }) { run }
+        @journal = journal
+        @thread = BackgroundThread.new("tiercel journal", again: -> { journal.pending? }) { run }
       end
-
-      # @return [Boolean] whether any key is pending
-      def pending? = @journal.pending?
 
       # @param keys [Array<String>] keys of a change that the last tier may not have received
       # @param kind [Integer] see {Journal#note}
@@ -47,7 +44,7 @@ module Tiercel
       # @param keys [Array<String>]
       # @return [Array<String>] the pending ones among them
       def pending(keys)
-        return [] unless pending?
+        return [] unless @journal.pending?
         wake
         keys.select { |key| @journal.include?(key) }
       end
@@ -56,7 +53,7 @@ module Tiercel
       #
       # @return [void]
       def wake
-        @thread.start if !@thread.running? && pending?
+        @thread.start if !@thread.running? && @journal.pending?
       end
 
       # Replays a page if one is due and no other process replays.

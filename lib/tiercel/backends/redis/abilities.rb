@@ -6,7 +6,6 @@ require "redis-client"
 require_relative "../../backend"
 require_relative "../../clock"
 require_relative "failures"
-require_relative "set_or_get"
 
 module Tiercel
   module Backends
@@ -51,10 +50,6 @@ module Tiercel
         # @return [Boolean] whether the server reports when an entry expires
         # @raise [RedisClient::Error]
         def ends? = answer.ends
-
-        # @return [SetOrGet]
-        # @raise [RedisClient::Error]
-        def set_or_get = ends? ? SetOrGet::OneCommand : SetOrGet::TwoCommands
 
         # Makes the next call ask the server again.
         #

@@ -5,19 +5,25 @@ require "redis-client"
 
 require_relative "../../backend"
 require_relative "failures"
-require_relative "lifetime"
 require_relative "scripts"
 
 module Tiercel
   module Backends
     class Redis < Backend
-      # Conditional writes: tokens, and the commands for leases. A token consists of the expiry in ms (nil for any)
-      # and the bytes.
+      # Conditional writes: tokens, and the commands for leases.
+      #
+      # A token consists of the expiry in ms (nil for any) and the bytes. Redis has no entry versions, and equal bytes
+      # may have been changed and changed back. But Redis stores each entry's expiry in ms. An entry without a TTL
+      # therefore gets an expiry at least 70,000 years away, with 51 random bits (adr/006).
       #
       # @private
       module Claims
         # Up to this size the expected bytes are sent themselves, which costs less than a digest.
         SHORT_BYTES = 256
+        # The lowest TTL that means "never expires". A random number below it is added, so the sum stays under 2**53,
+        # the limit of Lua's exact integers.
+        ENDLESS_MS = 2**51
+        ENDLESS_ARGUMENT = ENDLESS_MS.to_s.freeze
         private_constant :SHORT_BYTES
 
         # Equal bytes count as the same entry, whatever happened in between.
@@ -42,9 +48,8 @@ module Tiercel
             return occupied(reply, bytes, ttl)
           end
           present, left = guarded(key) do
-            set_or_get = abilities.set_or_get
-            *replies, left = @commands.pipelined(set_or_get.commands(key, bytes, Lifetime.ms(ttl)) << ["PTTL", key])
-            [set_or_get.reply(replies), left]
+            *replies, left = @commands.pipelined(set_or_get(key, bytes, ttl, abilities.ends?) << ["PTTL", key])
+            [present_in(replies), left]
           end
           present = replace_other_type(key, bytes, ttl) if present.is_a?(RedisClient::WrongTypeError)
           raise translate(present, key) if present.is_a?(Exception)
@@ -66,10 +71,10 @@ module Tiercel
 
         def compare_and_set_multi(changes, ttl = nil)
           return [] if changes.empty?
-          ms = Lifetime.ms(ttl)
+          milliseconds = ms(ttl)
           replies = guarded do
             Script::COMPARE_AND_SET.for(@commands).call_many(@commands, changes.map do |key, (bytes, token)|
-              [key, *expected(token), bytes, ms]
+              [key, *expected(token), bytes, milliseconds]
             end)
           end
           written = changes.keys.select.with_index { |_, index| replies[index] == 1 }
@@ -79,7 +84,7 @@ module Tiercel
 
         def get_or_occupy(key, bytes, ttl = nil)
           return super unless occupies_at_once?
-          claim = ["SET", key, bytes, "NX", "PX", Lifetime.ms(ttl)]
+          claim = ["SET", key, bytes, "NX", "PX", ms(ttl)]
           present, written = guarded(key) { @commands.call_either(["GET", key], claim) }
           return [binary(present), [nil, present], nil] if present
           return if written.is_a?(RedisClient::Error)
@@ -89,7 +94,7 @@ module Tiercel
         def compare_and_set(key, bytes, token, ttl = nil)
           guarded(key) do
             script = Script::COMPARE_AND_SET.for(@commands)
-            script.call(@commands, key, *expected(token), bytes, Lifetime.ms(ttl)) == 1
+            script.call(@commands, key, *expected(token), bytes, ms(ttl)) == 1
           end
         end
 
@@ -138,16 +143,36 @@ module Tiercel
 
         # @return [Array<Object>] replies for {#occupied}, one for each pair
         def claim_all(pairs, ttl, tokens)
-          set_or_get = abilities.set_or_get
+          at_once = abilities.ends?
           replace = Script::REPLACE_OR_GET.for(@commands)
           calls = pairs.map { |key, bytes| tokens[key] && replacing(key, bytes, tokens[key], ttl) }
           steps = pairs.zip(calls).map do |(key, bytes), call|
-            call ? [replace.command(*call)] : set_or_get.commands(key, bytes, Lifetime.ms(ttl))
+            call ? [replace.command(*call)] : set_or_get(key, bytes, ttl, at_once)
           end
           replies = @commands.pipelined(steps.flatten(1))
           of_each = steps.map { |commands| replies.shift(commands.size) }
-          replies = of_each.zip(calls).map { |(reply, *rest), call| call ? reply : set_or_get.reply([reply, *rest]) }
+          replies = of_each.zip(calls).map { |of_one, call| call ? of_one.first : present_in(of_one) }
           replace.sent_again(@commands, replies, calls)
+        end
+
+        # @param ttl [Numeric, nil] seconds
+        # @return [String] milliseconds, rounded up
+        def ms(ttl) = (ttl ? [ttl * 1000, ENDLESS_MS - 1].min.ceil : ENDLESS_MS + Random.rand(ENDLESS_MS)).to_s
+
+        # @param at_once [Boolean] whether SET accepts both NX and GET: from Redis 7 on
+        # @return [Array<Array<String>>] the commands that set a key if it is absent, or read it
+        def set_or_get(key, bytes, ttl, at_once)
+          return [["SET", key, bytes, "NX", "GET", "PX", ms(ttl)]] if at_once
+          [["SET", key, bytes, "NX", "PX", ms(ttl)], ["GET", key]]
+        end
+
+        # @param replies [Array<Object>] one for each command of {#set_or_get}
+        # @return [String, nil, Exception, 0] the existing entry; nil if the key was set; 0 if the entry vanished in
+        #   between
+        def present_in(replies)
+          set, present = replies
+          return set if replies.size == 1 || set.is_a?(Exception)
+          present || 0 unless set
         end
 
         # A key of a type other than String is replaced, as by a plain write.
@@ -160,7 +185,7 @@ module Tiercel
 
         # @return [Array<String>] key and arguments for {Script::REPLACE_OR_GET}
         def replacing(key, bytes, (ends_at, present), ttl)
-          [key, ends_at.to_s, Digest::SHA1.hexdigest(present), bytes, Lifetime.ms(ttl)]
+          [key, ends_at.to_s, Digest::SHA1.hexdigest(present), bytes, ms(ttl)]
         end
 
         # @param reply [Object] nil or 1: the bytes were written; bytes, or bytes and ms: the existing entry; 0: the
@@ -176,8 +201,8 @@ module Tiercel
           end
         end
 
-        # The mark of an endless entry (see {Lifetime}) is not a remaining TTL.
-        def seconds(ms) = ms.is_a?(Integer) && ms.between?(0, Lifetime::ENDLESS_MS - 1) ? ms / 1000.0 : nil
+        # The mark of an endless entry is not a remaining TTL.
+        def seconds(ms) = ms.is_a?(Integer) && ms.between?(0, ENDLESS_MS - 1) ? ms / 1000.0 : nil
       end
     end
   end

@@ -141,7 +141,7 @@ module Tiercel
                      Frame::Layout::PART_EXCLUSIVE].map(&:to_s).freeze
 
         # Increments a counter and keeps its expiry. Returns the count as a String, because Lua's integers have only
-        # 53 bits. If the expiry marks an endless entry (see Lifetime), the script sets a new mark, as every set does.
+        # 53 bits. If the expiry marks an endless entry (see Claims), the script sets a new mark, as every set does.
         # KEYS: key. ARGV: amount, ttl in ms, the lowest ttl that is a mark, a new mark.
         INCREMENT = new(<<~LUA)
           if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return ARGV[1] end

@@ -7,7 +7,7 @@ module Tiercel
     class Redis < Backend
       # One SET command for each of many keys, for a driver that encodes each command before it takes the next one. All
       # commands are the same Array with the same TTL String. The keys of a Hash are distinct, so one random mark (see
-      # {Lifetime}) distinguishes this write of each key from every other.
+      # {Claims}) distinguishes this write of each key from every other.
       class SetCommands
         # @return [Integer]
         attr_reader :size

@@ -20,7 +20,7 @@ module Tiercel
         # @yield the block of `fetch`
         # @return [Object] the value
         def fetch_and_take(name, key, version, options, &)
-          merged = merged_options(options)
+          merged = options ? merged_options(options) : @options
           if may_take?(key, merged)
             key = key.dup.freeze unless key.frozen?
             value = lead_uncontended(name, key, version, merged, @settings.policy, unread: true, &)
