@@ -9,7 +9,6 @@ require_relative "../../errors"
 require_relative "../remote/dial"
 require_relative "../remote/handshake"
 require_relative "../remote/socket_wait"
-require_relative "token"
 
 module Tiercel
   module Backends
@@ -36,6 +35,26 @@ module Tiercel
         # The maximum length of a response line ("stats settings" prints paths).
         LINE_BYTES = 8 * 1024
         CRLF = "\r\n"
+        # Precedes a number in {mark}. It has the form of a memcached flag.
+        FLAG = " o"
+
+        @lock = Mutex.new
+        @count = 0
+        @mark = "#{FLAG}0".freeze
+
+        class << self
+          # @return [String] {FLAG} and the number of this process' newest connection
+          attr_reader :mark
+
+          # @return [Integer] the number for a connection that was just opened
+          def next_number
+            @lock.synchronize do
+              @count += 1
+              @mark = "#{FLAG}#{@count}".freeze
+              @count
+            end
+          end
+        end
 
         # @param host [String] a host name, or the path of a Unix socket
         # @param port [Integer, nil] nil for a Unix socket
@@ -51,9 +70,9 @@ module Tiercel
           @busy = false
         end
 
-        # @return [Integer] the number from {Openings}
+        # @return [Integer] counts the connections of this process
         attr_reader :number
-        # @return [String] {Openings.mark} from before the current call's first request
+        # @return [String] {.mark} from before the current call's first request
         attr_reader :mark
 
         # @return [Boolean] whether no response is outstanding
@@ -69,8 +88,8 @@ module Tiercel
           return reused if @io && !@busy && !(verify && stale?)
           close
           @io = open_socket(deadline)
-          @number = Openings.next
-          @mark = Openings.mark
+          @number = Connection.next_number
+          @mark = Connection.mark
           start_buffer
           true
         end
@@ -137,7 +156,7 @@ module Tiercel
         private
 
         def reused
-          @mark = Openings.mark
+          @mark = Connection.mark
           false
         end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../backend"
-require_relative "openings"
+require_relative "connection"
 
 module Tiercel
   module Backends
@@ -13,9 +13,9 @@ module Tiercel
       # to the same server process that answered the read. Over a newer connection the comparison always fails,
       # because that connection might lead to a restarted server.
       Token = Struct.new(:cas, :newest) do
-        # @param line [String] a response line with its {Openings::FLAG}
+        # @param line [String] a response line with its {Connection::FLAG}
         # @return [Token]
-        def self.of(line) = new(Protocol.number(line, " c") || Token::NEVER, Protocol.number(line, Openings::FLAG))
+        def self.of(line) = new(Protocol.number(line, " c") || Token::NEVER, Protocol.number(line, Connection::FLAG))
 
         # @param connection [Connection] the connection of the request
         # @return [Integer] the cas number, or a number that no entry has
