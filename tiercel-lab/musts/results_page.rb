@@ -11,15 +11,20 @@ module Tiercel
         class ResultsPage
           MARKS = ["<!-- rake lab:results -->", "<!-- end of rake lab:results -->"].freeze
 
+          # Options that name files of the measuring machine, and the folder of kept runs.
+          FILES = /--(?:results|html|json|csv)[ =]\S+ ?/
+          FOLDER = %r{[^\s`]*/(?=[\w.-]+\.jsonl)}
+
           # @param results [Hash{String => Object}] see {Engine::Results.load}
           # @raise [UsageError] if it is a run of another command, or a quick run
           def initialize(results)
             command, protocol = results["run"].values_at("command", "protocol")
             raise UsageError, "a run of #{command}, expected one of all" unless command == CLI::All::NAME
             raise UsageError, "a quick run, expected a full one" if Engine::Protocol.from(protocol).quick?
-            @results = results
+            arguments = results["run"]["arguments"].join(" ").gsub(FILES, "").split
+            @results = results.merge("run" => results["run"].merge("arguments" => arguments))
             @date = results["run"]["started_at"][0, 10]
-            @document = CLI.document(results, program: "bin/lab")
+            @document = CLI.document(@results, program: "bin/lab")
           end
 
           # @param docs [String] the folder with results.md; the pages of older runs are deleted
@@ -29,7 +34,7 @@ module Tiercel
             text = filled(File.read(page))
             Dir[File.join(folder, "*.md")].each { |file| File.delete(file) }
             whole = File.join(folder, "#{@date}.md")
-            File.write(whole, Report::Markdown.render(@document))
+            File.write(whole, rendered)
             File.write(page, text)
             [whole, page]
           end
@@ -45,9 +50,11 @@ module Tiercel
 
           # The page has a title of its own.
           def short
-            text = Report::Markdown.render(@document, folds: false).sub(/\A# .*\n/, "")
+            text = rendered(folds: false).sub(/\A# .*\n/, "")
             "\nEvery table of this run: [results/#{@date}.md](results/#{@date}.md). Gems: #{gems}.\n#{text}\n"
           end
+
+          def rendered(**options) = Report::Markdown.render(@document, **options).gsub(FOLDER, "")
 
           # The measured gems of the lab's own bundle.
           def gems

@@ -7,11 +7,13 @@ class ResultsPageTest < LabCase
   Page = Lab::Tables::Musts::ResultsPage
   RECORDING = File.expand_path("../golden/recordings/all.json", __dir__)
 
+  # The recording as a full run, with arguments and warnings that name files.
   def recorded(run = {})
     results = Lab::Engine::Results.load(RECORDING)
     full = results["run"]["protocol"].merge("name" => "full")
-    environment = results["environment"].merge("gems" => { "activesupport" => "8.1.4", "unused" => "1" })
-    results.merge("environment" => environment, "run" => results["run"].merge("protocol" => full, **run))
+    results.merge("run" => results["run"].merge("protocol" => full, **run),
+                  "environment" => results["environment"].merge("gems" => { "activesupport" => "8.1", "b" => "1" }),
+                  "warnings" => ["`bin/lab all --resume /srv/runs/a-b.jsonl` goes on."])
   end
 
   def in_docs(text)
@@ -31,8 +33,9 @@ class ResultsPageTest < LabCase
       assert text.end_with?("#{Page::MARKS.last}\nafter\n")
       refute_includes text, "old"
       assert_equal ["2026-11-22.md"], Dir.children(File.join(docs, "results"))
-      ["[results/2026-11-22.md](results/2026-11-22.md)", "Gems: activesupport 8.1.4.\n", "- Machine: ", "bin/lab all ",
-       "### Profile: times"].each { |part| assert_includes text, part }
+      ["[results/2026-11-22.md](results/2026-11-22.md)", "Gems: activesupport 8.1.\n", "- Machine: ",
+       "\nbin/lab all --quick --only layers,profile --within 5\n", "### Profile: times",
+       "Warning: `bin/lab all --resume a-b.jsonl` goes on."].each { |part| assert_includes text, part }
       refute_match(/^# Cache|How long it took/, text)
       assert_operator File.size(page), :<, File.size(File.join(docs, "results", "2026-11-22.md"))
     end
