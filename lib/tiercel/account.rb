@@ -79,7 +79,8 @@ module Tiercel
       @hits_of = Array.new(tiers.size) { |tier| Figures.of_tier(tier, :hits) }
       @last_hits = @hits_of.last
       @hit_word = FIGURES_AT + @last_hits
-      @last_misses, @last_writes = Figures.of_tier(@last, :misses), Figures.of_tier(@last, :writes)
+      @miss_word = FIGURES_AT + Figures.of_tier(@last, :misses)
+      @last_writes = Figures.of_tier(@last, :writes)
       @counting = tiers.each_with_index.filter_map { |tier, number| counting(tier, number) }
       @last_counts = tiers.last.respond_to?(:segment) && @counting.last&.number == @last
       @path = backend.account_path
@@ -92,12 +93,7 @@ module Tiercel
     #
     # @param key [String]
     # @return [void]
-    def missed(key)
-      turn
-      add(MISSES)
-      add(@last_misses)
-      rounds.note_miss(key)
-    end
+    def missed(key) = note_miss(turn, key, @miss_word)
 
     # @private
     # Turns a counted hit into a miss, because its value is unusable.
@@ -119,10 +115,8 @@ module Tiercel
     def missed_several(keys, found)
       missing = keys.reject { |key| found.key?(key) }
       return 0 if missing.empty?
-      turn
-      add(MISSES, missing.size)
-      add(@last_misses, missing.size)
-      missing.each { |key| rounds.note_miss(key) }
+      page = turn
+      missing.each { |key| note_miss(page, key, @miss_word) }
       missing.size
     end
 
@@ -136,7 +130,7 @@ module Tiercel
     # @param key [String]
     # @return [void]
     def hit(key)
-      page = @page || book.counters
+      page = @page || open_page
       sampled(key, Counters::SAMPLE) if page.hit(@hit_word)
     end
 
@@ -154,7 +148,6 @@ module Tiercel
     # @param weight [Integer] the number of hits
     # @return [void]
     def sampled(key, weight = SEGMENT_SAMPLE)
-      @page = book.counters
       turn
       rounds.note_hits(key, weight)
     end
@@ -171,18 +164,19 @@ module Tiercel
     # @return [void]
     def local(key, bytes)
       return add(LOCAL_HITS) unless bytes.nil?
-      turn
-      add(MISSES)
-      rounds.note_miss(key)
+      note_miss(turn, key, nil)
     end
 
     # @private
     # Counts writes to the last tier, unless the tier is a segment, which counts them itself.
     def wrote(amount = 1)
-      return if @last_counts
-      turn
-      add(@last_writes, amount)
+      turn unless @last_counts
+      filled(amount)
     end
+
+    # @private
+    # As {#wrote}, for the values of blocks: the misses before them have already begun the round.
+    def filled(amount = 1) = @last_counts ? nil : add(@last_writes, amount)
 
     # @private
     # @see #wrote
@@ -204,10 +198,10 @@ module Tiercel
     # @param key [String]
     # @return [Object] the block's value
     def timed(key)
-      began = Clock.monotonic
+      began = Clock.monotonic_ns
       yield
     ensure
-      computed(key, Clock.monotonic - began)
+      computed(key, Clock.monotonic_ns - began)
     end
 
     # @private
@@ -231,24 +225,25 @@ module Tiercel
     def forked
       @opening = Mutex.new
       @rounds&.forget
-      @book.counters.forget_own
+      @page = @book.forked
       @counting.each(&:forked)
     end
 
-    MISSES = Figures.of_store(:misses)
     LOCAL_HITS = Figures.of_store(:local_hits)
-    BLOCKS = Figures.of_store(:blocks)
-    BLOCK_NS = Figures.of_store(:block_ns)
-    SHORT_SECONDS = 0.01
-    private_constant :MISSES, :LOCAL_HITS, :BLOCKS, :BLOCK_NS, :SHORT_SECONDS
+    MISS_WORD = FIGURES_AT + Figures.of_store(:misses)
+    # The duration of the blocks has the next word.
+    BLOCK_WORD = FIGURES_AT + Figures.of_store(:blocks)
+    SHORT_NS = 10_000_000
+    private_constant :LOCAL_HITS, :MISS_WORD, :BLOCK_WORD, :SHORT_NS
 
     private
 
     def open_book
       @opening.synchronize do
         next if @book
-        @began = now
-        @book = Book.new(@path, Rounds::BYTES)
+        book = Book.new(@path, Rounds::BYTES)
+        book.counters.rest(now, now) # the first second needs no round
+        @book = book
       end
       Open.add(self)
       @book
@@ -259,7 +254,7 @@ module Tiercel
     def open_rounds
       book = self.book
       @opening.synchronize do
-        @rounds ||= Rounds.new(book, @began, @namespace) { |keep: false| figures(keep:) }
+        @rounds ||= Rounds.new(book, @namespace) { |keep: false| figures(keep:) }
       end
     end
 
@@ -272,17 +267,32 @@ module Tiercel
       ProcessTier.new(tier, number) if segment || tier.respond_to?(:evictions)
     end
 
-    def add(figure, amount = 1) = book.counters.add(FIGURES_AT + figure, amount)
+    def page = @page || open_page
+    def open_page = @page = book.counters
+    def add(figure, amount = 1) = page.add(FIGURES_AT + figure, amount)
     def now = Clock.seconds
 
     # The read before a short block has already begun the round. Reading the clock again would cost a tenth of a miss.
-    def computed(key, seconds)
-      turn if seconds > SHORT_SECONDS
-      add(BLOCKS)
-      add(BLOCK_NS, (seconds * 1e9).to_i)
-      rounds.note_block(key, seconds)
+    def computed(key, duration_ns)
+      turn if duration_ns > SHORT_NS
+      noted = page.block(BLOCK_WORD, duration_ns)
+      rounds.note_block(key, noted, duration_ns) if noted
     end
 
-    def turn = rounds.turn(now)
+    # @param word [Integer, nil] also counts the misses of the last tier
+    def note_miss(page, key, word)
+      weight = page.miss(MISS_WORD, word)
+      rounds.note_miss(key, weight) if weight
+    end
+
+    # Runs the round that is due. A round replaces the page if the account's file was removed.
+    #
+    # @return [Object] the counters
+    def turn
+      page = @page || open_page
+      return page unless page.due?
+      rounds.turn(now)
+      open_page
+    end
   end
 end

@@ -113,7 +113,7 @@ class AccountClassesTest < Tiercel::TestCase
   def miss(account, name, random)
     key = "#{name}/#{random.rand(1 << 30)}"
     account.missed(key)
-    account.send(:computed, key, 0.001)
+    account.send(:computed, key, 1_000_000)
     account.missed("#{random.hex(6)}-slug-#{random.hex(4)}")
   end
 

@@ -112,6 +112,19 @@ class AccountProcessesTest < Tiercel::TestCase
     end
   end
 
+  def test_a_child_of_an_account_in_memory_begins_at_zero
+    store = Tiercel.new("memory:")
+    25.times { store.read("nothing") }
+    since = store.account.totals[:since]
+    child = fork_and_wait(1) do
+      store.read("nothing")
+      store.account.totals.values_at(:misses, :since)
+    end.first
+    assert_equal [[1, since], 25], [child, store.account.totals[:misses]]
+  ensure
+    store&.close
+  end
+
   def test_an_account_whose_file_is_removed_begins_anew
     each_place do |urls|
       store = Tiercel.new(*urls)

@@ -10,12 +10,21 @@ class AccountRoundsTest < Tiercel::TestCase
 
   def setup
     super
-    @rounds = Account::Rounds.new(Account::Book.new(nil, Account::Rounds::BYTES), 1, nil) { [] }
+    book = Account::Book.new(nil, Account::Rounds::BYTES)
+    @counters = book.counters
+    @rounds = Account::Rounds.new(book, nil) { [] }
   end
 
+  # Counts a miss and its block, like the account.
   def miss(key, seconds = 0.0)
-    @rounds.note_miss(key)
-    @rounds.note_block(key, seconds)
+    weight = @counters.miss(0, nil)
+    @rounds.note_miss(key, weight) if weight
+    block(key, (seconds * 1e9).to_i)
+  end
+
+  def block(key, duration_ns)
+    noted_ns = @counters.block(0, duration_ns)
+    @rounds.note_block(key, noted_ns, duration_ns) if noted_ns
   end
 
   # Noting a miss costs the caller's time.
@@ -29,7 +38,7 @@ class AccountRoundsTest < Tiercel::TestCase
 
   def test_pending_misses_and_hits_are_added_by_class
     2.times { |index| miss("products/#{index}", 0.5) }
-    @rounds.note_block("products/1", 2.0)
+    block("products/1", 2_000_000_000)
     @rounds.note_hits("products/2", 256)
     classes = @rounds.classes(:day, 10, 1)
     assert_equal [[2, 3.0, 256, 2.0]],
@@ -44,14 +53,24 @@ class AccountRoundsTest < Tiercel::TestCase
       sleep 0.1 if (held += 1) == 1
       super(patience, &block)
     end
-    rounds = Account::Rounds.new(book, 1, nil) { [0] * Account::Figures::COUNT }
+    book.counters.rest(1, 1)
+    rounds = Account::Rounds.new(book, nil) { [0] * Account::Figures::COUNT }
     counts = [1, 2, 3, 6, 60, 80].map do |second|
-      rounds.turn(second)
-      rounds.note_miss("key")
+      Time.stub(:now, Time.at(second)) { rounds.turn(second) if book.counters.due? }
+      rounds.note_miss("key", 1)
       held
     end
     assert_equal [0, 1, 1, 1, 2, 3], counts
     assert_equal 6, rounds.classes(:day, 1, 80).sum { |one| one[:misses] }
+  end
+
+  # A miss and its block have the same key.
+  def test_a_miss_with_a_block_is_classified_once
+    classified = []
+    @rounds.instance_variable_get(:@class_of).define_singleton_method(:of) { |key| (classified << key) && super(key) }
+    2.times { |index| miss("products/#{index}", 0.5) }
+    assert_equal [2, 1.0], @rounds.classes(:day, 10, 1).first.values_at(:misses, :seconds)
+    assert_equal ["products/0", "products/1"], classified
   end
 
   # Classifying the keys of short blocks would cost more than the blocks.

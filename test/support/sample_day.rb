@@ -77,7 +77,7 @@ module SampleDay
         misses.times do |at|
           key = "#{name}/#{index}-#{at}"
           account.missed(key)
-          account.send(:computed, key, seconds * (0.6 + (random.rand * 0.8)))
+          account.send(:computed, key, (seconds * (0.6 + (random.rand * 0.8)) * 1e9).to_i)
         end
         add(account, :writes, misses)
       end

@@ -41,7 +41,7 @@ void init_lz4(VALUE module);
 void init_small_file(VALUE module);
 
 /* counter_page.c: CounterPage */
-void init_counter_page(VALUE module);
+void init_counter_page(VALUE tiercel, VALUE module);
 
 /* codec.c */
 extern VALUE malformed_frame;

@@ -1,20 +1,37 @@
 /*
- * Tiercel::CodecExt::CounterPage: counters in the first page of a file that several processes map. Each addition is
- * atomic and goes straight to the file's memory, so a killed process loses no count. The object also keeps the counts
- * that its own process has added.
+ * Tiercel::CodecExt::CounterPage: counters in the first page of a file that several processes map, or in the memory of
+ * this process. Each addition is atomic and goes straight to the file's memory, so a killed process loses no count. The
+ * object also keeps the counts that its own process has added.
  */
 #include "codec.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 
-enum { PAGE_BYTES = 4096, PAGE_WORDS = PAGE_BYTES / 8, SAMPLE = 256 };
+enum { PAGE_BYTES = 4096, PAGE_WORDS = PAGE_BYTES / 8 };
+
+/*
+ * Ruby classifies a sample of the keys, because classifying a key takes 1 to 5 us, as long as a miss. Of the misses of
+ * a second, the first ALL_OF are classified, then one in SAMPLE, as of the hits. Blocks of NOTED_NS and more are
+ * classified. Of shorter blocks, one is classified each time that they have taken so long together, and the whole
+ * duration counts for its class.
+ */
+enum { SAMPLE = 256, ALL_OF = 1000, NOTED_NS = 100000 };
 
 typedef struct {
     _Atomic int64_t *words; /* NULL until it is mapped */
+    int64_t rest[2];        /* the first and the last second without a round */
+    int64_t misses;         /* since the first of them */
+    int64_t short_ns;       /* the duration of the short blocks since the last one that was classified */
     int64_t own[PAGE_WORDS];
 } counter_page;
+
+static VALUE clock_module;
+static ID id_seconds;
+static bool reads_clock; /* whether Time.now is Ruby's own method */
 
 static void free_page(void *pointer)
 {
@@ -53,20 +70,33 @@ static long index_of(VALUE index)
     return number;
 }
 
-/* new(descriptor): maps the first page of an open file. The file has at least one page. */
+static void *map_page(VALUE descriptor)
+{
+    struct stat file;
+    int fd;
+    if (NIL_P(descriptor)) return mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    fd = NUM2INT(descriptor);
+    if (fstat(fd, &file) != 0) rb_sys_fail("fstat");
+    if (file.st_size < PAGE_BYTES) rb_raise(rb_eArgError, "the file has less than %d bytes", PAGE_BYTES);
+    return mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+/* new(descriptor): maps the first page of an open file of at least one page; new(nil): uses memory of this process */
 static VALUE initialize_page(VALUE self, VALUE descriptor)
 {
     counter_page *page = rb_check_typeddata(self, &page_type);
-    int fd = NUM2INT(descriptor);
-    struct stat file;
     void *words;
     if (page->words) rb_raise(rb_eRuntimeError, "the page is mapped already");
-    if (fstat(fd, &file) != 0) rb_sys_fail("fstat");
-    if (file.st_size < PAGE_BYTES) rb_raise(rb_eArgError, "the file has less than %d bytes", PAGE_BYTES);
-    words = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    words = map_page(descriptor);
     if (words == MAP_FAILED) rb_sys_fail("mmap");
     page->words = words;
     return self;
+}
+
+static void add_at(counter_page *page, long at, int64_t more)
+{
+    atomic_fetch_add_explicit(&page->words[at], more, memory_order_relaxed);
+    page->own[at] += more;
 }
 
 /* add(index, amount) -> nil */
@@ -74,9 +104,74 @@ static VALUE add_to_word(VALUE self, VALUE index, VALUE amount)
 {
     counter_page *page = page_of(self);
     long at = index_of(index);
-    int64_t more = NUM2LL(amount);
-    atomic_fetch_add_explicit(&page->words[at], more, memory_order_relaxed);
-    page->own[at] += more;
+    add_at(page, at, NUM2LL(amount));
+    return Qnil;
+}
+
+/* miss(index, other): adds 1 to a counter, and to another unless it is nil; the number of misses to note, or nil */
+static VALUE add_miss(VALUE self, VALUE index, VALUE other)
+{
+    counter_page *page = page_of(self);
+    long at = index_of(index), other_at = NIL_P(other) ? -1 : index_of(other);
+    int64_t past = ++page->misses - ALL_OF;
+    add_at(page, at, 1);
+    if (other_at >= 0) add_at(page, other_at, 1);
+    if (past <= 0) return INT2FIX(1);
+    return past % SAMPLE == SAMPLE / 2 ? INT2FIX(SAMPLE) : Qnil;
+}
+
+/* block(index, ns): adds 1 to a counter, and the duration to the next one; the duration to note, or nil */
+static VALUE add_block(VALUE self, VALUE index, VALUE duration)
+{
+    counter_page *page = page_of(self);
+    long at = index_of(index), next = index_of(LONG2FIX(at + 1));
+    int64_t ns = NUM2LL(duration), noted;
+    if (ns < 0) rb_raise(rb_eArgError, "a duration of %lld ns: expected 0 or more", (long long)ns);
+    add_at(page, at, 1);
+    add_at(page, next, ns);
+    if (ns >= NOTED_NS) return LL2NUM(ns);
+    noted = page->short_ns += ns;
+    if (noted < NOTED_NS) return Qnil;
+    page->short_ns = 0;
+    return LL2NUM(noted);
+}
+
+/* CounterPage.reads_clock = original: set by Tiercel::Clock::Patches, for all pages */
+static VALUE set_reads_clock(VALUE class, VALUE original)
+{
+    reads_clock = RTEST(original);
+    return original;
+}
+
+/* The seconds of Tiercel::Clock, at a fifth of the cost while the machine's clock may be read. */
+static int64_t epoch_seconds(void)
+{
+    struct timespec time;
+    if (!reads_clock) return NUM2LL(rb_funcall(clock_module, id_seconds, 0));
+#ifdef CLOCK_REALTIME_COARSE
+    clock_gettime(CLOCK_REALTIME_COARSE, &time);
+#else
+    clock_gettime(CLOCK_REALTIME, &time);
+#endif
+    return time.tv_sec;
+}
+
+/* due?: whether a round is due */
+static VALUE round_due(VALUE self)
+{
+    counter_page *page = page_of(self);
+    int64_t second = epoch_seconds();
+    return second >= page->rest[0] && second <= page->rest[1] ? Qfalse : Qtrue;
+}
+
+/* rest(first, last): no round is due in these seconds */
+static VALUE rest_until(VALUE self, VALUE first, VALUE last)
+{
+    counter_page *page = page_of(self);
+    int64_t from = NUM2LL(first), until = NUM2LL(last);
+    if (from != page->rest[0]) page->misses = 0;
+    page->rest[0] = from;
+    page->rest[1] = until;
     return Qnil;
 }
 
@@ -118,15 +213,24 @@ static VALUE forget_own(VALUE self)
 {
     counter_page *page = page_of(self);
     memset(page->own, 0, sizeof page->own);
+    page->misses = page->short_ns = 0;
     return Qnil;
 }
 
-void init_counter_page(VALUE module)
+void init_counter_page(VALUE tiercel, VALUE module)
 {
     VALUE class = rb_define_class_under(module, "CounterPage", rb_cObject);
+    clock_module = rb_const_get(tiercel, rb_intern("Clock"));
+    rb_gc_register_mark_object(clock_module);
+    id_seconds = rb_intern("seconds");
     rb_define_alloc_func(class, allocate_page);
+    rb_define_singleton_method(class, "reads_clock=", set_reads_clock, 1);
     rb_define_method(class, "initialize", initialize_page, 1);
     rb_define_method(class, "add", add_to_word, 2);
+    rb_define_method(class, "miss", add_miss, 2);
+    rb_define_method(class, "block", add_block, 2);
+    rb_define_method(class, "due?", round_due, 0);
+    rb_define_method(class, "rest", rest_until, 2);
     rb_define_const(class, "SAMPLE", INT2FIX(SAMPLE));
     rb_define_method(class, "hit", hit_word, 1);
     rb_define_method(class, "add_silently", add_for_others, 2);

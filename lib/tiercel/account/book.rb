@@ -2,7 +2,7 @@
 
 require_relative "../codec"
 require_relative "../file_lock"
-require_relative "../clock"
+require_relative "../clock/patches"
 require_relative "../free_space"
 require_relative "../memory_file"
 
@@ -24,7 +24,9 @@ module Tiercel
       ROOM = 8
       private_constant :MAGIC, :BEGUN_AT, :OPENING_SECONDS, :ROOM
 
-      # @return [#add, #load, #store, #own, #forget_own]
+      Clock::Patches.watch { |original| Codec.native::CounterPage.reads_clock = original } if Codec.native
+
+      # @return [#add, #hit, #miss, #block, #due?, #rest, #add_silently, #load, #store, #own]
       attr_reader :counters
       # @return [String, nil] the path of the file
       attr_reader :path
@@ -42,6 +44,14 @@ module Tiercel
 
       # @return [Integer] epoch seconds
       def since = @counters.load(BEGUN_AT)
+
+      # Called in a child, whose own counts begin at zero.
+      #
+      # @return [Object] the counters
+      def forked
+        @path ? @counters.forget_own : @counters = counters_in_memory(since)
+        @counters
+      end
 
       # @return [Boolean] whether the file still exists
       def there? = @path.nil? || ::File.exist?(@path)
@@ -91,15 +101,20 @@ module Tiercel
       def write_anew(file)
         raise Errno::ENOSPC, @path if FreeSpace.beside(@path)&.<(@bytes * ROOM)
         file.pwrite("\0".b * @bytes, 0)
-        file.pwrite([Clock.now.to_i].pack("Q<"), BEGUN_AT * 8)
+        file.pwrite([Clock.seconds].pack("Q<"), BEGUN_AT * 8)
         file.pwrite([MAGIC].pack("Q<"), 0)
       end
 
       def open_memory
         @path = @lock = nil
         @memory = MemoryFile.new("\0".b * @bytes)
-        @counters = Counters.new
-        @counters.store(BEGUN_AT, Clock.now.to_i)
+        @counters = counters_in_memory(Clock.seconds)
+      end
+
+      def counters_in_memory(since)
+        counters = Codec.native ? Codec.native::CounterPage.new(nil) : Counters.new
+        counters.store(BEGUN_AT, since)
+        counters
       end
     end
   end

@@ -2,19 +2,23 @@
 
 module Tiercel
   class Account
-    # Counters in the memory of this process, with the methods of `CodecExt::CounterPage`.
+    # The Ruby form of `CodecExt::CounterPage`, for a process without the C extension.
     #
     # @private
     class Counters
       WORDS = 512
-      # One hit of this many is a sample.
+      # See counter_page.c.
       SAMPLE = 256
-      private_constant :WORDS
+      ALL_OF = 1_000
+      NOTED_NS = 100_000
+      private_constant :WORDS, :ALL_OF, :NOTED_NS
 
       def initialize
         @words = Array.new(WORDS, 0)
         @own = Array.new(WORDS, 0)
         @lock = Mutex.new
+        @rest = [0, -1]
+        @misses = @short_ns = 0
       end
 
       def add(index, amount)
@@ -30,6 +34,31 @@ module Tiercel
         (@own[index] % SAMPLE).zero?
       end
 
+      def miss(index, other)
+        add(index, 1)
+        add(other, 1) if other
+        past = (@misses += 1) - ALL_OF
+        return 1 unless past.positive?
+        SAMPLE if past % SAMPLE == SAMPLE / 2
+      end
+
+      def block(index, duration_ns)
+        add(index, 1)
+        add(index + 1, duration_ns)
+        return duration_ns if duration_ns >= NOTED_NS
+        noted = @short_ns += duration_ns
+        return if noted < NOTED_NS
+        @short_ns = 0
+        noted
+      end
+
+      def due? = !Clock.seconds.between?(*@rest)
+
+      def rest(first, last)
+        @misses = 0 unless first == @rest.first
+        @rest = [first, last]
+      end
+
       def add_silently(index, amount)
         @lock.synchronize { @words[index] += amount }
         nil
@@ -40,13 +69,6 @@ module Tiercel
 
       def store(index, number)
         @words[index] = number
-      end
-
-      # Called in a child: sets all figures to zero.
-      def forget_own
-        @lock = Mutex.new
-        @own.fill(0)
-        @words.fill(0, Account::FIGURES_AT)
       end
     end
   end

@@ -14,12 +14,6 @@ module Tiercel
     #
     # @private
     class Rounds
-      # Classifying a key takes 5 us, as long as a miss. Of the misses of a second, the first {ALL_OF} are classified,
-      # then one in {SAMPLE}, as of the hits. Blocks of {NOTED_SECONDS} and more are classified. Of shorter blocks, one
-      # is classified each time that they have taken so long together, and the whole duration counts for its class.
-      ALL_OF = 1_000
-      SAMPLE = 256
-      NOTED_SECONDS = 0.0001
       # Number of Array elements for each pending miss. All pending misses share one Array, so that a miss allocates no
       # object.
       PENDING_SIZE = 5
@@ -36,16 +30,14 @@ module Tiercel
       WORDS_AT = CLASSES_AT + ClassTable::BYTES
       MINUTES_AT = WORDS_AT + Words::BYTES
       BYTES = MINUTES_AT + Minutes::BYTES
-      private_constant :ALL_OF, :SAMPLE, :NOTED_SECONDS, :PENDING_SIZE, :MOST_PENDING, :PATIENCE, :LAST_PATIENCE,
-                       :SHARE, :CLASSES_AT, :WORDS_AT, :MINUTES_AT
+      private_constant :PENDING_SIZE, :MOST_PENDING, :PATIENCE, :LAST_PATIENCE, :SHARE, :CLASSES_AT, :WORDS_AT,
+                       :MINUTES_AT
 
       # @param book [Book]
-      # @param second [Integer] the present second, in epoch seconds
       # @param namespace [String, nil] the store's namespace
       # @yieldreturn [Array<Integer>] the present figures
-      def initialize(book, second, namespace, &figures)
+      def initialize(book, namespace, &figures)
         @book = book
-        @second = second
         @pause = 0
         @figures = figures
         @minute = 0
@@ -63,20 +55,14 @@ module Tiercel
         @lock = Mutex.new
         @pending = []
         @costs = {}
-        @misses = 0
-        @block_seconds = 0.0
       end
 
-      # Begins a round with the first event of a second; after a long round, with an event some seconds later, but with
-      # the first of a minute at the latest. The caller counts the event afterwards.
+      # Runs the round that is due with the first event of a second; after a long round, with an event some seconds
+      # later, but with the first of a minute at the latest. The caller counts the event afterwards.
       #
-      # @param second [Integer]
+      # @param second [Integer] the present second, in epoch seconds
       # @return [void]
-      def turn(second)
-        early = second == @second || (second / 60 == @second / 60 && (second - @second).between?(0, @pause))
-        return if early && @pending.size < MOST_PENDING
-        alone { early ? add_up : round(second, PATIENCE) }
-      end
+      def turn(second) = alone { round(second, PATIENCE) }
 
       # Runs a round now.
       #
@@ -87,32 +73,24 @@ module Tiercel
       # Adds a miss to the pending ones.
       #
       # @param key [String]
+      # @param misses [Integer] the number of misses that it represents
       # @return [void]
-      def note_miss(key)
-        past = (@misses += 1) - ALL_OF
-        return @pending.push(key, 1, 0.0, 0.0, 0) unless past.positive?
-        @pending.push(key, SAMPLE, 0.0, 0.0, 0) if past % SAMPLE == SAMPLE / 2
-      end
+      def note_miss(key, misses) = pend(key, misses, 0.0, 0.0, 0)
 
       # Adds the block of a miss to the pending ones.
       #
       # @param key [String]
-      # @param seconds [Float] the duration of the block
+      # @param noted_ns [Integer] the duration of all blocks that it represents
+      # @param duration_ns [Integer] the duration of the block
       # @return [void]
-      def note_block(key, seconds)
-        return @pending.push(key, 0, seconds, seconds, 0) if seconds >= NOTED_SECONDS
-        noted = @block_seconds += seconds
-        return if noted < NOTED_SECONDS
-        @block_seconds = 0.0
-        @pending.push(key, 0, noted, seconds, 0)
-      end
+      def note_block(key, noted_ns, duration_ns) = pend(key, 0, noted_ns / 1e9, duration_ns / 1e9, 0)
 
       # Adds a sampled hit to the pending events.
       #
       # @param key [String]
       # @param hits [Integer] the number of hits that the sample represents
       # @return [void]
-      def note_hits(key, hits) = @pending.push(key, 0, 0.0, 0.0, hits)
+      def note_hits(key, hits) = pend(key, 0, 0.0, 0.0, hits)
 
       # @see Account#minutes
       def minutes(count, second)
@@ -130,6 +108,11 @@ module Tiercel
 
       private
 
+      def pend(key, misses, seconds, longest, hits)
+        @pending.push(key, misses, seconds, longest, hits)
+        alone { add_up } if @pending.size >= MOST_PENDING
+      end
+
       # Runs the block unless another thread is running one.
       def alone
         return unless @lock.try_lock
@@ -142,18 +125,25 @@ module Tiercel
 
       # If another process holds the file's lock, the counts stay pending until the next round.
       def round(second, patience, ends: false)
-        @misses = 0 if second != @second
-        @second = second
+        rest(second)
         add_up
         return if @costs.empty? && second / 60 == @minute && !ends
         began = Clock.monotonic
         @book.hold(patience) { keep(second) }
         @pause = ((Clock.monotonic - began) / SHARE).floor
+        rest(second)
       end
 
+      # Until the pause or the minute ends, no event begins a round.
+      def rest(second)
+        @book.counters.rest(second, [second + @pause, second - (second % 60) + 59].min)
+      end
+
+      # A miss and its block follow each other, and are classified once.
       def add_up
+        classified = cost = nil
         @pending.shift(@pending.size).each_slice(PENDING_SIZE) do |key, misses, seconds, longest, hits|
-          cost = @costs[@class_of.of(key)] ||= ClassTable::Cost.none
+          cost = cost_of(classified = key) unless key == classified
           cost.misses += misses
           cost.seconds += seconds
           cost.hits += hits
@@ -162,6 +152,8 @@ module Tiercel
         return if @costs.size <= ClassTable::SLOTS
         @costs = @costs.max_by(ClassTable::SLOTS) { |_, cost| cost.seconds }.to_h
       end
+
+      def cost_of(key) = @costs[@class_of.of(key)] ||= ClassTable::Cost.none
 
       def keep(second)
         minute = second / 60
