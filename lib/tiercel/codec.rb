@@ -16,13 +16,9 @@ module Tiercel
     def self.native = NATIVE
 
     NATIVE = Extensions.load("codec") ? CodecExt : nil
-    # Computes checksums. On processors with carry-less multiplication the extension is several times as fast as Zlib.
+    # Has `crc32(bytes, crc)`: the CRC-32 (RFC 1952) of bytes that follow others with the checksum `crc`. On
+    # processors with carry-less multiplication the extension is several times as fast as Zlib.
     CHECKSUMS = NATIVE.respond_to?(:crc32) ? NATIVE : Zlib
-    private_constant :NATIVE, :CHECKSUMS
-
-    # @param bytes [String]
-    # @param crc [Integer] the checksum of the preceding bytes
-    # @return [Integer] the CRC-32 (RFC 1952) of both, as Zlib.crc32 computes it
-    def self.crc32(bytes, crc = 0) = CHECKSUMS.crc32(bytes, crc)
+    private_constant :NATIVE
   end
 end

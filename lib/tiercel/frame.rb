@@ -18,6 +18,9 @@ module Tiercel
   class Frame
     include Layout
 
+    CHECKSUMS = Codec::CHECKSUMS
+    private_constant :CHECKSUMS
+
     # @return [Integer] the payload's type, one of {Layout::TYPES}
     attr_reader :type
     # @return [Integer] the payload's compressor, one of {Layout::COMPRESSORS}
@@ -46,7 +49,7 @@ module Tiercel
           raise SerializationError, "a value of #{Sizes.human(payload_bytes)} does not fit a frame"
         end
         frame = String.new(capacity: HEADER_BYTES + parts.bytesize + payload_bytes)
-        crc = checksum ? Codec.crc32(payload, Codec.crc32(parts)) : 0
+        crc = checksum ? CHECKSUMS.crc32(payload, CHECKSUMS.crc32(parts, 0)) : 0
         [MAGIC, FRAME_VERSION, type, compressor, checksum ? FLAG_CHECKSUM : 0, 0, parts.bytesize,
          expires_at || Float::INFINITY, payload_bytes, crc].pack(HEADER_TEMPLATE, buffer: frame)
         frame.setbyte(HEADER_CHECK_AT, fold(frame) ^ HEADER_CHECK)
@@ -123,7 +126,7 @@ module Tiercel
       end
 
       def verify_checksum(bytes, flags, crc)
-        found = flags.anybits?(FLAG_CHECKSUM) ? Codec.crc32(bytes.byteslice(HEADER_BYTES..)) : 0
+        found = flags.anybits?(FLAG_CHECKSUM) ? CHECKSUMS.crc32(bytes.byteslice(HEADER_BYTES..), 0) : 0
         reject(bytes, "the checksum is wrong") unless found == crc
       end
 
