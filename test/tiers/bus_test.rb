@@ -251,6 +251,22 @@ class TiersBusTest < Tiercel::TestCase
     assert_equal ["NOPERM this", "NOPERM that"], reports
   end
 
+  # An error that ended the thread would reach the caller of `close`, or any thread with `Thread.abort_on_exception`.
+  def test_without_the_folder_of_its_segment
+    store = listening(machine(:one))
+    pauses = Thread::Queue.new
+    store.backend.near.bus.define_singleton_method(:sleep) { |seconds| pauses << seconds && Kernel.sleep(0.01) }
+    FileUtils.rm_rf(@directory)
+    wait_until("many failures") { pauses.size > 10 }
+    assert_equal 60.0, store.backend.near.ttl, "the server has refused nothing"
+    assert_raises(Tiercel::Unavailable) { store.backend.near.trust_ttl }
+    assert_equal 60.0, store.backend.near.ttl
+    FileUtils.mkdir_p(@directory)
+    listening(store)
+    store.backend.near.trust_ttl
+    assert_equal 1.0, store.backend.near.ttl
+  end
+
   def test_a_user_who_may_use_no_channels
     server.command("ACL", "SETUSER", "quiet", "reset", "on", ">secret", "~*", "+@all", "resetchannels")
     store = listening(machine(:one, url: server.url.sub("//", "//quiet:secret@")))

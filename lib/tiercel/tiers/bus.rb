@@ -251,6 +251,8 @@ module Tiercel
         report(Refused.new("it does not tell of changes (#{error.message}), so near copies live #{@near.ttl} s: " \
                            "docs/tiers.md says what a user has to be allowed", backend: @last.to_s))
         true
+      rescue BackendError
+        false # the segment does not answer, which says nothing about the server
       end
 
       def report(error)

@@ -210,6 +210,9 @@ module Tiercel
         @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
         @covering = false
         @coverage.disarm(recorded: @shared)
+      rescue BackendError
+        @covering, @ttl = true, @given_ttl || BUS_TTL_SECONDS # until the next refusal
+        raise
       end
 
       # @return [Boolean, nil] whether copies are read at present
