@@ -2,6 +2,8 @@
 # suites: store
 
 require "test_helper"
+require "socket"
+require "timeout"
 require "tiercel/backends/redis"
 
 class RedisDeadlineTest < Tiercel::TestCase
@@ -21,5 +23,32 @@ class RedisDeadlineTest < Tiercel::TestCase
       Deadline.set(nil)
       assert_nil Deadline.seconds_left
     end
+  end
+  # hiredis would turn the interruption into a failed connection, and the caller's code would continue.
+  def test_interruptions_while_connecting_end_the_caller
+    with_store_that_cannot_connect do |store|
+      assert_raises(Timeout::Error) { Timeout.timeout(0.1) { store.read("a") } }
+      continued = false
+      caller = Thread.new { store.read("a").tap { continued = true } }
+      Thread.pass until caller.stop?
+      assert_nil caller.kill.value
+      refute continued
+    end
+  end
+
+  private
+
+  # The listener's queue is full, so the server's system does not answer.
+  def with_store_that_cannot_connect
+    listener = Socket.new(:INET, :STREAM)
+    listener.bind(Addrinfo.tcp("127.0.0.1", 0))
+    listener.listen(0)
+    address = listener.local_address
+    others = Array.new(3) do
+      Socket.new(:INET, :STREAM).tap { |socket| socket.connect_nonblock(address, exception: false) }
+    end
+    yield Tiercel.new("redis://127.0.0.1:#{address.ip_port}", timeout: 0.5, driver: :hiredis, breaker: false)
+  ensure
+    [listener, *others].each(&:close)
   end
 end

@@ -17,6 +17,8 @@ module Tiercel
         module HiredisSockets
           # hiredis itself only reports that a resource is temporarily unavailable.
           UNNAMED = "TLS could not be set up, which hiredis gives no reason for; the certificate may be at fault"
+          UNINTERRUPTED = { Object => :never }.freeze
+          private_constant :UNINTERRUPTED
 
           def call(command, timeout) = watched { super }
           def call_pipelined(commands, timeouts, exception: true) = watched { super }
@@ -64,6 +66,10 @@ module Tiercel
             raise HandshakeTimeout, HandshakeTimeout::MESSAGE if Deadline.at_most(@connect_timeout) < SLACK_SECONDS
             raise RedisClient::CannotConnectError, UNNAMED
           end
+
+          # hiredis turns every interruption of its wait for a connection into a failed connection. A caller's Timeout
+          # or Thread#kill would be lost, so it waits for the end of the attempt.
+          def _connect(...) = Thread.handle_interrupt(UNINTERRUPTED) { super }
 
           def connect_by_address
             @server_key = config.server_key
