@@ -29,6 +29,8 @@ module RailsBehaviours
       @cache.clear
     end
 
+    def lookup_store(options = {}) = super(STAND_IN ? options : { **PATIENT, **options })
+
     def teardown
       super
       [@cache, @peek].each { |store| store.close if store.respond_to?(:close) }
