@@ -18,7 +18,7 @@ class WorkersDocumentTest < LabCase
     results = { "run" => { "seed" => 1, "started_at" => "2026-11-20T19:00:00Z", "protocol" => { "name" => "quick" } },
                 "cells" => [], "environment" => Lab::Engine::Machine.describe,
                 "tables" => [{ "name" => "workers", "rows" => rows, "notes" => NOTES }] }
-    document = Lab::Tables::Workers::View.new(results, command: "bin/lab workers").build
+    document = (@view = Lab::Tables::Workers::View.new(results, command: "bin/lab workers")).build
     Lab::Report::Html.render(document)
     Lab::Report::Markdown.render(document)
   end
@@ -34,6 +34,13 @@ class WorkersDocumentTest < LabCase
     shared = text.lines.grep(/^\| tiercel:shared: \(shared\) \| 4 \|/).first
     assert_match(/\| 8.00 MB \| 90.0% .*\| 106 us \[106–106\] \| 3.50 us \|/, shared)
     assert_match(/With 4 workers .* 106 us .* 405 us .*Sharing is clearly cheaper from 4 workers on\./, text)
+  end
+
+  def test_sharing_may_pay_off_for_a_single_worker
+    render(*[1, 4].flat_map { |workers|
+      [row("memory_store", workers, true, hits: 60, us: 5), row("tiercel:shared:", workers, false, hits: 90, us: 6)]
+    })
+    assert @view.findings.first.text.end_with?("sharing is cheaper from 1 worker on.")
   end
 
   # 100 us and 104 us differ, but within the margin.

@@ -45,7 +45,7 @@ module Tiercel
             [Finding.new("With #{most} workers a call costs #{Report::Format.number(shared.first.mean.estimate)} us, " \
                          "misses included, with one cache for all (#{shared.first.store}), and " \
                          "#{Report::Format.number(own.first.mean.estimate)} us with one in each " \
-                         "(#{own.first.store}): sharing is cheaper from #{count} workers on.",
+                         "(#{own.first.store}): sharing is cheaper from #{several(count, "worker")} on.",
                          "Workers: stores at equal bytes")]
           end
 
