@@ -15,11 +15,11 @@ enum { PAGE_BYTES = 4096, PAGE_WORDS = PAGE_BYTES / 8 };
 
 /*
  * Ruby classifies a sample of the keys, because classifying a key takes 1 to 5 us, as long as a miss. Of the misses of
- * a second, the first ALL_OF are classified, then one in SAMPLE, as of the hits. Blocks of NOTED_NS and more are
- * classified. Of shorter blocks, one is classified each time that they have taken so long together, and the whole
- * duration counts for its class.
+ * a second, the first ALL_OF are classified, one in SOME up to SOME_OF, then one in SAMPLE, as of the hits. Blocks of
+ * NOTED_NS and more are classified. Of shorter blocks, one is classified each time that they have taken so long
+ * together, and the whole duration counts for its class.
  */
-enum { SAMPLE = 256, ALL_OF = 1000, NOTED_NS = 100000 };
+enum { SAMPLE = 256, ALL_OF = 100, SOME = 16, SOME_OF = 1000, NOTED_NS = 100000 };
 
 typedef struct {
     _Atomic int64_t *words; /* NULL until it is mapped */
@@ -113,11 +113,11 @@ static VALUE add_miss(VALUE self, VALUE index, VALUE other)
 {
     counter_page *page = page_of(self);
     long at = index_of(index), other_at = NIL_P(other) ? -1 : index_of(other);
-    int64_t past = ++page->misses - ALL_OF;
+    int64_t number = ++page->misses;
+    int weight = number <= ALL_OF ? 1 : number <= SOME_OF ? SOME : SAMPLE;
     add_at(page, at, 1);
     if (other_at >= 0) add_at(page, other_at, 1);
-    if (past <= 0) return INT2FIX(1);
-    return past % SAMPLE == SAMPLE / 2 ? INT2FIX(SAMPLE) : Qnil;
+    return number % weight == weight / 2 ? INT2FIX(weight) : Qnil;
 }
 
 /* block(index, ns): adds 1 to a counter, and the duration to the next one; the duration to note, or nil */

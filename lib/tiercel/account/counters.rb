@@ -9,9 +9,11 @@ module Tiercel
       WORDS = 512
       # See counter_page.c.
       SAMPLE = 256
-      ALL_OF = 1_000
+      ALL_OF = 100
+      SOME = 16
+      SOME_OF = 1_000
       NOTED_NS = 100_000
-      private_constant :WORDS, :ALL_OF, :NOTED_NS
+      private_constant :WORDS, :ALL_OF, :SOME, :SOME_OF, :NOTED_NS
 
       def initialize
         @words = Array.new(WORDS, 0)
@@ -37,9 +39,10 @@ module Tiercel
       def miss(index, other)
         add(index, 1)
         add(other, 1) if other
-        past = (@misses += 1) - ALL_OF
-        return 1 unless past.positive?
-        SAMPLE if past % SAMPLE == SAMPLE / 2
+        number = @misses += 1
+        weight = number <= SOME_OF ? SOME : SAMPLE
+        weight = 1 if number <= ALL_OF
+        weight if number % weight == weight / 2
       end
 
       def block(index, duration_ns)
