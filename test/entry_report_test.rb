@@ -25,6 +25,14 @@ class EntryReportTest < Tiercel::TestCase
     assert_operator tier[:bytes], :<, 300_000
   end
 
+  def test_invalidated_tags
+    @store.write("a", 1, tags: %w[kept gone])
+    refute report("a")[:tiers].first.key?(:invalidated_tags)
+    @store.invalidate_tags("gone")
+    assert_nil @store.read("a")
+    assert_equal ["shop:tiercel:tag:gone"], report("a")[:tiers].first[:invalidated_tags]
+  end
+
   def test_raw_bytes_objects_and_what_is_not_there
     @store.increment("visits", 5)
     @store.write("time", Time.now)

@@ -31,7 +31,7 @@ module Tiercel
 
     # @return [Hash{Symbol => Object}] :key as stored in the backends, and :tiers, nearest first. Each tier has :tier
     #   (its name) and :found; if the entry was found, also :bytes, :type, :compressor, :ttl_seconds, :age_seconds,
-    #   :version, :tags
+    #   :version, :tags; and :invalidated_tags, if a tag was invalidated since, so that reads miss the entry
     # @raise [BackendError] if a tier fails
     def to_h
       { key: @key, tiers: tiers.map { |tier, bytes| { tier:, found: !bytes.nil?, **(bytes ? described(bytes) : {}) } } }
@@ -51,9 +51,19 @@ module Tiercel
       { bytes: bytes.bytesize, type: TYPES[frame.type], compressor: COMPRESSORS[frame.compressor],
         ttl_seconds: seconds(frame.expires_at && (frame.expires_at - Clock.now)),
         age_seconds: seconds(frame.parts.created_at && (Clock.now - frame.parts.created_at.first)),
-        version: frame.parts.version, tags: frame.parts.tags&.keys }.compact
+        version: frame.parts.version, tags: frame.parts.tags&.keys,
+        invalidated_tags: frame.parts.tags && invalidated(frame.parts.tags) }.compact
     rescue MalformedFrame => error
       { bytes: bytes.bytesize, type: "damaged: #{error.message}" }
+    end
+
+    # @param tags [Hash{String => Integer}] the generations in the frame, by the tags' keys
+    # @return [Array<String>, nil] nil if none was invalidated
+    def invalidated(tags)
+      backend = @store.backend
+      current = (backend.tiered? ? backend.last : backend).get_multi(tags.keys)
+      keys = tags.keys.reject { |key| Store::Tags::Named.generation(current[key]) == tags[key] }
+      keys unless keys.empty?
     end
 
     def seconds(number) = number&.round(3)

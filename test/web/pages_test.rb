@@ -53,6 +53,13 @@ class WebPagesTest < WebCase
     end
   end
 
+  def test_invalidated_tags
+    @store.write("views/1", "x", tags: "product:1")
+    refute_includes get(open_web, "/key?name_key=views/1").body, "Invalidated"
+    @store.invalidate_tags("product:1")
+    assert_match(%r{Invalidated.*<dd><bdi class="tag">product:1</bdi>}, get(open_web, "/key?name_key=views/1").body)
+  end
+
   def test_hostile_keys_and_tags_do_not_become_markup
     HOSTILE.each do |text|
       @store.write("k:#{text.b}".b, "value", tags: "t:#{text.dup.force_encoding("UTF-8").scrub}")

@@ -42,7 +42,9 @@ module Tiercel
           left.negative? ? "expired #{seconds(-left)} ago" : "in #{seconds(left)}"
         end
 
-        def tags(tier) = (tier[:tags] || []).map { |tag| tag.b.sub(/\A.*?#{Store::Tags::KEY_PREFIX}/no, "") }
+        def tags(tier) = names(tier[:tags])
+        def invalidated_tags(tier) = names(tier[:invalidated_tags])
+        def names(tags) = (tags || []).map { |tag| tag.b.sub(/\A.*?#{Store::Tags::KEY_PREFIX}/no, "") }
       end
     end
   end
