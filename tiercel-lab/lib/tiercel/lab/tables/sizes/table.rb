@@ -11,7 +11,7 @@ module Tiercel
           called "sizes", "The cost of a hit by the size of the value."
           example "sizes --quick", "sizes --dir /mnt/nfs/cache", "sizes --size 300KB,2MB --store file_store:disk"
           takes :quick, :seed, :cells, :data, :url
-          in_all 70
+          in_all 70, weight: 2 # as for client
           quick blocks: 3
           full processes: 4, most_processes: 8, blocks: 6, budget_seconds: 210
 
