@@ -71,7 +71,7 @@ module Tiercel
 
       # See ActiveSupport::Cache::Store#write.
       def write(name, value, options = nil)
-        options = nil if options && options.empty?
+        options = nil if !options || options.empty?
         return super unless @fast && @fast_writes && (options.nil? || only_expires_in?(options))
         return super unless @settings.flights.idle?
         key = key_of(name, nil)

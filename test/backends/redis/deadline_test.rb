@@ -24,6 +24,7 @@ class RedisDeadlineTest < Tiercel::TestCase
       assert_nil Deadline.seconds_left
     end
   end
+
   # hiredis would turn the interruption into a failed connection, and the caller's code would continue.
   def test_interruptions_while_connecting_end_the_caller
     with_store_that_cannot_connect do |store|
@@ -36,7 +37,36 @@ class RedisDeadlineTest < Tiercel::TestCase
     end
   end
 
+  # Some test suites and consoles end all other threads.
+  def test_a_watch_that_was_ended_starts_again
+    with_store_that_trickles do |store|
+      assert_nil Timeout.timeout(10) { store.read("a") }
+      watches = Thread.list.select { |thread| thread.name == "tiercel deadlines" }
+      refute_empty watches.each(&:kill).each(&:join)
+      assert_nil Timeout.timeout(10) { store.read("a") }
+    end
+  end
+
   private
+
+  # Each byte arrives in time, and the reply has no end.
+  def with_store_that_trickles
+    listener = TCPServer.new("127.0.0.1", 0)
+    server = Thread.new { loop { serve(listener.accept) } }
+    yield Tiercel.new("redis://127.0.0.1:#{listener.addr[1]}", timeout: 0.2, driver: :hiredis, breaker: false)
+  ensure
+    server&.kill
+    listener&.close
+  end
+
+  def serve(client)
+    Thread.new do
+      client.write("$100000\r\n")
+      loop { client.write("x") && sleep(0.02) }
+    rescue SystemCallError, IOError
+      client.close
+    end
+  end
 
   # The listener's queue is full, so the server's system does not answer.
   def with_store_that_cannot_connect

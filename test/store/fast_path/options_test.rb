@@ -55,6 +55,15 @@ class FastPathOptionsTest < Tiercel::TestCase
     travel(61) { assert_equal [nil, nil], [store.read("a", {}), store.read("b")] }
   end
 
+  def test_false_is_no_options
+    store = Tiercel.new("memory:", expires_in: 60)
+    assert store.write("a", 1, false)
+    assert_equal 2, store.fetch("b", false) { 2 }
+    assert_equal [1, true], [store.read("a", false), store.exist?("a", false)]
+    travel(61) { assert_nil store.read("a") }
+    assert store.delete("b", false)
+  end
+
   def test_what_rails_refuses_is_refused
     store = Tiercel.new("memory:")
     rails = ActiveSupport::Cache::MemoryStore.new

@@ -49,7 +49,6 @@ module Tiercel
           end
 
           def wake
-            @awake = true
             @bell << true
             return if @thread&.alive? || !@start.try_lock
             begin
@@ -66,10 +65,14 @@ module Tiercel
           def run
             loop do
               @bell.pop
+              @awake = true
+              @bell.clear
               look_for_a_while
               @awake = false
-              wake if @connections.keys.any?(&:watched_until)
+              @bell << true if @connections.keys.any?(&:watched_until)
             end
+          ensure
+            @awake = false
           end
 
           def look_for_a_while
