@@ -9,6 +9,7 @@ class AccountCountersTest < Tiercel::TestCase
   FORMS = [Tiercel::Account::Counters, PAGE].compact.freeze
 
   def each_form = FORMS.each { |form| yield form.equal?(PAGE) ? form.new(nil) : form.new }
+  def begin_second(counters, second) = Time.stub(:now, Time.at(second)) { counters.due? }
 
   def test_a_miss_adds_to_both_counters
     each_form do |counters|
@@ -29,13 +30,40 @@ class AccountCountersTest < Tiercel::TestCase
 
   def test_the_misses_of_a_second_are_sampled
     each_form do |counters|
-      2.times do |second|
-        counters.rest(second, second)
+      [100, 101].each do |second|
+        begin_second(counters, second)
         weights = Array.new(1_512) { counters.miss(18, nil) }
         assert_equal [1] * 100, weights.shift(100)
-        assert_equal [16] * 57, weights.shift(900).compact
-        assert_equal [256, 256], weights.compact
+        some = weights.shift(900).compact
+        assert_equal [[16], [256]], [some.uniq, weights.compact.uniq]
+        assert_includes 55..57, some.size
+        assert_includes 1..3, weights.compact.size
       end
+    end
+  end
+
+  # After a long round no round is due for some seconds.
+  def test_each_second_of_a_long_rest_has_its_own_sample
+    each_form do |counters|
+      counters.rest(100, 159)
+      weights = (100..102).map do |second|
+        begin_second(counters, second)
+        Array.new(300) { counters.miss(18, nil) }.first(100)
+      end
+      assert_equal [[1] * 100] * 3, weights
+    end
+  end
+
+  # A request often misses its keys in the same order.
+  def test_keys_in_a_fixed_order_have_similar_shares
+    each_form do |counters|
+      shares = [0] * 4
+      60.times do |second|
+        begin_second(counters, second)
+        2_000.times { |index| shares[index % 4] += counters.miss(18, nil) || 0 }
+      end
+      assert_in_delta 120_000, shares.sum, 5_000
+      shares.each { |share| assert_in_delta 30_000, share, 10_000 }
     end
   end
 

@@ -21,10 +21,14 @@ enum { PAGE_BYTES = 4096, PAGE_WORDS = PAGE_BYTES / 8 };
  */
 enum { SAMPLE = 256, ALL_OF = 100, SOME = 16, SOME_OF = 1000, NOTED_NS = 100000 };
 
+/* 2^32 divided by the golden ratio: its multiples modulo 2^32 are spread evenly (Knuth's multiplicative hashing). */
+static const uint32_t GOLDEN_RATIO = 2654435769u;
+
 typedef struct {
     _Atomic int64_t *words; /* NULL until it is mapped */
     int64_t rest[2];        /* the first and the last second without a round */
-    int64_t misses;         /* since the first of them */
+    int64_t second;         /* of the last call of due? */
+    int64_t misses;         /* in this second */
     int64_t short_ns;       /* the duration of the short blocks since the last one that was classified */
     int64_t own[PAGE_WORDS];
 } counter_page;
@@ -108,6 +112,16 @@ static VALUE add_to_word(VALUE self, VALUE index, VALUE amount)
     return Qnil;
 }
 
+/*
+ * Chooses one miss of each `weight` in a row, at a place that differs from group to group. If a request misses its keys
+ * in a fixed order, the same place in each group could choose the same key every time.
+ */
+static bool chosen(const counter_page *page, int64_t number, int weight)
+{
+    uint32_t place = (uint32_t)(number / weight + page->second) * GOLDEN_RATIO >> 24;
+    return number % weight == (int64_t)(place & (uint32_t)(weight - 1));
+}
+
 /* miss(index, other): adds 1 to a counter, and to another unless it is nil; the number of misses to note, or nil */
 static VALUE add_miss(VALUE self, VALUE index, VALUE other)
 {
@@ -117,7 +131,7 @@ static VALUE add_miss(VALUE self, VALUE index, VALUE other)
     int weight = number <= ALL_OF ? 1 : number <= SOME_OF ? SOME : SAMPLE;
     add_at(page, at, 1);
     if (other_at >= 0) add_at(page, other_at, 1);
-    return number % weight == weight / 2 ? INT2FIX(weight) : Qnil;
+    return chosen(page, number, weight) ? INT2FIX(weight) : Qnil;
 }
 
 /* block(index, ns): adds 1 to a counter, and the duration to the next one; the duration to note, or nil */
@@ -156,11 +170,15 @@ static int64_t epoch_seconds(void)
     return time.tv_sec;
 }
 
-/* due?: whether a round is due */
+/* due?: whether a round is due; called before each miss, because it also notices that a second begins */
 static VALUE round_due(VALUE self)
 {
     counter_page *page = page_of(self);
     int64_t second = epoch_seconds();
+    if (second != page->second) {
+        page->second = second;
+        page->misses = 0;
+    }
     return second >= page->rest[0] && second <= page->rest[1] ? Qfalse : Qtrue;
 }
 
@@ -169,7 +187,6 @@ static VALUE rest_until(VALUE self, VALUE first, VALUE last)
 {
     counter_page *page = page_of(self);
     int64_t from = NUM2LL(first), until = NUM2LL(last);
-    if (from != page->rest[0]) page->misses = 0;
     page->rest[0] = from;
     page->rest[1] = until;
     return Qnil;

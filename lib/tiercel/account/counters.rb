@@ -13,14 +13,15 @@ module Tiercel
       SOME = 16
       SOME_OF = 1_000
       NOTED_NS = 100_000
-      private_constant :WORDS, :ALL_OF, :SOME, :SOME_OF, :NOTED_NS
+      GOLDEN_RATIO = 2_654_435_769
+      private_constant :WORDS, :ALL_OF, :SOME, :SOME_OF, :NOTED_NS, :GOLDEN_RATIO
 
       def initialize
         @words = Array.new(WORDS, 0)
         @own = Array.new(WORDS, 0)
         @lock = Mutex.new
         @rest = [0, -1]
-        @misses = @short_ns = 0
+        @second = @misses = @short_ns = 0
       end
 
       def add(index, amount)
@@ -42,7 +43,7 @@ module Tiercel
         number = @misses += 1
         weight = number <= SOME_OF ? SOME : SAMPLE
         weight = 1 if number <= ALL_OF
-        weight if number % weight == weight / 2
+        weight if chosen?(number, weight)
       end
 
       def block(index, duration_ns)
@@ -55,10 +56,13 @@ module Tiercel
         noted
       end
 
-      def due? = !Clock.seconds.between?(*@rest)
+      def due?
+        second = Clock.seconds
+        @second, @misses = second, 0 unless second == @second
+        !second.between?(*@rest)
+      end
 
       def rest(first, last)
-        @misses = 0 unless first == @rest.first
         @rest = [first, last]
       end
 
@@ -72,6 +76,13 @@ module Tiercel
 
       def store(index, number)
         @words[index] = number
+      end
+
+      private
+
+      def chosen?(number, weight)
+        place = (((number / weight) + @second) * GOLDEN_RATIO) >> 24
+        number % weight == (place & (weight - 1))
       end
     end
   end
