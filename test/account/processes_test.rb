@@ -112,17 +112,26 @@ class AccountProcessesTest < Tiercel::TestCase
     end
   end
 
-  def test_a_child_of_an_account_in_memory_begins_at_zero
+  # The classes and minutes of the parent are not the child's.
+  def test_a_child_of_an_account_in_memory_begins_anew
     store = Tiercel.new("memory:")
-    25.times { store.read("nothing") }
-    since = store.account.totals[:since]
-    child = fork_and_wait(1) do
-      store.read("nothing")
-      store.account.totals.values_at(:misses, :since)
-    end.first
-    assert_equal [[1, since], 25], [child, store.account.totals[:misses]]
+    began = Time.at(1_000_000_020)
+    travel_to(began) do
+      25.times { store.read("nothing") }
+      assert_equal 25, store.account.classes.sum { |one| one[:misses] } # this round also writes a minute
+    end
+    child = travel_to(began + 120) { fork_and_wait(1) { child_of_memory(store) }.first }
+    assert_equal [1, began.to_i + 120, 1, [0, 0, 0, 1]], child
+    assert_equal [25, began.to_i], store.account.totals.values_at(:misses, :since)
   ensure
     store&.close
+  end
+
+  def child_of_memory(store)
+    store.read("nothing")
+    account = store.account
+    [*account.totals.values_at(:misses, :since), account.classes.sum { |one| one[:misses] },
+     account.minutes(4).map { |minute| minute[:misses] }]
   end
 
   def test_an_account_whose_file_is_removed_begins_anew

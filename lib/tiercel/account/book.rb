@@ -45,11 +45,11 @@ module Tiercel
       # @return [Integer] epoch seconds
       def since = @counters.load(BEGUN_AT)
 
-      # Called in a child, whose own counts begin at zero.
+      # Called in a child, whose own counts begin at zero. An account in memory begins anew there.
       #
       # @return [Object] the counters
       def forked
-        @path ? @counters.forget_own : @counters = counters_in_memory(since)
+        @path ? @counters.forget_own : open_memory
         @counters
       end
 
@@ -108,13 +108,8 @@ module Tiercel
       def open_memory
         @path = @lock = nil
         @memory = MemoryFile.new("\0".b * @bytes)
-        @counters = counters_in_memory(Clock.seconds)
-      end
-
-      def counters_in_memory(since)
-        counters = Codec.native ? Codec.native::CounterPage.new(nil) : Counters.new
-        counters.store(BEGUN_AT, since)
-        counters
+        @counters = Codec.native ? Codec.native::CounterPage.new(nil) : Counters.new
+        @counters.store(BEGUN_AT, Clock.seconds)
       end
     end
   end
