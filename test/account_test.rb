@@ -57,6 +57,18 @@ class AccountTest < Tiercel::TestCase
     end
   end
 
+  # A caller's Timeout may arrive before the clock is read.
+  def test_an_interruption_before_a_block_reaches_the_caller
+    store = Tiercel.new("memory:")
+    reads = [-> { raise IOError, "interrupted" }, -> { 5 }]
+    Tiercel::Clock.stub(:monotonic_ns, -> { reads.shift.call }) do
+      assert_raises(IOError) { store.account.timed("key") { flunk } }
+    end
+    assert_equal 0, store.account.totals[:blocks]
+  ensure
+    store&.close
+  end
+
   def test_what_has_ended_is_a_miss
     each_store do |store, urls|
       store.write("short", { a: 1 }, expires_in: 10)

@@ -152,8 +152,7 @@ module Tiercel
       rounds.note_hits(key, weight)
     end
 
-    # @private
-    # Counts misses of a tier before the last one.
+    # @private Counts misses of a tier before the last one.
     def passed(tier, amount = 1) = add(Figures.of_tier(tier, :misses), amount)
 
     # @private
@@ -199,9 +198,11 @@ module Tiercel
     # @return [Object] the block's value
     def timed(key)
       began = Clock.monotonic_ns
-      yield
-    ensure
-      computed(key, Clock.monotonic_ns - began)
+      begin
+        yield
+      ensure
+        computed(key, Clock.monotonic_ns - began)
+      end
     end
 
     # @private

@@ -113,14 +113,13 @@ module Tiercel
         alone { add_up } if @pending.size >= MOST_PENDING
       end
 
-      # Runs the block unless another thread is running one.
+      # Runs the block unless another thread is running one. Ruby raises a caller's Timeout at a branch, so no branch may
+      # precede the `ensure` while the lock is held.
       def alone
-        return unless @lock.try_lock
-        begin
-          yield
-        ensure
-          @lock.unlock
-        end
+        held = @lock.try_lock
+        yield if held
+      ensure
+        @lock.unlock if held
       end
 
       # If another process holds the file's lock, the counts stay pending until the next round.
