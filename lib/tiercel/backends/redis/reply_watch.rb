@@ -50,14 +50,18 @@ module Tiercel
 
           def wake
             @bell << true
-            return if @thread&.alive? || !@start.try_lock
-            begin
-              @thread = Fiber.new(storage: {}) { Thread.new { run } }.resume
-              @thread.name = "tiercel deadlines"
-              @thread.thread_variable_set(:fork_safe, true) # a child starts its own
-            ensure
-              @start.unlock
-            end
+            start unless @thread&.alive?
+          end
+
+          # Another caller may have started the thread since the check. An interruption must not leave the lock locked.
+          def start
+            held = @start.try_lock
+            return if !held || @thread&.alive?
+            @thread = Fiber.new(storage: {}) { Thread.new { run } }.resume
+            @thread.name = "tiercel deadlines"
+            @thread.thread_variable_set(:fork_safe, true) # a child starts its own
+          ensure
+            @start.unlock if held
           end
 
           # A caller adds its call and then checks whether the thread is awake. The thread marks itself asleep and

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "tiercel"
+require "tiercel/backends/redis"
+require "tiercel/backends/redis/reply_watch"
+
+# The thread that ends late calls of hiredis.
+class RedisReplyWatchTest < Tiercel::TestCase
+  WATCH = Tiercel::Backends::Redis::ReplyWatch
+
+  def setup
+    super
+    @before = %i[@bell @thread @start].to_h { |name| [name, WATCH.instance_variable_get(name)] }
+    set("@bell": Thread::Queue.new, "@thread": nil, "@start": @lock = Mutex.new)
+  end
+
+  def teardown
+    set(@before)
+    @thread&.kill&.join
+    super
+  end
+
+  def set(variables) = variables.each { |name, value| WATCH.instance_variable_set(name, value) }
+
+  # Two callers notice together that there is no thread.
+  def test_a_second_caller_starts_no_second_thread
+    @thread = thread = Thread.new { sleep }
+    test = self
+    @lock.define_singleton_method(:try_lock) { super().tap { test.set("@thread": thread) } }
+    WATCH.send(:wake)
+    assert_same thread, WATCH.instance_variable_get(:@thread)
+    refute_predicate @lock, :locked?
+  end
+end
