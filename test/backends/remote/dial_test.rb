@@ -27,6 +27,18 @@ class DialTest < Tiercel::TestCase
     assert_raises(SocketError) { Dial.tcp("nobody.invalid", port, Tiercel::Clock.monotonic + 30) }
   end
 
+  # A caller's Timeout may raise any error while the first address is tried.
+  def test_an_interruption_is_no_failure_of_an_address
+    [RuntimeError, Errno::ECONNREFUSED].zip([1, 2]) do |error, attempts|
+      tried = 0
+      Dial.stub(:look_up, [Addrinfo.tcp("127.0.0.1", 1), Addrinfo.tcp("127.0.0.2", 1)]) do
+        deadline = Tiercel::Clock.monotonic + 30
+        assert_raises(error) { Dial.each_address("name", 1, deadline) { (tried += 1) && raise(error) } }
+      end
+      assert_equal attempts, tried
+    end
+  end
+
   def test_a_deadline_that_is_over
     assert_raises(Errno::ETIMEDOUT) { Dial.tcp("127.0.0.1", 1, Tiercel::Clock.monotonic - 1) }
   end

@@ -18,7 +18,8 @@ module Tiercel
           # hiredis itself only reports that a resource is temporarily unavailable.
           UNNAMED = "TLS could not be set up, which hiredis gives no reason for; the certificate may be at fault"
           UNINTERRUPTED = { Object => :never }.freeze
-          private_constant :UNINTERRUPTED
+          FAILURES = [*Remote::Dial::FAILURES, RedisClient::Error].freeze
+          private_constant :UNINTERRUPTED, :FAILURES
 
           def call(command, timeout) = watched { super }
           def call_pipelined(commands, timeouts, exception: true) = watched { super }
@@ -75,7 +76,7 @@ module Tiercel
             @server_key = config.server_key
             whole = @connect_timeout
             deadline = Deadline.of_connecting(whole)
-            Remote::Dial.each_address(config.host, config.port, deadline) do |address, seconds|
+            Remote::Dial.each_address(config.host, config.port, deadline, FAILURES) do |address, seconds|
               self.connect_timeout = seconds
               _connect(nil, address.ip_address, config.port, config.ssl_context)
             end

@@ -15,6 +15,8 @@ module Tiercel
         LATE = "no connection within the time budget"
         # Seconds between two attempts if a Unix socket's queue is full.
         PAUSE = 0.002
+        # The errors of an attempt for one address. Any other error interrupts the caller, such as a Timeout's.
+        FAILURES = [SystemCallError, SocketError, IOError].freeze
         private_constant :NUMERIC, :LATE, :PAUSE
 
         module_function
@@ -41,15 +43,16 @@ module Tiercel
 
         # Calls the block with each address and a share of the remaining time, until the block succeeds.
         #
+        # @param failures [Array<Class>] the errors of the block after which the next address is tried
         # @yieldparam address [Addrinfo]
         # @yieldparam seconds [Float]
         # @return [Object] the block's value
         # @raise [SystemCallError, SocketError] also the block's error for the last address
-        def each_address(host, port, deadline)
+        def each_address(host, port, deadline, failures = FAILURES)
           addresses = look_up(host, port, deadline)
           addresses.each_with_index do |address, index|
             return yield address, seconds_left(deadline) / (addresses.size - index)
-          rescue StandardError
+          rescue *failures
             raise if index == addresses.size - 1 || Clock.monotonic >= deadline
           end
         end
