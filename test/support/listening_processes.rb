@@ -56,10 +56,12 @@ module ListeningProcesses
     server.command("INFO", "commandstats")[/^cmdstat_#{command}:calls=(\d+)/, 1].to_i
   end
 
-  # Returns once there is a copy that no late invalidation of its own write deletes.
+  # Returns once there is a copy that no late invalidation of its own write deletes. The coverage moves past the write
+  # when a listener has received all messages about it.
   def kept(store, key, value, at: key)
     store.write(key, value, expires_in: 600)
-    wait_until("the invalidation of the write", within: PATIENCE) { store.backend.near.get(at).nil? }
+    written = coverage(store).now
+    wait_until("the invalidation of the write", within: PATIENCE) { coverage(store).covered > written }
     wait_until("a copy of #{key}", within: PATIENCE) { store.read(key) == value && store.backend.near.get(at) }
   end
 end

@@ -5,6 +5,8 @@ require "test_helper"
 require "socket"
 require "timeout"
 require "tiercel/backends/redis"
+$LOAD_PATH.push(File.expand_path("../../../tiercel-lab/lib", __dir__))
+require "tiercel/lab/servers"
 
 class RedisDeadlineTest < Tiercel::TestCase
   Deadline = Tiercel::Backends::Redis::Deadline
@@ -47,7 +49,36 @@ class RedisDeadlineTest < Tiercel::TestCase
     end
   end
 
+  # redis-cluster-client gives a connection the client's timeouts each time that it leaves the pool.
+  def test_the_deadline_holds_after_the_client_has_set_its_own_timeouts
+    server = Tiercel::Lab::Servers::Redis.new.start
+    %i[hiredis ruby].each do |driver|
+      connection = connection_to(server, driver)
+      within(0.3) { assert_equal "PONG", connection.call(["PING"], nil) }
+      connection.read_timeout = connection.write_timeout = 30
+      assert_raises(RedisClient::ReadTimeoutError) do
+        Timeout.timeout(10) { within(0.3) { connection.call(%w[BLPOP nothing 20], nil) } }
+      end
+    ensure
+      connection&.close
+    end
+  ensure
+    server&.stop
+  end
+
   private
+
+  def connection_to(server, driver)
+    config = RedisClient.config(host: server.host, port: server.port)
+    Deadline.driver(driver).new(config, connect_timeout: 5, read_timeout: 30, write_timeout: 30)
+  end
+
+  def within(seconds)
+    Deadline.set(Tiercel::Clock.monotonic + seconds)
+    yield
+  ensure
+    Deadline.set(nil)
+  end
 
   # Each byte arrives in time, and the reply has no end.
   def with_store_that_trickles

@@ -89,6 +89,17 @@ module Tiercel
             super
           end
 
+          # redis-client resets the timeouts of a connection that leaves its pool.
+          def read_timeout=(seconds)
+            @limit = nil
+            super
+          end
+
+          def write_timeout=(seconds)
+            @limit = nil
+            super
+          end
+
           private
 
           # Many replies usually arrive together with the first one, so the limit rarely needs an update.
@@ -104,7 +115,6 @@ module Tiercel
           # Most calls begin with nearly the whole budget, so the limit of the call before serves them too.
           def limit(seconds)
             return if seconds && @limit && (seconds - @limit).abs < SLACK_SECONDS
-            @limit = nil # until both are set
             self.write_timeout = seconds || config.write_timeout
             self.read_timeout = seconds || config.read_timeout
             @limit = seconds

@@ -33,7 +33,6 @@ module Tiercel
           #
           # @return [void]
           def expire
-            @limit = nil
             self.read_timeout = ReplyWatch::NO_TIME
             self.write_timeout = ReplyWatch::NO_TIME
             @limit = nil # the next call may have set its limit in between
