@@ -225,8 +225,10 @@ module Tiercel
 
         def spawn_process
           # Has its own process group: Ctrl-C at the terminal reaches our process alone, which then stops the server.
+          # Inherits no sockets: those of hiredis, which stay open in children, can exceed the server's limit of files.
           @pid = Process.spawn(*pinned, self.class.executable, *arguments, *@args,
-                               in: File::NULL, out: log_path, err: %i[child out], chdir: @folder, pgroup: true)
+                               in: File::NULL, out: log_path, err: %i[child out], chdir: @folder, pgroup: true,
+                               close_others: true)
           @guard.watch(pid)
         end
 
