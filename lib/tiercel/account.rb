@@ -219,15 +219,14 @@ module Tiercel
     # @return [void]
     def flush = @book&.there? && rounds.finish(now)
 
-    # Called in a child, whose own counts begin at zero.
-    #
-    # @private
-    # @return [void]
+    # @private Called in a child, whose own counts begin at zero. An account in memory begins anew with its first count.
     def forked
       @opening = Mutex.new
-      @rounds&.forget
-      @page = @book.forked
       @counting.each(&:forked)
+      @page = nil
+      return @book = @rounds = nil unless @book.path
+      @rounds&.forget
+      @book.counters.forget_own
     end
 
     LOCAL_HITS = Figures.of_store(:local_hits)

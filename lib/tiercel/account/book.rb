@@ -45,14 +45,6 @@ module Tiercel
       # @return [Integer] epoch seconds
       def since = @counters.load(BEGUN_AT)
 
-      # Called in a child, whose own counts begin at zero. An account in memory begins anew there.
-      #
-      # @return [Object] the counters
-      def forked
-        @path ? @counters.forget_own : open_memory
-        @counters
-      end
-
       # @return [Boolean] whether the file still exists
       def there? = @path.nil? || ::File.exist?(@path)
 
