@@ -224,7 +224,7 @@ module Tiercel
       @opening = Mutex.new
       @counting.each(&:forked)
       @page = nil
-      return @book = @rounds = nil unless @book.path
+      return @book = @rounds = nil unless @book&.path
       @rounds&.forget
       @book.counters.forget_own
     end

@@ -122,6 +122,8 @@ class AccountProcessesTest < Tiercel::TestCase
     assert_equal [1, 1, [0, 0, 0, 1]], [misses, *rest]
     assert_operator since, :>=, began + 120
     assert_equal [25, began], store.account.totals.values_at(:misses, :since)
+    grandchild = fork_and_wait(1) { fork_and_wait(1) { child_of_memory(store) }.first }.first
+    assert_equal 1, grandchild.first
   ensure
     store&.close
   end
