@@ -11,6 +11,8 @@ require "tiercel/lab/servers"
 class RedisDeadlineTest < Tiercel::TestCase
   Deadline = Tiercel::Backends::Redis::Deadline
 
+  # Calls of other tests may have left a deadline on this thread.
+  def setup = Deadline.set(nil)
   def teardown = Deadline.set(nil)
 
   # hiredis counts whole microseconds and treats 0 as no limit.
