@@ -113,8 +113,8 @@ module Tiercel
         alone { add_up } if @pending.size >= MOST_PENDING
       end
 
-      # Runs the block unless another thread is running one. Ruby raises a caller's Timeout at a branch, so no branch may
-      # precede the `ensure` while the lock is held.
+      # Runs the block unless another thread is running one. Ruby raises a caller's Timeout at a branch, so no branch
+      # may precede the `ensure` while the lock is held.
       def alone
         held = @lock.try_lock
         yield if held
