@@ -11,6 +11,9 @@ module Tiercel
         class ResultsPage
           MARKS = ["<!-- rake lab:results -->", "<!-- end of rake lab:results -->"].freeze
 
+          # The most lines of a section of results.md.
+          LONGEST = 60
+
           # Options that name files of the measuring machine, and the folder of kept runs.
           FILES = /--(?:results|html|json|csv)[ =]\S+ ?/
           FOLDER = %r{[^\s`]*/(?=[\w.-]+\.jsonl)}
@@ -50,8 +53,15 @@ module Tiercel
 
           # The page has a title of its own.
           def short
-            text = rendered(folds: false).sub(/\A# .*\n/, "")
+            sections = rendered(folds: false).sub(/\A# .*\n/, "").split(/^(?=### )/)
+            text = sections.map { |section| shortened(section) }.join
             "\nEvery table of this run: [results/#{@date}.md](results/#{@date}.md). Gems: #{gems}.\n#{text}\n"
+          end
+
+          def shortened(section)
+            return section if section.lines.size <= LONGEST || !section.start_with?("### ")
+            rows = section.lines.count { |line| line.start_with?("|") } - 2
+            "#{section.lines.first}\n#{rows} rows: on the [complete page](results/#{@date}.md).\n\n"
           end
 
           def rendered(**options) = Report::Markdown.render(@document, **options).gsub(FOLDER, "")

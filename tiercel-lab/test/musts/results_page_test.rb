@@ -41,6 +41,14 @@ class ResultsPageTest < LabCase
     end
   end
 
+  def test_long_tables_stay_on_the_complete_page
+    page = Page.new(recorded)
+    short = "### Short\n\n| a |\n| --- |\n#{"| 1 |\n" * 50}"
+    long = "### Long\n\n| a |\n| --- |\n#{"| 1 |\n" * 70}"
+    assert_equal short, page.send(:shortened, short)
+    assert_equal "### Long\n\n70 rows: on the [complete page](results/2026-11-22.md).\n\n", page.send(:shortened, long)
+  end
+
   def test_other_runs_and_pages_without_marks_are_refused
     quick = Lab::Engine::Results.load(RECORDING)
     assert_match(/quick run/, assert_raises(Lab::UsageError) { Page.new(quick) }.message)
