@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "remote_failures"
+require "support/unanswering_ports"
 
 # The rows of {ServerRows} for servers that accept requests (or not even that) and never answer.
 module HungRows
   include RemoteFailures
+  include UnansweringPorts
 
   def test_hung
     with_server do |server|
@@ -53,18 +55,6 @@ module HungRows
     end
   end
 
-  # @yieldparam port [Integer] the port of a listener whose queue is full
-  def with_full_queue
-    listener = Socket.new(:INET, :STREAM)
-    listener.bind(Addrinfo.tcp("127.0.0.1", 0))
-    listener.listen(0)
-    others = Array.new(4) { Socket.new(:INET, :STREAM) }
-    others.each { |other| other.connect_nonblock(listener.local_address, exception: false) }
-    yield listener.local_address.ip_port
-  ensure
-    [listener, *others].compact.each(&:close)
-  end
-
   def test_a_connection_that_nobody_takes_is_late
     scheme = with_server { |server| server.url[/\A\w+/] }
     with_full_queue do |port|
@@ -81,25 +71,6 @@ module HungRows
   }.freeze
   TRICKLING_CALLS = { read: ->(store) { store.read("key") }, read_multi: ->(store) { store.read_multi("key", "other") },
                       write: ->(store) { store.write("key", "value") } }.freeze
-
-  def with_trickle(beginning, piece)
-    listener = TCPServer.new("127.0.0.1", 0)
-    threads = [Thread.new do
-      loop { listener.accept.then { |client| threads << Thread.new { trickle(client, beginning, piece) } } }
-    end]
-    yield listener.addr[1]
-  ensure
-    threads.each(&:kill)
-    listener.close
-  end
-
-  def trickle(client, beginning, piece)
-    client.readpartial(1 << 16)
-    client.write(beginning)
-    loop { client.write(piece) && sleep(0.01) }
-  rescue SystemCallError, IOError
-    client.close
-  end
 
   def test_a_single_reply_that_trickles
     scheme = with_server { |server| server.url[/\A\w+/] }

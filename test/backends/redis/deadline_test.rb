@@ -2,13 +2,15 @@
 # suites: store
 
 require "test_helper"
-require "socket"
 require "timeout"
 require "tiercel/backends/redis"
 $LOAD_PATH.push(File.expand_path("../../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
+require "support/unanswering_ports"
 
 class RedisDeadlineTest < Tiercel::TestCase
+  include UnansweringPorts
+
   Deadline = Tiercel::Backends::Redis::Deadline
 
   # Calls of other tests may have left a deadline on this thread.
@@ -31,7 +33,8 @@ class RedisDeadlineTest < Tiercel::TestCase
 
   # hiredis would turn the interruption into a failed connection, and the caller's code would continue.
   def test_interruptions_while_connecting_end_the_caller
-    with_store_that_cannot_connect do |store|
+    with_full_queue do |port|
+      store = store_at(port, 0.5)
       assert_raises(Timeout::Error) { Timeout.timeout(0.1) { store.read("a") } }
       continued = false
       caller = Thread.new { store.read("a").tap { continued = true } }
@@ -43,7 +46,8 @@ class RedisDeadlineTest < Tiercel::TestCase
 
   # Some test suites and consoles end all other threads.
   def test_a_watch_that_was_ended_starts_again
-    with_store_that_trickles do |store|
+    with_trickle("$100000\r\n", "x") do |port|
+      store = store_at(port, 0.2)
       assert_nil Timeout.timeout(10) { store.read("a") }
       watches = Thread.list.select { |thread| thread.name == "tiercel deadlines" }
       refute_empty watches.each(&:kill).each(&:join)
@@ -82,36 +86,7 @@ class RedisDeadlineTest < Tiercel::TestCase
     Deadline.set(nil)
   end
 
-  # Each byte arrives in time, and the reply has no end.
-  def with_store_that_trickles
-    listener = TCPServer.new("127.0.0.1", 0)
-    server = Thread.new { loop { serve(listener.accept) } }
-    yield Tiercel.new("redis://127.0.0.1:#{listener.addr[1]}", timeout: 0.2, driver: :hiredis, breaker: false)
-  ensure
-    server&.kill
-    listener&.close
-  end
-
-  def serve(client)
-    Thread.new do
-      client.write("$100000\r\n")
-      loop { client.write("x") && sleep(0.02) }
-    rescue SystemCallError, IOError
-      client.close
-    end
-  end
-
-  # The listener's queue is full, so the server's system does not answer.
-  def with_store_that_cannot_connect
-    listener = Socket.new(:INET, :STREAM)
-    listener.bind(Addrinfo.tcp("127.0.0.1", 0))
-    listener.listen(0)
-    address = listener.local_address
-    others = Array.new(3) do
-      Socket.new(:INET, :STREAM).tap { |socket| socket.connect_nonblock(address, exception: false) }
-    end
-    yield Tiercel.new("redis://127.0.0.1:#{address.ip_port}", timeout: 0.5, driver: :hiredis, breaker: false)
-  ensure
-    [listener, *others].each(&:close)
+  def store_at(port, timeout)
+    Tiercel.new("redis://127.0.0.1:#{port}", timeout:, driver: :hiredis, breaker: false)
   end
 end
