@@ -66,6 +66,16 @@ class ForksTest < Tiercel::TestCase
     assert_equal [[false, true]], children
   end
 
+  # Each call of a backend compares it.
+  def test_the_current_process_is_read_without_a_ruby_method
+    called = []
+    TracePoint.new(:call) { |point| called << point.method_id }.enable(target_thread: Thread.current) do
+      Tiercel::Forks.current
+    end
+    assert_empty called
+    assert_equal Process.pid, Tiercel::Forks.current
+  end
+
   # Ruby runs no fork handler for a daemon.
   def test_a_daemon_knows_it_too
     IO.pipe do |reader, writer|

@@ -64,9 +64,9 @@ module Tiercel
     # @raise [SystemCallError]
     def file
       file = @file
-      return file if file && Forks.current?(@process)
+      return file if file && @process == Forks.current
       @opening.synchronize do
-        next @file if @file && Forks.current?(@process)
+        next @file if @file && @process == Forks.current
         drop
         opened = open
         @identity = identity(opened)
@@ -144,7 +144,7 @@ module Tiercel
     # Also runs if it is unknown whether the lock was acquired, because another thread can raise an exception here at
     # any time.
     def unlock_file
-      @file.flock(::File::LOCK_UN) if @file && Forks.current?(@process)
+      @file.flock(::File::LOCK_UN) if @file && @process == Forks.current
     rescue Errno::EBADF, IOError
       nil # closing the file has released the lock
     end

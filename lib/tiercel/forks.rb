@@ -5,7 +5,7 @@ module Tiercel
   #
   # Not every child comes from Ruby's `fork`: `Process.daemon` runs no handler. Therefore each resource that a child
   # must not share with its parent (a connection, a thread, a lock file) remembers its process ({.current}), and every
-  # use checks it ({.current?}).
+  # use checks it ({.current?}; where every call passes, a comparison with {.current}).
   #
   # @private
   module Forks
@@ -35,12 +35,15 @@ module Tiercel
         @handlers.reverse.inject(fork) { |inner, handler| -> { handler.around_fork(&inner) } }.call
       end
 
-      # @return [Integer] the id of this process, for {.current?}
-      def current = Process.pid
+      # @!method current
+      #   A copy of `Process.pid`, which is a C method: a comparison with it calls no Ruby method.
+      #
+      #   @return [Integer] the id of this process
+      define_method(:current, Process.instance_method(:pid))
 
       # @param process [Integer, nil] the value of {.current} when a resource was created
       # @return [Boolean] whether this process created it, and not its parent
-      def current?(process) = process == Process.pid
+      def current?(process) = process == current
     end
 
     Process.singleton_class.prepend(Hook)

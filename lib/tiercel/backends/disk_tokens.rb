@@ -11,7 +11,7 @@ module Tiercel
 
       # @return [Integer]
       def next
-        unless Forks.current?(@process)
+        unless @process == Forks.current
           # Assigned before @process: another thread must never continue the parent's sequence or start from nil.
           @last = Random.urandom(8).unpack1("Q") % STARTS
           @process = Forks.current

@@ -67,7 +67,7 @@ module Tiercel
         # Distinguishes processes of different machines on a network file system, because they can have the same
         # process id.
         def process_digits
-          unless Forks.current?(@process)
+          unless @process == Forks.current
             @process = Forks.current
             @digits = Random.urandom(4).unpack1("H8")
           end

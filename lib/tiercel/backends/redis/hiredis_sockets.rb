@@ -51,7 +51,8 @@ module Tiercel
             return yield if @watched_until || (deadline = Thread.current[VARIABLE]).nil?
             begin
               @watched_until = deadline
-              ReplyWatch.called
+              ReplyWatch.called = true
+              ReplyWatch.wake unless ReplyWatch.awake
               yield
             ensure
               @watched_until = nil

@@ -30,12 +30,17 @@ module Tiercel
             @connections[connection] = true
           end
 
-          # Call this after the beginning of a call, when the connection has its deadline.
+          # Each call sets this when its connection has its deadline, and then checks {awake}.
           #
+          # @return [Boolean] whether there was a call since the thread last checked
+          attr_writer :called
+          # @return [Boolean, nil] whether the thread checks connections; if not, the caller has to {wake} it
+          attr_reader :awake
+
           # @return [void]
-          def called
-            @called = true
-            wake unless @awake
+          def wake
+            @bell << true
+            start unless @thread&.alive?
           end
 
           private
@@ -46,11 +51,6 @@ module Tiercel
             @bell = Thread::Queue.new
             @awake = @thread = nil
             @process = Forks.current
-          end
-
-          def wake
-            @bell << true
-            start unless @thread&.alive?
           end
 
           # Another caller may have started the thread since the check. An interruption must not leave the lock locked.

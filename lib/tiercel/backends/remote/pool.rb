@@ -50,7 +50,7 @@ module Tiercel
         # @return [Object] the block's value
         # @raise [Exhausted] if no connection became free in time
         def with(deadline, wait: true)
-          start unless Forks.current?(@process)
+          start unless @process == Forks.current
           connection = nil
           era = @era
           begin
@@ -70,7 +70,7 @@ module Tiercel
         #
         # @return [void]
         def renew
-          start unless Forks.current?(@process)
+          start unless @process == Forks.current
           @era += 1
           close
         end
@@ -79,7 +79,7 @@ module Tiercel
         #
         # @return [void]
         def close
-          start unless Forks.current?(@process)
+          start unless @process == Forks.current
           while (connection = @idle.pop)
             discard(connection)
           end

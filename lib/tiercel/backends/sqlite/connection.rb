@@ -77,7 +77,7 @@ module Tiercel
         end
 
         # @return [Boolean] whether this process, not its parent, opened it
-        def own? = ::Tiercel::Forks.current?(@process)
+        def own? = @process == ::Tiercel::Forks.current
 
         # @return [Boolean] whether the path still leads to the open file
         def in_place? = @inode == CacheFile.inode(@path)
