@@ -131,7 +131,7 @@ module Tiercel
     # @return [void]
     def hit(key)
       page = @page || open_page
-      sampled(key, Counters::SAMPLE) if page.hit(@hit_word)
+      sampled(key, page.class::SAMPLE) if page.hit(@hit_word)
     end
 
     # @private

@@ -20,6 +20,19 @@ class AccountClassesTest < Tiercel::TestCase
 
   def names(store) = store.account.classes.map { |one| one[:name] }
 
+  # A request often reads its keys in the same order.
+  def test_hits_of_keys_in_a_fixed_order_have_similar_shares
+    with_store do |store|
+      shares = Hash.new(0)
+      store.account.define_singleton_method(:sampled) { |key| shares[key] += 1 }
+      keys = %w[a b c d]
+      keys.each { |key| store.write(key, "value") }
+      (1_024 * 25).times { keys.each { |key| store.read(key) } }
+      assert_includes 98..101, shares.values.sum
+      keys.each { |key| assert_in_delta 25, shares[key], 10 }
+    end
+  end
+
   def test_parts_that_twenty_keys_share_are_shown
     with_store do |store|
       19.times { |index| store.read("user:#{index}:inbox") }

@@ -67,6 +67,16 @@ class AccountCountersTest < Tiercel::TestCase
     end
   end
 
+  # A request often reads its keys in the same order, too.
+  def test_hits_of_keys_in_a_fixed_order_have_similar_shares
+    each_form do |counters|
+      shares = [0] * 4
+      (256 * 400).times { |index| shares[index % 4] += 1 if counters.hit(18) }
+      assert_includes 399..401, shares.sum
+      shares.each { |share| assert_in_delta 100, share, 20 }
+    end
+  end
+
   def test_a_round_is_due_outside_of_its_rest
     each_form do |counters|
       assert_predicate counters, :due?

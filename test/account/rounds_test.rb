@@ -64,6 +64,19 @@ class AccountRoundsTest < Tiercel::TestCase
     assert_equal 6, rounds.classes(:day, 1, 80).sum { |one| one[:misses] }
   end
 
+  # A caller's Timeout may end a round after the table has the costs.
+  def test_an_interrupted_round_counts_no_class_twice
+    table = @rounds.instance_variable_get(:@table)
+    table.define_singleton_method(:add) do |costs, now|
+      singleton_class.send(:remove_method, :add)
+      add(costs, now)
+      raise Interrupt
+    end
+    @rounds.note_miss("products/1", 3)
+    assert_raises(Interrupt) { @rounds.turn(1) }
+    assert_equal [3], @rounds.classes(:day, 10, 1).map { |one| one[:misses] }
+  end
+
   # A miss and its block have the same key.
   def test_a_miss_with_a_block_is_classified_once
     classified = []

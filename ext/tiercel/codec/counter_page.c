@@ -113,12 +113,12 @@ static VALUE add_to_word(VALUE self, VALUE index, VALUE amount)
 }
 
 /*
- * Chooses one miss of each `weight` in a row, at a place that differs from group to group. If a request misses its keys
+ * Chooses one event of each `weight` in a row, at a place that differs from group to group. If a request reads its keys
  * in a fixed order, the same place in each group could choose the same key every time.
  */
-static bool chosen(const counter_page *page, int64_t number, int weight)
+static bool chosen(int64_t number, int weight, int64_t offset)
 {
-    uint32_t place = (uint32_t)(number / weight + page->second) * GOLDEN_RATIO >> 24;
+    uint32_t place = (uint32_t)(number / weight + offset) * GOLDEN_RATIO >> 24;
     return number % weight == (int64_t)(place & (uint32_t)(weight - 1));
 }
 
@@ -131,7 +131,7 @@ static VALUE add_miss(VALUE self, VALUE index, VALUE other)
     int weight = number <= ALL_OF ? 1 : number <= SOME_OF ? SOME : SAMPLE;
     add_at(page, at, 1);
     if (other_at >= 0) add_at(page, other_at, 1);
-    return chosen(page, number, weight) ? INT2FIX(weight) : Qnil;
+    return chosen(number, weight, page->second) ? INT2FIX(weight) : Qnil;
 }
 
 /* block(index, ns): adds 1 to a counter, and the duration to the next one; the duration to note, or nil */
@@ -192,13 +192,13 @@ static VALUE rest_until(VALUE self, VALUE first, VALUE last)
     return Qnil;
 }
 
-/* hit(index): adds 1, and returns true for every SAMPLE-th call */
+/* hit(index): adds 1, and returns true for one of each SAMPLE calls in a row */
 static VALUE hit_word(VALUE self, VALUE index)
 {
     counter_page *page = page_of(self);
     long at = index_of(index);
     atomic_fetch_add_explicit(&page->words[at], 1, memory_order_relaxed);
-    return ++page->own[at] % SAMPLE ? Qfalse : Qtrue;
+    return chosen(++page->own[at], SAMPLE, 0) ? Qtrue : Qfalse;
 }
 
 /* add_silently(index, amount): adds, but does not count for this process */

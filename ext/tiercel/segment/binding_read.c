@@ -117,7 +117,10 @@ static VALUE segment_get(VALUE self, VALUE key)
 /* Segment#get_late(key) -> String or nil, as #get, but also if this Segment does not trust its copies */
 static VALUE segment_get_late(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key); }
 
-enum { SAMPLE = 1024 };
+enum { SAMPLE_BITS = 10, SAMPLE = 1 << SAMPLE_BITS };
+
+/* 2^32 divided by the golden ratio, as in counter_page.c. */
+static const uint32_t GOLDEN_RATIO = 2654435769u;
 
 __attribute__((noinline)) static void tell_sampler(VALUE self, VALUE key)
 {
@@ -126,12 +129,18 @@ __attribute__((noinline)) static void tell_sampler(VALUE self, VALUE key)
     if (!NIL_P(sampler)) rb_funcall(sampler, rb_intern("sampled"), 1, key);
 }
 
-/* Passes the key of every SAMPLE-th hit to the sampler, which estimates the hits of each class of keys. */
+/*
+ * Passes the key of one of each SAMPLE hits in a row to the sampler, which estimates the hits of each class of keys.
+ * The place differs from group to group, because many requests read their keys in a fixed order.
+ */
 static inline VALUE sampled(VALUE self, VALUE key, VALUE value)
 {
     tseg_handle *handle = segment_handle_in(self);
+    uint32_t number;
 
-    if (RB_LIKELY(NIL_P(value) || ++handle->served % SAMPLE)) return value;
+    if (NIL_P(value)) return value;
+    number = ++handle->served;
+    if (RB_LIKELY(number % SAMPLE != (number / SAMPLE * GOLDEN_RATIO) >> (32 - SAMPLE_BITS))) return value;
     tell_sampler(self, key);
     RB_GC_GUARD(value);
     return value;

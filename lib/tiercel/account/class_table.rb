@@ -81,13 +81,16 @@ module Tiercel
         @offset = offset
       end
 
-      # @param costs [Hash{String => Cost}] by the name of the class
+      # Removes each cost from the Hash before it adds it, so that a caller who is interrupted adds none of them twice.
+      #
+      # @param costs [Hash{String => Cost}] by the name of the class; empty afterwards
       # @param now [Integer] epoch seconds
       # @return [void]
       def add(costs, now)
         index = read_index
         slots = index.each_with_index.to_h { |(hash, _, _), slot| [hash, slot] }
-        costs.each do |name, cost|
+        until costs.empty?
+          name, cost = costs.shift
           name = name.byteslice(0, NAME_BYTES - 1)
           hash = hash_of(name)
           slot = slots[hash]

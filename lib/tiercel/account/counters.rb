@@ -34,7 +34,7 @@ module Tiercel
 
       def hit(index)
         add(index, 1)
-        (@own[index] % SAMPLE).zero?
+        chosen?(@own[index], SAMPLE, 0)
       end
 
       def miss(index, other)
@@ -43,7 +43,7 @@ module Tiercel
         number = @misses += 1
         weight = number <= SOME_OF ? SOME : SAMPLE
         weight = 1 if number <= ALL_OF
-        weight if chosen?(number, weight)
+        weight if chosen?(number, weight, @second)
       end
 
       def block(index, duration_ns)
@@ -80,8 +80,8 @@ module Tiercel
 
       private
 
-      def chosen?(number, weight)
-        place = (((number / weight) + @second) * GOLDEN_RATIO) >> 24
+      def chosen?(number, weight, offset)
+        place = (((number / weight) + offset) * GOLDEN_RATIO) >> 24
         number % weight == (place & (weight - 1))
       end
     end

@@ -161,7 +161,6 @@ module Tiercel
         @minute = minute
         @words.exchange
         @table.add(@costs, second) unless @costs.empty?
-        @costs = {}
       end
     end
   end

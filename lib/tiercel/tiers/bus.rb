@@ -214,7 +214,7 @@ module Tiercel
         return unless wanted?
         raise @listener.error || Unavailable.new("the listener was killed", backend: @last.to_s)
       ensure
-        @listener.close
+        @listener&.close # nil if the first one could not be made
       end
 
       # One process of the machine asks the server, about once per interval.
