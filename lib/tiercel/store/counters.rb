@@ -55,10 +55,31 @@ module Tiercel
       end
 
       def count(operation, key, amount, expires_in)
+        return count_expired(operation, key, amount) if expires_in && expires_in.to_f <= 0
         ttl = @settings.writer.ttl(true, expires_in: expires_in)
         count = @settings.accessor.count(operation, key) { |backend| counted(backend, key, amount, ttl) }
         @settings.writer.rewritten(key, count) if count
         count
+      end
+
+      # A new counter that expires at once is not stored, because memcached would keep it for a second. An existing one
+      # keeps its expiry.
+      def count_expired(operation, key, amount)
+        stored = nil
+        count = @settings.accessor.count(operation, key) do |backend|
+          stored = !in_range?(amount) || counts?(backend.get_with_token(key), amount)
+          stored ? counted(backend, key, amount, Writer::SHORTEST_TTL) : amount
+        end
+        @settings.reader.remember(key, nil) if count && !stored && @settings.request_local
+        @settings.writer.rewritten(key, count) if count && stored
+        count
+      end
+
+      # Whether the entry exists, so that its expiry applies.
+      def counts?((bytes, _token), amount)
+        return false if bytes.nil?
+        _, rest = next_count(bytes, amount, 0)
+        rest != 0
       end
 
       # Another caller may change the entry between two steps; this method then starts again.

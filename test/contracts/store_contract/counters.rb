@@ -81,6 +81,25 @@ module Tiercel
           later(61) { assert_equal [nil, nil], [ending.read_counter("n"), ending.read_counter("m")] }
         end
 
+        def test_a_counter_whose_end_is_now
+          2.times { assert_equal 3, store.increment("n", 3, expires_in: 0) }
+          2.times { assert_equal(-3, store.decrement("n", 3, expires_in: 0)) }
+          assert_nil store.read_counter("n")
+          ending = new_store(expires_in: 0)
+          assert_equal [1, 1, nil], [ending.increment("n"), ending.increment("n"), ending.read_counter("n")]
+        end
+
+        def test_a_counter_whose_end_is_now_in_the_local_cache
+          needs_local_cache
+          store.with_local_cache { assert_equal [1, nil], [store.increment("n", 1, expires_in: 0), store.read("n")] }
+        end
+
+        def test_a_counter_with_an_end_keeps_it_if_another_end_is_now
+          %w[plain raw].each { |name| store.write(name, 5, raw: name == "raw", expires_in: 60) }
+          %w[plain raw].each { |name| assert_equal 6, store.increment(name, 1, expires_in: 0) }
+          %w[plain raw].each { |name| assert_equal 6, store.read_counter(name) }
+        end
+
         def test_an_ended_value_counts_as_absent
           store.write("n", "not a number", expires_in: 60)
           later(61) { assert_equal 1, store.increment("n") }
