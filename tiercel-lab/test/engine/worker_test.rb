@@ -35,6 +35,16 @@ class WorkerTest < LabCase
     end
   end
 
+  def test_a_library_is_whole_in_each_arm
+    worker do |process|
+      2.times do
+        arms = process.call("open", **open_request("planted_library", "planted_library", "memory_store"))["arms"]
+        assert_equal %w[measured] * 3, arms.map { |arm| arm["status"] }, arms.filter_map { |arm| arm["reason"] }.join
+        process.call("close")
+      end
+    end
+  end
+
   def test_values_are_looked_at_again_after_the_blocks
     request = open_request("planted_tiring")
     request[:arms].first.update(warm_up: 10, calls: 10, exact: false)

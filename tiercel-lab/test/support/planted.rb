@@ -44,6 +44,15 @@ module Planted
   define.call("planted_mixing") { def build(_context) = MixingStore.new }
   define.call("planted_dying") { def build(_context) = Process.kill(:KILL, Process.pid) }
   define.call("planted_absent", gems: %w[a_gem_that_nobody_has])
+  # Loads a library whose files depend on their order, as Active Record does.
+  define.call("planted_library") do
+    def build(_context)
+      require_relative "planted_library"
+      PlantedLibrary::Base.validate
+      require_relative "planted_library/extension"
+      ActiveSupport::Cache::MemoryStore.new
+    end
+  end
   # Has a worker of its own, with a bundle that does not exist.
   define.call("planted_elsewhere", bundle: "nowhere")
   # Has a worker of its own, with a bundle of ActiveSupport alone.

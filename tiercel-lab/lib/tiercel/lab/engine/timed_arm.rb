@@ -17,7 +17,6 @@ module Tiercel
         # @param objects [Array<Object>] values
         # @param place [Hash] servers, folders and label, see {Context#initialize}
         def initialize(spec, value:, objects:, place:, slice_ns:)
-          @features = $LOADED_FEATURES.dup
           @spec = spec
           @value = value
           @slice_ns = slice_ns
@@ -38,9 +37,6 @@ module Tiercel
             facts.tap { |found| run_head_start(found["calls"]) }
           end
         end
-
-        # @return [Array<String>] files that this process has loaded, the latest first
-        def features = ($LOADED_FEATURES - @features).reverse
 
         # @param calls [Integer]
         # @return [Array<Integer>] the number of calls and the figures after it, see {Cell::Slice}

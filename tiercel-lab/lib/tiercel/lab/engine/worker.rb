@@ -80,20 +80,8 @@ module Tiercel
         def open_arm(spec, shared)
           process = ArmProcess.new(@pipes + @arms.each_value.flat_map(&:pipes)) { TimedArm.new(spec, **shared) }
           outcome = Outcome.of { process.call(:open) }
-          return outcome.tap { process.stop } unless Outcome.measured?(outcome)
-          @arms[spec[:id]] = process
-          load(process.call(:features))
+          Outcome.measured?(outcome) ? @arms[spec[:id]] = process : process.stop
           outcome
-        end
-
-        # Loads the libraries of one arm into the worker, so that arms forked later have them too.
-        def load(features)
-          @aged = nil if features.any?
-          features.each do |feature|
-            require feature
-          rescue LoadError, StandardError
-            nil # only the arm's own process has this feature
-          end
         end
       end
     end

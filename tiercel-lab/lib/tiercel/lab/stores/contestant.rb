@@ -115,7 +115,7 @@ module Tiercel
           **(line ? { "configuration" => line } : {}) }
       end
 
-      # Requires the gems for {#build}.
+      # Loads the libraries for {#build}. Each worker does so once, before it forks a process for each arm.
       #
       # @raise [CannotRun]
       def load_gems

@@ -24,6 +24,9 @@ module Tiercel
           define_method(fact) { inner.public_send(fact) }
         end
 
+        # A library may load more when it is built, such as Active Record.
+        def load_gems = [inner.load_gems, library.build, compressor.build]
+
         # A serializer that cannot load records must fail while it is built. Otherwise the store would report a miss.
         def build(context)
           inner.class.new(text: place, place: inner.place, options: inner.options.merge(layers)).build(context)

@@ -17,6 +17,9 @@ module Tiercel
 
         def library = Serialization.fetch(place)
 
+        # A library may load more when it is built, such as Active Record.
+        def load_gems = library.build
+
         def build(_context) = library.build
 
         def tear_down(_subject, _names); end
