@@ -36,6 +36,8 @@ namespace :lab do
     require_relative "../tiercel-lab/musts/results_page"
     kept = arguments[:results] or abort "rake lab:results[RESULTS]: expected a kept run of `bin/lab all`"
     puts Tiercel::Lab::Tables::Musts::ResultsPage.new(Tiercel::Lab::Engine::Results.load(kept)).write("docs")
+  rescue Tiercel::Lab::UsageError => e
+    abort "rake lab:results: #{e.message}"
   end
 
   desc "Compare the verdicts of `all --quick` with those of a full run: rake lab:agreement[FULL,QUICK]"

@@ -6,8 +6,8 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # Publishes a kept run of `all`: every table in a page of its own, and the short tables between two marks of
-        # docs/results.md.
+        # Publishes a kept run of `all`: every table in a page of its own, and a few between two marks of
+        # docs/results.md. These are the tables that the text before the marks names in quotes.
         class ResultsPage
           MARKS = ["<!-- rake lab:results -->", "<!-- end of rake lab:results -->"].freeze
 
@@ -48,18 +48,30 @@ module Tiercel
             before, mark, rest = text.partition(MARKS.first)
             mark, after = rest.partition(MARKS.last).drop(1) unless mark.empty?
             raise UsageError, "results.md: expected #{MARKS.join(" and ")}" if mark.empty?
-            [before, MARKS.first, "\n", short, MARKS.last, after].join
+            [before, MARKS.first, "\n", short(quoted(before)), MARKS.last, after].join
           end
 
+          # @return [Array<String>] titles of tables or groups, or how they begin
+          def quoted(text) = text.scan(/"([A-Z][^"]+)"/).map { |(name)| name.tr("\n", " ") }
+
           # The page has a title of its own.
-          def short
-            sections = rendered(folds: false).sub(/\A# .*\n/, "").split(/^(?=### )/)
-            text = sections.map { |section| shortened(section) }.join
+          def short(names)
+            groups = rendered(folds: false).sub(/\A# .*\n/, "").split(/^(?=## )/)
+            text = groups.map { |group| tables(group, names).join }.join
             "\nEvery table of this run: [results/#{@date}.md](results/#{@date}.md). Gems: #{gems}.\n#{text}\n"
           end
 
+          # @return [Array<String>] the introduction of a group and its named tables, or all if the group is named
+          def tables(group, names)
+            introduction, *tables = group.split(/^(?=### )/)
+            tables.select! { |table| named?(table, names) } unless named?(introduction, names)
+            [introduction, *tables.map { |table| shortened(table) }]
+          end
+
+          def named?(section, names) = section.sub(/\A#+ /, "").start_with?(*names)
+
           def shortened(section)
-            return section if section.lines.size <= LONGEST || !section.start_with?("### ")
+            return section if section.lines.size <= LONGEST
             rows = section.lines.count { |line| line.start_with?("|") } - 2
             "#{section.lines.first}\n#{rows} rows: on the [complete page](results/#{@date}.md).\n\n"
           end

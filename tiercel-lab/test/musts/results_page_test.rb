@@ -25,19 +25,37 @@ class ResultsPageTest < LabCase
     end
   end
 
-  def test_the_short_tables_stand_between_the_marks
-    in_docs(["# Title", Page::MARKS.first, "old", Page::MARKS.last, "after", ""].join("\n")) do |docs, page|
+  def test_the_named_tables_stand_between_the_marks
+    in_docs(["# Title", "\"Profile:\ntimes\"", Page::MARKS.first, "old", Page::MARKS.last, "after", ""].join("\n")) do |docs, page|
       2.times { Page.new(recorded).write(docs) }
       text = File.read(page)
-      assert text.start_with?("# Title\n#{Page::MARKS.first}\n")
+      assert text.start_with?("# Title\n\"Profile:\ntimes\"\n#{Page::MARKS.first}\n")
       assert text.end_with?("#{Page::MARKS.last}\nafter\n")
       refute_includes text, "old"
       assert_equal ["2026-11-22.md"], Dir.children(File.join(docs, "results"))
       ["[results/2026-11-22.md](results/2026-11-22.md)", "Gems: activesupport 8.1.\n", "- Machine: ",
        "\nbin/lab all --quick --only layers,profile --within 5\n", "### Profile: times",
        "Warning: `bin/lab all --resume a-b.jsonl` goes on."].each { |part| assert_includes text, part }
-      refute_match(/^# Cache|How long it took/, text)
+      refute_match(/^# Cache|How long it took|^### Layers/, text)
       assert_operator File.size(page), :<, File.size(File.join(docs, "results", "2026-11-22.md"))
+    end
+  end
+
+  def test_a_named_group_keeps_all_of_its_tables
+    group = "## Layers: a call\n\nText.\n\n### Layers\n\n| a |\n### Calls\n"
+    page = Page.new(recorded)
+    assert_equal group, page.send(:tables, group, ["Layers: a"]).join
+    assert_equal ["## Layers: a call\n\nText.\n\n", "### Calls\n"], page.send(:tables, group, ["Calls"])
+  end
+
+  def test_the_text_names_tables_that_exist
+    docs = File.expand_path("../../../docs", __dir__)
+    text, found = File.read(File.join(docs, "results.md")).split(Page::MARKS.first)
+    titles = [found, File.read(Dir[File.join(docs, "results", "*.md")].fetch(0))].map { |all| all.scan(/^##+ (.*)/) }
+    quoted, italics = [/"([A-Z]\w+:[^"]+)"/, /(?<!\*)\*([A-Z]\w+:[^*]+)\*/].map { |name| text.scan(name).flatten }
+    refute_empty quoted
+    [quoted, italics].zip(titles) do |names, given|
+      names.each { |name| assert given.flatten.any? { |title| title.start_with?(name.tr("\n", " ")) }, name }
     end
   end
 
