@@ -35,8 +35,8 @@ class AnswerSheetTest < LabCase
     assert_match(/^- tiercel:shared: +21\.0 us a page +1,420 pages in memory$/, text)
     assert_match(/^  config\.cache_store = :tiercel_store, "shared:"$/, text)
     refute_match(/^- memory_store/, text)
-    assert_match(/^- --machines 2: redis_cache_store$/, text)
-    assert_match(/^- --survives reboot: file_store:disk$/, text)
+    assert_match(/^- with --machines 2, the first choice is redis_cache_store$/, text)
+    assert_match(/^- with --survives reboot, the first choice is file_store:disk$/, text)
   end
 
   def test_long_names_and_many_ties_fit_too

@@ -26,7 +26,7 @@ class ResultsPageTest < LabCase
   end
 
   def test_the_named_tables_stand_between_the_marks
-    in_docs(["# Title", "\"Profile:\ntimes\"", Page::MARKS.first, "old", Page::MARKS.last, "after", ""].join("\n")) do |docs, page|
+    in_docs("# Title\n\"Profile:\ntimes\"\n#{Page::MARKS.first}\nold\n#{Page::MARKS.last}\nafter\n") do |docs, page|
       2.times { Page.new(recorded).write(docs) }
       text = File.read(page)
       assert text.start_with?("# Title\n\"Profile:\ntimes\"\n#{Page::MARKS.first}\n")

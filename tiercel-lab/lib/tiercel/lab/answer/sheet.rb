@@ -123,7 +123,9 @@ module Tiercel
           lines
         end
 
-        def change(other, first) = "#{other.given.flat_map { |name| other.option(name) }.join(" ")}: #{first.text}"
+        def change(other, first)
+          "with #{other.given.flat_map { |name| other.option(name) }.join(" ")}, the first choice is #{first.text}"
+        end
 
         def clipped(text) = text.length > WIDTH ? "#{text[0, WIDTH - 1].rstrip}\u2026" : text.rstrip
 
