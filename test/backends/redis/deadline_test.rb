@@ -31,6 +31,15 @@ class RedisDeadlineTest < Tiercel::TestCase
     end
   end
 
+  def test_an_address_with_less_than_a_microsecond_is_not_tried_without_a_limit
+    driver = Class.new(Deadline.driver(:hiredis)) { define_method(:_connect) { |*| throw :limit, @connect_timeout } }
+    config = RedisClient.config(host: "127.0.0.1", port: 1)
+    limit = Tiercel::Backends::Remote::Dial.stub(:seconds_left, 1e-7) do
+      catch(:limit) { driver.new(config, connect_timeout: 1, read_timeout: 1, write_timeout: 1) }
+    end
+    assert_operator limit, :>=, 1e-6
+  end
+
   # hiredis would turn the interruption into a failed connection, and the caller's code would continue.
   def test_interruptions_while_connecting_end_the_caller
     with_full_queue do |port|

@@ -77,7 +77,7 @@ module Tiercel
             whole = @connect_timeout
             deadline = Deadline.of_connecting(whole)
             Remote::Dial.each_address(config.host, config.port, deadline, FAILURES) do |address, seconds|
-              self.connect_timeout = seconds
+              self.connect_timeout = [seconds, SLACK_SECONDS].max # 0 would mean no limit
               _connect(nil, address.ip_address, config.port, config.ssl_context)
             end
           rescue SystemCallError, SocketError => error
