@@ -50,13 +50,17 @@ class ResultsPageTest < LabCase
 
   def test_the_text_names_tables_that_exist
     docs = File.expand_path("../../../docs", __dir__)
-    text, found = File.read(File.join(docs, "results.md")).split(Page::MARKS.first)
-    titles = [found, File.read(Dir[File.join(docs, "results", "*.md")].fetch(0))].map { |all| all.scan(/^##+ (.*)/) }
-    quoted, italics = [/"([A-Z]\w+:[^"]+)"/, /(?<!\*)\*([A-Z]\w+:[^*]+)\*/].map { |name| text.scan(name).flatten }
-    refute_empty quoted
-    [quoted, italics].zip(titles) do |names, given|
-      names.each { |name| assert given.flatten.any? { |title| title.start_with?(name.tr("\n", " ")) }, name }
-    end
+    text, page = File.read(File.join(docs, "results.md")).split(Page::MARKS.first)
+    complete = Dir[File.join(docs, "results", "*.md")].map { |file| File.read(file) }.join
+    assert_titles(/"([A-Z][^"]+)"/, text, page)
+    assert_titles(/(?<!\*)\*([A-Z]\w+: [^*]+)\*/, text, complete)
+  end
+
+  def assert_titles(name, text, page)
+    titles = page.scan(/^##+ (.*)/).flatten
+    names = text.scan(name).flatten.map { |found| found.tr("\n", " ") }
+    refute_empty names
+    names.each { |found| assert titles.any? { |title| title.start_with?(found) }, found }
   end
 
   def test_long_tables_stay_on_the_complete_page

@@ -65,11 +65,14 @@ module Tiercel
           end
         end
 
-        # Ignores missing gems here: each arm reports them itself.
+        # Loads what the arms would load themselves. Ignores failures here: each arm reports its own.
         def load_gems(spec)
+          features = $LOADED_FEATURES.size
           Contestants.parse(spec[:text]).load_gems
-        rescue CannotRun
+        rescue StandardError
           nil
+        ensure
+          @aged = nil if $LOADED_FEATURES.size != features
         end
 
         # Makes existing objects old before the fork, so that no arm marks them again.
