@@ -13,7 +13,7 @@ class TimetableTest < LabCase
 
   def test_a_quick_run_ends_within_a_quarter_of_an_hour
     table = timetable(quick: true)
-    assert_equal [{ budget: %w[--budget 45] }, 180, true], [table.options, table.limit, table.time_left?]
+    assert_equal [{ budget: %w[--budget 75] }, 180, true], [table.options, table.limit, table.time_left?]
     @now += 14 * 60
     assert_equal [30.0, true], [table.limit, table.time_left?]
     @now += 20
@@ -27,7 +27,7 @@ class TimetableTest < LabCase
     begun = Array.new(10) do |index|
       share = 1.0 / (10 - index)
       assert_predicate table, :time_left?
-      assert_operator table.options(share)[:budget].last.to_i, :<=, 45
+      assert_operator table.options(share)[:budget].last.to_i, :<=, 75
       table.limit(share).tap { |limit| @now += [limit, 60 * 1.5].min }
     end
     assert_equal 10, begun.count { |limit| limit > 80 }

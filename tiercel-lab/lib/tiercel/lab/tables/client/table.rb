@@ -14,7 +14,7 @@ module Tiercel
                   "client --value html-822kb --op client_get,client_set"
           takes :quick, :seed, :cells, :data
           in_all 80, weight: 2 # a busy machine leaves its cells undecided longest
-          quick blocks: 3
+          quick processes: 6, blocks: 3
           # There are 36 comparisons, and workers have bundles of their own.
           full processes: 4, most_processes: 8, blocks: 3, budget_seconds: 240
 

@@ -16,7 +16,7 @@ module Tiercel
           in_all 50
           # There are about 800 cells, and building and checking them takes longer than timing them. So there are few
           # processes, and only two blocks.
-          quick blocks: 2, slice_ns: 6_000_000, budget_seconds: 60
+          quick processes: 6, blocks: 2, slice_ns: 6_000_000, budget_seconds: 60
           full processes: 4, most_processes: 8, blocks: 2, slice_ns: 6_000_000, budget_seconds: 720
 
           # Building and checking a cell takes longer than in other tables: it has two more layers and compares values
