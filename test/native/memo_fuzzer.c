@@ -40,10 +40,11 @@ static void read_key(fuzzed *run, uint32_t key, uint32_t bytes)
     uint64_t hash = tseg_mix((key + 1) * UINT64_C(0x9e3779b97f4a7c15));
     tseg_token token = {1, (uint64_t)key * 64, run->version[key] * 2};
     tseg_memo_candidate candidate = {hash, &token, bytes, run->decodes};
+    tseg_key made = {.hash = hash};
     tseg_memo_slot *slot;
     unsigned reads;
 
-    tseg_memo_prefetch(memo, hash);
+    tseg_memo_prefetch(memo, &made, 1);
     slot = tseg_memo_find(memo, hash, &token);
     if (slot) {
         CHECK(slot->value == value_of_read(key, run->version[key]));

@@ -1,4 +1,4 @@
-/* Reads of many keys. The core prefetches the memory of a batch of keys, so that the cache misses overlap. */
+/* Reads of many keys, a batch at a time: the core prefetches the memory of a batch. */
 #include "binding_memo.h"
 #include "binding_read.h"
 #include "internal.h"
@@ -29,7 +29,6 @@ static inline bool is_made_of(const tseg_key *key, VALUE string)
 
 static void make_batch(read_batch *batch, VALUE keys, long from)
 {
-    tseg_memo *memo = segment_memo(batch->self);
     unsigned count = 0;
 
     batch->segment = segment_current(batch->self);
@@ -38,10 +37,8 @@ static void make_batch(read_batch *batch, VALUE keys, long from)
         VALUE key = RARRAY_AREF(keys, from + count);
         if (!RB_TYPE_P(key, T_STRING)) break; /* the read of this key raises */
         segment_key(batch->segment, batch->keys + count, key);
-        if (memo && memo->least_bytes < TSEG_MEMO_LONG_BYTES) tseg_memo_prefetch(memo, batch->keys[count].hash);
     }
-    tseg_prefetch_buckets(batch->segment, batch->keys, count);
-    tseg_prefetch_entries(batch->segment, batch->keys, count);
+    tseg_prefetch_reads(batch->segment, segment_memo(batch->self), batch->keys, count);
     for (; count < READ_BATCH; count++) batch->keys[count].bytes = NULL;
 }
 

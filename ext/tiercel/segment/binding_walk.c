@@ -50,22 +50,15 @@ static VALUE walk(VALUE argument)
     return Qnil;
 }
 
-/* Reads buckets until `limit` entries were seen, but at most `buckets`. Stops early if a writer is moving an entry. */
 static VALUE walk_used(VALUE argument)
 {
     walk_call *call = (walk_call *)argument;
-    tseg_walker *walker = &call->walker;
-    const tseg_batch *batch = walker->batches;
+    bool more;
 
-    for (long seen = 0; !walker->at_end && seen < call->limit && call->buckets > 0; call->buckets--) {
-        tseg_result result = tseg_walk(segment_current(call->self), &walker->cursor, NULL, 0, walker->now,
-                                       walker->batches);
-        walker->at_end = result == TSEG_ABSENT;
-        if (result != TSEG_OK) break;
-        seen += batch->count;
-        for (unsigned i = 0; i < batch->count; i++)
-            if (batch->entries[i].hits) rb_ary_push(call->found, key_string(batch, i));
-    }
+    do {
+        more = tseg_walk_used(segment_current(call->self), &call->walker, &call->limit, &call->buckets);
+        collect(call);
+    } while (more);
     return Qnil;
 }
 

@@ -63,9 +63,17 @@ tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token 
     return NULL;
 }
 
-void tseg_memo_prefetch(const tseg_memo *memo, uint64_t hash)
+void tseg_memo_prefetch(const tseg_memo *memo, const tseg_key *keys, unsigned count)
 {
-    if (memo->count) __builtin_prefetch(chain_of(memo, hash));
+    if (!memo->count || memo->least_bytes >= TSEG_MEMO_LONG_BYTES) return;
+    for (unsigned i = 0; i < count; i++) __builtin_prefetch(chain_of(memo, keys[i].hash));
+}
+
+void tseg_prefetch_reads(const tseg *segment, const tseg_memo *memo, const tseg_key *keys, unsigned count)
+{
+    if (memo) tseg_memo_prefetch(memo, keys, count);
+    tseg_prefetch_buckets(segment, keys, count);
+    tseg_prefetch_entries(segment, keys, count);
 }
 
 static void put_in_chain(tseg_memo *memo, uint32_t index)

@@ -110,8 +110,10 @@ void tseg_memo_drop(tseg_memo *memo, uint32_t index);
 void tseg_memo_drop_key(tseg_memo *memo, uint64_t hash);
 /* Drops the value at the hand, if there is one, and moves the hand to the next slot. */
 void tseg_memo_pass(tseg_memo *memo);
-/* Prefetches the key's chain. */
-void tseg_memo_prefetch(const tseg_memo *memo, uint64_t hash);
+/* Prefetches the keys' chains, unless the memo keeps long values alone. */
+void tseg_memo_prefetch(const tseg_memo *memo, const tseg_key *keys, unsigned count);
+/* Prefetches the memory that reads of these keys will need, so that their cache misses overlap. memo: NULL for none. */
+void tseg_prefetch_reads(const tseg *segment, const tseg_memo *memo, const tseg_key *keys, unsigned count);
 /* Drops all values and sets a new bound. least_bytes: see tseg_memo. */
 void tseg_memo_set_limit(tseg_memo *memo, uint64_t limit_bytes, uint32_t least_bytes);
 /* Changes the bound, and drops values only if they exceed it. */

@@ -64,6 +64,12 @@ void tseg_walk_begin(tseg_walker *walker);
  * Fills batches with the next entries, and waits if a writer is moving one. Returns false if the host was interrupted.
  */
 bool tseg_walk_on(tseg_host *host, tseg_walker *walker);
+/*
+ * Fills batches with the next entries that had a hit since they were written or last moved. Stops early, and does not
+ * wait, if a writer is moving an entry. Returns false once it has stopped, or has seen *entries entries or *buckets
+ * buckets.
+ */
+bool tseg_walk_used(tseg *segment, tseg_walker *walker, long *entries, long *buckets);
 void tseg_walk_free(tseg_walker *walker);
 
 typedef struct {

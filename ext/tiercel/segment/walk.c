@@ -108,6 +108,29 @@ bool tseg_walk_on(tseg_host *host, tseg_walker *walker)
     return tseg_wait_in_pass(host, walker->segment, walker->cursor.shard, &walker->wait);
 }
 
+static void keep_used(tseg_batch *batch)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (batch->entries[i].hits) batch->entries[kept++] = batch->entries[i];
+    batch->count = kept;
+}
+
+bool tseg_walk_used(tseg *segment, tseg_walker *walker, long *entries, long *buckets)
+{
+    for (walker->count = 0; walker->count < TSEG_WALK_BATCHES && *entries > 0 && *buckets > 0; --*buckets) {
+        tseg_batch *batch = &walker->batches[walker->count];
+        walker->result = tseg_walk(segment, &walker->cursor, NULL, 0, walker->now, batch);
+        walker->at_end = walker->result == TSEG_ABSENT;
+        if (walker->result != TSEG_OK) return false;
+        *entries -= batch->count;
+        keep_used(batch);
+        if (batch->count) walker->count++;
+    }
+    return *entries > 0 && *buckets > 0;
+}
+
 void tseg_walk_free(tseg_walker *walker)
 {
     for (unsigned i = 0; i < TSEG_WALK_BATCHES; i++) free(walker->batches[i].bytes);
