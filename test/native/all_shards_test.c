@@ -14,7 +14,7 @@ static uint64_t entries(tseg *segment)
 {
     tseg_stats stats;
 
-    tseg_collect_stats(segment, time_now, &stats);
+    collect_stats(segment, time_now, &stats);
     return stats.entries;
 }
 

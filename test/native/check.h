@@ -70,6 +70,23 @@ static inline tseg_result delete_key(tseg *segment, const tseg_key *key)
     return result == TSEG_OK && expires_at > time_now ? TSEG_OK : TSEG_ABSENT;
 }
 
+/* tseg_clear and tseg_count_all without a host: no other thread runs in between. */
+static inline void clear_shards(tseg *segment)
+{
+    uint32_t epoch = tseg_raise_epoch(segment);
+
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        if (tseg_empty_shard(segment, shard, epoch)) tseg_reset_shard(segment, shard);
+}
+
+static inline void collect_stats(tseg *segment, double now, tseg_stats *stats)
+{
+    *stats = (tseg_stats){0};
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        tseg_collect_shard_stats(segment, shard, now, stats);
+    tseg_collect_process_stats(segment, stats);
+}
+
 /* Reads a whole value, unless it is longer than the buffer. */
 typedef struct {
     const tseg_key *key;

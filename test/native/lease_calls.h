@@ -90,11 +90,7 @@ static inline void set_text(const char *text, const char *bytes)
     tseg_value value = value_of(bytes, strlen(bytes));
     CHECK(set_value(segment, &key, &value) == TSEG_OK);
 }
-static inline void clear_all(void)
-{
-    uint32_t epoch = tseg_raise_epoch(segment);
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) tseg_clear_shard(segment, shard, epoch);
-}
+static inline void clear_all(void) { clear_shards(segment); }
 
 /* Slots of the table that are in use. */
 static inline uint64_t used_slots(void)

@@ -98,6 +98,6 @@ int main(int count, char **arguments)
            (unsigned long)shared->fills, (unsigned long)shared->lost, (unsigned long)shared->reads);
     tseg_release(segment);
     tseg_error error;
-    CHECK(tseg_remove(path, true, &error));
+    CHECK(tseg_remove(NULL, path, true, &error));
     return 0;
 }

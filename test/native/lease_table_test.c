@@ -96,6 +96,6 @@ int main(void)
     printf("table of leases: %lu checks\n", (unsigned long)checks_made);
     tseg_release(segment);
     tseg_error error;
-    CHECK(tseg_remove(path, true, &error));
+    CHECK(tseg_remove(NULL, path, true, &error));
     return 0;
 }

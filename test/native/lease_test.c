@@ -200,6 +200,6 @@ int main(void)
     printf("leases: %lu checks\n", (unsigned long)checks_made);
     tseg_release(segment);
     tseg_error error;
-    CHECK(tseg_remove(path, true, &error));
+    CHECK(tseg_remove(NULL, path, true, &error));
     return 0;
 }

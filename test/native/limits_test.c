@@ -73,7 +73,7 @@ int main(void)
     close(mkstemp(path));
     test_last_position(path);
     test_without_process_slot(path);
-    CHECK(tseg_remove(path, true, &error));
+    CHECK(tseg_remove(NULL, path, true, &error));
     printf("limits: %lu checks\n", (unsigned long)checks_made);
     return 0;
 }

@@ -139,9 +139,8 @@ static void test_clear_and_walk(tseg *segment)
     uint64_t cleared = 0;
     unsigned seen = 0;
     tseg_batch batch = {0};
-    uint32_t epoch = tseg_raise_epoch(segment);
 
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) tseg_clear_shard(segment, shard, epoch);
+    clear_shards(segment);
     CHECK(reads_as(segment, "large", NULL));
     for (int i = 0; i < 100; i++) {
         snprintf(text, sizeof text, "%s:%d", i % 2 ? "odd" : "even", i);
@@ -235,7 +234,7 @@ int main(int count, char **arguments)
         test_near_fill(segments[i]);
         test_against_model(segments[i], calls, 42 + (uint64_t)i);
         tseg_stats stats;
-        tseg_collect_stats(segments[i], time_now, &stats);
+        collect_stats(segments[i], time_now, &stats);
         CHECK(stats.entries > 100 && stats.used_bytes <= stats.log_bytes && stats.live_bytes <= stats.used_bytes);
         CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_TAKEOVERS] == 0);
         CHECK(stats.shard[TSEG_COUNT_PROMOTED] && stats.shard[TSEG_COUNT_REAPPENDED] &&
@@ -243,7 +242,7 @@ int main(int count, char **arguments)
         tseg_release(segments[i]);
     }
     tseg_error error;
-    CHECK(tseg_remove(path, true, &error));
+    CHECK(tseg_remove(NULL, path, true, &error));
     printf("operations: %lu checks\n", (unsigned long)checks_made);
     return 0;
 }

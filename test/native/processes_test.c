@@ -152,7 +152,7 @@ int main(int count, char **arguments)
     for (uint32_t i = 0; i < WORKERS; i++) CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
 
     tseg_stats stats;
-    tseg_collect_stats(segment, time_now, &stats);
+    collect_stats(segment, time_now, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0);
     /* Five times the limit, for a busy machine. */
     CHECK(atomic_load(&shared->slowest_ns) < UINT64_C(1250000000));
@@ -161,6 +161,6 @@ int main(int count, char **arguments)
            (unsigned long)stats.shard[TSEG_COUNT_TAKEOVERS], (double)atomic_load(&shared->slowest_ns) / 1e6);
     tseg_release(segment);
     tseg_error error;
-    CHECK(tseg_remove(path, true, &error));
+    CHECK(tseg_remove(NULL, path, true, &error));
     return 0;
 }

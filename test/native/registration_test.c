@@ -198,6 +198,6 @@ int main(void)
     printf("registration: %lu checks, by %s locks\n", (unsigned long)checks_made,
            segment->sidecar->record_locks ? "record" : "open-file-description");
     tseg_release(segment);
-    CHECK(tseg_remove(path, true, &error));
+    CHECK(tseg_remove(NULL, path, true, &error));
     return 0;
 }

@@ -42,11 +42,7 @@ static bool is(const stopped_call *call, const char *expected)
     return count == (long)strlen(expected) && memcmp(buffer, expected, (size_t)count) == 0;
 }
 
-static void clear_all(void)
-{
-    uint32_t epoch = tseg_raise_epoch(segment);
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) tseg_clear_shard(segment, shard, epoch);
-}
+static void clear_all(void) { clear_shards(segment); }
 
 static pid_t run_until(const stopped_call *call, tseg_stop_point point, bool *stopped)
 {
@@ -260,12 +256,12 @@ int main(void)
     for (int point = 0; point < TSEG_STOP_POINTS; point++) /* lease_stop_test.c covers the points of leases */
         CHECK(met[point] > 0 || point == TSEG_STOP_BEFORE_LINEAGE || point == TSEG_STOP_BEFORE_CONSUME);
     tseg_stats stats;
-    tseg_collect_stats(segment, time_now, &stats);
+    collect_stats(segment, time_now, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_TAKEOVERS] > 20);
     printf("stop points: %u cases, %lu checks, %lu takeovers\n", stopped_cases, (unsigned long)checks_made,
            (unsigned long)stats.shard[TSEG_COUNT_TAKEOVERS]);
     tseg_release(segment);
     tseg_error error;
-    CHECK(tseg_remove(path, true, &error));
+    CHECK(tseg_remove(NULL, path, true, &error));
     return 0;
 }

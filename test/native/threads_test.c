@@ -114,7 +114,7 @@ int main(int count, char **arguments)
     atomic_store(&over, true);
     CHECK(pthread_join(sweeper, NULL) == 0);
     tseg_stats stats;
-    tseg_collect_stats(segment, time_now, &stats);
+    collect_stats(segment, time_now, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.process[TSEG_COUNT_IN_PLACE] > 0);
     printf("threads: %d x %lu calls, %lu hits, %lu retries\n", THREADS, calls,
            (unsigned long)stats.process[TSEG_COUNT_HITS], (unsigned long)stats.process[TSEG_COUNT_READ_RETRIES]);

@@ -123,7 +123,7 @@ static VALUE segment_remove(VALUE class, VALUE path, VALUE only_unused)
     bool removed;
 
     path = rb_str_new_frozen(StringValue(path));
-    removed = tseg_remove_by(&host.base, StringValueCStr(path), RTEST(only_unused), &host.base.error);
+    removed = tseg_remove(&host.base, StringValueCStr(path), RTEST(only_unused), &host.base.error);
     host.detached = !removed && !(RTEST(only_unused) && host.base.error.code == EBUSY);
     RB_GC_GUARD(path);
     segment_raise(&host);

@@ -105,14 +105,9 @@ static bool with_patience(const char *path, const tseg_options *options, bool on
     return true;
 }
 
-bool tseg_remove_by(tseg_host *host, const char *path, bool only_unused, tseg_error *error)
+bool tseg_remove(tseg_host *host, const char *path, bool only_unused, tseg_error *error)
 {
     return with_patience(path, NULL, only_unused, host, error);
-}
-
-bool tseg_remove(const char *path, bool only_unused, tseg_error *error)
-{
-    return tseg_remove_by(NULL, path, only_unused, error);
 }
 
 bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error)

@@ -138,10 +138,9 @@ bool tseg_path_is_current(const tseg *segment);
 void tseg_retire(tseg *segment);
 /*
  * Retires and unlinks the file at the path. With only_unused it fails (EBUSY) while a process is registered on the
- * file. tseg_remove_by waits in its host for other processes that make or remove the file.
+ * file. Waits for other processes that make or remove the file, unless `host` is NULL.
  */
-bool tseg_remove(const char *path, bool only_unused, tseg_error *error);
-bool tseg_remove_by(tseg_host *host, const char *path, bool only_unused, tseg_error *error);
+bool tseg_remove(tseg_host *host, const char *path, bool only_unused, tseg_error *error);
 /* Retires the file at the path and replaces it by an empty one. An option that is 0 stays as it was in the old file. */
 bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error);
 /* After TSEG_READ_ONLY: the errno of the failed registration; 0 if all process slots were in use. */

@@ -49,11 +49,3 @@ void tseg_collect_process_stats(tseg *segment, tseg_stats *stats)
     stats->leases = tseg_lease_count(segment);
     stats->processes = (uint64_t)tseg_registered(segment, NULL, 0);
 }
-
-void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats)
-{
-    memset(stats, 0, sizeof *stats);
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
-        tseg_collect_shard_stats(segment, shard, now, stats);
-    tseg_collect_process_stats(segment, stats);
-}

@@ -130,11 +130,6 @@ void tseg_reset_shard(tseg *segment, uint32_t shard)
     }
 }
 
-void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch)
-{
-    if (tseg_empty_shard(segment, shard, epoch)) tseg_reset_shard(segment, shard);
-}
-
 tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared)
 {
     const tseg_view *view = &segment->views[shard];

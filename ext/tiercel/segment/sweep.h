@@ -7,11 +7,10 @@
 
 /*
  * A clear raises the segment's epoch, and then clears each shard: it deletes the entries of earlier epochs, and resets
- * the logs if the lock is free. tseg_clear_shard does both; tseg_empty_shard takes no lock, so that threads may call it
- * without the host's lock. tseg_empty_shard returns true if no entry is left.
+ * the logs if no entry is left and the lock is free. tseg_empty_shard takes no lock, so that threads may call it
+ * without the host's lock. It returns true if no entry is left.
  */
 uint32_t tseg_raise_epoch(tseg *segment);
-void tseg_clear_shard(tseg *segment, uint32_t shard, uint32_t epoch);
 bool tseg_empty_shard(tseg *segment, uint32_t shard, uint32_t epoch);
 void tseg_reset_shard(tseg *segment, uint32_t shard);
 /* Deletes the shard's keys with this prefix, and adds their number to *cleared. May return TSEG_WOULD_WAIT. */
@@ -77,8 +76,7 @@ typedef struct {
     uint64_t process[TSEG_PROCESS_COUNTERS];
     uint64_t shard[TSEG_SHARD_COUNTERS];
 } tseg_stats;
-void tseg_collect_stats(tseg *segment, double now, tseg_stats *stats);
-/* The parts of tseg_collect_stats: each adds to *stats. */
+/* The figures of one shard, and those of all processes. Each call adds to *stats. */
 void tseg_collect_shard_stats(tseg *segment, uint32_t shard, double now, tseg_stats *stats);
 void tseg_collect_process_stats(tseg *segment, tseg_stats *stats);
 /* Adds the counters of shards and processes. Reads no entry. */
