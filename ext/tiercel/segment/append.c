@@ -89,8 +89,7 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
     if (change->lease ? tseg_lease_consume(change) : tseg_load_acquire(change->watched) == change->expected) {
         tseg_store_release(at + TSEG_ENTRY_LENGTHS, tseg_lengths_word(2, change->value));
     } else {
-        while (tseg_same_entry(published, tseg_slot_word(position, log, change->key->fingerprint, 0)) &&
-               !tseg_swap(slot, &published, 0)) {}
+        tseg_drop_entry(slot, published);
         result = TSEG_CHANGED;
     }
     tseg_store(&section->view->control->changing, 0);

@@ -90,6 +90,12 @@ static inline uint64_t tseg_slot_word(uint64_t position, int log, uint64_t finge
     return position << TSEG_POSITION_SHIFT | (uint64_t)log << TSEG_LOG_SHIFT | fingerprint | hits;
 }
 static inline bool tseg_same_entry(uint64_t a, uint64_t b) { return ((a ^ b) & ~TSEG_HITS_MASK) == 0; }
+/* Empties the slot if it still has the entry of this word. */
+static inline void tseg_drop_entry(tseg_word *slot, uint64_t word)
+{
+    uint64_t found = word;
+    while (tseg_same_entry(found, word) && !tseg_swap(slot, &found, 0)) {}
+}
 
 static inline uint64_t tseg_mix(uint64_t x)
 {

@@ -85,11 +85,10 @@ static tseg_result show(tseg_section *section, const tseg_key *key, const tseg_l
 {
     tseg_change change = {.key = key, .value = request->shown, .expires_at = request->shown_expires_at,
                           .keeps_lease = true};
-    uint64_t word = old->word;
     tseg_result result;
 
     if (request->drops || (request->shown && tseg_too_large(section->segment, &change))) {
-        while (tseg_same_entry(word, old->word) && !tseg_swap(old->slot, &word, 0)) {}
+        tseg_drop_entry(old->slot, old->word);
         return TSEG_OK;
     }
     if (!request->shown) return TSEG_OK;

@@ -142,9 +142,8 @@ tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_
     } else if (old.origin != token->origin || old.sequence != token->sequence) {
         result = TSEG_CHANGED;
     } else if (tseg_too_large(segment, &change)) {
-        uint64_t word = old.word;
         tseg_begin_delete(segment, key);
-        while (tseg_same_entry(word, old.word) && !tseg_swap(old.slot, &word, 0)) {}
+        tseg_drop_entry(old.slot, old.word);
         result = tseg_refuse(segment);
     } else {
         result = tseg_change_entry(&section, &change, &old);
@@ -165,8 +164,7 @@ tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, do
     if (tseg_find(segment, key, &old) != TSEG_OK || !tseg_is_live(segment, &old, now)) {
         result = TSEG_ABSENT;
     } else if (old.sequence >= TSEG_LAST_SEQUENCE) { /* after four thousand million changes the entry is deleted */
-        uint64_t word = old.word;
-        while (tseg_same_entry(word, old.word) && !tseg_swap(old.slot, &word, 0)) {}
+        tseg_drop_entry(old.slot, old.word);
         result = TSEG_ABSENT;
     } else {
         uint64_t sequence = begin_in_place(&section, &old);
