@@ -76,12 +76,16 @@ int segment_plain_string_type(VALUE string);
 
 /* binding_time.c */
 double segment_now(void); /* Time.now; runs Ruby code if a test has replaced that method */
-bool segment_reads_clock(double *now); /* the same if no Ruby code has to run; else returns false */
+typedef struct {
+    double now, expires_at;
+} segment_times;
 /*
- * The machine's own clock, for entries that a write meets at a tail. Any of these entries may be evicted anyway, so
- * this clock may differ from a Time.now that a test has stubbed.
+ * The times of a write, in epoch seconds; a ttl of nil: it never expires. A write calls this first, because reading the
+ * clock may run Ruby code. Unless `exact`, a write without a ttl needs the time only for the entries that it meets at a
+ * tail. Any of these may be evicted anyway, so that write reads the machine's own clock, which may differ from a
+ * Time.now that a test has stubbed.
  */
-double segment_now_for_eviction(void);
+segment_times segment_times_of(VALUE ttl, bool exact);
 /*
  * Reads Ruby's clock in the middle of a read, which may run Ruby code. Returns true if the read may continue.
  * Otherwise the read has to start again in *segment, the current segment.

@@ -10,7 +10,8 @@ typedef struct {
     segment_call base;         /* with the bytes of the fill, or of the value that reads find until the fill */
     enum { LEASE_TAKE, LEASE_FILL, LEASE_FILL_UNHELD, LEASE_RELEASE } kind;
     int frame_type;            /* not 0: the core writes a frame header of this type before the bytes */
-    double frame_expires_at, expires_at, now;
+    double frame_expires_at;
+    segment_times times;
     tseg_lease_request request;
     tseg_token token;
     tseg_unheld unheld;
@@ -79,17 +80,18 @@ static tseg_result attempt_lease(tseg_call *base, tseg *segment)
         frame_write_plain_header(header, call->frame_type, call->frame_expires_at, (uint32_t)value.body_bytes);
     }
     switch (call->kind) {
-    case LEASE_FILL: return tseg_lease_fill(segment, &key, call->lineage, &value, call->expires_at, call->now);
+    case LEASE_FILL:
+        return tseg_lease_fill(segment, &key, call->lineage, &value, call->times.expires_at, call->times.now);
     case LEASE_FILL_UNHELD:
-        return tseg_lease_fill_unheld(segment, &key, &call->unheld, call->request.replaces, &value, call->expires_at,
-                                      call->now);
+        return tseg_lease_fill_unheld(segment, &key, &call->unheld, call->request.replaces, &value,
+                                      call->times.expires_at, call->times.now);
     case LEASE_RELEASE:
         return tseg_lease_release(segment, &key, call->lineage, call->request.holder, call->pause_ns);
     default:
         call->request.version = version_of(segment, call->version);
         call->request.shown = bytes ? &value : NULL;
-        call->request.shown_expires_at = call->expires_at;
-        return tseg_lease_take(segment, &key, &call->request, call->now, &call->lease);
+        call->request.shown_expires_at = call->times.expires_at;
+        return tseg_lease_take(segment, &key, &call->request, call->times.now, &call->lease);
     }
 }
 
@@ -151,7 +153,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     /*
      * Without `replaces` the first attempt assumes that every entry is live, because reading the clock is expensive.
      */
-    call.now = NIL_P(replaces) ? -INFINITY : segment_now();
+    call.times.now = NIL_P(replaces) ? -INFINITY : segment_now();
     call.request.lineage = segment_lease_name(lineage);
     call.request.holder = segment_lease_name(holder);
     call.request.ttl_ns = segment_lease_ns(ttl);
@@ -159,10 +161,10 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     call.request.displaces = NIL_P(displaces) ? 0 : segment_lease_name(displaces);
     call.request.drops = NIL_P(shown);
     if (RB_TYPE_P(shown, T_STRING)) call.base.bytes = shown;
-    call.expires_at = NIL_P(shown_ttl) ? INFINITY : call.now + NUM2DBL(shown_ttl);
+    call.times.expires_at = NIL_P(shown_ttl) ? INFINITY : call.times.now + NUM2DBL(shown_ttl);
     result = make_lease_call(self, &call);
     if (result == TSEG_PRESENT && NIL_P(replaces)) {
-        call.now = segment_now();
+        call.times.now = segment_now();
         result = make_lease_call(self, &call);
     }
     RB_GC_GUARD(version);
@@ -187,8 +189,7 @@ static VALUE make_fill(VALUE self, lease_call *call, VALUE ttl)
     tseg_result result;
 
     /* Only a fill without a lease has to know whether an entry has expired. */
-    call->now = NIL_P(ttl) && call->kind == LEASE_FILL ? segment_now_for_eviction() : segment_now();
-    call->expires_at = NIL_P(ttl) ? INFINITY : call->now + NUM2DBL(ttl);
+    call->times = segment_times_of(ttl, call->kind == LEASE_FILL_UNHELD);
     result = make_lease_call(self, call);
     return result == TSEG_TOO_LARGE ? Qnil : result == TSEG_OK ? Qtrue : Qfalse;
 }
@@ -225,8 +226,7 @@ static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VAL
     tseg_result result;
 
     call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
-    call.now = NIL_P(ttl) ? segment_now_for_eviction() : segment_now();
-    call.expires_at = NIL_P(ttl) ? INFINITY : call.now + NUM2DBL(ttl);
+    call.times = segment_times_of(ttl, false);
     call.frame_type = segment_plain_string_type(string);
     if (!call.frame_type) return Qnil;
     result = make_lease_call(self, &call);

@@ -1,7 +1,6 @@
 /* The time as Ruby sees it. An application's tests can move it. */
-#include <time.h>
-
 #include "binding.h"
+#include "coarse_clock.h"
 
 static ID id_now, id_to_f;
 
@@ -11,13 +10,19 @@ static ID id_now, id_to_f;
  */
 static bool reads_clock;
 
-bool segment_reads_clock(double *now)
+static double seconds_of(clockid_t clock)
 {
     struct timespec time;
 
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Returns false if Ruby code has to run. */
+static bool read_without_ruby(double *now)
+{
     if (!reads_clock) return false;
-    clock_gettime(CLOCK_REALTIME, &time);
-    *now = (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+    *now = seconds_of(CLOCK_REALTIME);
     return true;
 }
 
@@ -25,7 +30,7 @@ double segment_now(void)
 {
     double now;
 
-    if (RB_LIKELY(segment_reads_clock(&now))) return now;
+    if (RB_LIKELY(read_without_ruby(&now))) return now;
     return NUM2DBL(rb_funcallv(rb_funcallv(rb_cTime, id_now, 0, NULL), id_to_f, 0, NULL));
 }
 
@@ -36,15 +41,11 @@ static VALUE segment_set_reads_clock(VALUE class, VALUE original)
     return original;
 }
 
-double segment_now_for_eviction(void)
+segment_times segment_times_of(VALUE ttl, bool exact)
 {
-    struct timespec time;
-#ifdef TSEG_LINUX
-    clock_gettime(CLOCK_REALTIME_COARSE, &time);
-#else
-    clock_gettime(CLOCK_REALTIME, &time);
-#endif
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+    double now = exact || !NIL_P(ttl) ? segment_now() : seconds_of(TSEG_COARSE_REALTIME);
+
+    return (segment_times){now, NIL_P(ttl) ? INFINITY : now + NUM2DBL(ttl)};
 }
 
 __attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment)
@@ -53,7 +54,7 @@ __attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, t
     uint64_t unmapped = tseg_unmapped;
 
     clock->known = true;
-    if (RB_LIKELY(segment_reads_clock(&clock->now))) return true;
+    if (RB_LIKELY(read_without_ruby(&clock->now))) return true;
     handle = segment_handle_of(self);
     clock->now = segment_now();
     /* Ruby code ran. The read may continue if nothing was unmapped, because the handle keeps its segment mapped. */

@@ -8,7 +8,8 @@ typedef struct {
     segment_call base;
     write_kind kind;
     int frame_type;            /* not 0: the core writes a frame header of this type before the bytes */
-    double frame_expires_at, expires_at, now;
+    double frame_expires_at;
+    segment_times times;
     tseg_token token;
     uint64_t stripe_epoch;
     int64_t amount, count;
@@ -25,11 +26,11 @@ static tseg_result write_bytes(tseg *segment, const tseg_key *key, const write_c
         frame_write_plain_header(header, call->frame_type, call->frame_expires_at, (uint32_t)value.body_bytes);
     }
     switch (call->kind) {
-    case WRITE_SET: return tseg_set(segment, key, &value, call->expires_at, call->now);
-    case WRITE_ADD: return tseg_add(segment, key, &value, call->expires_at, call->now);
+    case WRITE_SET: return tseg_set(segment, key, &value, call->times.expires_at, call->times.now);
+    case WRITE_ADD: return tseg_add(segment, key, &value, call->times.expires_at, call->times.now);
     case WRITE_COMPARE_AND_SET:
-        return tseg_compare_and_set(segment, key, &value, call->expires_at, call->now, &call->token);
-    default: return tseg_near_fill(segment, key, &value, call->expires_at, call->now,
+        return tseg_compare_and_set(segment, key, &value, call->times.expires_at, call->times.now, &call->token);
+    default: return tseg_near_fill(segment, key, &value, call->times.expires_at, call->times.now,
                                     call->stripe_epoch ^ segment->file_id);
     }
 }
@@ -42,8 +43,8 @@ static tseg_result attempt_write(tseg_call *base, tseg *segment)
     segment_key(segment, &key, call->base.key);
     base->shard = key.shard;
     if (call->kind == WRITE_INCREMENT)
-        return tseg_increment(segment, &key, call->amount, call->expires_at, call->now, &call->count);
-    if (call->kind == WRITE_TOUCH) return tseg_touch(segment, &key, call->expires_at, call->now);
+        return tseg_increment(segment, &key, call->amount, call->times.expires_at, call->times.now, &call->count);
+    if (call->kind == WRITE_TOUCH) return tseg_touch(segment, &key, call->times.expires_at, call->times.now);
     return write_bytes(segment, &key, call);
 }
 
@@ -57,13 +58,6 @@ static tseg_result make_call(VALUE self, write_call *call)
 
 static VALUE optional(int count, const VALUE *arguments, int index) { return count > index ? arguments[index] : Qnil; }
 
-/* Called before anything else, because reading the clock may run Ruby code. */
-static void set_times(write_call *call, VALUE ttl, bool exact)
-{
-    call->now = exact || !NIL_P(ttl) ? segment_now() : segment_now_for_eviction();
-    call->expires_at = NIL_P(ttl) ? INFINITY : call->now + NUM2DBL(ttl);
-}
-
 /* Segment#set(key, bytes, ttl = nil) -> true, or false if the entry is too large */
 static VALUE segment_set(int count, VALUE *arguments, VALUE self)
 {
@@ -72,7 +66,7 @@ static VALUE segment_set(int count, VALUE *arguments, VALUE self)
     rb_check_arity(count, 2, 3);
     call.base.key = arguments[0];
     call.base.bytes = arguments[1];
-    set_times(&call, optional(count, arguments, 2), false);
+    call.times = segment_times_of(optional(count, arguments, 2), false);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
@@ -84,7 +78,7 @@ static VALUE segment_add(int count, VALUE *arguments, VALUE self)
     rb_check_arity(count, 2, 3);
     call.base.key = arguments[0];
     call.base.bytes = arguments[1];
-    set_times(&call, optional(count, arguments, 2), true);
+    call.times = segment_times_of(optional(count, arguments, 2), true);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
@@ -97,7 +91,7 @@ static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)
     call.base.key = arguments[0];
     call.base.bytes = arguments[1];
     if (!segment_parse_token(arguments[2], &call.token)) return Qfalse;
-    set_times(&call, optional(count, arguments, 3), true);
+    call.times = segment_times_of(optional(count, arguments, 3), true);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
@@ -116,7 +110,7 @@ static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VA
 {
     write_call call = {.kind = WRITE_NEAR_FILL, .base = {.key = key, .bytes = bytes}};
 
-    set_times(&call, ttl, true);
+    call.times = segment_times_of(ttl, true);
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
@@ -144,9 +138,9 @@ static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE l
 
     Check_Type(frame, T_STRING);
     if (!is_bare_frame(frame, &ends_at)) return Qnil;
-    set_times(&call, longest, true);
-    if (!(ends_at > call.now)) return Qfalse; /* also for a damaged frame, whose expiry is not a number */
-    if (ends_at < call.expires_at) call.expires_at = ends_at;
+    call.times = segment_times_of(longest, true);
+    if (!(ends_at > call.times.now)) return Qfalse; /* also for a damaged frame, whose expiry is not a number */
+    if (ends_at < call.times.expires_at) call.times.expires_at = ends_at;
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
@@ -173,7 +167,7 @@ static VALUE segment_write_string(VALUE self, VALUE key, VALUE string, VALUE exp
     call.frame_type = segment_plain_string_type(string);
     if (!call.frame_type) return Qnil;
     call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
-    set_times(&call, ttl, false);
+    call.times = segment_times_of(ttl, false);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
@@ -200,7 +194,7 @@ static VALUE segment_set_multi(int count, VALUE *arguments, VALUE self)
 
     rb_check_arity(count, 1, 2);
     Check_Type(arguments[0], T_HASH);
-    set_times(&many.call, optional(count, arguments, 1), false);
+    many.call.times = segment_times_of(optional(count, arguments, 1), false);
     rb_hash_foreach(arguments[0], write_pair, (VALUE)&many);
     return many.all ? Qtrue : Qfalse;
 }
@@ -216,7 +210,7 @@ static VALUE segment_increment(int count, VALUE *arguments, VALUE self)
     rb_check_arity(count, 2, 3);
     call.base.key = arguments[0];
     call.amount = NUM2LL(arguments[1]);
-    set_times(&call, optional(count, arguments, 2), true);
+    call.times = segment_times_of(optional(count, arguments, 2), true);
     return make_call(self, &call) == TSEG_OK ? LL2NUM(call.count) : Qnil;
 }
 
@@ -225,7 +219,7 @@ static VALUE segment_touch(VALUE self, VALUE key, VALUE ttl)
 {
     write_call call = {.kind = WRITE_TOUCH, .base = {.key = key}};
 
-    set_times(&call, ttl, true);
+    call.times = segment_times_of(ttl, true);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 

@@ -1,4 +1,4 @@
-/* The monotonic clock at its last tick. It is a few milliseconds late, and cheaper to read than the precise clock. */
+/* Clocks at their last tick. They are a few milliseconds late, and cheaper to read than the precise clocks. */
 #ifndef TIERCEL_SEGMENT_COARSE_CLOCK_H
 #define TIERCEL_SEGMENT_COARSE_CLOCK_H
 
@@ -6,14 +6,19 @@
 
 #include <time.h>
 
+#ifdef TSEG_LINUX
+#define TSEG_COARSE_MONOTONIC CLOCK_MONOTONIC_COARSE
+#define TSEG_COARSE_REALTIME CLOCK_REALTIME_COARSE
+#else
+#define TSEG_COARSE_MONOTONIC CLOCK_MONOTONIC
+#define TSEG_COARSE_REALTIME CLOCK_REALTIME
+#endif
+
 static inline struct timespec tseg_coarse_time(void)
 {
     struct timespec time;
-#ifdef TSEG_LINUX
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &time);
-#endif
+
+    clock_gettime(TSEG_COARSE_MONOTONIC, &time);
     return time;
 }
 
