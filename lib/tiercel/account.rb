@@ -31,9 +31,6 @@ module Tiercel
 
     # The place of the first figure among the file's counters.
     FIGURES_AT = 16
-    # The sample rate of segments, as in binding_read.c.
-    SEGMENT_SAMPLE = 1_024
-    private_constant :SEGMENT_SAMPLE
 
     # The accounts in which this process has counted. A process flushes them when it ends; a child starts with empty
     # counts.
@@ -142,12 +139,12 @@ module Tiercel
     # @return [void]
     def hits(tier, amount = 1) = add(@hits_of[tier], amount)
 
-    # @private Records the class of a sampled hit, which represents many hits.
+    # @private Records the class of a sampled hit, which represents many hits. A segment calls it too.
     #
     # @param key [String]
     # @param weight [Integer] the number of hits
     # @return [void]
-    def sampled(key, weight = SEGMENT_SAMPLE)
+    def sampled(key, weight)
       turn
       rounds.note_hits(key, weight)
     end

@@ -24,7 +24,7 @@ class AccountClassesTest < Tiercel::TestCase
   def test_hits_of_keys_in_a_fixed_order_have_similar_shares
     with_store do |store|
       shares = Hash.new(0)
-      store.account.define_singleton_method(:sampled) { |key| shares[key] += 1 }
+      store.account.define_singleton_method(:sampled) { |key, _weight| shares[key] += 1 }
       keys = %w[a b c d]
       keys.each { |key| store.write(key, "value") }
       (1_024 * 25).times { keys.each { |key| store.read(key) } }

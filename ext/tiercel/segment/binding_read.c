@@ -126,11 +126,12 @@ __attribute__((noinline)) static void tell_sampler(VALUE self, VALUE key)
 {
     VALUE sampler = rb_attr_get(self, rb_intern("@sampler"));
 
-    if (!NIL_P(sampler)) rb_funcall(sampler, rb_intern("sampled"), 1, key);
+    if (!NIL_P(sampler)) rb_funcall(sampler, rb_intern("sampled"), 2, key, INT2FIX(SAMPLE));
 }
 
 /*
- * Passes the key of one of each SAMPLE hits in a row to the sampler, which estimates the hits of each class of keys.
+ * Passes the key of one of each SAMPLE hits in a row, and their number, to the sampler, which estimates the hits of
+ * each class of keys.
  * The place differs from group to group, because many requests read their keys in a fixed order.
  */
 static inline VALUE sampled(VALUE self, VALUE key, VALUE value)
