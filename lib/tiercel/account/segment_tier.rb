@@ -35,18 +35,10 @@ module Tiercel
       #
       # @param figures [Array<Integer>]
       # @return [void]
-      def add_to(figures)
-        counters = counted or return
-        COUNTED.each { |name, of_segment| figures[Figures.of_tier(@number, name)] += counters[of_segment] }
-      end
+      def add_to(figures) = add(figures, COUNTED)
 
       # Adds the figures of this process alone.
-      def add_own_to(figures)
-        counters = counted or return
-        COUNTED_HERE.each do |name, of_segment|
-          figures[Figures.of_tier(@number, name)] += counters[of_segment]
-        end
-      end
+      def add_own_to(figures) = add(figures, COUNTED_HERE)
 
       # Stores the segment's present figures in the account. The caller holds the account's lock.
       #
@@ -70,6 +62,11 @@ module Tiercel
       def forked; end
 
       private
+
+      def add(figures, names)
+        counters = counted or return
+        names.each { |name, of_segment| figures[Figures.of_tier(@number, name)] += counters[of_segment] }
+      end
 
       def counted
         @segment.counters
