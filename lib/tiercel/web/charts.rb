@@ -16,7 +16,7 @@ module Tiercel
       def initialize(figures)
         @figures = figures
         @steps = figures.minutes.each_slice(STEP_MINUTES.fetch(figures.minutes.size, 1)).to_a
-        @times = @steps.map { |step| step.first.at }
+        @times = @steps.map { |step| Time.at(step.first[:at]) }
       end
 
       # @return [Array<Chart>]
@@ -60,7 +60,7 @@ module Tiercel
 
       def series(name, css, figure) = Chart::Series.new(name, css, sum(figure))
 
-      def sum(figure) = @steps.map { |step| step.sum { |minute| minute.figures[figure] || 0 } }
+      def sum(figure) = @steps.map { |step| step.sum { |minute| minute[figure] } }
     end
   end
 end

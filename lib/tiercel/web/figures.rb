@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
-
 module Tiercel
   class Web
     # The numbers for a period: from the machine's account if the store has one, otherwise from the backend's counters
@@ -11,23 +9,21 @@ module Tiercel
     class Figures
       MINUTES = { "hour" => 60, "day" => 1_440 }.freeze
       MOST_CLASSES = 1_000
-      # The numbers of one time step.
-      Step = Struct.new(:at, :figures)
-      # Keys with masked variable parts.
-      KeyClass = Struct.new(:name, :seconds, :misses, :hits)
+      SUMS = %i[hits misses evictions stale_hits lease_waits lease_wait_seconds blocks block_seconds writes
+                deletes].freeze
+      private_constant :SUMS
 
-      # @return [Array<Step>] oldest first; empty without an account
+      # @return [Array<Hash{Symbol => Object}>] see {Account::Reading#minutes}; empty without an account
       attr_reader :minutes
 
       # @param store [ActiveSupport::Cache::Store]
       # @param period [String] "hour" or "day"
       # @raise [Error] if the backend does not answer
       def initialize(store, period)
-        @store = store
         @period = period
         @stats = (store.stats if store.respond_to?(:backend)) || {}
         @account = store.account if store.respond_to?(:account)
-        @minutes = @account ? steps : []
+        @minutes = @account ? @account.minutes(MINUTES.fetch(@period)) : []
         @sums = @account ? sums : @stats
       end
 
@@ -46,8 +42,7 @@ module Tiercel
       # @return [Boolean]
       def machine? = @account.scope == :machine
 
-      %i[hits misses evictions stale_hits lease_waits lease_wait_seconds blocks block_seconds writes deletes]
-        .each do |name|
+      SUMS.each do |name|
         define_method(name) { @sums[name] || 0 }
       end
 
@@ -66,24 +61,12 @@ module Tiercel
       end
 
       # @param limit [Integer]
-      # @return [Array<KeyClass>] ordered by the cost of their misses
-      def classes(limit = MOST_CLASSES)
-        return [] unless @account
-        @account.classes(@period.to_sym, limit:).map do |one|
-          KeyClass.new(one[:name], one[:seconds], one[:misses], one[:hits])
-        end
-      end
+      # @return [Array<Hash{Symbol => Object}>] see {Account::Reading#classes}; empty without an account
+      def classes(limit = MOST_CLASSES) = @account ? @account.classes(@period.to_sym, limit:) : []
 
       private
 
-      def steps
-        @account.minutes(MINUTES.fetch(@period)).map { |minute| Step.new(Time.at(minute[:at]), minute) }
-      end
-
-      def sums
-        names = %i[hits misses evictions stale_hits lease_waits lease_wait_seconds blocks block_seconds writes deletes]
-        names.to_h { |name| [name, minutes.sum { |minute| minute.figures[name] || 0 }] }
-      end
+      def sums = SUMS.to_h { |name| [name, minutes.sum { |minute| minute[name] }] }
     end
   end
 end

@@ -2,9 +2,9 @@
 
 require "socket"
 require "etc"
-require_relative "../clock"
 require_relative "../errors"
 require_relative "../version"
+require_relative "figures"
 require_relative "format"
 require_relative "template"
 
@@ -26,6 +26,7 @@ module Tiercel
       }.freeze
       TABS = [["Overview", "/"], ["Classes", "/classes"], ["Keys", "/keys"], ["Tags", "/tags"], ["Tiers", "/tiers"],
               ["Servers", "/servers"]].freeze
+      PERIODS = { "hour" => "Last hour", "day" => "Last day" }.freeze
       Template.define(self, :render_frame, "frame")
       Template.define(self, :class_table, "class_table", "classes")
 
@@ -79,6 +80,11 @@ module Tiercel
         query = query.compact
         "#{@request.base}#{path}#{"?#{URI.encode_www_form(query)}" if query.any?}"
       end
+
+      # For pages with figures of a period; each of them has a `usual_period`.
+      def period = PERIODS.key?(@request["period"]) ? @request["period"] : usual_period
+      def period_links = PERIODS.map { |key, name| [name, address(tab, period: key), key == period] }
+      def figures = @figures ||= ask { Figures.new(store, period) }
 
       def key_address(key) = address("/key", entry_key: Request.encode_key(key))
 

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../charts"
-require_relative "../figures"
 require_relative "../page"
 
 module Tiercel
@@ -12,16 +11,13 @@ module Tiercel
       # @private
       class Overview < Page
         page "Overview", "overview"
-        PERIODS = { "hour" => "Last hour", "day" => "Last day" }.freeze
         MOST_CLASSES = 8
         Tile = Struct.new(:name, :value, :note, :share)
 
         private
 
-        def period = PERIODS.key?(@request["period"]) ? @request["period"] : "hour"
-        def period_links = PERIODS.map { |key, name| [name, address("/", period: key), key == period] }
+        def usual_period = "hour"
 
-        def figures = @figures ||= ask { Figures.new(store, period) }
         def charts = @charts ||= figures.nil? || figures.minutes.empty? ? [] : Charts.new(figures).to_a
         def classes = figures.classes(MOST_CLASSES)
 
