@@ -6,7 +6,10 @@ module Tiercel
     #
     # `name`: without prefix and unit; `figure`: the name in the account; `unit`: nil for a count, or :seconds;
     # `tags`: the constant tags of its values; `text`: its description.
-    Definition = Struct.new(:name, :figure, :unit, :tags, :text)
+    Definition = Struct.new(:name, :figure, :unit, :tags, :text) do
+      # @return [Array<Symbol>] the names of its values' tags
+      def tag_names = name.start_with?("tier_") ? [:tier, *tags.keys] : []
+    end
 
     # Counters of the store.
     OF_STORE = [
@@ -38,5 +41,8 @@ module Tiercel
       Definition.new(:tier_resets, :resets, nil, {}, "Parts of the segment that were emptied after damage"),
       Definition.new(:tier_lock_takeovers, :lock_takeovers, nil, {}, "Segment locks taken over from dead processes"),
     ].freeze
+
+    # The counters that a monitoring system declares: each name once.
+    DECLARED = [*OF_STORE, *OF_TIER.uniq(&:name)].freeze
   end
 end

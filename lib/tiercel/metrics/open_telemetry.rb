@@ -25,7 +25,7 @@ module Tiercel
           meter = ::OpenTelemetry.meter_provider.meter("tiercel", version: VERSION)
           meter.create_observable_gauge("tiercel.exports", unit: "1", description: "Updates the counters",
                                                            callback: -> { count(increments, counters) })
-          [*OF_STORE, *OF_TIER.uniq(&:name)].each do |one|
+          DECLARED.each do |one|
             counters[one.name] = meter.create_counter(name_of(one), unit: UNITS.fetch(one.unit, "1"),
                                                                     description: one.text)
           end

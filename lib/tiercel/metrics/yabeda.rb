@@ -33,10 +33,7 @@ module Tiercel
         def declare
           ::Yabeda.configure do
             group :tiercel do
-              OF_STORE.each { |one| counter one.name, unit: one.unit, comment: one.text }
-              OF_TIER.uniq(&:name).each do |one|
-                counter one.name, unit: one.unit, comment: one.text, tags: [:tier, *one.tags.keys]
-              end
+              DECLARED.each { |one| counter one.name, unit: one.unit, comment: one.text, tags: one.tag_names }
             end
           end
         end
