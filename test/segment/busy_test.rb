@@ -6,20 +6,20 @@ require "test_helper"
 require "tiercel/segment"
 require "support/locked_shard"
 require_relative "record_locks"
+require_relative "segment_files"
 
 # A lock whose owners are alive and make progress, and threads that also wait for the GVL.
 class SegmentBusyTest < Tiercel::TestCase
+  include SegmentFiles
+
   def setup
     super
-    @directory = Dir.mktmpdir("tiercel-segment-")
-    @path = File.join(@directory, "segment")
     @open = -> { Tiercel::Segment.open(@path, bytes: 4 << 20, shards: 1) }
     @segment = @open.call
   end
 
   def teardown
     @segment.close
-    FileUtils.remove_entry(@directory)
     super
   end
 

@@ -5,19 +5,19 @@
 require "test_helper"
 require "socket"
 require "tiercel/segment"
+require_relative "segment_files"
 
 # A process that becomes a daemon closes all inherited descriptors, and files that it opens later reuse their numbers.
 class SegmentDaemonsTest < Tiercel::TestCase
+  include SegmentFiles
+
   def setup
     super
-    @directory = Dir.mktmpdir("tiercel-segment-")
-    @path = File.join(@directory, "segment")
     @segment = Tiercel::Segment.open(@path, bytes: 4 << 20, shards: 1)
   end
 
   def teardown
     @segment.close
-    FileUtils.remove_entry(@directory)
     super
   end
 

@@ -5,20 +5,12 @@
 require "test_helper"
 require "tiercel/backends/shared"
 require_relative "../support/small_volume"
+require_relative "segment_files"
 
 # Another program overwrote or truncated a segment's file while no process used it: an application still starts. A
 # file that was never a segment is refused and stays unchanged.
 class SegmentDamageTest < Tiercel::TestCase
-  def setup
-    super
-    @directory = Dir.mktmpdir("tiercel-segment-")
-    @path = File.join(@directory, "segment")
-  end
-
-  def teardown
-    FileUtils.remove_entry(@directory)
-    super
-  end
+  include SegmentFiles
 
   # Damage in the whole file, in its first page, in the header, or in a part of the header.
   def test_two_hundred_random_bytes_stop_nobody

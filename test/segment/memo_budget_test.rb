@@ -3,22 +3,14 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require_relative "segment_files"
 
 # The default memo of every process: its share of the machine's budget, and its admission of Strings.
 class SegmentMemoBudgetTest < Tiercel::TestCase
+  include SegmentFiles
+
   MB = 1 << 20
   TEXT = ("é" * 20_000).freeze
-
-  def setup
-    super
-    @directory = Dir.mktmpdir("tiercel-memo-")
-    @path = File.join(@directory, "segment")
-  end
-
-  def teardown
-    FileUtils.remove_entry(@directory)
-    super
-  end
 
   def test_one_process_has_an_eighth_of_the_segment_and_16_mb_at_most
     { 32 => 4, 64 => 8, 192 => 16, 4 => 0 }.each do |size, expected|

@@ -4,10 +4,13 @@
 require "test_helper"
 require "socket"
 require "tiercel/segment"
+require_relative "segment_files"
 
 # Random calls of several processes, threads and collections on one segment: compares a handle with a memo and one
 # without.
 class SegmentMemoPropertyTest < Tiercel::TestCase
+  include SegmentFiles
+
   KEYS = Array.new(24) { |i| "key#{i}" }.freeze
   PROCESSES = 4
 
@@ -70,14 +73,7 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
 
   def setup
     super
-    @directory = Dir.mktmpdir("tiercel-memo-")
-    @path = File.join(@directory, "segment")
     Tiercel::Segment.open(@path, bytes: 8 << 20)
-  end
-
-  def teardown
-    FileUtils.remove_entry(@directory)
-    super
   end
 
   # The processes take turns, so that both handles of a process read the same.

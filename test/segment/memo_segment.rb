@@ -2,22 +2,22 @@
 
 require "active_support/cache/tiercel_store"
 require "tiercel/segment"
+require_relative "segment_files"
 
 # A segment with a memo of 4 MB, for tests of the memo.
 module MemoSegment
+  include SegmentFiles
+
   # A String of this size enters on its second read.
   LONG = 37_000
 
   def setup
     super
-    @directory = Dir.mktmpdir("tiercel-memo-")
-    @path = File.join(@directory, "segment")
     @segment = open_segment(memo: 4 << 20)
   end
 
   def teardown
     @segment.close
-    FileUtils.remove_entry(@directory)
     super
   end
 

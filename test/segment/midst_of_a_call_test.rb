@@ -5,19 +5,11 @@
 require "test_helper"
 require "minitest/mock"
 require "tiercel/segment"
+require_relative "segment_files"
 
 # Other threads, and an application's stubbed clock, use a segment in the middle of a call.
 class SegmentMidstOfACallTest < Tiercel::TestCase
-  def setup
-    super
-    @directory = Dir.mktmpdir("tiercel-segment-")
-    @path = File.join(@directory, "segment")
-  end
-
-  def teardown
-    FileUtils.remove_entry(@directory)
-    super
-  end
+  include SegmentFiles
 
   VALUE = "v" * 20_000
   BARE = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, VALUE)

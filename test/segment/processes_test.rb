@@ -3,18 +3,18 @@
 
 require "test_helper"
 require "tiercel/segment"
+require_relative "segment_files"
 
 class SegmentProcessesTest < Tiercel::TestCase
+  include SegmentFiles
+
   def setup
     super
-    @directory = Dir.mktmpdir("tiercel-segment-")
-    @path = File.join(@directory, "segment")
     @segment = Tiercel::Segment.open(@path, bytes: 16 << 20, shards: 1)
   end
 
   def teardown
     @segment.close
-    FileUtils.remove_entry(@directory)
     super
   end
 

@@ -9,15 +9,16 @@ require "tiercel/segment"
 require "support/held_by_another"
 require "support/locked_shard"
 require_relative "record_locks"
+require_relative "segment_files"
 
 # A process proves with a lock on the lock file that it is alive: from its registration to its end.
 class SegmentRegistrationTest < Tiercel::TestCase
+  include SegmentFiles
+
   OFD_SETLK = 37
 
   def setup
     super
-    @directory = Dir.mktmpdir("tiercel-segment-")
-    @path = File.join(@directory, "segment")
     @open = -> { Tiercel::Segment.open(@path, bytes: 4 << 20, shards: 1) }
     @segment = @open.call
     @children = []
@@ -26,7 +27,6 @@ class SegmentRegistrationTest < Tiercel::TestCase
   def teardown
     @children.each { |pid| Process.kill(:KILL, pid) }
     @segment.close
-    FileUtils.remove_entry(@directory)
     super
   end
 

@@ -5,20 +5,16 @@
 require "test_helper"
 require "tiercel/backends/shared"
 require_relative "record_locks"
+require_relative "segment_files"
 
 # 512 processes may write concurrently. A further one reads and deletes, reports this once, and writes when a slot is
 # free.
 class SegmentSlotsTest < Tiercel::TestCase
+  include SegmentFiles
+
   def setup
     super
     skip "[environment] struct flock is another one here" unless RecordLocks.available?
-    @directory = Dir.mktmpdir("tiercel-segment-")
-    @path = File.join(@directory, "segment")
-  end
-
-  def teardown
-    FileUtils.remove_entry(@directory) if @directory
-    super
   end
 
   def test_it_is_reported_once_and_ends_when_a_slot_is_free

@@ -6,20 +6,20 @@ require "test_helper"
 require "timeout"
 require "tiercel/segment"
 require_relative "record_locks"
+require_relative "segment_files"
 
 # A process is stopped while it holds a resource that others need: they wait within their limits, and other threads
 # run.
 class SegmentWaitingTest < Tiercel::TestCase
+  include SegmentFiles
+
   def setup
     super
     skip "[environment] struct flock is another one here" unless RecordLocks.available?
-    @directory = Dir.mktmpdir("tiercel-segment-")
-    @path = File.join(@directory, "segment")
   end
 
   def teardown
     @segment&.close
-    FileUtils.remove_entry(@directory) if @directory
     super
   end
 
