@@ -11,6 +11,10 @@ module Tiercel
       # A character of a class, or the first and the last character of a range.
       MEMBER = /(\\.|.)(?:-(\\.|.))?/m
 
+      # @param text [String]
+      # @return [String] a glob that matches this text alone
+      def self.escape(text) = text.gsub(/[*?\[\]\\]/) { |char| "\\#{char}" }
+
       # @return [Regexp] the same pattern for whole keys
       attr_reader :regexp
       # @return [String, nil] the literal prefix of all matching keys

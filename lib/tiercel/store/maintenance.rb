@@ -90,7 +90,7 @@ module Tiercel
         case matcher
         when Regexp then [key_matcher(matcher, options), key_prefix(options)]
         when String
-          glob = Glob.new("#{key_prefix(options)&.gsub(/[*?\[\]\\]/) { |char| "\\#{char}" }}#{matcher}")
+          glob = Glob.new("#{Glob.escape(key_prefix(options).to_s)}#{matcher}")
           [glob.regexp, glob.literal_prefix]
         else
           raise ArgumentError, "delete_matched: expected a Regexp or a glob String, got #{matcher.inspect}"

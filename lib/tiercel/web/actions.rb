@@ -64,8 +64,7 @@ module Tiercel
       end
 
       def clear_prefix(prefix)
-        return store.delete_matched(/\A#{Regexp.escape(prefix)}/) unless tiercel?
-        store.delete_matched("#{prefix.gsub(/[*?\[\]\\]/) { |char| "\\#{char}" }}*")
+        store.delete_matched(tiercel? ? "#{Store::Glob.escape(prefix)}*" : /\A#{Regexp.escape(prefix)}/)
       end
 
       def store = @web.store

@@ -57,8 +57,8 @@ module Rails
       method_option :yes, type: :boolean, default: false, desc: "Do not ask for confirmation"
       def clear(prefix = nil)
         return clear_all if prefix.nil?
-        glob = prefix.gsub(/[*?\[\]\\]/) { |char| "\\#{char}" }
-        count = cache.delete_matched(cache.respond_to?(:backend) ? "#{glob}*" : /\A#{Regexp.escape(prefix)}/)
+        ours = cache.respond_to?(:backend)
+        count = cache.delete_matched(ours ? "#{::Tiercel::Store::Glob.escape(prefix)}*" : /\A#{Regexp.escape(prefix)}/)
         answer({ prefix:, deleted: count }, "Deleted entries: #{count || "unknown"}")
       end
 
