@@ -280,9 +280,8 @@ module Tiercel
 
     def clear_all = raise(NotImplementedError)
 
-    # Seconds for which a backend keeps an expired frame that replaced another frame.
+    # Seconds for which a backend keeps an expired frame that replaced another frame, unless the caller deletes it.
     EXPIRED_TTL = 1.0
-    private_constant :EXPIRED_TTL
 
     # Uses {#compare_and_set}, which every backend has. A frame that changed in between is newer and therefore stays.
     def delete_frame(key)

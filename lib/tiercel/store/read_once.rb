@@ -13,12 +13,9 @@ module Tiercel
     #
     # @private
     module ReadOnce
-      EXPIRED = Frame.build(Frame::Layout::TYPE_STRING_BINARY, "", expires_at: 1.0).freeze
-      # Seconds that a backend keeps the expired frame if the caller dies before it deletes the frame.
-      EXPIRED_TTL = 1.0
       # Maximum number of attempts. An attempt fails if another caller has changed the value.
       MAX_ATTEMPTS = 10
-      private_constant :EXPIRED, :EXPIRED_TTL, :MAX_ATTEMPTS
+      private_constant :MAX_ATTEMPTS
 
       private
 
@@ -35,7 +32,7 @@ module Tiercel
         MAX_ATTEMPTS.times do
           bytes, token = backend.get_with_token(key)
           return if bytes.nil? || Leases::Placeholder.placeholder?(bytes)
-          return bytes if backend.compare_and_set(key, EXPIRED, token, EXPIRED_TTL)
+          return bytes if backend.compare_and_set(key, Frame::EXPIRED, token, Backend::EXPIRED_TTL)
         end
         nil
       end
