@@ -60,8 +60,7 @@ module Tiercel
     # @param tags [Hash{String => Integer}] the generations in the frame, by the tags' keys
     # @return [Array<String>, nil] nil if none was invalidated
     def invalidated(tags)
-      backend = @store.backend
-      current = (backend.tiered? ? backend.last : backend).get_multi(tags.keys)
+      current = @store.backend.tiers.last.get_multi(tags.keys)
       keys = tags.keys.reject { |key| Store::Tags::Named.generation(current[key]) == tags[key] }
       keys unless keys.empty?
     end

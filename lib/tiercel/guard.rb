@@ -16,7 +16,6 @@ module Tiercel
   #
   # The guard handles only a {BackendError}. It lets all other errors through: programming errors, Timeout, Interrupt.
   class Guard
-    SOURCE = Reports::SOURCE
     # The consecutive calls of a fiber that have timed out, and when the last one did (seconds of the guard's clock).
     Timeouts = Struct.new(:guard, :count, :at)
     TIMEOUTS = :tiercel_timeouts

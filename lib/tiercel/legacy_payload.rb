@@ -16,8 +16,8 @@ module Tiercel
   #   00 04 08 ...    7.0: Marshal of [value, expires_at, version]
   #   01 78 ...       7.0: the same in a zlib stream
   #   04 08 ...       6.1: Marshal of an Entry
-  #   04 08 22 ... MemCacheStore: Dalli's Marshal of a String that holds one of the formats above
   #   04 08 22 ...    MemCacheStore: Dalli's Marshal of a String that holds one of the formats above
+  #
   # ActiveSupport::MessagePack (CC 80 ...) occurs only inside the 7.1 format, because it cannot dump an Entry.
   class LegacyPayload
     CODER_SIGNATURE = "\x00\x11".b.freeze

@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "backend"
 require_relative "backend_url"
 require_relative "backends"
 require_relative "errors"
 require_relative "extensions"
 require_relative "memo"
-require_relative "option_hints"
 require_relative "sizes"
 require_relative "test_worker"
 

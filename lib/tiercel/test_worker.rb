@@ -58,7 +58,7 @@ module Tiercel
       # @return [void]
       def remove_files
         return unless @number
-        stores.map { |store| last_tier(store.backend) }.uniq.each do |backend|
+        stores.map { |store| store.backend.tiers.last }.uniq.each do |backend|
           backend.remove_files if backend.respond_to?(:remove_files) && backend.to_s.end_with?("-#{@number}")
         end
       end
@@ -82,8 +82,6 @@ module Tiercel
       end
 
       private
-
-      def last_tier(backend) = backend.respond_to?(:last) ? backend.last : backend
 
       # A store that cannot be built (for example because its folder was removed) must not prevent the others from
       # opening.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "words"
-
 module Tiercel
   class Account
     # The class of a key: its parts, with `*` in place of each part that may be private. A class shows the store's

@@ -2,7 +2,6 @@
 
 require_relative "../clock"
 require_relative "class_table"
-require_relative "figures"
 require_relative "key_class"
 require_relative "minutes"
 require_relative "words"

@@ -7,7 +7,6 @@ require_relative "../ownership"
 require_relative "file/settings"
 require_relative "file/layout"
 require_relative "file/record"
-require_relative "file/stripe"
 require_relative "file/folders"
 require_relative "file/housekeeping"
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../redacted"
-
 module Tiercel
   class Doctor
     # An examined store and its parts.

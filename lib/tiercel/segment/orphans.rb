@@ -16,7 +16,6 @@ module Tiercel
       # @param place [Place] its own segment stays
       # @param paths [Array<String>] the candidates
       def initialize(place, paths = place.siblings)
-        @place = place
         @paths = paths
       end
 

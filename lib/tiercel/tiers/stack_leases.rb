@@ -3,7 +3,6 @@
 require_relative "../backend"
 require_relative "../leases"
 require_relative "../leases/segment"
-require_relative "copy"
 
 module Tiercel
   class Tiers < Backend

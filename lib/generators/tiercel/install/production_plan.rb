@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "environment_file"
-require_relative "solid_cache_settings"
 require_relative "successor"
 
 module Tiercel

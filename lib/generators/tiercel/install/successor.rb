@@ -4,7 +4,6 @@ require "tiercel/backend_url"
 require "tiercel/option_hints"
 require "tiercel/optional_gems"
 require_relative "carried_options"
-require_relative "solid_cache_settings"
 require_relative "successor_url"
 
 module Tiercel

@@ -2,8 +2,6 @@
 
 require "sqlite3"
 
-require_relative "schema"
-
 module Tiercel
   module Backends
     class SQLite < Backend

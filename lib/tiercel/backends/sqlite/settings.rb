@@ -116,8 +116,6 @@ module Tiercel
           level = SYNCHRONOUS[value.to_s.to_sym] || Integer(value, exception: false)
           return level if SYNCHRONOUS.value?(level)
           raise ConfigurationError, "synchronous: expected :off, :normal or :full, got #{Redacted.text(value)}"
-        rescue TypeError
-          raise ConfigurationError, "synchronous: expected :off, :normal or :full, got #{Redacted.text(value)}"
         end
 
         def power_of_two(bytes)
