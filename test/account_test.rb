@@ -109,6 +109,20 @@ class AccountTest < Tiercel::TestCase
     end
   end
 
+  # A machine without a clock of its own starts in 1970, and receives the time later.
+  def test_minutes_of_an_account_that_began_long_ago_take_as_few_objects_as_of_a_new_one
+    each_store do |store, urls|
+      3.times { |index| store.fetch("first:#{index}") { "value" } }
+      travel(40 * 86_400) do
+        2.times { |index| store.fetch("second:#{index}") { "value" } }
+        before = GC.stat(:total_allocated_objects)
+        minutes = store.account.minutes(5)
+        assert_operator GC.stat(:total_allocated_objects) - before, :<, 40_000, urls.inspect
+        assert_equal [0, 0, 0, 0, 2], minutes.map { |minute| minute[:misses] }, urls.inspect
+      end
+    end
+  end
+
   def test_hits_of_a_class_are_estimated_from_a_sample
     each_store do |store, urls|
       25.times { |index| store.fetch("post:#{index}") { "value" } }

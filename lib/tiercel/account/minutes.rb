@@ -43,7 +43,7 @@ module Tiercel
         points = rows(minute).reject { |at, _| at <= begun }.unshift([begun, [0] * Figures::COUNT])
         points << [minute + 1, figures]
         wanted = ((minute - count + 1)..minute)
-        found = points.each_cons(2).flat_map { |from, to| between(from, to) }.to_h
+        found = points.each_cons(2).flat_map { |from, to| between(from, to, wanted.first) }.to_h
         wanted.map { |at| [at, found[at] || [0] * Figures::COUNT] }
       end
 
@@ -56,22 +56,23 @@ module Tiercel
         rows.map! { |at, *figures| [at, figures] }.sort_by!(&:first)
       end
 
-      # A miss begins a row. So all misses between two rows happened in the first of these minutes.
-      def between((from, before), (to, after))
+      # A miss begins a row. So all misses between two rows happened in the first of these minutes. Omits the minutes
+      # before `first`: an account that began before the machine's clock was set has millions of them.
+      def between((from, before), (to, after), first)
         return [] if to <= from # the clock was moved back
         happened = after.zip(before).map { |now, earlier| [now - earlier, 0].max }
         return [[from, happened]] if to == from + 1
-        shares = (from...to).map { |at| [at, [0] * Figures::COUNT] }
-        happened.each_with_index { |figure, index| share_out(figure, index, shares) unless figure.zero? }
+        shares = ([from, first].max...to).map { |at| [at, [0] * Figures::COUNT] }
+        happened.each_with_index { |figure, index| share_out(figure, index, shares, from, to) unless figure.zero? }
         shares
       end
 
       # The last minute gets the remainder, so that the sum stays the same.
-      def share_out(figure, index, shares)
-        return shares.first[1][index] = figure unless Figures.spread?(index)
-        part, rest = figure.divmod(shares.size)
+      def share_out(figure, index, shares, from, to)
+        return shares.each { |at, figures| figures[index] = figure if at == from } unless Figures.spread?(index)
+        part, rest = figure.divmod(to - from)
         shares.each { |_, figures| figures[index] = part }
-        shares.last[1][index] += rest
+        shares.last[1][index] += rest unless shares.empty?
       end
     end
   end
