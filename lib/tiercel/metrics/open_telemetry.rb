@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "increments"
-
 module Tiercel
   module Metrics
     # Counters of the meter `tiercel`.

@@ -20,7 +20,8 @@ module Tiercel
     # If a gem has patched Rails' methods, or with a custom coder, Rails' own `fetch` calls {RailsHooks}. It takes no
     # leases, and the {FallbackLog} logs this once.
     module Fetch
-      # Only blocks with a time limit and background refreshes need this.
+      # Only blocks with a time limit and background refreshes need these. No file may require them: two threads that
+      # load the same file, one by a constant and one by `require`, would wait for each other for ever.
       autoload :Background, File.expand_path("fetch/background", __dir__)
       autoload :TimedBlock, File.expand_path("fetch/timed_block", __dir__)
 

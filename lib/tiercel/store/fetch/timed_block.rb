@@ -3,7 +3,6 @@
 require_relative "../../clock"
 require_relative "../../forks"
 require_relative "../../reports"
-require_relative "background"
 require_relative "surroundings"
 
 module Tiercel
