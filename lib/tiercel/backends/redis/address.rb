@@ -8,6 +8,7 @@ require_relative "../../optional_gems"
 require_relative "../remote/options"
 require_relative "deadline"
 require_relative "node_share"
+require_relative "sentinels"
 
 module Tiercel
   module Backends
@@ -23,6 +24,8 @@ module Tiercel
         # After this idle time, a PING checks the connection to a cluster node.
         IDLE_SECONDS = 1.0
         SECURE = /\Arediss/
+        # The address in brackets or the host, and the port.
+        SENTINEL = /\A(?:\[([^\]]*)\]|([^:]*))(?::(.*))?/m
         OPTIONS = %i[username password db driver ssl_params fixed_hostname
                      sentinels name role sentinel_username sentinel_password].freeze
 
@@ -106,10 +109,10 @@ module Tiercel
         def sentinel_config
           name = @options[:name] || @url.place[%r{\A(?:[^@/]*@)?([^:/?]+)}, 1]
           raise ConfigurationError, "sentinels: expected the master's name as the URL's host or as name:" unless name
-          RedisClient.sentinel(
+          Sentinels.extend_config(RedisClient.sentinel(
             name: name, role: (@options[:role] || :master).to_sym, sentinels: sentinels, **sentinel_url, **common,
             **@options.slice(:sentinel_username, :sentinel_password), **db, **sentinel_tls
-          )
+          ))
         end
 
         # Used for all Sentinels, including those that the listed ones announce.
@@ -131,12 +134,12 @@ module Tiercel
           end
         end
 
-        # @param text [String] HOST[:PORT], or rediss://HOST[:PORT] for TLS
+        # @param text [String] HOST[:PORT] or [ADDRESS][:PORT], or with rediss:// before it for TLS
         def sentinel(text)
           scheme, place = text.strip.match(%r{\A(?:(rediss?)://)?(.*)\z}m).captures
           Remote::Options.check_ports("sentinels: #{place}", [place])
-          host, port = place.split(":", 2)
-          { host: host, port: Integer(port || 26_379), **(scheme == "rediss" ? { ssl: true } : {}) }
+          address, host, port = place.match(SENTINEL).captures
+          { host: address || host, port: Integer(port || 26_379), **(scheme == "rediss" ? { ssl: true } : {}) }
         end
 
         def cluster_config

@@ -22,6 +22,9 @@ module Tiercel
         # Seconds to wait for the second reply after the first one has arrived. No caller needs the second reply.
         SOON = 0.005
         DONE = "OK"
+        NO_TIMEOUTS = nil
+        # A newer connection to a replica stays open: the address may name a replica for good.
+        RECONNECT_SECONDS = 1.0
 
         # @param config [RedisClient::Config::Common]
         # @param servers [SeenServers, nil] receives the server that the connection leads to
@@ -63,12 +66,22 @@ module Tiercel
           check unless fresh || resend
           exchange(&)
         rescue RedisClient::ConnectionError => error
-          close
-          @config.reset if @config.sentinel?
+          leave
           raise if fresh || !resend || !Failures.cut?(error)
           exchange(&)
         ensure
           @used_at = deadline
+        end
+
+        # Sends the commands in one trip.
+        #
+        # @param deadline [Float] a time of {Clock.monotonic}
+        # @param commands [Array<Array<String>>, SetCommands] commands that may be sent twice
+        # @return [Array<Object>] the replies, including errors
+        def use_pipeline(deadline, commands)
+          use(deadline, resend: true) do |driver|
+            driver.call_pipelined(commands, NO_TIMEOUTS, exception: false).tap { |replies| leave_replica(replies.first) }
+          end
         end
 
         # Sends two commands; the second one matters only if the first reply is nil. Otherwise this method returns the
@@ -82,7 +95,7 @@ module Tiercel
           use(deadline, resend: true) do |driver|
             driver.write_multi(commands)
             first = driver.read
-            next [nil, driver.read] if first.nil?
+            next [nil, leave_replica(driver.read)] if first.nil?
             second = forgo(driver)
             next [nil, first] if first.is_a?(RedisClient::Error)
             second == DONE ? [nil, second] : [first, nil]
@@ -90,6 +103,23 @@ module Tiercel
         end
 
         private
+
+        # Closes the connection after the server has failed, or does not do the work of a master. The next call connects
+        # to the server that the address, or a Sentinel, names by then.
+        def leave
+          close
+          @config.reset if @config.sentinel?
+        end
+
+        # A driver raises the refusal of a replica, except among the replies to several commands.
+        #
+        # @return [Object] the reply
+        def leave_replica(reply)
+          if reply.is_a?(RedisClient::ConnectionError) && Clock.monotonic - @connected_at >= RECONNECT_SECONDS
+            leave
+          end
+          reply
+        end
 
         # If the reply has not arrived by then, the connection is closed.
         #
@@ -117,6 +147,7 @@ module Tiercel
         def connect
           driver = @client.disable_reconnection(&:itself)
           @server = @servers&.identify(driver)
+          @connected_at = Clock.monotonic
           @driver = driver
         end
 

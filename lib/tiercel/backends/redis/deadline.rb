@@ -43,6 +43,20 @@ module Tiercel
           set(at)
         end
 
+        # Runs the block with half of the remaining time.
+        #
+        # @return [Object] the block's value
+        def self.half
+          whole = Thread.current[VARIABLE] or return yield
+          begin
+            now = Clock.monotonic
+            set(now + ((whole - now) / 2))
+            yield
+          ensure
+            set(whole)
+          end
+        end
+
         # @param error [Class] the error to raise if no time is left
         # @return [Float, nil] seconds left, at least {SLACK_SECONDS}, because hiredis counts whole microseconds and
         #   treats 0 as no limit; nil outside a call

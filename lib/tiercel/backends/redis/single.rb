@@ -13,8 +13,6 @@ module Tiercel
     class Redis < Backend
       # Sends commands to a single server (or to the master that the Sentinels report).
       class Single
-        NO_TIMEOUTS = nil
-
         # @param config [RedisClient::Config::Common]
         # @param timeout [Float] seconds for one call
         # @param pool [Hash] see {Remote::Options.pool}
@@ -48,11 +46,7 @@ module Tiercel
         # @return [Array<Object>] the replies, including errors
         def pipelined(commands)
           deadline = Clock.monotonic + @timeout
-          @pool.with(deadline) do |connection|
-            connection.use(deadline, resend: true) do |driver|
-              driver.call_pipelined(commands, NO_TIMEOUTS, exception: false)
-            end
-          end
+          @pool.with(deadline) { |connection| connection.use_pipeline(deadline, commands) }
         end
 
         # Runs commands atomically on the server.
@@ -62,13 +56,13 @@ module Tiercel
         # @raise [RedisClient::Error]
         def transaction(commands)
           deadline = Clock.monotonic + @timeout
-          replies = @pool.with(deadline) do |connection|
+          @pool.with(deadline) do |connection|
             connection.use(deadline, resend: false) do |driver|
-              driver.call_pipelined([["MULTI"], *commands, ["EXEC"]], NO_TIMEOUTS, exception: false)
+              replies = driver.call_pipelined([["MULTI"], *commands, ["EXEC"]], Connection::NO_TIMEOUTS, exception: false)
+              error = [*replies, *Array(replies.last)].find { |reply| reply.is_a?(Exception) }
+              error ? raise(error) : replies.last
             end
           end
-          error = [*replies, *Array(replies.last)].find { |reply| reply.is_a?(Exception) }
-          error ? raise(error) : replies.last
         end
 
         # Sends two commands in one trip: see {Connection#use_either}.

@@ -57,10 +57,11 @@ module Tiercel
           end
         end
 
-        # An address needs no lookup. A name is looked up in a separate thread, which is killed after the deadline.
+        # An address needs no lookup, also in the brackets of a URL. A name is looked up in a separate thread, which is killed after the deadline.
         #
         # @return [Array<Addrinfo>]
         def look_up(host, port, deadline)
+          host = host.delete_prefix("[").delete_suffix("]")
           Addrinfo.getaddrinfo(host, port, nil, :STREAM, nil, NUMERIC)
         rescue SocketError
           thread = Thread.new { Addrinfo.getaddrinfo(host, port, nil, :STREAM) }
