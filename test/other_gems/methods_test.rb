@@ -57,6 +57,11 @@ class MethodsOfOtherGemsTest < Tiercel::TestCase
         "RedisClient#connect" => %w[b3df807674c9 a72510c23b63],
         "RedisClient::SentinelConfig#reset" => %w[102c3cf7b363],
       },
+      "redis/sentinels.rb" => {
+        "RedisClient::SentinelConfig#each_sentinel" => %w[095c020f8c33],
+        "RedisClient::SentinelConfig#sentinel_client" => %w[b168d7fe1c74],
+        "RedisClient::SentinelConfig#check_role!" => %w[2a0e06f10253 c9c6d58beb63],
+      },
       "redis/address.rb: sentinel_tls" => {
         "RedisClient::SentinelConfig#initialize" => %w[390a7d006db8],
         "RedisClient::SentinelConfig#sentinels_to_configs" => %w[f4c41ed2d1e8],

@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "minitest/mock"
 require "support/held_by_another"
 require "tiercel/backends/sqlite"
 require "tiercel"
@@ -236,6 +237,18 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     end
     assert_equal(%w[first second third], names.map { |name| File.read(name) })
     assert_equal("log of the third", File.read("#{names.last}-journal"))
+  end
+
+  # The report must not suggest to delete the cache.
+  def test_a_cache_that_cannot_be_examined_now_is_no_other_programs_file
+    build.tap { |backend| backend.set("key", "value") }.close
+    backend = SQLite3::Database.stub(:new, ->(*, **) { raise SQLite3::CantOpenException, "no descriptors" }) do
+      build.tap do |opened|
+        error = assert_raises(Tiercel::Refused) { opened.get("key") }
+        assert_match(/cannot be examined: no descriptors/, error.message)
+      end
+    end
+    assert_equal "value".b, backend.get("key")
   end
 
   def test_what_another_process_replaced_stays

@@ -17,7 +17,7 @@ module Tiercel
       class CacheFile
         # Raised if the path has a file that is not a cache; it stays unchanged.
         class Foreign < StandardError; end
-        # Raised if this process may not read or write the file, which is perhaps another user's cache.
+        # Raised if this process cannot read or write the file, which is perhaps another user's cache.
         class Closed < StandardError; end
         # Raised if there is no file yet.
         class Missing < StandardError; end
@@ -83,6 +83,7 @@ module Tiercel
           raise Foreign, "#{@path} is not a regular file: #{MISTAKEN}" unless stat.file?
           other = other_content or return
           return verify unless self.class.inode(@path) == [stat.dev, stat.ino] # another process has just moved it away
+          raise Closed, "#{@path} cannot be examined: #{other.message}" if other.is_a?(Exception)
           raise Foreign, "#{@path} is not a cache of Tiercel (#{other}) and stays unchanged: #{MISTAKEN}"
         rescue Errno::ENOENT
           verify_companions
@@ -166,7 +167,8 @@ module Tiercel
                          "another path, or delete it if nothing needs it"
         end
 
-        # @return [String, nil] a description of the content, if it is not a cache
+        # @return [String, Exception, nil] a description of the content, if it is not a cache; the error, if the process
+        #   has no descriptors left, for example
         def other_content
           size = ::File.size(@path)
           return (size.zero? ? "empty" : "not a database" unless written_mark) if size < SMALLEST_BYTES
@@ -176,7 +178,7 @@ module Tiercel
         rescue *DAMAGE
           "not a database" unless written_mark || application_id == Schema::APPLICATION_ID
         rescue SQLite3::Exception, SystemCallError => error
-          error.message
+          error
         end
 
         # Another application's intact database is never ours, even at the path of a former cache.
