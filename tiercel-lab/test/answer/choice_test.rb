@@ -99,7 +99,8 @@ class AnswerChoiceTest < LabCase
 
   # Files under /dev/shm are lost with the machine's power, wherever their store usually keeps them.
   def test_a_folder_in_memory_does_not_survive_a_reboot
-    %w[file_store:/dev/shm/cache tiercel:file:/dev/shm/cache tiercel:sqlite:/dev/shm/cache.sqlite3].each do |text|
+    %w[file_store:/dev/shm/cache tiercel:file:/dev/shm/cache tiercel:sqlite:/dev/shm/cache.sqlite3 tiercel:file:
+       tiercel:file:?size=8MB tiercel:file:#size=8MB].each do |text|
       assert_match(/reboot/, broken(text, survives: "reboot"), text)
     end
     assert_nil broken("file_store:/var/cache", survives: "reboot")

@@ -58,6 +58,27 @@ class AnswerSheetTest < LabCase
     assert_includes lines, '    "sqlite:storage/cache.sqlite3"'
   end
 
+  def test_the_address_of_a_server_can_be_longer_than_a_line
+    servers = Array.new(9) { |index| "cache-#{index}.example:700#{index}" }.join(",")
+    name = "tiercel:redis+cluster://#{servers}"
+    lines = sheet(results({ "memory_store" => 3_000, name => 1_000 })).lines
+    check_size(lines)
+    assert_includes lines.join(" "), "tiercel:redis+cluster://cache-0.example:7000,cach\u2026 is the first choice"
+    config = Struct.new(:cache_store).new
+    binding.eval(lines.grep(/config\.|^    "/).join("\n")) # rubocop:disable Security/Eval
+    assert_equal [:tiercel_store, name.delete_prefix("tiercel:")], config.cache_store
+  end
+
+  # The changes at the end of the answer are worth more than a third candidate.
+  def test_the_last_candidate_makes_room_for_long_names
+    names = Array.new(4) { |index| "tiercel:redis+cluster://#{index}#{"cache.example:7000," * 12}" }
+    found = results({ "memory_store" => 3_000, **names.to_h { |name| [name, 1_000] } })
+    lines = sheet(found).lines
+    check_size(lines)
+    assert_match(/^- more measuring: /, lines.last)
+    assert_operator lines.grep(/config\.cache_store/).size, :<, 3
+  end
+
   def test_what_suits_nothing_says_what_to_type
     found = results(constraints: TWO_WORKERS.merge("machines" => 2, "given" => ["machines"]),
                     **{ values: %w[html-2kb] }).tap do |one|

@@ -39,8 +39,8 @@ module Tiercel
       class Place
         SERVERS = %w[redis rediss unix redis+cluster memcached].freeze
         SEGMENTS = { "memory" => :process, "shared" => :machine }.freeze
-        # Folders in memory.
-        TMPFS = %r{\A(?:\w+:)*(?:tmpfs(?=#|\z)|(?:/dev/shm|/run)(?=[/?#]|\z))}
+        # Folders in memory. The lab's own folder for `file:` is one.
+        TMPFS = %r{\A(?:\w+:)*(?:tmpfs(?=#|\z)|(?<=\Afile:)(?=[?#]|\z)|(?:/dev/shm|/run)(?=[/?#]|\z))}
         # A socket of a server for Rails' stores.
         SOCKET = %r{\A\w+:(?:unix:|/(?!/))}
         SIZE = /\bsize=([\d.]+\w*)/

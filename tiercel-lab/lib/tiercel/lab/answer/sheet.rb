@@ -10,9 +10,16 @@ module Tiercel
       class Sheet
         LINES = 24
         WIDTH = 80
+        # Characters of a candidate's name.
+        NAME = 50
         # Maximum number of lines about changes of the answer.
         CHANGES = 4
         CHANGES_TITLE = "What would change the answer:"
+        # A part of a configuration, up to a comma outside of Strings.
+        WORD = /(?:"(?:\\.|[^"\\])*"|[^",])+,?/
+        # A String that needs several lines, and its part in a line.
+        LONG_STRING = /"[^"\\]{61,}"/
+        PART = /.{1,60}/
 
         # @return [Choice]
         attr_reader :choice
@@ -30,19 +37,24 @@ module Tiercel
         def sentence
           first = choice.first
           return "No store of this run suits these constraints." unless first
-          return "#{first.text} is the first choice: no other store of this run suits." if choice.shown.one?
+          return "#{name(first)} is the first choice: no other store of this run suits." if choice.shown.one?
           unless choice.clear?
-            others = [first, *choice.tied].map(&:text)
+            others = [first, *choice.tied].map { |one| name(one) }
             return "Cannot tell which is cheapest: #{listed(others)}."
           end
-          "#{first.text} is the first choice: a page costs #{times(choice.shown[1])} as much with the next."
+          "#{name(first)} is the first choice: a page costs #{times(choice.shown[1])} as much with the next."
         end
 
+        # Leaves out the last candidates if the lines of long names need their place.
+        #
         # @return [Array<String>]
         def lines
-          all = [*wrapped("For #{conditions}:"), "", *wrapped(sentence), *candidates.flat_map { |one| shown(*one) }, "",
-                 *notes.flat_map { |note| wrapped(note) }]
-          all.push("", CHANGES_TITLE, *changes.map { |change| clipped("- #{change}") }) if changes.any?
+          before = [*wrapped("For #{conditions}:"), "", *wrapped(sentence)]
+          after = ["", *notes.flat_map { |note| wrapped(note) }]
+          after.push("", CHANGES_TITLE, *changes.flat_map { |change| wrapped("- #{change}") }) if changes.any?
+          among = candidates.map { |one| shown(*one) }
+          among.pop while among.size > 1 && before.size + among.sum(&:size) + after.size > LINES
+          all = [*before, *among.flatten, *after]
           all.size > LINES ? [*all.first(LINES - 1), "..."] : all
         end
 
@@ -75,22 +87,34 @@ module Tiercel
         # @return [Array<Array>] name, cost, memory, configuration
         def candidates
           choice.shown.map do |one|
-            [one.text, "#{cost(one)} a page", memory(one), one.configuration(choice.constraints)]
+            [name(one), "#{cost(one)} a page", memory(one), one.configuration(choice.constraints)]
           end
         end
 
-        # An empty line, a line with figures, and the configuration.
+        # An empty line, the figures (on a line of their own below a long name), and the configuration.
         def shown(name, cost, memory, configuration)
-          ["", clipped(format("- %-28s %-22s %s", name, cost, memory)),
-           *(pasted(configuration) if configuration)]
+          line = format("- %-28s %-22s %s", name, cost, memory)
+          lines = line.length > WIDTH ? ["- #{name}", "  #{cost}, #{memory}"] : [line.rstrip]
+          ["", *lines, *(pasted(configuration) if configuration)]
         end
 
-        # A long configuration continues on the next line after a comma, so that it can be pasted.
+        # A long configuration continues on the next line after a comma, and a long String after a backslash, so that it
+        # can be pasted.
         def pasted(configuration)
-          configuration.split(/(?<=,) /).each_with_object([]) do |word, lines|
+          configuration.scan(WORD).map(&:strip).each_with_object([]) do |word, lines|
             next lines.last << " " << word if lines.any? && lines.last.length + word.length < WIDTH
             lines << "#{lines.empty? ? "  " : "    "}#{word}"
-          end.map { |line| clipped(line) }
+          end.flat_map { |line| line.length > WIDTH ? parted(line) : line }
+        end
+
+        def parted(line)
+          line.gsub(LONG_STRING) { |text| text[1..-2].scan(PART).map { |part| "\"#{part}\"" }.join(" \\\n    ") }
+              .lines(chomp: true)
+        end
+
+        # The configuration has the whole place.
+        def name(candidate)
+          candidate.text.length > NAME ? "#{candidate.text[0, NAME - 1]}\u2026" : candidate.text
         end
 
         def cost(candidate) = Report::Format.duration(choice.cost(candidate).estimate / 1e6)
@@ -106,7 +130,7 @@ module Tiercel
 
         def memory_words
           bytes = choice.first&.page_bytes
-          "With #{choice.first.text} a page's entries take #{Report::Format.bytes(bytes)}." if bytes
+          "With #{name(choice.first)} a page's entries take #{Report::Format.bytes(bytes)}." if bytes
         end
 
         def trips? = choice.constraints.machines > 1
@@ -124,12 +148,10 @@ module Tiercel
         end
 
         def change(other, first)
-          "with #{other.given.flat_map { |name| other.option(name) }.join(" ")}, the first choice is #{first.text}"
+          "with #{other.given.flat_map { |name| other.option(name) }.join(" ")}, the first choice is #{name(first)}"
         end
 
-        def clipped(text) = text.length > WIDTH ? "#{text[0, WIDTH - 1].rstrip}\u2026" : text.rstrip
-
-        def wrapped(text) = text.scan(/\S.{0,#{WIDTH - 1}}(?=\s|\z)|\S{#{WIDTH},}/)
+        def wrapped(text) = text.scan(/\S.{0,#{WIDTH - 1}}(?=\s|\z)|\S{#{WIDTH}}/).map(&:rstrip)
       end
     end
   end

@@ -18,6 +18,10 @@ module Tiercel
         # machine 0.25 s pass quickly.
         PATIENCE_SECONDS = 2
         PATIENT = [*SERVERS.keys, "sqlite", "file"].freeze
+        # Places that stand for those of the lab in an application's configuration.
+        PUBLIC_FORMS = { "sqlite" => "sqlite:storage/cache.sqlite3", "file" => "file:/dev/shm/cache",
+                         "memcached" => "memcached://HOST:11211", "redis" => "redis://HOST:6379/0",
+                         "redis+cluster" => "redis+cluster://HOST:6379" }.freeze
         BETWEEN_TIERS = /\s+(?:>\s+)?/
 
         # Only a process with the gem knows backends and options. Without the gem the check happens at the build.
@@ -73,7 +77,7 @@ module Tiercel
         end
 
         def configuration
-          shown = urls.map { |url| own?(url) ? public_form(url) : url }
+          shown = urls.map { |url| own?(url) ? url.sub(/\A[^?]*/) { |own| PUBLIC_FORMS.fetch(own.chop, own) } : url }
           configuration_line(":tiercel_store", *shown.map(&:inspect))
         end
 
@@ -125,17 +129,6 @@ module Tiercel
           return "#{scheme}:" unless FOLDERS.key?(scheme)
           folder = context.directory(FOLDERS[scheme])
           scheme == "file" ? "file:#{folder}" : "#{scheme}:#{File.join(folder, "cache.#{scheme}")}"
-        end
-
-        def public_form(url)
-          case scheme(url)
-          when "sqlite" then "sqlite:storage/cache.sqlite3"
-          when "file" then "file:tmp/cache"
-          when "memcached" then "memcached://HOST:11211"
-          when "redis" then "redis://HOST:6379/0"
-          when "redis+cluster" then "redis+cluster://HOST:6379"
-          else url
-          end
         end
       end
 
