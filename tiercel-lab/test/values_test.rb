@@ -66,6 +66,18 @@ class ValuesTest < LabCase
     assert_match(/folder does not exist/, error.message)
   end
 
+  # Otherwise the message would say that the folder has no readable file.
+  def test_a_file_that_is_too_large_is_named
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "large")
+      File.write(path, "")
+      assert_equal "1 file of #{folder}", Values::Files.new(directory: folder).title
+      File.truncate(path, Values::Files::MOST_BYTES + 1)
+      error = assert_raises(Lab::UsageError) { Values::Files.new(directory: folder) }
+      assert_equal "--data #{folder}: #{path} has 67108865 bytes, expected at most 67108864 in all files", error.message
+    end
+  end
+
   def test_an_unknown_value_names_the_known_ones
     error = assert_raises(Lab::UsageError) { Values.fetch("huge") }
     assert_match(/"huge".*html-2kb/, error.message)

@@ -20,10 +20,14 @@ module Tiercel
           @parse = parse ? true : false
           @directory = File.expand_path(directory)
           raise UsageError, "--data #{directory}: the folder does not exist" unless File.directory?(@directory)
-          @paths = within_bytes(Dir.glob("**/*", base: @directory).sort.map { |path| File.join(@directory, path) }
-                                   .select { |path| File.file?(path) && File.readable?(path) }.first(MOST_FILES))
-          raise UsageError, "--data #{directory}: there is no readable file in it" if @paths.empty?
-          super(name:, title: "#{@paths.size} files of #{directory}", count: @paths.size)
+          found = readable
+          raise UsageError, "--data #{directory}: there is no readable file in it" if found.empty?
+          @paths = within_bytes(found)
+          if @paths.empty?
+            raise UsageError, "--data #{directory}: #{found.first} has #{File.size(found.first)} bytes, expected " \
+                              "at most #{MOST_BYTES} in all files"
+          end
+          super(name:, title: "#{@paths.size} #{@paths.one? ? "file" : "files"} of #{directory}", count: @paths.size)
         end
 
         def approximate_bytes = @paths.sum { |path| File.size(path) } / @paths.size
@@ -33,6 +37,11 @@ module Tiercel
         def to_spec = super.merge("directory" => @directory, "parse" => @parse)
 
         private
+
+        def readable
+          Dir.glob("**/*", base: @directory).sort.map { |path| File.join(@directory, path) }
+             .select { |path| File.file?(path) && File.readable?(path) }.first(MOST_FILES)
+        end
 
         def within_bytes(paths)
           total = 0
