@@ -98,7 +98,9 @@ module Tiercel
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def wait_until(moment)
-          sleep(moment - now) while now < moment
+          while (left = moment - now).positive?
+            sleep(left)
+          end
         end
 
         def expect_hits(operation, slice)

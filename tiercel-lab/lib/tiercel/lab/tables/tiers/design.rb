@@ -80,9 +80,16 @@ module Tiercel
           # @param stack [Stack]
           # @return [Float] an estimate
           def machines_seconds(stack)
-            count = conditions(stack).size + 1
-            (count * (watch_seconds(stack) + (3 * PROCESS_SECONDS))) + stack.patience_seconds + 2
+            ((conditions(stack).size + 1) * condition_seconds(stack)) + burst_seconds(stack)
           end
+
+          # @param stack [Stack]
+          # @return [Float] an estimate for the changes under one condition
+          def condition_seconds(stack) = watch_seconds(stack) + (3 * PROCESS_SECONDS)
+
+          # @param stack [Stack]
+          # @return [Float] an estimate
+          def burst_seconds(stack) = stack.patience_seconds + 2
 
           # @return [Float] an estimate
           def expected_seconds = stacks.sum { |stack| mix_seconds(stack) + machines_seconds(stack) }

@@ -34,7 +34,6 @@ module Tiercel
               @design.round_trips(stack).each { |round_trip_ms| mix(round_trip_ms) }
               @progress.advance(@design.mix_seconds(stack), "#{stack.name}: shares")
               machines
-              @progress.advance(@design.machines_seconds(stack), "#{stack.name}: machines")
             end
           end
 
@@ -131,8 +130,13 @@ module Tiercel
             text = @stack.with(file("#{@label}-m"))
             conditions = @design.conditions(@stack).map { |condition| [text, @stack.name, *condition] }
             conditions << [@stack.last(file("#{@label}-m")), "#{@stack.name}, last tier alone", 0, false]
-            conditions.each_with_index { |condition, index| stale(index, *condition) }
+            conditions.each_with_index do |condition, index|
+              stale(index, *condition)
+              @progress.advance(@design.condition_seconds(@stack), "#{@stack.name}: changes, #{index + 1} of " \
+                                                                   "#{conditions.size}")
+            end
             burst
+            @progress.advance(@design.burst_seconds(@stack), "#{@stack.name}: writes at once")
           ensure
             remove_file("#{@label}-m")
           end
