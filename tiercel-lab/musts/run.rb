@@ -7,7 +7,7 @@ begin
   require "tiercel/lab/cli"
   require_relative "choice/table"
   require_relative "table"
-rescue Interrupt # before there is anything to keep
+rescue SignalException # before there is anything to keep
   exit 130
 end
 

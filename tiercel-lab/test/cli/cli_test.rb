@@ -123,6 +123,21 @@ class CLITest < LabCase
     end
   end
 
+  def test_a_signal_outside_of_a_measurement_ends_the_command
+    %w[INT TERM].each do |signal|
+      out = Object.new
+      out.define_singleton_method(:puts) { |*| raise SignalException, signal }
+      assert_equal 130, Lab::CLI.run(["help"], out:, err: StringIO.new), signal
+    end
+  end
+
+  def test_a_signal_before_the_results_file_exists_ends_the_command
+    run = Lab::Engine::Run.new(command: "ages", arguments: [], settings: nil, progress: nil)
+    run.define_singleton_method(:start) { raise SignalException, "TERM" }
+    assert_raises(SignalException) { run.watch(1.0) { flunk } }
+    refute run.interrupted?
+  end
+
   def test_ctrl_c_keeps_what_was_measured_and_stops_the_servers
     Dir.mktmpdir do |results|
       command = [RbConfig.ruby, EXECUTABLE, "--quick", "--store", "mem_cache_store", "--value", "string-10b,html-2kb",

@@ -30,7 +30,7 @@ module Tiercel
         rescue UsageError => e
           err.puts "#{program}: #{e.message}"
           ExitCodes::USAGE
-        rescue Interrupt
+        rescue SignalException # Ctrl-C or SIGTERM, outside of a measurement
           ExitCodes::INTERRUPTED
         rescue Errno::EPIPE # the reader of a pipe has seen enough
           ExitCodes::OK

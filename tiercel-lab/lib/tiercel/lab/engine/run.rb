@@ -45,17 +45,9 @@ module Tiercel
         #
         # @yieldparam progress [#advance, #expect, #say] receives each step by `advance(seconds, what)`
         # @return [Object, nil] the block's value, nil after an interruption
-        def watch(expected_seconds)
+        def watch(expected_seconds, &)
           start
-          return if interrupted?
-          progress = @progress.call(expected_seconds)
-          yield progress
-        rescue SignalException
-          interrupted!
-          progress.say("interrupted; the results so far are kept")
-          nil
-        ensure
-          progress&.clear
+          follow(@progress.call(expected_seconds), &) unless interrupted?
         end
 
         # Runs a table's trial and records its servers.
@@ -107,6 +99,16 @@ module Tiercel
         end
 
         private
+
+        def follow(progress)
+          yield progress
+        rescue SignalException
+          interrupted!
+          progress.say("interrupted; the results so far are kept")
+          nil
+        ensure
+          progress.clear
+        end
 
         def gems = Gem.loaded_specs.transform_values { |spec| spec.version.to_s }.sort.to_h
 
