@@ -73,7 +73,8 @@ module Tiercel
         remembered(local, key, event) {}
       end
 
-      # A write needs fresh generations, so the tags do not learn remembered ones.
+      # Does not add remembered generations to `tags`: a later write stores those of `tags`, so they must come from the
+      # backend.
       def get_tagged(key, tags, event = nil)
         local = current or return @far.get_tagged(key, tags, event)
         remembered(local, key, event, tags) {}

@@ -8,10 +8,10 @@ module Tiercel
     class SQLite < Backend
       # Keeps the write-ahead log short while several processes write.
       #
-      # SQLite writes the log back by itself, concurrently with writers, and restarts it when a writer finds it
-      # completely written back. With several writers one has always added something, so the log would grow without
-      # bound. This class empties it under the write lock, for which SQLite itself does not wait. All processes that
-      # find the log too long stop writing until it is empty.
+      # SQLite writes the log back by itself, concurrently with writers. A writer restarts the log only if every page
+      # of it has been written back. If several processes write, a new page arrives before that, and the log grows
+      # without bound. This class empties the log under the write lock, for which SQLite itself does not wait. All
+      # processes that find the log too long stop writing until it is empty.
       class Log
         # A file check is due each time this many bytes of the limit were written.
         BYTES_PER_LOOK = 32 * 1024

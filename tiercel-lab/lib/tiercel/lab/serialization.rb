@@ -81,7 +81,7 @@ module Tiercel
         defined?(ActiveRecord::Base) ? types << ActiveRecord::Base : types
       end
 
-      # Active Record's railtie adds records before the first use; this does the same.
+      # Registers the types of Active Record before the first use, as Active Record's railtie does in an application.
       RAILS_MESSAGE_PACK = lambda do
         serializer = ActiveSupport::MessagePack::CacheSerializer
         return serializer if @records_known

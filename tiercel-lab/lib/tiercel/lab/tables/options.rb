@@ -28,11 +28,11 @@ module Tiercel
           @values || standard.map { |name| Values.fetch(name) }
         end
 
-        # An option for a fact of the table's design. An option that ends with `A,B` takes a list.
+        # Declares an option that sets one member of the table's design. An option that ends with `A,B` takes a list.
         #
         #   fact parser, "--workers A,B", "how many (1,2,4,8)", :counts, :count
         #
-        # @param name [Symbol] name of the fact
+        # @param name [Symbol] the member's name
         # @param kind [Symbol] :number, :zero (a number that may be 0), :count or :size
         def fact(parser, option, words, name, kind)
           flag = option[/\A\S+/]
@@ -55,7 +55,7 @@ module Tiercel
           end
         end
 
-        # @return [Hash{Symbol => Object}] the user's values, by the fact's name
+        # @return [Hash{Symbol => Object}] the user's values, by the name of the design's member
         def facts_given = @facts_given ||= {}
 
         # @return [Data] the quick or the full design, with the user's values

@@ -13,11 +13,12 @@ require_relative "view"
 module Tiercel
   module Lab
     module Tables
-      # A table of the lab: a folder of `tables/` with a `table.rb`. Measuring and rendering are apart:
+      # A table of the lab: a folder of `tables/` with a `table.rb`. The table measures, and its `View` renders:
       #
-      # 1. {#plan} says which cells there are (none if the table has no cells); 2. {#take} measures them, and other
-      # figures: `run.watch` shows progress and handles Ctrl-C, `run.table(name, rows)` keeps rows that are not cells;
-      # 3. its `View` makes a document from the results of a run, as its file has them.
+      # 1. {#plan} returns the cells to measure (none if the table has no cells).
+      # 2. {#take} measures the cells and other figures. `run.watch` shows progress and handles Ctrl-C.
+      #    `run.table(name, rows)` stores rows that are not cells.
+      # 3. The `View` reads the results file of a run and builds a document.
       #
       #   module Tables
       #     module Sizes

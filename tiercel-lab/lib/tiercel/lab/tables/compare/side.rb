@@ -25,7 +25,7 @@ module Tiercel
             end
           end
 
-          # @return [String] as the user typed it
+          # @return [String] the user's argument that names the side
           def text = raise(NotImplementedError)
 
           # @return [String] the kind of side, in words
@@ -34,10 +34,10 @@ module Tiercel
           # @return [Object] equal for sides that do not differ
           def fingerprint = raise(NotImplementedError)
 
-          # @return [String] why two of the same fingerprint are the same
+          # @return [String] the reason why two sides with the same fingerprint run the same code
           def sameness = raise(NotImplementedError)
 
-          # @return [Array<String>] texts of the stores to measure if the user names none
+          # @return [Array<String>] names of the stores to measure, if the user gives none
           def stores = raise(NotImplementedError)
 
           # Builds the side, unless it is built already.

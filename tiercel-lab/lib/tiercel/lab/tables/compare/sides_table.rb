@@ -85,7 +85,7 @@ module Tiercel
 
           private
 
-          # The user named both sides.
+          # The user chose both sides, so a side that cannot run fails the command.
           def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
 
           def revisions? = @sides.grep(Revision).any?

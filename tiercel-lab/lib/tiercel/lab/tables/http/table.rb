@@ -59,7 +59,7 @@ module Tiercel
 
           private
 
-          # The user named everything that is measured.
+          # The user chose every row, so a row that cannot run fails the command.
           def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
 
           def take_application(app)

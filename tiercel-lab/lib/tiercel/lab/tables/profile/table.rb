@@ -70,7 +70,7 @@ module Tiercel
 
           private
 
-          # The user named everything that is measured.
+          # The user chose every row, so a row that cannot run fails the command.
           def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
 
           def value = @value || (settings.data ? Values::Files.new(directory: settings.data) : Values.fetch(VALUE))
