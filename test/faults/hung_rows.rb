@@ -19,6 +19,18 @@ module HungRows
     end
   end
 
+  # The same error class as that of a library's timeouts says nothing about the server.
+  def test_a_callers_own_timeout_ends_the_caller
+    with_server do |server|
+      store = build(server.url, timeout: 60)
+      store.write("key", "value")
+      server.pause
+      assert_raises(Timeout::Error) { Timeout.timeout(0.05, Timeout::Error) { store.read("key") } }
+      server.resume
+      assert_no_reply_for_another(store)
+    end
+  end
+
   def test_hung_ends_within_the_default_budget
     with_server do |server|
       store = build(server.url, timeout: nil)

@@ -2,7 +2,6 @@
 
 require "openssl"
 require "socket"
-require "timeout"
 
 require_relative "../../backend"
 require_relative "../../breaker"
@@ -19,9 +18,9 @@ module Tiercel
       # One server of the ring: its connections, its time budget, and the translation of socket errors to
       # {BackendError}s.
       class Node
-        # Errors of sockets, name resolution and TLS, and of Dalli when it opens them.
-        NETWORK_ERRORS = [IOError, SystemCallError, SocketError, OpenSSL::SSL::SSLError, Timeout::Error].freeze
-        TIMEOUTS = [IO::TimeoutError, Errno::ETIMEDOUT, Timeout::Error].freeze
+        # Errors of sockets, name resolution and TLS. A Timeout::Error comes from the caller's own Timeout.
+        NETWORK_ERRORS = [IOError, SystemCallError, SocketError, OpenSSL::SSL::SSLError].freeze
+        TIMEOUTS = [IO::TimeoutError, Errno::ETIMEDOUT].freeze
 
         # @return [String] "memcached://HOST:PORT"
         attr_reader :name
