@@ -21,6 +21,11 @@ class DialTest < Tiercel::TestCase
     end
   end
 
+  # redis-cluster-client passes the host of a URL with its brackets.
+  def test_an_address_in_brackets
+    assert_equal ["::1"], Dial.look_up("[::1]", 1, soon).map(&:ip_address)
+  end
+
   def test_nobody_there
     port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     assert_raises(Errno::ECONNREFUSED) { Dial.tcp("127.0.0.1", port, soon) }

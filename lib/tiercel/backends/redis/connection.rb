@@ -22,7 +22,6 @@ module Tiercel
         # Seconds to wait for the second reply after the first one has arrived. No caller needs the second reply.
         SOON = 0.005
         DONE = "OK"
-        NO_TIMEOUTS = nil
         # A newer connection to a replica stays open: the address may name a replica for good.
         RECONNECT_SECONDS = 1.0
 
@@ -80,7 +79,9 @@ module Tiercel
         # @return [Array<Object>] the replies, including errors
         def use_pipeline(deadline, commands)
           use(deadline, resend: true) do |driver|
-            driver.call_pipelined(commands, NO_TIMEOUTS, exception: false).tap { |replies| leave_replica(replies.first) }
+            replies = driver.call_pipelined(commands, nil, exception: false)
+            leave_replica(replies.first)
+            replies
           end
         end
 

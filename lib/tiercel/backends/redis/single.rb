@@ -58,7 +58,7 @@ module Tiercel
           deadline = Clock.monotonic + @timeout
           @pool.with(deadline) do |connection|
             connection.use(deadline, resend: false) do |driver|
-              replies = driver.call_pipelined([["MULTI"], *commands, ["EXEC"]], Connection::NO_TIMEOUTS, exception: false)
+              replies = driver.call_pipelined([["MULTI"], *commands, ["EXEC"]], nil, exception: false)
               error = [*replies, *Array(replies.last)].find { |reply| reply.is_a?(Exception) }
               error ? raise(error) : replies.last
             end

@@ -57,8 +57,9 @@ module Tiercel
           end
         end
 
-        # An address needs no lookup, also in the brackets of a URL. A name is looked up in a separate thread, which is killed after the deadline.
+        # An address needs no lookup. A name is looked up in a separate thread, which is killed after the deadline.
         #
+        # @param host [String] an IPv6 address may have the brackets of a URL
         # @return [Array<Addrinfo>]
         def look_up(host, port, deadline)
           host = host.delete_prefix("[").delete_suffix("]")
