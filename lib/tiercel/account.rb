@@ -198,7 +198,11 @@ module Tiercel
       begin
         yield
       ensure
-        computed(key, Clock.monotonic_ns - began)
+        duration_ns = Clock.monotonic_ns - began
+        # The read before a short block has already begun the round. Reading the clock again would cost a tenth of a miss.
+        page = duration_ns > SHORT_NS ? turn : @page || open_page
+        noted = page.block(BLOCK_WORD, duration_ns)
+        rounds.note_block(key, noted, duration_ns) if noted
       end
     end
 
@@ -268,13 +272,6 @@ module Tiercel
     def open_page = @page = book.counters
     def add(figure, amount = 1) = page.add(FIGURES_AT + figure, amount)
     def now = Clock.seconds
-
-    # The read before a short block has already begun the round. Reading the clock again would cost a tenth of a miss.
-    def computed(key, duration_ns)
-      turn if duration_ns > SHORT_NS
-      noted = page.block(BLOCK_WORD, duration_ns)
-      rounds.note_block(key, noted, duration_ns) if noted
-    end
 
     # @param word [Integer, nil] also counts the misses of the last tier
     def note_miss(page, key, word)

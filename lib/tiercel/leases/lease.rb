@@ -19,7 +19,7 @@ module Tiercel
       #
       # @return [String] a new lineage or holder
       def self.new_name
-        unless Forks.current?(@process)
+        unless @process == Forks.current
           @random = Random.new
           @process = Forks.current
         end
@@ -49,13 +49,12 @@ module Tiercel
       # @return [Float, nil] the time of {Clock.monotonic} at which the lease lapses, as far as this process knows
       attr_reader :lapses_at
 
-      def initialize(key, lineage, holder, mine: false, sure: true, version: nil, stale: nil, token: nil,
-                     lapses_at: nil)
+      def initialize(key, lineage, holder, version: nil, stale: nil, token: nil, lapses_at: nil)
         @key = key
         @lineage = lineage
         @holder = holder
-        @mine = mine
-        @sure = sure
+        @mine = false
+        @sure = true
         @version = version
         @stale = stale
         @token = token
@@ -101,7 +100,7 @@ module Tiercel
       end
 
       # @return [Boolean] whether this process acquired it; false in a child of that process
-      def mine? = @mine && Forks.current?(@process)
+      def mine? = @mine && @process == Forks.current
 
       # @return [Boolean] false if it is unknown whether the take reached the backend
       def sure? = @sure ? true : false

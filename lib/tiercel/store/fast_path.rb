@@ -207,7 +207,8 @@ module Tiercel
 
       # Completes a fetch whose read was a miss or returned a Found.
       def decide(found, name, key, version, options, &)
-        @consecutive_misses&.count = 0 unless MISS.equal?(found)
+        return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(found)
+        @consecutive_misses&.count = 0
         value = value_for_fetch(found, key, version, options)
         MISS.equal?(value) ? miss_or_generate(name, key, version, options, found, &) : hit_value(value, name, options)
       end

@@ -22,8 +22,7 @@ module Tiercel
         def fetch_and_take(name, key, version, options, &)
           merged = options ? merged_options(options) : @options
           if may_take?(key, merged)
-            key = key.dup.freeze unless key.frozen?
-            value = lead_uncontended(name, key, version, merged, @settings.policy, unread: true, &)
+            value = miss_uncontended(name, key, version, merged, @settings.policy, unread: true, &)
             return found_instead(value, name, key, version, options, &) if Accessor::Found === value
             return value unless Fetch::Misses::ELSEWHERE.equal?(value)
           end

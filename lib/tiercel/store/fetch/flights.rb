@@ -74,9 +74,10 @@ module Tiercel
         # @return [Flight] the caller's own flight if the caller leads
         def board(own, lineage, alone: false)
           LOCK.synchronize do
-            forget_parents
-            flight = @newest[own.key]
-            flight && (alone || flight.admits?(own.wanted, lineage)) ? flight : @newest[own.key] = own
+            forget_parents unless @process == Forks.current
+            key = own.key
+            flight = @newest[key]
+            flight && (alone || flight.admits?(own.wanted, lineage)) ? flight : @newest[key] = own
           end
         end
 

@@ -85,20 +85,15 @@ module Tiercel
 
         # --- the usual miss ---
 
-        # @yield the block of `fetch`
-        # @return [Object] the value
-        def miss_uncontended(name, key, version, options, policy, &)
-          key = key.dup.freeze unless key.frozen? # one copy for all objects that keep the key
-          value = lead_uncontended(name, key, version, options, policy, &)
-          ELSEWHERE.equal?(value) ? miss(name, key, version, options, policy, &) : value
-        end
-
-        # @param key [String] frozen
         # @param unread [Boolean] whether the key is read in the trip that acquires its lease
-        # @return [Object] the value; {ELSEWHERE}; or, with `unread`, the {Accessor::Found} of an existing entry
-        def lead_uncontended(name, key, version, options, policy, unread: false, &)
+        # @yield the block of `fetch`
+        # @return [Object] the value; or, with `unread`, {ELSEWHERE} or the {Accessor::Found} of an existing entry
+        def miss_uncontended(name, key, version, options, policy, unread: false, &)
+          key = key.dup.freeze unless key.frozen? # one copy for all objects that keep the key
           flight = Flight.new(@settings.backend, key, version)
-          return ELSEWHERE unless @settings.flights.board(flight, nil, alone: unread).equal?(flight)
+          unless @settings.flights.board(flight, nil, alone: unread).equal?(flight)
+            return unread ? ELSEWHERE : miss(name, key, version, options, policy, &)
+          end
           kept = version && Frame::Version.kept(version)
           # CRuby checks for interrupts at branches. No branch may lie between either call and its assignment: an
           # interrupt there would lose the lease.
@@ -130,8 +125,9 @@ module Tiercel
           value = Flights.hold([flight].freeze) do |outermost|
             given = Tags::WriteOptions::CopiedWhenSet.new(@shares_options ? options : options.dup, self)
             made = run_block(name, flight.key, options) { @settings.account.timed(flight.key) { yield(name, given) } }
-            stored = store_uncontended(flight, lease, name, made, options, given.options, outermost)
-            flight.tags = given.named
+            own = given.options
+            stored = store_uncontended(flight, lease, name, made, options, own, outermost)
+            flight.tags = own[:tags]
             made
           end
           landed = true
