@@ -83,14 +83,24 @@ module Tiercel
     # @return [Lease, Present] a lease that is {Lease#mine?}, or the unlapsed lease of another caller; or the bytes
     def take(key, ttl, version: nil, shown: nil, displaces: nil) = raise(NotImplementedError)
 
+    # Creates a lease for {#take_absent} without a call of the backend. The caller knows the lineage before it acquires
+    # the lease, and can release the lease even if its thread is killed within {#take_absent}.
+    #
+    # @param key [String]
+    # @param ttl [Float] see {#take}
+    # @param version [String, nil]
+    # @return [Lease, nil] nil if {#take_absent} creates the lease itself
+    def own(key, ttl, version) = nil # rubocop:disable Lint/UnusedMethodArgument
+
     # Acquires the lease of a key that a read has just missed, without reading again.
     #
     # @param key [String]
     # @param ttl [Float] see {#take}
     # @param version [String, nil]
+    # @param lease [Lease] from {#own}, if that returns one
     # @return [Lease, Present, nil] a lease, one's own or another caller's; or the existing entry, to pass to {#take} as
     #   `shown`; nil if {#take} must start from the beginning
-    def take_absent(key, ttl, version) = nil # rubocop:disable Lint/UnusedMethodArgument
+    def take_absent(key, ttl, version, lease = nil) = nil # rubocop:disable Lint/UnusedMethodArgument
 
     # @return [Boolean] whether {#ask} needs only one trip
     def asks_at_once? = false

@@ -53,8 +53,13 @@ module Tiercel
         mine.unsure
       end
 
-      def take_absent(key, ttl, version)
-        mine = own(key, ttl, version)
+      # The table stores lineages and holders separately, so the same name serves for both.
+      def own(key, ttl, version)
+        name = Lease.new_name
+        Lease.own(key, ttl, version, name, name)
+      end
+
+      def take_absent(key, ttl, version, mine = own(key, ttl, version))
         answer = begin
           @segment.lease_take_absent(key, ttl, mine.lineage, version)
         rescue BackendError => error
@@ -110,12 +115,6 @@ module Tiercel
       end
 
       private
-
-      # The table stores lineages and holders separately, so the same name serves for both.
-      def own(key, ttl, version)
-        name = Lease.new_name
-        Lease.own(key, ttl, version, name, name)
-      end
 
       def claim(mine, ttl, token, shown, displaces)
         @guard.call(:take_lease, mine.key, returning: LOST) do

@@ -157,14 +157,16 @@ module Tiercel
           true
         end
 
-        # Records the lease and the beginning of the block. Called under the lock.
+        # Records the lease and the beginning of the block, for the usual miss: it needs no lock if nobody follows. A
+        # follower counts itself before it reads the lease, and holds the lock until it sleeps. So the follower reads
+        # the lease, or this method finds the follower and wakes it.
         #
         # @param lease [Leases::Lease]
         # @return [void]
         def begin(lease)
           @lease = lease
           @running = true
-          @landed&.broadcast
+          LOCK.synchronize { @landed&.broadcast } if @followers.positive?
         end
 
         # Ends the joining of further callers. Called under the lock.

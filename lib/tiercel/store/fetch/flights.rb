@@ -71,13 +71,17 @@ module Tiercel
         # @param own [Flight]
         # @param lineage [String, nil] the lineage that the caller's read has found
         # @param alone [Boolean] whether to begin the caller's flight only if the key has no other flight
+        # @param lease [Leases::Lease, nil] a new lease ({Leases#own}): the caller's flight is counted at once, and
+        #   {#begin} then needs no lock. Other callers find its lineage only after the lease is acquired
         # @return [Flight] the caller's own flight if the caller leads
-        def board(own, lineage, alone: false)
+        def board(own, lineage, alone: false, lease: nil)
           LOCK.synchronize do
             forget_parents unless @process == Forks.current
             key = own.key
             flight = @newest[key]
-            flight && (alone || flight.admits?(own.wanted, lineage)) ? flight : @newest[key] = own
+            next flight if flight && (alone || flight.admits?(own.wanted, lineage))
+            count(own, lease.lineage) if lease
+            @newest[key] = own
           end
         end
 
@@ -86,13 +90,18 @@ module Tiercel
         #
         # @param flight [Flight]
         # @param lease [Leases::Lease] a lease that begins its lineage
-        # @return [true]
+        # @return [void]
         def begin(flight, lease)
-          LOCK.synchronize do
-            flight.begin(lease)
-            count(flight, lease.lineage)
-            true
-          end
+          LOCK.synchronize { count(flight, lease.lineage) } unless flight.counted
+          flight.begin(lease)
+        end
+
+        # Undoes the early count of {#board}, because the lease was not granted as expected.
+        #
+        # @param flight [Flight]
+        # @return [void]
+        def discount(flight)
+          LOCK.synchronize { uncount(flight) }
         end
 
         # @param flight [Flight]

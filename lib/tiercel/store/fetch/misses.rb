@@ -91,24 +91,25 @@ module Tiercel
         def miss_uncontended(name, key, version, options, policy, unread: false, &)
           key = key.dup.freeze unless key.frozen? # one copy for all objects that keep the key
           flight = Flight.new(@settings.backend, key, version)
-          unless @settings.flights.board(flight, nil, alone: unread).equal?(flight)
+          kept = version && Frame::Version.kept(version)
+          own = @settings.leases.own(key, policy.lease_ttl, kept)
+          unless @settings.flights.board(flight, nil, alone: unread, lease: own).equal?(flight)
             return unread ? ELSEWHERE : miss(name, key, version, options, policy, &)
           end
-          kept = version && Frame::Version.kept(version)
-          # CRuby checks for interrupts at branches. No branch may lie between either call and its assignment: an
-          # interrupt there would lose the lease.
-          if unread
-            answer = @settings.leases.ask(key, policy.lease_ttl, kept)
-          else
-            answer = @settings.leases.take_absent(key, policy.lease_ttl, kept)
+          # CRuby checks for interrupts at branches. No branch may lie between a call and its assignment: without an own
+          # lease, an interrupt there would lose the lease.
+          if own then answer = @settings.leases.take_absent(key, policy.lease_ttl, kept, own)
+          elsif unread then answer = @settings.leases.ask(key, policy.lease_ttl, kept)
+          else answer = @settings.leases.take_absent(key, policy.lease_ttl, kept)
           end
           lease = Leases::Lease === answer
           @settings.account.missed(key) if unread && (lease || answer.nil?)
           return compute_uncontended(flight, answer, name, options, &) if lease && answer.begun?
           return Accessor::Found.new(answer.bytes, answer.token) if unread && answer && !lease
+          @settings.flights.discount(flight)
           miss(name, key, version, options, policy, flight:, answer:, &)
         ensure
-          give_up(flight, answer) unless flight.nil? || flight.landed?
+          give_up(flight, answer || own) unless flight.nil? || flight.landed?
         end
 
         # Cleans up after a thread that was killed between two steps, or after a caller that has joined another flight.
