@@ -31,7 +31,8 @@ module Tiercel
       # @param holder [String] the name of this holder
       # @return [Lease] a lease that this process is about to acquire
       def self.own(key, ttl, version, lineage = new_name, holder = new_name)
-        new(key, lineage, holder).owned(version, Clock.monotonic + ttl)
+        # `new`, a method of C, would call `initialize` at a higher cost than Ruby does.
+        allocate.owned(key, lineage, holder, version, Clock.monotonic + ttl)
       end
 
       # @return [String]
@@ -64,10 +65,9 @@ module Tiercel
       end
 
       # @return [self] for a new lease that no other thread uses yet
-      def owned(version, lapses_at)
+      def owned(key, lineage, holder, version, lapses_at)
+        initialize(key, lineage, holder, version:, lapses_at:)
         @mine = true
-        @version = version
-        @lapses_at = lapses_at
         self
       end
 
