@@ -112,7 +112,7 @@ module Tiercel
         def shows?(lineage) = !@lease.nil? && @lease.lineage == lineage
 
         # @return [Boolean] whether the flight has not landed and belongs to this process
-        def live? = @outcome.nil? && Forks.current?(@process)
+        def live? = @outcome.nil? && @process == Forks.current
 
         # Stores the block's value over the value that the block itself has written under the key. Rails' own stores do
         # the same, because the block returns after its write.

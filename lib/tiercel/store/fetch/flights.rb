@@ -55,7 +55,7 @@ module Tiercel
         end
 
         # @return [Boolean] whether no block is running in this process
-        def idle? = @computing.zero? || (!Forks.current?(@process) && forgotten?) || deserted?
+        def idle? = @computing.zero? || (@process != Forks.current && forgotten?) || deserted?
 
         # @return [Integer] number of current flights
         def size
@@ -76,7 +76,7 @@ module Tiercel
         # @return [Flight] the caller's own flight if the caller leads
         def board(own, lineage, alone: false, lease: nil)
           LOCK.synchronize do
-            forget_parents unless @process == Forks.current
+            forget_parents
             key = own.key
             flight = @newest[key]
             next flight if flight && (alone || flight.admits?(own.wanted, lineage))
@@ -230,7 +230,7 @@ module Tiercel
 
         # Forgets the parent's flights, because a child process has none of the threads that lead them.
         def forget_parents
-          return if Forks.current?(@process)
+          return if @process == Forks.current
           @process = Forks.current
           forget_all
         end
