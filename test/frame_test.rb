@@ -122,6 +122,15 @@ class FrameTest < Tiercel::TestCase
     [TYPES, COMPRESSORS].each { |numbers| assert_equal numbers.uniq, numbers }
   end
 
+  def test_one_part_without_decoding_the_others
+    frame = Frame.build(TYPE_PLAIN, "\xC0".b, parts: Parts.encode(version: "1", tags: { "a" => 1 }, exclusive: true))
+    assert_equal "\x01\x00a\x01\x00\x00\x00\x00\x00\x00\x00".b, Frame.part(frame, PART_TAGS)
+    assert_equal "", Frame.part(frame, PART_EXCLUSIVE)
+    assert_nil Frame.part(frame, PART_LEASE)
+    assert_nil Frame.part("12", PART_TAGS)
+    frame.bytesize.times { |at| Frame.part(frame.byteslice(0, at), PART_EXCLUSIVE) } # raises nothing
+  end
+
   private
 
   def sample(checksum:)

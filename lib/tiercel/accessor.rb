@@ -75,6 +75,13 @@ module Tiercel
       bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) }
     end
 
+    # @param tags [Tags::Named] the tags that the call names. Their generations are read in the same trip
+    # @return [Object, Found] as {#read}; a {Found} if only the path of Rails' entries can compare the entry's tags
+    def read_tagged(key, version, tags, event = nil)
+      bytes = get_tagged(key, tags, event)
+      bytes.nil? ? MISS : decode(bytes, version, tags.recorded_in?(bytes)) { token_of(bytes) }
+    end
+
     # @param seconds [Float] the least time before the value expires
     # @return [Object, Found] the value; a {Found} if it expires sooner, or if it has to be decoded first
     def read_lasting(key, _version, _seconds, event = nil)
@@ -103,7 +110,12 @@ module Tiercel
 
     # @param tags [Tags::Named] receives the generations of its tags, which are read in the same trip
     # @return [String, nil] as {#get}
-    def get_tagged(key, tags, event = nil) = get_multi_tagged([key], tags, event)[key]
+    def get_tagged(key, tags, _event = nil)
+      tags.know(found = get_uncounted([key] | tags.keys))
+      bytes = found[key]
+      bytes.nil? ? @account&.missed(key) : @account&.hit(key)
+      bytes
+    end
 
     # @return [Hash{String => String}] as {#get_multi}, with the generations
     def get_multi_tagged(keys, tags, _event = nil)
@@ -196,10 +208,12 @@ module Tiercel
     #
     # @param bytes [String] the bytes of an entry
     # @param version [String, nil]
+    # @param current [Boolean] whether the entry's tags were compared and are current
     # @yieldreturn [Object, nil] the token, for a {Found}
     # @return [Object, Found]
-    def decode(bytes, version)
-      value = @coder.load_value(bytes.freeze, nil, version)
+    def decode(bytes, version, current = false)
+      bytes.freeze
+      value = current ? @coder.load_tagged_value(bytes, nil, version) : @coder.load_value(bytes, nil, version)
       return resolve(value, bytes, version, (yield if block_given?)) if Coder::Signal === value
       DeepFreeze.call(value) if @frozen
       value

@@ -66,15 +66,23 @@ module Tiercel
       # @return [Boolean] whether they are a frame written without `unless_exist`. A delayed delete may remove only
       #   such a frame: locks, counters and raw values may belong to another caller by now.
       def replaceable?(bytes)
-        return false unless frame?(bytes) && bytes.bytesize >= HEADER_BYTES
+        frame?(bytes) && bytes.bytesize >= HEADER_BYTES && part(bytes, PART_EXCLUSIVE).nil?
+      end
+
+      # Finds an optional part without decoding the others.
+      #
+      # @param bytes [String] the bytes read from a backend; may be damaged
+      # @param id [Integer] the part's number
+      # @return [String, nil] the part's data; nil if there is no such part, or if the bytes are not a frame
+      def part(bytes, id)
+        return unless frame?(bytes) && bytes.bytesize >= HEADER_BYTES
         position = HEADER_BYTES
-        finish = position + bytes.unpack1("S<", offset: PARTS_BYTES_AT)
-        while position + PART_HEADER_BYTES <= [finish, bytes.bytesize].min
-          id, length = bytes.unpack("CS<", offset: position)
-          return false if id == PART_EXCLUSIVE
+        finish = [position + two_bytes(bytes, PARTS_BYTES_AT), bytes.bytesize].min
+        while position + PART_HEADER_BYTES <= finish
+          length = two_bytes(bytes, position + 1)
+          return bytes.byteslice(position + PART_HEADER_BYTES, length) if bytes.getbyte(position) == id
           position += PART_HEADER_BYTES + length
         end
-        true
       end
 
       # @param bytes [String] the bytes read from a backend
@@ -117,6 +125,8 @@ module Tiercel
       def payload(bytes) = bytes.byteslice((HEADER_BYTES + bytes.unpack1("S<", offset: PARTS_BYTES_AT))..)
 
       private
+
+      def two_bytes(bytes, at) = bytes.getbyte(at) | (bytes.getbyte(at + 1) << 8)
 
       def verify_numbers(bytes, type, compressor, flags, expires_at)
         reject(bytes, format("type 0x%02X is unknown", type)) unless TYPES.include?(type)

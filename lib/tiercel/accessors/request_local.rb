@@ -47,6 +47,17 @@ module Tiercel
         bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) if fetched }
       end
 
+      # Compares a remembered copy with the remembered generations.
+      def read_tagged(key, version, tags, event = nil)
+        local = current or return @far.read_tagged(key, version, tags, event)
+        fetched = false
+        bytes = remembered(local, key, event, tags) { fetched = true }
+        return MISS if bytes.nil?
+        return decode(bytes, version, tags.recorded_in?(bytes)) { token_of(bytes) } if fetched
+        generations = tags.keys.map { |name| local.read_entry(generation_key(name)) }
+        decode(bytes, version, tags.recorded_in?(bytes, generations))
+      end
+
       # Returns nil if a remembered copy is not a plain value. The path of Rails' entries then decides whether to read
       # that key from the backend.
       def read_multi(keys, versions, undecided, event = nil)

@@ -5,6 +5,7 @@ require_relative "events"
 require_relative "fast_path/read_and_take"
 require_relative "fast_path/conditions"
 require_relative "fast_path/multi"
+require_relative "fast_path/tagged"
 
 module Tiercel
   module Store
@@ -26,6 +27,7 @@ module Tiercel
       include ReadAndTake
       include Conditions
       include Multi
+      include Tagged
 
       MISS = Accessor::MISS
       # Reads names and options in C; nil if the extension is not built. Rails' own methods serve all names and options
@@ -41,7 +43,7 @@ module Tiercel
       # write.
       def read(name, options = nil)
         options = nil if options && options.empty?
-        naming = options && naming_options(options)
+        naming = options && naming_options(options, @read_tags)
         return super if naming == false || !@fast
         key = key_of(name, naming)
         version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
@@ -55,11 +57,12 @@ module Tiercel
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
         options = nil if options && options.empty?
-        naming = options && naming_options(options)
+        naming = options && naming_options(options, @fetch_tags)
         return super if naming == false || !block_given? || !@fast_fetch
         key = key_of(name, naming)
         version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
         return fetch_early(name, key, version, options, &) if @early
+        return fetch_tagged(name, key, version, options, &) unless @fast_tags || options.nil? || options[:tags].nil?
         return instrumented_fetch(name, key, version, options, &) if heard?(Events::READ)
         misses = @consecutive_misses&.count
         return fetch_and_take(name, key, version, options, &) if misses && misses >= Fetch::ConsecutiveMisses::MANY
@@ -152,11 +155,12 @@ module Tiercel
 
       # Accepts an expiry, valid tags, and the options that a miss commonly uses. Rails reports invalid options.
       #
+      # @param most_tags [Integer, nil] nil if Rails has to handle tags
       # @return [Hash, nil, false] the options if the key or the version depends on them, nil if neither does; false if
       #   Rails has to handle one of them
-      def naming_options(options)
+      def naming_options(options, most_tags)
         return false unless RULES
-        RULES.naming_options(options, @fast_tags ? Tags::Named::MAX_COUNT : nil, Tags::Named::MAX_BYTES, !@early)
+        RULES.naming_options(options, most_tags, Tags::Named::MAX_BYTES, !@early)
       end
 
       def instrumented_read(name, key, version, options)
@@ -231,7 +235,7 @@ module Tiercel
 
       # Returns a Found's value if Rails' `fetch` would return it.
       def value_for_fetch(found, key, version, options)
-        entry = entry_of(found, key) or return useless(found, key)
+        entry = entry_of(found, key, tags: known_tags(options)) or return useless(found, key)
         entry = handle_expired_entry(entry, key, merged_options(options))
         entry.nil? || entry.mismatched?(version) ? useless(found, key) : entry.value
       end
@@ -251,8 +255,8 @@ module Tiercel
       end
 
       # @return [ActiveSupport::Cache::Entry, nil] the entry in a Found's bytes
-      def entry_of(found, key, compare: true)
-        MISS.equal?(found) ? nil : deserialize_entry(found.bytes, key: key, compare: compare)
+      def entry_of(found, key, compare: true, tags: nil)
+        MISS.equal?(found) ? nil : deserialize_entry(found.bytes, key: key, compare: compare, tags: tags)
       end
 
       # One caller computes a missing value ({Fetch}), or, with `lease: false`, every caller.

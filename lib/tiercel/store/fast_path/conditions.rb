@@ -55,6 +55,7 @@ module Tiercel
         # - @always_heard: every call is instrumented
         # - @early: a hit of `fetch` is refreshed when it soon expires
         # - @fast_tags: a read does not need the tags that a call names
+        # - @read_tags, @fetch_tags: the most tags in a `read` or a `fetch` of the fast path; nil for none
         # - @consecutive_misses: counts consecutive misses of `fetch`, where that is useful
         # - @shares_options: a block that sets no options needs no copy of them
         #
@@ -73,6 +74,8 @@ module Tiercel
           @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none? && @settings.policy.stale_seconds.nil?
           @early = @settings.policy.lease && !@settings.policy.early_refresh.nil?
           @fast_tags = @settings.accessor.compares_tags?
+          @read_tags = (Tags::Named::MAX_COUNT if @fast_tags)
+          @fetch_tags = (Tags::Named::MAX_COUNT if @fast_tags || !@early)
           @consecutive_misses = @settings.consecutive_misses
           @shares_options = Tags::WriteOptions::CopiedWhenSet.possible?
         end

@@ -36,7 +36,7 @@ module Tiercel
           return tags.lose if @guard.timing_out?
           begun = @guard.call(:begin_tags, returning: LOST) { begin_anew(unknown) }
           return tags.lose if LOST.equal?(begun)
-          tags.known.merge!(begun)
+          tags.complete(begun)
           true
         end
 

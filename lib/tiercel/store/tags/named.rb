@@ -25,9 +25,6 @@ module Tiercel
         attr_reader :names
         # @return [Array<String>] the keys under which the backend stores the generations
         attr_reader :keys
-        # @return [Hash{String => Integer}, nil] the generations that were read, by key; nil before the first read
-        attr_reader :known
-
         class << self
           # @param names [Array<String>]
           # @return [Array<String>] the names without duplicates
@@ -56,7 +53,7 @@ module Tiercel
         def initialize(names, keys)
           @names = names.freeze
           @keys = keys.freeze
-          @known = nil
+          @known = @generations = nil
           @lost = false
           bytes = keys.sum { |key| key.bytesize + FIXED_BYTES }
           return if bytes <= Frame::Layout::MAX_TAGS_BYTES
@@ -67,17 +64,46 @@ module Tiercel
         # @param found [Hash{String => String}] the backend's bytes by key; may contain other entries too
         # @return [self]
         def know(found)
-          @known ||= @keys.each_with_object({}) do |key, known|
-            generation = Named.generation(found[key])
+          @generations ||= @keys.map { |key| found[key] }
+          self
+        end
+
+        # @return [Hash{String => Integer}, nil] the generations that were read, by key, in the order of the keys; nil
+        #   before the first read
+        def known
+          @known ||= @generations && @keys.zip(@generations).each_with_object({}) do |(key, bytes), known|
+            generation = Named.generation(bytes)
             known[key] = generation if generation
           end
-          self
+        end
+
+        # @param begun [Hash{String => Integer}] generations of the other tags
+        # @return [void]
+        def complete(begun)
+          known = self.known
+          @known = @keys.to_h { |key| [key, known[key] || begun[key]] }.compact
+        end
+
+        # Whether a frame has recorded these tags and their current generations. Compares bytes, which costs less than
+        # decoding the frame's parts. A frame with other tags, or in another order, has to be decoded.
+        #
+        # @param frame [String] its bytes, not verified yet
+        # @param generations [Array<String, nil>] the current generations, in the order of the keys
+        # @return [Boolean]
+        def recorded_in?(frame, generations = @generations)
+          expected = String.new
+          @keys.each_with_index do |key, index|
+            generation = generations[index]
+            return false unless generation && generation.bytesize == GENERATION_BYTES
+            expected << (key.bytesize & 0xFF) << (key.bytesize >> 8) << (key.ascii_only? ? key : key.b) << generation
+          end
+          Frame.part(frame, Frame::Layout::PART_TAGS) == expected
         end
 
         # @param earlier [Named, nil] tags with known generations, which this object takes over
         # @return [self]
         def keep(earlier)
-          @known = @known.merge(earlier.known.slice(*@keys)) if earlier&.known
+          @known = known.merge(earlier.known.slice(*@keys)) if earlier&.known
           @lost ||= earlier.lost? if earlier
           self
         end
@@ -98,7 +124,7 @@ module Tiercel
         def anew = Named.new(@names, @keys)
 
         # @return [Array<String>] the keys of tags without a known generation
-        def unknown = @known ? @keys.reject { |key| @known.key?(key) } : @keys
+        def unknown = (known = self.known) ? @keys.reject { |key| known.key?(key) } : @keys
 
         # @return [Array<String>]
         def to_a = @names

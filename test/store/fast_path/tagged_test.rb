@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# Fetches that name tags, on backends that do not compare tags themselves: the fast path serves the usual hit from the
+# frame's bytes, and every other entry has the same result as with Rails' own steps.
+class FastPathTaggedTest < Tiercel::TestCase
+  # With this size the LRU in plain Ruby is used.
+  URL = "memory:?size=900KB"
+
+  def setup
+    skip "the extension is not built" unless Tiercel::Codec.native
+  end
+
+  def test_a_usual_hit_decodes_no_frame_in_ruby
+    each_store do |store|
+      [["a"], %w[a b], [:a, "größe"], ["a", "\xFF".b]].each do |tags|
+        store.fetch("name", tags:) { [1] }
+        assert_equal [1], without_ruby_frames { store.fetch("name", tags:) { flunk } }, tags.inspect
+        store.invalidate_tags(tags.last)
+        assert_equal [2], store.fetch("name", tags:) { [2] }
+        store.delete("name")
+      end
+    end
+  end
+
+  # The generations of old and new tags are recorded in the order of the call.
+  def test_a_tag_without_a_generation_before_one_with
+    each_store do |store|
+      store.fetch("other", tags: ["old"]) { 1 }
+      store.fetch("name", tags: %w[new old]) { 1 }
+      assert_equal 1, without_ruby_frames { store.fetch("name", tags: %w[new old]) { flunk } }
+    end
+  end
+
+  def test_other_tags_than_the_entry_has
+    each_store do |store|
+      [[], %w[a b], %w[b a], ["a"], %w[a b c], ["c"]].each do |tags|
+        store.fetch("name", tags: %w[a b]) { 1 }
+        assert_equal 1, store.fetch("name", tags:) { flunk }, tags.inspect
+        store.invalidate_tags("b")
+        assert_equal 2, store.fetch("name", tags:) { 2 }, tags.inspect
+        store.delete("name")
+      end
+    end
+  end
+
+  def test_an_untagged_entry
+    each_store do |store|
+      store.write("name", 1)
+      store.invalidate_tags("a")
+      assert_equal 1, store.fetch("name", tags: ["a"]) { flunk }
+    end
+  end
+
+  def test_versions_compression_and_expiry
+    each_store do |store|
+      options = { tags: ["a"], version: "1", expires_in: 60 }
+      store.fetch("name", **options) { "x" * 5_000 }
+      assert_equal "x" * 5_000, store.fetch("name", **options) { flunk }
+      assert_equal 2, store.fetch("name", **options, version: "2") { 2 }
+      travel(61) { assert_equal 3, store.fetch("name", **options, version: "2") { 3 } }
+    end
+  end
+
+  # The value is stored with the generations that were read before the block.
+  def test_an_invalidation_inside_the_block
+    each_store do |store|
+      store.fetch("name", tags: ["a"]) { store.invalidate_tags("a") && 1 }
+      assert_equal 2, store.fetch("name", tags: ["a"]) { 2 }
+    end
+  end
+
+  def test_a_generation_of_other_bytes
+    each_store do |store|
+      store.fetch("name", tags: ["a"]) { 1 }
+      store.backend.set("#{store.stored_prefix}tiercel:tag:a", "foreign")
+      assert_equal 2, store.fetch("name", tags: ["a"]) { 2 }
+    end
+  end
+
+  def test_damaged_frames
+    each_store do |store|
+      store.fetch("name", tags: ["a"]) { "value" }
+      bytes = store.backend.get(key = store.stored_key("name"))
+      bytes.bytesize.times do |at|
+        damaged = bytes.dup
+        damaged.setbyte(at, bytes.getbyte(at) ^ 0x11)
+        store.backend.set(key, damaged)
+        assert_equal "anew", silently { store.fetch("name", tags: ["a"]) { "anew" } }, "damaged at #{at}"
+        store.backend.set(key, bytes.byteslice(0, at))
+        assert_equal "anew", silently { store.fetch("name", tags: ["a"]) { "anew" } }, "cut at #{at}"
+      end
+    end
+  end
+
+  private
+
+  def each_store
+    [{}, { namespace: "ns" }, { namespace: -> { "proc" } }].each do |options|
+      store = Tiercel.new(URL, lease: true, checksum: true, **options)
+      yield store
+    ensure
+      store&.close
+    end
+  end
+
+  def silently(&) = Tiercel::Reports.stub(:handled, nil, &)
+
+  # Fails if the block parses a frame in Ruby.
+  def without_ruby_frames(&) = Tiercel::Frame.stub(:parse, ->(_) { flunk "a frame was parsed in Ruby" }, &)
+end
