@@ -48,12 +48,12 @@ module Tiercel
         if payload_bytes > MAX_PAYLOAD_BYTES
           raise SerializationError, "a value of #{Sizes.human(payload_bytes)} does not fit a frame"
         end
-        frame = String.new(capacity: HEADER_BYTES + parts.bytesize + payload_bytes)
         crc = checksum ? CHECKSUMS.crc32(payload, CHECKSUMS.crc32(parts, 0)) : 0
-        [MAGIC, FRAME_VERSION, type, compressor, checksum ? FLAG_CHECKSUM : 0, 0, parts.bytesize,
-         expires_at || Float::INFINITY, payload_bytes, crc].pack(HEADER_TEMPLATE, buffer: frame)
-        frame.setbyte(HEADER_CHECK_AT, fold(frame) ^ HEADER_CHECK)
-        frame << parts << payload.b
+        header = [MAGIC, FRAME_VERSION, type, compressor, checksum ? FLAG_CHECKSUM : 0, 0, parts.bytesize,
+                  expires_at || Float::INFINITY, payload_bytes, crc].pack(HEADER_TEMPLATE)
+        header.setbyte(HEADER_CHECK_AT, fold(header) ^ HEADER_CHECK)
+        return header << parts if payload_bytes.zero?
+        "#{header}#{parts}#{payload.encoding == Encoding::BINARY ? payload : payload.b}"
       end
 
       # @param bytes [String] the bytes read from a backend

@@ -235,7 +235,7 @@ module Tiercel
 
       # Returns a Found's value if Rails' `fetch` would return it.
       def value_for_fetch(found, key, version, options)
-        entry = entry_of(found, key, tags: known_tags(options)) or return useless(found, key)
+        entry = entry_of(found, key, options:) or return useless(found, key)
         entry = handle_expired_entry(entry, key, merged_options(options))
         entry.nil? || entry.mismatched?(version) ? useless(found, key) : entry.value
       end
@@ -255,8 +255,9 @@ module Tiercel
       end
 
       # @return [ActiveSupport::Cache::Entry, nil] the entry in a Found's bytes
-      def entry_of(found, key, compare: true, tags: nil)
-        MISS.equal?(found) ? nil : deserialize_entry(found.bytes, key: key, compare: compare, tags: tags)
+      def entry_of(found, key, compare: true, options: nil)
+        return if MISS.equal?(found)
+        deserialize_entry(found.bytes, key: key, compare: compare, tags: known_tags(options))
       end
 
       # One caller computes a missing value ({Fetch}), or, with `lease: false`, every caller.

@@ -74,14 +74,7 @@ module Tiercel
         if tag.nil? || tag.is_a?(Hash)
           Named.refuse "expected names (String, Symbol, Array, or what answers to cache_key), got #{Redacted.text(tag)}"
         end
-        tag_text(expanded_key(tag))
-      end
-
-      # @param name [String, Symbol]
-      # @return [String] in UTF-8
-      def tag_text(name)
-        name = name.to_s
-        name.encoding == Encoding::UTF_8 ? name : name.dup.force_encoding(Encoding::UTF_8)
+        Named.text(expanded_key(tag))
       end
 
       def tag_keys(names, namespace)

@@ -38,7 +38,7 @@ module Tiercel
         # @param options [Hash] options whose tags are Strings and Symbols of a valid length
         # @return [Tags::Named, nil] nil without tags
         def tags_of(options)
-          names = options[:tags].map { |name| tag_text(name) }
+          names = options[:tags].map { |name| Tags::Named.text(name) }
           return if names.empty?
           names.uniq! if names.size > 1
           namespace = options.key?(:namespace) ? options[:namespace]&.to_s : namespace_now

@@ -40,6 +40,13 @@ module Tiercel
             end
           end
 
+          # @param name [#to_s]
+          # @return [String] in UTF-8
+          def text(name)
+            name = name.to_s
+            name.encoding == Encoding::UTF_8 ? name : name.dup.force_encoding(Encoding::UTF_8)
+          end
+
           # @return [Integer, nil] the number in a backend's bytes; nil if the bytes are not a generation
           def generation(bytes) = (bytes.unpack1("Q<") if bytes && bytes.bytesize == GENERATION_BYTES)
 
