@@ -39,7 +39,7 @@ module Tiercel
         ttl = options&.fetch(:expires_in, nil) || @options[:expires_in]
         seconds = ttl ? @settings.policy.early_refresh * ttl.to_f : 0
         found = nil
-        if heard?(Events::READ)
+        if subscribed?(Events::READ)
           value = instrumented_fetch_read(name, key, version, options) do |event|
             plain_value(found = @settings.accessor.read_lasting(key, version, seconds, event), version)
           end

@@ -6,8 +6,10 @@ require_relative "fetch/call"
 module Tiercel
   module Store
     # Sends notifications and log lines. A call without a subscriber or a debug logger sends nothing; its result is the
-    # same. Events use Rails' own `instrument`, with one exception: for a single subscriber, this module sends the same
-    # event through the same notifier with fewer instructions.
+    # same.
+    #
+    # Rails' own `instrument` serves the calls of Rails' methods. The calls of the {FastPath} write the same line and
+    # send the same event with fewer instructions ({#log_call}, {#send_event}).
     #
     # A `fetch` that misses sends one `cache_generate`, like Rails' own stores. It sends one `cache_fetch_hit` instead
     # if its caller receives the value of another caller, or an expired value. Both payloads contain the {Fetch::Trace}.
@@ -31,12 +33,20 @@ module Tiercel
       # Whether events of several names contain their keys. On Rails 7.2 they contain the names.
       KEYS_IN_EVENTS = ActiveSupport.gem_version.segments.first >= 8
 
-      # A store's options. They cache the result of `inspect`.
+      # A store's options. They cache their text in a log line: `inspect` costs as much as a read.
       class LoggedOptions < Hash
         # @return [String]
-        def inspect = @inspect ||= super.freeze
+        def text = @text ||= (empty? ? "" : " (#{inspect})").freeze
+
+        # @param others [Hash] options of a call
+        # @return [String] the text of both, merged
+        def text_with(others)
+          return " (#{merge(others).inspect})" if empty? || others.any? { |option, _| key?(option) }
+          "#{@open ||= text.delete_suffix("})").freeze}, #{others.inspect.delete_prefix("{")})"
+        end
       end
-      private_constant :LoggedOptions
+      TIMED = ActiveSupport::Notifications::Fanout::Subscribers::Timed
+      private_constant :LoggedOptions, :TIMED
 
       private
 
@@ -53,60 +63,100 @@ module Tiercel
         !logger.nil? && logger.debug? && !silence?
       end
 
+      # --- calls of the fast path ---
+
+      # Writes the line of a call, as Rails' `instrument` does. If other code has replaced `instrument`, that code
+      # receives the call ({#send_event}) and writes the line.
+      #
+      # @param subject [Object] the key, the name, or the number of names
+      # @param options [Hash, nil] options of the call
+      # @param text [String, nil] the options' text, as an earlier line of the same call returned it
+      # @return [String] the options' text
+      def log_call(operation, subject, options, text = nil)
+        return "" if @always_heard
+        text ||= options_text(options)
+        logger.debug("Cache #{operation}: #{subject}#{text}")
+        text
+      end
+
+      def options_text(options)
+        own = @logged_options
+        own = @logged_options = LoggedOptions[@options] unless @options.eql?(own)
+        options ? own.text_with(with_tags_in_event(options)) : own.text
+      end
+
+      # Merges options like `merged_options`. The fast path has already checked them.
+      #
+      # @param options [Hash, nil] options of the call
+      # @return [Hash] the options for the event
+      def event_options(options) = options ? @options.merge(with_tags_in_event(options)) : @options
+
+      # An event needs no keys of the tags.
+      def with_tags_in_event(options)
+        tags = options[:tags]
+        tags ? options.merge(tags: Tags::Named.in_event(tags)) : options
+      end
+
+      # Sends the event of a call with one name.
+      #
       # @param event [String] the event's name
       # @param key [String] the name's key, as the fast path computes it
       # @param options [Hash, nil] options of the call
-      def instrument_one(operation, event, name, key, options, &)
-        options = options ? merged_options(options) : @options
-        key = event_key(name, key, options)
-        subscriber = only_subscriber(event) or return instrument(operation, key, logged_options(options), &)
+      # @yield see {#send_event}
+      def send_event_of_name(operation, event, name, key, options, &)
+        options = event_options(options)
+        send_event(operation, event, event_key(name, key, options), options, &)
+      end
+
+      # @param subject [Object] the payload's :key
+      # @param options [Hash] merged options
+      # @param instead [Symbol] the method that receives the call if other code listens to this method
+      # @yieldparam payload [Hash]
+      # @return [Object] the block's result
+      def send_event(operation, event, subject, options, instead = :instrument, &)
+        return __send__(instead, operation, subject, options, &) if @always_heard
         store = self.class.name
-        payload = (RAILS_8_2 ? { store:, key: } : { key:, store: }).merge!(options)
-        send_event(event, payload, subscriber, &)
-      end
-
-      # @return [Object, nil] the subscriber, if it is the only one and no log line is due
-      def only_subscriber(event)
-        return if @always_heard || debug_logger?
+        payload = (RAILS_8_2 ? { store:, key: subject } : { key: subject, store: }).merge!(options)
         subscribers = ActiveSupport::Notifications.notifier.all_listeners_for(event)
-        subscribers[0] if subscribers.size == 1 && !subscribers[0].silenceable
+        only = subscribers[0] if subscribers.size == 1
+        return send_to(only, event, payload, &) if only && !only.silenceable
+        ActiveSupport::Notifications.instrument(event, payload) { yield payload if block_given? }
       end
 
-      # Rails writes the options into each log line. Inspecting a store's options costs as much as a read, so this
-      # caches the text.
-      def logged_options(options)
-        return options unless options.equal?(@options)
-        @logged_options = LoggedOptions[options] unless @logged_options == options
-        @logged_options
-      end
-
-      # Sends an event like `ActiveSupport::Notifications::Instrumenter#instrument`. If the value is unusable (expired,
-      # or of another version), the payload names no tier.
-      def send_event(event, payload, subscriber)
+      # Sends an event to its only subscriber, like `ActiveSupport::Notifications::Instrumenter#instrument`. A block
+      # with five parameters is called without an object for its group.
+      def send_to(subscriber, event, payload)
         id = ActiveSupport::Notifications.instrumenter.id
-        group = subscriber.group_class.new([subscriber.delegate], event, id, payload)
-        group.start(event, id, payload)
+        if subscriber.instance_of?(TIMED)
+          start = Time.now
+        else
+          group = subscriber.group_class.new([subscriber.delegate], event, id, payload)
+          group.start(event, id, payload)
+        end
         begin
-          result = yield payload
-          payload.delete(:tier) if payload[:hit] == false
-          result
+          yield payload if block_given?
         rescue Exception => error # rubocop:disable Lint/RescueException
           payload[:exception] = [error.class.name, error.message]
           payload[:exception_object] = error
           raise
         ensure
-          group.finish(event, id, payload)
+          group ? group.finish(event, id, payload) : subscriber.delegate.call(event, start, Time.now, id, payload)
         end
       end
+
+      # --- names and keys ---
 
       # Returns the key for an event's payload. Rails interprets a key's bytes as UTF-8.
       def event_key(name, key, options)
         name.instance_of?(String) && key.encoding == Encoding::UTF_8 ? key : normalize_key(name, options)
       end
 
+      # @param keys [Array<String>, nil] the names' keys, if the fast path has computed them
       # @return [Array<Object>] keys, or names on Rails 7.2
-      def names_in_event(names, options)
-        KEYS_IN_EVENTS ? names.map { |name| normalize_key(name, options) } : names
+      def names_in_event(names, options, keys = nil)
+        return names unless KEYS_IN_EVENTS
+        return names.map { |name| normalize_key(name, options) } unless keys
+        names.each_with_index.map { |name, index| event_key(name, keys[index], options) }
       end
 
       # @param hash [Hash{Object => Object}] names and values

@@ -20,7 +20,8 @@ module Tiercel
     #   fetch, miss:  the block -> write
     #   write:        @fast -> key and version -> Accessor#write
     #
-    # If the event has a subscriber or a log line ({Events#heard?}), the same steps run inside Rails' `instrument`.
+    # With a debug logger the same steps follow the call's line. With a subscriber they run inside the event
+    # ({Events#send_event}).
     #
     # Both paths must behave alike, except for their speed; test/store/property_test.rb compares them.
     module FastPath
@@ -35,10 +36,6 @@ module Tiercel
       RULES = Codec.native
       private_constant :MISS, :RULES
 
-      # A found value in the form that Rails' `get_entry_value` expects.
-      Hit = Struct.new(:value)
-      private_constant :Hit
-
       # See ActiveSupport::Cache::Store#read. The `cache` helper of views passes an empty Hash, or options for the
       # write.
       def read(name, options = nil)
@@ -47,7 +44,8 @@ module Tiercel
         return super if naming == false || !@fast
         key = key_of(name, naming)
         version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
-        return instrumented_read(name, key, version, options) if heard?(Events::READ)
+        log_call(:read, key, options) if debug_logger?
+        return instrumented_read(name, key, version, options) if subscribed?(Events::READ)
         value = @settings.accessor.read(key, version)
         return value unless Coder::Signal === value
         value = value_for_read(value, key, version)
@@ -61,15 +59,17 @@ module Tiercel
         return super if naming == false || !block_given? || !@fast_fetch
         key = key_of(name, naming)
         version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
+        logged = log_call(:read, key, options) if debug_logger?
         return fetch_early(name, key, version, options, &) if @early
-        return fetch_tagged(name, key, version, options, &) unless @fast_tags || options.nil? || options[:tags].nil?
-        return instrumented_fetch(name, key, version, options, &) if heard?(Events::READ)
+        tagged = !@fast_tags && options && options[:tags]
+        return fetch_tagged(name, key, version, options, logged, &) if tagged
+        return instrumented_fetch(name, key, version, options, &) if subscribed?(Events::READ)
         misses = @consecutive_misses&.count
         return fetch_and_take(name, key, version, options, &) if misses && misses >= Fetch::ConsecutiveMisses::MANY
         value = @settings.accessor.read(key, version)
         return decide(value, name, key, version, options, &) if Coder::Signal === value
         @consecutive_misses&.count = 0
-        subscribed?(Events::FETCH_HIT) ? notify_hit(value, name, options) : value
+        logged || subscribed?(Events::FETCH_HIT) ? hit_value(value, name, options, logged) : value
       end
 
       # See ActiveSupport::Cache::Store#write.
@@ -79,8 +79,9 @@ module Tiercel
         return super unless @settings.flights.idle?
         key = key_of(name, nil)
         version = version_of(name, key, nil) unless key.equal?(name)
-        return write_value(key, value, version, options) unless heard?(Events::WRITE)
-        instrument_one(:write, Events::WRITE, name, key, options) do
+        log_call(:write, key, options) if debug_logger?
+        return write_value(key, value, version, options) unless subscribed?(Events::WRITE)
+        send_event_of_name(:write, Events::WRITE, name, key, options) do
           write_value(key, value, version, options)
         end
       end
@@ -91,8 +92,9 @@ module Tiercel
         return super unless options.nil? && @fast
         return super unless @settings.flights.idle?
         key = key_of(name, nil)
-        return @settings.accessor.delete(key) unless heard?(Events::DELETE)
-        instrument_one(:delete, Events::DELETE, name, key, nil) { @settings.accessor.delete(key) }
+        log_call(:delete, key, nil) if debug_logger?
+        return @settings.accessor.delete(key) unless subscribed?(Events::DELETE)
+        send_event_of_name(:delete, Events::DELETE, name, key, nil) { @settings.accessor.delete(key) }
       end
 
       # See ActiveSupport::Cache::Store#exist?.
@@ -164,11 +166,10 @@ module Tiercel
       end
 
       def instrumented_read(name, key, version, options)
-        instrument_one(:read, Events::READ, name, key, options) do |payload|
+        send_event_of_name(:read, Events::READ, name, key, options) do |payload|
           value = @settings.accessor.read(key, version, payload)
           value = value_for_read(value, key, version) if Coder::Signal === value
-          payload[:hit] = !MISS.equal?(value)
-          value unless MISS.equal?(value)
+          value if (payload[:hit] = hit?(value, payload))
         end
       end
 
@@ -185,13 +186,19 @@ module Tiercel
       # @yieldreturn [Object] the result of {Accessor#read}
       # @return [Object] the value; after a miss the value of the block
       def instrumented_fetch_read(name, key, version, options)
-        instrument_one(:read, Events::READ, name, key, options) do |payload|
+        send_event_of_name(:read, Events::READ, name, key, options) do |payload|
           found = value = yield payload
           value = value_for_fetch(found, key, version, options) if Coder::Signal === found
           payload[:super_operation] = :fetch
-          payload[:hit] = !MISS.equal?(value)
-          MISS.equal?(value) ? found : value
+          (payload[:hit] = hit?(value, payload)) ? value : found
         end
+      end
+
+      # If the value is unusable (expired, or of another version), the payload names no tier.
+      def hit?(value, payload)
+        return true unless MISS.equal?(value)
+        payload.delete(:tier)
+        false
       end
 
       def write_value(key, value, version, options)
@@ -217,13 +224,16 @@ module Tiercel
         MISS.equal?(value) ? miss_or_generate(name, key, version, options, found, &) : hit_value(value, name, options)
       end
 
+      # @param text [String, nil] see {Events#log_call}
       # @return [Object] the value
-      def hit_value(value, name, options) = heard?(Events::FETCH_HIT) ? notify_hit(value, name, options) : value
-
-      def notify_hit(value, name, options)
-        options = options ? merged_options(options) : @options
-        get_entry_value(Hit.new(value), Events::RAILS_8_2 ? normalize_key(name, options) : name, options)
+      def hit_value(value, name, options, text = nil)
+        log_call(:fetch_hit, name_of_hit(name, options), options, text) if debug_logger?
+        return value unless subscribed?(Events::FETCH_HIT)
+        send_event(:fetch_hit, Events::FETCH_HIT, name_of_hit(name, options), event_options(options))
+        value
       end
+
+      def name_of_hit(name, options) = Events::RAILS_8_2 ? normalize_key(name, event_options(options)) : name
 
       # Returns a Found's value if Rails' `read` would return it.
       def value_for_read(found, key, version)

@@ -109,6 +109,34 @@ class StorePatchesTest < Tiercel::TestCase
     end
   end
 
+  # Subscribers with five parameters receive their events without such a group.
+  def test_groups_of_subscribers_that_are_patched_after_the_store_was_built
+    { BaseGroup: :each, BaseTimeGroup: :finish, TimedGroup: :now }.each do |name, method|
+      group = ActiveSupport::Notifications::Fanout.const_get(name)
+      [-> { group.prepend(recording_module([method])) }, -> { replace(group, method) }].each do |patch|
+        in_child do
+          store = used_store
+          ActiveSupport::Notifications.subscribe(/cache_/) { |*| nil }
+          patch.call
+          assert_sees_as_much_as_without(store)
+        end
+      end
+    end
+  end
+
+  def test_a_start_of_their_own_for_groups_of_subscribers
+    in_child do
+      store = used_store
+      seen = @seen
+      ActiveSupport::Notifications.subscribe(/cache_/) { |*| nil }
+      ActiveSupport::Notifications::Fanout::TimedGroup.define_method(:start) do |*arguments|
+        seen << :start
+        super(*arguments)
+      end
+      assert_sees_as_much_as_without(store)
+    end
+  end
+
   def test_a_notifier_of_another_class
     in_child do
       store = used_store

@@ -10,8 +10,9 @@ module Tiercel
         # See ActiveSupport::Cache::Store#read_multi.
         def read_multi(*names)
           return super unless @fast && (keys = keys_of(names))
-          return read_many(names, keys) || super unless heard?(Events::READ_MULTI)
-          instrumented_read_multi(names, keys)
+          log_call(:read_multi, "#{names.size} key(s) specified", nil) if debug_logger?
+          return instrumented_read_multi(names, keys) if subscribed?(Events::READ_MULTI)
+          read_many(names, keys) || read_multi_entries(names, **@options)
         end
 
         # See ActiveSupport::Cache::Store#fetch_multi.
@@ -26,8 +27,12 @@ module Tiercel
         def write_multi(hash, options = nil)
           return super unless options.nil? && @fast && @fast_writes && (keys = keys_of(names = hash.keys))
           return super unless keys.equal?(names) || keys.uniq.size == keys.size # shared keys: the last value is stored
-          return write_many(hash, keys) unless heard?(Events::WRITE_MULTI)
-          instrument_multi(:write_multi, hash_in_event(hash, @options), @options) { write_many(hash, keys) }
+          log_call(:write_multi, "#{names.size} key(s) specified", nil) if debug_logger?
+          return write_many(hash, keys) unless subscribed?(Events::WRITE_MULTI)
+          in_event = hash_in_event(hash, @options)
+          send_event(:write_multi, Events::WRITE_MULTI, in_event, @options, :instrument_multi) do
+            write_many(hash, keys)
+          end
         end
 
         private
@@ -49,9 +54,10 @@ module Tiercel
 
         def instrumented_read_multi(names, keys)
           options = @options
-          instrument_multi(:read_multi, names_in_event(names, options), options) do |payload|
+          in_event = names_in_event(names, options, keys)
+          send_event(:read_multi, Events::READ_MULTI, in_event, options, :instrument_multi) do |payload|
             found = read_many(names, keys, [], payload) || read_multi_entries(names, **options, event: payload)
-            payload[:hits] = names_in_event(found.keys, options)
+            payload[:hits] = names_in_event(hits = found.keys, options, (hits if keys.equal?(names)))
             found
           end
         end

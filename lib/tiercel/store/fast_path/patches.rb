@@ -75,14 +75,16 @@ module Tiercel
               [notifications::Instrumenter, %i[instrument], :initialize],
               [notifications::Fanout, %i[build_handle groups_for all_listeners_for], :initialize],
               [notifications::Fanout::Handle, %i[start finish finish_with_values], :initialize],
+              # A change of a group's superclass is reported by the hook of BaseGroup.
+              [notifications::Fanout::BaseGroup, %i[each], :initialize],
+              [notifications::Fanout::TimedGroup, %i[start finish each now], :initialize],
             ].freeze
           end
 
           def original?(owner, name, witness)
             return true unless owner.method_defined?(name) || owner.private_method_defined?(name)
-            method = owner.instance_method(name)
             file = owner.instance_method(witness).source_location&.first
-            method.owner == owner && method.source_location&.first == file
+            owner.instance_method(name).source_location&.first == file
           end
         end
 

@@ -13,11 +13,12 @@ module Tiercel
         private
 
         # @param options [Hash] the options that the caller passed
+        # @param logged [String, nil] see {Events#log_call}
         # @yield the block of `fetch`
         # @return [Object] the value
-        def fetch_tagged(name, key, version, options, &)
+        def fetch_tagged(name, key, version, options, logged, &)
           tags = tags_of(options)
-          if heard?(Events::READ)
+          if subscribed?(Events::READ)
             options = options.merge(tags:)
             value = instrumented_fetch_read(name, key, version, options) { |event| read_of(key, version, tags, event) }
             return miss_or_generate(name, key, version, options, value, &) if Coder::Signal === value
@@ -26,7 +27,7 @@ module Tiercel
             return decide(value, name, key, version, options.merge(tags:), &) if Coder::Signal === value
           end
           @consecutive_misses&.count = 0
-          hit_value(value, name, options)
+          hit_value(value, name, options, logged)
         end
 
         # @param tags [Tags::Named, nil]

@@ -41,10 +41,17 @@ module Tiercel
           end
 
           # @param name [#to_s]
-          # @return [String] in UTF-8
+          # @return [String] the name, or a copy whose bytes are labelled UTF-8
           def text(name)
             name = name.to_s
             name.encoding == Encoding::UTF_8 ? name : name.dup.force_encoding(Encoding::UTF_8)
+          end
+
+          # @param tags [Array<String, Symbol>, Named] valid tags
+          # @return [Named, nil] the tags for an event; nil without tags
+          def in_event(tags)
+            return tags if tags.is_a?(Named)
+            new(tags.map { |name| text(name) }.uniq, []) unless tags.empty?
           end
 
           # @return [Integer, nil] the number in a backend's bytes; nil if the bytes are not a generation
