@@ -185,6 +185,19 @@ module Tiercel
           assert_equal %w[parent child], [store.read("forks"), store.read("of the child")]
         end
 
+        # The parent waits for its child, which waits for the lease of the parent.
+        def test_a_process_that_forks_within_a_block_and_fetches_the_same_key
+          needs_processes
+          patient = new_store(lease_ttl: 60, lease_wait: 60)
+          began = Clock.monotonic
+          value = patient.fetch("same") do
+            in_processes(1) { note patient.fetch("same") { "child" } }
+            "parent"
+          end
+          assert_operator Clock.monotonic - began, :<, PATIENCE
+          assert_equal %w[parent child], [value, *notes]
+        end
+
         def test_fetch_multi_that_raises_lets_go_of_all_its_keys
           patient = new_store(lease_ttl: 60)
           assert_raises(IOError) do

@@ -29,6 +29,10 @@ module Tiercel
             held.select(&:live?)
           end
 
+          # @return [Boolean] whether the code runs inside a block; in a forked child, perhaps a block of the parent,
+          #   which may be waiting for the child
+          def inside_block? = Fiber[HELD]&.any? { |flight| !flight.landed? } || false
+
           # @param backend [Backend]
           # @yieldparam flight [Flight] a held flight of this key
           # @return [void]

@@ -195,7 +195,7 @@ module Tiercel
           Databases.in_transaction? ? [seconds, NESTED_WAIT].min : seconds
         end
 
-        def far_patience = @held.empty? ? patience : [patience, NESTED_WAIT].min
+        def far_patience = Flights.inside_block? ? [patience, NESTED_WAIT].min : patience
         def deadline = @deadline ||= Clock.monotonic + patience
         def far_deadline = @far_deadline ||= [deadline, Clock.monotonic + far_patience].min
 
