@@ -199,7 +199,8 @@ module Tiercel
         yield
       ensure
         duration_ns = Clock.monotonic_ns - began
-        # The read before a short block has already begun the round. Reading the clock again would cost a tenth of a miss.
+        # The read before a short block has already begun the round. Reading the clock again would cost a tenth of a
+        # miss.
         page = duration_ns > SHORT_NS ? turn : @page || open_page
         noted = page.block(BLOCK_WORD, duration_ns)
         rounds.note_block(key, noted, duration_ns) if noted

@@ -94,6 +94,7 @@ module Tiercel
           kept = version && Frame::Version.kept(version)
           own = @settings.leases.own(key, policy.lease_ttl, kept)
           unless @settings.flights.board(flight, nil, alone: unread, lease: own).equal?(flight)
+            own = nil # it was never sent
             return unread ? ELSEWHERE : miss(name, key, version, options, policy, &)
           end
           # CRuby checks for interrupts at branches. No branch may lie between a call and its assignment: without an own
