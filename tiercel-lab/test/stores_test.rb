@@ -99,6 +99,18 @@ class ContestantsTest < LabCase
     assert parse("tiercel:redis+cluster://redis:6379,redis:6380")
   end
 
+  # Otherwise a run would end with the exit code for wrong values.
+  def test_a_memcached_of_the_users_that_does_not_answer_cannot_be_measured
+    port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    contestant = parse("mem_cache_store:127.0.0.1:#{port}")
+    contestant.load_gems
+    before, Dalli.logger = Dalli.logger, Logger.new(nil)
+    error = assert_raises(Lab::CannotRun) { contestant.build(nil) }
+    assert_match(/127\.0\.0\.1:#{port} does not answer/, error.message)
+  ensure
+    Dalli.logger = before
+  end
+
   def test_what_is_wrong_is_named
     assert_match(/"nonsense" is not known.*memory_store/, assert_raises(Lab::UsageError) { parse("nonsense") }.message)
     assert_match(/compress/, assert_raises(Lab::UsageError) { parse("memory_store#compress") }.message)

@@ -71,7 +71,8 @@ class ValuesTest < LabCase
     Dir.mktmpdir do |folder|
       path = File.join(folder, "large")
       File.write(path, "")
-      assert_equal "1 file of #{folder}", Values::Files.new(directory: folder).title
+      empty = Values::Files.new(directory: folder)
+      assert_equal ["1 file of #{folder}", 1], [empty.title, empty.approximate_bytes]
       File.truncate(path, Values::Files::MOST_BYTES + 1)
       error = assert_raises(Lab::UsageError) { Values::Files.new(directory: folder) }
       assert_equal "--data #{folder}: #{path} has 67108865 bytes, expected at most 67108864 in all files", error.message

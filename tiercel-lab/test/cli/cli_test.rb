@@ -16,6 +16,8 @@ class CLITest < LabCase
       %w[extra] => /extra/,
       %w[musts no-such-target] => /target "no-such-target" is not known\. Known: .* more$/,
       %w[musts fast-path-1z] => /Did you mean fast-path-1/,
+      %w[--survives fire] => /--survives fire: expected nothing, restart, reboot$/,
+      ["--html", __dir__] => /a folder; name a file/, ["--results", __FILE__] => /cannot be kept: .* --results DIR/,
       %w[--seed x] => /invalid argument/ }.each do |arguments, words|
       code, out, err = lab(*arguments)
       assert_equal [2, ""], [code, out], arguments.inspect

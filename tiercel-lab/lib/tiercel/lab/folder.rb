@@ -13,6 +13,7 @@ module Tiercel
       # @raise [UsageError] if it does not exist, or is not writable
       def self.check(said, path)
         full = File.expand_path(path)
+        raise UsageError, "#{said}: #{full} is not a folder" if File.exist?(full) && !File.directory?(full)
         unless File.directory?(full)
           raise UsageError, "#{said}: the folder #{full} does not exist; create it (mkdir -p), or name another"
         end
@@ -24,7 +25,10 @@ module Tiercel
       # @param file [String] the file to write
       # @return [String] its folder's full path
       # @raise [UsageError]
-      def self.check_of(said, file) = check(said, File.dirname(File.expand_path(file)))
+      def self.check_of(said, file)
+        raise UsageError, "#{said}: a folder; name a file" if File.directory?(file)
+        check(said, File.dirname(File.expand_path(file)))
+      end
 
       # @param said [String]
       # @param scheme [String] scheme of a Tiercel URL

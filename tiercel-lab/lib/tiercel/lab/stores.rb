@@ -127,6 +127,13 @@ module Tiercel
         def build(context)
           addresses = foreign? ? place.split(",") : [context.server(:memcached).fetch("address")]
           ActiveSupport::Cache::MemCacheStore.new(*addresses, value_max_bytes: 8 * 1024 * 1024, **options)
+                                             .tap { |store| ask(store) if foreign? }
+        end
+
+        # Rails' store turns every failure into a miss or a refused write, which would count as a fault of the store.
+        def ask(store)
+          silent = store.stats.reject { |_server, facts| facts }.keys
+          raise CannotRun, "#{silent.join(", ")} does not answer" if silent.any?
         end
 
         def configuration = configuration_line(":mem_cache_store", (foreign? ? place : "HOST:11211").inspect)

@@ -108,8 +108,9 @@ module Tiercel
           parser.on("--memory SIZE", "memory for the cache on each machine, such as 512MB") do |size|
             @constraints[:memory_bytes] = Answer::Constraints.bytes(size)
           end
-          parser.on("--survives WHAT", Answer::Constraints::SURVIVES,
-                    "#{Answer::Constraints::SURVIVES.join(", ")}: the event that entries must survive") do |what|
+          events = Answer::Constraints::SURVIVES
+          parser.on("--survives WHAT", "#{events.join(", ")}: the event that entries must survive") do |what|
+            raise UsageError, "--survives #{what}: expected #{events.join(", ")}" unless events.include?(what)
             @constraints[:survives] = what
           end
         end

@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "json"
+require_relative "../errors"
 
 module Tiercel
   module Lab
@@ -32,12 +33,15 @@ module Tiercel
 
         # @param run [Hash{String => Object}] command, arguments, seed, protocol, started_at
         # @param environment [Hash{String => Object}] see {Machine}
+        # @raise [UsageError] if the file cannot be written
         def initialize(path, run:, environment:)
           @path = path
           @document = { "schema" => SCHEMA, "run" => run, "environment" => environment, "workload" => {},
                         "cells" => [], "tables" => [], "complete" => false }
           FileUtils.mkdir_p(File.dirname(path))
           append("type" => "run", "schema" => SCHEMA, "run" => run, "environment" => environment)
+        rescue SystemCallError => e
+          raise UsageError, "results cannot be kept: #{e.message}; --results DIR names another folder"
         end
 
         # @param cells [Array<Cell>]

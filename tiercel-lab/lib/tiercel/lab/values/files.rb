@@ -30,7 +30,7 @@ module Tiercel
           super(name:, title: "#{@paths.size} #{@paths.one? ? "file" : "files"} of #{directory}", count: @paths.size)
         end
 
-        def approximate_bytes = @paths.sum { |path| File.size(path) } / @paths.size
+        def approximate_bytes = [@paths.sum { |path| File.size(path) } / @paths.size, 1].max
 
         def generate(_seed) = @paths.map { |path| read(path) }
 
