@@ -19,8 +19,10 @@ class GrowthCommandTest < LabCase
       assert_equal ["measured"], rows.map { |row| row["status"] }.uniq, rows.map { |row| row["reason"] }.inspect
       assert_equal [%w[bytes 100], %w[entries 100], %w[entries 2000]],
                    rows.map { |row| row.values_at("factor", "entries").map(&:to_s) }.uniq.sort
-      assert_match(/^From 100 to 2,000 entries a read grows [\d.]+x with memory_store, [\d.]+x with tiercel:shared:\.$/,
-                   command.out.string)
+      sentence = command.out.string[/^From 100 to 2,000 entries .*\.$/]
+      %w[memory_store tiercel:shared:].each do |store|
+        assert_match(/(a read grows|no growth of a read can be told with) .*#{store}[.,;]/, sentence)
+      end
       assert_match(/^tiercel:shared: +2,000 +[\d.,]+ us .* us .* us /, command.out.string)
       assert_match(/<svg/, Lab::Report::Html.render(command.document))
     end

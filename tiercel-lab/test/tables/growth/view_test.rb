@@ -32,6 +32,16 @@ class GrowthDocumentTest < LabCase
     assert_match(/<svg/, Lab::Report::Html.render(document))
   end
 
+  # 1.20x [0.92-2.24] is no growth; and a store without the largest point has a sentence of its own.
+  def test_a_growth_that_is_not_decided_is_not_called_one
+    noisy = [1, 3].each_with_index.map { |us, round| row("file_store", 1_000_000, us, round:) }
+    sentence = view(*both("tiercel:shared:", 1_000, 1), *both("tiercel:shared:", 1_000_000, 2),
+                    *both("file_store", 1_000, 2), *noisy,
+                    *both("memory_store", 1_000, 2), *both("memory_store", 10_000, 3)).sentence
+    assert_equal "From 1,000 to 1,000,000 entries a read grows 2.00x with tiercel:shared:; no growth of a read can be " \
+                 "told with file_store. From 1,000 to 10,000 entries a read grows 1.50x with memory_store.", sentence
+  end
+
   # A point without enough memory keeps its row, but runs no slice.
   def test_what_was_left_out_says_why
     left_out = row("memory_store", 10_000_000, 1, "status" => "cannot run", "reason" => "needs 7.45 GB of memory")

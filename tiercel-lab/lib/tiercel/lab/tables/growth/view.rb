@@ -53,10 +53,8 @@ module Tiercel
           def sentence
             grown = growths("entries").select { |growth| growth.operation == "read" }
             return "Nothing could be compared." if grown.empty?
-            least, most = grown.first.from, grown.first.to
-            words = grown.map { |growth| "#{factor_words(growth.by)} with #{growth.store}" }
-            "From #{Report::Format.number(least)} to #{Report::Format.number(most)} entries a read grows " \
-              "#{words.join(", ")}."
+            words = grown.group_by { |growth| [growth.from, growth.to] }.map { |span, group| growth_words(span, group) }
+            words.join(" ")
           end
 
           def fill(document)
@@ -105,7 +103,15 @@ module Tiercel
             Grown.new(store, operation, first.at, last.at, last.time(operation).over(first.time(operation)))
           end
 
-          def factor_words(interval) = Report::Format.with_unit(interval.estimate, "x")
+          # If the interval contains 1, a growth is not decided, and its estimate says nothing.
+          def growth_words(span, grown)
+            least, most = span.map { |entries| Report::Format.number(entries) }
+            told, untold = grown.partition { |growth| growth.by.low > 1 || growth.by.high < 1 }
+            factors = told.map { |growth| "#{Report::Format.with_unit(growth.by.estimate, "x")} with #{growth.store}" }
+            words = [("a read grows #{factors.join(", ")}" if told.any?),
+                     ("no growth of a read can be told with #{untold.map(&:store).join(", ")}" if untold.any?)]
+            "From #{least} to #{most} entries #{words.compact.join("; ")}."
+          end
 
           def add_factor(section, factor, words, group, drawn)
             section.text(explanation(factor)).add(table(factor, words, group))

@@ -45,9 +45,9 @@ module Tiercel
 
           def sentence
             return "Nothing was measured." if throughput.empty?
-            format("%d processes read a shared segment at %.2f of what the same loop on private memory grows by, and " \
-                   "write at %.2f.",
-                   most, relative("shared: get").estimate, relative("shared: set").estimate)
+            read, write = ["shared: get", "shared: set"].map { |work| Report::Cell.interval(relative(work)) }
+            "#{most} processes read a shared segment at #{read} of what the same loop on private memory grows by, and " \
+              "write at #{write}."
           end
 
           def fill(document)
