@@ -43,6 +43,26 @@ class WorkersDocumentTest < LabCase
     assert @view.findings.first.text.end_with?("sharing is cheaper from 1 worker on.")
   end
 
+  # Each candidate has its own figures, and sharing is cheaper only if it is cheaper than both.
+  def test_stores_that_cannot_be_told_apart_have_figures_of_their_own
+    rows = [row("memory_store", 2, true, hits: 60, us: 5), row("tiercel:shared:", 2, false, hits: 70, us: 6),
+            row("tiercel:memory:", 2, true, hits: 61, us: 5)]
+    sentence = "306 us [306–306] with one cache for all (tiercel:shared:) and 405 us [405–405] or 395 us [395–395] " \
+               "with one in each (memory_store or tiercel:memory:): hits 70.0 % against 60.0 % or 61.0 %. Sharing " \
+               "is clearly cheaper from 2 workers on."
+    assert_includes render(*rows), sentence
+    rows[2]["loads"][0][0] = rows[2]["loads"][0][0].merge("hits" => 80)
+    assert_match(/ 70\.0 % against .*\. Which is cheaper cannot be told\./, render(*rows))
+  end
+
+  # Sharing is cheaper with 2 workers; with 4 it is not.
+  def test_from_a_number_on_means_with_all_larger_numbers
+    rows = { 2 => 60, 4 => 89 }.flat_map do |workers, hits|
+      [row("memory_store", workers, true, hits:, us: 5), row("tiercel:shared:", workers, false, hits: 90, us: 6)]
+    end
+    assert_match(/Which is cheaper cannot be told\./, render(*rows))
+  end
+
   # 100 us and 104 us differ, but within the margin.
   def test_what_is_within_the_margin_is_not_called_cheaper
     text = render(row("memory_store", 4, true, hits: 100, us: 104),

@@ -32,20 +32,24 @@ module Tiercel
           def sentence
             own, shared = leaders
             return "Nothing could be compared." unless own
-            "With #{most} workers a call costs, misses included, #{words(shared.first)} with one cache for all " \
-              "(#{shared.words(&:store)}) and #{words(own.first)} with one in each (#{own.words(&:store)}): hits " \
-              "#{percent(shared.first)} against #{percent(own.first)}.#{turn_words(own.first, shared.first)}" \
-              "#{control_words}"
+            costs, hits = [method(:words), method(:percent)].map do |figure|
+              [shared, own].map { |leader| leader.words(&figure) }
+            end
+            "With #{most} workers a call costs, misses included, #{costs.first} with one cache for all " \
+              "(#{shared.words(&:store)}) and #{costs.last} with one in each (#{own.words(&:store)}): hits " \
+              "#{hits.join(" against ")}.#{turn_words(own, shared)}#{control_words}"
           end
 
           def findings
             own, shared = leaders
-            count = own && turn(own.first, shared.first)
+            count = own && turn(own, shared)
             return [] unless count
-            [Finding.new("With #{most} workers a call costs #{Report::Format.number(shared.first.mean.estimate)} us, " \
-                         "misses included, with one cache for all (#{shared.first.store}), and " \
-                         "#{Report::Format.number(own.first.mean.estimate)} us with one in each " \
-                         "(#{own.first.store}): sharing is cheaper from #{several(count, "worker")} on.",
+            theirs, mine = [shared, own].map do |leader|
+              leader.words { |load| "#{Report::Format.number(load.mean.estimate)} us" }
+            end
+            [Finding.new("With #{most} workers a call costs #{theirs}, misses included, with one cache for all " \
+                         "(#{shared.words(&:store)}), and #{mine} with one in each (#{own.words(&:store)}): sharing " \
+                         "is cheaper from #{several(count, "worker")} on.",
                          "Workers: stores at equal bytes")]
           end
 
@@ -113,13 +117,22 @@ module Tiercel
 
           def percent(load) = "#{Report::Format.number(load.hit.estimate)} %"
 
-          # The number of workers from which sharing is clearly cheaper, by the farthest bounds of both intervals.
+          # The number of workers from which every leading shared store is clearly cheaper than every leading store in
+          # each process, by the farthest bounds of both intervals.
+          #
+          # @param own [Leader]
+          # @param shared [Leader]
+          # @return [Integer, nil]
           def turn(own, shared)
-            count, = measured.group_by(&:workers).sort.find do |_workers, group|
-              mine, theirs = [own, shared].map { |load| group.find { |other| other.store == load.store } }
-              mine && theirs && protocol.verdict(theirs.mean.over(mine.mean), margin:) == :faster
-            end
-            count
+            pairs = shared.ahead.product(own.ahead).map { |pair| pair.map(&:store) }
+            measured.group_by(&:workers).sort.reverse.take_while { |_workers, group|
+              by_store = group.to_h { |load| [load.store, load] }
+              pairs.all? { |stores| cheaper?(*by_store.values_at(*stores)) }
+            }.last&.first
+          end
+
+          def cheaper?(load, other)
+            load && other && protocol.verdict(load.mean.over(other.mean), margin:) == :faster
           end
 
           def turn_words(own, shared)
