@@ -1,21 +1,19 @@
 # frozen_string_literal: true
 
+require_relative "fifo"
+
 module Tiercel
   module Lab
     module Simulator
       module Policies
         # FIFO with a second chance: an entry that was read since the hand last passed moves to the end of the queue
         # (Corbato, "A paging experiment with the Multics system", 1968).
-        class Clock < Policy
+        class Clock < FIFO
           def self.title = "CLOCK"
 
           private
 
           def on_hit(entry) = entry.hits = 1
-
-          def on_insert(entry); end
-
-          def on_remove(entry); end
 
           def make_room(bytes)
             pass(oldest) while @used + bytes > @capacity
