@@ -156,7 +156,7 @@ module Tiercel
       def names_in_event(names, options, keys = nil)
         return names unless KEYS_IN_EVENTS
         return names.map { |name| normalize_key(name, options) } unless keys
-        names.each_with_index.map { |name, index| event_key(name, keys[index], options) }
+        Array.new(names.size) { |index| event_key(names[index], keys[index], options) }
       end
 
       # @param hash [Hash{Object => Object}] names and values
