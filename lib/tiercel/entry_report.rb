@@ -29,6 +29,10 @@ module Tiercel
     # @return [EntryReport]
     def self.of_key(store, key) = new(store, key, key:)
 
+    # @param keys [Array<String>] keys of tags, as {#to_h} returns them
+    # @return [Array<String>] the tags, as `invalidate_tags` takes them
+    def self.tag_names(keys) = keys.map { |key| key.b.sub(/\A.*?#{Store::Tags::KEY_PREFIX}/no, "") }
+
     # @return [Hash{Symbol => Object}] :key as stored in the backends, and :tiers, nearest first. Each tier has :tier
     #   (its name) and :found; if the entry was found, also :bytes, :type, :compressor, :ttl_seconds, :age_seconds,
     #   :version, :tags; and :invalidated_tags, if a tag was invalidated since, so that reads miss the entry

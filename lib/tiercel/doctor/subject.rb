@@ -70,6 +70,9 @@ module Tiercel
       # @return [Boolean] whether the last tier has this class
       def over?(class_name) = tiers.any? && last.class.name == "Tiercel::Backends::#{class_name}"
 
+      # @return [Boolean] whether each process has a separate cache
+      def of_each_process? = kind == :memory_store || over?("Memory") || over?("MemorySegment")
+
       # @return [String] a short description of the store, without passwords
       def to_s = tiercel? ? @store.backend.to_s : @store.class.name
     end

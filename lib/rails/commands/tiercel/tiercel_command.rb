@@ -10,7 +10,22 @@ module Rails
     class TiercelCommand < Base
       include EnvironmentArgument
 
+      SEPARATE = "%s is a separate cache in each process. This command uses its own, empty one, and cannot see or " \
+                 "change the cache of a running server. Tiercel::Web, mounted in the server, can."
+      OWN_COUNTS = "on %s each process counts its own hits and misses, so these are the counts of this command " \
+                   "alone. Tiercel::Web, mounted in a server, shows those of the server's process."
+      private_constant :SEPARATE, :OWN_COUNTS
+
       class_option :json, type: :boolean, default: false, desc: "Print JSON"
+
+      # Thor raises an error that Rails shows with its backtrace.
+      #
+      # @private
+      def self.handle_argument_error(command, _error, arguments, _arity)
+        given = arguments.empty? ? "no argument" : "#{arguments.size} arguments"
+        warn "tiercel: #{command.name} was called with #{given}. Type: #{banner(command)}"
+        exit 2
+      end
 
       desc "doctor", "Examine the application's cache stores; exits with 1 if it finds a problem"
       def doctor(*)
@@ -25,7 +40,8 @@ module Rails
       def stats(*)
         figures = cache.respond_to?(:stats) ? cache.stats : refuse("#{cache.class} has no statistics")
         refuse("the backend did not answer") if figures.nil?
-        say options[:json] ? json(figures) : lines(figures)
+        note_on_account(figures[:scope])
+        say options[:json] ? json(figures) : [headline(figures), lines(figures)].compact.join("\n\n")
       end
 
       desc "top", "Watch the cache: rates, tier by tier, and the key classes whose misses cost most"
@@ -33,6 +49,7 @@ module Rails
       method_option :interval, type: :numeric, default: 2, desc: "Seconds between two screens"
       def top(*)
         account = cache.respond_to?(:account) ? cache.account : refuse("#{cache.class} has no account")
+        note_on_account(account.scope)
         require "tiercel/top"
         top = ::Tiercel::Top.new(account, period: options[:day] ? :day : :hour)
         options[:json] ? say(json(top.to_h)) : top.run(interval_seconds: options[:interval].clamp(0.1, 3_600))
@@ -49,7 +66,7 @@ module Rails
 
       desc "delete KEY", "Delete the entry of KEY"
       def delete(key)
-        deleted = cache.delete(key)
+        deleted = answered { cache.delete(key) }
         answer({ key:, deleted: }, deleted ? "Deleted #{printable(key)}." : "#{printable(key)} does not exist.")
       end
 
@@ -57,8 +74,9 @@ module Rails
       method_option :yes, type: :boolean, default: false, desc: "Do not ask for confirmation"
       def clear(prefix = nil)
         return clear_all if prefix.nil?
-        ours = cache.respond_to?(:backend)
-        count = cache.delete_matched(ours ? "#{::Tiercel::Store::Glob.escape(prefix)}*" : /\A#{Regexp.escape(prefix)}/)
+          glob = "#{::Tiercel::Store::Glob.escape(prefix)}*"
+          pattern = cache.respond_to?(:backend) ? glob : /\A#{Regexp.escape(prefix)}/
+          count = answered { cache.delete_matched(pattern) }
         answer({ prefix:, deleted: count }, "Deleted entries: #{count || "unknown"}")
       end
 
@@ -75,16 +93,46 @@ module Rails
       private
 
       def cache
-        boot_application!
-        Rails.cache
+        @cache ||= begin
+          boot_application!
+          require "tiercel/doctor/subject"
+          @subject = ::Tiercel::Doctor::Subject.new("Rails.cache", Rails.cache)
+          say_error "tiercel: #{format(SEPARATE, @subject)}" if @subject.of_each_process?
+          Rails.cache
+        end
+      end
+
+      def note_on_account(scope)
+        return if scope != :process || @subject.of_each_process?
+        say_error "tiercel: #{printable(format(OWN_COUNTS, @subject))}"
       end
 
       def entry(key)
         refuse("#{cache.class} cannot report the location of entries") unless cache.respond_to?(:stored_key)
         require "tiercel/entry_report"
-        ::Tiercel::EntryReport.new(cache, key).to_h
+        ::Tiercel::EntryReport.new(cache, key).to_h.tap { |report| report[:tiers].each { |tier| name_tags(tier) } }
       rescue ::Tiercel::BackendError => error
         refuse(error.message)
+      end
+
+      # Shows tags as `tiercel:invalidate` takes them.
+      def name_tags(tier)
+        %i[tags invalidated_tags].each do |name|
+          tier[name] = ::Tiercel::EntryReport.tag_names(tier[name]) if tier[name]
+        end
+      end
+
+      def ratio(hits, misses)
+        reads = hits + misses
+        "#{hits} hits, #{misses} misses#{format(" (%.1f %% hits)", 100.0 * hits / reads) if reads.positive?}"
+      end
+
+      # @return [String, nil] the most important figures; nil for a store with other figures
+      def headline(figures)
+        entries, bytes, size, hits, misses = figures.values_at(:entries, :bytes, :size_bytes, :hits, :misses)
+        room = [bytes, size].compact.map { |number| ::Tiercel::Sizes.human(number) }.join(" of ")
+        parts = [("entries: #{entries}" if entries), room.presence, (ratio(hits, misses) if hits && misses)]
+        parts.compact.join(", ").presence
       end
 
       def clear_all
@@ -93,8 +141,21 @@ module Rails
         unless options[:yes] || ($stdin.tty? && yes?("Delete #{whole}? [y/N]"))
           refuse("this deletes #{whole}: confirm with --yes, or give a PREFIX")
         end
-        store.clear
+        answered { store.clear }
         answer({ cleared: true }, "Deleted all entries.")
+      end
+
+      # The result of a delete does not tell a failure from a missing entry, but the store reports a failure.
+      def answered
+        failures = []
+        reported = Object.new
+        reported.define_singleton_method(:report) { |error, **| failures << error }
+        ActiveSupport.error_reporter.subscribe(reported)
+        result = yield
+        refuse("the backend failed, so entries may remain: #{failures.first.message}") if failures.any?
+        result
+      ensure
+        ActiveSupport.error_reporter.unsubscribe(reported)
       end
 
       def answer(data, text) = say(options[:json] ? json(data) : text)

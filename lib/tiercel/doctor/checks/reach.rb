@@ -22,7 +22,7 @@ module Tiercel
 
         # @return [Symbol] the set of processes that share the store
         def reach
-          return :process if subject.kind == :memory_store || subject.over?("Memory") || subject.over?("MemorySegment")
+          return :process if subject.of_each_process?
           return deployment.container? || deployment.roles.any? ? :container : :machine if subject.over?("Shared")
           :machine if subject.kind == :file_store || subject.over?("SQLite") || subject.over?("File")
         end

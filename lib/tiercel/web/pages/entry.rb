@@ -44,7 +44,7 @@ module Tiercel
 
         def tags(tier) = names(tier[:tags])
         def invalidated_tags(tier) = names(tier[:invalidated_tags])
-        def names(tags) = (tags || []).map { |tag| tag.b.sub(/\A.*?#{Store::Tags::KEY_PREFIX}/no, "") }
+        def names(tags) = EntryReport.tag_names(tags || [])
       end
     end
   end
