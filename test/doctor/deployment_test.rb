@@ -84,6 +84,19 @@ class DoctorDeploymentTest < DoctorCase
     end
   end
 
+  def test_a_segment_that_had_no_room_in_a_containers_shared_memory
+    with_tmpdir do |folder|
+      store = Tiercel.new("shared:#{folder}/tiercel-shop-production-0-00000000.v2", size: "4MB")
+      mounts = "shm /elsewhere tmpfs rw,size=4096k 0 0\n"
+      report = examine(store, deployment: here(container: true, shared_memory: "/elsewhere", mounts:))
+      assert_found(%r{is not in /elsewhere \(4\.0 MB\), so its pages are written to a disk}, report)
+      assert_includes report.to_text, "--shm-size 512m"
+      refute_includes report.to_text, "Docker's default"
+    ensure
+      store&.close
+    end
+  end
+
   def test_an_unbounded_file_store
     with_tmpdir do |folder|
       assert_found(/grows until the disk is full/, examine(ActiveSupport::Cache::FileStore.new(folder)))

@@ -12,7 +12,8 @@ module Tiercel
         # Docker's default size of /dev/shm.
         CONTAINER_DEFAULT_BYTES = 64 << 20
         UNUSED_SECONDS = 86_400
-        private_constant :CONTAINER_DEFAULT_BYTES, :UNUSED_SECONDS
+        LARGER = "start the container with --shm-size 512m (Kamal: options: { shm-size: 512m })"
+        private_constant :CONTAINER_DEFAULT_BYTES, :UNUSED_SECONDS, :LARGER
 
         private
 
@@ -27,14 +28,23 @@ module Tiercel
         end
 
         def placed(segment)
-          room = room_of_shared_memory
-          if deployment.container? && room && room <= CONTAINER_DEFAULT_BYTES
-            return found("#{deployment.shared_memory} has #{Sizes.human(room)}, Docker's default",
-                         fix: "start the container with --shm-size 512m (Kamal: options: { shm-size: 512m })")
+          small = small_room
+          if displaced?(segment.path)
+            found("#{segment.path} is not in #{deployment.shared_memory}#{" (#{small})" if small}, so its pages are " \
+                  "written to a disk", fix: small ? LARGER : "give #{deployment.shared_memory} more space, or set a " \
+                                                             "smaller size:")
+          elsif small
+            found("#{deployment.shared_memory} has #{small}", fix: LARGER)
+          else
+            sound("#{segment.path} is in the right place")
           end
-          return sound("#{segment.path} is in the right place") unless displaced?(segment.path)
-          found("#{segment.path} is not in #{deployment.shared_memory}, so its pages are written to a disk",
-                fix: "give #{deployment.shared_memory} more space, or set a smaller size:")
+        end
+
+        # @return [String, nil] the size of a container's shared memory, if it is small
+        def small_room
+          room = room_of_shared_memory
+          return unless deployment.container? && room && room <= CONTAINER_DEFAULT_BYTES
+          "#{Sizes.human(room)}#{", Docker's default" if room == CONTAINER_DEFAULT_BYTES}"
         end
 
         def of_other_users(segment)
