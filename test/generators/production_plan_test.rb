@@ -138,6 +138,8 @@ class ProductionPlanTest < Tiercel::TestCase
       text = ERB.new(template, trim_mode: "-").result_with_hash(plan: plan("  config.cache_store = #{store}\n"))
       assert_equal [*expected, "Inspecting it"], text.scan(/^## (.*)/).flatten
       refute_match(/\n{3}/, text)
+      assert_equal store == ":memory_store", text.include?("a deploy starts cold"), "a last tier outlives a container"
+      assert_match(/tiercel:doctor.*tiercel:top.*Tiercel::Web.*a separate one in each process/m, text)
     end
   end
 

@@ -149,8 +149,10 @@ class RailsAppInstallShapesTest < RailsAppTest
     with_app do |app|
       env = solid_cache(app)
       app.write("config/deploy.yml", "servers:\n  web:\n    - 10.0.0.1\n    - 10.0.0.2\n")
+      app.write("Gemfile", "gem \"rails\"\ngem \"sqlite3\", \">= 2.1\"\n")
       said = out(generate(app, env:))
       refute_match(/dropped/, said)
+      refute_match(/bundle install/, said, "the Gemfile has every gem already")
       assert_match(/deploy.yml has 2 hosts, and each .* --url=redis:/, said)
       statement = app.read(PRODUCTION)[/:tiercel_store, .*?\n(?= *# was)/m]
       ['"shared:", "sqlite:storage/cache.sqlite3?size=64MB"', "expires_in: 60 * 86_400", 'namespace: "production"']

@@ -43,6 +43,7 @@ class RailsAppInstallTest < RailsAppTest
       said = generate(app)
       after = files(app)
       assert_match(/reconnect_attempts: dropped/, said)
+      assert_match(/Run `bundle install`/, said)
       assert_includes after["Gemfile"], %(gem "hiredis-client"\n)
       refute_match(/gem "redis-client/, after["Gemfile"], "it is there already")
       assert_includes after["config/tiercel.md"], "docs/failures.md"

@@ -91,6 +91,7 @@ module Tiercel
         return unless options[:gems] || behavior == :revoke
         change("Gemfile") do |text|
           missing = plan.gems.reject { |name, _| text.match?(/^\s*gem ["']#{name}["']/) }
+          @added_gems = missing.keys
           missing.empty? ? text : text.sub(/\n*\z/, "\n\n") + MarkedText.block(missing.values.join("\n"))
         end
       end
@@ -117,7 +118,7 @@ module Tiercel
           say "  Call this before each test: Rails.cache.clear", :yellow
         end
         [*plan.notes, hosts_note].compact.each { |note| say "  #{note}", :yellow }
-        say "  Run `bundle install`." if options[:gems] && plan.gems.any?
+        say "  Run `bundle install`." if @added_gems&.any?
         say PAGE
       end
 

@@ -52,6 +52,9 @@ module Tiercel
       # @return [Boolean] whether a part of the cache is in memory that the processes share
       def shared? = successors.any?(&:shared?)
 
+      # @return [Boolean] whether memory holds copies of a tier behind it
+      def tiered? = successors.any?(&:tiered?)
+
       # @return [Array<String>] paths of caches in the application's folder
       def paths = successors.filter_map(&:path)
 

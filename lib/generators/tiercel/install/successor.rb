@@ -53,6 +53,9 @@ module Tiercel
       # @return [Boolean] whether it uses memory that the processes share
       def shared? = @url ? [*near_schemes, scheme].include?("shared") : false
 
+      # @return [Boolean] whether it has a near tier
+      def tiered? = @url ? @nears.any? : false
+
       # @return [String, nil] for example "redis" or "shared"
       def scheme = @url && (@url[/\A"([a-z][a-z+]*):/, 1] || "redis")
 
