@@ -51,6 +51,13 @@ class WebAccountTest < WebCase
     end
   end
 
+  def test_a_page_over_one_process_says_so_and_shows_its_first_minute
+    load(@store)
+    body = get(open_web, "/").body
+    assert_includes body, "This process only: on memory: each process counts for itself."
+    assert_match(/<polyline class="hit line single" /, body)
+  end
+
   def test_metrics
     @store.fetch("views/1") { "x" }
     @store.read("views/1")

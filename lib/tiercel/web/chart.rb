@@ -109,7 +109,7 @@ module Tiercel
       def stroke(run, css)
         points = run.map { |value, at| "#{n(x(at) + (step / 2))},#{n(y(value))}" }
         points *= 2 if run.one? # round line ends turn it into a dot
-        %(<polyline class="#{css} line" points="#{points.join(" ")}"/>)
+        %(<polyline class="#{css} line#{" single" if run.one?}" points="#{points.join(" ")}"/>)
       end
 
       def tip(at)

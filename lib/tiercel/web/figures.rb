@@ -36,7 +36,8 @@ module Tiercel
       # @return [String] the scope of the numbers
       def scope
         return "Counts of the backend." unless of_period?
-        machine? ? "All processes of this machine." : "This process only, because the account has no file."
+        return "All processes of this machine." if machine?
+        "This process only: on #{@store.backend} each process counts for itself."
       end
 
       # @return [Boolean]
