@@ -76,6 +76,7 @@ int segment_plain_string_type(VALUE string);
 
 /* binding_time.c */
 double segment_now(void); /* Time.now; runs Ruby code if a test has replaced that method */
+double segment_coarse_now(void); /* the machine's own clock at its last tick */
 typedef struct {
     double now, expires_at;
 } segment_times;
@@ -85,7 +86,11 @@ typedef struct {
  * tail. Any of these may be evicted anyway, so that write reads the machine's own clock, which may differ from a
  * Time.now that a test has stubbed.
  */
-segment_times segment_times_of(VALUE ttl, bool exact);
+static inline segment_times segment_times_of(VALUE ttl, bool exact)
+{
+    double now = exact || !NIL_P(ttl) ? segment_now() : segment_coarse_now();
+    return (segment_times){now, NIL_P(ttl) ? INFINITY : now + NUM2DBL(ttl)};
+}
 /*
  * Reads Ruby's clock in the middle of a read, which may run Ruby code. Returns true if the read may continue.
  * Otherwise the read has to start again in *segment, the current segment.

@@ -41,12 +41,7 @@ static VALUE segment_set_reads_clock(VALUE class, VALUE original)
     return original;
 }
 
-segment_times segment_times_of(VALUE ttl, bool exact)
-{
-    double now = exact || !NIL_P(ttl) ? segment_now() : seconds_of(TSEG_COARSE_REALTIME);
-
-    return (segment_times){now, NIL_P(ttl) ? INFINITY : now + NUM2DBL(ttl)};
-}
+double segment_coarse_now(void) { return seconds_of(TSEG_COARSE_REALTIME); }
 
 __attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment)
 {
