@@ -6,7 +6,6 @@ require "tiercel/doctor/deployment"
 require_relative "dummy_boot"
 require_relative "marked_text"
 require_relative "production_plan"
-require_relative "solid_cache_settings"
 require_relative "test_helper_file"
 
 module Tiercel

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "environment_file"
+require_relative "solid_cache_settings"
 require_relative "successor"
 
 module Tiercel
