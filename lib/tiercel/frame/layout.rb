@@ -25,8 +25,8 @@ module Tiercel
       FLAG_CHECKSUM = 0x01
       KNOWN_FLAGS = FLAG_CHECKSUM
 
-      MAX_PARTS_BYTES = 0xFFFF
-      # Maximum size of the part TAGS. Together with the longest version (see Version::MAX_BYTES) all parts fit.
+      # Maximum size of the part TAGS. Together with the longest version (see Version::MAX_BYTES) all parts fit into
+      # 65,535 bytes, the most that the header can record.
       MAX_TAGS_BYTES = 32_000
       MAX_PAYLOAD_BYTES = 0xFFFF_FFFF
 

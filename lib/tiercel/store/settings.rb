@@ -44,7 +44,6 @@ module Tiercel
       attr_reader :consecutive_misses
       # @return [Account] counts the calls and their cost
       attr_reader :account
-      alias statistics account
       # @return [Tags::Generations]
       attr_reader :generations
       # @return [Fetch::Warnings]
