@@ -31,7 +31,7 @@ module Tiercel
       end
 
       # The path of Rails' entries adds the worker's namespace to a namespace of the call.
-      def naming_options(options) = !options.key?(:namespace) && super
+      def naming_options(options, most_tags) = !options.key?(:namespace) && super
 
       def tag_keys(names, namespace) = super(names, within_worker(namespace))
 

@@ -20,6 +20,7 @@ module Tiercel
       # @param period [String] "hour" or "day"
       # @raise [Error] if the backend does not answer
       def initialize(store, period)
+        @store = store
         @period = period
         @stats = (store.stats if store.respond_to?(:backend)) || {}
         @account = store.account if store.respond_to?(:account)
