@@ -198,12 +198,7 @@ module Tiercel
       begin
         yield
       ensure
-        duration_ns = Clock.monotonic_ns - began
-        # The read before a short block has already begun the round. Reading the clock again would cost a tenth of a
-        # miss.
-        page = duration_ns > SHORT_NS ? turn : @page || open_page
-        noted = page.block(BLOCK_WORD, duration_ns)
-        rounds.note_block(key, noted, duration_ns) if noted
+        computed(key, Clock.monotonic_ns - began)
       end
     end
 
@@ -273,6 +268,13 @@ module Tiercel
     def open_page = @page = book.counters
     def add(figure, amount = 1) = page.add(FIGURES_AT + figure, amount)
     def now = Clock.seconds
+
+    # The read before a short block has already begun the round. Reading the clock again would cost a tenth of a miss.
+    def computed(key, duration_ns)
+      page = duration_ns > SHORT_NS ? turn : @page || open_page
+      noted = page.block(BLOCK_WORD, duration_ns)
+      rounds.note_block(key, noted, duration_ns) if noted
+    end
 
     # @param word [Integer, nil] also counts the misses of the last tier
     def note_miss(page, key, word)
