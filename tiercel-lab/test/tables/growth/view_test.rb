@@ -38,8 +38,8 @@ class GrowthDocumentTest < LabCase
     sentence = view(*both("tiercel:shared:", 1_000, 1), *both("tiercel:shared:", 1_000_000, 2),
                     *both("file_store", 1_000, 2), *noisy,
                     *both("memory_store", 1_000, 2), *both("memory_store", 10_000, 3)).sentence
-    assert_equal "From 1,000 to 1,000,000 entries a read grows 2.00x with tiercel:shared:; no growth of a read can be " \
-                 "told with file_store. From 1,000 to 10,000 entries a read grows 1.50x with memory_store.", sentence
+    assert_equal "From 1,000 to 1,000,000 entries a read grows 2.00x with tiercel:shared:; no growth of a read can " \
+                 "be told with file_store. From 1,000 to 10,000 entries a read grows 1.50x with memory_store.", sentence
   end
 
   # A point without enough memory keeps its row, but runs no slice.

@@ -46,8 +46,8 @@ module Tiercel
           def sentence
             return "Nothing was measured." if throughput.empty?
             read, write = ["shared: get", "shared: set"].map { |work| Report::Cell.interval(relative(work)) }
-            "#{most} processes read a shared segment at #{read} of what the same loop on private memory grows by, and " \
-              "write at #{write}."
+            "#{most} processes read a shared segment at #{read} of what the same loop on private memory grows by, " \
+              "and write at #{write}."
           end
 
           def fill(document)
