@@ -74,8 +74,8 @@ module Rails
       method_option :yes, type: :boolean, default: false, desc: "Do not ask for confirmation"
       def clear(prefix = nil)
         return clear_all if prefix.nil?
-        glob = "#{::Tiercel::Store::Glob.escape(prefix)}*"
-        pattern = cache.respond_to?(:backend) ? glob : /\A#{Regexp.escape(prefix)}/
+        ours = cache.respond_to?(:backend)
+        pattern = ours ? "#{::Tiercel::Store::Glob.escape(prefix)}*" : /\A#{Regexp.escape(prefix)}/
         count = answered { cache.delete_matched(pattern) }
         answer({ prefix:, deleted: count }, "Deleted entries: #{count || "unknown"}")
       end
