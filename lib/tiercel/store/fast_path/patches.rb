@@ -12,8 +12,11 @@ module Tiercel
       # late.
       # @private
       module Patches
-        SUBSCRIBER = ActiveSupport::Notifications::Fanout::Subscribers::Evented
-        private_constant :SUBSCRIBER
+        NOTIFIER = ActiveSupport::Notifications::Fanout
+        SUBSCRIBER = NOTIFIER::Subscribers::Evented
+        # Whether the notifier has the method that {NoticingSubscriptions} extends.
+        REPORTS_SUBSCRIPTIONS = NOTIFIER.method_defined?(:clear_cache)
+        private_constant :NOTIFIER, :SUBSCRIBER, :REPORTS_SUBSCRIPTIONS
 
         @stores = ObjectSpace::WeakMap.new
 
@@ -42,6 +45,7 @@ module Tiercel
             ActiveSupport::Cache::WriteOptions.extend(NoticingAll)
             ActiveSupport::Notifications.extend(NoticingSingletons)
             ActiveSupport::Notifications.singleton_class.prepend(NoticingNotifier)
+            NOTIFIER.prepend(NoticingSubscriptions) if REPORTS_SUBSCRIPTIONS
           end
 
           # @return [Array<Symbol>] the patched methods of Rails' stores
@@ -53,7 +57,7 @@ module Tiercel
           # @return [Boolean] whether events pass through nothing but Rails' own code
           def events_untouched?
             events.all? { |owner, names, witness| names.all? { |name| original?(owner, name, witness) } } &&
-              ActiveSupport::Notifications.notifier.respond_to?(:all_listeners_for) &&
+              ActiveSupport::Notifications.notifier.instance_of?(NOTIFIER) && REPORTS_SUBSCRIPTIONS &&
               %i[group_class delegate silenceable].all? { |name| SUBSCRIBER.method_defined?(name) }
           end
 
@@ -127,8 +131,18 @@ module Tiercel
         module NoticingNotifier
           # @param notifier [Object]
           def notifier=(notifier)
-            super.tap { Patches.recheck }
+            super.tap do
+              Events::SUBSCRIPTIONS.forget
+              Patches.recheck
+            end
           end
+        end
+
+        # For the notifier: reports that subscriptions have changed. The notifier itself then forgets the subscribers of
+        # each event.
+        module NoticingSubscriptions
+          # See ActiveSupport::Notifications::Fanout#clear_cache.
+          def clear_cache(*) = super.tap { Events::SUBSCRIPTIONS.forget }
         end
       end
     end

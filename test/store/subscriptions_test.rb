@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+
+# A store remembers which events have subscribers. Every change of the subscriptions applies to the next call.
+class StoreSubscriptionsTest < Tiercel::TestCase
+  NOTIFICATIONS = ActiveSupport::Notifications
+  READ = "cache_read.active_support"
+
+  def setup
+    super
+    @store = ActiveSupport::Cache::TiercelStore.new("memory:")
+    @seen = []
+    read
+  end
+
+  def teardown
+    NOTIFICATIONS.unsubscribe(@subscriber) if @subscriber
+    super
+  end
+
+  def test_the_next_call_is_heard
+    [READ, /cache_/, nil].each do |pattern|
+      assert_empty read
+      @subscriber = NOTIFICATIONS.subscribe(pattern) { |name, *| @seen << name }
+      assert_equal [READ], read, pattern.inspect
+      NOTIFICATIONS.unsubscribe(@subscriber)
+      assert_empty read, pattern.inspect
+    end
+  end
+
+  def test_a_subscription_for_one_block
+    2.times do
+      NOTIFICATIONS.subscribed(->(name, *) { @seen << name }, READ) { assert_equal [READ], read }
+      assert_empty read
+    end
+  end
+
+  def test_subscribers_removed_by_the_events_name
+    @subscriber = NOTIFICATIONS.subscribe(READ) { |name, *| @seen << name }
+    assert_equal [READ], read
+    NOTIFICATIONS.unsubscribe(READ)
+    assert_empty read
+  end
+
+  def test_a_subscription_made_by_a_block_of_fetch
+    @store.fetch("absent") do
+      @subscriber = NOTIFICATIONS.subscribe("cache_write.active_support") { |name, *| @seen << name }
+      1
+    end
+    assert_equal ["cache_write.active_support"], @seen
+  end
+
+  def test_a_subscription_that_is_made_while_a_call_looks_for_subscribers
+    look_up = NOTIFICATIONS.notifier.method(:all_listeners_for)
+    replace_look_up { |event| look_up.call(event).tap { subscribe_once } }
+    refute Tiercel::Store::Events::SUBSCRIPTIONS.to?(READ), "the answer of before the subscription"
+    assert @subscriber
+    restore_look_up
+    assert_equal [READ], read
+  end
+
+  private
+
+  def read
+    @seen.clear
+    @store.read("a")
+    @seen.dup
+  end
+
+  def subscribe_once
+    @subscriber ||= NOTIFICATIONS.subscribe(READ) { |name, *| @seen << name }
+  end
+
+  # Defining the method makes the store check its notifier again, so the answers are dropped afterwards.
+  def replace_look_up(&replacement)
+    NOTIFICATIONS.notifier.define_singleton_method(:all_listeners_for) { |event| replacement.call(event) }
+    Tiercel::Store::Events::SUBSCRIPTIONS.forget
+  end
+
+  def restore_look_up = NOTIFICATIONS.notifier.singleton_class.remove_method(:all_listeners_for)
+end
