@@ -96,10 +96,8 @@ module Tiercel
         # @param arms [Array<ArmSpec>] the arms to measure
         # @return [Float] an estimate
         def expected_seconds(protocol, arms: self.arms, processes: protocol.processes)
-          slice = protocol.slice_ns / 1e9
-          slices = protocol.quick? ? 2.0 : 2.0 + Protocol::HEAD_START
-          per_process = (arms.size * Protocol::PREPARE_SECONDS) +
-                        (protocol.blocks * ((arms.size * slices * slice) + Protocol::BLOCK_SECONDS))
+          of_arm = Protocol::PREPARE_SECONDS + (protocol.slices * protocol.slice_ns / 1e9)
+          per_process = (arms.size * of_arm) + (protocol.blocks * Protocol::BLOCK_SECONDS)
           per_process * processes * (value.large? ? Protocol::LARGE_FACTOR : 1)
         end
       end

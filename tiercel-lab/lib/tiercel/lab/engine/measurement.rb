@@ -33,7 +33,7 @@ module Tiercel
         def self.expected_seconds(comparisons, protocol)
           all = seconds_of(comparisons, protocol)
           return all unless protocol.budget_seconds
-          least = seconds_of(comparisons, protocol.with(blocks: [Protocol::LEAST_BLOCKS, protocol.blocks].min))
+          least = seconds_of(comparisons, protocol.with(blocks: protocol.least_blocks))
           [all, [least, protocol.budget_seconds].max].min
         end
 

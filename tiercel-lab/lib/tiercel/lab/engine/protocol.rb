@@ -2,6 +2,7 @@
 
 require_relative "../operations/operation"
 require_relative "../statistics"
+require_relative "slots"
 
 module Tiercel
   module Lab
@@ -14,11 +15,23 @@ module Tiercel
       #   for undecided cells (nil: no additional processes; see {Statistics::InterimAnalyses})
       # - `blocks`: of each process and cell; `slice_ns`: the intended length of a slice
       # - `equality`: whether the verdict "same" exists; `threshold`: the margin of all media (nil: see {MARGINS})
-      # - `budget_seconds`: the time limit of a run (nil: none). A late comparison stops after {LEAST_BLOCKS} blocks,
+      # - `budget_seconds`: the time limit of a run (nil: none). A late comparison stops after {#least_blocks} blocks,
       #   and the run adds no processes beyond the limit
       Protocol = Data.define(:name, :processes, :most_processes, :blocks, :slice_ns, :equality, :threshold,
                              :budget_seconds) do
         def quick? = name == "quick"
+
+        # @return [Integer] blocks that a late comparison makes in each process
+        def least_blocks = [quick? ? Protocol::QUICK_LEAST_BLOCKS : Protocol::LEAST_BLOCKS, blocks].min
+
+        # @param process [Integer]
+        # @return [Float] the length of an arm's unrecorded run before its first slice, in slices
+        def head_start(process)
+          quick? ? Protocol::QUICK_HEAD_START : Slots.head_start(process, blocks:)
+        end
+
+        # @return [Float] the average number of slices of an arm in a process, with its head start
+        def slices = (blocks * 2.0) + (quick? ? Protocol::QUICK_HEAD_START : blocks * Protocol::HEAD_START)
 
         # The medium alone fixes the margin; noise does not widen it. A quick run has no verdict "same", and widens its
         # margin to twice its noise floor.
@@ -99,6 +112,9 @@ module Tiercel
 
         # A process' median needs at least two blocks.
         LEAST_BLOCKS = 2
+        # In four processes of two blocks, one disturbed block widens the interval to the whole range of the blocks. A
+        # block of local stores takes an eighth of the time that their preparation takes.
+        QUICK_LEAST_BLOCKS = 4
 
         # With fewer calls on a socket, a single late wake-up of the server would dominate a slice...
         NETWORK_CALLS = 50
@@ -111,6 +127,9 @@ module Tiercel
 
         # The average head start, in slices for each block; see {Slots.head_start}.
         HEAD_START = 0.5
+        # A quick run does not look for rare costs. Two slices hold the first 16 MB that a store copies: the collection
+        # after them is the most expensive of a forked process, because it copies the pages that the fork shares.
+        QUICK_HEAD_START = 2.0
 
         # Calls in the pass that counts objects. The loop's own objects are subtracted.
         ALLOCATION_CALLS = 50

@@ -59,7 +59,7 @@ module Tiercel
 
         def run_blocks(arms, cells)
           @protocol.blocks.times do |block|
-            break if block >= Protocol::LEAST_BLOCKS && @pace.behind?
+            break if block >= @protocol.least_blocks && @pace.behind?
             run_block(block, arms, cells)
           end
         end
@@ -91,11 +91,8 @@ module Tiercel
 
         def arm_request(arm, cell)
           { id: arm.id, text: arm.contestant.text, operation: arm.operation.name, calls: cell.calls,
-            warm_up: cell.warm_up, exact: cell.allocations.nil?, head_start: }
+            warm_up: cell.warm_up, exact: cell.allocations.nil?, head_start: @protocol.head_start(@process) }
         end
-
-        # A quick run has no time for a head start, and does not look for rare costs.
-        def head_start = @protocol.quick? ? 0.0 : Slots.head_start(@process, blocks: @protocol.blocks)
 
         # Arms that follow each other in the same worker share one call.
         def run_block(block, arms, cells)
