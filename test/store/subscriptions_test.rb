@@ -61,6 +61,24 @@ class StoreSubscriptionsTest < Tiercel::TestCase
     assert_equal [READ], read
   end
 
+  # Rails 8.2 has a notifier in each Ractor. In a process of its own, which has more than one Ractor from then on.
+  def test_a_notifier_of_another_ractor
+    script = <<~RUBY
+      require "active_support/cache/tiercel_store"
+      Warning[:experimental] = false
+      ractor = Ractor.new do
+        notifier = ActiveSupport::Notifications::Fanout.allocate
+        maps = %i[@all_listeners_for @groups_for @silenceable_groups_for]
+        maps.each { |map| notifier.instance_variable_set(map, {}) }
+        notifier.clear_cache
+        "cleared"
+      end
+      puts ractor.respond_to?(:value) ? ractor.value : ractor.take
+    RUBY
+    lib = File.expand_path("../../lib", __dir__)
+    assert_equal "cleared\n", IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read)
+  end
+
   private
 
   def read

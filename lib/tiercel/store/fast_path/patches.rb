@@ -139,10 +139,12 @@ module Tiercel
         end
 
         # For the notifier: reports that subscriptions have changed. The notifier itself then forgets the subscribers of
-        # each event.
+        # each event. Rails 8.2 has a notifier in each Ractor, and stores are in the main one.
         module NoticingSubscriptions
           # See ActiveSupport::Notifications::Fanout#clear_cache.
-          def clear_cache(*) = super.tap { Events::SUBSCRIPTIONS.forget }
+          def clear_cache(*)
+            super.tap { Events::SUBSCRIPTIONS.forget if Ractor.current == Ractor.main }
+          end
         end
       end
     end

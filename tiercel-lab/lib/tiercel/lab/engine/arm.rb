@@ -136,6 +136,12 @@ module Tiercel
           ServerCPU.seconds(@context.server_pids) if operation.server_time? && contestant.servers.any?
         end
 
+        # Time that the contestant's servers have spent in the run queue. A client that waits for them waits for other
+        # programs then.
+        #
+        # @return [Integer] nanoseconds; 0 if the lab started no server for it
+        def server_delay_ns = ServerCPU.delay_ns(@context.server_pids(contestant.servers))
+
         # @return [void]
         def tear_down
           contestant.tear_down(@store, operation.written(self)) if @store

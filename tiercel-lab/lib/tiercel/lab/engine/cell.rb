@@ -9,8 +9,8 @@ module Tiercel
       class Cell
         # One slice: its process, block and position; the number of calls; wall time, collection time and CPU time in
         # nanoseconds; the number of methods that YJIT compiled during it; the servers' CPU time, if the operation
-        # measures it; the time that the process waited by itself (`wait_ns`) and the time in the run queue
-        # (`delay_ns`).
+        # measures it; the time that the process waited by itself (`wait_ns`) and the time that it and its servers were
+        # in the run queue (`delay_ns`).
         Slice = Data.define(:process, :block, :position, :calls, :ns, :gc_ns, :cpu_ns, :compiled, :server_ns, :wait_ns,
                             :delay_ns) do
           def initialize(process:, block:, position:, calls:, ns:, gc_ns:, cpu_ns:, compiled:, server_ns: nil,
@@ -20,7 +20,9 @@ module Tiercel
           # the run queue.
           #
           # @param clock [Symbol] :cpu or :wall
-          def cost_ns(clock) = clock == :cpu ? cpu_ns + wait_ns.to_i : ns
+          def cost_ns(clock)
+            clock == :cpu ? cpu_ns + wait_ns.to_i : [ns - delay_ns.to_i, cpu_ns].max
+          end
 
           # The cost without garbage collection. Ruby may report more collection time than a short slice took, so the
           # result is at least 0.

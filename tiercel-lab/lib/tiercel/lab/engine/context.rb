@@ -54,7 +54,9 @@ module Tiercel
         # @return [Array<String>] URLs of all servers
         def server_urls = @servers.values.filter_map { |facts| facts["url"] }
 
-        def server_pids = @servers.values.filter_map { |facts| facts["pid"] }
+        # @param names [Array<String, Symbol>] some servers; all of them by default
+        # @return [Array<Integer>] of those that the lab started
+        def server_pids(names = @servers.keys) = names.filter_map { |name| @servers.dig(name.to_s, "pid") }
 
         # @param place [String] a medium, or a folder of the user's
         # @return [String] an empty folder for this arm alone, or the existing one if it is shared

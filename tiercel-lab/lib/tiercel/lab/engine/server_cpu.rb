@@ -5,7 +5,7 @@ require "etc"
 module Tiercel
   module Lab
     module Engine
-      # CPU time of other processes (Linux).
+      # CPU time and waiting time of other processes (Linux).
       module ServerCPU
         module_function
 
@@ -20,13 +20,23 @@ module Tiercel
           nil
         end
 
-        def of_scheduler(pid)
-          files = Dir.glob("/proc/#{pid}/task/*/schedstat")
-          files.sum { |file| Integer(File.read(file).split.first) } / 1e9 if files.any?
+        # Time in the run queue, while other processes had the CPU.
+        #
+        # @param pids [Array<Integer>]
+        # @return [Integer] nanoseconds; 0 if the system does not report it
+        def delay_ns(pids) = pids.sum { |pid| scheduled(pid)&.last.to_i }
+
+        def of_scheduler(pid) = scheduled(pid)&.then { |running_ns, _delay_ns| running_ns / 1e9 }
+        private_class_method :of_scheduler
+
+        # @return [Array(Integer, Integer), nil] nanoseconds on the CPU and in the run queue, of all threads
+        def scheduled(pid)
+          accounts = Dir.glob("/proc/#{pid}/task/*/schedstat").map { |file| File.read(file).split.first(2).map(&:to_i) }
+          accounts.transpose.map(&:sum) if accounts.any?
         rescue SystemCallError
           nil
         end
-        private_class_method :of_scheduler
+        private_class_method :scheduled
 
         # Splits after the last bracket: the name in field 2 may contain spaces and brackets.
         def of_ticks(pid)

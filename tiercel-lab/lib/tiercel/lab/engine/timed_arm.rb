@@ -42,10 +42,11 @@ module Tiercel
         # @return [Array<Integer>] the number of calls and the figures after it, see {Cell::Slice}
         def slice(calls)
           lead_in(calls)
-          before = @arm.server_seconds
-          ns, gc_ns, cpu_ns, compiled, *waits = Stopwatch.time { @arm.run(calls) }
+          before, delayed_ns = @arm.server_seconds, @arm.server_delay_ns
+          ns, gc_ns, cpu_ns, compiled, wait_ns, delay_ns = Stopwatch.time { @arm.run(calls) }
           server_ns = ((@arm.server_seconds - before) * 1e9).round if before
-          [calls, ns, gc_ns, cpu_ns, compiled, server_ns, *waits]
+          delay_ns &&= delay_ns + @arm.server_delay_ns - delayed_ns
+          [calls, ns, gc_ns, cpu_ns, compiled, server_ns, wait_ns, delay_ns]
         end
 
         # Verifies the arm again and tears it down.
