@@ -113,7 +113,7 @@ module Tiercel
         # A process' median needs at least two blocks.
         LEAST_BLOCKS = 2
         # In four processes of two blocks, one disturbed block widens the interval to the whole range of the blocks. A
-        # block of local stores takes an eighth of the time that their preparation takes.
+        # block of nine local arms takes a twelfth of the time of their start and preparation.
         QUICK_LEAST_BLOCKS = 4
 
         # With fewer calls on a socket, a single late wake-up of the server would dominate a slice...
