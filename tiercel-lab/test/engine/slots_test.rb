@@ -25,24 +25,33 @@ class SlotsTest < LabCase
     assert_equal [3, 1, 2], starts
   end
 
-  # How much of a pause's cost 28 recorded slices of each process contain, as a multiple of its true share.
+  FULL = Lab::Engine::Protocol::FULL
+
+  # How much of a pause's cost the recorded slices of each process contain, as a multiple of its true share.
   def seen(every, processes)
+    recorded = FULL.blocks * 2
     pauses = Array.new(processes) do |process|
-      position = Slots.head_start(process, blocks: 14)
-      28.times.sum do
+      position = FULL.head_start(process)
+      recorded.times.sum do
         start = position += Lab::Engine::Protocol::LEAD_IN
         ((position += 1.0) / every).floor - (start / every).floor
       end
     end
-    pauses.sum.fdiv(processes * 28) * every
+    pauses.sum.fdiv(processes * recorded) * every
   end
 
   def test_head_starts_spread_the_pauses_of_a_fresh_store_over_the_recorded_slices
     [4.3, 8.0, 10.0, 16.47].product([6, 12, 24]) do |every, processes|
       assert_in_delta 1.0, seen(every, processes), 0.2, "every #{every} slices, #{processes} processes"
     end
-    assert_operator seen(34.0, 12), :>, 0.5, "also where a process records less than one"
-    assert_equal 0.0, Slots.head_start(0, blocks: 14)
-    assert(Array.new(50) { |process| Slots.head_start(process, blocks: 14) }.all? { |slices| slices < 14 })
+    [33.3, 40.0, 45.0].product([12, 24]) do |every, processes|
+      assert_in_delta 1.0, seen(every, processes), 0.3, "every #{every} slices, #{processes} processes"
+    end
+    assert_operator seen(60.0, 24), :>, 0.3
+  end
+
+  def test_a_head_start_is_at_most_its_longest
+    assert_equal 0.0, Slots.head_start(0, most: 14.0)
+    assert(Array.new(50) { |process| Slots.head_start(process, most: 14.0) }.all?(0.0...14.0))
   end
 end

@@ -27,11 +27,11 @@ module Tiercel
         # @param process [Integer]
         # @return [Float] the length of an arm's unrecorded run before its first slice, in slices
         def head_start(process)
-          quick? ? Protocol::QUICK_HEAD_START : Slots.head_start(process, blocks:)
+          quick? ? Protocol::QUICK_HEAD_START : Slots.head_start(process, most: blocks * Protocol::HEAD_START)
         end
 
         # @return [Float] the average number of slices of an arm in a process, with its head start
-        def slices = (blocks * 2.0) + (quick? ? Protocol::QUICK_HEAD_START : blocks * Protocol::HEAD_START)
+        def slices = (blocks * 2.0) + (quick? ? Protocol::QUICK_HEAD_START : blocks * Protocol::HEAD_START / 2)
 
         # The medium alone fixes the margin; noise does not widen it. A quick run has no verdict "same", and widens its
         # margin to twice its noise floor.
@@ -77,9 +77,9 @@ module Tiercel
         # The same code differs by 1.8 % between fresh processes (addresses, hash seed, JIT) and by 6 % with the order
         # of the arms inside one process. Hence several processes, an even number, every second one with the reverse
         # order. Six decide clear cases. With 24 a planted difference of 5 % was found in each of 1,000 draws, on a
-        # machine whose blocks differed by 9 % (adr/010). An arm records 0.34 s in each process, so costs more rare than
-        # every 0.5 s are not seen.
-        FULL = new(name: "full", processes: 6, most_processes: 24, blocks: 14, slice_ns: 12_000_000, equality: true,
+        # machine whose blocks differed by 9 % (adr/010). An arm records 0.38 s in each process, after a head start of
+        # up to 0.48 s, so a cost that comes less often than every 0.5 s may not be seen.
+        FULL = new(name: "full", processes: 6, most_processes: 24, blocks: 16, slice_ns: 12_000_000, equality: true,
                    threshold: nil, budget_seconds: nil)
 
         # A quick run is for a first impression: its verdicts need a difference of 10 % and of twice the noise floor.
@@ -125,8 +125,9 @@ module Tiercel
         # has replaced. (Without them a FileStore arm slowed its neighbours by 20 % in slices of 0.5 ms.)
         LEAD_IN = 1 / 16r
 
-        # The average head start, in slices for each block; see {Slots.head_start}.
-        HEAD_START = 0.5
+        # The longest head start, in slices for each block; see {Slots.head_start}. It is longer than the two recorded
+        # slices, so that the slices of different processes also contain a pause that comes once in 45 slices.
+        HEAD_START = 2.5
         # A quick run does not look for rare costs. Two slices hold the first 16 MB that a store copies: the collection
         # after them is the most expensive of a forked process, because it copies the pages that the fork shares.
         QUICK_HEAD_START = 2.0

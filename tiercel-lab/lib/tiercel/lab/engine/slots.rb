@@ -33,12 +33,12 @@ module Tiercel
 
         # The length of the unrecorded run between an arm's warm-up and its first slice. Each process begins with a
         # fresh store. Without a head start a pause every N calls comes at the same recorded calls in every process:
-        # 60 ms every 16.5 slices is then measured as 35 ms, and a pause every 30 slices is never seen.
+        # 60 ms every 16.5 slices is then measured as 35 ms, and a pause every 40 slices is never seen.
         #
         # @param process [Integer]
-        # @param blocks [Integer] number of blocks of the process; an arm records two slices in each
-        # @return [Float] slices, at most half of the recorded ones
-        def head_start(process, blocks:) = (process * GOLDEN_RATIO) % 1.0 * blocks
+        # @param most [Float] slices of the longest head start
+        # @return [Float] slices
+        def head_start(process, most:) = (process * GOLDEN_RATIO) % 1.0 * most
       end
     end
   end
