@@ -13,6 +13,7 @@ class RedisRepliesTest < Tiercel::TestCase
             empty: "*0\r\n", short: "*1\r\n$1\r\na\r\n", numbers: "*3\r\n:1\r\n$1\r\na\r\n:-1\r\n",
             null: "_\r\n", true: "#t\r\n", no_number: ":abc\r\n", less: "$-5\r\n",
             pushed: ">2\r\n$1\r\na\r\n$1\r\nb\r\n",
+            bytes: "-ERR \xFF\xFE\r\n", refused: "-OOM \xFF\e[2J\r\n", bytes_alone: "-\xFF\r\n",
             page: "HTTP/1.1 400\r\n\r\n", nested: "*1\r\n" * 2_000, word: "$2\r\nOK\r\n" }.freeze
   CALLS = { read: ->(store) { store.read("key") }, exist: ->(store) { store.exist?("key") },
             raw: ->(store) { store.read("key", raw: true) }, write: ->(store) { store.write("key", 1) },
@@ -33,10 +34,12 @@ class RedisRepliesTest < Tiercel::TestCase
           store = Tiercel.new(url, driver: driver, timeout: 0.2, breaker: false, lease_wait: 1, lease_ttl: 1)
           reports = capture_reports do
             CALLS.each_value { |call| call.call(store) }
+            assert_nil store.read("caf\u00E9")
             FETCHES.each { |name, (value, fetch)| assert_equal value, fetch.call(store), name }
           end
           assert_empty reports.reject { |report| report.error.is_a?(Tiercel::Error) }
           refute_empty reports
+          assert_empty reports.map { |report| report.error.message }.grep_v(/\A[[:print:]]+\z/)
         ensure
           store&.close
         end
