@@ -7,6 +7,7 @@ require_relative "exit_codes"
 require_relative "parser"
 require_relative "progress"
 require_relative "settings"
+require_relative "user_file"
 
 module Tiercel
   module Lab
@@ -64,8 +65,7 @@ module Tiercel
           @arguments = arguments.dup
           shape = Shape.new
           rest = settings.parser(Settings::OPTIONS, self.shape(shape)).rest(arguments)
-          files = facts.groups.include?(:require) ? shape.requires.select { |file| File.file?(file) } : []
-          files.each { |file| require File.expand_path(file) }
+          shape.requires.each { |file| UserFile.load(file) } if facts.groups.include?(:require)
           choose(rest)
           rest = parser.parse(arguments)
           accept(rest) unless @helped

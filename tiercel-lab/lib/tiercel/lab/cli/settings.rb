@@ -4,6 +4,7 @@ require_relative "../answer"
 require_relative "../engine"
 require_relative "../folder"
 require_relative "../stores"
+require_relative "user_file"
 
 module Tiercel
   module Lab
@@ -162,10 +163,7 @@ module Tiercel
 
         def add_require(parser)
           parser.on("--require FILE", "Ruby file that defines your own stores") do |file|
-            path = File.expand_path(file)
-            raise UsageError, "--require #{file}: the file does not exist" unless File.file?(path)
-            require path
-            @requires |= [path]
+            @requires |= [UserFile.load(file)]
           end
         end
 
