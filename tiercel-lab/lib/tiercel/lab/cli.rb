@@ -26,7 +26,7 @@ module Tiercel
         def run(arguments, out: $stdout, err: $stderr, program: ENV.fetch("TIERCEL_LAB_PROGRAM", "tiercel-lab"))
           return version(out) if %w[--version -v].include?(arguments.first)
           name, rest = split(arguments)
-          command(name, out:, err:, program:).call(rest)
+          command(name, out:, err:, program:).call(rest).tap { out.flush }
         rescue UsageError => e
           err.puts "#{program}: #{e.message}"
           ExitCodes::USAGE
@@ -34,6 +34,9 @@ module Tiercel
           ExitCodes::INTERRUPTED
         rescue Errno::EPIPE # the reader of a pipe has seen enough
           ExitCodes::OK
+        rescue Errno::ENOSPC, Errno::EDQUOT => e
+          err.puts "#{program}: not everything was written: #{e.message}; free some space, or name another place"
+          ExitCodes::USAGE
         end
 
         # @return [Array<String>] names of all commands

@@ -120,7 +120,7 @@ module Tiercel
         # @param recorder [Engine::Recorder]
         def export(recorder)
           return unless settings.json
-          return recorder.export(settings.json) unless settings.json == Settings::OUTPUT
+          return attempt(settings.json) { recorder.export(settings.json) } unless settings.json == Settings::OUTPUT
           out.puts JSON.generate(recorder.document)
         end
 
@@ -130,16 +130,39 @@ module Tiercel
         # With `--json -` it prints only JSON.
         #
         # @param path [String, nil] path of the results file; printed last
+        # @raise [UsageError] after printing, if a file could not be written
         def publish(path: nil)
+          write_reports
+          print_report(path)
+          return if unwritten.empty?
+          again = "; #{command_line("report", path)} renders this run again" if path
+          raise UsageError, "#{unwritten.join("; ")}#{again}"
+        end
+
+        def write_reports
           renderers = { html: Report::Html, markdown: Report::Markdown, csv: Report::Csv }
           settings.reports.each do |form, file|
-            File.write(file, renderers.fetch(form).render(document)) unless file == Settings::OUTPUT
+            next if file == Settings::OUTPUT
+            text = renderers.fetch(form).render(document)
+            attempt(file) { File.write(file, text) }
           end
+        end
+
+        def print_report(path)
           return if settings.json == Settings::OUTPUT
           return out.puts(Report::Markdown.render(document)) if settings.reports[:markdown] == Settings::OUTPUT
           out.puts Report::Terminal.render(document, style:)
           out.puts "Every block of this run: #{path}" if path
         end
+
+        # Writes a file at the end of a run. The report is printed even if that fails.
+        def attempt(file)
+          yield
+        rescue SystemCallError => e
+          unwritten << "#{file} was not written: #{e.message[/\A[^@]+/].strip}"
+        end
+
+        def unwritten = @unwritten ||= []
       end
     end
   end

@@ -15,7 +15,7 @@ module Tiercel
         MEANINGS = {
           OK => "done; every target holds",
           DOES_NOT_HOLD => "a target does not hold, or a regression is confirmed",
-          USAGE => "the command line is invalid",
+          USAGE => "the command line is invalid, or a file cannot be written",
           UNDECIDED => "a target is undecided, or a named store was not measured",
           WRONG_VALUES => "a store returned wrong values, or lost entries",
           INTERRUPTED => "interrupted (Ctrl-C); the results so far are kept"

@@ -51,6 +51,9 @@ module Tiercel
           FileUtils.mkdir_p(File.dirname(target))
           File.write(target, text)
           "written  #{path}"
+        rescue SystemCallError => e
+          raise UsageError, "#{target} was not written: #{e.message[/\A[^@]+/].strip}; " \
+                            "--repository DIR names another folder"
         end
       end
     end

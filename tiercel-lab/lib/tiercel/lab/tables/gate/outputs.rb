@@ -29,6 +29,8 @@ module Tiercel
             text = Report::Markdown.render(view.brief)
             File.write(@comment, "#{MARKER}\n#{text}") if @comment
             File.write(summary, "#{text}\n", mode: "a") unless summary.empty?
+          rescue SystemCallError => e
+            raise UsageError, "the gate's files were not all written: #{e.message}"
           end
         end
       end

@@ -29,8 +29,10 @@ module Tiercel
             parser.on("--profile", "no gate: flame graphs of every cell on both sides") { @profile = true }
             parser.on("--accept CELL", "this cell may regress; repeatable") { |cell| (@accept ||= []) << cell }
             parser.on("--[no-]flames", "flame graphs of both sides (yes with --html)") { |on| @flames = on }
-            parser.on("--junit FILE", "the verdicts as test cases") { |file| @junit = file }
-            parser.on("--comment FILE", "Markdown for a pull request") { |file| @comment = file }
+            parser.on("--junit FILE", "the verdicts as test cases") { |file| @junit = writable("--junit", file) }
+            parser.on("--comment FILE", "Markdown for a pull request") do |file|
+              @comment = writable("--comment", file)
+            end
             parser.on("--repository DIR", "any folder of the checkout (.)") { |folder| @repository = folder }
           end
 
@@ -157,6 +159,8 @@ module Tiercel
             return unless @flames.nil? ? settings.reports.key?(:html) : @flames
             step(Flames).draw(rows)
           end
+
+          def writable(option, file) = file.tap { Folder.check_of("#{option} #{file}", file) }
 
           def outputs = Outputs.new(junit: @junit, comment: @comment, table: self.class)
 
