@@ -46,6 +46,22 @@ class ResultsTest < LabCase
     end
   end
 
+  def test_a_killed_run_says_so
+    recorded do |recorder, _folder|
+      assert_equal [Results::KILLED], Results.load(recorder.path)["warnings"]
+      recorder.finish(FACTS, complete: true)
+      refute Results.load(recorder.path).key?("warnings")
+    end
+  end
+
+  def test_a_line_that_is_no_record
+    recorded do |recorder, _folder|
+      File.write(recorder.path, "5\n", mode: "a")
+      error = assert_raises(Lab::UsageError) { Results.load(recorder.path) }
+      assert_match(/not a result of the lab: a line is 5\z/, error.message)
+    end
+  end
+
   def test_the_schema_finds_what_does_not_belong
     recorded do |recorder, _folder|
       document = Results.load(recorder.path)

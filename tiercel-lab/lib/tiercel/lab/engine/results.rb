@@ -9,6 +9,9 @@ module Tiercel
     module Engine
       # Reads the results of a run from its file.
       module Results
+        # The warning of a run whose file has no end.
+        KILLED = "The run was killed, or still runs: tables, cells or processes are missing."
+
         # @param path [String] a run's JSON lines, or a document of `--json`
         # @return [Hash{String => Object}] the document, see schema/tiercel-lab-1.json
         # @raise [UsageError] if it is neither; the message says what the file is
@@ -17,6 +20,8 @@ module Tiercel
           text = File.read(path, encoding: Encoding::UTF_8).scrub
           records = parse(path, text.lines.reject { |line| line.strip.empty? })
           document = records.first
+          other = records.drop(1).find { |record| !record.is_a?(Hash) }
+          raise UsageError, "#{path}: not a result of the lab: a line is #{other.inspect.slice(0, 40)}" if other
           document = assemble(records) if document.is_a?(Hash) && document.key?("type")
           lacking = lacking(document) or return document
           raise UsageError, "#{path}: JSON, but not a result of the lab (#{lacking})"
@@ -50,6 +55,7 @@ module Tiercel
 
         def self.assemble(records)
           document = { "workload" => {}, "cells" => [], "tables" => [], "complete" => false }
+          document["warnings"] = [KILLED] if records.none? { |record| record["type"] == "end" }
           records.each do |record|
             case record["type"]
             when "cell" then document["cells"] << record["cell"]
