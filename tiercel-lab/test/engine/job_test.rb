@@ -25,6 +25,18 @@ class JobTest < LabCase
     end
   end
 
+  def test_the_message_of_a_worker_that_could_not_start_has_no_backtrace
+    Dir.mktmpdir do |folder|
+      file = File.join(folder, "late.rb")
+      File.write(file, "def one = raise(\"late boom\")\ndef two = one\ndef three = two\nthree\n")
+      job = Lab::Engine::Job.new("engine/worker", requires: [file]).start
+      error = assert_raises(Lab::WorkerLost) { job.call("hello") }
+      assert_match(/late boom \(RuntimeError\)\z/, error.message)
+    ensure
+      job&.stop
+    end
+  end
+
   def test_cpu_and_memory_of_a_process
     skip "no /proc here" unless File.directory?("/proc/self")
     before = Lab::Engine::ServerCPU.seconds([Process.pid])

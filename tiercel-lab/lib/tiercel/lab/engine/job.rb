@@ -113,8 +113,15 @@ module Tiercel
         def lost(how)
           status = end_process
           signal = how == "ended" && status&.signaled? ? " by signal #{status.termsig}" : ""
-          said = File.exist?(@log.path) ? File.readlines(@log.path).last(LOG_LINES).map(&:strip).join(" | ") : ""
+          said = last_words
           WorkerLost.new("the worker #{how}#{signal}#{": #{said}" unless said.empty?}")
+        end
+
+        # The end of the process's output, without Ruby's backtrace, which follows the message.
+        def last_words
+          return "" unless File.exist?(@log.path)
+          lines = File.readlines(@log.path).map(&:scrub).grep_v(/\A\s+(\d+: )?from /)
+          lines.last(LOG_LINES).map(&:strip).join(" | ")
         end
 
         def end_process
