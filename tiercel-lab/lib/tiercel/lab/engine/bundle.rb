@@ -4,6 +4,7 @@ require "digest"
 require "fileutils"
 require "rbconfig"
 require_relative "../errors"
+require_relative "program"
 
 module Tiercel
   module Lab
@@ -43,7 +44,7 @@ module Tiercel
           return if installed?
           progress&.say("installing the bundle #{name} (once)")
           log = File.join(folder, "install.log")
-          return if system(clean_environment, bundler, "install", "--quiet", in: File::NULL, out: log, err: log)
+          return if Program.run(clean_environment, bundler, "install", "--quiet", out: log, err: log)
           raise CannotRun, "the bundle #{name} could not be installed (#{File.readlines(log).last.to_s.strip}); " \
                            "see #{log}, or type: BUNDLE_GEMFILE=#{gemfile} bundle install"
         end

@@ -4,6 +4,7 @@ require "fileutils"
 require "rbconfig"
 require_relative "bundle"
 require_relative "gemfile"
+require_relative "program"
 
 module Tiercel
   module Lab
@@ -52,8 +53,8 @@ module Tiercel
         # @raise [CannotRun]
         def prepare(rails_env: "production")
           log = File.join(folder, "log", "prepare.log")
-          return if system(environment("null_store").merge("RAILS_ENV" => rails_env), *command("db:prepare"),
-                           chdir: folder, in: File::NULL, out: log, err: log)
+          return if Program.run(environment("null_store").merge("RAILS_ENV" => rails_env), *command("db:prepare"),
+                                chdir: folder, out: log, err: log)
           raise CannotRun, "could not create the database of #{folder}:\n#{File.read(log)}"
         end
 
