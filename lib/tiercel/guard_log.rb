@@ -33,7 +33,9 @@ module Tiercel
       return if error.logged
       warn do
         others = "; #{error.unreported} more since the last report" if error.unreported.positive?
-        "#{method} on #{@backend} failed, returned #{returning.inspect}: #{error.class}: #{error.message}#{others}"
+        # A plain Object is a mark that only the caller within the library sees.
+        result = ", returned #{returning.inspect}" unless returning.instance_of?(Object)
+        "#{method} on #{@backend} failed#{result}: #{error.class}: #{error.message}#{others}"
       end
     end
 
