@@ -1,5 +1,5 @@
 # frozen_string_literal: true
-# suites: store*
+# suites: store
 
 require "test_helper"
 require "tiercel"

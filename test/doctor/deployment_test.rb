@@ -1,5 +1,5 @@
 # frozen_string_literal: true
-# suites: store*
+# suites: store
 
 require "json"
 require_relative "doctor_case"

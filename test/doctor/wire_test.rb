@@ -1,5 +1,5 @@
 # frozen_string_literal: true
-# suites: store*
+# suites: store
 
 require_relative "doctor_case"
 require "active_support/cache/mem_cache_store"

@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+# suites: kernel
 
 require "test_helper"
 require "objspace"
