@@ -71,6 +71,23 @@ class SQLiteFaultsTest < Tiercel::TestCase
     assert_equal 1, set_aside.count { |file| !file.end_with?("-wal", "-shm") }
   end
 
+  # One altered bit in the text of the table's definition. SQLite opens the file without an error.
+  def test_an_altered_definition_of_a_table_is_damage
+    [["id INTEGER PRIMARY", "ie INTEGER PRIMARY"], ["version INTEGER", "versioo INTEGER"]].each do |from, to|
+      build.then { |backend| [backend.set("key", "value"), backend.close] }
+      bytes = File.binread(path)
+      assert bytes.sub!(from, to)
+      in_child { File.binwrite(path, bytes) }
+      store = build_store
+      reports = capture_reports { assert_nil store.read("key") }
+      assert_equal [Tiercel::Refused], reports.map { |report| report.error.class }, to
+      assert_match(/tables are not those of a cache: .*set aside as/, reports.first.error.message)
+      assert_equal true, store.write("key", "value")
+      assert_equal "value", store.read("key")
+      store.close
+    end
+  end
+
   def test_many_processes_that_find_damage_replace_the_file_once
     damage("no database" * 1_000)
     answers = fork_and_wait(6) do |index|

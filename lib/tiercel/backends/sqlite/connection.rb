@@ -10,7 +10,7 @@ module Tiercel
     class SQLite < Backend
       # An open file with its prepared statements. Not thread-safe: the caller must hold the lock of {Access}.
       class Connection
-        # Raised for a cache whose tables are missing.
+        # Raised for a cache whose tables are missing or have another definition.
         class Damaged < StandardError; end
         # Raised for a cache that a later release created.
         class TooNew < StandardError; end
@@ -69,7 +69,7 @@ module Tiercel
           @database = Forks::Database.new(path, flags: SQLite3::Constants::Open::READWRITE)
           check_layout
           configure(settings)
-          @statements = Schema::STATEMENTS.transform_values { |sql| @database.prepare(sql) }
+          @statements = prepared
           @find, @find_whole, @set = @statements.values_at(:find, :find_whole, :set)
         rescue StandardError
           @database&.close
@@ -212,6 +212,13 @@ module Tiercel
         end
 
         private
+
+        # SQLite reads a table's altered definition as another table, without an error of its own.
+        def prepared
+          Schema::STATEMENTS.transform_values { |sql| @database.prepare(sql) }
+        rescue SQLite3::SQLException => error
+          raise Damaged, "its tables are not those of a cache: #{error.message.lines.first.delete_suffix(":\n")}"
+        end
 
         def run(name, values)
           bind(name, values).step
