@@ -141,6 +141,14 @@ class AccountClassesTest < Tiercel::TestCase
     assert_equal 10, all.count { |one| one[:name].start_with?("costly") }
   end
 
+  # The name of a class is cut off after 151 bytes, in the middle of a character perhaps.
+  def test_a_long_namespace_of_other_letters
+    with_store(namespace: "\u00fc" * 80) do |store|
+      store.read("key")
+      assert_equal ["#{"\u00fc" * 75}\uFFFD"], names(store)
+    end
+  end
+
   def test_hours_and_days_pass
     medium = Tiercel::MemoryFile.new("\0".b * Tiercel::Account::ClassTable::BYTES)
     table = Tiercel::Account::ClassTable.new(medium, 0)

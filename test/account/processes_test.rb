@@ -153,6 +153,30 @@ class AccountProcessesTest < Tiercel::TestCase
     end
   end
 
+  # No call of the cache fails because of its figures.
+  def test_an_account_whose_bytes_were_altered
+    random = Random.new(1)
+    damages = [->(file) { file.pwrite(random.bytes(file.size - 4_096), 4_096) },
+               ->(file) { file.pwrite("\xFF" * (file.size - 8), 8) },
+               ->(file) { file.pwrite(random.bytes(24_000), 4_096) },
+               ->(file) { file.truncate(10_000) }]
+    damages.each_with_index do |damage, index|
+      with_tmpdir do |dir|
+        store = Tiercel.new("file:#{dir}")
+        store.fetch("users/1") { 1 }
+        File.open(store.account.path, "r+b", &damage)
+        assert_empty store.account.classes.map { |one| one[:name] } - ["*/*"], index # the readers come first
+        assert_equal 60, store.account.minutes(60).size
+        3.times do |round|
+          travel(2 + (round * 60)) { assert_equal 2, store.fetch("posts/#{round}") { 2 }, index }
+        end
+        travel(200) { assert_includes store.account.classes.map { |one| one[:name] }, "*/*", index }
+      ensure
+        store&.close
+      end
+    end
+  end
+
   def test_a_segment_that_is_made_anew_keeps_the_account
     with_tmpdir do |dir|
       store = Tiercel.new("shared:#{dir}/segment")

@@ -55,14 +55,21 @@ module Tiercel
       def hold(patience)
         return yield unless @path
         @lock.hold(patience) do |file|
-          begin_file(file) unless identity(file) == @mapped
+          begin_file(file) unless identity(file) == @mapped && file.size >= @bytes
           yield
         end
       rescue FileLock::Busy, SystemCallError, IOError
         nil
       end
 
-      def pread(length, offset) = @memory ? @memory.pread(length, offset) : @lock.file.pread(length, offset)
+      # Bytes that another program has cut off are zeros, until the next round writes the file anew.
+      def pread(length, offset)
+        bytes = (@memory || @lock.file).pread(length, offset)
+        bytes.bytesize < length ? bytes.ljust(length, "\0") : bytes
+      rescue EOFError
+        "\0".b * length
+      end
+
       def pwrite(bytes, offset) = @memory ? @memory.pwrite(bytes, offset) : @lock.file.pwrite(bytes, offset)
 
       private

@@ -31,7 +31,12 @@ module Tiercel
       INDEX_BYTES = SLOTS * INDEX_ENTRY_BYTES
       BYTES = INDEX_BYTES + (SLOTS * RECORD_BYTES)
       FIXED_FIELDS = 8
-      private_constant :RECORD, :INDEX, :INDEX_ENTRY, :FIXED_FIELDS
+      # An entry of the index for a slot without a class.
+      EMPTY = [0, 0.0, 0].freeze
+      # Other numbers come from bytes that another program has altered. Such an entry or record counts as empty.
+      PLAUSIBLE_SECONDS = (0.0..1e12)
+      PLAUSIBLE_COUNT = (0..(2**62))
+      private_constant :RECORD, :INDEX, :INDEX_ENTRY, :FIXED_FIELDS, :EMPTY, :PLAUSIBLE_SECONDS, :PLAUSIBLE_COUNT
 
       # The cost of a class. `hits` is an estimate from samples.
       Cost = Struct.new(:misses, :seconds, :hits, :longest_seconds) do
@@ -87,7 +92,7 @@ module Tiercel
       # @param now [Integer] epoch seconds
       # @return [void]
       def add(costs, now)
-        index = read_index
+        index = read_index(now)
         slots = index.each_with_index.to_h { |(hash, _, _), slot| [hash, slot] }
         until costs.empty?
           name, cost = costs.shift
@@ -110,7 +115,7 @@ module Tiercel
       # @param now [Integer] epoch seconds
       # @return [Array<Hash>] unordered
       def all(period, now)
-        read_index.each_with_index.filter_map do |(hash, _, touched_at), slot|
+        read_index(now).each_with_index.filter_map do |(hash, _, touched_at), slot|
           next if hash.zero? || now - touched_at > DAY_SECONDS
           record = known(slot, hash, now) or next
           described(record, period)
@@ -122,18 +127,29 @@ module Tiercel
       def described(record, period)
         misses, seconds, hits = record.of(period).transpose.map(&:sum)
         return if misses.zero? && seconds.zero? && hits.zero?
-        { name: record.name, misses:, seconds: seconds.round(6), hits:,
+        { name: record.name.scrub, misses:, seconds: seconds.round(6), hits:,
           longest_seconds: record.longest_seconds.round(6), total_misses: record.total_misses,
           total_seconds: record.total_seconds.round(6), inherited_seconds: record.inherited.round(6) }
       end
 
-      def read_index = @medium.pread(INDEX_BYTES, @offset).unpack(INDEX).each_slice(3).to_a
+      def read_index(now)
+        @medium.pread(INDEX_BYTES, @offset).unpack(INDEX).each_slice(3).map do |entry|
+          _, cost, touched_at = entry
+          PLAUSIBLE_SECONDS.cover?(cost) && touched_at <= now + DAY_SECONDS ? entry : EMPTY
+        end
+      end
 
       def known(slot, hash, now)
         fields = @medium.pread(RECORD_BYTES, record_at(slot)).unpack(RECORD)
-        return unless fields[0] == hash
+        return unless fields[0] == hash && plausible?(fields, now)
         fields[FIXED_FIELDS - 1].force_encoding(Encoding::UTF_8)
         Record.new(*fields.first(FIXED_FIELDS), fields.drop(FIXED_FIELDS).each_slice(3).to_a).turn(now)
+      end
+
+      def plausible?(fields, now)
+        _, touched_at, born_at, *, total_misses, _ = fields.first(FIXED_FIELDS)
+        [touched_at, born_at].max <= now + DAY_SECONDS && PLAUSIBLE_COUNT.cover?(total_misses) &&
+          fields.grep(Float).all?(PLAUSIBLE_SECONDS)
       end
 
       def newcomer(name, hash, now, (_, cost, touched_at))
