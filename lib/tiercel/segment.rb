@@ -149,6 +149,15 @@ module Tiercel
         raise Unavailable.new(message), cause: (SystemCallError.new(nil, errno) unless errno.zero?)
       end
 
+      # Called from C if the file is gone and could not be recreated in this second. The first call has reported why.
+      #
+      # @param segment [Segment]
+      # @raise [BreakerOpen]
+      def raise_paused(segment)
+        raise BreakerOpen.new("the segment's file is gone and cannot be recreated at present",
+                              backend: "shared:#{segment.path}")
+      end
+
       # Called from C, by the process that replaced the file.
       def report_replaced(message)
         Notice.damaged("#{message}; a new, empty segment replaces it")

@@ -54,6 +54,24 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal "new", open.get("key")
   end
 
+  # Each attempt could use up the free space of all programs for a moment, and each report is a line in the log.
+  def test_a_lost_file_that_cannot_be_made_is_tried_and_reported_once_a_second
+    store = Tiercel.new("shared:#{@path}", size: "2MB")
+    store.write("key", "value")
+    File.unlink(@path)
+    Dir.mkdir(@path)
+    wait_until("a miss") { store.read("key").nil? }
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :second)
+    reports = capture_reports { 1_000.times { assert_equal 1, store.fetch("other") { 1 } } }
+    seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :second) - began
+    assert_operator reports.size, :<=, seconds + 2 # the kernel's coarse clock is a few ms late
+    Dir.rmdir(@path)
+    wait_until("a new file") { store.write("key", "new") }
+    assert_equal "new", store.read("key")
+  ensure
+    store&.close
+  end
+
   def test_processes_move_at_once_when_it_is_removed_or_replaced_by_command
     segment = open
     segment.set("key", "value")

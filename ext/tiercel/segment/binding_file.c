@@ -5,10 +5,11 @@
 
 #include "binding.h"
 
-static ID id_raise_error, id_make_again;
+static ID id_raise_error, id_raise_paused, id_make_again;
 
 void segment_fail_with(VALUE self, const tseg_error *error)
 {
+    if (error->paused) rb_funcall(tiercel_segment_class, id_raise_paused, 1, self);
     if (error->remaking)
         rb_funcall(tiercel_segment_class, id_make_again, 2, self, error->start_thread ? Qtrue : Qfalse);
     rb_funcall(tiercel_segment_class, id_raise_error, 2, INT2NUM(error->code), rb_utf8_str_new_cstr(error->message));
@@ -144,6 +145,7 @@ void segment_init_file(void)
     VALUE class = tiercel_segment_class, singleton = rb_singleton_class(class);
 
     id_raise_error = rb_intern("raise_error");
+    id_raise_paused = rb_intern("raise_paused");
     id_make_again = rb_intern("make_again");
     rb_define_private_method(class, "attach_now", segment_attach_now, 0);
     rb_define_private_method(singleton, "attach", segment_attach, 7);

@@ -100,6 +100,7 @@ static bool is_being_remade(const tseg_handle *handle)
 void tseg_handle_close(tseg_handle *handle, tseg_host *host)
 {
     remember_file(handle);
+    handle->failed_at = 0;
     release(host, &handle->attached);
     if (!is_being_remade(handle)) release(host, &handle->dropped);
 }
@@ -137,15 +138,34 @@ bool tseg_handle_remake(tseg_handle *handle, tseg_host *host)
     return attached;
 }
 
+/*
+ * After a failure, the other calls of the same second make no attempt: each of them would be reported, and might use up
+ * the free space of all programs for a moment. A lock that another process holds is no failure, nor is an interrupt.
+ */
+static tseg *attach_once_a_second(tseg_handle *handle, tseg_host *host)
+{
+    tseg *attached = attach(handle, host, TSEG_LOCK_WAIT_NS);
+
+    int code = host->error.code;
+
+    if (!attached && handle->options.bytes && code && code != EAGAIN && code != EINTR)
+        handle->failed_at = tseg_coarse_seconds();
+    return attached;
+}
+
 static tseg *attach_again(tseg_handle *handle, tseg_host *host)
 {
+    if (handle->failed_at && handle->failed_at == tseg_coarse_seconds()) {
+        host->error = (tseg_error){.paused = true};
+        return NULL;
+    }
     remember_file(handle); /* is_large_and_lost needs the size */
     if (is_large_and_lost(handle)) {
         leave_to_thread(handle, host);
         return NULL;
     }
     tseg_handle_close(handle, host);
-    return attach(handle, host, TSEG_LOCK_WAIT_NS);
+    return attach_once_a_second(handle, host);
 }
 
 /* Runs once a second for each handle. Returns false if the file is lost. */

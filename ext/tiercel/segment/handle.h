@@ -33,6 +33,7 @@ typedef struct {
     tseg *dropped;          /* a large attachment, which the remaking thread releases; NULL: none */
     pid_t remaker;          /* the process whose thread makes the lost file again; 0: none does */
     int64_t remake_began_at; /* in seconds of the monotonic clock */
+    int64_t failed_at;      /* when the lost file could not be made, in seconds of the monotonic clock; 0: it could */
     pid_t given_up_on;      /* a process that held the lock for files for too long; 0: none */
 } tseg_handle;
 
