@@ -177,6 +177,22 @@ class AccountProcessesTest < Tiercel::TestCase
     end
   end
 
+  def test_a_segment_whose_counters_were_altered
+    with_tmpdir do |dir|
+      store = Tiercel.new("shared:#{dir}/segment", size: "2MB")
+      [2**62, -1].each_with_index do |word, index|
+        File.open(store.account.path, "r+b") { |file| file.pwrite([word].pack("q<") * 100, 128) } if index.positive?
+        File.open("#{dir}/segment", "r+b") { |file| file.pwrite([word].pack("q<") * 16_000, 4_096) }
+        3.times do |round|
+          travel(2 + (index * 600) + (round * 60)) { assert_equal 2, store.fetch("posts/#{index}/#{round}") { 2 } }
+        end
+      end
+      assert_kind_of Integer, store.account.totals[:hits]
+    ensure
+      store&.close
+    end
+  end
+
   def test_a_segment_that_is_made_anew_keeps_the_account
     with_tmpdir do |dir|
       store = Tiercel.new("shared:#{dir}/segment")

@@ -14,7 +14,9 @@ module Tiercel
       ROW_BYTES = 576
       BYTES = ROWS * ROW_BYTES
       FORMAT = "q<#{Figures::COUNT + 1}".freeze
-      private_constant :FORMAT
+      # Only altered bytes give larger sums.
+      RANGE = (-(2**63)..(2**63 - 1))
+      private_constant :FORMAT, :RANGE
 
       # @param medium [Book]
       # @param offset [Integer] the ring's place in the medium
@@ -27,6 +29,7 @@ module Tiercel
       # @param figures [Array<Integer>] the figures at the beginning of the minute
       # @return [void]
       def note(minute, figures)
+        figures = figures.map { |figure| figure.clamp(RANGE) }
         @medium.pwrite([minute, *figures].pack(FORMAT), @offset + ((minute % ROWS) * ROW_BYTES))
       end
 

@@ -18,7 +18,9 @@ module Tiercel
       # The place in the counters' page of each tier's words: the segment's id, then its last known figures.
       SEEN_AT = 128
       SEEN_ROOM = 16
-      private_constant :COUNTED, :COUNTED_HERE, :SEEN_AT, :SEEN_ROOM
+      # A larger figure comes from bytes of the segment that another program has altered, and counts as 0.
+      LARGEST = 2**53
+      private_constant :COUNTED, :COUNTED_HERE, :SEEN_AT, :SEEN_ROOM, :LARGEST
 
       # @return [Integer] the tier's number
       attr_reader :number
@@ -53,7 +55,7 @@ module Tiercel
           at = @seen_at + 1 + index
           at_figure = figures_at + Figures.of_tier(@number, name)
           page.add_silently(at_figure, page.load(at)) unless before.zero? || before == id
-          page.store(at, counters[of_segment])
+          page.store(at, plausible(counters[of_segment]))
         end
         page.store(@seen_at, id)
       end
@@ -65,8 +67,10 @@ module Tiercel
 
       def add(figures, names)
         counters = counted or return
-        names.each { |name, of_segment| figures[Figures.of_tier(@number, name)] += counters[of_segment] }
+        names.each { |name, of_segment| figures[Figures.of_tier(@number, name)] += plausible(counters[of_segment]) }
       end
+
+      def plausible(figure) = figure <= LARGEST ? figure : 0
 
       def counted
         @segment.counters
