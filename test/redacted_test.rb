@@ -33,10 +33,6 @@ class RedactedTest < Tiercel::TestCase
     refute_includes text([Sealed.new, { a: Sealed.new }]), "hunter2"
   end
 
-  def test_a_line_of_a_server_is_text
-    assert_equal "ERR ? [2J of caf\u00E9", Tiercel::Redacted.line("ERR \xFF\r\n\e[2J of caf\xC3\xA9".b)
-  end
-
   private
 
   def text(value) = Tiercel::Redacted.text(value)

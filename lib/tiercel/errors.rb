@@ -62,11 +62,9 @@ module Tiercel
     def initialize(message = nil, backend: nil, key: nil)
       @backend = backend
       @key = key
+      @reason = message || self.class.name
       @unreported = 0
-      parts = [message || self.class.name, ("key #{key.inspect}" if key), backend&.to_s]
-      parts = parts.compact.map { |part| Redacted.line(part) }
-      @reason = parts.first
-      super(parts.join(" - "))
+      super([@reason, ("key #{key.inspect}" if key), backend&.to_s].compact.join(" - "))
     end
 
     # The result of an operation on many keys if only some of the servers failed: the keys found, written or deleted

@@ -22,10 +22,6 @@ module Tiercel
       text.sub(CREDENTIALS, '\1\2').sub(/\?.*/m, "")
     end
 
-    # @param text [String] may hold what a server has sent: any bytes, in any encoding
-    # @return [String] one line of valid UTF-8, which a message may contain beside other text
-    def self.line(text) = text.dup.force_encoding(Encoding::UTF_8).scrub("?").gsub(/[[:cntrl:]]+/, " ")
-
     # @param value [Object]
     # @return [String] for a String the result of {.url}, for an Array or a Hash its elements without texts, for other
     #   objects the class

@@ -115,7 +115,7 @@ module Tiercel
           lines = call(%w[CLUSTER NODES]).lines.grep(/\bmaster\b/)
           lines.map { |line| line.split[1][/\A[^@]+/] }.map do |place|
             node = RedisClient.config(**@config.client_config_for_node(place)).new_client
-            node.pipelined { |pipeline| %w[INFO DBSIZE].each { |command| pipeline.call(command) } }
+            [node.call("INFO"), node.call("DBSIZE")]
           ensure
             node&.close
           end
