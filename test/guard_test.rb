@@ -55,6 +55,28 @@ class GuardTest < Tiercel::TestCase
     assert_match(/WARN.*read_entry on fake:.*nil.*is down/, output.string)
   end
 
+  def test_no_values_are_logged
+    output = StringIO.new
+    guarded = guard(logger: -> { Logger.new(output) })
+    guarded.call(:read_multi_entries) { raise unavailable.with_partial({ "a" => "secret", "b" => "secret" }) }
+    guarded.call(:write_multi_entries) { raise unavailable.with_partial(["secret"]) }
+    guarded.call(:read_multi_entries, returning: {}) { raise unavailable }
+    first, second, third = output.string.lines
+    assert_match(/returned 2 of the keys: .*is down/, first)
+    assert_match(/returned 1 of the keys: .*is down/, second)
+    assert_match(/returned {}: .*is down/, third)
+    refute_match(/secret/, output.string)
+  end
+
+  # Breakers of single servers log the errors of libraries.
+  def test_a_server_cannot_write_lines_of_its_own
+    output = StringIO.new
+    log = Tiercel::GuardLog.new("fake://ö", -> { Logger.new(output) }, -> { 0 })
+    log.opened(IOError.new("\xFF\nb".b))
+    assert_match(%r{fake://ö does not answer \(IOError: \uFFFD b\); calls}, output.string)
+    assert_equal 1, output.string.lines.size
+  end
+
   def test_the_log_says_when_the_breaker_opens_and_when_it_closes
     now = 0.0
     output = StringIO.new

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "one_line"
 require_relative "redacted"
 
 module Tiercel
@@ -56,13 +57,13 @@ module Tiercel
     # @return [Boolean, nil] whether the error is already in the log
     attr_accessor :logged
 
-    # @param message [String, nil] what happened, without backend and key
+    # @param message [String, nil] what happened, without backend and key. May hold a server's bytes
     # @param backend [#to_s, nil] a name without a password
     # @param key [String, nil]
     def initialize(message = nil, backend: nil, key: nil)
       @backend = backend
       @key = key
-      @reason = message || self.class.name
+      @reason = OneLine.of(message || self.class.name)
       @unreported = 0
       super([@reason, ("key #{key.inspect}" if key), backend&.to_s].compact.join(" - "))
     end

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "clock"
+require_relative "errors"
+require_relative "one_line"
 
 module Tiercel
   # The log of a {Guard}: one line for each failure while the breaker is closed, one line when the breaker opens, and
@@ -33,9 +35,7 @@ module Tiercel
       return if error.logged
       warn do
         others = "; #{error.unreported} more since the last report" if error.unreported.positive?
-        # A plain Object is a mark that only the caller within the library sees.
-        result = ", returned #{returning.inspect}" unless returning.instance_of?(Object)
-        "#{method} on #{@backend} failed#{result}: #{error.class}: #{error.message}#{others}"
+        "#{method} on #{@backend} failed#{shown(returning)}: #{error.class}: #{error.message}#{others}"
       end
     end
 
@@ -51,7 +51,7 @@ module Tiercel
         @open = true
       end
       first && warn do
-        "#{@backend} does not answer (#{error.class}: #{error.message}); calls are skipped and count as misses until " \
+        "#{@backend} does not answer (#{error.class}: #{reason(error)}); calls are skipped and count as misses until " \
           "it does"
       end
     end
@@ -72,6 +72,16 @@ module Tiercel
     end
 
     private
+
+    # A part of a result may hold many keys with their values. A plain Object is a mark that no caller of the store sees.
+    def shown(returning)
+      return if returning.instance_of?(Object)
+      many = returning.is_a?(Hash) || returning.is_a?(Array) ? returning.size : 0
+      ", returned #{many.zero? ? returning.inspect : "#{many} of the keys"}"
+    end
+
+    # A {BackendError} has a clean message. A library's error may hold a server's bytes.
+    def reason(error) = error.is_a?(BackendError) ? error.message : OneLine.of(error.message)
 
     def warn
       logger = @logger.call || (Rails.logger if defined?(Rails.logger))

@@ -9,6 +9,7 @@ require_relative "../optional_gems"
 require_relative "../backend"
 require_relative "../clock"
 require_relative "../counter"
+require_relative "../one_line"
 require_relative "redis/abilities"
 require_relative "redis/address"
 require_relative "redis/behind_tiers"
@@ -139,7 +140,7 @@ module Tiercel
           abilities.scripts? ? increment_by_script(key, amount, ttl) : increment_in_steps(key, amount, ttl)
         rescue RedisClient::CommandError => error
           raise unless Failures.not_a_number?(error)
-          raise NotACounter, "#{key.inspect}: #{error.message}; nothing was changed"
+          raise NotACounter, "#{key.inspect}: #{OneLine.of(error.message)}; nothing was changed"
         end
       end
 
