@@ -7,6 +7,7 @@ Tiercel::OptionalGems.check("dalli")
 
 require_relative "../backend"
 require_relative "../breaker"
+require_relative "../clock"
 require_relative "memcached/counters"
 require_relative "memcached/key_dump"
 require_relative "memcached/multi"
@@ -214,7 +215,8 @@ module Tiercel
       # @private
       # @return [Hash{String => Hash{String => String}}] each server's stats, by its name
       def server_stats
-        @ring.nodes.to_h { |node| [node.name, node.call(nil) { |*call| Protocol.stats(*call) }] }
+        deadline = Clock.monotonic + @timeout
+        @ring.nodes.to_h { |node| [node.name, node.call(nil, deadline:) { |*call| Protocol.stats(*call) }] }
       end
 
       def close = @ring.nodes.each(&:close)
@@ -251,7 +253,8 @@ module Tiercel
       end
 
       def clear_all
-        @ring.nodes.each { |node| node.call(nil) { |*call| Protocol.flush_all(*call) } }
+        deadline = Clock.monotonic + @timeout
+        @ring.nodes.each { |node| node.call(nil, deadline:) { |*call| Protocol.flush_all(*call) } }
         nil
       end
 

@@ -95,4 +95,45 @@ class MemcachedRefusalsTest < Tiercel::TestCase
       assert_nil backend.get("other")
     end
   end
+
+  # An error's text may be any bytes. Joined with a key that is not ASCII, they would raise.
+  def test_a_refusal_that_is_no_text
+    with_server("SERVER_ERROR b\xFF\nd\r\n".b, "") do |backend|
+      error = assert_raises(Tiercel::Refused) { backend.get("é") }
+      assert_match(/SERVER_ERROR b\uFFFD d - key "é"/, error.message)
+    end
+  end
+
+  # Each server of a ring would otherwise have a time budget of its own.
+  def test_stats_of_several_slow_servers_have_one_budget
+    with_slow_servers(4, 0.3) do |ports|
+      backend = Tiercel::Backends::Memcached.new(ports.map { |port| "127.0.0.1:#{port}" }, timeout: 0.5)
+      assert_raises(Tiercel::TimedOut) { backend.stats }
+      assert_raises(Tiercel::TimedOut) { backend.clear }
+    end
+  end
+
+  private
+
+  # Each takes its time for the response to any request.
+  def with_slow_servers(count, seconds)
+    listeners = Array.new(count) { TCPServer.new("127.0.0.1", 0) }
+    threads = listeners.map do |listener|
+      Thread.new do
+        loop do
+          client = listener.accept
+          response = client.readpartial(1 << 10).start_with?("stats") ? "END\r\n" : "OK\r\n"
+          sleep seconds
+          client.write(response)
+          client.close
+        rescue SystemCallError, IOError
+          client.close
+        end
+      end
+    end
+    yield listeners.map { |listener| listener.addr[1] }
+  ensure
+    threads.each(&:kill)
+    listeners.each(&:close)
+  end
 end

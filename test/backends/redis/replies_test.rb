@@ -5,10 +5,13 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "tiercel/backends/redis"
 require "socket"
+require "support/unanswering_ports"
 
 # Servers that send replies of the wrong type: not a Redis, or out of sync. No call raises, and connections to such a
 # server are never reused.
 class RedisRepliesTest < Tiercel::TestCase
+  include UnansweringPorts
+
   KINDS = { nothing: "*-1\r\n", none: "$-1\r\n", number: ":1\r\n", status: "+QUEUED\r\n", ok: "+OK\r\n",
             empty: "*0\r\n", short: "*1\r\n$1\r\na\r\n", numbers: "*3\r\n:1\r\n$1\r\na\r\n:-1\r\n",
             null: "_\r\n", true: "#t\r\n", no_number: ":abc\r\n", less: "$-5\r\n",
@@ -56,7 +59,75 @@ class RedisRepliesTest < Tiercel::TestCase
     end
   end
 
+  # An error's text may be any bytes. Joined with a key that is not ASCII, they would raise.
+  def test_errors_that_are_no_text
+    ["-ERR b\xFF\nd\r\n", "-ERR \xFF not an integer or out of range\r\n", "-ERR #{"x" * 100_000}\r\n"].each do |reply|
+      %w[hiredis ruby].each do |driver|
+        with_server(reply.b) { |url| assert_readable(Tiercel.new(url, driver:, breaker: false, timeout: 2)) }
+      end
+    end
+  end
+
+  # A server that drips would otherwise take the time budget twice.
+  def test_stats_are_one_trip
+    %w[hiredis ruby].each do |driver|
+      with_two_commands_at_once do |url|
+        stats = Tiercel.new(url, driver:, timeout: 2).stats
+        assert_equal [7, "7.0"], stats.values_at(:entries, :version)
+      end
+    end
+  end
+
+  def test_stats_without_the_right_to_call_info
+    with_server("-NOPERM this user has no permissions to run the 'info' command\r\n") do |url|
+      report, *others = capture_reports { Tiercel.new(url, breaker: false, timeout: 2).stats }
+      assert_kind_of Tiercel::Refused, report.error
+      assert_empty others
+    end
+  end
+
+  def test_stats_of_a_server_that_drips_end_with_the_budget
+    %w[hiredis ruby].each do |driver|
+      with_trickle("$100000\r\n", "x") do |port|
+        started_at = Tiercel::Clock.monotonic
+        Tiercel.new("redis://127.0.0.1:#{port}", driver:, timeout: 0.25, breaker: false).stats
+        assert_operator Tiercel::Clock.monotonic - started_at, :<, 1.25
+      end
+    end
+  end
+
   private
+
+  def assert_readable(store)
+    reports = capture_reports do
+      ["é", "\xFF", "a\nb"].each do |key|
+        assert_nil store.read(key)
+        assert_nil store.increment(key)
+        assert_equal 7, store.fetch(key) { 7 }
+      end
+    end
+    messages = reports.map { |report| report.error.message }
+    refute_empty messages
+    assert(messages.all? { |message| message.valid_encoding? && !message.include?("\n") && message.size < 2_000 })
+  ensure
+    store.close
+  end
+
+  # Answers INFO and DBSIZE as soon as both have arrived.
+  def with_two_commands_at_once
+    listener = TCPServer.new("127.0.0.1", 0)
+    server = Thread.new do
+      client = listener.accept
+      received = +""
+      received << client.readpartial(1 << 16) until received.include?("INFO") && received.include?("DBSIZE")
+      client.write("$18\r\nredis_version:7.0\n\r\n:7\r\n")
+      client.read
+    end
+    yield "redis://127.0.0.1:#{listener.addr[1]}/0"
+  ensure
+    server.kill
+    listener.close
+  end
 
   def with_server(reply)
     @accepted = 0

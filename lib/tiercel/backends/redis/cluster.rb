@@ -5,6 +5,7 @@ require "redis-cluster-client"
 require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../forks"
+require_relative "../../one_line"
 require_relative "abilities"
 require_relative "deadline"
 require_relative "node_share"
@@ -32,7 +33,7 @@ module Tiercel
           # @param all [Integer] number of all commands
           def initialize(errors, unanswered, all)
             @errors = errors
-            nodes = errors.map { |node, error| "#{node} (#{error.class}: #{error.message})" }
+            nodes = errors.map { |node, error| "#{node} (#{error.class}: #{OneLine.of(error.message)})" }
             super("#{unanswered} of #{all} keys have no answer: #{nodes.join(", ")}")
           end
         end
@@ -115,7 +116,7 @@ module Tiercel
           lines = call(%w[CLUSTER NODES]).lines.grep(/\bmaster\b/)
           lines.map { |line| line.split[1][/\A[^@]+/] }.map do |place|
             node = RedisClient.config(**@config.client_config_for_node(place)).new_client
-            [node.call("INFO"), node.call("DBSIZE")]
+            node.pipelined { |pipeline| [%w[INFO], %w[DBSIZE]].each { |command| pipeline.call_v(command) } }
           ensure
             node&.close
           end

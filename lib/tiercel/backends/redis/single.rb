@@ -95,7 +95,12 @@ module Tiercel
         def flush = call(%w[FLUSHDB ASYNC])
 
         # @return [Array<Array(String, Integer)>] INFO and the number of keys for each server
-        def infos = [[call(["INFO"]), call(["DBSIZE"])]]
+        # @raise [RedisClient::Error]
+        def infos
+          replies = pipelined([["INFO"], ["DBSIZE"]])
+          error = replies.find { |reply| reply.is_a?(Exception) }
+          error ? raise(error) : [replies]
+        end
 
         # @return [void]
         def renew
