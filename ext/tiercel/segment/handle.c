@@ -145,7 +145,6 @@ bool tseg_handle_remake(tseg_handle *handle, tseg_host *host)
 static tseg *attach_once_a_second(tseg_handle *handle, tseg_host *host)
 {
     tseg *attached = attach(handle, host, TSEG_LOCK_WAIT_NS);
-
     int code = host->error.code;
 
     if (!attached && handle->options.bytes && code && code != EAGAIN && code != EINTR)
