@@ -29,6 +29,12 @@ class TiersJournalFileTest < Tiercel::TestCase
     end
   end
 
+  def test_a_term_that_is_no_number_is_over
+    in_a_file.note(%w[key])
+    File.binwrite(@path, ["somebody", Float::NAN].pack("a8E"), 8)
+    assert_equal %w[key], replayed(in_a_file).frames
+  end
+
   # The process keeps the keys in its own memory.
   def test_a_disk_that_is_full
     read = fork_and_wait(1) {

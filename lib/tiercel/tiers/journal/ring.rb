@@ -178,7 +178,7 @@ module Tiercel
         end
 
         # The monotonic clock restarts with the machine.
-        def holds?(header) = (header.ends_at - Clock.monotonic).between?(0, TERM_SECONDS)
+        def holds?(header) = (0..TERM_SECONDS).cover?(header.ends_at - Clock.monotonic) # altered bytes may be no number
 
         # The records after a damaged one cannot be found.
         def page(file, header)
