@@ -5,6 +5,7 @@ require "test_helper"
 require "tiercel"
 require "tiercel/backends/redis"
 require "tiercel/backends/redis/reply_watch"
+require_relative "servers"
 
 # The thread that ends late calls of hiredis.
 class RedisReplyWatchTest < Tiercel::TestCase
@@ -32,5 +33,30 @@ class RedisReplyWatchTest < Tiercel::TestCase
     WATCH.send(:wake)
     assert_same thread, WATCH.instance_variable_get(:@thread)
     refute_predicate @lock, :locked?
+  end
+end
+
+# Connections that nobody uses any more.
+class RedisReplyWatchConnectionsTest < Tiercel::TestCase
+  WATCH = Tiercel::Backends::Redis::ReplyWatch
+  DRIVER = Tiercel::Backends::Redis::Deadline.driver(:hiredis)
+
+  # An interrupted call leaves a connection that nobody closes until it is collected.
+  def test_the_thread_keeps_none_while_there_are_calls
+    5.times do
+      10.times { connect }
+      WATCH.wake
+      4.times { (WATCH.called = true) && sleep(0.03) }
+    end
+    GC.start
+    assert_operator ObjectSpace.each_object(DRIVER).count, :<, 20
+  end
+
+  private
+
+  def connect
+    config = RedisClient.config(host: RedisServers.single.host, port: RedisServers.single.port)
+    DRIVER.new(config, connect_timeout: 5, read_timeout: 5, write_timeout: 5).close
+    nil
   end
 end

@@ -73,7 +73,7 @@ module Tiercel
               @bell.clear
               look_for_a_while
               @awake = false
-              @bell << true if @connections.keys.any?(&:watched_until)
+              @bell << true if look
             end
           ensure
             @awake = false
@@ -89,12 +89,22 @@ module Tiercel
             end
           end
 
+          # Other threads add connections meanwhile, so this uses a copy. The copy is emptied: this thread's stack may
+          # hold it during the next sleep, and would keep connections that nobody else has.
+          #
+          # @return [Boolean] whether there is a call
           def look
             now = Clock.monotonic
-            @connections.keys.each do |connection| # a copy, because other threads add connections
-              deadline = connection.watched_until
-              connection.expire if deadline && deadline < now
-            end
+            copy = @connections.keys
+            copy.count { |connection| watched?(connection, now) }.positive?
+          ensure
+            copy&.clear
+          end
+
+          def watched?(connection, now)
+            deadline = connection.watched_until
+            connection.expire if deadline && deadline < now
+            !deadline.nil?
           end
         end
       end
