@@ -100,6 +100,12 @@ module Tiercel
 
   # The circuit breaker is open, so the call never reached the backend.
   class BreakerOpen < Unavailable
+    # Builds the error of a skipped call without a backtrace, which would dominate the call's cost deep in a request.
+    #
+    # @private
+    # @return [BreakerOpen]
+    def self.quick(message, **) = new(message, **).tap { |error| error.set_backtrace([]) }
+
     def counts_for_breaker? = false
   end
 

@@ -154,8 +154,8 @@ module Tiercel
       # @param segment [Segment]
       # @raise [BreakerOpen]
       def raise_paused(segment)
-        raise BreakerOpen.new("the segment's file is gone and cannot be recreated at present",
-                              backend: "shared:#{segment.path}")
+        raise BreakerOpen.quick("the segment's file is gone and cannot be recreated at present",
+                                backend: "shared:#{segment.path}")
       end
 
       # Called from C, by the process that replaced the file.

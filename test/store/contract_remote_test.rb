@@ -5,6 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
 require "contracts/store_contract"
+require "support/store_places"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
@@ -46,11 +47,5 @@ module StoreContractRemoteTests
     def server = Servers.redis
   end
 
-  { memcached: InMemcached, redis: InRedis }.each do |scheme, place|
-    { "Fast" => {}, "Plain" => { fast_path: false } }.each do |label, options|
-      test_class = Class.new(Tiercel::TestCase) { include place }
-      test_class.const_set(:OPTIONS, options)
-      const_set("#{scheme.capitalize}#{label}Test", test_class)
-    end
-  end
+  StorePlaces.define(self, "Memcached" => InMemcached, "Redis" => InRedis)
 end

@@ -4,15 +4,14 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
 require "contracts/store_contract"
-require "tmpdir"
 require "support/heard_calls"
+require "support/store_places"
 
 # The contract of the store in memory, on the fast path and off it. Other files run it over disks, servers and tiers.
 module StoreContractTests
   # Builds stores on the backends of one test.
   module Place
-    # @return [String] a directory that exists until the end of the test
-    def dir = @dir ||= Dir.mktmpdir("tiercel-store-")
+    include StorePlaces::Folder
 
     def build_store(**options)
       own = self.class::OPTIONS
@@ -23,12 +22,6 @@ module StoreContractTests
     def build_peer(_store, **options) = (build_store(**options) if shared?)
 
     def shared? = true
-
-    def after_teardown
-      super
-      FileUtils.rm_rf(@dir) if @dir
-      @dir = nil
-    end
   end
 
   # Each store has its own cache.
@@ -43,8 +36,6 @@ module StoreContractTests
     def url = "shared:#{dir}/segment?size=16MB"
   end
 
-  PLACES = { memory: InMemory, shared: InSharedMemory }.freeze
-
   # Store options that must not change the results of calls, tested over `memory:`.
   VARIANTS = {
     "Namespaced" => { namespace: "space" },
@@ -58,9 +49,6 @@ module StoreContractTests
     "SmallKeys" => { max_key_size: 120 },
   }.freeze
 
-  # @return [Boolean] whether the backend is available on this platform
-  def self.available?(scheme) = scheme == :memory || Tiercel::Extensions.load("segment")
-
   def self.define(name, places, options)
     test_class = Class.new(Tiercel::TestCase) do
       include Tiercel::Contracts::StoreContract
@@ -70,18 +58,16 @@ module StoreContractTests
     const_set("#{name}Test", test_class)
   end
 
-  PLACES.each do |scheme, place|
-    next unless available?(scheme)
-    define("#{scheme.capitalize}Fast", place, {})
-    define("#{scheme.capitalize}Plain", place, { fast_path: false })
+  def self.define_both(name, place, options)
+    StorePlaces::WAYS.each { |way, with| define("#{name}#{way}", place, { **options, **with }) }
   end
 
-  define("SharedMemoFast", InSharedMemory, VARIANTS["Memo"]) if available?(:shared)
-
+  define_both("Memory", InMemory, {})
   define("MemoryHeard", [HeardCalls, InMemory], {})
+  VARIANTS.each { |name, options| define_both(name, InMemory, options) }
 
-  VARIANTS.each do |name, options|
-    define("#{name}Fast", InMemory, options)
-    define("#{name}Plain", InMemory, { **options, fast_path: false })
+  if Tiercel::Extensions.load("segment")
+    define_both("Shared", InSharedMemory, {})
+    define("SharedMemoFast", InSharedMemory, VARIANTS["Memo"])
   end
 end

@@ -56,6 +56,14 @@ module Machines
     assert_equal 2, gaps(store)
   end
 
+  # Whether the store has its segment. A process tries once a second to make one that was lost.
+  def segment?(store)
+    coverage(store).covered
+    true
+  rescue Tiercel::Unavailable
+    false
+  end
+
   # Waits until the store receives invalidation messages and trusts its copies.
   def listening(store)
     store.read("nothing")

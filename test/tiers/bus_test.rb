@@ -262,17 +262,10 @@ class TiersBusTest < Tiercel::TestCase
     assert_raises(Tiercel::Unavailable) { store.backend.near.trust_ttl }
     assert_equal 60.0, store.backend.near.ttl
     FileUtils.mkdir_p(@directory)
-    wait_until("the next attempt to make the segment") { made_again?(store) }
+    wait_until("the next attempt to make the segment") { segment?(store) }
     listening(store)
     store.backend.near.trust_ttl
     assert_equal 1.0, store.backend.near.ttl
-  end
-
-  # A process tries once a second.
-  def made_again?(store)
-    coverage(store).covered
-  rescue Tiercel::Unavailable
-    false
   end
 
   def test_a_user_who_may_use_no_channels

@@ -5,6 +5,7 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
 require "contracts/store_contract"
+require "support/store_places"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
@@ -12,19 +13,13 @@ require "tiercel/lab/servers"
 module TiersStoreContractTests
   module Stack
     include Tiercel::Contracts::StoreContract
+    include StorePlaces::Folder
 
     def build_store(**options)
       ActiveSupport::Cache::TiercelStore.new(*urls, timeout: 5, **self.class::OPTIONS, **options)
     end
 
-    def dir = @dir ||= Dir.mktmpdir("tiercel-tiers-")
     def shared = "shared:#{dir}/segment?size=16MB"
-
-    def after_teardown
-      super
-      FileUtils.rm_rf(@dir) if @dir
-      @dir = nil
-    end
   end
 
   module SharedAndSQLite
@@ -56,13 +51,6 @@ module TiersStoreContractTests
     def build_peer(_store, **options) = build_store(**options)
   end
 
-  stacks = { SharedAndSQLite: }
-  stacks.update(MemoryAndRedis:, MemoryAndSharedAndSQLite:) if ActiveSupport.version >= Gem::Version.new("8.1")
-  stacks.each do |name, stack|
-    { "Fast" => {}, "Plain" => { fast_path: false } }.each do |way, options|
-      test_class = Class.new(Tiercel::TestCase) { include stack }
-      test_class.const_set(:OPTIONS, options)
-      const_set("#{name}#{way}Test", test_class)
-    end
-  end
+  StorePlaces.define(self, "SharedAndSQLite" => SharedAndSQLite, "MemoryAndRedis" => MemoryAndRedis,
+                           "MemoryAndSharedAndSQLite" => MemoryAndSharedAndSQLite)
 end

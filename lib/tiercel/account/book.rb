@@ -64,15 +64,16 @@ module Tiercel
 
       # Bytes that another program has cut off are zeros, until the next round writes the file anew.
       def pread(length, offset)
-        bytes = (@memory || @lock.file).pread(length, offset)
-        bytes.bytesize < length ? bytes.ljust(length, "\0") : bytes
+        medium.pread(length, offset).ljust(length, "\0")
       rescue EOFError
         "\0".b * length
       end
 
-      def pwrite(bytes, offset) = @memory ? @memory.pwrite(bytes, offset) : @lock.file.pwrite(bytes, offset)
+      def pwrite(bytes, offset) = medium.pwrite(bytes, offset)
 
       private
+
+      def medium = @memory || @lock.file
 
       def open_file
         return if @path.nil? || !Codec.native

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../counter"
 require_relative "figures"
 
 module Tiercel
@@ -14,9 +15,7 @@ module Tiercel
       ROW_BYTES = 576
       BYTES = ROWS * ROW_BYTES
       FORMAT = "q<#{Figures::COUNT + 1}".freeze
-      # Only altered bytes give larger sums.
-      RANGE = (-(2**63)..(2**63 - 1))
-      private_constant :FORMAT, :RANGE
+      private_constant :FORMAT
 
       # @param medium [Book]
       # @param offset [Integer] the ring's place in the medium
@@ -29,7 +28,7 @@ module Tiercel
       # @param figures [Array<Integer>] the figures at the beginning of the minute
       # @return [void]
       def note(minute, figures)
-        figures = figures.map { |figure| figure.clamp(RANGE) }
+        figures = figures.map { |figure| figure.clamp(Counter::MIN, Counter::MAX) } # altered bytes may exceed them
         @medium.pwrite([minute, *figures].pack(FORMAT), @offset + ((minute % ROWS) * ROW_BYTES))
       end
 

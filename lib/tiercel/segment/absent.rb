@@ -70,15 +70,7 @@ module Tiercel
       def raise_absent
         error, @error = @error, nil
         raise error if error
-        raise quick_error
-      end
-
-      # Raises without a backtrace, which would dominate the cost of a call deep in a request. The error is not
-      # reported.
-      def quick_error
-        BreakerOpen.new("the segment does not exist and could not be created", backend: @place_name).tap do |error|
-          error.set_backtrace([])
-        end
+        raise BreakerOpen.quick("the segment does not exist and could not be created", backend: @place_name)
       end
     end
   end

@@ -114,9 +114,7 @@ module Tiercel
 
         def skip(key)
           @log.skipped
-          error = BreakerOpen.new("call skipped: the server failed and is in its cool-down", backend: @name, key: key)
-          error.set_backtrace([]) # a backtrace would dominate the cost of a skipped call deep in a request
-          raise error
+          raise BreakerOpen.quick("call skipped: the server failed and is in its cool-down", backend: @name, key: key)
         end
       end
     end

@@ -30,6 +30,11 @@ module Tiercel
         check(said, File.dirname(File.expand_path(file)))
       end
 
+      # @param file [String]
+      # @param error [SystemCallError] raised while the file was written
+      # @return [String] what happened, without the name of Ruby's function
+      def self.not_written(file, error) = "#{file} was not written: #{error.message[/\A[^@]+/].strip}"
+
       # @param said [String]
       # @param scheme [String] scheme of a Tiercel URL
       # @param place [String] the rest of the URL; "" is a folder or server of the lab

@@ -2,6 +2,7 @@
 
 require "did_you_mean"
 require_relative "../errors"
+require_relative "../folder"
 require_relative "../report"
 require_relative "exit_codes"
 require_relative "parser"
@@ -159,7 +160,7 @@ module Tiercel
         def attempt(file)
           yield
         rescue SystemCallError => e
-          unwritten << "#{file} was not written: #{e.message[/\A[^@]+/].strip}"
+          unwritten << Folder.not_written(file, e)
         end
 
         def unwritten = @unwritten ||= []

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require_relative "../folder"
 require_relative "command"
 require_relative "init/files"
 
@@ -52,8 +53,7 @@ module Tiercel
           File.write(target, text)
           "written  #{path}"
         rescue SystemCallError => e
-          raise UsageError, "#{target} was not written: #{e.message[/\A[^@]+/].strip}; " \
-                            "--repository DIR names another folder"
+          raise UsageError, "#{Folder.not_written(target, e)}; --repository DIR names another folder"
         end
       end
     end

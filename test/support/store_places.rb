@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "tmpdir"
+
+# Test classes of the store's contract over several places.
+module StorePlaces
+  WAYS = { "Fast" => {}, "Plain" => { fast_path: false } }.freeze
+
+  # Defines a test class on the fast path, and one off it, for each place.
+  #
+  # @param tests [Module] receives the classes
+  # @param places [Hash{String => Module}] by the beginnings of the classes' names; each includes the contract
+  # @return [void]
+  def self.define(tests, places)
+    places.to_a.product(WAYS.to_a) do |(name, place), (way, options)|
+      test_class = Class.new(Tiercel::TestCase) { include place }
+      test_class.const_set(:OPTIONS, options)
+      tests.const_set("#{name}#{way}Test", test_class)
+    end
+  end
+
+  # The folder of one test.
+  module Folder
+    # @return [String] a directory that exists until the end of the test
+    def dir = @dir ||= Dir.mktmpdir("tiercel-store-")
+
+    def after_teardown
+      super
+      FileUtils.rm_rf(@dir) if @dir
+      @dir = nil
+    end
+  end
+end
