@@ -41,6 +41,9 @@ class RedisReplyWatchConnectionsTest < Tiercel::TestCase
   WATCH = Tiercel::Backends::Redis::ReplyWatch
   DRIVER = Tiercel::Backends::Redis::Deadline.driver(:hiredis)
 
+  # Calls of other tests may have left a deadline on this thread.
+  def setup = Tiercel::Backends::Redis::Deadline.set(nil)
+
   # An interrupted call leaves a connection that nobody closes until it is collected.
   def test_the_thread_keeps_none_while_there_are_calls
     before = connections
