@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "check.h"
+#include "internal.h"
 #include "tags.h"
 #include "../../ext/tiercel/frame_layout.h"
 
@@ -32,7 +33,7 @@ static void set_generation(const char *text, uint64_t generation, double expires
     CHECK(PATIENTLY(segment, key.shard, tseg_set(segment, &key, &value, expires_at, -INFINITY)) == TSEG_OK);
 }
 
-static tseg_tags_answer ask(const uint8_t *part, size_t bytes, bool knows_time)
+static tseg_tags_answer ask_once(const uint8_t *part, size_t bytes, bool knows_time)
 {
     tseg_clock clock = {knows_time, knows_time ? time_now : 0};
     uint8_t *copy = malloc(bytes ? bytes : 1); /* of the exact length, for AddressSanitizer */
@@ -43,6 +44,15 @@ static tseg_tags_answer ask(const uint8_t *part, size_t bytes, bool knows_time)
     tseg_tags_begin(&tags, segment, copy, bytes);
     answer = tseg_tags_finish(&tags, segment, &clock);
     free(copy);
+    return answer;
+}
+
+/* The second answer comes from the places of generations that the first one has recorded. */
+static tseg_tags_answer ask(const uint8_t *part, size_t bytes, bool knows_time)
+{
+    tseg_tags_answer answer = ask_once(part, bytes, knows_time);
+
+    CHECK(ask_once(part, bytes, knows_time) == answer);
     return answer;
 }
 
@@ -95,8 +105,99 @@ static void a_generation_with_an_end(void)
     set_generation("ends", 7, time_now + 10);
     CHECK(ask(part, bytes, false) == TSEG_TAGS_NEED_TIME);
     CHECK(ask(part, bytes, true) == TSEG_TAGS_CURRENT);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_NEED_TIME);
     set_generation("ends", 7, time_now - 10);
     CHECK(ask(part, bytes, true) == TSEG_TAGS_OUTDATED);
+}
+
+/* What may happen to a generation whose place is recorded. */
+static void changes_of_a_known_generation(void)
+{
+    uint8_t part[64], other[64];
+    size_t bytes = append_tag(part, 0, "known", 77), other_bytes = append_tag(other, 0, "other", 77);
+    tseg_key key = key_of(segment, "known");
+    tseg_value longer = value_of("seventy-seven bytes", 19);
+
+    set_generation("known", 77, INFINITY);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
+    CHECK(ask(other, other_bytes, false) == TSEG_TAGS_OUTDATED); /* the generation of another tag */
+    clear_shards(segment);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_OUTDATED);
+    set_generation("known", 77, INFINITY);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
+    tseg_raise_epoch(segment); /* a clear that was killed before it emptied the shards */
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_OUTDATED);
+    set_generation("known", 77, INFINITY);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
+    CHECK(PATIENTLY(segment, key.shard, tseg_touch(segment, &key, time_now - 1, time_now - 2)) == TSEG_OK);
+    CHECK(ask(part, bytes, true) == TSEG_TAGS_OUTDATED);
+    set_generation("known", 77, INFINITY);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
+    CHECK(set_value(segment, &key, &longer) == TSEG_OK);
+    set_generation("known", 77, INFINITY); /* in another place */
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
+}
+
+/* As if a writer had been killed when it had moved the tail, and had not yet emptied the slot. */
+static void a_generation_that_the_tail_has_passed(void)
+{
+    uint8_t part[64];
+    size_t bytes = append_tag(part, 0, "passed", 79);
+    tseg_key key = key_of(segment, "passed");
+    tseg_entry entry;
+    uint64_t tail;
+    tseg_word *word;
+
+    set_generation("passed", 79, INFINITY);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
+    CHECK(tseg_find(segment, &key, &entry) == TSEG_OK);
+    word = segment->views[key.shard].control->tail + tseg_log_of(entry.word);
+    tail = tseg_load(word);
+    tseg_store(word, entry.position + 1);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_OUTDATED);
+    tseg_store(word, tail);
+    CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
+}
+
+/* The generation has hits, so writers move it from log to log, while everything around it is evicted. */
+static void a_generation_that_moves(void)
+{
+    static uint8_t bytes[5000];
+    uint8_t part[64];
+    size_t part_bytes = append_tag(part, 0, "moves", 78);
+    uint64_t appended = segment->self->counters[TSEG_COUNT_APPENDED];
+
+    set_generation("moves", 78, INFINITY);
+    for (unsigned i = 0; i < 10000; i++) {
+        char text[32];
+        snprintf(text, sizeof(text), "fill:%u", i);
+        tseg_key key = key_of(segment, text);
+        tseg_value value = value_of(bytes, sizeof(bytes));
+        CHECK(set_value(segment, &key, &value) == TSEG_OK);
+        CHECK(ask(part, part_bytes, false) == TSEG_TAGS_CURRENT);
+    }
+    CHECK(segment->self->counters[TSEG_COUNT_APPENDED] - appended >= 10000); /* ten times the segment */
+}
+
+/* More generations than the table has rows for. */
+static void more_generations_than_rows(void)
+{
+    enum { MANY = 9000 };
+    uint8_t part[64];
+    char text[32];
+
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < MANY; i++) {
+            uint64_t generation = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+            size_t bytes;
+            snprintf(text, sizeof(text), "many:%u", i);
+            bytes = append_tag(part, 0, text, generation);
+            if (!round) set_generation(text, generation, INFINITY);
+            CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
+            bytes = append_tag(part, 0, text, generation + 1);
+            CHECK(ask(part, bytes, false) == TSEG_TAGS_OUTDATED);
+        }
+    }
 }
 
 static void other_bytes(unsigned long rounds)
@@ -158,7 +259,7 @@ static void invalidations(unsigned long rounds)
     while (!atomic_load(&done)) {
         uint64_t floor = atomic_load(&invalidated);
         for (uint64_t generation = floor > 2 ? floor - 2 : 1; generation < floor + 3; generation++, asked++) {
-            bool is_current = ask(part, append_tag(part, 0, "renewed", generation), false) == TSEG_TAGS_CURRENT;
+            bool is_current = ask_once(part, append_tag(part, 0, "renewed", generation), false) == TSEG_TAGS_CURRENT;
             CHECK(!is_current || generation > floor);
             current += is_current;
         }
@@ -174,6 +275,10 @@ int main(int count, char **arguments)
     segment = attach_or_die(NULL, 4 << 20, 1);
     current_until_one_changes();
     a_generation_with_an_end();
+    changes_of_a_known_generation();
+    a_generation_that_the_tail_has_passed();
+    a_generation_that_moves();
+    more_generations_than_rows();
     other_bytes(rounds);
     invalidations(rounds);
     tseg_release(segment);

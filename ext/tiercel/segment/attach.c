@@ -44,6 +44,7 @@ static void free_segment(tseg *segment)
 {
     if (!segment) return;
     free(segment->discarded_counts);
+    free(segment->known_memory);
     free(segment->path);
     free(segment);
 }

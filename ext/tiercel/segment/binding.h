@@ -45,7 +45,7 @@ VALUE segment_allocate(VALUE class);
 tseg *segment_make_current(VALUE self);
 static inline tseg *segment_current(VALUE self)
 {
-    const tseg_handle *handle = segment_handle_of(self);
+    const tseg_handle *handle = segment_handle_in(self);
     tseg *attached = handle->attached;
 
     if (RB_LIKELY(TSEG_IS_CURRENT(handle, attached))) return attached;

@@ -143,6 +143,8 @@ static inline uint64_t tseg_monotonic_ns(void)
 typedef enum { TSEG_SAME_KEY, TSEG_OTHER_KEY, TSEG_NOT_VERIFIABLE } tseg_verdict;
 tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t word, const tseg_key *key,
                           tseg_entry *entry);
+/* Whether a stored key has the bytes of this one, which is as long. */
+bool tseg_same_bytes(const tseg_word *stored, const tseg_key *key);
 /* Computes the length of an entry's key. Returns false if the entry's lengths do not fit into the log. */
 bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t sizes, uint64_t *key_words);
 /* Copy words of the file to any address, and bytes into words of the file. */

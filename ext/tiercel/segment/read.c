@@ -39,7 +39,7 @@ bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t sizes
            TSEG_ENTRY_WORDS + *key_words <= units * (TSEG_UNIT / 8);
 }
 
-static bool same_bytes(const tseg_word *stored, const tseg_key *key)
+bool tseg_same_bytes(const tseg_word *stored, const tseg_key *key)
 {
     const uint8_t *bytes = key->bytes;
     uint64_t left = key->count;
@@ -70,7 +70,7 @@ tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t w
     sizes = tseg_load(at);
     lengths = tseg_load_acquire(at + TSEG_ENTRY_LENGTHS);
     in_bounds = tseg_bounds(segment, log, position, sizes, &key_words);
-    same = in_bounds && tseg_high_half(sizes) == key->count && same_bytes(at + TSEG_ENTRY_WORDS, key);
+    same = in_bounds && tseg_high_half(sizes) == key->count && tseg_same_bytes(at + TSEG_ENTRY_WORDS, key);
 
     if (same) {
         entry->word = word;

@@ -87,6 +87,8 @@ typedef struct tseg {
     unsigned references;     /* handles of this process, and calls that hold the segment while they wait */
     unsigned holds;          /* those calls alone */
     bool warned;             /* the host has already warned that this process cannot write */
+    struct tseg_known_generation *known; /* known_generations.c; NULL until a read has found a tag */
+    void *known_memory;
     struct tseg *next;       /* in the list of this process's attachments */
 } tseg;
 

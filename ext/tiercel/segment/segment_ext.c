@@ -37,6 +37,7 @@
 #include "geometry.c"
 #include "ghost.c"
 #include "handle.c"
+#include "known_generations.c"
 #include "layout_offsets.c"
 #include "lease.c"
 #include "lease_fill.c"

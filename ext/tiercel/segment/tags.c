@@ -44,8 +44,30 @@ const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *by
     return tseg_part_of(frame, frame_bytes, FRAME_PART_TAGS, bytes);
 }
 
-/* Makes the keys of the next tags. If the part is cut off, it computes no key, although bytes are left. */
-static void make_keys(tseg_tags *tags, const tseg *segment)
+/* The generation that follows a tag's key in the frame. */
+static uint64_t recorded_generation(const tseg_key *key)
+{
+    uint64_t generation;
+
+    memcpy(&generation, (const uint8_t *)key->bytes + key->count, TSEG_GENERATION_BYTES);
+    return generation;
+}
+
+static void begin_tag(tseg_tags *tags, const tseg *segment, const uint8_t *bytes, uint32_t count)
+{
+    tseg_key *key = &tags->tags[tags->count].key;
+
+    key->bytes = bytes;
+    key->count = count;
+    tags->tags[tags->count].known = tseg_find_generation(segment, recorded_generation(key));
+    if (!tags->tags[tags->count++].known) {
+        tseg_make_key(segment, key, bytes, count);
+        tseg_prefetch_buckets(segment, key, 1);
+    }
+}
+
+/* Begins the next tags. If the part is cut off, it begins none, although bytes are left. */
+static void begin_tags(tseg_tags *tags, const tseg *segment)
 {
     tags->count = 0;
     while (tags->left && tags->count < TSEG_TAGS_BATCH) {
@@ -55,18 +77,17 @@ static void make_keys(tseg_tags *tags, const tseg *segment)
             tags->count = 0;
             return;
         }
-        tseg_make_key(segment, tags->keys + tags->count++, tags->next + 2, two_bytes(tags->next));
+        begin_tag(tags, segment, tags->next + 2, two_bytes(tags->next));
         tags->next += bytes;
         tags->left -= bytes;
     }
-    tseg_prefetch_buckets(segment, tags->keys, tags->count);
 }
 
 void tseg_tags_begin(tseg_tags *tags, const tseg *segment, const uint8_t *part, size_t bytes)
 {
     tags->next = part;
     tags->left = bytes;
-    make_keys(tags, segment);
+    begin_tags(tags, segment);
 }
 
 static void take_made_key(void *context, const tseg *segment, tseg_key *key)
@@ -96,8 +117,8 @@ static bool take_generation(void *context, tseg *segment, const tseg_key *key, c
     return true;
 }
 
-/* Compares the tag's current generation with the one that follows the key in the frame. */
-static tseg_tags_answer compare(tseg *segment, const tseg_key *made, const tseg_clock *clock)
+/* Looks the tag's current generation up, and compares it with the recorded one. */
+static tseg_tags_answer look_up(tseg *segment, const tseg_key *made, const tseg_clock *clock, uint64_t recorded)
 {
     generation_read read = {.made = made, .clock = clock};
     tseg_entry entry;
@@ -105,19 +126,39 @@ static tseg_tags_answer compare(tseg *segment, const tseg_key *made, const tseg_
 
     if (tseg_read(&segment, take_made_key, tell_time, take_generation, &read, &key, &entry) != TSEG_OK)
         return read.needs_time ? TSEG_TAGS_NEED_TIME : TSEG_TAGS_OUTDATED;
-    return read.found && memcmp(&read.generation, made->bytes + made->count, TSEG_GENERATION_BYTES) == 0
-               ? TSEG_TAGS_CURRENT
-               : TSEG_TAGS_OUTDATED;
+    if (!read.found || read.generation != recorded) return TSEG_TAGS_OUTDATED;
+    tseg_record_generation(segment, made, recorded, &entry);
+    return TSEG_TAGS_CURRENT;
+}
+
+static tseg_tags_answer check(tseg_tags *tags, unsigned at, tseg *segment, const tseg_clock *clock)
+{
+    const tseg_known_generation *known = tags->tags[at].known;
+    tseg_key *key = &tags->tags[at].key;
+    uint64_t recorded = recorded_generation(key);
+
+    if (known) {
+        if (TSEG_LIKELY(tseg_generation_is_current(segment, known, key, recorded))) return TSEG_TAGS_CURRENT;
+        tseg_make_key(segment, key, key->bytes, key->count);
+    }
+    return look_up(segment, key, clock, recorded);
+}
+
+void tseg_tags_fetch(const tseg_tags *tags, const tseg *segment)
+{
+    for (unsigned at = 0; at < tags->count; at++)
+        if (!tags->tags[at].known) tseg_prefetch_entries(segment, &tags->tags[at].key, 1);
 }
 
 tseg_tags_answer tseg_tags_finish(tseg_tags *tags, tseg *segment, const tseg_clock *clock)
 {
-    for (; tags->count; make_keys(tags, segment)) {
-        tseg_prefetch_entries(segment, tags->keys, tags->count);
-        for (unsigned i = 0; i < tags->count; i++) {
-            tseg_tags_answer answer = compare(segment, tags->keys + i, clock);
+    while (tags->count) {
+        for (unsigned at = 0; at < tags->count; at++) {
+            tseg_tags_answer answer = check(tags, at, segment, clock);
             if (answer != TSEG_TAGS_CURRENT) return answer;
         }
+        begin_tags(tags, segment);
+        tseg_tags_fetch(tags, segment);
     }
     return tags->left ? TSEG_TAGS_OUTDATED : TSEG_TAGS_CURRENT;
 }
@@ -131,6 +172,7 @@ bool tseg_tags_are_current(tseg *segment, const uint8_t *part, size_t bytes, tse
 
     for (;;) {
         tseg_tags_begin(&tags, segment, part, bytes);
+        tseg_tags_fetch(&tags, segment);
         answer = tseg_tags_finish(&tags, segment, &clock);
         if (answer != TSEG_TAGS_NEED_TIME) return answer == TSEG_TAGS_CURRENT;
         ask_time(context, &clock, &segment);

@@ -5,11 +5,11 @@
 #ifndef TIERCEL_SEGMENT_TAGS_H
 #define TIERCEL_SEGMENT_TAGS_H
 
-#include "segment.h"
+#include "known_generations.h"
 
 enum {
     TSEG_GENERATION_BYTES = 8,
-    TSEG_TAGS_BATCH = 16 /* keys that are prefetched together */
+    TSEG_TAGS_BATCH = 16 /* tags that are prefetched together */
 };
 
 typedef enum {
@@ -20,10 +20,13 @@ typedef enum {
 
 /* A check of an entry's tags. The bytes of the part TAGS stay in their place until it ends. */
 typedef struct {
-    const uint8_t *next; /* the tags whose keys are not computed yet */
+    const uint8_t *next; /* the tags that are not in `tags` yet */
     size_t left;         /* their bytes */
-    unsigned count;      /* number of keys computed so far */
-    tseg_key keys[TSEG_TAGS_BATCH];
+    unsigned count;
+    struct {
+        const tseg_known_generation *known; /* NULL: look the key up */
+        tseg_key key;
+    } tags[TSEG_TAGS_BATCH];
 } tseg_tags;
 
 /* The part of a frame with this id, and its length in *bytes. NULL if the frame has none or its parts are cut off. */
@@ -32,11 +35,15 @@ const uint8_t *tseg_part_of(const uint8_t *frame, size_t frame_bytes, int id, si
 const uint8_t *tseg_tags_among(const uint8_t *parts, size_t parts_bytes, size_t *bytes);
 /* The part TAGS of a whole frame, and its length in *bytes. NULL if there is none. */
 const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *bytes);
-/* Prefetches the buckets of the first tags. The caller does other work before tseg_tags_finish. */
+/*
+ * Prefetch what is known of the first tags: the place of the generation, or the buckets of the key; then the entries
+ * that the buckets lead to. The caller does other work after each step, while the memory answers.
+ */
 void tseg_tags_begin(tseg_tags *tags, const tseg *segment, const uint8_t *part, size_t bytes);
+void tseg_tags_fetch(const tseg_tags *tags, const tseg *segment);
 /* Reads the generations. The result includes every invalidation that ended before tseg_tags_begin. */
 tseg_tags_answer tseg_tags_finish(tseg_tags *tags, tseg *segment, const tseg_clock *clock);
-/* Performs both steps, tseg_tags_begin and tseg_tags_finish. Reads the clock only if a generation can expire. */
+/* Performs all steps. Reads the clock only if a generation can expire. */
 bool tseg_tags_are_current(tseg *segment, const uint8_t *part, size_t bytes, tseg_time_function *ask_time,
                            void *context);
 
