@@ -68,6 +68,22 @@ class CodecKeysTest < Tiercel::TestCase
     UNKNOWN.product(RULES) { |name, rules| assert_nil rules.key(["a", name], nil, false), "#{name.inspect}, #{rules}" }
   end
 
+  # The usual names: the fast path passes them on without another String.
+  def test_names_that_are_their_own_keys
+    native = Tiercel::Codec.native or skip "the extension is not built"
+    (KNOWN + UNKNOWN + BLANK).each do |name|
+      usual = name.instance_of?(String) && name.singleton_methods.empty? && name.encoding == Encoding::UTF_8 &&
+              !name.empty?
+      assert_equal usual, native.own_key?(name, {}, nil, false), name.inspect
+      assert_equal usual && name.bytesize <= 200, native.own_key?(name, { expires_in: 1 }, { tags: [] }, 200)
+      assert_equal usual, native.own_key?(name, { namespace: nil }, nil, 250)
+      refute native.own_key?(name, { namespace: "space" }, nil, false)
+      refute native.own_key?(name, {}, { namespace: nil }, false)
+    end
+    assert_raises(TypeError) { native.own_key?("a", nil, nil, false) }
+    assert_raises(TypeError) { native.own_key?("a", {}, "a", false) }
+  end
+
   # A boolean alone is not a name.
   def test_booleans_alone
     RULES.product([true, false]) { |rules, name| assert_nil rules.key(name, nil, false) }

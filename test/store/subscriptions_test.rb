@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require "logger"
+require "stringio"
 
 # A store remembers which events have subscribers. Every change of the subscriptions applies to the next call.
 class StoreSubscriptionsTest < Tiercel::TestCase
@@ -53,12 +55,44 @@ class StoreSubscriptionsTest < Tiercel::TestCase
   end
 
   def test_a_subscription_that_is_made_while_a_call_looks_for_subscribers
-    look_up = NOTIFICATIONS.notifier.method(:all_listeners_for)
-    replace_look_up { |event| look_up.call(event).tap { subscribe_once } }
-    refute Tiercel::Store::Events::SUBSCRIPTIONS.to?(READ), "the answer of before the subscription"
-    assert @subscriber
-    restore_look_up
-    assert_equal [READ], read
+    subscriptions = Tiercel::Store::Events::SUBSCRIPTIONS
+    [-> { subscriptions.to?(READ) }, -> { subscriptions.any? }].each do |question|
+      look_up = NOTIFICATIONS.notifier.method(:all_listeners_for)
+      replace_look_up { |event| look_up.call(event).tap { subscribe_once } }
+      refute question.call, "the answer of before the subscription"
+      restore_look_up
+      assert_equal [READ], read
+      NOTIFICATIONS.unsubscribe(@subscriber)
+      @subscriber = nil
+    end
+  end
+
+  def test_the_next_call_is_logged
+    stores = ActiveSupport::Cache::Store
+    before = stores.logger
+    [stores, ActiveSupport::Cache::NullStore.new, @store].each do |owner|
+      owner.logger = Logger.new(lines = StringIO.new)
+      read
+      assert_match(/Cache read: a/, lines.string, owner.inspect)
+      lines.truncate(0)
+      owner.logger = nil
+      read
+      assert_empty lines.string, owner.inspect
+    end
+  ensure
+    stores.logger = before
+  end
+
+  # A store may have a logger of its own.
+  def test_the_logger_of_one_store
+    own = Logger.new(lines = StringIO.new)
+    @store.define_singleton_method(:logger) { own }
+    read
+    assert_match(/Cache read: a/, lines.string)
+    @store.singleton_class.remove_method(:logger)
+    lines.truncate(0)
+    read
+    assert_empty lines.string
   end
 
   # Rails 8.2 has a notifier in each Ractor. In a process of its own, which has more than one Ractor from then on.

@@ -46,9 +46,17 @@ module Tiercel
         end
       end
 
-      # Whether events have subscribers. Keeps the answers until a subscription changes ({FastPath::Patches}): the
-      # notifier's own look-up takes almost twice as long (adr/009).
+      # The events that the fast path sends.
+      FAST = [READ, READ_MULTI, FETCH_HIT, WRITE, WRITE_MULTI, DELETE].freeze
+
+      # Whether events have subscribers or log lines. Keeps the answers until a subscription or the logger changes
+      # ({FastPath::Patches}): the notifier's own look-up takes almost twice as long, and to read the logger takes as
+      # long, because Rails keeps it in a class variable (adr/009).
       class Subscriptions
+        # The answers for single events, and for everything that a call of the fast path may send.
+        Answers = Struct.new(:single, :any)
+        private_constant :Answers
+
         def initialize
           forget
         end
@@ -56,14 +64,23 @@ module Tiercel
         # @param event [String] one of the constants above, or of {NAMES}
         # @return [Boolean]
         def to?(event)
-          answers = @answers # an answer that is older than a change goes into the old Hash
+          answers = @answers.single # an answer that is older than a change goes into the old Hash
           answer = answers[event]
           return answer unless answer.nil?
           answers[event] = !ActiveSupport::Notifications.notifier.all_listeners_for(event).empty?
         end
 
+        # @return [Boolean] whether one of the events of {FAST} has subscribers, or Rails' stores have a logger. This
+        #   costs less than {#to?}
+        def any?
+          answers = @answers
+          any = answers.any
+          return any unless any.nil?
+          answers.any = !ActiveSupport::Cache::Store.logger.nil? || FAST.any? { |event| to?(event) }
+        end
+
         # @return [void]
-        def forget = @answers = {}.compare_by_identity
+        def forget = @answers = Answers.new({}.compare_by_identity)
       end
 
       # The subscriptions of this process.
@@ -75,11 +92,14 @@ module Tiercel
 
       # @param event [String]
       # @return [Boolean] whether the event has a subscriber or a log line
-      def heard?(event) = debug_logger? || subscribed?(event)
+      def heard?(event) = debug_logger? || @always_heard || SUBSCRIPTIONS.to?(event)
 
-      def subscribed?(event)
-        @always_heard || SUBSCRIPTIONS.to?(event)
-      end
+      # @param event [String] one of {FAST}
+      # @return [Boolean]
+      def subscribed?(event) = @always_heard || (SUBSCRIPTIONS.any? && SUBSCRIPTIONS.to?(event))
+
+      # @return [Boolean] whether the events of {FAST} have neither subscribers nor a logger: the usual case
+      def quiet? = !(@always_heard || SUBSCRIPTIONS.any?)
 
       def debug_logger?
         logger = self.logger

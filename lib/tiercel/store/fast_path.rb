@@ -39,13 +39,18 @@ module Tiercel
       # See ActiveSupport::Cache::Store#read. The `cache` helper of views passes an empty Hash, or options for the
       # write.
       def read(name, options = nil)
-        options = nil if options && options.empty?
-        naming = options && naming_options(options, @read_tags)
-        return super if naming == false || !@fast
+        if options
+          naming = naming_options(options, @read_tags)
+          return super if naming == false
+          options = nil if options.empty?
+        end
+        return super unless @fast
         key = key_of(name, naming)
         version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
-        log_call(:read, key, options) if debug_logger?
-        return instrumented_read(name, key, version, options) if subscribed?(Events::READ)
+        unless quiet?
+          log_call(:read, key, options) if debug_logger?
+          return instrumented_read(name, key, version, options) if subscribed?(Events::READ)
+        end
         value = @settings.accessor.read(key, version)
         return value unless Coder::Signal === value
         value = value_for_read(value, key, version)
@@ -54,22 +59,26 @@ module Tiercel
 
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
-        options = nil if options && options.empty?
-        naming = options && naming_options(options, @fetch_tags)
-        return super if naming == false || !block_given? || !@fast_fetch
+        if options
+          naming = naming_options(options, @fetch_tags)
+          return super if naming == false
+          options = nil if options.empty?
+        end
+        return super unless @fast_fetch && block_given?
         key = key_of(name, naming)
         version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
-        logged = log_call(:read, key, options) if debug_logger?
+        quiet = quiet?
+        logged = log_call(:read, key, options) if !quiet && debug_logger?
         return fetch_early(name, key, version, options, &) if @early
         tagged = !@fast_tags && options && options[:tags]
         return fetch_tagged(name, key, version, options, logged, &) if tagged
-        return instrumented_fetch(name, key, version, options, &) if subscribed?(Events::READ)
+        return instrumented_fetch(name, key, version, options, &) if !quiet && subscribed?(Events::READ)
         misses = @consecutive_misses&.count
         return fetch_and_take(name, key, version, options, &) if misses && misses >= Fetch::ConsecutiveMisses::MANY
         value = @settings.accessor.read(key, version)
         return decide(value, name, key, version, options, &) if Coder::Signal === value
         @consecutive_misses&.count = 0
-        logged || subscribed?(Events::FETCH_HIT) ? hit_value(value, name, options, logged) : value
+        quiet ? value : hit_value(value, name, options, logged)
       end
 
       # See ActiveSupport::Cache::Store#write.
@@ -118,7 +127,7 @@ module Tiercel
 
       private
 
-      # Most names are Strings that are their own keys. Checking this in Ruby costs less than a call of the extension.
+      # Most names are Strings that are their own keys.
       #
       # @param options [Hash, nil] options of the call
       # @return [String] the key, as Rails' `normalize_key` returns it; the name itself if the name is a String without
@@ -126,13 +135,12 @@ module Tiercel
       # @raise [ArgumentError] for a blank name
       def key_of(name, options)
         most = @settings.max_key_bytes
-        own = options&.key?(:namespace)
-        if name.instance_of?(String) && @options[:namespace].nil? && !own && !name.respond_to?(:cache_key) &&
-           !name.respond_to?(:cache_version) && name.encoding == Encoding::UTF_8 && !name.empty? &&
-           (!most || name.bytesize <= most)
+        if name.instance_of?(String) && !name.respond_to?(:cache_key) && !name.respond_to?(:cache_version) &&
+           RULES&.own_key?(name, @options, options, most)
           return name
         end
-        RULES&.key(name, own ? options[:namespace]&.to_s : namespace_now, most) || normalize_key(name, options).dup
+        namespace = options&.key?(:namespace) ? options[:namespace]&.to_s : namespace_now
+        RULES&.key(name, namespace, most) || normalize_key(name, options).dup
       end
 
       # @param key [String] the result of {#key_of}

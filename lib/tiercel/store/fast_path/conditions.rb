@@ -24,8 +24,9 @@ module Tiercel
           delete_entry delete_multi_entries options normalize_options expand_and_namespace_key truncate_key
         ].freeze
 
-        # Every event passes these methods. A patch of them sees every call, even without a subscriber.
-        INSTRUMENTS = %i[instrument instrument_multi _instrument].freeze
+        # Every event passes the first three methods. A patch of them sees every call, even without a subscriber. The
+        # last one decides about log lines.
+        INSTRUMENTS = %i[instrument instrument_multi _instrument logger].freeze
 
         # The hooks through which Rails' `fetch` and `fetch_multi` write.
         WRITES = %i[write write_multi].freeze

@@ -46,6 +46,9 @@ module Tiercel
             ActiveSupport::Notifications.extend(NoticingSingletons)
             ActiveSupport::Notifications.singleton_class.prepend(NoticingNotifier)
             NOTIFIER.prepend(NoticingSubscriptions) if REPORTS_SUBSCRIPTIONS
+            [ActiveSupport::Cache::Store, ActiveSupport::Cache::Store.singleton_class].each do |owner|
+              owner.prepend(NoticingLogger)
+            end
           end
 
           # @return [Array<Symbol>] the patched methods of Rails' stores
@@ -135,6 +138,14 @@ module Tiercel
               Events::SUBSCRIPTIONS.forget
               Patches.recheck
             end
+          end
+        end
+
+        # For Rails' stores, which have one logger: reports another one.
+        module NoticingLogger
+          # @param logger [Logger, nil]
+          def logger=(logger)
+            super.tap { Events::SUBSCRIPTIONS.forget }
           end
         end
 
