@@ -45,7 +45,7 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
 
   def test_one_that_never_has_time_refuses
     with_stand_in(["BUSY currently processing crawler request\r\n"].cycle) do |url|
-      store = Tiercel.new(url, namespace: "a")
+      store = Tiercel.new(url, namespace: "a", timeout: 1)
       reports = capture_reports { assert_nil store.clear }
       assert_equal [Tiercel::Refused], reports.map { |report| report.error.class }
       assert_match(/others have kept the server busy .* \(BUSY currently processing crawler request\); nothing was l/,

@@ -28,6 +28,9 @@ module Tiercel
         # Minimum budget for the wait until the first key. A client that requests a list while the server sends another
         # one gets no response until the other list is complete.
         TURN_SECONDS = 2.0
+        # No request begins with less time than this: on a busy machine it would end without a response, and so without
+        # the reason.
+        LEAST_SECONDS = 0.2
 
         # @param node [Node]
         def initialize(node)
@@ -76,7 +79,7 @@ module Tiercel
           loop do
             line = reply(connection, request, give_up_at)
             if line.start_with?(*LATER)
-              raise refused_turn(line) if Clock.monotonic + PAUSE_SECONDS.max > give_up_at
+              raise refused_turn(line) if Clock.monotonic + LEAST_SECONDS > give_up_at
               sleep(rand(PAUSE_SECONDS))
             elsif line.start_with?("BADCLASS", "ERROR") && others.any?
               request = others.shift
