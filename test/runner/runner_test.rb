@@ -200,6 +200,17 @@ class RunnerTest < Tiercel::TestCase
     assert_match(/^kernel: 1 of 1/, run_tests("kernel", File.join(@root, "test/a_test.rb")).output.gsub(/^ +/, ""))
   end
 
+  def test_a_suite_may_run_only_the_files_that_name_it
+    write "test/a_test.rb", PASSING
+    write "test/b_test.rb", "# suites: st*\n#{PASSING.sub("Passing", "Named")}"
+    declare "kernel", tests: ["test/**/*_test.rb"], gemfile: GEMFILE
+    declare "store", tests: ["test/**/*_test.rb"], gemfile: GEMFILE, named_only: true
+    output = run_tests.output.gsub(/^ +/, "")
+    assert_match(/^kernel: 1 of 1/, output)
+    assert_match(/^store: 1 of 1/, output)
+    assert_match(/^kernel: 1 of 1/, run_tests(File.join(@root, "test/a_test.rb")).output.gsub(/^ +/, ""))
+  end
+
   def test_a_comment_that_names_no_suite_is_an_error
     suite "one", "# suites: on\n#{PASSING}"
     result = run_tests

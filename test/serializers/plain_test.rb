@@ -1,5 +1,5 @@
 # frozen_string_literal: true
-# suites: kernel, store
+# suites: kernel
 
 require "test_helper"
 require "tiercel/serializers/plain"

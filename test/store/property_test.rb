@@ -24,23 +24,23 @@ class StorePropertyTest < Tiercel::TestCase
 
   # Below one megabyte the LRU in plain Ruby is used, above it the segment's engine if it is built.
   def test_over_a_little_memory
-    compare(calls(5_000)) { |**options| Tiercel.new("memory:", size: "900KB", **options) }
+    compare(calls(2_500)) { |**options| Tiercel.new("memory:", size: "900KB", **options) }
   end
 
   def test_over_memory
-    compare(calls(5_000)) { |**options| Tiercel.new("memory:", size: "4MB", **options) }
+    compare(calls(2_500)) { |**options| Tiercel.new("memory:", size: "4MB", **options) }
   end
 
   # Hits check the remaining time of the entry.
   def test_with_early_refresh
-    compare(calls(3_000)) do |**options|
+    compare(calls(800)) do |**options|
       Tiercel.new("memory:", size: "4MB", **options, lease: true, early_refresh: 0.9, stale_while_revalidate: 5)
     end
   end
 
   def test_over_shared_memory
     needs :shared
-    on_disk(calls(2_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", **options) }
+    on_disk(calls(1_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", **options) }
   end
 
   # Decoded values in the process' memo are invalidated as well.
@@ -63,12 +63,12 @@ class StorePropertyTest < Tiercel::TestCase
   def test_over_tiers
     needs_extension "segment"
     LockStep::FarMemory.register
-    compare(calls(1_500)) { |**options| Tiercel.new("memory:?size=4MB", "far-unmounted:", **options) }
+    compare(calls(800)) { |**options| Tiercel.new("memory:?size=4MB", "far-unmounted:", **options) }
   end
 
   def test_within_the_request_local_cache
     LockStep::FarMemory.register
-    compare_episodes(calls(6_000)) { |seed| LockStep::LocalEpisode.new(seed) }
+    compare_episodes(calls(3_000)) { |seed| LockStep::LocalEpisode.new(seed) }
   end
 
   private
@@ -78,7 +78,7 @@ class StorePropertyTest < Tiercel::TestCase
     skip "#{scheme}: is not there" unless Tiercel::Backends::REGISTRY.available?(scheme)
   end
 
-  def calls(default) = Integer(ENV.fetch("TIERCEL_CALLS", long? ? default * 20 : default))
+  def calls(default) = Integer(ENV.fetch("TIERCEL_CALLS", long? ? default * 40 : default))
 
   def on_disk(calls)
     with_tmpdir do |dir|

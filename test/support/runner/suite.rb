@@ -21,7 +21,7 @@ module TestRunner
     attr_reader :needs
 
     def initialize(name, root:, gemfile: nil, tests: [], except: [], commands: nil, rails_line: nil, on_demand: false,
-                   waits: false, alone: false, workers: 1, needs: nil)
+                   waits: false, alone: false, workers: 1, needs: nil, named_only: false)
       @name = name
       @root = root
       @gemfile = gemfile
@@ -34,6 +34,7 @@ module TestRunner
       @alone = alone
       @workers = workers
       @needs = needs
+      @named_only = named_only
     end
 
     # @return [String, nil] the reason why the suite cannot run here
@@ -74,7 +75,7 @@ module TestRunner
 
     def chosen_by_comment?(path)
       patterns = self.class.comment(File.join(@root, path))
-      patterns.nil? || patterns.any? { |pattern| File.fnmatch?(pattern, name) }
+      patterns ? patterns.any? { |pattern| File.fnmatch?(pattern, name) } : !@named_only
     end
 
     # @return [Array<String>, nil] names or globs in the comment of a file; nil without a comment
