@@ -33,4 +33,11 @@ class ProgressTest < LabCase
     assert_match(/; servers to start: memcached\.$/, plan)
     assert_match(/^string-100b  read +2 .*memory_store, mem_cache_store$/, plan)
   end
+
+  def test_a_plan_of_many_stores_names_the_first_ones
+    options = Array.new(9) { |index| "memory_store#size=#{index + 1}MB" }
+    plan = Lab::CLI::Plan.new([compare(*options)], protocol: Lab::Engine::Protocol::FULL)
+                         .to_s(Lab::Report::Terminal::Style.new(nil))
+    assert_match(/#{options.first(3).map { |name| Regexp.escape(name) }.join(", ")} and 6 more$/, plan)
+  end
 end

@@ -40,7 +40,7 @@ module Tiercel
         # `ci` needs the files of `gate`.
         def accept(rest)
           @what = { ["gate"] => %w[gate], ["ci"] => %w[gate ci] }[rest]
-          raise UsageError, "init #{rest.join(" ")}: expected gate or ci" unless @what
+          raise UsageError, "#{["init", *rest].join(" ")}: expected gate or ci" unless @what
           unknown = @servers.to_a - Tables::Gate::Configuration::SERVERS
           return if unknown.empty?
           raise UsageError, Catalogue.unknown("server", unknown.first, Tables::Gate::Configuration::SERVERS)

@@ -8,6 +8,11 @@ module Tiercel
     module CLI
       # The planned measurements and their expected time.
       class Plan
+        # A row with more stores (`end-to-end` has 36) names only the first ones.
+        MOST_STORES = 8
+        NAMED_STORES = 3
+        private_constant :MOST_STORES, :NAMED_STORES
+
         # @param comparisons [Array<Engine::Comparison>]
         # @param protocol [Engine::Protocol]
         def initialize(comparisons, protocol:)
@@ -37,7 +42,12 @@ module Tiercel
         def add(columns, comparison)
           rows = comparison.arms.select(&:row?)
           columns.row([comparison.value.name, rows.map { |arm| arm.operation.name }.uniq.join("/"), rows.size,
-                       Report::Format.minutes(comparison.expected_seconds(@protocol)), rows.map(&:name).join(", ")])
+                       Report::Format.minutes(comparison.expected_seconds(@protocol)), stores(rows.map(&:name))])
+        end
+
+        def stores(names)
+          return names.join(", ") if names.size <= MOST_STORES
+          "#{names.first(NAMED_STORES).join(", ")} and #{names.size - NAMED_STORES} more"
         end
       end
     end
