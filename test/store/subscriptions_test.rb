@@ -83,6 +83,32 @@ class StoreSubscriptionsTest < Tiercel::TestCase
     stores.logger = before
   end
 
+  # In a process of its own, because the methods of Rails' class stay replaced.
+  def test_other_code_that_renames_the_method
+    script = <<~RUBY
+      require "logger"
+      require "active_support/cache/tiercel_store"
+      stores = ActiveSupport::Cache::Store
+      [stores, stores.singleton_class].each do |owner|
+        owner.class_eval do
+          alias_method :renamed=, :logger=
+          remove_method :logger=
+          def logger=(logger)
+            self.renamed = logger
+          end
+        end
+      end
+      store = ActiveSupport::Cache.lookup_store(:tiercel_store, "memory:")
+      [stores, ActiveSupport::Cache.lookup_store(:memory_store)].each do |owner|
+        owner.logger = nil
+        store.read("a")
+        owner.logger = Logger.new($stdout, formatter: ->(*, text) { text[/Cache read: a/].to_s })
+        store.read("a")
+      end
+    RUBY
+    assert_equal "Cache read: a" * 2, run_script("-w", script)
+  end
+
   # A store may have a logger of its own.
   def test_the_logger_of_one_store
     own = Logger.new(lines = StringIO.new)
@@ -109,11 +135,31 @@ class StoreSubscriptionsTest < Tiercel::TestCase
       end
       puts ractor.respond_to?(:value) ? ractor.value : ractor.take
     RUBY
-    lib = File.expand_path("../../lib", __dir__)
-    assert_equal "cleared\n", IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read)
+    assert_equal "cleared\n", run_script(script)
+  end
+
+  # A value may take long to decode.
+  def test_a_subscription_that_is_made_while_a_fetch_reads
+    hit = "cache_fetch_hit.active_support"
+    subscribe = -> { @subscriber = NOTIFICATIONS.subscribe(hit) { |name, *| @seen << name } }
+    slow = Class.new { define_method(:marshal_dump) { 1 } }
+    slow.define_method(:marshal_load) { |_| subscribe.call }
+    self.class.const_set(:Slow, slow)
+    @store.write("slow", slow.new)
+    @seen.clear
+    @store.fetch("slow") { flunk }
+    assert_equal [hit], @seen
+  ensure
+    self.class.send(:remove_const, :Slow)
   end
 
   private
+
+  # @return [String] its output, with warnings
+  def run_script(*options, script)
+    lib = File.expand_path("../../lib", __dir__)
+    IO.popen([RbConfig.ruby, "-I", lib, *options, "-e", script], err: %i[child out], &:read)
+  end
 
   def read
     @seen.clear

@@ -76,7 +76,8 @@ module Tiercel
           answers = @answers
           any = answers.any
           return any unless any.nil?
-          answers.any = !ActiveSupport::Cache::Store.logger.nil? || FAST.any? { |event| to?(event) }
+          logger = ActiveSupport::Cache::Store.class_variable_get(:@@logger) # a stub of the method does not change it
+          answers.any = !logger.nil? || FAST.any? { |event| to?(event) }
         end
 
         # @return [void]

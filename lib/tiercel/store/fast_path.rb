@@ -43,6 +43,8 @@ module Tiercel
           naming = naming_options(options, @read_tags)
           return super if naming == false
           options = nil if options.empty?
+        else
+          options = nil # Rails accepts false
         end
         return super unless @fast
         key = key_of(name, naming)
@@ -63,6 +65,8 @@ module Tiercel
           naming = naming_options(options, @fetch_tags)
           return super if naming == false
           options = nil if options.empty?
+        else
+          options = nil # Rails accepts false
         end
         return super unless @fast_fetch && block_given?
         key = key_of(name, naming)
@@ -78,7 +82,7 @@ module Tiercel
         value = @settings.accessor.read(key, version)
         return decide(value, name, key, version, options, &) if Coder::Signal === value
         @consecutive_misses&.count = 0
-        quiet ? value : hit_value(value, name, options, logged)
+        quiet? ? value : hit_value(value, name, options, logged)
       end
 
       # See ActiveSupport::Cache::Store#write.

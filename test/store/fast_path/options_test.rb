@@ -26,6 +26,14 @@ class FastPathOptionsTest < Tiercel::TestCase
     assert_equal [1, 1, 1, true, true], found
   end
 
+  # Rails treats false like nil.
+  def test_no_options_may_be_false
+    [{}, { early_refresh: 0.1, expires_in: 60 }].each do |options|
+      store = Tiercel.new("memory:", **options)
+      assert_equal [1, 1, 1], [store.fetch("a", false) { 1 }, store.fetch("a", false) { 2 }, store.read("a", false)]
+    end
+  end
+
   # A miss validates options that a hit ignores.
   def test_options_of_a_miss_leave_a_hit_fast
     needs_extension "codec"
