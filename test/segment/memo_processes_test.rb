@@ -36,7 +36,7 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
   # Four keys, so that a few reads suffice for hits. Each allocation runs a garbage collection; some collections move
   # objects.
   def test_under_a_collector_that_runs_all_the_time
-    processes(long? ? 2_000 : 20, hits: 1, every: 20, keys: 4) { method(:under_stress) }
+    processes(long? ? 2_000 : 40, hits: 1, every: 20, keys: 4) { method(:under_stress) }
   end
 
   private
