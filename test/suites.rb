@@ -20,7 +20,7 @@ library = { tests: ["test/**/*_test.rb"],
 # Tests with ActiveSupport as the only gem of Rails, and without optional gems.
 suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
 
-# Everything, on each Rails version.
+# Tests with all gems. `store` has the same Rails version as `kernel`; the other two run the files of both.
 suite "store", gemfile: "Gemfile", waits: true, workers: 5, named_only: true, **library
 suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **library
 suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library

@@ -110,7 +110,7 @@ static void a_generation_with_an_end(void)
     CHECK(ask(part, bytes, true) == TSEG_TAGS_OUTDATED);
 }
 
-/* What may happen to a generation whose place is recorded. */
+/* After a change of its entry, a recorded generation is looked up again. */
 static void changes_of_a_known_generation(void)
 {
     uint8_t part[64], other[64];

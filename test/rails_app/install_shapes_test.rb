@@ -91,7 +91,7 @@ class RailsAppInstallShapesTest < RailsAppTest
         said = out(generate(app, "--no-test", "--no-notes", "--no-gems", "--no-development"))
         if expected
           assert(mounted(app).any? { |line| line.match?(expected) }, app.read(PRODUCTION))
-          assert_match(/TiercelStore/, asset_build(app))
+          assert_boots(app)
         else
           assert_match(/stays/, said)
           assert_equal before, app.read(PRODUCTION)

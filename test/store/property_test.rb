@@ -33,7 +33,7 @@ class StorePropertyTest < Tiercel::TestCase
 
   # Hits check the remaining time of the entry.
   def test_with_early_refresh
-    compare(calls(800)) do |**options|
+    compare(calls(1_500)) do |**options|
       Tiercel.new("memory:", size: "4MB", **options, lease: true, early_refresh: 0.9, stale_while_revalidate: 5)
     end
   end

@@ -11,7 +11,7 @@ enum {
 };
 
 static ID id_cache_key, id_cache_version, id_to_param, id_to_a;
-static VALUE namespace; /* a Symbol */
+static VALUE namespace_option; /* a Symbol */
 
 /*
  * Whether the name is an instance of exactly this class, without singleton methods, and the application has not added
@@ -98,18 +98,18 @@ static VALUE own_key_p(VALUE self, VALUE name, VALUE defaults, VALUE options, VA
     if (!NIL_P(options)) Check_Type(options, T_HASH);
     if (RB_SPECIAL_CONST_P(name) || RBASIC_CLASS(name) != rb_cString) return Qfalse;
     if (RSTRING_LEN(name) == 0 || RSTRING_LEN(name) > most_bytes(max_bytes)) return Qfalse;
-    if (ENCODING_GET(name) != rb_utf8_encindex() || !NIL_P(rb_hash_lookup(defaults, namespace))) return Qfalse;
-    return NIL_P(options) || rb_hash_lookup2(options, namespace, Qundef) == Qundef ? Qtrue : Qfalse;
+    if (ENCODING_GET(name) != rb_utf8_encindex() || !NIL_P(rb_hash_lookup(defaults, namespace_option))) return Qfalse;
+    return NIL_P(options) || rb_hash_lookup2(options, namespace_option, Qundef) == Qundef ? Qtrue : Qfalse;
 }
 
 /* Returns nil for a name that Rails has to normalize. */
-static VALUE build_key(VALUE name, VALUE prefix, long max_bytes)
+static VALUE build_key(VALUE name, VALUE namespace, long max_bytes)
 {
     VALUE key = rb_str_buf_new(USUAL_KEY_BYTES);
     long prefix_bytes;
     rb_enc_associate_index(key, rb_utf8_encindex());
-    if (!NIL_P(prefix)) {
-        if (!append_text(key, prefix)) return Qnil;
+    if (!NIL_P(namespace)) {
+        if (!append_text(key, namespace)) return Qnil;
         rb_str_cat(key, ":", 1);
     }
     prefix_bytes = RSTRING_LEN(key);
@@ -119,29 +119,29 @@ static VALUE build_key(VALUE name, VALUE prefix, long max_bytes)
 }
 
 /* key(name, namespace or nil, max_bytes or nil): String, or nil for a name that Rails has to normalize */
-static VALUE key_of(VALUE self, VALUE name, VALUE prefix, VALUE max_bytes)
+static VALUE key_of(VALUE self, VALUE name, VALUE namespace, VALUE max_bytes)
 {
     long most = most_bytes(max_bytes);
-    if (!NIL_P(prefix)) Check_Type(prefix, T_STRING);
+    if (!NIL_P(namespace)) Check_Type(namespace, T_STRING);
     else if (own_key(name, most)) return name;
-    return build_key(name, prefix, most);
+    return build_key(name, namespace, most);
 }
 
 /*
  * keys(names, namespace, max_bytes or nil): Array of the keys. It returns `names` if all names are valid keys, and nil
  * if Rails has to normalize one of them.
  */
-static VALUE keys_of(VALUE self, VALUE names, VALUE prefix, VALUE max_bytes)
+static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
 {
     long most = most_bytes(max_bytes), at = 0;
     VALUE keys;
     Check_Type(names, T_ARRAY);
-    if (!NIL_P(prefix)) Check_Type(prefix, T_STRING);
+    if (!NIL_P(namespace)) Check_Type(namespace, T_STRING);
     else while (at < RARRAY_LEN(names) && own_key(RARRAY_AREF(names, at), most)) at++;
     if (at == RARRAY_LEN(names)) return names;
     keys = rb_ary_new_capa(RARRAY_LEN(names));
     for (at = 0; at < RARRAY_LEN(names); at++) {
-        VALUE key = key_of(self, RARRAY_AREF(names, at), prefix, max_bytes);
+        VALUE key = key_of(self, RARRAY_AREF(names, at), namespace, max_bytes);
         if (NIL_P(key)) return Qnil;
         rb_ary_push(keys, key);
     }
@@ -248,7 +248,7 @@ void init_keys(VALUE module)
     id_cache_version = rb_intern("cache_version");
     id_to_param = rb_intern("to_param");
     id_to_a = rb_intern("to_a");
-    namespace = ID2SYM(rb_intern("namespace"));
+    namespace_option = ID2SYM(rb_intern("namespace"));
     rb_define_singleton_method(module, "own_key?", own_key_p, 4);
     rb_define_singleton_method(module, "key", key_of, 3);
     rb_define_singleton_method(module, "keys", keys_of, 3);

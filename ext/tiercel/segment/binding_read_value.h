@@ -57,7 +57,7 @@ static bool wants_tagged(tseg_memo *memo, const tseg *segment, const tseg_key *k
 
 /*
  * Copies the payload of a plain String that has tags, and checks the tags. The processor fetches their generations
- * while this function allocates the String and copies the payload.
+ * while this function copies the payload.
  */
 __attribute__((noinline))
 static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_key *key, const tseg_entry *entry,
@@ -74,14 +74,12 @@ static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_
     if (!type || parts_bytes > TAGS_MOST_BYTES) return TSEG_TAGS_OUTDATED;
     if (!tseg_knows_time(clock, read->expires_at)) return TSEG_TAGS_NEED_TIME;
     if (!(read->expires_at > clock->now + read->ahead)) return TSEG_TAGS_OUTDATED;
-    tseg_prefetch_value(entry);
     tseg_copy_value(entry, parts, FRAME_HEADER_BYTES, parts_bytes);
     part = tseg_tags_among(parts, parts_bytes, &part_bytes);
     if (!part || part_bytes + FRAME_PART_HEADER_BYTES != parts_bytes) return TSEG_TAGS_OUTDATED;
     tseg_tags_begin(&tags, segment, part, part_bytes);
     from = FRAME_HEADER_BYTES + parts_bytes;
     value = rb_str_new(NULL, entry->value_bytes - from);
-    tseg_tags_fetch(&tags, segment);
     tseg_copy_value(entry, RSTRING_PTR(value), from, entry->value_bytes - from);
     if (encoding_of_type[type]) ENCODING_SET_INLINED(value, encoding_of_type[type]);
     read->value = value;
@@ -140,7 +138,6 @@ static tseg_tags_answer check_kept_tags(VALUE part, tseg *segment, const tseg_cl
     tseg_tags_answer answer;
 
     tseg_tags_begin(&tags, segment, (const uint8_t *)RSTRING_PTR(part), (size_t)RSTRING_LEN(part));
-    tseg_tags_fetch(&tags, segment);
     answer = tseg_tags_finish(&tags, segment, clock);
     RB_GC_GUARD(part);
     return answer;

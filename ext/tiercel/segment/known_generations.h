@@ -2,7 +2,7 @@
  * Where this process has found the generations of tags. A generation is a random number, so it leads to its entry
  * without a hash of the tag's key and without a look-up.
  *
- * The callers of an attachment take turns. In Ruby, they have its lock.
+ * The callers of an attachment take turns: in Ruby, each of them holds Ruby's lock.
  */
 #ifndef TIERCEL_SEGMENT_KNOWN_GENERATIONS_H
 #define TIERCEL_SEGMENT_KNOWN_GENERATIONS_H

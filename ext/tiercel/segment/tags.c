@@ -144,7 +144,7 @@ static tseg_tags_answer check(tseg_tags *tags, unsigned at, tseg *segment, const
     return look_up(segment, key, clock, recorded);
 }
 
-void tseg_tags_fetch(const tseg_tags *tags, const tseg *segment)
+static void prefetch_unknown(const tseg_tags *tags, const tseg *segment)
 {
     for (unsigned at = 0; at < tags->count; at++)
         if (!tags->tags[at].known) tseg_prefetch_entries(segment, &tags->tags[at].key, 1);
@@ -152,13 +152,12 @@ void tseg_tags_fetch(const tseg_tags *tags, const tseg *segment)
 
 tseg_tags_answer tseg_tags_finish(tseg_tags *tags, tseg *segment, const tseg_clock *clock)
 {
-    while (tags->count) {
+    for (; tags->count; begin_tags(tags, segment)) {
+        prefetch_unknown(tags, segment);
         for (unsigned at = 0; at < tags->count; at++) {
             tseg_tags_answer answer = check(tags, at, segment, clock);
             if (answer != TSEG_TAGS_CURRENT) return answer;
         }
-        begin_tags(tags, segment);
-        tseg_tags_fetch(tags, segment);
     }
     return tags->left ? TSEG_TAGS_OUTDATED : TSEG_TAGS_CURRENT;
 }
@@ -172,7 +171,6 @@ bool tseg_tags_are_current(tseg *segment, const uint8_t *part, size_t bytes, tse
 
     for (;;) {
         tseg_tags_begin(&tags, segment, part, bytes);
-        tseg_tags_fetch(&tags, segment);
         answer = tseg_tags_finish(&tags, segment, &clock);
         if (answer != TSEG_TAGS_NEED_TIME) return answer == TSEG_TAGS_CURRENT;
         ask_time(context, &clock, &segment);

@@ -36,14 +36,13 @@ const uint8_t *tseg_tags_among(const uint8_t *parts, size_t parts_bytes, size_t 
 /* The part TAGS of a whole frame, and its length in *bytes. NULL if there is none. */
 const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *bytes);
 /*
- * Prefetch what is known of the first tags: the place of the generation, or the buckets of the key; then the entries
- * that the buckets lead to. The caller does other work after each step, while the memory answers.
+ * Prefetches what is known of the first tags: the place of the generation, or the buckets of the key. The caller does
+ * other work before tseg_tags_finish.
  */
 void tseg_tags_begin(tseg_tags *tags, const tseg *segment, const uint8_t *part, size_t bytes);
-void tseg_tags_fetch(const tseg_tags *tags, const tseg *segment);
 /* Reads the generations. The result includes every invalidation that ended before tseg_tags_begin. */
 tseg_tags_answer tseg_tags_finish(tseg_tags *tags, tseg *segment, const tseg_clock *clock);
-/* Performs all steps. Reads the clock only if a generation can expire. */
+/* Performs both steps, tseg_tags_begin and tseg_tags_finish. Reads the clock only if a generation can expire. */
 bool tseg_tags_are_current(tseg *segment, const uint8_t *part, size_t bytes, tseg_time_function *ask_time,
                            void *context);
 

@@ -39,14 +39,9 @@ module Tiercel
       # See ActiveSupport::Cache::Store#read. The `cache` helper of views passes an empty Hash, or options for the
       # write.
       def read(name, options = nil)
-        if options
-          naming = naming_options(options, @read_tags)
-          return super if naming == false
-          options = nil if options.empty?
-        else
-          options = nil # Rails accepts false
-        end
-        return super unless @fast
+        options = nil if options && options.empty?
+        naming = options && naming_options(options, @read_tags)
+        return super if naming == false || !@fast
         key = key_of(name, naming)
         version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
         unless quiet?
@@ -61,14 +56,9 @@ module Tiercel
 
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
-        if options
-          naming = naming_options(options, @fetch_tags)
-          return super if naming == false
-          options = nil if options.empty?
-        else
-          options = nil # Rails accepts false
-        end
-        return super unless @fast_fetch && block_given?
+        options = nil if options && options.empty?
+        naming = options && naming_options(options, @fetch_tags)
+        return super if naming == false || !block_given? || !@fast_fetch
         key = key_of(name, naming)
         version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
         quiet = quiet?
