@@ -10,6 +10,8 @@ class WorkerTest < LabCase
     process&.stop
   end
 
+  def page_faults(pid) = Integer(File.read("/proc/#{pid}/stat").split(") ").last.split[7])
+
   def open_request(*texts)
     arms = texts.each_with_index.map { |text, id| { id:, text:, operation: "read", exact: true } }
     { value: { name: "string-100b" }, seed: 1, slice_ns: 500_000, label: "t", servers: {}, folders: {}, arms: }
@@ -66,6 +68,20 @@ class WorkerTest < LabCase
       end
     end
     assert_equal [["measured"], ["wrong values"]], statuses
+  end
+
+  def test_memory_for_garbage_is_touched_before_the_first_slice
+    skip "page faults are read from /proc" unless File.exist?("/proc/self/task/#{Process.pid}/children")
+    request = open_request("planted_copying")
+    request[:value] = { name: "string-1kb" }
+    request[:arms].first.update(warm_up: 10, calls: 10, exact: false)
+    worker do |process|
+      assert_equal "measured", process.call("open", **request)["arms"].first["status"]
+      arm = Integer(Dir["/proc/#{process.pid}/task/*/children"].map { |file| File.read(file) }.join)
+      before = page_faults(arm)
+      process.call("pass", arms: [[0, 24_000]])
+      assert_operator page_faults(arm) - before, :<, 650 # without it, 1,000
+    end
   end
 
   def test_an_arm_that_dies_says_how_and_hinders_no_other

@@ -37,10 +37,19 @@ module Planted
     def fetch(...) = super.sub("x", "y")
   end
 
+  # A read allocates a copy, which becomes garbage, and nothing else.
+  class CopyingStore < ActiveSupport::Cache::MemoryStore
+    def read(name, ...)
+      value = (@values ||= {})[name] ||= super
+      String.new(value, capacity: value.bytesize + 1)
+    end
+  end
+
   define = Tiercel::Lab::Contestants.method(:define)
   define.call("planted_wrong") { def build(_context) = WrongStore.new }
   define.call("planted_forgetful") { def build(_context) = ForgetfulStore.new }
   define.call("planted_tiring") { def build(_context) = TiringStore.new }
+  define.call("planted_copying") { def build(_context) = CopyingStore.new }
   define.call("planted_mixing") { def build(_context) = MixingStore.new }
   define.call("planted_dying") { def build(_context) = Process.kill(:KILL, Process.pid) }
   define.call("planted_absent", gems: %w[a_gem_that_nobody_has])

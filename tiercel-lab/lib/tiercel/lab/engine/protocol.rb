@@ -110,6 +110,12 @@ module Tiercel
         # kept objects cost a read 4.6 us of collection during the first 0.2 s, and 0.6 us afterwards.
         AGEING_COLLECTIONS = 3
 
+        # Ruby collects at the latest after Strings of this many bytes (its RUBY_GC_MALLOC_LIMIT_MAX). A process touches
+        # this memory only once, but where the system takes 12 us for a new page, reads of 1 KB by `shared:` took 3 to 12
+        # us in place of 0.3 us for the first tenth of a second. malloc maps pieces of 128 KB and more separately.
+        GARBAGE_BYTES = 32 * 1024 * 1024
+        GARBAGE_PIECE = 64 * 1024
+
         # A process' median needs at least two blocks.
         LEAST_BLOCKS = 2
         # In four processes of two blocks, one disturbed block widens the interval to the whole range of the blocks. A

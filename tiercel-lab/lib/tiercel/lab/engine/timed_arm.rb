@@ -61,9 +61,13 @@ module Tiercel
 
         private
 
-        # Makes the store's objects old, as in a process that has run for a while. The collector would otherwise mark
-        # them in each of the first collections.
-        def age = Protocol::AGEING_COLLECTIONS.times { GC.start(full_mark: false) }
+        # Makes the process like one that has run for a while. It touches the memory in which Ruby lets garbage
+        # accumulate, and keeps the last of it, so that malloc does not give the memory back to the system. Then it makes
+        # the store's objects old. The collector would otherwise mark them in each of the first collections.
+        def age
+          @last = Array.new(Protocol::GARBAGE_BYTES / Protocol::GARBAGE_PIECE) { "\0" * Protocol::GARBAGE_PIECE }.last
+          Protocol::AGEING_COLLECTIONS.times { GC.start(full_mark: false) }
+        end
 
         def facts
           calibration = Calibration.new(@arm, slice_ns: @slice_ns, value: @value)
