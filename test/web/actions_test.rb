@@ -70,6 +70,7 @@ class WebActionsTest < WebCase
     post(open_web(actions: true), "/clear", { prefix_key: "views*" })
     assert_equal [nil, "c"], [@store.read("views*"), @store.read("users/1")]
     assert_equal 400, post(open_web(actions: true), "/clear", { prefix_key: "" }).status
+    assert_equal 400, post(open_web(actions: true), "/clear", { prefix_key: "users\xFF" }).status
     assert_equal "c", @store.read("users/1")
     post(open_web(actions: true), "/clear", { prefix_key: "", everything: "yes" })
     assert_empty @store.backend.scan.to_a
@@ -89,7 +90,7 @@ class WebActionsTest < WebCase
      {}, { "HTTP_ORIGIN" => "null" }, { "HTTP_ORIGIN" => "" }, { "HTTP_ORIGIN" => "https://evil.example" },
      { "HTTP_ORIGIN" => "http://example.org:81" }, { "HTTP_ORIGIN" => "http://example.org.evil.example" },
      { "HTTP_ORIGIN" => "http://evil.example\\@example.org" }, { "HTTP_ORIGIN" => "file://" },
-     { "HTTP_ORIGIN" => "javascript://example.org" },
+     { "HTTP_ORIGIN" => "javascript://example.org" }, { "HTTP_ORIGIN" => "mailto:example.org" },
      { "HTTP_REFERER" => "http://example.org/cache" }].each do |headers|
       assert_refused(app, headers.inspect, basic("admin", SECRET).merge(headers))
     end

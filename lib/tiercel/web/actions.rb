@@ -61,6 +61,8 @@ module Tiercel
           return back("/keys", "cleared")
         end
         back("/keys", clear_prefix(prefix) ? "cleared" : "failed")
+      rescue ArgumentError => error # invalid UTF-8
+        raise Request::BadRequest, error.message
       end
 
       def clear_prefix(prefix)

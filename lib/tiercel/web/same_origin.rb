@@ -30,7 +30,7 @@ module Tiercel
         port = DEFAULT_PORTS[origin.scheme]
         return false if port.nil? || origin.host.nil?
         @request.hosts.any? { |host| place_of(host, port) == [origin.host.downcase, origin.port] }
-      rescue URI::InvalidURIError
+      rescue URI::Error
         false
       end
 
