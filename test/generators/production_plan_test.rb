@@ -153,4 +153,9 @@ class ProductionPlanTest < Tiercel::TestCase
       assert_predicate helper["", path], :threads?
     end
   end
+
+  def test_a_test_class_on_one_line_is_left
+    text = "class ActiveSupport::TestCase; parallelize; end\n"
+    assert_equal text, Tiercel::Generators::TestHelperFile.new(text).with_clear
+  end
 end

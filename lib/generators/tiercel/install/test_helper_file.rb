@@ -10,7 +10,7 @@ module Tiercel
     class TestHelperFile
       # Matches `parallelize(workers: 4, with: :threads)` on one line or several.
       THREADS = /\bparallelize\b[^\n]*(?:\n[^\n]*){0,3}?with:\s*:threads\b/
-      CLASS = /^( *)class (?:::)?(?:ActiveSupport::)?TestCase\b.*\n/
+      CLASS = /^( *)class (?:::)?(?:ActiveSupport::)?TestCase\b[^;\n]*\n/
       private_constant :THREADS, :CLASS
 
       # @param text [String]
