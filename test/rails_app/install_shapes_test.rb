@@ -120,6 +120,14 @@ class RailsAppInstallShapesTest < RailsAppTest
     ["config.cache_store = :redis_cache_store, { url: \"redis://a:port\" }\n"] => /port/,
   }.freeze
 
+  def test_in_a_locale_without_an_encoding
+    with_app do |app|
+      app.write(PRODUCTION, production("config.cache_store = :file_store, \"tmp/caf\u00e9\"\n"))
+      out(generate(app, env: { "LC_ALL" => "C" }))
+      assert_equal ["config.cache_store = :tiercel_store, \"file:tmp/caf\u00e9\""], mounted(app)
+    end
+  end
+
   def test_it_refuses_what_does_not_boot_and_changes_nothing
     with_app do |app|
       REFUSED.each do |(lines, *options), reason|

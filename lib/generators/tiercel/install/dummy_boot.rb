@@ -43,9 +43,10 @@ module Tiercel
         statements.flat_map { |text| text.scan(/\bENV(?:\[|\.fetch\()["'](\w+)["'](?:\]|,|\)\s*\{)/) }.flatten
       end
 
+      # In ASCII, because the child reads in the encoding of the locale.
       def run(task, without: [])
-        out, err, = Open3.capture3(environment(without), RbConfig.ruby, PROBE, chdir: @root,
-                                                                              stdin_data: JSON.generate(task))
+        task = JSON.generate(task, ascii_only: true)
+        out, err, = Open3.capture3(environment(without), RbConfig.ruby, PROBE, chdir: @root, stdin_data: task)
         answer = out[ANSWER, 1]
         answer ? JSON.parse(answer) : { "error" => (err.empty? ? out : err).lines.last(LAST_LINES).join.strip }
       end
