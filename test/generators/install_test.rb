@@ -142,6 +142,13 @@ class InstallTest < Tiercel::TestCase
     assert_equal text, Tiercel::Generators::MarkedText.undone(changed)
   end
 
+  def test_what_was_written_with_tabs_is_undone_byte_for_byte
+    text = "Rails.application.configure do\n\tconfig.cache_store = :memory_store\nend\n"
+    changed = Tiercel::Generators::CurrentStore.all(text)[0].replaced_by("config.cache_store = :tiercel_store")
+    assert_equal text, Tiercel::Generators::MarkedText.undone(changed)
+    assert_equal text.gsub("\n", "\r\n"), Tiercel::Generators::MarkedText.undone(changed.gsub("\n", "\r\n"))
+  end
+
   def test_what_is_not_alone_in_its_lines_is_left
     refute_predicate present(":a; config.y = 1"), :replaceable?
     refute_predicate present(":a or raise"), :replaceable?

@@ -10,7 +10,9 @@ module Tiercel
       HEAD = "# tiercel:install (`bin/rails destroy tiercel:install` undoes it)"
       WAS = "# was: "
       TAIL = "# /tiercel:install"
-      BLOCK = /(?:(?<=\n)(?<gap>\n))?^ *#{Regexp.escape(HEAD)}\n(?<lines>.*?)^ *#{Regexp.escape(TAIL)}\n/m
+      # Another program may have changed the ends of the lines since.
+      BLOCK = /(?:(?<=\n)(?<gap>\r?\n))?^[ \t]*#{Regexp.escape(HEAD)}\r?\n(?<lines>.*?)
+               ^[ \t]*#{Regexp.escape(TAIL)}\r?\n/mx
 
       module_function
 
@@ -28,7 +30,7 @@ module Tiercel
       def undone(text)
         text.gsub(BLOCK) do
           match = $~
-          was = match[:lines].lines.filter_map { |line| line[/\A *#{Regexp.escape(WAS)}(.*\n)/, 1] }
+          was = match[:lines].lines.filter_map { |line| line[/\A[ \t]*#{Regexp.escape(WAS)}(.*\n)/, 1] }
           was.empty? ? "" : "#{match[:gap]}#{was.join}"
         end
       end
