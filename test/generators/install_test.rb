@@ -149,6 +149,11 @@ class InstallTest < Tiercel::TestCase
     assert_equal text.gsub("\n", "\r\n"), Tiercel::Generators::MarkedText.undone(changed.gsub("\n", "\r\n"))
   end
 
+  def test_a_statement_outside_a_block_keeps_its_receiver
+    store, = Tiercel::Generators::CurrentStore.all("Rails.application.config.cache_store = :memory_store\n")
+    assert_includes store.replaced_by("config.cache_store = 1"), "\nRails.application.config.cache_store = 1\n"
+  end
+
   def test_what_is_not_alone_in_its_lines_is_left
     refute_predicate present(":a; config.y = 1"), :replaceable?
     refute_predicate present(":a or raise"), :replaceable?

@@ -70,12 +70,13 @@ module Tiercel
       # @return [Boolean] whether its lines contain nothing else, except a trailing condition or comment
       def replaceable? = before.strip.empty? && after.strip.match?(/\A(#.*|(if|unless)\s.*)?\z/)
 
-      # @param statement [String]
+      # @param statement [String] begins with "config.", in place of which it gets this statement's receiver
       # @return [String] the file's text with the new statement; a trailing condition stays
       def replaced_by(statement)
         from = location.start_offset - before.bytesize
         upto = location.end_offset + after.bytesize
         was = @text.byteslice(from, upto - from)
+        statement = statement.sub("config") { @call.receiver.slice }
         condition = after.match?(/\A\s*(if|unless)\s/) ? after.rstrip : ""
         "#{@text.byteslice(0, from)}#{MarkedText.block(statement + condition, before, was: was)}" \
           "#{@text.byteslice(upto, @text.bytesize).delete_prefix("\n")}"
