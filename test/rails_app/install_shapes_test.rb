@@ -146,6 +146,18 @@ class RailsAppInstallShapesTest < RailsAppTest
     end
   end
 
+  def test_it_refuses_a_folder_without_a_file_for_production
+    with_app do |app|
+      File.delete(app.path(PRODUCTION))
+      before = app.read("config/environments/test.rb")
+      ran = generate(app)
+      refute_predicate ran, :ok?
+      assert_match(/changed nothing\. There is no config.environments.production\.rb/, ran.err)
+      assert_equal before, app.read("config/environments/test.rb")
+      refute_path_exists app.path("config/tiercel.md")
+    end
+  end
+
   def solid_cache(app, adapter: nil)
     app.write(PRODUCTION, production("config.cache_store = :solid_cache_store\n"))
     app.write("config/cache.yml", CACHE_YML)

@@ -56,9 +56,10 @@ module Tiercel
       def self.exit_on_failure? = true
 
       # @return [void]
-      # @raise [Thor::Error] if production would not boot with the new configuration
+      # @raise [Thor::Error] if there is no file for production, or production would not boot with the new configuration
       def check_production
-        return if behavior == :revoke || installed? || !File.file?(in_root(PRODUCTION))
+        return if behavior == :revoke || installed?
+        refuse("There is no #{PRODUCTION} in #{destination_root}.") unless File.file?(in_root(PRODUCTION))
         check_size
         return unless plan.changed?
         answer = boot.check(PRODUCTION, plan.text, plan.statements)
