@@ -33,6 +33,18 @@ class VersionsOfOtherGemsTest < Tiercel::TestCase
     end
   end
 
+  def test_a_cluster_without_its_gem
+    output, = run_with({}, <<~'RUBY')
+      Object.define_method(:require) { |name| name == "redis-cluster-client" ? raise(LoadError, name) : super(name) }
+      begin
+        Tiercel.new("redis+cluster://127.0.0.1:1")
+      rescue Tiercel::MissingDependency => error
+        puts error.message
+      end
+    RUBY
+    assert_match(/needs the gem redis-cluster-client .*: gem "redis-cluster-client", ">= 0\.17"\n\z/, output)
+  end
+
   # The extension implements LZ4 itself.
   PURE_RUBY = { "TIERCEL_PURE_RUBY" => "1" }.freeze
 

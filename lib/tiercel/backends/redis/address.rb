@@ -144,18 +144,22 @@ module Tiercel
 
         def cluster_config
           check_cluster_options
+          load_cluster_client
           begin
-            require "redis-cluster-client"
-          rescue LoadError => error
-            raise MissingDependency, "#{@url.scheme}: needs the gem redis-cluster-client (#{error.message}). " \
-                                     "Add to the Gemfile: #{OptionalGems.line("redis-cluster-client")}"
+            RedisClient.cluster(nodes: cluster_nodes, concurrency: { model: :none }, **common,
+                                driver: NodeShare.driver(driver), fixed_hostname: @options[:fixed_hostname].to_s,
+                                circuit_breaker: NODE_BREAKER, idle_timeout: IDLE_SECONDS)
+          rescue RedisClient::ClusterConfig::InvalidClientConfigError
+            raise unreadable
           end
+        end
+
+        def load_cluster_client
+          require "redis-cluster-client"
           OptionalGems.check("redis-cluster-client")
-          RedisClient.cluster(nodes: cluster_nodes, concurrency: { model: :none }, **common,
-                              driver: NodeShare.driver(driver), fixed_hostname: @options[:fixed_hostname].to_s,
-                              circuit_breaker: NODE_BREAKER, idle_timeout: IDLE_SECONDS)
-        rescue RedisClient::ClusterConfig::InvalidClientConfigError
-          raise unreadable
+        rescue LoadError => error
+          raise MissingDependency, "#{@url.scheme}: needs the gem redis-cluster-client (#{error.message}). " \
+                                   "Add to the Gemfile: #{OptionalGems.line("redis-cluster-client")}"
         end
 
         def unreadable
