@@ -146,6 +146,15 @@ class RailsAppInstallShapesTest < RailsAppTest
     end
   end
 
+  def test_it_refuses_a_gem_that_it_can_add_to_no_gemfile
+    with_app do |app|
+      app.write(PRODUCTION, before = production("config.cache_store = :memory_store\n"))
+      ran = generate(app, "--url=redis+cluster://127.0.0.1:1")
+      assert_match(/changed nothing\. .*redis-cluster-client/m, ran.err)
+      assert_equal before, app.read(PRODUCTION)
+    end
+  end
+
   def test_it_refuses_a_folder_without_a_file_for_production
     with_app do |app|
       File.delete(app.path(PRODUCTION))

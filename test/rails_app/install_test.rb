@@ -37,7 +37,7 @@ class RailsAppInstallTest < RailsAppTest
   def test_in_place_of_redis_cache_store
     with_app do |app|
       app.write("config/environments/production.rb", PRODUCTION)
-      app.write("Gemfile", "gem \"rails\"\ngem 'redis-client'\n")
+      app.write("Gemfile", "gem \"rails\"\ngem('redis-client')\n")
       app.write("test/test_helper.rb", app.read("test/test_helper.rb") + HELPER)
       before = files(app)
       said = generate(app)

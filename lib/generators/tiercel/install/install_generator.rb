@@ -90,7 +90,7 @@ module Tiercel
       def add_gems
         return unless options[:gems] || behavior == :revoke
         change("Gemfile") do |text|
-          missing = plan.gems.reject { |name, _| text.match?(/^\s*gem ["']#{name}["']/) }
+          missing = plan.gems.reject { |name, _| text.match?(/^\s*gem[ (]\s*["']#{name}["']/) }
           @added_gems = missing.keys
           missing.empty? ? text : text.sub(/\n*\z/, "\n\n") + MarkedText.block(missing.values.join("\n"))
         end
@@ -150,7 +150,8 @@ module Tiercel
 
       # @return [Boolean] whether this run adds the gem named in the message to the Gemfile
       def added?(message)
-        options[:gems] && plan.gems.each_key.any? { |name| message&.include?("needs the gem #{name} ") }
+        return false unless options[:gems] && File.file?(in_root("Gemfile"))
+        plan.gems.each_key.any? { |name| message&.include?("needs the gem #{name} ") }
       end
 
       def hosts_note
