@@ -55,7 +55,7 @@ module ActiveSupport
       # @option options [Boolean] :legacy whether to read entries that Rails' own stores wrote; true by default, false
       #   with `marshal: false`
       # @option options [Boolean] :checksum whether frames contain a checksum of their payload; by default all frames
-      #   do, except those in memory
+      #   do, except those in memory and in SQLite
       # @option options [Integer, String] :inflate_limit the largest value that is decompressed, in bytes
       # @option options [#call] :error_handler called as call(method:, returning:, exception:)
       # @option options [Boolean, Hash] :breaker false, or options of the {Tiercel::Breaker}
