@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# Compares fetches with PHP's APCu, a similar cache in C: shared memory for all processes of a machine. Each round
-# starts new processes of PHP and of Ruby in turn, one for each configuration. The figures in docs/performance.md come
-# from a quiet machine.
+# Compares reads with PHP's APCu, a similar cache in C: shared memory for all processes of a machine. Each round starts
+# new processes of PHP and of Ruby in turn, one for each configuration.
 module Peers
   PHP = %w[php -d apc.enable_cli=1 -d apc.shm_size=256M -d opcache.enable_cli=1].freeze
   HOW = "No PHP with APCu here. On Debian: apt-get install php-cli php-apcu"
