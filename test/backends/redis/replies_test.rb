@@ -50,6 +50,17 @@ class RedisRepliesTest < Tiercel::TestCase
     end
   end
 
+  # The search for its end costs the square of its length.
+  def test_the_driver_in_ruby_reads_no_endless_line
+    with_server("-ERR #{"a" * 200_000}\r\n") do |url|
+      store = Tiercel.new(url, driver: :ruby, breaker: false, timeout: 5)
+      errors = capture_reports { 2.times { assert_nil store.read("key") } }.map(&:error)
+      assert_equal [Tiercel::Unavailable] * 2, errors.map(&:class)
+      assert_match(/a line of more than 65536 bytes/, errors.last.message)
+      assert_equal 2, @accepted
+    end
+  end
+
   def test_another_connection_is_used_afterwards
     with_server("+QUEUED\r\n") do |url|
       store = Tiercel.new(url, breaker: false, timeout: 5)

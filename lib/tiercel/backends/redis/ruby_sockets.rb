@@ -15,6 +15,24 @@ module Tiercel
         # Extends redis-client's driver in Ruby and replaces its connect method, which resolves names and connects to
         # Unix sockets without a timeout, and whose other timeouts apply to each wait.
         module RubySockets
+          # Rejects an endless line. redis-client searches all of it again whenever 4 KiB of it arrive, and while they
+          # keep arriving, nothing waits, so no time budget ends the call.
+          class BoundedLines < RedisClient::RubyConnection::BufferedIO
+            # Servers send a value with its length, and as lines only numbers and short texts.
+            MOST_BYTES = 65_536
+            private_constant :MOST_BYTES
+
+            private
+
+            def fill_buffer(strict, *)
+              if !strict && @buffer.bytesize - @offset > MOST_BYTES
+                raise RedisClient::ProtocolError, "a line of more than #{MOST_BYTES} bytes"
+              end
+              super
+            end
+          end
+          private_constant :BoundedLines
+
           # Rejects a reply with a word in place of a number, an impossible size or endless nesting.
           def read(timeout = nil)
             super
@@ -38,8 +56,7 @@ module Tiercel
             deadline = Deadline.of_connecting(@connect_timeout)
             @socket = socket = open_socket(deadline).extend(Waits)
             socket = Remote::Handshake.over(socket, config.ssl_context, config.host, deadline) if config.ssl
-            @io = RedisClient::RubyConnection::BufferedIO.new(socket, read_timeout: @read_timeout,
-                                                                      write_timeout: @write_timeout)
+            @io = BoundedLines.new(socket, read_timeout: @read_timeout, write_timeout: @write_timeout)
             true
           rescue IO::TimeoutError
             raise HandshakeTimeout, HandshakeTimeout::MESSAGE
