@@ -121,6 +121,23 @@ class StoreSubscriptionsTest < Tiercel::TestCase
     assert_empty lines.string
   end
 
+  # Rails keeps it in a class variable, which is as slow as a lookup in shared memory.
+  def test_the_logger_is_asked_for_once
+    before, ActiveSupport::Cache::Store.logger = ActiveSupport::Cache::Store.logger, nil
+    asked = []
+    calls = TracePoint.new(:call) { |call| asked << call.method_id if call.method_id == :logger }
+    calls.enable(target_thread: Thread.current) do
+      @store.write("a", 1)
+      @store.write_multi({ "a" => 1, "b" => 2 })
+      @store.read_multi("a", "b")
+      @store.exist?("a")
+      @store.delete("a")
+    end
+    assert_empty asked
+  ensure
+    ActiveSupport::Cache::Store.logger = before
+  end
+
   # Rails 8.2 has a notifier in each Ractor. In a process of its own, which has more than one Ractor from then on.
   def test_a_notifier_of_another_ractor
     script = <<~RUBY

@@ -103,7 +103,7 @@ module Tiercel
       def quiet? = !(@always_heard || SUBSCRIPTIONS.any?)
 
       def debug_logger?
-        logger = self.logger
+        logger = self.logger unless quiet?
         !logger.nil? && logger.debug? && !silence?
       end
 
