@@ -61,6 +61,21 @@ class RedisRepliesTest < Tiercel::TestCase
     end
   end
 
+  # In a child, because the limit of its memory stays.
+  def test_room_for_more_replies_than_memory_holds
+    %w[hiredis ruby].each do |driver|
+      with_server("*2147483647\r\n") do |url|
+        answer = fork_and_wait(1) do
+          Process.setrlimit(:AS, 12 << 30)
+          Tiercel.new(url, driver:, breaker: false, timeout: 2).fetch("key") { 7 }
+        rescue NoMemoryError => error
+          error.class.name
+        end
+        assert_equal [7], answer, driver
+      end
+    end
+  end
+
   def test_another_connection_is_used_afterwards
     with_server("+QUEUED\r\n") do |url|
       store = Tiercel.new(url, breaker: false, timeout: 5)

@@ -98,9 +98,12 @@ module Tiercel
             super
           end
 
+          # Rejects a reply with a word in place of a number, an impossible size or endless nesting.
           def read(timeout = nil)
             limit_again unless @limited
             super
+          rescue ArgumentError, NoMemoryError, SystemStackError => error
+            raise RedisClient::ProtocolError, error.message
           end
 
           # redis-client resets the timeouts of a connection that leaves its pool.

@@ -33,13 +33,6 @@ module Tiercel
           end
           private_constant :BoundedLines
 
-          # Rejects a reply with a word in place of a number, an impossible size or endless nesting.
-          def read(timeout = nil)
-            super
-          rescue ArgumentError, NoMemoryError, SystemStackError => error
-            raise RedisClient::ProtocolError, error.message
-          end
-
           # Closes the connection even if forked children hold a copy of its descriptor.
           #
           # @return [void]
