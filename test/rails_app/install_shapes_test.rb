@@ -146,6 +146,23 @@ class RailsAppInstallShapesTest < RailsAppTest
     end
   end
 
+  LOCKED = <<~RUBY
+    require "rails/generators"
+    require "generators/tiercel/install/install_generator"
+    def File.writable?(path) = !path.end_with?("/.gitignore")
+    Tiercel::Generators::InstallGenerator.start([], destination_root: Rails.root.to_s)
+  RUBY
+
+  def test_it_refuses_files_that_it_cannot_change_before_it_changes_one
+    with_app do |app|
+      app.write(PRODUCTION, before = production("config.cache_store = :memory_store\n"))
+      app.write(".gitignore", "caf\xE9\n".b)
+      assert_match(/changed nothing. No right to write .gitignore/, app.runner(LOCKED).err)
+      assert_match(/changed nothing. Not in UTF-8: .gitignore/, generate(app).err)
+      assert_equal before, app.read(PRODUCTION)
+    end
+  end
+
   def test_it_refuses_a_gem_that_it_can_add_to_no_gemfile
     with_app do |app|
       app.write(PRODUCTION, before = production("config.cache_store = :memory_store\n"))

@@ -38,6 +38,9 @@ module Tiercel
       DEVELOPMENT = "config/environments/development.rb"
       TEST = "config/environments/test.rb"
       HELPER = "test/test_helper.rb"
+      GEMS = "Gemfile"
+      IGNORING = %w[.dockerignore .gitignore].freeze
+      CHANGED = [PRODUCTION, DEVELOPMENT, TEST, HELPER, GEMS, *IGNORING].freeze
       # Backends whose size is a store option; servers have their own configuration.
       SIZED = %w[shared memory sqlite file].freeze
       THREADS = "  Tests run in parallel threads, which share one cache: a clear would disturb other tests. Their " \
@@ -54,6 +57,18 @@ module Tiercel
       #
       # @return [Boolean]
       def self.exit_on_failure? = true
+
+      # Looks at every file first, so that no installation stops halfway.
+      #
+      # @return [void]
+      # @raise [Thor::Error] if a file cannot be changed
+      def check_files
+        files = CHANGED.select { |path| File.file?(in_root(path)) }
+        locked = files.reject { |path| File.writable?(in_root(path)) }
+        refuse("No right to write #{locked.join(", ")}.") if locked.any?
+        other = files.reject { |path| read(in_root(path)).valid_encoding? }
+        refuse("Not in #{Encoding.default_external}: #{other.join(", ")}. Convert the text first.") if other.any?
+      end
 
       # @return [void]
       # @raise [Thor::Error] if there is no file for production, or production would not boot with the new configuration
@@ -89,7 +104,7 @@ module Tiercel
       # @return [void]
       def add_gems
         return unless options[:gems] || behavior == :revoke
-        change("Gemfile") do |text|
+        change(GEMS) do |text|
           missing = plan.gems.reject { |name, _| text.match?(/^\s*gem[ (]\s*["']#{name}["']/) }
           @added_gems = missing.keys
           missing.empty? ? text : text.sub(/\n*\z/, "\n\n") + MarkedText.block(missing.values.join("\n"))
@@ -100,7 +115,7 @@ module Tiercel
       #
       # @return [void]
       def keep_out_of_images
-        %w[.dockerignore .gitignore].each do |file|
+        IGNORING.each do |file|
           change(file) { |text| plan.paths.inject(text) { |changed, path| ignoring(changed, path) } }
         end
       end
@@ -150,7 +165,7 @@ module Tiercel
 
       # @return [Boolean] whether this run adds the gem named in the message to the Gemfile
       def added?(message)
-        return false unless options[:gems] && File.file?(in_root("Gemfile"))
+        return false unless options[:gems] && File.file?(in_root(GEMS))
         plan.gems.each_key.any? { |name| message&.include?("needs the gem #{name} ") }
       end
 
