@@ -18,6 +18,15 @@ class CLITest < LabCase
       %w[musts fast-path-1z] => /Did you mean fast-path-1/,
       %w[--survives fire] => /--survives fire: expected nothing, restart, reboot$/,
       ["--html", __dir__] => /a folder; name a file/, ["--results", __FILE__] => /cannot be kept: .* --results DIR/,
+      %w[--memory 12XB] => /--memory 12XB: expected a size from 64KB to 64TB, such as 512MB or 2GB$/,
+      %w[--memory 0] => /--memory 0: expected a size/, %w[--memory -5MB] => /--memory -5MB: expected a size/,
+      %w[--memory 1] => /--memory 1: expected a size/, %w[--memory 9999999TB] => /--memory 9999999TB: expected a size/,
+      %w[--workers 0] => /--workers 0: expected a number from 1 to 1000$/,
+      %w[--workers 10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
+      %w[--machines 10000000] => /--machines 10000000: expected a number from 1 to 10000$/,
+      %w[workers --workers 2,10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
+      %w[workers --workers 1e999] => /--workers 1e999: expected a number > 0$/,
+      %w[growth --workers 10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
       %w[--seed x] => /invalid argument/ }.each do |arguments, words|
       code, out, err = lab(*arguments)
       assert_equal [2, ""], [code, out], arguments.inspect

@@ -32,6 +32,10 @@ module Tiercel
         # The suggested memory: an eighth of the machine's memory, at most Tiercel's default size.
         MEMORY_SHARE = 8
         MOST_MEGABYTES = 256
+        # The numbers that an application may have.
+        COUNTS = { machines: 1..10_000, workers: 1..1_000 }.freeze
+        # No cache has less, and no machine has more.
+        MEMORY = ((64 * 1024)..(64 * (1024**4)))
 
         # @param record [Hash{String => Object}] a record from {#record}
         def self.from(record) = new(**record.transform_keys(&:to_sym))
@@ -49,8 +53,20 @@ module Tiercel
 
         # @param text [String] "512MB", "2GB"
         # @return [Integer] bytes
+        # @raise [UsageError]
         def self.bytes(text)
-          Sizes.parse(text) || raise(UsageError, "--memory #{text}: expected a size such as 512MB or 2GB")
+          bytes = Sizes.parse(text)
+          return bytes if MEMORY.cover?(bytes)
+          raise UsageError, "--memory #{text}: expected a size from 64KB to 64TB, such as 512MB or 2GB"
+        end
+
+        # @param name [Symbol] one of {COUNTS}
+        # @return [Integer]
+        # @raise [UsageError]
+        def self.count(name, number)
+          known = COUNTS.fetch(name)
+          return number if known.cover?(number)
+          raise UsageError, "--#{name} #{number}: expected a number from #{known.begin} to #{known.end}"
         end
 
         # @return [Array<String>] command line options for the user's constraints

@@ -104,8 +104,11 @@ module Tiercel
         private
 
         def add_constraints(parser)
-          parser.on("--machines N", Integer, "that share the cache (1)") { |count| constrain(:machines, count) }
-          parser.on("--workers N", Integer, "on each machine (its cores)") { |count| constrain(:workers, count) }
+          { machines: "that share the cache (1)", workers: "on each machine (its cores)" }.each do |name, words|
+            parser.on("--#{name} N", Integer, words) do |number|
+              @constraints[name] = Answer::Constraints.count(name, number)
+            end
+          end
           parser.on("--memory SIZE", "memory for the cache on each machine, such as 512MB") do |size|
             @constraints[:memory_bytes] = Answer::Constraints.bytes(size)
           end
@@ -114,11 +117,6 @@ module Tiercel
             raise UsageError, "--survives #{what}: expected #{events.join(", ")}" unless events.include?(what)
             @constraints[:survives] = what
           end
-        end
-
-        def constrain(name, count)
-          raise UsageError, "--#{name} #{count}: expected 1 or more" if count < 1
-          @constraints[name] = count
         end
 
         def add_quick(parser)

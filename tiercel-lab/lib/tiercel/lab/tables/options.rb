@@ -33,7 +33,7 @@ module Tiercel
         #   fact parser, "--workers A,B", "how many (1,2,4,8)", :counts, :count
         #
         # @param name [Symbol] the member's name
-        # @param kind [Symbol] :number, :zero (a number that may be 0), :count or :size
+        # @param kind [Symbol] :number, :zero (a number that may be 0), :count, :workers or :size
         def fact(parser, option, words, name, kind)
           flag = option[/\A\S+/]
           list = option.end_with?("A,B")
@@ -66,15 +66,16 @@ module Tiercel
         def cast(text, flag, kind)
           return Values::SizedHTML.parse(text).approximate_bytes if kind == :size
           found = number(text, flag, zero: kind == :zero)
-          return found unless kind == :count
-          found == found.floor ? found.to_i : raise(UsageError, "#{flag} #{text}: expected a whole number")
+          return found unless %i[count workers].include?(kind)
+          raise UsageError, "#{flag} #{text}: expected a whole number" unless found == found.floor
+          kind == :workers ? Answer::Constraints.count(:workers, found.to_i) : found.to_i
         end
 
         # @param zero [Boolean] whether it may be 0
         # @return [Float]
         def number(text, option, zero: false)
           number = Float(text, exception: false)
-          return number if number && (zero ? number >= 0 : number.positive?)
+          return number if number&.finite? && (zero ? number >= 0 : number.positive?)
           raise UsageError, "#{option} #{text}: expected a number #{zero ? ">=" : ">"} 0"
         end
 

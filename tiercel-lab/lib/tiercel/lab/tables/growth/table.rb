@@ -22,7 +22,7 @@ module Tiercel
             end
             fact parser, "--entry-size SIZE", "of the values where entries grow (100B)", :entry_bytes, :size
             fact parser, "--size A,B", "of values (100B to 1MB)", :sizes, :size
-            fact parser, "--workers A,B", "concurrent processes (1,2,4,8)", :processes, :count
+            fact parser, "--workers A,B", "concurrent processes (1,2,4,8)", :processes, :workers
             fact parser, "--rounds N", "with fresh processes (2; quick 1)", :rounds, :count
           end
 

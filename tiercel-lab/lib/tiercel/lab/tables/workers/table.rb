@@ -17,7 +17,7 @@ module Tiercel
           in_all 20
 
           def options(parser)
-            fact parser, "--workers A,B", "numbers of workers (1,2,4,8)", :counts, :count
+            fact parser, "--workers A,B", "numbers of workers (1,2,4,8)", :counts, :workers
             names parser, "--store", Design::STORES, :stores
             fact parser, "--total SIZE", "for all workers together (32MB)", :total_bytes, :size
             fact parser, "--zipf S", "exponent of the load (1.0)", :zipf, :number
