@@ -19,6 +19,15 @@ class UserFileTest < LabCase
     end
   end
 
+  def test_what_a_file_prints_does_not_mix_with_the_output
+    Dir.mktmpdir do |folder|
+      file = File.join(folder, "loud.rb")
+      File.write(file, "puts 'loud'\nsystem('echo louder')\n")
+      out, err = capture_subprocess_io { assert_equal 0, lab("compare", "--require", file, "--plan").first }
+      assert_equal ["", "loud\nlouder\n"], [out, err]
+    end
+  end
+
   def test_a_folder_is_no_file
     assert_match(/file does not exist/, lab("gate", "--require", __dir__, "--plan")[2])
   end

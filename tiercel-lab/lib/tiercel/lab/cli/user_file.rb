@@ -19,11 +19,21 @@ module Tiercel
         end
 
         def run(file, path)
-          require path
+          aside { require path }
         rescue SystemExit => e
           raise UsageError, "--require #{file}: the file ends the program (exit #{e.status})#{place(e, path)}"
         rescue StandardError, ScriptError => e
           raise UsageError, "--require #{file}: #{e.message.lines.first.to_s.strip} (#{e.class})#{place(e, path)}"
+        end
+
+        # Sends to stderr what the file prints, because the output may be JSON (`--json -`).
+        def aside
+          kept = STDOUT.dup
+          STDOUT.reopen(STDERR)
+          yield
+        ensure
+          STDOUT.reopen(kept)
+          kept.close
         end
 
         # @return [String, nil] the line of the file
@@ -31,7 +41,7 @@ module Tiercel
           line = error.backtrace.to_a.find { |text| text.start_with?("#{path}:") } or return
           " in line #{line.delete_prefix("#{path}:").to_i}"
         end
-        private_class_method :run, :place
+        private_class_method :run, :aside, :place
       end
     end
   end
