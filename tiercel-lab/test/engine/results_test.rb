@@ -37,6 +37,17 @@ class ResultsTest < LabCase
     end
   end
 
+  def test_a_document_may_be_formatted
+    recorded do |recorder, folder|
+      path = File.join(folder, "pretty.json")
+      File.write(path, JSON.pretty_generate(recorder.document))
+      assert_equal JSON.parse(JSON.generate(recorder.document)), Results.load(path)
+      File.write(path, File.read(recorder.path).lines.map { |line| JSON.pretty_generate(JSON.parse(line)) }.join("\n"))
+      assert_match(/line 1 is not JSON \("\{"\); expected the JSON lines of a run, .* or one document of --json\z/,
+                   assert_raises(Lab::UsageError) { Results.load(path) }.message)
+    end
+  end
+
   def test_what_was_written_before_an_interruption_can_be_read
     recorded do |recorder, _folder|
       document = Results.load(recorder.path)

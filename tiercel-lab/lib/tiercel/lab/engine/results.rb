@@ -18,7 +18,7 @@ module Tiercel
         def self.load(path)
           raise UsageError, "#{path}: a folder; name a file of results" if File.directory?(path)
           text = File.read(path, encoding: Encoding::UTF_8).scrub
-          records = parse(path, text.lines.reject { |line| line.strip.empty? })
+          records = whole(text) || parse(path, text.lines.reject { |line| line.strip.empty? })
           document = records.first
           other = records.drop(1).find { |record| !record.is_a?(Hash) }
           raise UsageError, "#{path}: not a result of the lab: a line is #{other.inspect.slice(0, 40)}" if other
@@ -40,6 +40,14 @@ module Tiercel
         end
         private_class_method :lacking
 
+        # @return [Array<Hash>, nil] the document of a file that is one object over several lines, as formatters write
+        def self.whole(text)
+          [JSON.parse(text)] if text.match?(/\A\s*\{\s*$/)
+        rescue JSON::ParserError
+          nil
+        end
+        private_class_method :whole
+
         # Ignores an incomplete last line, which a killed run may leave.
         def self.parse(path, lines)
           raise UsageError, "#{path}: empty, not a result of the lab" if lines.empty?
@@ -48,7 +56,8 @@ module Tiercel
           rescue JSON::ParserError
             next if index == lines.size - 1 && index.positive?
             raise UsageError, "#{path}: not a result of the lab: line #{index + 1} is not JSON " \
-                              "(#{line.strip.scrub.slice(0, 40).inspect}); a run prints its file's path last"
+                              "(#{line.strip.scrub.slice(0, 40).inspect}); expected the JSON lines of a run, which " \
+                              "prints their path last, or one document of --json"
           end
         end
         private_class_method :parse
