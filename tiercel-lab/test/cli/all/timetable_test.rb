@@ -59,7 +59,7 @@ class TimetableTest < LabCase
     { %w[--quick] => Timetable::QUICK, [] => Timetable::FULL }.each do |arguments, bounds|
       command = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
       seconds = command.estimate(arguments)
-      assert_operator seconds, :<, bounds[:whole_seconds]
+      assert_operator seconds, :<=, bounds[:whole_seconds] * 0.95, "an estimate may grow"
       command.entries.each do |entry|
         more = entry.used(timetable(quick: arguments.any?).options)
         assert_operator entry.expected_seconds([*arguments, *more]), :<=,

@@ -82,7 +82,7 @@ module Tiercel
 
           def quick_note
             "The quick form has each library's default level, few contents and few sizes; without `--quick` there " \
-              "are all levels, and HTML, JSON and noise from 100 B to 1 MB."
+              "are all levels, and HTML and JSON from 100 B to 1 MB."
           end
 
           # Each compressor has a row with two cells: deflate and inflate.

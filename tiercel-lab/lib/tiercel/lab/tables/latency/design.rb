@@ -42,7 +42,7 @@ module Tiercel
           STORES = %w[redis_cache_store mem_cache_store tiercel:redis: tiercel:memcached: tiercel:shared:
                       memory_store].freeze
           FULL = { round_trips_ms: [0.0, 0.25, 0.5, 1.0, 5.0, 20.0], megabits: [100.0, 10.0], iterations: 1_000,
-                   long_iterations: 100_000, long_seconds: 60, budget_seconds: 3, processes: 4, repeats: 1,
+                   long_iterations: 100_000, long_seconds: 30, budget_seconds: 3, processes: 4, repeats: 1,
                    rates: [500.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0], load_seconds: 0.8,
                    arrivals: "exponential", value: nil }.freeze
           # A quick run has three distances, fewer iterations of slow loops, and computes the 100,000 iterations.
