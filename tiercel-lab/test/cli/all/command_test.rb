@@ -76,6 +76,29 @@ class AllCommandTest < LabCase
     end
   end
 
+  def test_a_kept_run_of_another_version_or_damaged_is_refused
+    run_all(all_of(*short_ones), "--within", "0.1") do |_code, _out, _err, kept|
+      first = JSON.parse(File.readlines(kept).first)
+      { first => { "name" => "boot", "former" => 1 }, first.merge("part" => nil) => nil,
+        first.except("environment") => false,
+        first.merge("run" => first["run"].except("arguments")) => false }.each do |run, part|
+        part = part == false ? "" : JSON.generate("type" => "part", "part" => part)
+        File.write(kept, "#{JSON.generate(run)}\n#{part}\n")
+        code, _out, err = lab("all", "--resume", kept, "--plan")
+        assert_equal 2, code
+        assert_match(/measure it again$/, err)
+      end
+    end
+  end
+
+  def test_the_short_form_also_takes_the_options_of_the_kept_run
+    run_all(all_of(*short_ones), "--within", "0.1", "--seed", "7") do |_code, _out, _err, kept|
+      short, long = ["--resum", "--resume"].map { |option| lab("all", option, kept, "--plan") }
+      assert_equal long, short
+      assert_match(/--seed 7/, short[1])
+    end
+  end
+
   def test_sigterm_keeps_what_is_complete_and_says_how_to_go_on
     Dir.mktmpdir do |folder|
       command = [RbConfig.ruby, Lab::CLI::All::Child::EXECUTABLE, "all", "--quick", "--only", "layers,profile",

@@ -25,6 +25,10 @@ module Tiercel
                        "all --skip end-to-end --plan", "all --resume kept-all.jsonl --html report.html"]
           )
 
+          # The option, and the only shorter form that is not ambiguous.
+          RESUME = /\A--resume?(=|\z)/
+          private_constant :RESUME
+
           def facts = FACTS
 
           # The options of the resumed run come first, so that new options override them.
@@ -36,6 +40,7 @@ module Tiercel
           end
 
           def perform
+            raise UsageError, "--only, --skip: no table is left; name one of #{names.join(", ")}" if chosen.none?
             return plan if settings.plan
             @run = Engine::Run.new(command: NAME, arguments: @arguments, settings:, progress: nil)
             @run.start
@@ -57,8 +62,9 @@ module Tiercel
 
           private
 
+          def names = entries.map(&:name)
+
           def options(parser)
-            names = entries.map(&:name)
             parser.on("--only A,B", Array, "only these of #{names.join(", ")}") { |given| @only = known(given, names) }
             parser.on("--skip A,B", Array, "all tables except these") { |given| @skip = known(given, names) }
             parser.on("--within MINUTES", Float, "time limit: no table begins later (70; quick: 14.5)") do |minutes|
@@ -76,15 +82,17 @@ module Tiercel
 
           def kept(file)
             results = Engine::Results.load(file)
-            return results if results["run"]["command"] == NAME
-            raise UsageError, "--resume #{file}: a run of #{results["run"]["command"]}, expected one of all"
+            command, arguments = results["run"].values_at("command", "arguments")
+            raise UsageError, "--resume #{file}: a run of #{command}, expected one of all" if command != NAME
+            return results if arguments.is_a?(Array) && results["environment"].is_a?(Hash)
+            raise UsageError, "--resume #{file}: its arguments or its environment are missing; measure it again"
           end
 
           def kept_arguments(arguments)
-            index = arguments.index { |text| text.start_with?("--resume") } or return []
-            file = arguments[index][/\A--resume=(.+)/, 1] || arguments[index + 1]
+            index = arguments.index { |text| text.match?(RESUME) } or return []
+            file = arguments[index][/=(.+)/, 1] || arguments[index + 1]
             before = file ? kept(file)["run"]["arguments"].dup : []
-            while (at = before.index { |text| text.start_with?("--resume") })
+            while (at = before.index { |text| text.match?(RESUME) })
               before.slice!(at, before[at].include?("=") ? 1 : 2)
             end
             before

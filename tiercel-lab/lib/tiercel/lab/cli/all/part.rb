@@ -26,7 +26,12 @@ module Tiercel
           STATES = ["complete", "interrupted", "out of time", "failed"].freeze
 
           # @param record [Hash{String => Object}] a record from {#to_h}
-          def self.from(record) = new(**record.transform_keys(&:to_sym))
+          # @raise [UsageError] if it is not: another version wrote it, or the file is damaged
+          def self.from(record)
+            new(**record.to_h.transform_keys(&:to_sym))
+          rescue ArgumentError => e
+            raise UsageError, "a part of the run is not of this version of the lab (#{e.message}); measure it again"
+          end
         end
       end
     end
