@@ -2,6 +2,7 @@
 
 require_relative "../support/canned"
 require_relative "../support/lab_case"
+require "etc"
 require "open3"
 require "rbconfig"
 
@@ -25,13 +26,39 @@ class CLITest < LabCase
       %w[--workers 10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
       %w[--machines 10000000] => /--machines 10000000: expected a number from 1 to 10000$/,
       %w[workers --workers 2,10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
-      %w[workers --workers 1e999] => /--workers 1e999: expected a number > 0$/,
       %w[growth --workers 10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
       %w[--seed x] => /invalid argument/ }.each do |arguments, words|
       code, out, err = lab(*arguments)
       assert_equal [2, ""], [code, out], arguments.inspect
       assert_match words, err
     end
+  end
+
+  def test_without_home_the_scripts_use_the_folder_of_the_user
+    shared = File.expand_path("../../../bin/support/common.sh", __dir__)
+    out, err, status = Open3.capture3({ "HOME" => nil, "XDG_CACHE_HOME" => nil }, "bash", "-uc",
+                                      '. "$0"; echo "$cache"', shared)
+    assert_equal ["#{Etc.getpwuid.dir}/.cache/tiercel\n", "", true], [out, err, status.success?]
+  end
+
+  def test_an_infinite_number_is_refused
+    capture_io do # Ruby warns of it
+      assert_match(/--workers 1e999: expected a number > 0$/, lab("workers", "--workers", "1e999")[2])
+    end
+  end
+
+  def test_words_that_are_empty_or_not_utf8_are_refused
+    { ["--value", ""] => /--value "": the value is empty/, ["--results", ""] => /--results "": the value is empty/,
+      ["--data="] => /--data "": the value is empty/, ["all", "--only", ","] => /no table is left; name one of/,
+      ["all", "--only", "app", "--skip", "app"] => /no table is left/,
+      ["--store", "caf\xE9"] => /"caf\\xE9": expected UTF-8/, ["--v\xE9"] => /expected UTF-8/ }
+      .each do |arguments, words|
+      code, out, err = lab(*arguments, "--plan")
+      assert_equal [2, ""], [code, out], arguments.inspect
+      assert_match words, err
+    end
+    file = (+"/caf\u00e9/x").force_encoding(Encoding::US_ASCII) # as in LANG=C
+    assert_match(/the folder \/caf\u00e9 does not exist/, lab("--html", file)[2])
   end
 
   def test_help_has_examples_commands_and_exit_codes

@@ -25,7 +25,7 @@ module Tiercel
         # @return [Integer] exit code
         def run(arguments, out: $stdout, err: $stderr, program: ENV.fetch("TIERCEL_LAB_PROGRAM", "tiercel-lab"))
           return version(out) if %w[--version -v].include?(arguments.first)
-          name, rest = split(arguments)
+          name, rest = split(words(arguments))
           command(name, out:, err:, program:).call(rest).tap { out.flush }
         rescue UsageError => e
           err.puts "#{program}: #{e.message}"
@@ -75,6 +75,21 @@ module Tiercel
         def version(out)
           out.puts "tiercel-lab #{VERSION}"
           ExitCodes::OK
+        end
+
+        # An empty value is most likely an unset variable of a script. It would name the current or the root folder, or
+        # nothing to measure.
+        #
+        # @return [Array<String>] the arguments as UTF-8, whatever the locale is
+        # @raise [UsageError]
+        def words(arguments)
+          arguments.map { |word| word.dup.force_encoding(Encoding::UTF_8) }.tap do |words|
+            broken = words.find { |word| !word.valid_encoding? }
+            raise UsageError, "#{broken.inspect}: expected UTF-8; rename the file, or type it again" if broken
+            index = words.index { |word| word.match?(/\A(--[\w-]+=)?\z/) } or next
+            option = words[index].empty? && index.positive? ? words[index - 1] : words[index].delete_suffix("=")
+            raise UsageError, "#{option} \"\": the value is empty; expected one, or no #{option}"
+          end
         end
 
         # @return [Array(String, Array<String>)] name of the command, and its arguments
