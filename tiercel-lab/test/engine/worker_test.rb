@@ -74,7 +74,8 @@ class WorkerTest < LabCase
     skip "page faults are read from /proc" unless File.exist?("/proc/self/task/#{Process.pid}/children")
     request = open_request("planted_copying")
     request[:value] = { name: "string-1kb" }
-    request[:arms].first.update(warm_up: 10, calls: 10, exact: false)
+    request[:arms].first.update(warm_up: 10, calls: 10, exact: false,
+                                garbage_bytes: Lab::Engine::Protocol::FULL.garbage_bytes)
     worker do |process|
       assert_equal "measured", process.call("open", **request)["arms"].first["status"]
       arm = Integer(Dir["/proc/#{process.pid}/task/*/children"].map { |file| File.read(file) }.join)

@@ -13,7 +13,7 @@ module Tiercel
       # An {Arm} inside its own process: opens it, times its slices, and closes it.
       class TimedArm
         # @param spec [Hash] id, text, operation; calls and warm_up as an earlier process found them; exact: whether
-        #   objects and bytes are counted; head_start: slices, see {Slots.head_start}
+        #   objects and bytes are counted; garbage_bytes: see {#age}; head_start: slices, see {Slots.head_start}
         # @param objects [Array<Object>] values
         # @param place [Hash] servers, folders and label, see {Context#initialize}
         def initialize(spec, value:, objects:, place:, slice_ns:)
@@ -62,10 +62,11 @@ module Tiercel
         private
 
         # Makes the process like one that has run for a while. It touches the memory in which Ruby lets garbage
-        # accumulate, and keeps the last of it, so that malloc does not give the memory back to the system. Then it makes
-        # the store's objects old. The collector would otherwise mark them in each of the first collections.
+        # accumulate, and keeps the last of it, so that malloc does not give the memory back to the system. Then it
+        # makes the store's objects old. The collector would otherwise mark them in each of the first collections.
         def age
-          @last = Array.new(Protocol::GARBAGE_BYTES / Protocol::GARBAGE_PIECE) { "\0" * Protocol::GARBAGE_PIECE }.last
+          pieces = @spec[:garbage_bytes].to_i / Protocol::GARBAGE_PIECE
+          @last = Array.new(pieces) { "\0" * Protocol::GARBAGE_PIECE }.last
           Protocol::AGEING_COLLECTIONS.times { GC.start(full_mark: false) }
         end
 
