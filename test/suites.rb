@@ -7,7 +7,7 @@
 # on_demand: true              runs only if it is named
 # needs: "NAME"                skipped if the environment has no NAME; its bundle is installed when it runs
 # waits: true                  waits more than it computes, mostly for the clocks of servers: starts first
-# workers: 5                   this many processes share its tests
+# workers: 4                   this many processes share its tests
 # named_only: true             only files whose comment names the suite
 # alone: true                  no other suite runs concurrently
 
@@ -21,7 +21,7 @@ library = { tests: ["test/**/*_test.rb"],
 suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
 
 # Tests with all gems. `store` has the same Rails version as `kernel`; the other two run the files of both.
-suite "store", gemfile: "Gemfile", waits: true, workers: 5, named_only: true, **library
+suite "store", gemfile: "Gemfile", waits: true, workers: 4, named_only: true, **library
 suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **library
 suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
 

@@ -104,21 +104,22 @@ module TestRunner
       outcome
     end
 
-    def run_failed(suite, files, name) = run_named(suite, files, name, @out)
+    # In one process, so that the tests are alone.
+    def run_failed(suite, files, name) = run_named(suite, files, name, @out, workers: 1)
 
-    def run_named(suite, files, name, out)
-      return run_files(suite, files, name, out) unless suite.commands?
+    def run_named(suite, files, name, out, workers: suite.workers(files))
+      return run_files(suite, files, name, out, workers) unless suite.commands?
       CommandsRun.new(suite, root: @root, long: @long, name: name, out: out, seconds: limit).run
     end
 
-    def run_files(suite, files, name, out)
+    def run_files(suite, files, name, out, workers)
       return skipped(suite) if suite.missing
       install_bundle(suite) if suite.needs
       environment = { "TIERCEL_LONG" => @long ? "1" : nil }
       environment["RAILS_BEHAVIOURS"] = behaviours_of(suite) if suite.rails_line
       arguments = @seed + (name ? ["--name", name] : [])
-      RubyRun.new(suite, files, root: @root, arguments: arguments, environment: environment, seconds: limit,
-                                out: out).run
+      RubyRun.new(suite, files, root: @root, arguments: arguments, environment: environment, workers: workers,
+                                seconds: limit, out: out).run
     end
 
     def skipped(suite) = Outcome.new(suite.name).tap { |outcome| outcome.skip("all of it", suite.missing) }

@@ -19,14 +19,17 @@ module TestRunner
     # @param root [String] the repository
     # @param arguments [Array<String>] arguments for Minitest
     # @param environment [Hash{String => String}] additional environment variables
+    # @param workers [Integer] number of processes that share the tests
     # @param seconds [Numeric] time limit
     # @param out [IO] the output of the processes, including errors unless it is the standard output
-    def initialize(suite, files, root:, arguments: [], environment: {}, seconds: 900, out: $stdout)
+    def initialize(suite, files, root:, arguments: [], environment: {}, workers: suite.workers(files), seconds: 900,
+                   out: $stdout)
       @suite = suite
       @files = files
       @root = root
       @arguments = arguments
       @environment = environment
+      @workers = workers
       @seconds = seconds
       @output = out.equal?($stdout) ? {} : { out: out, err: %i[child out] }
     end
@@ -35,7 +38,7 @@ module TestRunner
     def run
       Dir.mktmpdir("tiercel-run-") do |dir|
         File.write("#{dir}/files", @files.map { |file| "#{File.join(@root, file)}\n" }.join)
-        records = Array.new(@suite.workers(@files)) { |index| "#{dir}/record-#{index}" }
+        records = Array.new(@workers) { |index| "#{dir}/record-#{index}" }
         statuses = run_workers(dir, records)
         outcome = Outcome.new(@suite.name)
         records.zip(statuses) { |record, status| Record.read(record, outcome, status) }
