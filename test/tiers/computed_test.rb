@@ -176,7 +176,7 @@ class TiersComputedTest < Tiercel::TestCase
   def test_one_block_for_each_machine_and_key_in_that_time
     cut
     found = fork_and_wait(4) do |number|
-      keep_fetching(cut_off(number.even? ? :a : :b), Clock.monotonic + (TRUST * 2.5))
+      keep_fetching(cut_off(number.even? ? :a : :b), Clock.monotonic + (TRUST * 5))
     end
     runs = found.flat_map { |result| result[:runs] }
     runs.group_by { |run| run[:of] }.each_value { |of_one| assert_apart(of_one.map { |run| run[:began] }.sort) }
