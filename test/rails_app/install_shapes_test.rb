@@ -146,20 +146,31 @@ class RailsAppInstallShapesTest < RailsAppTest
     end
   end
 
-  LOCKED = <<~RUBY
-    require "rails/generators"
-    require "generators/tiercel/install/install_generator"
-    def File.writable?(path) = !path.end_with?("/.gitignore")
-    Tiercel::Generators::InstallGenerator.start([], destination_root: Rails.root.to_s)
-  RUBY
+  # Runs the generator with its arguments as if the file could not be written.
+  def generate_beside_locked(app, file, *arguments)
+    app.runner(<<~RUBY)
+      require "rails/generators"
+      require "generators/tiercel/install/install_generator"
+      def File.writable?(path) = !path.end_with?("/#{file}")
+      Tiercel::Generators::InstallGenerator.start(#{arguments}, destination_root: Rails.root.to_s)
+    RUBY
+  end
 
   def test_it_refuses_files_that_it_cannot_change_before_it_changes_one
     with_app do |app|
       app.write(PRODUCTION, before = production("config.cache_store = :memory_store\n"))
       app.write(".gitignore", "caf\xE9\n".b)
-      assert_match(/changed nothing. No right to write .gitignore/, app.runner(LOCKED).err)
+      assert_match(/changed nothing. No right to write .gitignore/, generate_beside_locked(app, ".gitignore").err)
       assert_match(/changed nothing. Not in UTF-8: .gitignore/, generate(app).err)
       assert_equal before, app.read(PRODUCTION)
+    end
+  end
+
+  def test_a_file_that_an_option_leaves_alone_may_be_locked
+    with_app do |app|
+      app.write(PRODUCTION, production("config.cache_store = :memory_store\n"))
+      out(generate_beside_locked(app, "environments/test.rb", "--no-test"))
+      assert_equal ["config.cache_store = :tiercel_store"], mounted(app)
     end
   end
 

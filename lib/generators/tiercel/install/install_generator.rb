@@ -40,7 +40,8 @@ module Tiercel
       HELPER = "test/test_helper.rb"
       GEMS = "Gemfile"
       IGNORING = %w[.dockerignore .gitignore].freeze
-      CHANGED = [PRODUCTION, DEVELOPMENT, TEST, HELPER, GEMS, *IGNORING].freeze
+      # Files that the generator changes unless the option is off.
+      OPTIONAL = { development: [DEVELOPMENT], test: [TEST, HELPER], gems: [GEMS] }.freeze
       # Backends whose size is a store option; servers have their own configuration.
       SIZED = %w[shared memory sqlite file].freeze
       THREADS = "  Tests run in parallel threads, which share one cache: a clear would disturb other tests. Their " \
@@ -58,12 +59,13 @@ module Tiercel
       # @return [Boolean]
       def self.exit_on_failure? = true
 
-      # Looks at every file first, so that no installation stops halfway.
+      # Checks every file that may change first, so that no installation stops halfway.
       #
       # @return [void]
       # @raise [Thor::Error] if a file cannot be changed
       def check_files
-        files = CHANGED.select { |path| File.file?(in_root(path)) }
+        optional = OPTIONAL.select { |option, _| options[option] || behavior == :revoke }
+        files = [PRODUCTION, *optional.values.flatten, *IGNORING].select { |path| File.file?(in_root(path)) }
         locked = files.reject { |path| File.writable?(in_root(path)) }
         refuse("No right to write #{locked.join(", ")}.") if locked.any?
         other = files.reject { |path| read(in_root(path)).valid_encoding? }
