@@ -50,13 +50,15 @@ class RunnerLanesTest < Tiercel::TestCase
     assert_equal "1 passed, 1 failed, 0 skipped", result.summary
   end
 
+  # Waits for the other test, which another process has to begin.
+  MEET = 'File.write(mine, ""); 200.times { File.exist?(other) ? break : sleep(0.05) }'
+
   # The first two tests must run concurrently.
   SHARED = <<~RUBY
     class SharedTest < Minitest::Test
       %w[a b].permutation.each do |mine, other|
         define_method(:"test_\#{mine}_meets_\#{other}") do
-          File.write(mine, "")
-          200.times { File.exist?(other) ? break : sleep(0.05) }
+          #{MEET}
           assert File.exist?(other), "nobody came"
         end
       end
@@ -86,8 +88,7 @@ class RunnerLanesTest < Tiercel::TestCase
             File.write("again", "\#{Process.pid}\n", mode: "a")
             next sleep(1) # another process, if there is one, takes the other test
           end
-          File.write(mine, "")
-          200.times { File.exist?(other) ? break : sleep(0.05) }
+          #{MEET}
           File.write("failed-\#{mine}", "")
           flunk
         end
