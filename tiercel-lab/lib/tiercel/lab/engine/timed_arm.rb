@@ -62,7 +62,7 @@ module Tiercel
         private
 
         # Makes the process like one that has run for a while. It touches the memory in which Ruby lets garbage
-        # accumulate, and keeps the last of it, so that malloc does not give the memory back to the system. Then it
+        # accumulate, and keeps the last piece, so that malloc does not give the memory back to the system. Then it
         # makes the store's objects old. The collector would otherwise mark them in each of the first collections.
         def age
           pieces = @spec[:garbage_bytes].to_i / Protocol::GARBAGE_PIECE

@@ -26,7 +26,7 @@ module Tiercel
           STATES = ["complete", "interrupted", "out of time", "failed"].freeze
 
           # @param record [Hash{String => Object}] a record from {#to_h}
-          # @raise [UsageError] if it is not: another version wrote it, or the file is damaged
+          # @raise [UsageError] if another version of the lab wrote the record, or the file is damaged
           def self.from(record)
             new(**record.to_h.transform_keys(&:to_sym))
           rescue ArgumentError => e
