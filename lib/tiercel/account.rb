@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "fileutils"
-
 require_relative "clock"
 require_relative "account/figures"
 require_relative "account/reading"
@@ -63,6 +61,7 @@ module Tiercel
     def self.remove(path)
       folder, name = File.split(path)
       names = Dir.children(folder).select { |child| child.start_with?(name) }
+      require "fileutils"
       FileUtils.rm_f(names.map { |child| File.join(folder, child) })
     end
 

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "fileutils"
 require "timeout"
 
 require_relative "clock"
@@ -95,6 +94,7 @@ module Tiercel
       ::File.open(@path, flags, 0o600).tap { |file| file.sync = true }
     rescue Errno::ENOENT
       raise if (attempts += 1) > OPENING_ATTEMPTS # the folder exists but accepts no files (/proc)
+      require "fileutils"
       FileUtils.mkdir_p(::File.dirname(@path), mode: 0o700)
       retry
     end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "fileutils"
-
 require_relative "errors"
 require_relative "clock"
 require_relative "clock/patches"
@@ -140,6 +138,7 @@ module Tiercel
       def remove_companions(path)
         beginnings = %w[journal- account].map { |word| "#{::File.basename(path)}.#{word}" }
         names = Dir.children(::File.dirname(path)).select { |name| name.start_with?(*beginnings) }
+        require "fileutils" # takes longer to load than the store
         FileUtils.rm_f(names.map { |name| ::File.join(::File.dirname(path), name) })
       end
 

@@ -19,7 +19,7 @@ static void map_pages(const tseg_word *at, uint64_t units)
 
 static void write_entry(tseg_section *section, const tseg_change *change, int log, uint64_t position, uint64_t units)
 {
-    tseg_word *at = tseg_at(section->segment, section->view, log, position);
+    tseg_word *at = tseg_at(section->segment, &section->view, log, position);
     uint64_t sizes = tseg_halves(units, change->key->count);
     uint64_t origin = position << 1 | (uint64_t)log;
 
@@ -82,7 +82,7 @@ static tseg_result publish(const tseg_change *change, tseg_word *slot, uint64_t 
 static tseg_result confirm(tseg_section *section, const tseg_change *change, int log, uint64_t position,
                            tseg_word *slot, uint64_t published)
 {
-    tseg_word *at = tseg_at(section->segment, section->view, log, position);
+    tseg_word *at = tseg_at(section->segment, &section->view, log, position);
     tseg_result result = TSEG_OK;
 
     tseg_fence(memory_order_seq_cst);
@@ -92,7 +92,7 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
         tseg_drop_entry(slot, published);
         result = TSEG_CHANGED;
     }
-    tseg_store(&section->view->control->changing, 0);
+    tseg_store(&section->view.control->changing, 0);
     return result;
 }
 
@@ -111,13 +111,13 @@ tseg_result tseg_append(tseg_section *section, const tseg_change *change, const 
     slot = old ? old->slot : tseg_empty_slot(section, change->key);
     write_entry(section, change, log, position, units);
     if (change->published_odd)
-        tseg_store(&section->view->control->changing, tseg_slot_word(position, log, change->key->fingerprint, 0));
+        tseg_store(&section->view.control->changing, tseg_slot_word(position, log, change->key->fingerprint, 0));
     tseg_commit(section, log, position, units);
     result = publish(change, slot, found, log, position, &published);
     tseg_bump(&section->segment->self->counters[TSEG_COUNT_APPENDED]);
     if (!change->published_odd) return result;
     if (result != TSEG_OK) {
-        tseg_store(&section->view->control->changing, 0);
+        tseg_store(&section->view.control->changing, 0);
         return result;
     }
     return confirm(section, change, log, position, slot, published);

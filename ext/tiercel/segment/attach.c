@@ -30,14 +30,6 @@ static void locate(tseg *segment)
     while (1u << bits < geometry->shards) bits++;
     segment->shard_shift = 64 - bits;
     segment->shard_lease_groups = (uint32_t)geometry->lease_groups >> bits;
-    for (uint32_t shard = 0; shard < geometry->shards; shard++) {
-        char *start = base + geometry->shards_offset + shard * geometry->shard_bytes;
-        tseg_view *view = &segment->views[shard];
-        view->control = (tseg_shard *)start;
-        view->index = (tseg_word *)(start + geometry->index_offset);
-        view->ghosts = (tseg_half *)(start + geometry->ghosts_offset);
-        for (int log = 0; log < TSEG_LOGS; log++) view->log[log] = (tseg_word *)(start + geometry->log_offset[log]);
-    }
 }
 
 static void free_segment(tseg *segment)

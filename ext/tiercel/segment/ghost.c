@@ -7,7 +7,7 @@
 static tseg_half *bucket_of(const tseg_section *section, uint64_t hash)
 {
     uint64_t buckets = section->segment->geometry.ghosts / TSEG_GHOST_BUCKET;
-    return section->view->ghosts + (((hash >> 32) * buckets) >> 32) * TSEG_GHOST_BUCKET;
+    return section->view.ghosts + (((hash >> 32) * buckets) >> 32) * TSEG_GHOST_BUCKET;
 }
 
 static uint32_t fingerprint_of(uint64_t hash) { return (hash & 0xffff) ? (uint32_t)(hash & 0xffff) : 1; }
@@ -17,14 +17,14 @@ static uint64_t tick_ghosts(const tseg_section *section) { return section->segme
 
 static uint32_t clock_now(const tseg_section *section)
 {
-    return (uint32_t)(tseg_load(&section->view->control->ghost_clock) / tick_ghosts(section)) & 0xffff;
+    return (uint32_t)(tseg_load(&section->view.control->ghost_clock) / tick_ghosts(section)) & 0xffff;
 }
 
 bool tseg_ghost_take(tseg_section *section, uint64_t hash)
 {
     tseg_half *bucket = bucket_of(section, hash);
     uint32_t now = clock_now(section);
-    uint64_t oldest = tseg_load(&section->view->control->records[TSEG_MAIN]) / tick_ghosts(section);
+    uint64_t oldest = tseg_load(&section->view.control->records[TSEG_MAIN]) / tick_ghosts(section);
 
     for (unsigned i = 0; i < TSEG_GHOST_BUCKET; i++) {
         uint32_t ghost = atomic_load_explicit(bucket + i, memory_order_relaxed);
@@ -50,5 +50,5 @@ void tseg_ghost_put(tseg_section *section, uint64_t hash)
         chosen = i;
     }
     atomic_store_explicit(bucket + chosen, now << 16 | fingerprint_of(hash), memory_order_relaxed);
-    tseg_bump(&section->view->control->ghost_clock);
+    tseg_bump(&section->view.control->ghost_clock);
 }

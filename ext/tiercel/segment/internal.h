@@ -204,7 +204,7 @@ void tseg_begin_delete(const tseg *segment, const tseg_key *key);
 /* log.c. The caller of these functions holds the shard's lock. */
 typedef struct {
     tseg *segment;
-    const tseg_view *view;
+    tseg_view view;
     uint32_t shard;
     uint32_t epoch;      /* the segment's epoch when the call began */
     uint64_t lock_word;

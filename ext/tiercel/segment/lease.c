@@ -54,7 +54,7 @@ void tseg_lease_end(const tseg *segment, const tseg_key *key)
 /* A fill without a lease publishes its slot first and reads this word afterwards. */
 static void count_delete(const tseg *segment, uint32_t shard)
 {
-    atomic_fetch_add_explicit(&segment->views[shard].control->deletes, 1, memory_order_acq_rel);
+    atomic_fetch_add_explicit(&tseg_view_of(segment, shard).control->deletes, 1, memory_order_acq_rel);
     tseg_fence(memory_order_seq_cst);
 }
 

@@ -56,7 +56,7 @@ tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tse
                                    const tseg_token *replaces, const tseg_value *value, double expires_at, double now)
 {
     tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
-                          .published_odd = true, .watched = &segment->views[key->shard].control->deletes,
+                          .published_odd = true, .watched = &tseg_view_of(segment, key->shard).control->deletes,
                           .expected = unheld->deletes};
     tseg_section section;
     tseg_entry old;

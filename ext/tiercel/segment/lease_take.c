@@ -133,7 +133,7 @@ static tseg_result take_lease(tseg_section *section, const tseg_key *key, const 
         slot = begin_lineage(section, key, request, now_ns);
         if (!slot) {
             lease->unheld = (tseg_unheld){segment->file_id, section->epoch,
-                                          tseg_load_acquire(&section->view->control->deletes)};
+                                          tseg_load_acquire(&section->view.control->deletes)};
             return TSEG_FULL;
         }
         lineage = request->lineage;

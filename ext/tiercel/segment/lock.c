@@ -22,7 +22,7 @@ static bool take(tseg *segment, tseg_word *lock, uint64_t seen, uint64_t *lock_w
 
 bool tseg_try_lock(tseg *segment, uint32_t shard, uint64_t *lock_word)
 {
-    tseg_word *lock = &segment->views[shard].control->lock;
+    tseg_word *lock = &tseg_view_of(segment, shard).control->lock;
     uint64_t word = tseg_load(lock);
     return tseg_load(&segment->owner) && is_free(word) && take(segment, lock, word, lock_word);
 }
@@ -49,13 +49,13 @@ static bool is_stuck(const tseg *segment, uint32_t shard, uint64_t word)
 
 bool tseg_is_being_written(const tseg *segment, uint32_t shard)
 {
-    uint64_t word = tseg_load_acquire(&segment->views[shard].control->lock);
+    uint64_t word = tseg_load_acquire(&tseg_view_of(segment, shard).control->lock);
     return !is_free(word) && !is_stuck(segment, shard, word) && !tseg_owner_is_dead(segment, word);
 }
 
 static tseg_result lock_slowly(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over)
 {
-    tseg_word *lock = &segment->views[shard].control->lock;
+    tseg_word *lock = &tseg_view_of(segment, shard).control->lock;
     uint64_t word;
 
     /* This process registers first: one that counts as dead itself must not declare the owner dead. */
@@ -74,7 +74,7 @@ static tseg_result lock_slowly(tseg *segment, uint32_t shard, uint64_t *lock_wor
 
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over)
 {
-    tseg_word *lock = &segment->views[shard].control->lock;
+    tseg_word *lock = &tseg_view_of(segment, shard).control->lock;
     uint64_t word = tseg_load(lock);
 
     *taken_over = false;
@@ -113,7 +113,7 @@ static bool nap(tseg_wait *wait, long pause_ns)
 
 void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait)
 {
-    const tseg_word *lock = &segment->views[shard].control->lock;
+    const tseg_word *lock = &tseg_view_of(segment, shard).control->lock;
     uint64_t seen = tseg_load(lock), before_ns;
     long pause_ns = 20000;
 
@@ -133,7 +133,7 @@ void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word)
 
     TSEG_STOP_HERE(TSEG_STOP_BEFORE_UNLOCK);
     /* The swap fails only if the word was damaged. Then the lock does not belong to this process. */
-    atomic_compare_exchange_strong_explicit(&segment->views[shard].control->lock, &lock_word,
+    atomic_compare_exchange_strong_explicit(&tseg_view_of(segment, shard).control->lock, &lock_word,
                                             ticket << TSEG_LOCK_TICKET_SHIFT, memory_order_release,
                                             memory_order_relaxed);
 }

@@ -8,7 +8,7 @@
 
 void tseg_count(const tseg_section *section, int counter)
 {
-    tseg_bump(&section->view->control->counters[counter]);
+    tseg_bump(&section->view.control->counters[counter]);
 }
 
 static uint64_t log_units(const tseg_section *section, int log) { return section->segment->geometry.log_units[log]; }
@@ -39,12 +39,12 @@ bool tseg_has_room(const tseg_section *section, int log, uint64_t units)
 static void store_tail(tseg_section *section, int log, uint64_t position)
 {
     section->tail[log] = position;
-    tseg_store(&section->view->control->tail[log], position);
+    tseg_store(&section->view.control->tail[log], position);
 }
 
 static void pass_entry(tseg_section *section, int log, uint64_t units)
 {
-    tseg_word *records = &section->view->control->records[log];
+    tseg_word *records = &section->view.control->records[log];
     uint64_t count = tseg_load(records);
 
     if (count) tseg_store(records, count - 1);
@@ -55,22 +55,22 @@ void tseg_reset_log(tseg_section *section, int log)
 {
     uint64_t last = section->head[log] > section->tail[log] ? section->head[log] : section->tail[log];
 
-    tseg_store(&section->view->control->records[log], 0);
+    tseg_store(&section->view.control->records[log], 0);
     section->head[log] = last;
-    tseg_store(&section->view->control->head[log], last);
+    tseg_store(&section->view.control->head[log], last);
     store_tail(section, log, last);
 }
 
 static void write_filler(tseg_section *section, int log, uint64_t units)
 {
-    tseg_word *at = tseg_at(section->segment, section->view, log, section->head[log]);
+    tseg_word *at = tseg_at(section->segment, &section->view, log, section->head[log]);
     uint64_t sizes = tseg_halves(units, TSEG_FILLER_KEY_BYTES);
 
     tseg_fence(memory_order_release);
     tseg_store(at, sizes);
     tseg_store(at + TSEG_FILLER_CHECK, tseg_mix(sizes));
     section->head[log] += units;
-    tseg_store(&section->view->control->head[log], section->head[log]);
+    tseg_store(&section->view.control->head[log], section->head[log]);
 }
 
 /* Skips to the ring's start if need be. The caller has made room. */
@@ -86,9 +86,9 @@ static uint64_t begin_append(tseg_section *section, int log, uint64_t units)
 
 void tseg_commit(tseg_section *section, int log, uint64_t position, uint64_t units)
 {
-    tseg_bump(&section->view->control->records[log]);
+    tseg_bump(&section->view.control->records[log]);
     section->head[log] = position + units;
-    tseg_store_release(&section->view->control->head[log], section->head[log]);
+    tseg_store_release(&section->view.control->head[log], section->head[log]);
 }
 
 typedef enum { RECORD_ENTRY, RECORD_FILLER, RECORD_BROKEN } record_kind;
@@ -96,7 +96,7 @@ typedef enum { RECORD_ENTRY, RECORD_FILLER, RECORD_BROKEN } record_kind;
 static record_kind record_at_tail(const tseg_section *section, int log, uint64_t *units, uint64_t *key_bytes)
 {
     uint64_t position = section->tail[log], key_words;
-    const tseg_word *at = tseg_at(section->segment, section->view, log, position);
+    const tseg_word *at = tseg_at(section->segment, &section->view, log, position);
     uint64_t sizes = tseg_load(at);
     uint32_t check;
 
@@ -118,7 +118,7 @@ tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int lo
     uint64_t wanted = tseg_slot_word(position, log, key->fingerprint, 0);
 
     for (int which = 0; which < 2; which++) {
-        tseg_word *slots = section->view->index + key->bucket[which];
+        tseg_word *slots = section->view.index + key->bucket[which];
         for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++)
             if (tseg_same_entry(tseg_load_acquire(slots + i), wanted)) return slots + i;
     }
@@ -139,7 +139,7 @@ typedef struct {
 /* Copies in ascending order, because the copy may overlap its source from below. */
 static void copy_entry(const tseg_section *section, const tail_entry *entry, int log, uint64_t position)
 {
-    tseg_word *to = tseg_at(section->segment, section->view, log, position), *from = entry->at;
+    tseg_word *to = tseg_at(section->segment, &section->view, log, position), *from = entry->at;
 
     for (uint64_t words = entry->units * (TSEG_UNIT / 8); words; words--) tseg_store(to++, tseg_load(from++));
     TSEG_STOP_HERE(TSEG_STOP_MOVE_AFTER_COPY);
@@ -265,7 +265,7 @@ static void evict_at_tail(tseg_section *section, int log)
     } else {
         tseg_key key;
         tail_entry entry = {.log = log, .units = units, .position = section->tail[log], .key = &key};
-        entry.at = tseg_at(section->segment, section->view, log, entry.position);
+        entry.at = tseg_at(section->segment, &section->view, log, entry.position);
         tseg_make_key(section->segment, &key, (const void *)(entry.at + TSEG_ENTRY_WORDS), (uint32_t)key_bytes);
         entry.slot = tseg_slot_at(section, &key, log, entry.position);
         if (entry.slot && entry.slot != section->kept) {

@@ -114,16 +114,16 @@ static void prefetch_of_key(const tseg_view *view, const tseg_key *key)
 
 tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry)
 {
-    const tseg_view *view = &segment->views[key->shard];
+    const tseg_view view = tseg_view_of(segment, key->shard);
 
-    prefetch_of_key(view, key);
+    prefetch_of_key(&view, key);
     for (int which = 0; which < 2; which++) {
-        tseg_word *slots = view->index + key->bucket[which];
+        tseg_word *slots = view.index + key->bucket[which];
         if (which && key->bucket[1] == key->bucket[0]) break;
         for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
             uint64_t word = tseg_load_acquire(slots + i);
             for (int attempt = 0; ((word ^ key->fingerprint) & TSEG_FINGERPRINT_MASK) == 0; attempt++) {
-                tseg_verdict verdict = tseg_compare(segment, view, word, key, entry);
+                tseg_verdict verdict = tseg_compare(segment, &view, word, key, entry);
                 if (verdict == TSEG_SAME_KEY) {
                     entry->slot = slots + i;
                     TSEG_STOP_HERE(TSEG_STOP_AFTER_FIND);
@@ -142,14 +142,14 @@ tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry)
 /* The entry of the first slot with the key's fingerprint, which is almost always the key's entry. */
 static const tseg_word *probable_entry(const tseg *segment, const tseg_key *key)
 {
-    const tseg_view *view = &segment->views[key->shard];
+    const tseg_view view = tseg_view_of(segment, key->shard);
 
     for (int which = 0; which < 2; which++) {
-        const tseg_word *slots = view->index + key->bucket[which];
+        const tseg_word *slots = view.index + key->bucket[which];
         for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
             uint64_t word = tseg_load(slots + i);
             if (((word ^ key->fingerprint) & TSEG_FINGERPRINT_MASK) == 0)
-                return tseg_at(segment, view, tseg_log_of(word), tseg_position(word));
+                return tseg_at(segment, &view, tseg_log_of(word), tseg_position(word));
         }
     }
     return NULL;
@@ -158,7 +158,7 @@ static const tseg_word *probable_entry(const tseg *segment, const tseg_key *key)
 void tseg_prefetch_buckets(const tseg *segment, const tseg_key *keys, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        const tseg_word *index = segment->views[keys[i].shard].index;
+        const tseg_word *index = tseg_view_of(segment, keys[i].shard).index;
         __builtin_prefetch(index + keys[i].bucket[0]);
         __builtin_prefetch(index + keys[i].bucket[1]);
     }

@@ -6,14 +6,14 @@
 /* Deletes the entry whose sequence a dead writer has left odd, because no read can return such an entry. */
 static void drop_half_written(tseg_section *section)
 {
-    uint64_t word = tseg_load(&section->view->control->changing), position = tseg_position(word), sizes, key_words;
+    uint64_t word = tseg_load(&section->view.control->changing), position = tseg_position(word), sizes, key_words;
     int log = tseg_log_of(word);
     tseg_word *at, *slot;
     tseg_key key;
 
-    tseg_store(&section->view->control->changing, 0);
+    tseg_store(&section->view.control->changing, 0);
     if (!word || position < section->tail[log] || position >= section->head[log]) return;
-    at = tseg_at(section->segment, section->view, log, position);
+    at = tseg_at(section->segment, &section->view, log, position);
     sizes = tseg_load(at);
     if (!tseg_bounds(section->segment, log, position, sizes, &key_words)) return;
     tseg_make_key(section->segment, &key, (const void *)(at + TSEG_ENTRY_WORDS), (uint32_t)tseg_high_half(sizes));
@@ -24,8 +24,8 @@ static void drop_half_written(tseg_section *section)
 static void load_logs(tseg_section *section)
 {
     for (int log = 0; log < TSEG_LOGS; log++) {
-        uint64_t head = tseg_load(&section->view->control->head[log]);
-        uint64_t tail = tseg_load(&section->view->control->tail[log]);
+        uint64_t head = tseg_load(&section->view.control->head[log]);
+        uint64_t tail = tseg_load(&section->view.control->tail[log]);
         section->head[log] = head & TSEG_MAX_POSITION;
         section->tail[log] = tail & TSEG_MAX_POSITION;
         if (head == section->head[log] && tail == section->tail[log] && head >= tail &&
@@ -39,7 +39,7 @@ static void load_logs(tseg_section *section)
 static void enter_locked(tseg_section *section, tseg *segment, uint32_t shard, uint32_t epoch, double now)
 {
     section->segment = segment;
-    section->view = &segment->views[shard];
+    section->view = tseg_view_of(segment, shard);
     section->shard = shard;
     section->epoch = epoch;
     section->now = now;
@@ -58,7 +58,7 @@ tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, uin
     enter_locked(section, segment, shard, epoch, now);
     if (TSEG_UNLIKELY(taken_over)) tseg_count(section, TSEG_COUNT_TAKEOVERS);
     /* Values change only under the lock, so the process that has left this word set is dead or has lost its slot. */
-    if (TSEG_UNLIKELY(tseg_load(&section->view->control->changing))) drop_half_written(section);
+    if (TSEG_UNLIKELY(tseg_load(&section->view.control->changing))) drop_half_written(section);
     return TSEG_OK;
 }
 
@@ -99,7 +99,7 @@ static tseg_word *least_wanted(const tseg_section *section, const tseg_key *key)
     uint64_t least = UINT64_MAX;
 
     for (int which = 0; which < 2; which++) {
-        tseg_word *slots = section->view->index + key->bucket[which];
+        tseg_word *slots = section->view.index + key->bucket[which];
         for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
             uint64_t word = tseg_load(slots + i);
             uint64_t rank = (uint64_t)tseg_hits(word) << 62 | (uint64_t)tseg_log_of(word) << 61 | tseg_position(word);
@@ -114,8 +114,8 @@ static tseg_word *least_wanted(const tseg_section *section, const tseg_key *key)
 tseg_word *tseg_empty_slot(tseg_section *section, const tseg_key *key)
 {
     unsigned empties[2];
-    tseg_word *first = first_empty(section, section->view->index + key->bucket[0], &empties[0]);
-    tseg_word *second = first_empty(section, section->view->index + key->bucket[1], &empties[1]);
+    tseg_word *first = first_empty(section, section->view.index + key->bucket[0], &empties[0]);
+    tseg_word *second = first_empty(section, section->view.index + key->bucket[1], &empties[1]);
 
     if (empties[0] || empties[1]) return empties[0] >= empties[1] ? first : second;
     first = least_wanted(section, key);

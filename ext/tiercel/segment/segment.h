@@ -50,7 +50,7 @@ typedef enum {
     TSEG_INTERRUPTED    /* the host has an exception to raise, or no segment could be attached */
 } tseg_result;
 
-/* The addresses of a shard's parts in this process. */
+/* The addresses of a shard's parts in this process: see tseg_view_of. */
 typedef struct {
     tseg_shard *control;
     tseg_word *index;
@@ -73,7 +73,6 @@ typedef struct tseg {
     tseg_lease_group *leases;
     tseg_word owner;         /* process slot and generation, as in a lock word; 0: the process cannot write */
     tseg_word stuck[TSEG_MAX_SHARDS]; /* the lock words that calls have waited for in vain */
-    tseg_view views[TSEG_MAX_SHARDS];
     uint32_t index_slots;    /* slots in the index of one shard */
     uint32_t shard_shift;    /* the hash, shifted right by this, is the number of the shard */
     uint32_t shard_lease_groups; /* lease groups of one shard, a power of two */
@@ -91,6 +90,21 @@ typedef struct tseg {
     void *known_memory;
     struct tseg *next;       /* in the list of this process's attachments */
 } tseg;
+
+/* The addresses are computed, because a table of them would be one more wait for memory in a cold read. */
+static inline tseg_view tseg_view_of(const tseg *segment, uint32_t shard)
+{
+    const tseg_geometry *geometry = &segment->geometry;
+    char *start = (char *)segment->map + geometry->shards_offset + shard * geometry->shard_bytes;
+
+    return (tseg_view){
+        .control = (tseg_shard *)start,
+        .index = (tseg_word *)(start + geometry->index_offset),
+        .ghosts = (tseg_half *)(start + geometry->ghosts_offset),
+        .log = {(tseg_word *)(start + geometry->log_offset[TSEG_SMALL]),
+                (tseg_word *)(start + geometry->log_offset[TSEG_MAIN])},
+    };
+}
 
 /* A read that fails this often is a miss. */
 #define TSEG_READ_TRIES 4

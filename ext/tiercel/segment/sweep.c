@@ -7,7 +7,7 @@
 
 tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
 {
-    const tseg_view *view = &segment->views[key->shard];
+    const tseg_view view = tseg_view_of(segment, key->shard);
     uint32_t epoch = tseg_epoch(segment);
     tseg_entry entry;
 
@@ -15,12 +15,12 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
     tseg_begin_delete(segment, key);
     tseg_bump(&segment->self->counters[TSEG_COUNT_DELETES]);
     for (int which = 0; which < 2; which++) {
-        tseg_word *slots = view->index + key->bucket[which];
+        tseg_word *slots = view.index + key->bucket[which];
         if (which && key->bucket[1] == key->bucket[0]) break;
         for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
             uint64_t word = tseg_load_acquire(slots + i);
             while (((word ^ key->fingerprint) & TSEG_FINGERPRINT_MASK) == 0) {
-                tseg_verdict verdict = tseg_compare(segment, view, word, key, &entry);
+                tseg_verdict verdict = tseg_compare(segment, &view, word, key, &entry);
                 if (verdict == TSEG_OTHER_KEY) break;
                 TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
                 /* An entry that cannot be verified is deleted too: a cache may lose an entry, but never a delete. */
@@ -60,12 +60,12 @@ bool tseg_begins_with(const tseg_slot_entry *entry, const uint8_t *prefix, uint3
 
 tseg_result tseg_read_key_slot(tseg *segment, uint32_t shard, tseg_word *slot, tseg_slot_entry *entry, uint64_t *word)
 {
-    const tseg_view *view = &segment->views[shard];
+    const tseg_view view = tseg_view_of(segment, shard);
 
     while ((*word = tseg_load_acquire(slot)) != 0) {
         uint64_t seen = *word;
         bool written;
-        if (tseg_read_slot(segment, view, seen, entry) && tseg_is_in_log(view, seen)) return TSEG_OK;
+        if (tseg_read_slot(segment, &view, seen, entry) && tseg_is_in_log(&view, seen)) return TSEG_OK;
         written = tseg_is_being_written(segment, shard);
         if (!tseg_same_entry(tseg_load_acquire(slot), seen)) continue;
         if (written) return TSEG_WOULD_WAIT;
@@ -109,19 +109,21 @@ static bool index_is_empty(const tseg *segment, const tseg_view *view)
 
 bool tseg_empty_shard(tseg *segment, uint32_t shard, uint32_t epoch)
 {
+    const tseg_view view = tseg_view_of(segment, shard);
+
     tseg_lease_end_all(segment, shard, epoch);
-    return empty_old_slots(segment, &segment->views[shard], epoch);
+    return empty_old_slots(segment, &view, epoch);
 }
 
 /* Frees the room in the logs at once if the lock is free. Otherwise the tails free it as they pass. */
 void tseg_reset_shard(tseg *segment, uint32_t shard)
 {
-    const tseg_view *view = &segment->views[shard];
+    const tseg_view view = tseg_view_of(segment, shard);
     tseg_section section;
 
     for (int attempt = 0; attempt < 100; attempt++, tseg_relax()) {
         if (!tseg_try_enter(&section, segment, shard)) continue;
-        if (index_is_empty(segment, view)) {
+        if (index_is_empty(segment, &view)) {
             tseg_reset_log(&section, TSEG_SMALL);
             tseg_reset_log(&section, TSEG_MAIN);
         }
@@ -132,18 +134,18 @@ void tseg_reset_shard(tseg *segment, uint32_t shard)
 
 tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared)
 {
-    const tseg_view *view = &segment->views[shard];
+    const tseg_view view = tseg_view_of(segment, shard);
 
     /* A lease does not contain its key, so all leases of the shard end. */
     tseg_lease_end_all(segment, shard, tseg_epoch(segment) + 1);
     for (uint32_t i = 0; i < segment->index_slots; i++) {
-        tseg_word *slot = view->index + i;
+        tseg_word *slot = view.index + i;
         tseg_result result;
         tseg_slot_entry entry;
         uint64_t word;
         while ((result = tseg_read_key_slot(segment, shard, slot, &entry, &word)) == TSEG_OK) {
             bool matches = tseg_begins_with(&entry, prefix, count);
-            if (!tseg_is_in_log(view, word)) continue;
+            if (!tseg_is_in_log(&view, word)) continue;
             if (!matches) break;
             TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
             if (!tseg_swap(slot, &word, 0)) continue;

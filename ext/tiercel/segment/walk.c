@@ -44,7 +44,7 @@ static bool take_into_batch(tseg *segment, const tseg_view *view, uint64_t word,
 tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
                       tseg_batch *batch)
 {
-    const tseg_view *view;
+    tseg_view view;
     size_t used = 0;
 
     batch->count = 0;
@@ -52,16 +52,16 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
     if (cursor->file_id != segment->file_id || cursor->slot >= segment->index_slots)
         *cursor = (tseg_cursor){segment->file_id, 0, 0};
     if (cursor->shard >= segment->geometry.shards) return TSEG_ABSENT;
-    view = &segment->views[cursor->shard];
+    view = tseg_view_of(segment, cursor->shard);
     cursor->slot -= cursor->slot % TSEG_BUCKET_SLOTS;
     for (uint32_t i = cursor->slot; i < cursor->slot + TSEG_BUCKET_SLOTS; i++) {
         tseg_result result;
         tseg_slot_entry entry;
         uint64_t word;
-        while ((result = tseg_read_key_slot(segment, cursor->shard, view->index + i, &entry, &word)) == TSEG_OK) {
+        while ((result = tseg_read_key_slot(segment, cursor->shard, view.index + i, &entry, &word)) == TSEG_OK) {
             bool matches = tseg_begins_with(&entry, prefix, prefix_bytes);
-            if (!tseg_is_in_log(view, word)) continue;
-            if (!matches || take_into_batch(segment, view, word, &entry, now, batch, &used)) break;
+            if (!tseg_is_in_log(&view, word)) continue;
+            if (!matches || take_into_batch(segment, &view, word, &entry, now, batch, &used)) break;
         }
         if (result == TSEG_WOULD_WAIT) return result;
     }

@@ -33,7 +33,7 @@ static uint64_t begin_in_place(tseg_section *section, const tseg_entry *old)
 {
     uint64_t sequence = (old->sequence | 1) + (uint64_t)(old->sequence & 1) * 2;
 
-    tseg_store(&section->view->control->changing, old->word);
+    tseg_store(&section->view.control->changing, old->word);
     tseg_store(old->entry + TSEG_ENTRY_LENGTHS, tseg_with_low_half(old->lengths, sequence));
     tseg_fence(memory_order_release);
     TSEG_STOP_HERE(TSEG_STOP_SEQUENCE_ODD);
@@ -44,7 +44,7 @@ static void end_in_place(tseg_section *section, const tseg_entry *old, uint64_t 
 {
     write_epoch(old->entry, section->epoch);
     tseg_store_release(old->entry + TSEG_ENTRY_LENGTHS, lengths);
-    tseg_store(&section->view->control->changing, 0);
+    tseg_store(&section->view.control->changing, 0);
 }
 
 static void count_hit_in_slot(const tseg_entry *entry)

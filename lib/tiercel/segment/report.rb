@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "tmpdir"
 require_relative "../forks"
 require_relative "orphans"
 require_relative "place"

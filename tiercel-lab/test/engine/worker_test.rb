@@ -75,7 +75,7 @@ class WorkerTest < LabCase
     request = open_request("planted_copying")
     request[:value] = { name: "string-1kb" }
     request[:arms].first.update(warm_up: 10, calls: 10, exact: false,
-                                garbage_bytes: Lab::Engine::Protocol::FULL.garbage_bytes)
+                                garbage_bytes: Lab::Engine::Protocol::GARBAGE_BYTES)
     worker do |process|
       assert_equal "measured", process.call("open", **request)["arms"].first["status"]
       arm = Integer(Dir["/proc/#{process.pid}/task/*/children"].map { |file| File.read(file) }.join)

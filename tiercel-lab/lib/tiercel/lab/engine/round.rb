@@ -91,8 +91,8 @@ module Tiercel
 
         def arm_request(arm, cell)
           { id: arm.id, text: arm.contestant.text, operation: arm.operation.name, calls: cell.calls,
-            warm_up: cell.warm_up, exact: cell.allocations.nil?, garbage_bytes: @protocol.garbage_bytes,
-            head_start: @protocol.head_start(@process) }
+            warm_up: cell.warm_up, exact: cell.allocations.nil?,
+            garbage_bytes: @protocol.garbage_bytes(arm.contestant.medium), head_start: @protocol.head_start(@process) }
         end
 
         # Arms that follow each other in the same worker share one call.
