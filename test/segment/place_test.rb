@@ -27,6 +27,25 @@ class SegmentPlaceTest < Tiercel::TestCase
     assert_equal Dir.tmpdir, File.dirname(Place.new("my_app", shared_memory: "/nonexistent").path)
   end
 
+  # A process that chose another directory than an earlier release would have a cache of its own.
+  def test_the_temporary_directory_is_that_of_ruby
+    usual = ENV.to_h
+    with_tmpdir do |good|
+      with_tmpdir do |open_to_all|
+        File.chmod(0o777, open_to_all)
+        file = File.join(good, "file").tap { |path| File.write(path, "") }
+        [nil, "", good, "#{good}/", "/nonexistent", open_to_all, file, "."].repeated_permutation(2) do |first, second|
+          ENV.update("TMPDIR" => first, "TMP" => second, "TEMP" => good)
+          expected = nil
+          capture_io { expected = Dir.tmpdir } # it warns of unusable directories
+          assert_equal expected, Place.temporary_directory, [first, second].inspect
+        end
+      end
+    end
+  ensure
+    ENV.replace(usual)
+  end
+
   def test_what_is_there_counts_and_in_shared_memory_first
     with_tmpdir do |first|
       with_tmpdir do |second|

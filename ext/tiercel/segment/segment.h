@@ -91,7 +91,7 @@ typedef struct tseg {
     struct tseg *next;       /* in the list of this process's attachments */
 } tseg;
 
-/* The addresses are computed, because a table of them would be one more wait for memory in a cold read. */
+/* Computed in each call: a table of the addresses would be more memory that a read with cold caches waits for. */
 static inline tseg_view tseg_view_of(const tseg *segment, uint32_t shard)
 {
     const tseg_geometry *geometry = &segment->geometry;

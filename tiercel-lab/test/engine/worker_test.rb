@@ -85,6 +85,12 @@ class WorkerTest < LabCase
     end
   end
 
+  def test_a_quick_run_touches_it_in_stores_inside_the_process_only
+    quick = Lab::Engine::Protocol::QUICK
+    assert_operator quick.garbage_bytes(:process), :>, 0
+    assert_equal [0], %i[disk loopback remote].map { |medium| quick.garbage_bytes(medium) }.uniq
+  end
+
   def test_an_arm_that_dies_says_how_and_hinders_no_other
     worker do |process|
       arms = process.call("open", **open_request("planted_dying", "memory_store"))["arms"]

@@ -116,8 +116,8 @@ module Tiercel
 
         # Ruby collects at the latest after Strings of this many bytes (its RUBY_GC_MALLOC_LIMIT_MAX). A process
         # touches this memory only once, but where the system takes 12 us for a new page, reads of 1 KB by `shared:`
-        # took 3 to 12 us in place of 0.3 us for the first tenth of a second. A quick run has time for it only where calls
-        # are that short: in stores inside the process.
+        # took 3 to 12 us in place of 0.3 us for the first tenth of a second. A quick run has time for it only where
+        # calls are that short: in stores inside the process.
         GARBAGE_BYTES = 32 * 1024 * 1024
         # The length of the Strings that touch this memory. malloc maps Strings of 128 KB and more separately.
         GARBAGE_PIECE = 64 * 1024
