@@ -33,8 +33,10 @@ class CalibrationTest < LabCase
     end
     attr_reader :runs, :clock
 
-    def initialize(us, hiccup_every: nil, medium: :process, prepared: false, tiers: [])
+    # @param settled_us [Integer] the time of a call once every name was called twice
+    def initialize(us, settled_us: us, hiccup_every: nil, medium: :process, prepared: false, tiers: [])
       @tiers = tiers
+      @settled_us = settled_us
       @us = us
       @hiccup_every = hiccup_every
       @medium = medium
@@ -53,6 +55,7 @@ class CalibrationTest < LabCase
 
     def run(calls)
       @runs << calls
+      @us = @settled_us if @runs.sum > 2 * count
       @clock.us += (@us * calls) + (@hiccup_every && (@runs.size % @hiccup_every).zero? ? 30_000 : 0)
     end
   end
@@ -63,6 +66,13 @@ class CalibrationTest < LabCase
 
   def test_a_slice_takes_what_it_shall
     assert_equal 120, calibration(BusyArm.new(100)).calls
+  end
+
+  def test_a_store_that_becomes_faster_with_use_is_calibrated_afterwards
+    assert_equal 12_000, calibration(BusyArm.new(20, settled_us: 1)).calls
+    slow = BusyArm.new(10_000, settled_us: 1)
+    assert_equal 2, calibration(slow).calls
+    assert_operator slow.runs.sum, :<, 100
   end
 
   def test_an_interrupted_probe_does_not_shorten_all_slices

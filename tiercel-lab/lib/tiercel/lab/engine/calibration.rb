@@ -42,6 +42,7 @@ module Tiercel
 
         # @return [Integer] calls for a slice
         def calls
+          settle unless @arm.operation.prepared?
           number = 1
           while (ns = shortest(number)) < PROBE_NS && number < limit
             number = [number * 2, limit].min
@@ -54,6 +55,18 @@ module Tiercel
         def least
           return Protocol::WARM_UP_LEAST unless @arm.contestant.tiers.size > 1
           @arm.count * Protocol::WARM_UP_PASSES
+        end
+
+        # Goes through all names a few times. A store may keep a value after its second read and return it in a fiftieth
+        # of the time from then on.
+        def settle
+          deadline = @stopwatch.seconds + Protocol::WARM_UP_SECONDS
+          left = @arm.count * Protocol::SETTLING_PASSES
+          while left.positive? && @stopwatch.seconds < deadline
+            part = [left, Protocol::WARM_UP_CALLS].min
+            @arm.run(part)
+            left -= part
+          end
         end
 
         # The shortest of several probes: an interruption by another program or a compilation can make one probe a
