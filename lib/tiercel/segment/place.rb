@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "digest"
+require "etc"
 require_relative "../segment"
 require_relative "memory_limits"
 
@@ -38,8 +39,8 @@ module Tiercel
       #
       # @return [String, nil] nil if no temporary directory is writable
       def self.temporary_directory
-        candidates = [*ENV.values_at("TMPDIR", "TMP", "TEMP").reject { |path| path.to_s.empty? }, "/tmp", "."]
-        candidates.map { |path| ::File.expand_path(path) }.find do |path|
+        named = ENV.values_at("TMPDIR", "TMP", "TEMP").reject { |path| path.to_s.empty? }
+        [*named, Etc.systmpdir, "/tmp", "."].map { |path| ::File.expand_path(path) }.find do |path|
           ::File.directory?(path) && ::File.writable?(path) && (!::File.world_writable?(path) || ::File.sticky?(path))
         end
       end

@@ -61,11 +61,9 @@ module Tiercel
         # of the time from then on.
         def settle
           deadline = @stopwatch.seconds + Protocol::WARM_UP_SECONDS
-          left = @arm.count * Protocol::SETTLING_PASSES
-          while left.positive? && @stopwatch.seconds < deadline
-            part = [left, Protocol::WARM_UP_CALLS].min
-            @arm.run(part)
-            left -= part
+          (@arm.count * Protocol::SETTLING_PASSES).times do
+            break if @stopwatch.seconds > deadline
+            @arm.run(1)
           end
         end
 
