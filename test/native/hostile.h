@@ -22,7 +22,7 @@ static inline void hurry(tseg *segment, uint32_t shard, tseg_result result, uint
 {
     tseg_wait wait = {.ns = random & 1 ? TSEG_LOCK_WAIT_NS : TSEG_LOCK_WAIT_NS - 20000};
     if (result != TSEG_WOULD_WAIT) return;
-    wait.word = tseg_load(&segment->views[shard].control->lock);
+    wait.word = tseg_load(&tseg_view_of(segment, shard).control->lock);
     wait.word_ns = wait.ns;
     if (tseg_may_wait(segment, shard, &wait)) tseg_watch(segment, shard, &wait);
 }
@@ -115,7 +115,8 @@ static inline uint64_t edge_of(const tseg *segment, int log, unsigned which)
 /* On the lap of the ring on which its bytes count as written. */
 static inline uint64_t live_position(const tseg *segment, uint32_t shard, int log, uint64_t offset)
 {
-    uint64_t units = segment->geometry.log_units[log], tail = tseg_load(&segment->views[shard].control->tail[log]);
+    uint64_t units = segment->geometry.log_units[log];
+    uint64_t tail = tseg_load(&tseg_view_of(segment, shard).control->tail[log]);
     uint64_t position = tail / units * units + offset;
     return (position < tail ? position + units : position) & TSEG_MAX_POSITION;
 }
@@ -123,7 +124,7 @@ static inline uint64_t live_position(const tseg *segment, uint32_t shard, int lo
 static inline void plant_slot(tseg *segment, const tseg_key *key, int log, uint64_t offset, unsigned slot)
 {
     uint64_t position = live_position(segment, key->shard, log, offset);
-    tseg_store(segment->views[key->shard].index + key->bucket[slot >> 3 & 1] + (slot & 7),
+    tseg_store(tseg_view_of(segment, key->shard).index + key->bucket[slot >> 3 & 1] + (slot & 7),
                tseg_slot_word(position, log, key->fingerprint, slot >> 4 & 3));
 }
 
@@ -135,7 +136,7 @@ static inline void plant_entry(tseg *segment, const tseg_key *key, int log, uint
                                                                                       UINT32_MAX, rest};
     uint64_t units = claimed_units[claim & 7], fits = 2 * rest, words[64] = {0}, room, values[4];
     uint64_t used = TSEG_ENTRY_WORDS + tseg_words(key->count);
-    tseg_word *at = segment->views[key->shard].log[log] + offset * 2;
+    tseg_word *at = tseg_view_of(segment, key->shard).log[log] + offset * 2;
 
     room = units <= rest && 2 * units > used ? 8 * (2 * units - used) : 0;
     values[0] = room;
@@ -171,7 +172,7 @@ static inline void plant_anything(tseg *segment, uint64_t random)
     tseg_key key = hostile_key(segment, random, text);
     int log = random >> 16 & 1;
     uint64_t offset = edge_of(segment, log, (unsigned)(random >> 17) % EDGES);
-    tseg_shard *control = segment->views[key.shard].control;
+    tseg_shard *control = tseg_view_of(segment, key.shard).control;
 
     switch (random >> 24 & 7) {
     case 0: tseg_store(&control->head[log], live_position(segment, key.shard, log, offset)); break;

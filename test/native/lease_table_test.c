@@ -63,7 +63,7 @@ static void no_lease_at_all(void)
     CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED && reads(KEY, NULL));
     /* A fill without a lease ends a lease that another caller has taken since. Its waiters find the value. */
     unheld.epoch = tseg_epoch(segment);
-    unheld.deletes = segment->views[other.shard].control->deletes;
+    unheld.deletes = tseg_view_of(segment, other.shard).control->deletes;
     CHECK(take(KEY) == TSEG_OK && fill_unheld(KEY, &unheld, NULL, "value") == TSEG_OK);
     CHECK(tseg_lease_count(segment) == 0);
     clear_all();

@@ -14,7 +14,7 @@ static bool is_there(tseg *segment, const tseg_key *key)
 static void test_last_position(const char *path)
 {
     tseg *segment = attach_or_die(path, 1 << 20, 1), *next;
-    tseg_shard *control = segment->views[0].control;
+    tseg_shard *control = tseg_view_of(segment, 0).control;
     tseg_key key = key_of(segment, "last");
     tseg_value value = value_of("x", 1);
 

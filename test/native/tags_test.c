@@ -151,7 +151,7 @@ static void a_generation_that_the_tail_has_passed(void)
     set_generation("passed", 79, INFINITY);
     CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
     CHECK(tseg_find(segment, &key, &entry) == TSEG_OK);
-    word = segment->views[key.shard].control->tail + tseg_log_of(entry.word);
+    word = tseg_view_of(segment, key.shard).control->tail + tseg_log_of(entry.word);
     tail = tseg_load(word);
     tseg_store(word, entry.position + 1);
     CHECK(ask(part, bytes, false) == TSEG_TAGS_OUTDATED);
