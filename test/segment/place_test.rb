@@ -34,16 +34,34 @@ class SegmentPlaceTest < Tiercel::TestCase
       with_tmpdir do |open_to_all|
         File.chmod(0o777, open_to_all)
         file = File.join(good, "file").tap { |path| File.write(path, "") }
-        [nil, "", good, "#{good}/", "/nonexistent", open_to_all, file, "."].repeated_permutation(2) do |first, second|
+        choices = [nil, "", good, "#{good}/", "/nonexistent", open_to_all, file, ".", "~nobody-of-this-name"]
+        choices.repeated_permutation(2) do |first, second|
           ENV.update("TMPDIR" => first, "TMP" => second, "TEMP" => good)
-          expected = nil
-          capture_io { expected = Dir.tmpdir } # it warns of unusable directories
-          assert_equal expected, Place.temporary_directory, [first, second].inspect
+          expected = :unknown
+          capture_io { expected = tmpdir_of_ruby } # it warns of unusable directories
+          assert_equal [expected], [Place.temporary_directory], [first, second].inspect
         end
       end
     end
   ensure
     ENV.replace(usual)
+  end
+
+  # @return [String, nil]
+  def tmpdir_of_ruby
+    Dir.tmpdir
+  rescue ArgumentError
+    nil
+  end
+
+  def test_the_temporary_directory_is_found_from_a_removed_working_directory
+    expected = Dir.tmpdir
+    found = fork_and_wait(1) do
+      Dir.chdir(Dir.mktmpdir("tiercel-removed-"))
+      Dir.rmdir(Dir.pwd)
+      Place.temporary_directory
+    end
+    assert_equal [expected], found
   end
 
   def test_what_is_there_counts_and_in_shared_memory_first

@@ -57,8 +57,8 @@ module Tiercel
           @arm.count * Protocol::WARM_UP_PASSES
         end
 
-        # Goes through all names a few times. A store may keep a value after its second read and return it in a fiftieth
-        # of the time from then on.
+        # Goes through all names a few times, because a store may keep a value after its second read, and return it much
+        # faster from then on.
         def settle
           deadline = @stopwatch.seconds + Protocol::WARM_UP_SECONDS
           (@arm.count * Protocol::SETTLING_PASSES).times do
