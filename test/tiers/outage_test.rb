@@ -224,7 +224,9 @@ class TiersOutageTest < Tiercel::TestCase
       store.write_multi({ "kept" => "old", "near" => "old" })
       store.read("near")
       reports = capture_reports do
-        pending(store) { 5.times { |round| store.backend.undelivered(Array.new(30) { |n| "#{round} #{n}" * 30_000 }) } }
+        unreplayed(store) do
+          5.times { |round| store.backend.undelivered(Array.new(30) { |n| "#{round} #{n}" * 30_000 }) }
+        end
       end
       assert_equal 1, reports.count { |report| report.error.message.include?("has lost some") }
       assert_nil store.backend.near.get([namespace, "near"].compact.join(":"))
