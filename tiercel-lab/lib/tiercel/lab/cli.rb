@@ -77,8 +77,8 @@ module Tiercel
           ExitCodes::OK
         end
 
-        # An empty value is most likely an unset variable of a script. It would name the current or the root folder, or
-        # nothing to measure.
+        # An empty value, or only commas, is most likely an unset variable of a script. It would name the current or the
+        # root folder, or nothing to measure.
         #
         # @return [Array<String>] the arguments as UTF-8, whatever the locale is
         # @raise [UsageError]
@@ -86,9 +86,10 @@ module Tiercel
           arguments.map { |word| word.dup.force_encoding(Encoding::UTF_8) }.tap do |words|
             broken = words.find { |word| !word.valid_encoding? }
             raise UsageError, "#{broken.inspect}: expected UTF-8; rename the file, or type it again" if broken
-            index = words.index { |word| word.match?(/\A(--[\w-]+=)?\z/) } or next
-            option = words[index].empty? && index.positive? ? words[index - 1] : words[index].delete_suffix("=")
-            raise UsageError, "#{option} \"\": the value is empty; expected one, or no #{option}"
+            index = words.index { |word| word.match?(/\A(--[\w-]+=)?,*\z/) } or next
+            option, value = words[index].split("=", 2)
+            option, value = words[index - 1], option if value.nil? && index.positive?
+            raise UsageError, "#{option} #{value.to_s.inspect}: the value is empty; expected one, or no #{option}"
           end
         end
 
