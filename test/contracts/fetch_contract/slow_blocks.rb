@@ -117,8 +117,8 @@ module Tiercel
 
         def wait_for_one(queue) = eventually { queue.size == 1 }
 
-        # Records whether the block ran, and whether the whole call ended within the lease. A forked process first makes
-        # the memory that it needs its own, which takes up to 0.1 s.
+        # Records whether the block ran, and whether the whole call ended within the lease. A forked process first
+        # copies the memory that the call changes, because that alone may take longer than the rest of a lease.
         def once(slow, name, index)
           GC.start
           slow.fetch("#{name} before #{index}") { index }

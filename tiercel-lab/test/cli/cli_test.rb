@@ -50,7 +50,7 @@ class CLITest < LabCase
   def test_words_that_are_empty_or_not_utf8_are_refused
     { ["--value", ""] => /--value "": the value is empty/, ["--results", ""] => /--results "": the value is empty/,
       ["--data="] => /--data "": the value is empty/, ["all", "--only", ","] => /--only ",": the value is empty/,
-      ["--value=,"] => /--value ",": the value is empty/,
+      ["--value=,"] => /--value ",": the value is empty/, [""] => /\Abin\/lab: COMMAND "": the value is empty/,
       ["all", "--only", "app", "--skip", "app"] => /no table is left/,
       ["--store", "caf\xE9"] => /"caf\\xE9": expected UTF-8/, ["--v\xE9"] => /expected UTF-8/ }
       .each do |arguments, words|

@@ -86,10 +86,9 @@ module Tiercel
           arguments.map { |word| word.dup.force_encoding(Encoding::UTF_8) }.tap do |words|
             broken = words.find { |word| !word.valid_encoding? }
             raise UsageError, "#{broken.inspect}: expected UTF-8; rename the file, or type it again" if broken
-            index = words.index { |word| word.match?(/\A(--[\w-]+=)?,*\z/) } or next
-            option, value = words[index].split("=", 2)
-            option, value = words[index - 1], option if value.nil? && index.positive?
-            raise UsageError, "#{option} #{value.to_s.inspect}: the value is empty; expected one, or no #{option}"
+            before, word = ["COMMAND", *words].each_cons(2).find { |_, one| one.match?(/\A(--[\w-]+=)?,*\z/) } || next
+            option, value = word.include?("=") ? word.split("=", 2) : [before, word]
+            raise UsageError, "#{option} #{value.inspect}: the value is empty; expected one, or no #{option}"
           end
         end
 
