@@ -116,6 +116,7 @@ class ContestantsTest < LabCase
     assert_match(/compress/, assert_raises(Lab::UsageError) { parse("memory_store#compress") }.message)
     assert_match(/such as tiercel:redis:$/, assert_raises(Lab::UsageError) { parse("tiercel:redis") }.message)
     assert_match(/expected TYPE/, assert_raises(Lab::UsageError) { parse("--what?") }.message)
+    assert_match(/needs a --store of its own/, assert_raises(Lab::UsageError) { parse("memory_store,redis") }.message)
   end
 
   # Otherwise a plan would accept contestants that no run can build.

@@ -49,12 +49,7 @@ module Tiercel
         # @return [Contestant]
         # @raise [UsageError] if the form is wrong, the type is unknown, or the check fails
         def parse(text, checks: true)
-          match = FORM.match(text)
-          unless match
-            raise UsageError, "store #{text.inspect}: expected TYPE[:PLACE][#OPTION=VALUE,...], or tiers such as " \
-                              "\"shared: redis:\". Types: " \
-                              "#{shown.join(", ")}"
-          end
+          match = FORM.match(text) or raise UsageError, malformed(text)
           type, place = type_and_place(match)
           contestant = @types[type] or raise UsageError, Catalogue.unknown("store", text, shown)
           options = StoreOptions.parse(match[:options].to_s)
@@ -72,6 +67,12 @@ module Tiercel
         def distance(place) = place.empty? || place.match?(LOCAL) ? :loopback : :remote
 
         private
+
+        def malformed(text)
+          several = " Each store needs a --store of its own." if text.include?(",")
+          "store #{text.inspect}: expected TYPE[:PLACE][#OPTION=VALUE,...], or tiers such as \"shared: redis:\"." \
+            "#{several} Types: #{shown.join(", ")}"
+        end
 
         def type_and_place(match)
           place = match[:place].to_s
