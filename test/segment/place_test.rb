@@ -37,9 +37,8 @@ class SegmentPlaceTest < Tiercel::TestCase
         choices = [nil, "", good, "#{good}/", "/nonexistent", open_to_all, file, ".", "~nobody-of-this-name"]
         choices.repeated_permutation(2) do |first, second|
           ENV.update("TMPDIR" => first, "TMP" => second, "TEMP" => good)
-          expected = :unknown
-          capture_io { expected = tmpdir_of_ruby } # it warns of unusable directories
-          assert_equal [expected], [Place.temporary_directory], [first, second].inspect
+          found = Place.temporary_directory
+          capture_io { assert_equal tmpdir_of_ruby, found, [first, second].inspect } # it warns of unusable directories
         end
       end
     end
@@ -47,11 +46,12 @@ class SegmentPlaceTest < Tiercel::TestCase
     ENV.replace(usual)
   end
 
-  # @return [String, nil]
+  # Ruby raises at the "~name" of an unknown user. A cache looks further.
   def tmpdir_of_ruby
     Dir.tmpdir
   rescue ArgumentError
-    nil
+    ENV.delete_if { |_name, value| value == "~nobody-of-this-name" }
+    retry
   end
 
   def test_the_temporary_directory_is_found_from_a_removed_working_directory
@@ -59,9 +59,9 @@ class SegmentPlaceTest < Tiercel::TestCase
     found = fork_and_wait(1) do
       Dir.chdir(Dir.mktmpdir("tiercel-removed-"))
       Dir.rmdir(Dir.pwd)
-      Place.temporary_directory
+      [Place.temporary_directory, ENV.update("TMP" => ENV["TMPDIR"], "TMPDIR" => "tmp") && Place.temporary_directory]
     end
-    assert_equal [expected], found
+    assert_equal [[expected, expected]], found
   end
 
   def test_what_is_there_counts_and_in_shared_memory_first

@@ -40,15 +40,17 @@ module Tiercel
       # @return [String, nil] nil if no temporary directory is writable
       def self.temporary_directory
         named = ENV.values_at("TMPDIR", "TMP", "TEMP").reject { |path| path.to_s.empty? }
-        [*named, Etc.systmpdir, "/tmp", "."].each do |path|
-          path = ::File.expand_path(path) # fails for "." if the working directory was removed, so "." comes last
-          next unless ::File.directory?(path) && ::File.writable?(path)
-          return path if !::File.world_writable?(path) || ::File.sticky?(path)
+        [*named, Etc.systmpdir, "/tmp", "."].filter_map { |path| absolute(path) }.find do |path|
+          ::File.directory?(path) && ::File.writable?(path) && (!::File.world_writable?(path) || ::File.sticky?(path))
         end
-        nil
-      rescue ArgumentError # the "~name" of an unknown user
+      end
+
+      def self.absolute(path)
+        ::File.expand_path(path)
+      rescue ArgumentError, SystemCallError # the "~name" of an unknown user; a removed working directory
         nil
       end
+      private_class_method :absolute
 
       # @param text [String] the part of the URL after "shared:": a path, a name, or "" in a Rails application
       # @param shared_memory [String, nil] the directory for shared memory files

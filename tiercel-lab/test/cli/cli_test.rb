@@ -27,7 +27,8 @@ class CLITest < LabCase
       %w[--machines 10000000] => /--machines 10000000: expected a number from 1 to 10000$/,
       %w[workers --workers 2,10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
       %w[growth --workers 10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
-      %w[--seed x] => /invalid argument/ }.each do |arguments, words|
+      %w[--seed x] => /--seed x: expected a number$/, %w[--workers=1.5] => /--workers 1\.5: expected a whole number$/,
+      %w[--op] => /--op: expected a value$/ }.each do |arguments, words|
       code, out, err = lab(*arguments)
       assert_equal [2, ""], [code, out], arguments.inspect
       assert_match words, err

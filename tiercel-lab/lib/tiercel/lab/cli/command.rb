@@ -105,8 +105,21 @@ module Tiercel
         # The error message for an invalid option. An option of another command and an unknown option have the same
         # message.
         def words(error)
-          return error.message unless error.is_a?(OptionParser::InvalidOption)
-          option = error.args.first.to_s[/\A[^=]+/]
+          case error
+          when OptionParser::MissingArgument then "#{error.args.join}: expected a value"
+          when OptionParser::InvalidArgument then expected_number(*error.args.join(" ").split(/[ =]/, 2))
+          when OptionParser::InvalidOption then unknown_option(error.args.first.to_s[/\A[^=]+/])
+          else error.message
+          end
+        end
+
+        # Only numbers have a form that OptionParser checks.
+        def expected_number(option, text)
+          whole = "whole " if Float(text, exception: false)
+          "#{option} #{text}: expected a #{whole}number"
+        end
+
+        def unknown_option(option)
           meant = DidYouMean::SpellChecker.new(dictionary: own_options).correct(option).first
           "#{name} has no option #{option}#{". Did you mean #{meant}?" if meant}"
         end
