@@ -28,7 +28,8 @@ class CLITest < LabCase
       %w[workers --workers 2,10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
       %w[growth --workers 10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
       %w[--seed x] => /--seed x: expected a number$/, %w[--workers=1.5] => /--workers 1\.5: expected a whole number$/,
-      %w[--op] => /--op: expected a value$/ }.each do |arguments, words|
+      %w[--op] => /--op: expected a value$/,
+      %w[app --rails 9] => /--rails 9: expected 8\.1, 8\.0, 7\.2$/ }.each do |arguments, words|
       code, out, err = lab(*arguments)
       assert_equal [2, ""], [code, out], arguments.inspect
       assert_match words, err

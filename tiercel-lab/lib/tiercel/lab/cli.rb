@@ -88,7 +88,8 @@ module Tiercel
             raise UsageError, "#{broken.inspect}: expected UTF-8; rename the file, or type it again" if broken
             before, word = ["COMMAND", *words].each_cons(2).find { |_, one| one.match?(/\A(--[\w-]+=)?,*\z/) } || next
             option, value = word.include?("=") ? word.split("=", 2) : [before, word]
-            raise UsageError, "#{option} #{value.inspect}: the value is empty; expected one, or no #{option}"
+            alternative = "; expected one, or no #{option}" if option.start_with?("--")
+            raise UsageError, "#{option} #{value.inspect}: the value is empty#{alternative}"
           end
         end
 

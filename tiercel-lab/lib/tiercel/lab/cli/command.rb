@@ -107,16 +107,10 @@ module Tiercel
         def words(error)
           case error
           when OptionParser::MissingArgument then "#{error.args.join}: expected a value"
-          when OptionParser::InvalidArgument then expected_number(*error.args.join(" ").split(/[ =]/, 2))
+          when OptionParser::InvalidArgument then parser.expectation(*error.args.join(" ").split(/[ =]/, 2))
           when OptionParser::InvalidOption then unknown_option(error.args.first.to_s[/\A[^=]+/])
           else error.message
           end
-        end
-
-        # Only numbers have a form that OptionParser checks.
-        def expected_number(option, text)
-          whole = "whole " if Float(text, exception: false)
-          "#{option} #{text}: expected a #{whole}number"
         end
 
         def unknown_option(option)

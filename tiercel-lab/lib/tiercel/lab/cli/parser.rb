@@ -29,12 +29,23 @@ module Tiercel
           super(nil, LEFT)
           self.program_name = "tiercel-lab"
           self.version = VERSION
+          @choices = {}
         end
 
         # Joins an option's description to one sentence and wraps it.
         def on(*words, &)
           said, facts = words.partition { |word| word.is_a?(String) && !word.start_with?("-") }
+          choices = facts.find { |fact| fact.is_a?(Enumerable) }
+          @choices[facts.first[/\A[\w-]+/]] = choices.respond_to?(:keys) ? choices.keys : choices if choices
           super(*facts, *Parser.wrapped(said.join(" "), WIDTH - summary_indent.size - LEFT - 1), &)
+        end
+
+        # @param option [String] such as "--seed"
+        # @param text [String] a value that OptionParser refused: no number, or none of the choices
+        # @return [String] a message
+        def expectation(option, text)
+          expected = @choices[option]&.join(", ") || "a #{"whole " if Float(text, exception: false)}number"
+          "#{option} #{text}: expected #{expected}"
         end
       end
 

@@ -37,7 +37,8 @@ module Tiercel
 
           def plan_in_words
             "#{stores.join(", ")}; #{pages.join(", ")}: #{protocol.processes} x fresh applications, " \
-              "#{protocol.blocks} blocks x #{2 * requests} requests over #{connections} connections."
+              "#{protocol.blocks} blocks x #{2 * requests} requests over #{connections} connections, about " \
+              "#{Report::Format.minutes(expected_seconds)}."
           end
 
           def take(_comparisons)

@@ -48,7 +48,7 @@ module Tiercel
           def plan_in_words
             what = @app ? "#{@app} with #{@labels.join(" and ")}" : @labels.join(" and ")
             "#{what}: #{protocol.processes} fresh processes x #{protocol.blocks} blocks x #{2 * requests} requests " \
-              "to each, and to the first once more."
+              "to each, and to the first once more, about #{Report::Format.minutes(expected_seconds)}."
           end
 
           def take(_comparisons)

@@ -18,6 +18,11 @@ module Tiercel
 
           def expected_seconds = trial.expected_seconds
 
+          def plan_in_words
+            "#{counts.join(", ")} processes, #{rounds} rounds of all works in turn, about " \
+              "#{Report::Format.minutes(expected_seconds)}."
+          end
+
           def take(_comparisons)
             run.try(trial, trial.expected_seconds)
             run.table("throughput", trial.rows, processes: counts)
