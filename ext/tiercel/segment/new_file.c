@@ -73,9 +73,10 @@ static bool allocate(int descriptor, const char *path, const tseg_options *optio
     for (;;) {
         int code;
         if (!tseg_lay_out(geometry, bytes, options->shards, options->average_entry_bytes, TSEG_PROCESS_SLOTS))
-            return tseg_fail(error, EINVAL, "%s: %llu bytes in %u shards for entries of %u bytes: expected 1 MB or "
-                             "more, shards a power of two up to 64 with at least 128 KB each, entries of 64 bytes or "
-                             "more", path, (unsigned long long)bytes, options->shards, options->average_entry_bytes);
+            return tseg_fail(error, EINVAL, "%s: %llu bytes in %u shards for entries of %u bytes (0: the default): "
+                             "expected 1 MB or more, shards a power of two up to 64 with room for a log each, entries "
+                             "of 64 bytes or more; give a larger size or fewer shards", path,
+                             (unsigned long long)bytes, options->shards, options->average_entry_bytes);
         if (tseg_allocate_file(descriptor, geometry->file_bytes, options->host)) return true;
         code = errno;
         if (code == ENOSPC) {

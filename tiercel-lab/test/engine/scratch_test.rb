@@ -18,6 +18,17 @@ class ScratchTest < LabCase
     end
   end
 
+  def test_a_folder_that_cannot_be_used_is_named
+    file = __FILE__
+    error = assert_raises(Lab::UsageError) { Lab::Engine::Scratch.new(disk: File.join(file, "below")) }
+    assert_match(/below cannot be created: .*; TIERCEL_LAB_DISK names another\z/, error.message)
+    before, ENV["TIERCEL_LAB_TMPFS"] = ENV.fetch("TIERCEL_LAB_TMPFS", nil), file
+    assert_match(/TIERCEL_LAB_TMPFS: .* is not a folder/,
+                 assert_raises(Lab::UsageError) { Lab::Engine::Scratch.new }.message)
+  ensure
+    ENV["TIERCEL_LAB_TMPFS"] = before
+  end
+
   def test_a_context_without_the_medium_says_so
     context = Lab::Engine::Context.new(servers: { "redis" => { "error" => "redis-server is not installed: apt-get" } },
                                        folders: {}, label: "t")

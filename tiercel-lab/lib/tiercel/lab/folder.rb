@@ -32,8 +32,12 @@ module Tiercel
 
       # @param file [String]
       # @param error [SystemCallError] raised while the file was written
-      # @return [String] what happened, without the name of Ruby's function
-      def self.not_written(file, error) = "#{file} was not written: #{error.message[/\A[^@]+/].strip}"
+      # @return [String] what happened
+      def self.not_written(file, error) = "#{file} was not written: #{reason(error)}"
+
+      # @param error [SystemCallError]
+      # @return [String] its message, without the name of Ruby's function
+      def self.reason(error) = error.message[/\A[^@]+/].strip
 
       # @param said [String]
       # @param scheme [String] scheme of a Tiercel URL

@@ -4,6 +4,7 @@ require "digest"
 require "fileutils"
 require "rbconfig"
 require_relative "../errors"
+require_relative "../user_folders"
 require_relative "program"
 
 module Tiercel
@@ -87,8 +88,7 @@ module Tiercel
         def gemfile = File.join(folder, "Gemfile")
 
         def folder
-          caches = ENV.fetch("XDG_CACHE_HOME") { File.expand_path("~/.cache") }
-          File.join(caches, "tiercel-lab", "bundles", "#{label}-#{RUBY_VERSION}-#{RbConfig::CONFIG["arch"]}")
+          UserFolders.cache("bundles", "#{label}-#{RUBY_VERSION}-#{RbConfig::CONFIG["arch"]}")
         end
 
         # Includes the folder: two gemfiles with the same name in different folders are two bundles.

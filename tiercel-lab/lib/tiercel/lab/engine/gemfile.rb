@@ -10,9 +10,7 @@ module Tiercel
       # Writes gemfiles that change one gem and keep the lab's versions of all others.
       class Gemfile
         # @return [String] the folder of the written files
-        def self.folder
-          File.join(ENV.fetch("XDG_CACHE_HOME") { File.expand_path("~/.cache") }, "tiercel-lab", "gemfiles")
-        end
+        def self.folder = UserFolders.cache("gemfiles")
 
         # @param base [String, nil] path of a gemfile to change; nil: the gems of this process
         # @param name [String] name of the gem that differs

@@ -3,6 +3,8 @@
 require "fileutils"
 require "json"
 require_relative "../errors"
+require_relative "../folder"
+require_relative "../user_folders"
 
 module Tiercel
   module Lab
@@ -21,10 +23,7 @@ module Tiercel
 
         # @return [String] the folder of TIERCEL_LAB_RESULTS, or the user's data folder
         def self.default_directory
-          ENV.fetch("TIERCEL_LAB_RESULTS") do
-            data = ENV.fetch("XDG_DATA_HOME") { File.expand_path("~/.local/share") }
-            File.join(data, "tiercel-lab", "results")
-          end
+          ENV.fetch("TIERCEL_LAB_RESULTS") { UserFolders.data("results") }
         end
 
         attr_reader :path
@@ -41,7 +40,7 @@ module Tiercel
           FileUtils.mkdir_p(File.dirname(path))
           append("type" => "run", "schema" => SCHEMA, "run" => run, "environment" => environment)
         rescue SystemCallError => e
-          raise UsageError, "results cannot be kept: #{e.message}; --results DIR names another folder"
+          raise UsageError, "results cannot be kept: #{Folder.not_written(path, e)}; --results DIR names another folder"
         end
 
         # @param cells [Array<Cell>]

@@ -2,6 +2,8 @@
 
 require "fileutils"
 require "tmpdir"
+require_relative "../folder"
+require_relative "../user_folders"
 
 module Tiercel
   module Lab
@@ -17,8 +19,9 @@ module Tiercel
 
         # @param tmpfs [String] a folder on a tmpfs; the variable TIERCEL_LAB_TMPFS overrides it
         # @param disk [String] a folder on a disk; the variable TIERCEL_LAB_DISK overrides it
-        def initialize(tmpfs: ENV.fetch("TIERCEL_LAB_TMPFS", TMPFS), disk: ENV.fetch("TIERCEL_LAB_DISK", disk_folder))
-          FileUtils.mkdir_p(disk)
+        # @raise [UsageError] if the disk's folder cannot be created, or the variable's tmpfs does not exist
+        def initialize(tmpfs: tmpfs_folder, disk: ENV.fetch("TIERCEL_LAB_DISK") { UserFolders.cache })
+          make(disk)
           @folders = { "tmpfs" => tmpfs, "disk" => disk }.filter_map do |medium, folder|
             next unless File.directory?(folder) && File.writable?(folder)
             sweep(folder)
@@ -31,8 +34,16 @@ module Tiercel
 
         private
 
-        # Uses the user's cache folder, because the temporary folder is a tmpfs on many machines.
-        def disk_folder = File.join(ENV.fetch("XDG_CACHE_HOME") { File.expand_path("~/.cache") }, "tiercel-lab")
+        def tmpfs_folder
+          ENV.key?("TIERCEL_LAB_TMPFS") ? Folder.check("TIERCEL_LAB_TMPFS", ENV.fetch("TIERCEL_LAB_TMPFS")) : TMPFS
+        end
+
+        # By default the user's cache folder, because the temporary folder is a tmpfs on many machines.
+        def make(disk)
+          FileUtils.mkdir_p(disk)
+        rescue SystemCallError => e
+          raise UsageError, "the folder #{disk} cannot be created: #{Folder.reason(e)}; TIERCEL_LAB_DISK names another"
+        end
 
         def sweep(folder)
           Dir.glob(File.join(folder, "#{NAME}-*")).each do |path|

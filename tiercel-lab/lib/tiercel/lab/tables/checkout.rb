@@ -4,6 +4,7 @@ require "fileutils"
 require "open3"
 require "tmpdir"
 require_relative "../errors"
+require_relative "../user_folders"
 
 module Tiercel
   module Lab
@@ -113,9 +114,7 @@ module Tiercel
         end
 
         # @return [String]
-        def self.objects
-          File.join(ENV.fetch("XDG_CACHE_HOME") { File.expand_path("~/.cache") }, "tiercel-lab", "objects")
-        end
+        def self.objects = UserFolders.cache("objects")
 
         def git(*words, index: nil, input: "") = own_git(*words, environment: environment(index), input:)
 

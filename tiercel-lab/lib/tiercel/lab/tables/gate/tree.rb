@@ -4,6 +4,7 @@ require "digest"
 require "fileutils"
 require_relative "../extensions"
 require_relative "../compare/side"
+require_relative "../../user_folders"
 
 module Tiercel
   module Lab
@@ -79,9 +80,7 @@ module Tiercel
           end
 
           # @return [String]
-          def self.trees
-            File.join(ENV.fetch("XDG_CACHE_HOME") { File.expand_path("~/.cache") }, "tiercel-lab", "trees")
-          end
+          def self.trees = UserFolders.cache("trees")
 
           private
 
