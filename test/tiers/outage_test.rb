@@ -187,10 +187,11 @@ class TiersOutageTest < Tiercel::TestCase
     segment = store.backend.near.backend.segment
     keys = Array.new(200) { |number| "key #{number}" }
     pending(store) do
-      away(store) { store.delete_multi(keys) }
-      store.backend.replay.close
-      assert_equal Tiercel::Tiers::Replay::PAUSE_SECONDS, store.backend.replay.step
-      assert keys.all? { |key| segment.near_epoch(key) }
+      unreplayed(store) do # a replay in the background may hold the journal's lock
+        away(store) { store.delete_multi(keys) }
+        assert_equal Tiercel::Tiers::Replay::PAUSE_SECONDS, store.backend.replay.step
+        assert keys.all? { |key| segment.near_epoch(key) }
+      end
     end
   end
 
