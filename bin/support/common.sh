@@ -2,6 +2,7 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 state="$root/tmp/setup"
+[ -n "${HOME:-}" ] || unset HOME
 export HOME="${HOME-$(cd ~ && pwd)}" # without it, the shell knows the user's folder
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/tiercel"
 

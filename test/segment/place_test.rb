@@ -59,7 +59,9 @@ class SegmentPlaceTest < Tiercel::TestCase
     found = fork_and_wait(1) do
       Dir.chdir(Dir.mktmpdir("tiercel-removed-"))
       Dir.rmdir(Dir.pwd)
-      [Place.temporary_directory, ENV.update("TMP" => ENV["TMPDIR"], "TMPDIR" => "tmp") && Place.temporary_directory]
+      first = Place.temporary_directory
+      ENV.update("TMPDIR" => "relative", "TMP" => expected)
+      [first, Place.temporary_directory]
     end
     assert_equal [[expected, expected]], found
   end

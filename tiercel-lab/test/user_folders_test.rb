@@ -3,16 +3,8 @@
 require_relative "support/lab_case"
 
 class UserFoldersTest < LabCase
-  def in_environment(changes)
-    before = ENV.to_h
-    ENV.update(changes)
-    yield
-  ensure
-    ENV.replace(before)
-  end
-
   def test_the_variables_of_the_specification_count
-    in_environment("XDG_CACHE_HOME" => "/c", "XDG_DATA_HOME" => "/d") do
+    with_env("XDG_CACHE_HOME" => "/c", "XDG_DATA_HOME" => "/d") do
       assert_equal ["/c/tiercel-lab/trees", "/d/tiercel-lab"],
                    [Lab::UserFolders.cache("trees"), Lab::UserFolders.data]
     end
@@ -20,10 +12,17 @@ class UserFoldersTest < LabCase
 
   def test_a_variable_without_an_absolute_path_counts_as_missing
     [nil, "", "relative"].product([nil, "", "relative"]) do |folder, home|
-      in_environment("XDG_CACHE_HOME" => folder, "XDG_DATA_HOME" => folder, "HOME" => home) do
+      with_env("XDG_CACHE_HOME" => folder, "XDG_DATA_HOME" => folder, "HOME" => home) do
         assert_equal "#{Etc.getpwuid.dir}/.cache/tiercel-lab", Lab::UserFolders.cache
         assert_equal "#{Etc.getpwuid.dir}/.local/share/tiercel-lab/results", Lab::UserFolders.data("results")
       end
+    end
+  end
+
+  def test_a_user_without_a_home_is_told_the_variable
+    with_env("XDG_CACHE_HOME" => nil, "HOME" => nil) do
+      error = Etc.stub(:getpwuid, nil) { assert_raises(Lab::UsageError) { Lab::UserFolders.cache } }
+      assert_match(/\AHOME is not set/, error.message)
     end
   end
 end

@@ -38,9 +38,11 @@ class CLITest < LabCase
 
   def test_without_home_the_scripts_use_the_folder_of_the_user
     shared = File.expand_path("../../../bin/support/common.sh", __dir__)
-    out, err, status = Open3.capture3({ "HOME" => nil, "XDG_CACHE_HOME" => nil }, "bash", "-uc",
-                                      '. "$0"; echo "$cache"', shared)
-    assert_equal ["#{Etc.getpwuid.dir}/.cache/tiercel\n", "", true], [out, err, status.success?]
+    [nil, ""].each do |home|
+      out, err, status = Open3.capture3({ "HOME" => home, "XDG_CACHE_HOME" => nil }, "bash", "-uc",
+                                        '. "$0"; echo "$cache"', shared)
+      assert_equal ["#{Etc.getpwuid.dir}/.cache/tiercel\n", "", true], [out, err, status.success?]
+    end
   end
 
   def test_an_infinite_number_is_refused

@@ -125,12 +125,4 @@ class EveryCommandTest < LabCase
       yield path
     end
   end
-
-  def with_env(variables)
-    before = ENV.to_h.slice(*variables.keys)
-    variables.each { |name, value| ENV[name] = value }
-    yield
-  ensure
-    variables.each_key { |name| ENV[name] = before[name] }
-  end
 end

@@ -22,11 +22,10 @@ class ScratchTest < LabCase
     file = __FILE__
     error = assert_raises(Lab::UsageError) { Lab::Engine::Scratch.new(disk: File.join(file, "below")) }
     assert_match(/below cannot be created: .*; TIERCEL_LAB_DISK names another\z/, error.message)
-    before, ENV["TIERCEL_LAB_TMPFS"] = ENV.fetch("TIERCEL_LAB_TMPFS", nil), file
-    assert_match(/TIERCEL_LAB_TMPFS: .* is not a folder/,
-                 assert_raises(Lab::UsageError) { Lab::Engine::Scratch.new }.message)
-  ensure
-    ENV["TIERCEL_LAB_TMPFS"] = before
+    with_env("TIERCEL_LAB_TMPFS" => file) do
+      error = assert_raises(Lab::UsageError) { Lab::Engine::Scratch.new }
+      assert_match(/TIERCEL_LAB_TMPFS: .* is not a folder/, error.message)
+    end
   end
 
   def test_a_context_without_the_medium_says_so

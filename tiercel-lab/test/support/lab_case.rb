@@ -79,6 +79,17 @@ class LabCase < Tiercel::TestCase
     end
   end
 
+  # Changes the environment during the block.
+  #
+  # @param variables [Hash{String => String, nil}]
+  def with_env(variables)
+    before = ENV.to_h.slice(*variables.keys)
+    variables.each { |name, value| ENV[name] = value }
+    yield
+  ensure
+    variables.each_key { |name| ENV[name] = before[name] }
+  end
+
   # @param complaints [Hash{Array<String> => Regexp}] error messages by invalid arguments
   # @yieldparam arguments [Array<String>]
   # @yieldparam check [Proc] the block for {#run_command}

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require_relative "errors"
 
 module Tiercel
   module Lab
@@ -14,17 +15,21 @@ module Tiercel
       # @return [String] a path in the user's data folder
       def self.data(*names) = within("XDG_DATA_HOME", ".local/share", names)
 
-      # The specification ignores relative paths. A HOME that is empty or relative is treated like a missing one.
       def self.within(variable, usual, names)
-        given = ENV.fetch(variable, nil)
-        File.join(absolute?(given) ? given : File.join(home, usual), "tiercel-lab", *names)
+        File.join(absolute(variable) || File.join(home, usual), "tiercel-lab", *names)
       end
 
-      def self.home = absolute?(ENV.fetch("HOME", nil)) ? ENV.fetch("HOME") : Etc.getpwuid.dir
+      # @raise [UsageError] for a user without a home, as in some containers
+      def self.home
+        absolute("HOME") || Etc.getpwuid&.dir or raise UsageError, "HOME is not set: expected the path of a folder"
+      end
 
-      def self.absolute?(path) = File.absolute_path?(path.to_s)
+      # The specification ignores relative paths.
+      #
+      # @return [String, nil] the variable's path; nil if the variable is missing, empty or a relative path
+      def self.absolute(variable) = ENV.fetch(variable, nil).then { |path| path if path && File.absolute_path?(path) }
 
-      private_class_method :within, :home, :absolute?
+      private_class_method :within, :home, :absolute
     end
   end
 end

@@ -32,15 +32,13 @@ class CompressorsTest < LabCase
   end
 
   def test_other_bytes_are_wrong_values
-    Lab::Compression.add(BROKEN)
+    contestant = Lab::Compression.stub(:fetch, BROKEN) { Lab::Contestants.parse("compressor:planted_broken") }
     arm = Struct.new(:store, :inputs, :contestant) do
       def each_pair = [["name", "abc"]].each
-    end.new(BROKEN.build, ["abc"], Lab::Contestants.parse("compressor:planted_broken"))
+    end.new(BROKEN.build, ["abc"], contestant)
     %w[deflate inflate].each do |operation|
       assert_raises(Lab::WrongValue) { Lab::Operations.fetch(operation).verify(arm) }
     end
-  ensure
-    Lab::Compression.send(:entries).delete(BROKEN.name) # the plans of other tests would contain it
   end
 
   def test_a_wrong_name_is_answered_with_the_right_ones

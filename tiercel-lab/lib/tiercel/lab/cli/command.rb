@@ -102,8 +102,8 @@ module Tiercel
           ExitCodes::OK
         end
 
-        # The error message for an invalid option. An option of another command and an unknown option have the same
-        # message.
+        # @param error [OptionParser::ParseError, UsageError]
+        # @return [String] the message for the user
         def words(error)
           case error
           when OptionParser::MissingArgument then "#{error.args.join}: expected a value"
@@ -113,6 +113,7 @@ module Tiercel
           end
         end
 
+        # An option of another command and an unknown option have the same message.
         def unknown_option(option)
           meant = DidYouMean::SpellChecker.new(dictionary: own_options).correct(option).first
           "#{name} has no option #{option}#{". Did you mean #{meant}?" if meant}"

@@ -35,7 +35,8 @@ module Tiercel
           cells = @comparisons.sum { |comparison| comparison.arms.count(&:row?) }
           servers = @comparisons.flat_map(&:servers).uniq
           expected = Engine::Measurement.expected_seconds(@comparisons, @protocol)
-          "#{cells} cell#{"s" if cells != 1} in about #{Report::Format.minutes(expected)}: #{@protocol.size_words}; " \
+          "#{Report::Format.several(cells, "cell")} in about #{Report::Format.minutes(expected)}: " \
+            "#{@protocol.size_words}; " \
             "#{servers.empty? ? "no servers" : "servers to start: #{servers.join(", ")}"}."
         end
 

@@ -2,6 +2,7 @@
 
 require "fileutils"
 require_relative "../errors"
+require_relative "../folder"
 
 module Tiercel
   module Lab
@@ -69,7 +70,7 @@ module Tiercel
           @made |= [path] unless @shared
           path
         rescue SystemCallError => e
-          raise CannotRun, "folder #{path}: #{e.message}"
+          raise CannotRun, "folder #{path}: #{Folder.reason(e)}"
         end
 
         # @return [Hash{String => String}] folders by medium; they need not exist

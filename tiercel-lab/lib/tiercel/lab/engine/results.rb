@@ -28,7 +28,7 @@ module Tiercel
         rescue Errno::ENOENT
           raise UsageError, "#{path}: the file does not exist"
         rescue SystemCallError => e
-          raise UsageError, "#{path}: #{e.message}"
+          raise UsageError, "#{path}: #{Folder.reason(e)}"
         end
 
         # @return [String, nil] the reason why the document is no run; the first line of a run names its command

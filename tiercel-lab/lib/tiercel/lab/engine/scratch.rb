@@ -35,7 +35,8 @@ module Tiercel
         private
 
         def tmpfs_folder
-          ENV.key?("TIERCEL_LAB_TMPFS") ? Folder.check("TIERCEL_LAB_TMPFS", ENV.fetch("TIERCEL_LAB_TMPFS")) : TMPFS
+          named = ENV.fetch("TIERCEL_LAB_TMPFS", nil)
+          named ? Folder.check("TIERCEL_LAB_TMPFS", named) : TMPFS
         end
 
         # By default the user's cache folder, because the temporary folder is a tmpfs on many machines.

@@ -62,6 +62,10 @@ module Tiercel
           "#{text}#{suffix}"
         end
 
+        # @param count [Integer]
+        # @return [String] "1 round", "2 rounds"
+        def several(count, noun, plural = "#{noun}s") = "#{count} #{count == 1 ? noun : plural}"
+
         # @param seconds [Numeric] duration of a run in seconds
         # @return [String] "45 s", "2 min 05 s"
         def minutes(seconds)

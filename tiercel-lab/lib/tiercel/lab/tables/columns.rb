@@ -88,9 +88,7 @@ module Tiercel
           end
         end
 
-        # @param count [Integer]
-        # @return [String] "1 round", "2 rounds"
-        def several(count, noun, plural = "#{noun}s") = "#{count} #{count == 1 ? noun : plural}"
+        def several(...) = Report::Format.several(...)
 
         private
 

@@ -30,7 +30,7 @@ module Tiercel
           def beside
             count = row["busy"]
             return "idle" if count.zero?
-            "#{count} busy #{count == 1 ? "thread" : "threads"}#{", an idle process listens" if row["company"]}"
+            "#{Report::Format.several(count, "busy thread")}#{", an idle process listens" if row["company"]}"
           end
 
           # @return [Boolean] whether the watcher was another process than the busy one
