@@ -31,13 +31,11 @@ need_build_packages() {
 
 build_ruby() {
   local work
-  mkdir -p "$cache"
-  lock "$cache/ruby.lock"
   [ -z "$(suitable_ruby "$built_ruby/bin/ruby")" ] || return 0
   need_build_packages || return
   work=$(mktemp -d "$cache/build.XXXXXX")
   step "Ruby $ruby_version: source package of Debian $ruby_suite" download_source "$work" "$ruby_suite" "$ruby_source" &&
-    step "Ruby $ruby_version: compiling with YJIT (5 minutes on 2 cores)" compile_ruby "$work"
+    step "Ruby $ruby_version: compiling with YJIT (3 to 10 minutes on 2 cores)" compile_ruby "$work"
   local status=$?
   rm -rf "$work"
   return "$status"

@@ -24,12 +24,17 @@ suitable_ruby() {
     puts RbConfig.ruby' 2>/dev/null
 }
 
-# Reads the results of bin/setup: ruby, and gem_home if its gems could not be installed beside it.
-load_setup() {
+# Reads the Ruby that bin/setup chose, and gem_home if its gems could not be installed beside it.
+load_ruby() {
   ruby='' gem_home=''
   [ -f "$state/ruby" ] && ruby=$(cat "$state/ruby")
   [ -f "$state/gem_home" ] && gem_home=$(cat "$state/gem_home")
   [ -n "$ruby" ] && [ -x "$ruby" ]
+}
+
+# Loads a complete set-up. An interrupted one has a Ruby but lacks the stamp of a later step.
+load_setup() {
+  load_ruby && [ -f "$state/gems" ] && [ -f "$state/extensions" ]
 }
 
 # Puts that Ruby, its gems and its executables first in the path.

@@ -1,18 +1,28 @@
 # Debian packages for the tests, the lab and building Ruby. Sourced by bin/setup.
 
 # PROGRAM:PACKAGE or PATH:PACKAGE, one per line. A program that exists is not installed again.
-programs='
+
+# Compiles the gems and the extensions.
+build_programs='
 /etc/ssl/certs/ca-certificates.crt:ca-certificates
 cc:build-essential
 c++:build-essential
 make:build-essential
 cmake:cmake
 git:git
+/usr/include/postgresql/libpq-fe.h:libpq-dev
+'
+
+# Servers that the tests and the lab start.
+server_programs='
 memcached:memcached
 redis-server:redis-server
-clang:clang
 initdb:postgresql
-/usr/include/postgresql/libpq-fe.h:libpq-dev
+'
+
+# Needed only by the tests.
+test_programs='
+clang:clang
 chromium:chromium
 '
 
@@ -56,10 +66,11 @@ not_installed() {
   done
 }
 
-# This file prevents the installation of a server's package from starting it. It is removed afterwards.
+# This file prevents the installation of a server's package from starting it. It is removed afterwards, also one that
+# an interrupted set-up left.
 forbid_services() {
-  [ ! -e /usr/sbin/policy-rc.d ] || return 0
-  printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+  [ ! -e /usr/sbin/policy-rc.d ] || grep -q tiercel /usr/sbin/policy-rc.d || return 0
+  printf '#!/bin/sh\n# of the set-up of tiercel\nexit 101\n' >/usr/sbin/policy-rc.d
   chmod +x /usr/sbin/policy-rc.d
   trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 }
@@ -79,6 +90,7 @@ disable_services() {
 install_packages() (
   export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
   forbid_services
+  dpkg --configure -a # finishes what an interrupted installation left
   # Continues even if another vendor's package list is unreadable.
   apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 update || true
   apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 install --yes --no-install-recommends "$@" || exit

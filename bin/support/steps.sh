@@ -42,12 +42,21 @@ digest() {
   fi | cut -d ' ' -f 1
 }
 
-# lock FILE: waits until no other process holds the lock, and holds it until this process ends.
+# lock FILE: waits until no other process holds the lock, and holds it until this process and the steps that it started
+# have ended (they inherit descriptor 9). A step that survives a killed bin/setup therefore still keeps others out.
 lock() {
-  exec 9>"$1"
+  exec 9>>"$1" || return
   if command -v flock >/dev/null; then
-    flock --wait 2 9 || { say "  Waiting for another bin/setup"; flock 9; }
+    flock --wait 2 9 || { say "  Waiting for another set-up, which holds $1"; flock 9; }
   else
     perl -MFcntl=:flock -e 'open(my $lock, ">&=", 9) or die; flock($lock, LOCK_EX) or die'
   fi
 }
+
+# with_lock FILE COMMAND...: runs the command in a subshell that holds the lock. The lock of a checkout stays held.
+with_lock() (
+  exec 7>&9
+  lock "$1" || exit
+  shift
+  "$@"
+)

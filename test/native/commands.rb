@@ -62,7 +62,7 @@ native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/host
 end
 
 # Another C library. Its compiler finds no Linux headers, so this is the portable build.
-musl = "command -v musl-gcc || { echo 'No musl here: type bin/setup --long'; false; }"
+musl = "command -v musl-gcc || { echo 'No musl here: type bin/setup long'; false; }"
 { "operations" => "", "registration" => "", "limits" => "", "lease" => "", "near" => "", "threads" => "200000",
   "processes" => "60000 60", "lease_processes" => "60" }.each do |program, arguments|
   path = "$PWD/tmp/native/musl/#{program}_test"
@@ -72,7 +72,7 @@ end
 
 # Checks another processor's code only: an emulator on x86-64 has the memory order of x86-64.
 tools = "command -v aarch64-linux-gnu-gcc qemu-aarch64-static || { echo 'No ARM64 compiler or emulator here: type " \
-        "bin/setup --long'; false; }"
+        "bin/setup long'; false; }"
 { "operations" => "", "threads" => "200000", "processes" => "60000 60" }.each do |program, arguments|
   path = "$PWD/tmp/native/arm64/#{program}_test"
   shell = "(#{tools}) && make -s -C test/native OUT=$PWD/tmp/native #{path} && qemu-aarch64-static #{path} #{arguments}"

@@ -53,7 +53,7 @@ class PrecompiledTest < Tiercel::TestCase
     end
   end
 
-  def gem(name) = self.class.gems[name] || skip("--long, with the packages of bin/setup --long")
+  def gem(name) = self.class.gems[name] || skip("--long, with the packages of bin/setup long")
 
   def spec(name) = Gem::Package.new(gem(name)).spec
 

@@ -79,32 +79,6 @@ class RunnerLanesTest < Tiercel::TestCase
     assert_equal 32, ran.size
   end
 
-  # The tests run concurrently and fail, and pass when they run again.
-  UNSTEADY = <<~RUBY
-    class UnsteadyTest < Minitest::Test
-      %w[a b].permutation.each do |mine, other|
-        define_method(:"test_\#{mine}_meets_\#{other}") do
-          if File.exist?("failed-\#{mine}")
-            File.write("again", "\#{Process.pid}\n", mode: "a")
-            next sleep(1) # another process, if there is one, takes the other test
-          end
-          #{MEET}
-          File.write("failed-\#{mine}", "")
-          flunk
-        end
-      end
-    end
-  RUBY
-
-  def test_a_second_run_of_a_shared_suite_has_one_process
-    write "test/one/b_test.rb", PASSING
-    suite "one", UNSTEADY, workers: 2
-    result = run_tests("--second-run", "2")
-    assert_equal [0, "3 passed, 0 failed, 0 skipped"], [result.status, result.summary], result.output
-    ran = File.readlines("#{@root}/again")
-    assert_equal [2, 1], [ran.size, ran.uniq.size]
-  end
-
   def test_one_process_of_several_that_dies_fails_the_suite
     write "test/one/b_test.rb", PASSING
     suite "one", <<~RUBY, workers: 2

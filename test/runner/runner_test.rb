@@ -59,40 +59,6 @@ class RunnerTest < Tiercel::TestCase
     assert_includes result.output, "ended before its tests did in CrashingTest#test_b: signal KILL"
   end
 
-  # Fails in its first run.
-  def unsteady_test(name)
-    path = File.join(@root, "#{name}-ran")
-    <<~RUBY
-      class #{name} < Minitest::Test
-        def test_passes = assert(true)
-        def test_once = assert(File.exist?(#{path.inspect}) || File.write(#{path.inspect}, "").nil?)
-      end
-    RUBY
-  end
-
-  def test_what_failed_runs_once_more_alone_if_that_is_asked_for
-    suite "one", unsteady_test("OnceTest")
-    assert_equal [1, "1 passed, 1 failed, 0 skipped"], run_tests.then { |result| [result.status, result.summary] }
-    FileUtils.rm(File.join(@root, "OnceTest-ran"))
-    result = run_tests("--second-run", "1")
-    assert_equal [0, "2 passed, 0 failed, 0 skipped"], [result.status, result.summary], result.output
-    assert_includes result.output, "unsteady: failed beside the others, passed alone: OnceTest#test_once"
-  end
-
-  def test_more_failures_than_that_and_failures_that_stay_are_not_forgiven
-    suite "one", unsteady_test("OnceTest")
-    suite "two", unsteady_test("TwiceTest")
-    assert_equal [1, "2 passed, 2 failed, 0 skipped"], run_tests("--second-run", "1").then { |r| [r.status, r.summary] }
-    suite "three", "class ThreeTest < Minitest::Test\n  def test_it = flunk\nend\n"
-    result = run_tests("--second-run", "3")
-    assert_equal [1, "4 passed, 1 failed, 0 skipped"], [result.status, result.summary], result.output
-  end
-
-  def test_a_crash_is_not_forgiven
-    suite "one", "#{PASSING}Minitest.after_run { exit!(7) }\n"
-    assert_equal 1, run_tests("--second-run", "3").status
-  end
-
   def test_a_suite_that_exits_early_with_success_fails
     suite "exiting", "class ExitingTest < Minitest::Test\n  def test_it = exit!(0)\nend\n"
     result = run_tests

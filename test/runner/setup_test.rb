@@ -107,6 +107,38 @@ class SetupTest < Tiercel::TestCase
     end
   end
 
+  # As two checkouts that install gems into one folder, each with its own lock.
+  def test_a_shared_lock_excludes_other_checkouts_and_outlives_a_killed_one
+    with_tmpdir do |dir|
+      hold = 'lock "$1/$2"; with_lock "$1/shared" eval "echo in >>$1/trace; sleep 0.1; echo out >>$1/trace"'
+      %w[a b c].map { |checkout| Thread.new { shell(hold, dir, checkout) } }.each(&:join)
+      assert_equal %w[in out] * 3, File.readlines("#{dir}/trace", chomp: true)
+      orphan = 'log="$1/log"; : >"$log"; lock "$1/d"; with_lock "$1/shared" step text sh -c "echo in >>$1/trace; read line <$1/pipe"'
+      File.mkfifo("#{dir}/pipe")
+      parts = %w[common steps].map { |part| ". #{BIN}/support/#{part}.sh" }
+      killed = spawn("bash", "-c", [*parts, orphan].join("\n"), "bash", dir, pgroup: true, err: File::NULL)
+      wait_until { File.readlines("#{dir}/trace").size == 7 }
+      Process.kill(:KILL, -killed)
+      Process.wait(killed)
+      refute File.open("#{dir}/shared") { |file| file.flock(File::LOCK_EX | File::LOCK_NB) }, "its step still runs"
+      File.write("#{dir}/pipe", "\n")
+      assert(wait_until { File.open("#{dir}/shared") { |file| file.flock(File::LOCK_EX | File::LOCK_NB) } })
+    end
+  end
+
+  def test_an_interrupted_set_up_is_not_taken_for_a_complete_one
+    with_tmpdir do |dir|
+      complete = ->(*files) do
+        files.each { |file| File.write("#{dir}/#{file}", file == "ruby" ? RbConfig.ruby : "stamp") }
+        shell('state=$1; load_setup', dir).success
+      end
+      refute complete.call
+      refute complete.call("ruby")
+      refute complete.call("gems")
+      assert complete.call("extensions")
+    end
+  end
+
   def test_exec_keeps_the_folder_and_the_status_of_the_command
     with_tmpdir do |dir|
       output, status = Open3.capture2e("#{BIN}/exec", "ruby", "-e", "puts Dir.pwd; exit 5", chdir: dir)

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 require "optparse"
+require_relative "bundle"
 require_relative "commands_run"
 require_relative "lanes"
 require_relative "rails_checkout"
 require_relative "ruby_run"
-require_relative "second_run"
 require_relative "suites"
 
 module TestRunner
@@ -24,8 +24,8 @@ module TestRunner
       @root = root
       @out = out
       @seed = []
-      @second_runs = 0
       @words = parser.parse(arguments)
+      @words += ["quick"] if @quick
       @declarations = declarations
     rescue OptionParser::ParseError => e
       @error = e.message
@@ -40,7 +40,6 @@ module TestRunner
       files_by_suite = chosen(suites)
       outcomes = Lanes.new(@out) { |suite, files, out| run_suite(suite, files, out) }.run(files_by_suite)
       fail_the_empty(outcomes)
-      SecondRun.new(@second_runs, @out) { |*failed| run_failed(*failed) }.call(files_by_suite, outcomes)
       summarize(outcomes)
     rescue Error => e
       warn "bin/test: #{e.message}"
@@ -54,10 +53,9 @@ module TestRunner
         options.on("--long", "also run the long tests (TIERCEL_LONG=1)") { @long = true }
         options.on("-n", "--name NAME", "run only tests with this name, or /REGEXP/") { |name| @name = name }
         options.on("--seed SEED", Integer, "order of the tests") { |seed| @seed = ["--seed", seed.to_s] }
-        options.on("--second-run COUNT", Integer, "run up to COUNT failed tests once more alone") do |count|
-          @second_runs = count
-        end
+        options.on("--quick", "only the suite `quick`: at most a minute, no server") { @quick = true }
         options.on("--slowest COUNT", Integer, "list the slowest tests of each suite") { |n| @slowest = n }
+        options.on("--prices", "list the seconds of each test class") { @prices = true }
         options.on("--rails PATH", "Rails' repository, for rails_behaviours") { |path| @rails = path }
         options.on("--line LINE", "run rails_behaviours on one Rails version only: 8.1") { |line| @line = line }
         options.on("--list", "list the suites and their numbers of files") { @list = true }
@@ -95,43 +93,33 @@ module TestRunner
       out.puts "#{suite.name} ..."
       out.flush
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      outcome = run_named(suite, files, @name, out)
+      outcome = suite.commands? ? run_commands(suite, out) : run_files(suite, files, out)
       outcome.seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
       lines = outcome.skip_lines + (@slowest ? outcome.slowest_lines(@slowest) : [])
+      lines += outcome.price_lines if @prices
       lines.each { |line| out.puts "  #{line}" }
       out.puts "  #{outcome}"
       out.flush
       outcome
     end
 
-    # In one process, so that the tests are alone.
-    def run_failed(suite, files, name) = run_named(suite, files, name, @out, workers: 1)
-
-    def run_named(suite, files, name, out, workers: suite.workers(files))
-      return run_files(suite, files, name, out, workers) unless suite.commands?
-      CommandsRun.new(suite, root: @root, long: @long, name: name, out: out, seconds: limit).run
+    def run_commands(suite, out)
+      CommandsRun.new(suite, root: @root, long: @long, name: @name, out: out, seconds: limit).run
     end
 
-    def run_files(suite, files, name, out, workers)
-      return skipped(suite) if suite.missing
-      install_bundle(suite) if suite.needs
+    # A suite whose gems cannot be installed is reported as skipped.
+    def run_files(suite, files, out)
+      return skipped(suite, suite.missing) if suite.missing
+      problem = Bundle.new(File.expand_path(suite.gemfile, @root)).install(out)
+      return skipped(suite, problem) if problem
       environment = { "TIERCEL_LONG" => @long ? "1" : nil }
       environment["RAILS_BEHAVIOURS"] = behaviours_of(suite) if suite.rails_line
-      arguments = @seed + (name ? ["--name", name] : [])
-      RubyRun.new(suite, files, root: @root, arguments: arguments, environment: environment, workers: workers,
-                                seconds: limit, out: out).run
+      arguments = @seed + (@name ? ["--name", @name] : [])
+      RubyRun.new(suite, files, root: @root, arguments: arguments, environment: environment, seconds: limit,
+                                out: out).run
     end
 
-    def skipped(suite) = Outcome.new(suite.name).tap { |outcome| outcome.skip("all of it", suite.missing) }
-
-    # bin/setup installs only the other bundles.
-    def install_bundle(suite)
-      environment = { "BUNDLE_GEMFILE" => File.expand_path(suite.gemfile, @root) }
-      bundle = [RbConfig.ruby, "-S", "bundle"]
-      return if system(environment, *bundle, "check", out: File::NULL, err: File::NULL)
-      return if system(environment, *bundle, "install", "--quiet")
-      raise Error, "the bundle #{suite.gemfile} could not be installed"
-    end
+    def skipped(suite, why) = Outcome.new(suite.name).tap { |outcome| outcome.skip("all of it", why) }
 
     def behaviours_of(suite)
       return rails_checkout.tests_of(suite.rails_line) unless suite.needs

@@ -27,12 +27,6 @@ module TestRunner
 
     def fail(what) = @failures << what
 
-    # Counts the failures as passed, because they passed in a second run.
-    def forgive
-      @passed += @failures.size
-      @failures.clear
-    end
-
     def skip(test, reason) = @skips << [test, reason]
 
     # @param test [String]
@@ -45,6 +39,16 @@ module TestRunner
     def slowest_lines(count)
       @times.max_by(count) { |_, seconds,| seconds }.map do |test, seconds, processor|
         format("%8.2f s, computing %6.2f s: %s", seconds, processor, test)
+      end
+    end
+
+    # @return [Array<String>] a line for each test class, the dearest first: seconds, seconds of CPU, tests
+    def price_lines
+      classes = @times.group_by { |test,| test[/\A.*(?=#)/] }.map do |name, times|
+        [name, times.sum { |_, seconds,| seconds }, times.sum { |_, _, processor| processor }, times.size]
+      end
+      classes.sort_by { |_, seconds,| -seconds }.map do |name, *figures|
+        format("%8.2f s, computing %7.2f s, %5d tests: %s", *figures, name)
       end
     end
 

@@ -45,7 +45,7 @@ module Tiercel
           return if installed?
           progress&.say("installing the bundle #{name} (once)")
           log = File.join(folder, "install.log")
-          return if Program.run(clean_environment, bundler, "install", "--quiet", out: log, err: log)
+          return if alone { installed? || Program.run(clean_environment, bundler, "install", "--quiet", out: log, err: log) }
           raise CannotRun, "the bundle #{name} could not be installed (#{File.readlines(log).last.to_s.strip}); " \
                            "see #{log}, or type: BUNDLE_GEMFILE=#{gemfile} bundle install"
         end
@@ -58,6 +58,15 @@ module Tiercel
         end
 
         private
+
+        # Other checkouts, bin/setup and bin/test install gems into the same folder; all take this lock.
+        def alone
+          FileUtils.mkdir_p(Gem.dir)
+          File.open(File.join(Gem.dir, "setup.lock"), File::RDWR | File::CREAT) do |lock|
+            lock.flock(File::LOCK_EX)
+            yield
+          end
+        end
 
         # Keeps only the variables that load the bundle: options such as -w would slow the workers and fill their
         # output.
