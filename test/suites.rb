@@ -9,6 +9,7 @@
 # waits: true                  waits more than it computes, mostly for the clocks of servers: starts first
 # workers: 4                   this many processes share its tests
 # named_only: true             only files whose comment names the suite
+# quick: true                  only files with the comment "# quick"
 # alone: true                  no other suite runs concurrently
 
 # A comment at the top of a file selects the suites that run it, among kernel, store, store_8_0 and store_7_2:
@@ -24,6 +25,9 @@ suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
 suite "store", gemfile: "Gemfile", waits: true, workers: 4, named_only: true, **library
 suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **library
 suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
+
+# Before each commit: files with the comment "# quick", which need no server and have no long forms. At most a minute.
+suite "quick", gemfile: "Gemfile", quick: true, workers: 2, on_demand: true, tests: library[:tests]
 
 # Rails' main branch, from a checkout.
 suite "store_main", gemfile: "gemfiles/rails_main/Gemfile", needs: "RAILS_SOURCE", **library

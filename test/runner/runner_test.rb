@@ -177,6 +177,16 @@ class RunnerTest < Tiercel::TestCase
     assert_match(/^kernel: 1 of 1/, run_tests(File.join(@root, "test/a_test.rb")).output.gsub(/^ +/, ""))
   end
 
+  def test_quick_runs_the_files_that_say_so
+    write "test/a_test.rb", PASSING
+    write "test/b_test.rb", "# suites: kernel\n# quick\n#{PASSING.sub("Passing", "Quick")}"
+    declare "kernel", tests: ["test/**/*_test.rb"], gemfile: GEMFILE
+    declare "quick", tests: ["test/**/*_test.rb"], gemfile: GEMFILE, quick: true, on_demand: true
+    output = run_tests("--quick").output.gsub(/^ +/, "")
+    assert_match(/^quick: 1 of 1/, output)
+    refute_match(/^kernel/, output)
+  end
+
   def test_a_comment_that_names_no_suite_is_an_error
     suite "one", "# suites: on\n#{PASSING}"
     result = run_tests

@@ -8,6 +8,8 @@ module TestRunner
   class Suite
     # The comment with the suites of a test file. It precedes the first line of code.
     COMMENT = /^# suites: (.+)$/
+    # The comment of a file that belongs to the quick suite.
+    QUICK = /^# quick$/
 
     # @return [String]
     attr_reader :name
@@ -21,7 +23,7 @@ module TestRunner
     attr_reader :needs
 
     def initialize(name, root:, gemfile: nil, tests: [], except: [], commands: nil, rails_line: nil, on_demand: false,
-                   waits: false, alone: false, workers: 1, needs: nil, named_only: false)
+                   waits: false, alone: false, workers: 1, needs: nil, named_only: false, quick: false)
       @name = name
       @root = root
       @gemfile = gemfile
@@ -35,6 +37,7 @@ module TestRunner
       @workers = workers
       @needs = needs
       @named_only = named_only
+      @quick = quick
     end
 
     # @return [String, nil] the reason why the suite cannot run here
@@ -74,14 +77,15 @@ module TestRunner
     end
 
     def chosen_by_comment?(path)
+      return self.class.head(File.join(@root, path)).match?(QUICK) if @quick
       patterns = self.class.comment(File.join(@root, path))
       patterns ? patterns.any? { |pattern| File.fnmatch?(pattern, name) } : !@named_only
     end
 
     # @return [Array<String>, nil] names or globs in the comment of a file; nil without a comment
-    def self.comment(path)
-      head = File.foreach(path).take_while { |line| line.start_with?("#") || line.strip.empty? }
-      head.join[COMMENT, 1]&.split(/[\s,]+/)
-    end
+    def self.comment(path) = head(path)[COMMENT, 1]&.split(/[\s,]+/)
+
+    # @return [String] the comments above the first line of code
+    def self.head(path) = File.foreach(path).take_while { |line| line.start_with?("#") || line.strip.empty? }.join
   end
 end

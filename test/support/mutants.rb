@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "tmpdir"
+
+# Plants faults in a copy of the repository, one at a time, and runs the tests that should notice. A fault that no test
+# notices is a missing test, or code that nothing needs.
+#
+# test/mutants.rb declares them:
+#
+#   mutant "a TTL is off by one", "ext/tiercel/segment/read.c", "expires <= now", "expires < now",
+#          native: "segment: operations (gcc)"
+#   mutant "the cool-down has no maximum", "lib/tiercel/breaker.rb", "[seconds, MOST].min", "seconds",
+#          tests: "test/breaker_test.rb"
+class Mutants
+  Mutant = Struct.new(:name, :path, :from, :to, :tests, :native)
+
+  # Seconds for the tests of one fault. A fault that makes them hang counts as noticed.
+  LIMIT = 300
+
+  def initialize(root, out: $stdout)
+    @root = root
+    @out = out
+    @mutants = []
+    instance_eval(File.read("#{root}/test/mutants.rb"), "#{root}/test/mutants.rb")
+  end
+
+  # @param pattern [Regexp] only faults with such a name
+  # @return [Array<Mutant>] faults that no test noticed
+  def run(pattern)
+    in_copy do |copy|
+      chosen = @mutants.select { |mutant| mutant.name.match?(pattern) }
+      chosen.each { |mutant| find(copy, mutant) } # before the first of them costs time
+      survivors = chosen.reject { |mutant| noticed?(copy, mutant) }
+      @out.puts "#{chosen.size - survivors.size} of #{chosen.size} faults noticed"
+      survivors
+    end
+  end
+
+  private
+
+  def mutant(name, path, from, to, tests: nil, native: nil)
+    @mutants << Mutant.new(name, path, from, to, [*tests], native)
+  end
+
+  # The working tree without what git ignores, but with the set-up and the extensions.
+  def in_copy
+    Dir.mktmpdir("tiercel-mutants-") do |dir|
+      copy = "#{dir}/tiercel"
+      FileUtils.mkdir_p("#{copy}/tmp")
+      files = IO.popen(%w[git ls-files -z --cached --others --exclude-standard], chdir: @root, &:read).split("\0")
+      files.select { |file| File.file?("#{@root}/#{file}") }.each do |file|
+        FileUtils.mkdir_p(File.dirname("#{copy}/#{file}"))
+        FileUtils.cp("#{@root}/#{file}", "#{copy}/#{file}", preserve: true)
+      end
+      FileUtils.cp_r("#{@root}/tmp/setup", "#{copy}/tmp/setup")
+      Dir["#{@root}/lib/tiercel/*_ext.*"].each { |library| FileUtils.cp(library, "#{copy}/lib/tiercel") }
+      yield copy
+    end
+  end
+
+  def find(copy, mutant)
+    content = File.read("#{copy}/#{mutant.path}")
+    return content if content.scan(mutant.from).size == 1
+    raise "#{mutant.name}: #{mutant.path} has #{content.scan(mutant.from).size} places with #{mutant.from.inspect}"
+  end
+
+  def noticed?(copy, mutant)
+    content = find(copy, mutant)
+    File.write("#{copy}/#{mutant.path}", content.sub(mutant.from) { mutant.to })
+    raise "#{mutant.name}: does not compile" if mutant.path.start_with?("ext/") && fails?(copy, %w[bin/setup --quiet core])
+    by = commands(mutant).find { |command| fails?(copy, command) }
+    @out.puts "#{by ? "noticed " : "SURVIVED"}  #{mutant.name}#{"  (#{by.drop(1).join(" ")})" if by}"
+    @out.flush
+    !by.nil?
+  ensure
+    File.write("#{copy}/#{mutant.path}", content)
+  end
+
+  def commands(mutant)
+    [*([%w[bin/test] + mutant.tests] if mutant.tests.any?), *([["bin/test", "native", "-n", mutant.native]] if mutant.native)]
+  end
+
+  def fails?(copy, command)
+    output, status = Open3.capture2e("timeout", "-k", "5", LIMIT.to_s, *command, chdir: copy, stdin_data: "")
+    return false if status.success?
+    raise "#{command.join(" ")}: #{output}" if status.exitstatus == 2
+    true
+  end
+end
