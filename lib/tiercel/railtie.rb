@@ -2,48 +2,49 @@
 
 require "rails/railtie"
 
-module Tiercel
-  # Loads the rake tasks into a Rails application, and checks again for patches of other gems once all gems are
-  # loaded.
-  class Railtie < Rails::Railtie
-    config.after_initialize do
-      Store::FastPath::Patches.recheck if defined?(Store::FastPath)
+# Tiercel in a Rails application. Constants are written from the root: an application may have a model `Memo` or `Store`.
+class Tiercel::Railtie < Rails::Railtie
+  # The newest Rails version that the test suites run on.
+  NEWEST_RAILS = Gem::Version.new("8.2")
+
+  config.tiercel = ActiveSupport::OrderedOptions.new
+  # Whether parallel test processes use separate caches (docs/application-tests.md).
+  config.tiercel.separate_test_workers = true
+  # Whether `cache` in views renders a missing fragment once among all processes (docs/caching-views.md).
+  config.tiercel.fragments = true
+
+  # Runs before the application's cache is built.
+  initializer "tiercel.test_workers", before: :initialize_cache do |application|
+    if Rails.env.test? && application.config.tiercel.separate_test_workers
+      require "tiercel/test_worker/hooks"
+      ::Tiercel::TestWorker::Hooks.watch
     end
+  end
 
-    config.after_initialize do
-      ActiveSupport::Reloader.before_class_unload { Memo.clear_all } if defined?(Memo)
-    end
+  # Gems and initializers may have patched Rails' methods by now.
+  config.after_initialize do
+    ::Tiercel::Store::FastPath::Patches.recheck if defined?(::Tiercel::Store::FastPath)
+  end
 
-    # Exports metrics if Yabeda or OpenTelemetry's metrics are loaded.
-    config.after_initialize do
-      watched = defined?(::Yabeda::DSL) || defined?(::OpenTelemetry::Metrics)
-      Metrics.export(Rails.cache) if watched && Rails.cache.respond_to?(:account)
-    end
+  # Kept objects are instances of classes that are about to be replaced.
+  config.after_initialize do
+    ActiveSupport::Reloader.before_class_unload { ::Tiercel::Memo.clear_all if defined?(::Tiercel::Memo) }
+  end
 
-    # The newest Rails version that the test suites run on.
-    NEWEST_RAILS = Gem::Version.new("8.2")
+  # Exports metrics if Yabeda or OpenTelemetry's metrics are loaded.
+  config.after_initialize do
+    watched = defined?(::Yabeda::DSL) || defined?(::OpenTelemetry::Metrics)
+    ::Tiercel::Metrics.export(Rails.cache) if watched && Rails.cache.respond_to?(:account)
+  end
 
-    config.after_initialize { Rails.logger&.warn(note_on_rails) if Rails.env.development? && note_on_rails }
+  config.after_initialize { Rails.logger&.warn(note_on_rails) if Rails.env.development? && note_on_rails }
 
-    # @private
-    # @return [String, nil] a log line, if Rails is newer than the tested versions
-    def self.note_on_rails(version = ActiveSupport.gem_version)
-      return if (version.segments.first(2) <=> NEWEST_RAILS.segments) <= 0
-      "Tiercel: Rails #{version} is newer than the newest tested version (#{NEWEST_RAILS})"
-    end
+  rake_tasks { load File.expand_path("../tasks/tiercel.rake", __dir__) }
 
-    config.tiercel = ActiveSupport::OrderedOptions.new
-    # Whether parallel test processes use separate caches (docs/application-tests.md).
-    config.tiercel.separate_test_workers = true
-
-    # Runs before the application's cache is built.
-    initializer "tiercel.test_workers", before: :initialize_cache do |application|
-      if Rails.env.test? && application.config.tiercel.separate_test_workers
-        require_relative "test_worker/hooks"
-        TestWorker::Hooks.watch
-      end
-    end
-
-    rake_tasks { load File.expand_path("../tasks/tiercel.rake", __dir__) }
+  # @private
+  # @return [String, nil] a log line, if Rails is newer than the tested versions
+  def self.note_on_rails(version = ActiveSupport.gem_version)
+    return if (version.segments.first(2) <=> NEWEST_RAILS.segments) <= 0
+    "Tiercel: Rails #{version} is newer than the newest tested version (#{NEWEST_RAILS})"
   end
 end
