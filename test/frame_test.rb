@@ -77,7 +77,7 @@ class FrameTest < Tiercel::TestCase
   end
 
   def test_numbers_of_later_versions_are_refused
-    { 1 => 2, 2 => 0x30, 3 => 0x0A, 4 => 0x02 }.each do |position, number|
+    { 1 => 2, 2 => 0x30, 3 => 0x0A, 4 => 0x04 }.each do |position, number|
       bytes = sample(checksum: false)
       bytes.setbyte(position, number)
 

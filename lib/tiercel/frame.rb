@@ -41,15 +41,17 @@ module Tiercel
       # @param expires_at [Float, nil] epoch seconds, nil for never
       # @param parts [String] from {Parts.encode}
       # @param checksum [Boolean] whether to add the CRC-32 of parts and payload
+      # @param encrypted [Boolean] whether the payload is encrypted
       # @return [String] the frame, binary
       # @raise [SerializationError] if the payload has 4 GiB or more
-      def build(type, payload, compressor: COMPRESSOR_NONE, expires_at: nil, parts: "", checksum: false)
+      def build(type, payload, compressor: COMPRESSOR_NONE, expires_at: nil, parts: "", checksum: false, encrypted: false)
         payload_bytes = payload.bytesize
         if payload_bytes > MAX_PAYLOAD_BYTES
           raise SerializationError, "a value of #{Sizes.human(payload_bytes)} does not fit a frame"
         end
         crc = checksum ? CHECKSUMS.crc32(payload, CHECKSUMS.crc32(parts, 0)) : 0
-        header = [MAGIC, FRAME_VERSION, type, compressor, checksum ? FLAG_CHECKSUM : 0, 0, parts.bytesize,
+        flags = (checksum ? FLAG_CHECKSUM : 0) | (encrypted ? FLAG_ENCRYPTED : 0)
+        header = [MAGIC, FRAME_VERSION, type, compressor, flags, 0, parts.bytesize,
                   expires_at || Float::INFINITY, payload_bytes, crc].pack(HEADER_TEMPLATE)
         header.setbyte(HEADER_CHECK_AT, fold(header) ^ HEADER_CHECK)
         return header << parts if payload_bytes.zero?
@@ -100,7 +102,7 @@ module Tiercel
           reject(bytes, "expected #{HEADER_BYTES + parts_bytes + payload_bytes} bytes")
         end
         verify_checksum(bytes, flags, crc)
-        new(type, compressor, expires_at, bytes, parts_bytes)
+        new(type, compressor, expires_at, bytes, parts_bytes, flags.anybits?(FLAG_ENCRYPTED))
       end
 
       # @param bytes [String] a valid frame
@@ -117,7 +119,8 @@ module Tiercel
         type, compressor, flags = bytes.unpack("x2C3")
         parts_bytes, expires_at = bytes.unpack("x6S<E")
         all = bytes.byteslice(HEADER_BYTES, parts_bytes) << Parts.encode(**parts)
-        build(type, payload(bytes), compressor:, expires_at:, parts: all, checksum: flags.anybits?(FLAG_CHECKSUM))
+        build(type, payload(bytes), compressor:, expires_at:, parts: all, checksum: flags.anybits?(FLAG_CHECKSUM),
+                                   encrypted: flags.anybits?(FLAG_ENCRYPTED))
       end
 
       # @param bytes [String] a valid frame
@@ -155,7 +158,8 @@ module Tiercel
     end
 
     # @private
-    def initialize(type, compressor, expires_at, bytes, parts_bytes)
+    def initialize(type, compressor, expires_at, bytes, parts_bytes, encrypted)
+      @encrypted = encrypted
       @type = type
       @compressor = compressor
       @expires_at = expires_at unless expires_at == Float::INFINITY
@@ -166,6 +170,9 @@ module Tiercel
 
     # An expired frame. It replaces a frame that is to be removed, and every read treats it as a miss.
     EXPIRED = build(TYPE_STRING_BINARY, "", expires_at: 1.0).freeze
+
+    # @return [Boolean] whether the payload is encrypted
+    def encrypted? = @encrypted
 
     # @return [Boolean] whether the frame marks a value that is being computed
     def placeholder? = type == TYPE_PLACEHOLDER

@@ -38,6 +38,7 @@ module Tiercel
       # @raise [SerializationError] if Marshal would have to load the payload and that is forbidden
       # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
       def read(frame)
+        raise MalformedFrame, "the entry is encrypted, and this store has no encrypt:" if frame.encrypted?
         payload = inflate(frame)
         case frame.type
         when TYPE_PLAIN then @plain.load(payload)

@@ -16,6 +16,7 @@ module Tiercel
       # payload_bytes, u32 CRC-32; little endian.
       HEADER_TEMPLATE = "C6S<EL<L<"
       TYPE_AT = 2
+      FLAGS_AT = 4
       HEADER_CHECK_AT = 5
       PARTS_BYTES_AT = 6
       EXPIRES_AT_AT = 8
@@ -23,7 +24,9 @@ module Tiercel
       HEADER_CHECK = 0xA5
 
       FLAG_CHECKSUM = 0x01
-      KNOWN_FLAGS = FLAG_CHECKSUM
+      # The payload is encrypted (lib/tiercel/cipher.rb).
+      FLAG_ENCRYPTED = 0x02
+      KNOWN_FLAGS = FLAG_CHECKSUM | FLAG_ENCRYPTED
 
       # Maximum size of the part TAGS. Together with the longest version (see Version::MAX_BYTES) all parts fit into
       # 65,535 bytes, the most that the header can record.

@@ -1,0 +1,165 @@
+# frozen_string_literal: true
+
+require "openssl"
+require_relative "errors"
+require_relative "frame"
+
+# Encrypts the payloads of frames with AES-256-GCM (NIST SP 800-38D), a random nonce for each write.
+#
+#   cipher = Tiercel::Cipher.build(keys: [ENV["CACHE_KEY"], ENV["OLD_CACHE_KEY"]])
+#   sealed = cipher.seal("user/1", frame)
+#   cipher.open("user/1", sealed)  # => frame
+#
+# The first key encrypts, all keys decrypt, so keys rotate without a cold cache. Encryption comes after serialization and
+# compression. The sealed payload is: key id (4 bytes), nonce (12), authentication tag (16), ciphertext. The cache key and
+# everything in the frame that does not change later are authenticated: a value cannot be moved to another key, and its
+# expiry, version and tags cannot be altered. docs/frame.md has the byte table.
+class Tiercel::Cipher
+  include Tiercel::Frame::Layout
+
+  KEY_ID_BYTES = 4
+  NONCE_BYTES = 12
+  AUTH_TAG_BYTES = 16
+  OVERHEAD_BYTES = KEY_ID_BYTES + NONCE_BYTES + AUTH_TAG_BYTES
+  # A secret of fewer bytes can be guessed.
+  LEAST_SECRET_BYTES = 32
+  # Names the derivation and the format, so that the same secret gives other keys to another use or version (RFC 5869).
+  PURPOSE = "tiercel frame 1"
+  private_constant :PURPOSE
+
+  # @param option [true, false, nil, Hash] the store's option `encrypt:`. true takes the keys of Active Record encryption;
+  #   a Hash has `keys:` (Array of secret Strings of at least 32 bytes, the newest first) and `accept_plain:` (whether
+  #   frames that are not encrypted are still read)
+  # @return [Cipher, nil] nil without encryption
+  # @raise [ConfigurationError] for anything else
+  def self.build(option)
+    case option
+    when nil, false then return
+    when true then return new(nil)
+    when Hash
+      unknown = option.keys.map(&:to_sym) - %i[keys accept_plain]
+      option = option.transform_keys(&:to_sym)
+      return new(check(option[:keys]), accept_plain: option[:accept_plain] == true) if unknown.empty?
+      raise Tiercel::ConfigurationError, "encrypt: unknown #{unknown.map(&:inspect).join(", ")}; there are :keys and :accept_plain"
+    end
+    raise Tiercel::ConfigurationError, "encrypt: expected true or a Hash such as { keys: [ENV.fetch(\"CACHE_KEY\")] }, " \
+                                       "got an object of #{option.class}"
+  end
+
+  # The message never contains a secret.
+  def self.check(secrets)
+    return if secrets.nil? # the keys of Active Record encryption
+    unless secrets.is_a?(Array) && secrets.any? && secrets.all?(String)
+      raise Tiercel::ConfigurationError, "encrypt: keys: expected an Array of Strings, the newest first; " \
+                                         "got an object of #{secrets.class}"
+    end
+    short = secrets.index { |secret| secret.bytesize < LEAST_SECRET_BYTES }
+    return secrets unless short
+    raise Tiercel::ConfigurationError, "encrypt: keys: expected secrets of at least #{LEAST_SECRET_BYTES} bytes (for " \
+                                       "example from `bin/rails secret`); number #{short + 1} has #{secrets[short].bytesize}"
+  end
+  private_class_method :check
+
+  # @private
+  def initialize(secrets, accept_plain: false)
+    @secrets = secrets
+    @accept_plain = accept_plain
+    @keys = nil
+  end
+
+  # @return [Boolean] whether frames that are not encrypted are still read
+  def accept_plain? = @accept_plain
+
+  # @param key [String] the key under which the frame is stored
+  # @param bytes [String] a frame, or raw bytes
+  # @return [String] the frame with an encrypted payload; raw bytes, counters and empty placeholders as they are
+  def seal(key, bytes)
+    return bytes unless Tiercel::Frame.frame?(bytes) && !bytes.getbyte(FLAGS_AT).anybits?(FLAG_ENCRYPTED)
+    type, compressor, = bytes.unpack("x2C2")
+    parts_bytes, expires_at, payload_bytes = bytes.unpack("x6S<EL<")
+    return bytes if type == TYPE_PLACEHOLDER && payload_bytes.zero?
+    id, secret = keys.first
+    parts = bytes.byteslice(HEADER_BYTES, parts_bytes)
+    cipher = OpenSSL::Cipher.new("aes-256-gcm").encrypt
+    cipher.key = secret
+    nonce = cipher.random_iv
+    cipher.auth_data = authenticated(key, type, compressor, expires_at, parts)
+    # OpenSSL refuses empty input; an empty String has an empty ciphertext and a tag.
+    text = payload_bytes.zero? ? "".b : cipher.update(bytes.byteslice((HEADER_BYTES + parts_bytes)..))
+    text << cipher.final
+    Tiercel::Frame.build(type, "#{id}#{nonce}#{cipher.auth_tag(AUTH_TAG_BYTES)}#{text}", compressor:, expires_at:, parts:,
+                         checksum: true, encrypted: true)
+  end
+
+  # @param key [String] the key under which the bytes were found
+  # @param bytes [String] what {#seal} returned; raw bytes and counters pass
+  # @return [String] the frame with its payload decrypted
+  # @raise [MalformedFrame] if the frame was altered, belongs to another key of the cache, was encrypted with an unknown
+  #   key, or is not encrypted although it must be
+  def open(key, bytes)
+    return bytes unless Tiercel::Frame.frame?(bytes)
+    frame = Tiercel::Frame.parse(bytes)
+    unless frame.encrypted?
+      return bytes if @accept_plain || (frame.placeholder? && frame.payload.empty?)
+      raise Tiercel::MalformedFrame, "the entry is not encrypted, and encrypt: is on without accept_plain: true"
+    end
+    sealed = frame.payload
+    id = sealed.byteslice(0, KEY_ID_BYTES)
+    secret = keys[id] or raise Tiercel::MalformedFrame, "the entry was encrypted with a key that encrypt: does not list"
+    raise Tiercel::MalformedFrame, "an encrypted payload is cut off" if sealed.bytesize < OVERHEAD_BYTES
+    parts = bytes.byteslice(HEADER_BYTES, bytes.unpack1("S<", offset: PARTS_BYTES_AT))
+    cipher = OpenSSL::Cipher.new("aes-256-gcm").decrypt
+    cipher.key = secret
+    cipher.iv = sealed.byteslice(KEY_ID_BYTES, NONCE_BYTES)
+    cipher.auth_tag = sealed.byteslice(KEY_ID_BYTES + NONCE_BYTES, AUTH_TAG_BYTES)
+    expires_at = frame.expires_at || Float::INFINITY
+    cipher.auth_data = authenticated(key, frame.type, frame.compressor, expires_at, parts)
+    text = sealed.bytesize == OVERHEAD_BYTES ? "".b : cipher.update(sealed.byteslice(OVERHEAD_BYTES..))
+    text << cipher.final
+    Tiercel::Frame.build(frame.type, text, compressor: frame.compressor, expires_at:, parts:)
+  rescue OpenSSL::Cipher::CipherError
+    raise Tiercel::MalformedFrame, "an encrypted entry was altered, or was moved from another key"
+  end
+
+  # @return [String] without the secrets
+  def inspect = "#<#{self.class.name}>"
+
+  private
+
+  # The keys are derived when they are first used: a Rails application configures Active Record encryption after its
+  # cache.
+  #
+  # @return [Hash{String => String}] keys of 32 bytes by id, the one that encrypts first
+  def keys
+    @keys ||= (@secrets || active_record_secrets).to_h do |secret|
+      key = OpenSSL::KDF.hkdf(secret, salt: "", info: PURPOSE, length: 32, hash: "SHA256")
+      [OpenSSL::Digest::SHA256.digest(key).byteslice(0, KEY_ID_BYTES), key]
+    end
+  end
+
+  def active_record_secrets
+    unless defined?(ActiveRecord::Encryption)
+      raise Tiercel::ConfigurationError, "encrypt: true takes the keys of Active Record encryption, which is not loaded: " \
+                                         "use encrypt: { keys: [...] }"
+    end
+    provider = ActiveRecord::Encryption::DerivedSecretKeyProvider.new(ActiveRecord::Encryption.config.primary_key)
+    newest = provider.encryption_key.secret
+    [newest, *(provider.decryption_keys(ActiveRecord::Encryption::Message.new).map(&:secret) - [newest])]
+  rescue ActiveRecord::Encryption::Errors::Configuration => error
+    raise Tiercel::ConfigurationError, "encrypt: true takes the keys of Active Record encryption: #{error.message}"
+  end
+
+  # A near tier adds the part COMPUTED_AT to its copy, so that part is not authenticated; the checksum covers it.
+  def authenticated(key, type, compressor, expires_at, parts)
+    unless parts.empty?
+      at = 0
+      kept = "".b
+      while at < parts.bytesize
+        length = parts.unpack1("S<", offset: at + 1) + PART_HEADER_BYTES
+        kept << parts.byteslice(at, length) unless parts.getbyte(at) == PART_COMPUTED_AT
+        at += length
+      end
+    end
+    [key.bytesize, type, compressor, expires_at].pack("L<CCE") << key.b << (kept || "")
+  end
+end
