@@ -19,6 +19,7 @@ native.call "segment: processes, 60 of them killed", "gcc/processes_test", "6000
 native.call "segment: processes, 20 of them killed (AddressSanitizer)", "asan/processes_test", "10000 20"
 native.call "segment: stop points", "stop/stop_test"
 native.call "segment: stop points (AddressSanitizer)", "stop-asan/stop_test"
+native.call "segment: repairs that are killed too", "stop/repair_stop_test"
 native.call "segment: leases (AddressSanitizer)", "asan/lease_test"
 native.call "segment: leases (ThreadSanitizer)", "tsan/lease_test"
 native.call "segment: the table of leases (AddressSanitizer)", "asan/lease_table_test"

@@ -77,6 +77,59 @@ static void test_other_code_opens_and_closes_the_lock_file(void)
     CHECK(is_locked(own_byte()) && atomic_load(&segment->self->generation) == generation_of(segment->owner));
 }
 
+/*
+ * Daemons and close_fds loops close descriptors that are not theirs. Where the lock belongs to the open file
+ * description, the process keeps its slot and its locks; no other process takes its shard over.
+ */
+static void test_other_code_closes_the_descriptor(void)
+{
+    off_t byte = own_byte();
+    uint64_t owner = segment->owner, word;
+    bool taken_over;
+    int status;
+    pid_t pid;
+
+    if (segment->sidecar->record_locks) return;
+    CHECK(tseg_lock(segment, 0, &word, &taken_over) == TSEG_OK);
+    CHECK(close(segment->sidecar->descriptor) == 0);
+    CHECK(is_locked(byte));
+    CHECK((pid = fork()) >= 0);
+    if (pid == 0) {
+        tseg_after_fork();
+        CHECK(tseg_lock(segment, 0, &word, &taken_over) == TSEG_WOULD_WAIT && !taken_over);
+        _exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    tseg_unlock(segment, 0, word);
+    CHECK(tseg_keep_registered(segment) && segment->owner == owner && own_byte() == byte && is_locked(byte));
+    CHECK(segment->sidecar->descriptor >= 0);
+}
+
+/* The lock for files ends with its descriptor, although the proof of life stays. */
+static void test_the_lock_for_files_is_not_left_behind(void)
+{
+    tseg_sidecar *sidecar = segment->sidecar;
+    tseg_error error = {0};
+    int status;
+    pid_t pid;
+
+    CHECK(tseg_sidecar_lock_files(sidecar, &error) && is_locked(0));
+    CHECK((pid = fork()) >= 0);
+    if (pid == 0) {
+        tseg_after_fork();
+        CHECK(!tseg_sidecar_lock_files(sidecar, &error) && error.code == EAGAIN);
+        _exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    CHECK(close(sidecar->files_descriptor) == 0);
+    if (sidecar->record_locks) tseg_keep_registered(segment);
+    tseg_sidecar_unlock_files(sidecar);
+    CHECK(!is_locked(0) && is_locked(own_byte()));
+    CHECK(tseg_sidecar_lock_files(sidecar, &error) && is_locked(0));
+    tseg_sidecar_unlock_files(sidecar);
+    CHECK(!is_locked(0) && is_locked(own_byte()));
+}
+
 static void test_a_child_that_never_calls_keeps_no_lock(void)
 {
     int ready[2], status;
@@ -193,6 +246,8 @@ int main(void)
     snprintf(lock_path, sizeof lock_path, "%s.lock", path);
     segment = attach_or_die(path, 1 << 20, 1);
     test_a_child_that_never_calls_keeps_no_lock();
+    test_other_code_closes_the_descriptor();
+    test_the_lock_for_files_is_not_left_behind();
     test_other_code_opens_and_closes_the_lock_file();
     test_threads_that_wait_while_another_registers();
     printf("registration: %lu checks, by %s locks\n", (unsigned long)checks_made,

@@ -57,10 +57,11 @@ module ProtocolCalls
     end
 
     # A set that appends. It replaces the entry of an occupied slot, and occupies an empty slot.
-    def set(value)
+    def set(value, broken: nil)
       proc do |memory|
-        epoch = atomically { memory.epoch }
+        epoch = atomically { memory.epoch } if broken == :loads_the_epoch_before_the_lock
         instance_exec(memory, &Calls.locked do
+          epoch ||= atomically { memory.epoch }
           position = memory.head
           atomically { memory.tail += 1 } if position - memory.tail == Memory::CELLS
           { key: :mine, sequence: 0, low: value, high: value, epoch: epoch }.each do |field, content|

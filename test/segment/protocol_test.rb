@@ -91,9 +91,16 @@ class SegmentProtocolTest < Tiercel::TestCase
     violation(-> { Memory.new }, clear: Calls.in_turn(Calls.clear(broken:), Calls.read),
               set: Calls.set(1)) do |memory, calls|
       # A writer that read the epoch before the clear has written nothing that is readable after it.
-      began_before = calls[:set].seen.first.zero? && (broken || memory.epoch == 1)
+      began_before = calls[:set].seen.find { _1.is_a?(Integer) }&.zero? && (broken || memory.epoch == 1)
       entry = memory.slot.zero? ? nil : memory.at(memory.slot)
       "cleared, and readable" if began_before && entry && entry.epoch == memory.epoch
+    end
+  end
+
+  rule("a_write_after_a_clear_stays", [:loads_the_epoch_before_the_lock]) do |broken|
+    violation(ONE, clear: Calls.in_turn(Calls.clear, Calls.set(2)), set: Calls.set(1, broken:)) do |memory, calls|
+      entry = memory.slot.zero? ? nil : memory.at(memory.slot)
+      "written after the clear, and not readable" unless entry && entry.epoch == memory.epoch
     end
   end
 

@@ -92,7 +92,7 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
         tseg_drop_entry(slot, published);
         result = TSEG_CHANGED;
     }
-    tseg_store(&section->view.control->changing, 0);
+    tseg_end_change(section);
     return result;
 }
 
@@ -117,7 +117,7 @@ tseg_result tseg_append(tseg_section *section, const tseg_change *change, const 
     tseg_bump(&section->segment->self->counters[TSEG_COUNT_APPENDED]);
     if (!change->published_odd) return result;
     if (result != TSEG_OK) {
-        tseg_store(&section->view.control->changing, 0);
+        tseg_end_change(section);
         return result;
     }
     return confirm(section, change, log, position, slot, published);

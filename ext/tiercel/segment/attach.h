@@ -13,6 +13,12 @@ struct tseg_sidecar {
     _Atomic int descriptor; /* -1: other code has closed it, and it is not open again yet */
     _Atomic bool record_locks; /* the locks belong to the process, not to the open file description */
     _Atomic int slot; /* the process slot, whose byte this process has locked; -1: none */
+    /*
+     * A mapped page of the lock file, which nothing reads. The mapping keeps the open file description and its locks
+     * alive when other code closes the descriptor. A child does not inherit it. NULL: the descriptor alone keeps them.
+     */
+    void *proof;
+    _Atomic int files_descriptor; /* has the lock for files, in a description of its own; -1: not locked */
     pid_t opened_by; /* in a child this may be the parent; the description and its locks are then the parent's */
     dev_t device;
     ino_t inode;
@@ -20,7 +26,6 @@ struct tseg_sidecar {
     unsigned references;
     int making; /* descriptor of the file that this process is making; -1: none. A child closes it to free memory. */
     ino_t making_inode;
-    bool files_locked; /* a thread of this process holds the lock for files, which does not exclude other threads */
     char *path;
     struct tseg_sidecar *next;
 };
@@ -41,8 +46,8 @@ void tseg_hold_forks(void);
 void tseg_allow_forks(void);
 
 /* byte_lock.c. Returns false and sets errno if the byte cannot be locked. */
-bool tseg_byte_lock(tseg_sidecar *sidecar, off_t byte);
-void tseg_byte_unlock(const tseg_sidecar *sidecar, off_t byte);
+bool tseg_byte_lock(tseg_sidecar *sidecar, int descriptor, off_t byte);
+void tseg_byte_unlock(const tseg_sidecar *sidecar, int descriptor, off_t byte);
 typedef enum { TSEG_BYTE_FREE, TSEG_BYTE_LOCKED, TSEG_BYTE_UNKNOWN } tseg_byte_state;
 /*
  * Whether another process has locked one of these bytes (count 0: up to the end). *locked is the first locked byte, and
@@ -55,8 +60,16 @@ tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool crea
 void tseg_sidecar_release(tseg_sidecar *sidecar);
 /* Whether the descriptor is still open and leads to the lock file. */
 bool tseg_sidecar_is_whole(const tseg_sidecar *sidecar);
-/* Opens the lock file again if other code has closed its descriptor, and returns false: the process slot is lost. */
-bool tseg_sidecar_mend(tseg_sidecar *sidecar);
+/*
+ * Opens the lock file again if other code has closed its descriptor. Without the proof the process slot is then lost.
+ */
+void tseg_sidecar_mend(tseg_sidecar *sidecar);
+/* Called after a slot's byte was locked. */
+void tseg_sidecar_prove(tseg_sidecar *sidecar);
+/* Closes the description that has the lock for files, and thereby releases its locks. */
+void tseg_sidecar_close_files(tseg_sidecar *sidecar);
+/* Opens the lock file once more. Returns -1 if the path leads to another file or none. */
+int tseg_sidecar_open_again(tseg_sidecar *sidecar);
 /* Whether the descriptor is closed and the path leads to another file or none. */
 bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar);
 /* Whether a process with this layout version has marked the file as a lock file. */

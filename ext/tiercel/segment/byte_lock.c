@@ -20,39 +20,40 @@
 #define ONLY_RECORD_LOCKS 1
 #endif
 
-static int call(const tseg_sidecar *sidecar, int command, struct flock *lock, short type, off_t first, off_t count)
+static int call(int descriptor, int command, struct flock *lock, short type, off_t first, off_t count)
 {
     int result;
 
     *lock = (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = first, .l_len = count};
-    do result = fcntl(sidecar->descriptor, command, lock); while (result < 0 && errno == EINTR);
+    do result = fcntl(descriptor, command, lock); while (result < 0 && errno == EINTR);
     return result;
 }
 
-bool tseg_byte_lock(tseg_sidecar *sidecar, off_t byte)
+bool tseg_byte_lock(tseg_sidecar *sidecar, int descriptor, off_t byte)
 {
     struct flock lock;
 
 #ifdef ONLY_RECORD_LOCKS
     sidecar->record_locks = true;
 #endif
-    if (call(sidecar, SET_COMMAND(sidecar), &lock, F_WRLCK, byte, 1) == 0) return true;
+    if (call(descriptor, SET_COMMAND(sidecar), &lock, F_WRLCK, byte, 1) == 0) return true;
     if (errno != EINVAL || sidecar->record_locks) return false;
     sidecar->record_locks = true; /* an old kernel, an emulator, or a file system without such locks */
-    return call(sidecar, F_SETLK, &lock, F_WRLCK, byte, 1) == 0;
+    return call(descriptor, F_SETLK, &lock, F_WRLCK, byte, 1) == 0;
 }
 
-void tseg_byte_unlock(const tseg_sidecar *sidecar, off_t byte)
+void tseg_byte_unlock(const tseg_sidecar *sidecar, int descriptor, off_t byte)
 {
     struct flock lock;
-    call(sidecar, SET_COMMAND(sidecar), &lock, F_UNLCK, byte, 1);
+    (void)sidecar;
+    call(descriptor, SET_COMMAND(sidecar), &lock, F_UNLCK, byte, 1);
 }
 
 tseg_byte_state tseg_byte_look(const tseg_sidecar *sidecar, off_t first, off_t count, off_t *locked, pid_t *holder)
 {
     struct flock lock;
 
-    if (call(sidecar, GET_COMMAND(sidecar), &lock, F_WRLCK, first, count) < 0) return TSEG_BYTE_UNKNOWN;
+    if (call(sidecar->descriptor, GET_COMMAND(sidecar), &lock, F_WRLCK, first, count) < 0) return TSEG_BYTE_UNKNOWN;
     if (lock.l_type == F_UNLCK) return TSEG_BYTE_FREE;
     if (locked) *locked = lock.l_start;
     if (holder) *holder = lock.l_pid > 0 ? lock.l_pid : 0; /* -1: the lock belongs to an open file description */

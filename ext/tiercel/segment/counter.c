@@ -58,18 +58,17 @@ tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, d
     tseg_value value = {NULL, 0, digits, 0};
     tseg_change change = {.key = key, .value = &value, .expires_at = expires_at,
                           .least_value_bytes = TSEG_COUNTER_BYTES, .may_take_empty_slot = true, .counts_as_hit = true};
-    uint32_t epoch = tseg_epoch(segment);
     tseg_section section;
     tseg_entry old;
     tseg_result result;
     bool found;
 
     if (tseg_too_large(segment, &change)) return tseg_refuse(segment);
-    result = tseg_enter(&section, segment, key->shard, epoch, now);
+    result = tseg_enter(&section, segment, key->shard, now);
     if (result != TSEG_OK) return result;
     found = tseg_find(segment, key, &old) == TSEG_OK;
     result = TSEG_ABSENT;
-    if (found && tseg_is_live(segment, &old, now))
+    if (found && tseg_is_live_in(&section, &old))
         result = increment_found(&section, &change, &old, amount, count, digits, &value);
     if (result == TSEG_ABSENT) { /* also after a concurrent delete, which then comes before this call */
         *count = amount;

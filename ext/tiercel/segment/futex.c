@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #ifdef TSEG_LINUX
-#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -11,6 +10,9 @@
 #include "internal.h"
 
 #ifdef TSEG_LINUX
+/* From linux/futex.h, which a system with musl may lack. */
+enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1 };
+
 void tseg_wake(tseg_half *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
 
 void tseg_sleep(tseg_half *word, uint32_t seen, uint64_t longest_ns)

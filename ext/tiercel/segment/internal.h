@@ -206,7 +206,7 @@ typedef struct {
     tseg *segment;
     tseg_view view;
     uint32_t shard;
-    uint32_t epoch;      /* the segment's epoch when the call began */
+    uint32_t epoch;      /* the segment's epoch when the call got the lock */
     uint64_t lock_word;
     double now;          /* decides which entries at a tail have expired; -infinity: none */
     uint64_t head[TSEG_LOGS]; /* checked copies: damage could change the words in the file at any time */
@@ -219,9 +219,16 @@ typedef struct {
 #define TSEG_MAX_MOVES 64u
 #define TSEG_MAX_MOVED_BYTES (UINT64_C(512) << 10)
 
-tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, uint32_t epoch, double now);
+tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, double now);
 bool tseg_try_enter(tseg_section *section, tseg *segment, uint32_t shard);
 void tseg_leave(tseg_section *section);
+/* The entry that `changing` names is whole, or no slot leads to it any more. */
+static inline void tseg_end_change(tseg_section *section) { tseg_store_release(&section->view.control->changing, 0); }
+/* Whether the entry is live for this call. An entry of a later epoch cannot exist. */
+static inline bool tseg_is_live_in(const tseg_section *section, const tseg_entry *entry)
+{
+    return entry->epoch == section->epoch && entry->expires_at > section->now;
+}
 /* Makes room and sets *position. Returns false if the log is too small for the entry or has no positions left. */
 bool tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position);
 void tseg_commit(tseg_section *section, int log, uint64_t position, uint64_t units);

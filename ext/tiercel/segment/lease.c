@@ -99,7 +99,7 @@ bool tseg_lease_is_over(const tseg_lease_slot *slot, uint32_t epoch, uint64_t no
 {
     uint32_t kept_until = tseg_load_half(&slot->kept_until), now_s = (uint32_t)(now_ns / TSEG_NS_PER_S);
 
-    return !tseg_load(&slot->lineage) || tseg_load_half(&slot->epoch) != epoch || kept_until <= now_s ||
+    return !tseg_load(&slot->lineage) || (int32_t)(tseg_load_half(&slot->epoch) - epoch) < 0 || kept_until <= now_s ||
            kept_until - now_s > (TSEG_LEASE_OUTLIVES + 1) * (uint32_t)(TSEG_LEASE_MAX_TTL_NS / TSEG_NS_PER_S);
 }
 

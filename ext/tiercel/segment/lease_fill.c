@@ -31,14 +31,13 @@ tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage
 {
     tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
                           .published_odd = true, .keeps_lease = true, .lineage = lineage};
-    uint32_t epoch = tseg_epoch(segment);
     uint64_t found = 0;
     tseg_section section;
     tseg_entry old;
-    tseg_result result = tseg_enter(&section, segment, key->shard, epoch, now);
+    tseg_result result = tseg_enter(&section, segment, key->shard, now);
 
     if (result != TSEG_OK) return result;
-    change.lease = tseg_find_lease(segment, key, epoch, &found);
+    change.lease = tseg_find_lease(segment, key, section.epoch, &found);
     if (!lineage || !change.lease || found != lineage) result = TSEG_CHANGED;
     else if (tseg_too_large(segment, &change)) result = refuse_fill(segment, key, change.lease, lineage);
     else result = tseg_change_entry(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL);
@@ -63,13 +62,14 @@ tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tse
     tseg_result result;
     bool found;
 
-    if (unheld->file_id != segment->file_id || unheld->epoch != tseg_epoch(segment)) return TSEG_CHANGED;
+    if (unheld->file_id != segment->file_id) return TSEG_CHANGED;
     if (tseg_too_large(segment, &change)) return tseg_refuse(segment);
-    /* The entry gets the epoch from before the computation, so a later clear makes it a miss too. */
-    result = tseg_enter(&section, segment, key->shard, unheld->epoch, now);
+    result = tseg_enter(&section, segment, key->shard, now);
     if (result != TSEG_OK) return result;
     found = tseg_find(segment, key, &old) == TSEG_OK;
-    if (found && tseg_is_live(segment, &old, now) && !is_entry_of(segment, &old, replaces)) result = TSEG_CHANGED;
+    /* The epoch is that from before the computation, so a later clear makes the entry a miss. */
+    if (unheld->epoch != section.epoch) result = TSEG_CHANGED;
+    else if (found && tseg_is_live_in(&section, &old) && !is_entry_of(segment, &old, replaces)) result = TSEG_CHANGED;
     else result = tseg_append(&section, &change, found ? &old : NULL);
     if (result == TSEG_OK && tseg_has_leases(segment, key)) tseg_lease_end_written(&section, key);
     tseg_leave(&section);
@@ -90,7 +90,6 @@ tseg_result tseg_lease_abandon(const tseg *segment, const tseg_key *key, uint64_
 
 tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder, uint64_t pause_ns)
 {
-    uint32_t epoch = tseg_epoch(segment);
     tseg_lease_request request = {.holder = TSEG_LEASE_PAUSED, .ttl_ns = pause_ns};
     uint64_t found = 0, now_ns;
     tseg_lease_slot *slot;
@@ -98,12 +97,12 @@ tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t line
     tseg_result result;
 
     /* After a delete or an abandoned fill the lease is gone. Then the call needs no lock. */
-    slot = tseg_find_lease(segment, key, epoch, &found);
+    slot = tseg_find_lease(segment, key, tseg_epoch(segment), &found);
     if (!slot || found != lineage) return TSEG_ABSENT;
-    result = tseg_enter(&section, segment, key->shard, epoch, -INFINITY);
+    result = tseg_enter(&section, segment, key->shard, -INFINITY);
     if (result != TSEG_OK) return result;
     now_ns = tseg_monotonic_ns();
-    slot = tseg_find_lease(segment, key, epoch, &found);
+    slot = tseg_find_lease(segment, key, section.epoch, &found);
     if (slot && found == lineage && tseg_load(&slot->holder) == holder) {
         tseg_store_half(&slot->released, (uint32_t)holder);
         if (pause_ns) {

@@ -118,7 +118,7 @@ static tseg_result take_lease(tseg_section *section, const tseg_key *key, const 
         displaced = slot;
         slot = NULL;
     }
-    lease->has_entry = tseg_find(segment, key, &old) == TSEG_OK && tseg_is_live(segment, &old, section->now);
+    lease->has_entry = tseg_find(segment, key, &old) == TSEG_OK && tseg_is_live_in(section, &old);
     if (lease->has_entry) {
         tseg_token token = tseg_token_of(segment, &old);
         if (!request->replaces || !tseg_is_same(&token, request->replaces)) return TSEG_PRESENT;
@@ -145,13 +145,12 @@ static tseg_result take_lease(tseg_section *section, const tseg_key *key, const 
 tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease_request *request, double now,
                             tseg_lease *lease)
 {
-    uint32_t epoch = tseg_epoch(segment);
     tseg_section section;
     tseg_result result;
 
     /* This process registers first: one that counts as dead itself must not declare another holder dead. */
     if (tseg_lease_bits(tseg_lease_group_of(segment, key), key)) tseg_keep_registered(segment);
-    result = tseg_enter(&section, segment, key->shard, epoch, now);
+    result = tseg_enter(&section, segment, key->shard, now);
     if (result != TSEG_OK) return result;
     result = take_lease(&section, key, request, lease);
     tseg_leave(&section);

@@ -58,6 +58,7 @@ void tseg_reset_log(tseg_section *section, int log)
     tseg_store(&section->view.control->records[log], 0);
     section->head[log] = last;
     tseg_store(&section->view.control->head[log], last);
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     store_tail(section, log, last);
 }
 

@@ -18,7 +18,9 @@ static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *fil
     if (file->inode && file->unreadable && !tseg_file_was_ours(path, sidecar))
         return tseg_fail(error, 0, "%s is not a segment: remove it or use another path", path);
     tseg_file_retire(file);
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     failure = tseg_file_unlink(path, host);
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     if (failure && failure != ENOENT) {
         tseg_file_restore(file);
         return tseg_fail(error, failure, "%s cannot be removed: %s", path, strerror(failure));

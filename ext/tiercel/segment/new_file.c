@@ -186,7 +186,9 @@ bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options 
     made = fill_file(descriptor, path, sidecar, options, &may_give_way, error);
     if (stale && !may_give_way) replaced = NULL;
     /* The old file is retired before the new one replaces it, but only after the new one is complete. */
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     if (made && replaced) tseg_file_retire(replaced);
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     code = made ? link_file(path, temporary, link_path, replaced != NULL) : 0;
     if (code) made = tseg_fail(error, code, "%s cannot be created: %s", path, strerror(code));
     if (code && replaced) tseg_file_restore(replaced);

@@ -30,9 +30,11 @@ void tseg_register(tseg *segment)
     segment->self = &segment->processes[slot];
     do generation = (atomic_fetch_add(&segment->self->generation, 1) + 1) & TSEG_LOCK_GENERATION_MASK;
     while (generation == 0);
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     atomic_store(&segment->self->pid, (uint32_t)getpid());
     remember_counters(segment);
     tseg_store(&segment->self->attached_at, tseg_bits((double)now.tv_sec));
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     tseg_store(&segment->owner, (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT);
 }
 
@@ -46,7 +48,7 @@ static bool lost_slot(const tseg *segment)
 
 static bool is_registered(tseg *segment)
 {
-    if (!tseg_sidecar_mend(segment->sidecar)) return false;
+    tseg_sidecar_mend(segment->sidecar);
     tseg_sidecar_keep_slot(segment->sidecar);
     return tseg_load(&segment->owner) && segment->sidecar->slot >= 0 && !lost_slot(segment);
 }
@@ -55,9 +57,11 @@ bool tseg_keep_registered(tseg *segment)
 {
     tseg_sidecar *sidecar = segment->sidecar;
 
-    if (!sidecar || is_registered(segment)) return true;
-    for (tseg *other = tseg_attachments; other; other = other->next)
-        if (other->sidecar == sidecar) tseg_register(other);
+    if (!sidecar) return true;
+    if (!is_registered(segment)) {
+        for (tseg *other = tseg_attachments; other; other = other->next)
+            if (other->sidecar == sidecar) tseg_register(other);
+    }
     return !tseg_sidecar_is_gone(sidecar);
 }
 

@@ -3,7 +3,10 @@
 
 #include "internal.h"
 
-/* Deletes the entry whose sequence a dead writer has left odd, because no read can return such an entry. */
+/*
+ * Deletes the entry whose sequence a dead writer has left odd, because no read can return such an entry. The word
+ * `changing` is cleared last: if this process dies before that, the next owner of the lock finds the entry.
+ */
 static void drop_half_written(tseg_section *section)
 {
     uint64_t word = tseg_load(&section->view.control->changing), position = tseg_position(word), sizes, key_words;
@@ -11,14 +14,15 @@ static void drop_half_written(tseg_section *section)
     tseg_word *at, *slot;
     tseg_key key;
 
-    tseg_store(&section->view.control->changing, 0);
-    if (!word || position < section->tail[log] || position >= section->head[log]) return;
+    if (position < section->tail[log] || position >= section->head[log]) return;
     at = tseg_at(section->segment, &section->view, log, position);
     sizes = tseg_load(at);
     if (!tseg_bounds(section->segment, log, position, sizes, &key_words)) return;
     tseg_make_key(section->segment, &key, (const void *)(at + TSEG_ENTRY_WORDS), (uint32_t)tseg_high_half(sizes));
     slot = tseg_slot_at(section, &key, log, position);
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     if (slot) tseg_store_release(slot, 0);
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
 }
 
 static void load_logs(tseg_section *section)
@@ -36,36 +40,43 @@ static void load_logs(tseg_section *section)
     }
 }
 
-static void enter_locked(tseg_section *section, tseg *segment, uint32_t shard, uint32_t epoch, double now)
+/* The epoch is loaded under the lock, so the epochs of a key's entries never decrease. */
+static void enter_locked(tseg_section *section, tseg *segment, uint32_t shard, double now)
 {
     section->segment = segment;
     section->view = tseg_view_of(segment, shard);
     section->shard = shard;
-    section->epoch = epoch;
+    section->epoch = tseg_epoch(segment);
     section->now = now;
     section->kept = NULL;
     section->moves_left = TSEG_MAX_MOVES;
     section->move_bytes_left = TSEG_MAX_MOVED_BYTES;
     load_logs(section);
+    /* Values change only under the lock, so the process that has left this word set is dead. */
+    if (TSEG_UNLIKELY(tseg_load(&section->view.control->changing))) {
+        TSEG_STOP_HERE(TSEG_STOP_REPAIR);
+        drop_half_written(section);
+        tseg_end_change(section);
+    }
 }
 
-tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, uint32_t epoch, double now)
+tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, double now)
 {
     bool taken_over;
-    tseg_result result = tseg_lock(segment, shard, &section->lock_word, &taken_over);
+    tseg_result result;
 
+    TSEG_STOP_HERE(TSEG_STOP_BEFORE_LOCK);
+    result = tseg_lock(segment, shard, &section->lock_word, &taken_over);
     if (result != TSEG_OK) return result;
-    enter_locked(section, segment, shard, epoch, now);
+    enter_locked(section, segment, shard, now);
     if (TSEG_UNLIKELY(taken_over)) tseg_count(section, TSEG_COUNT_TAKEOVERS);
-    /* Values change only under the lock, so the process that has left this word set is dead or has lost its slot. */
-    if (TSEG_UNLIKELY(tseg_load(&section->view.control->changing))) drop_half_written(section);
     return TSEG_OK;
 }
 
 bool tseg_try_enter(tseg_section *section, tseg *segment, uint32_t shard)
 {
     if (!tseg_try_lock(segment, shard, &section->lock_word)) return false;
-    enter_locked(section, segment, shard, tseg_epoch(segment), -INFINITY);
+    enter_locked(section, segment, shard, -INFINITY);
     return true;
 }
 

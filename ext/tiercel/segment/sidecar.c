@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,10 +27,18 @@ static bool is_sidecar(const tseg_sidecar *sidecar, const struct stat *file)
  * Other code of the process may have closed the descriptor (a daemon closes all inherited ones), and its number may
  * belong to another file by now. So every use of the descriptor begins with this check.
  */
-bool tseg_sidecar_is_whole(const tseg_sidecar *sidecar)
+static bool is_descriptor_of(const tseg_sidecar *sidecar, int descriptor)
 {
     struct stat file;
-    return sidecar->descriptor >= 0 && fstat(sidecar->descriptor, &file) == 0 && is_sidecar(sidecar, &file);
+    return descriptor >= 0 && fstat(descriptor, &file) == 0 && is_sidecar(sidecar, &file);
+}
+
+bool tseg_sidecar_is_whole(const tseg_sidecar *sidecar) { return is_descriptor_of(sidecar, sidecar->descriptor); }
+
+void tseg_sidecar_close_files(tseg_sidecar *sidecar)
+{
+    if (is_descriptor_of(sidecar, sidecar->files_descriptor)) close(sidecar->files_descriptor);
+    sidecar->files_descriptor = -1;
 }
 
 static tseg_sidecar *find_sidecar(const struct stat *file)
@@ -85,7 +94,8 @@ static tseg_sidecar *remember(int descriptor, const struct stat *file, const cha
         return NULL;
     }
     *sidecar = (tseg_sidecar){.descriptor = descriptor, .opened_by = getpid(), .device = file->st_dev,
-                              .inode = file->st_ino, .slot = -1, .making = -1, .references = 1, .path = copy,
+                              .inode = file->st_ino, .slot = -1, .making = -1, .files_descriptor = -1,
+                              .references = 1, .path = copy,
                               .next = all_sidecars};
     all_sidecars = sidecar;
     return sidecar;
@@ -138,31 +148,55 @@ void tseg_sidecar_release(tseg_sidecar *sidecar)
     while (*link != sidecar) link = &(*link)->next;
     *link = sidecar->next;
     if (tseg_sidecar_is_whole(sidecar)) close(sidecar->descriptor);
+    if (sidecar->proof) munmap(sidecar->proof, TSEG_HEADER_BYTES);
     tseg_allow_forks();
     free(sidecar->path);
     free(sidecar);
 }
 
-static void open_anew(tseg_sidecar *sidecar)
+int tseg_sidecar_open_again(tseg_sidecar *sidecar)
 {
     struct stat file;
     int descriptor;
 
-    sidecar->descriptor = sidecar->slot = -1; /* the lock was lost with the descriptor */
-    if (lstat(sidecar->path, &file) != 0 || !is_sidecar(sidecar, &file)) return;
+    if (lstat(sidecar->path, &file) != 0 || !is_sidecar(sidecar, &file)) return -1;
     descriptor = open_lock_file(sidecar->path, 0, 0, &file);
-    if (descriptor >= 0 && is_sidecar(sidecar, &file)) sidecar->descriptor = descriptor;
-    else if (descriptor >= 0 && !find_sidecar(&file)) close(descriptor);
-    else if (descriptor < 0) sidecar->refused = errno;
+    if (descriptor >= 0 && is_sidecar(sidecar, &file)) return descriptor;
+    if (descriptor < 0) sidecar->refused = errno;
+    else if (!find_sidecar(&file)) close(descriptor);
+    return -1;
 }
 
-bool tseg_sidecar_mend(tseg_sidecar *sidecar)
+static void open_anew(tseg_sidecar *sidecar)
 {
-    if (tseg_sidecar_is_whole(sidecar)) return true;
+    if (!sidecar->proof) sidecar->slot = -1; /* the lock was lost with the descriptor */
+    sidecar->descriptor = tseg_sidecar_open_again(sidecar);
+}
+
+void tseg_sidecar_mend(tseg_sidecar *sidecar)
+{
+    if (tseg_sidecar_is_whole(sidecar)) return;
     tseg_hold_forks();
     open_anew(sidecar);
     tseg_allow_forks();
-    return false;
+}
+
+void tseg_sidecar_prove(tseg_sidecar *sidecar)
+{
+#ifdef MADV_DONTFORK
+    if (sidecar->proof || sidecar->record_locks) return;
+    tseg_hold_forks(); /* a child must not inherit the mapping, or it would keep this process's locks alive */
+    sidecar->proof = mmap(NULL, TSEG_HEADER_BYTES, PROT_NONE, MAP_SHARED, sidecar->descriptor, 0);
+    if (sidecar->proof == MAP_FAILED) {
+        sidecar->proof = NULL;
+    } else if (madvise(sidecar->proof, TSEG_HEADER_BYTES, MADV_DONTFORK) != 0) {
+        munmap(sidecar->proof, TSEG_HEADER_BYTES);
+        sidecar->proof = NULL;
+    }
+    tseg_allow_forks();
+#else
+    (void)sidecar;
+#endif
 }
 
 void tseg_sidecar_set_making(tseg_sidecar *sidecar, int descriptor)
@@ -190,9 +224,12 @@ static void renew(tseg_sidecar *sidecar)
     bool whole = tseg_sidecar_is_whole(sidecar), stays = whole && sidecar->record_locks;
 
     close_making(sidecar);
-    sidecar->files_locked = false;
+    if (is_descriptor_of(sidecar, sidecar->files_descriptor) && sidecar->files_descriptor != sidecar->descriptor)
+        close(sidecar->files_descriptor);
+    sidecar->files_descriptor = -1;
     if (whole && !stays) close(sidecar->descriptor);
     sidecar->slot = -1;
+    sidecar->proof = NULL; /* not inherited */
     sidecar->opened_by = getpid();
     if (!stays) open_anew(sidecar);
 }

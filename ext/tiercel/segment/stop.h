@@ -6,6 +6,7 @@
 #define TIERCEL_SEGMENT_STOP_H
 
 typedef enum {
+    TSEG_STOP_BEFORE_LOCK,      /* a write is about to take the lock of its shard */
     TSEG_STOP_AFTER_FIND,       /* the call has read a slot and compared its key */
     TSEG_STOP_AFTER_TAIL,       /* a write has made room: it has stored the tails, but no byte of the entry yet */
     TSEG_STOP_AFTER_COPY,       /* a write has stored its bytes in the log, or a read has copied them out */
@@ -16,6 +17,7 @@ typedef enum {
     TSEG_STOP_MOVE_BEFORE_SWAP, /* a promotion or re-append is about to make the slot point to the copy */
     TSEG_STOP_BEFORE_LINEAGE,   /* a new lease is complete except for its lineage */
     TSEG_STOP_BEFORE_CONSUME,   /* a fill is published with an odd sequence, and has not yet ended its lineage */
+    TSEG_STOP_REPAIR,           /* before and after each store of a takeover, a reset, a clear or a registration */
     TSEG_STOP_BEFORE_UNLOCK,
     TSEG_STOP_POINTS
 } tseg_stop_point;

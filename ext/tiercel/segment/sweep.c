@@ -8,7 +8,6 @@
 tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
 {
     const tseg_view view = tseg_view_of(segment, key->shard);
-    uint32_t epoch = tseg_epoch(segment);
     tseg_entry entry;
 
     *expires_at = -INFINITY;
@@ -26,7 +25,7 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
                 /* An entry that cannot be verified is deleted too: a cache may lose an entry, but never a delete. */
                 if (!tseg_swap(slots + i, &word, 0)) continue;
                 if (verdict == TSEG_NOT_VERIFIABLE || (entry.sequence & 1)) *expires_at = INFINITY;
-                else if (entry.epoch == epoch && entry.expires_at > *expires_at) *expires_at = entry.expires_at;
+                else if (entry.epoch == tseg_epoch(segment) && entry.expires_at > *expires_at) *expires_at = entry.expires_at;
                 break;
             }
         }
@@ -111,7 +110,9 @@ bool tseg_empty_shard(tseg *segment, uint32_t shard, uint32_t epoch)
 {
     const tseg_view view = tseg_view_of(segment, shard);
 
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     tseg_lease_end_all(segment, shard, epoch);
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     return empty_old_slots(segment, &view, epoch);
 }
 
