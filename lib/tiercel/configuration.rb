@@ -15,10 +15,44 @@ require_relative "fetch_policy"
 require_relative "places"
 
 module Tiercel
+  # Options of earlier versions, and what to use instead. An option is listed as soon as no code knows it any more: the
+  # configuration looks here before it calls an option unknown.
+  #
+  # @private
+  module GoneOptions
+    INSTEAD = {
+      average_entry_bytes: "remove it: the index fits entries of every usual size; `size:` bounds the bytes",
+      clear: "remove it: `clear` deletes the keys of a namespace",
+      clear_visibility: "remove it: every process sees a `clear` at once",
+      early_refresh: "use a shorter `expires_in:` with `stale_while_revalidate:`",
+      fast_path: "remove it: all calls take one path",
+      fetch_timeout: "use `stale_while_revalidate:` with `refresh: :background`, and the timeout of the client that " \
+                     "the block calls",
+      keepalive: "remove it: connections are checked when they are used",
+      legacy: "remove it: entries of Rails' stores are read, except with `marshal: false`",
+      max_entries: "use `size: \"256MB\"`",
+      mmap_size: "remove it: the default serves every file",
+      page_size: "remove it: the default serves every file",
+      pool_size: "use `pool: { size: 10 }`, or `pool=10` in a URL",
+      pool_timeout: "use `pool: { timeout: SECONDS }`",
+      rcvbuf: "remove it: the kernel sizes socket buffers",
+      shards: "remove it: the size of the segment decides it",
+      sndbuf: "remove it: the kernel sizes socket buffers",
+    }.freeze
+
+    # @param names [Array<Symbol>] options that no part of the store knows
+    # @return [void]
+    # @raise [ConfigurationError] if one of them is an option of an earlier version
+    def self.refuse(names)
+      gone = names.uniq.filter_map { |name| INSTEAD[name] && "#{name}: #{INSTEAD[name]}" }
+      raise ConfigurationError, "this version has no option #{gone.join(". It has no option ")}" if gone.any?
+    end
+  end
+
   # Validates the URLs and options of a store before anything is started, and builds the store's parts from them.
   class Configuration
     # Options of the store itself. All others belong to Rails or to the backend.
-    STORE_OPTIONS = (%i[serializer compressor marshal legacy checksum inflate_limit error_handler breaker frozen
+    STORE_OPTIONS = (%i[serializer compressor marshal checksum inflate_limit error_handler breaker frozen
                         fast_path clear clear_visibility] + FetchPolicy::NAMES).freeze
 
     # Options that Rails accepts as defaults for a store's calls.
@@ -79,7 +113,7 @@ module Tiercel
     # @param backend [Backend] provides the defaults for missing options
     # @return [Coder]
     def frame_coder(backend)
-      Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?, legacy: legacy?,
+      Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?,
                 checksum: @options.fetch(:checksum, backend.checksum?), **inflate_limit)
     end
 
@@ -129,8 +163,6 @@ module Tiercel
 
     private
 
-    def legacy? = @options[:legacy].nil? ? marshal? : @options[:legacy]
-
     def check_option_names
       known = STORE_OPTIONS + RAILS_OPTIONS + ActiveSupport::Cache::OPTION_ALIASES.values.flatten
       unknown = @options.keys - known - @places.option_names
@@ -143,6 +175,7 @@ module Tiercel
     end
 
     def refuse(unknown, place, own, known)
+      GoneOptions.refuse(unknown)
       hints = OptionHints.for(unknown, known + own, tiers: @places.all.size > 1, near: own.include?(:bus))
       raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}, " \
                                 "got #{unknown.map { |name| given(name, place) }.join(", ")}#{hints}\n" \
@@ -167,7 +200,7 @@ module Tiercel
     end
 
     def check_switches
-      %i[marshal legacy checksum fast_path].each do |name|
+      %i[marshal checksum fast_path].each do |name|
         value = @options[name]
         next if value.nil? || value == true || value == false
         raise ConfigurationError, "#{name}: expected true or false, got #{Redacted.text(value)}"

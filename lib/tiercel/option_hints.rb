@@ -7,7 +7,7 @@ module Tiercel
   #
   # @private
   module OptionHints
-    URL = "give the URL first, and options after it: :tiercel_store, \"redis://HOST:6379/0\", { pool_size: 10 }"
+    URL = "give the URL first, and options after it: :tiercel_store, \"redis://HOST:6379/0\", { pool: { size: 10 } }"
     TIMEOUT = "use `timeout: SECONDS`, one budget for the whole call"
     NO_RETRY = "remove it: a call on a dead connection is retried once, within `timeout`"
 

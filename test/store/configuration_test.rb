@@ -153,10 +153,21 @@ class StoreConfigurationTest < Tiercel::TestCase
   end
 
   def test_switches_are_checked
-    { marshal: 0, legacy: "no", checksum: "yes", fast_path: :on }.each do |name, value|
+    { marshal: 0, checksum: "yes", fast_path: :on }.each do |name, value|
       error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", name => value) }
       assert_equal "#{name}: expected true or false, got #{value.inspect}", error.message
     end
+  end
+
+  def test_an_option_of_an_earlier_version_names_its_replacement
+    { "memory:" => { legacy: true }, "memory:?legacy=1" => {} }.each do |url, options|
+      error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new(url, **options) }
+      assert_equal "this version has no option legacy: remove it: entries of Rails' stores are read, except with " \
+                   "`marshal: false`", error.message
+    end
+    known = Tiercel::Configuration::STORE_OPTIONS + Tiercel::Configuration::RAILS_OPTIONS
+    assert_empty Tiercel::GoneOptions::INSTEAD.keys & (known - %i[clear clear_visibility fast_path early_refresh
+                                                                  fetch_timeout])
   end
 
   def test_frozen_is_checked_on_every_backend

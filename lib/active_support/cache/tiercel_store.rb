@@ -52,8 +52,6 @@ module ActiveSupport
       #   with the methods deflate and inflate
       # @option options [Boolean] :marshal false: the store neither dumps nor loads with Marshal, and rejects entries
       #   whose bytes name a class
-      # @option options [Boolean] :legacy whether to read entries that Rails' own stores wrote; true by default, false
-      #   with `marshal: false`
       # @option options [Boolean] :checksum whether frames contain a checksum of their payload; by default all frames
       #   do, except those in memory and in SQLite
       # @option options [Integer, String] :inflate_limit the largest value that is decompressed, in bytes

@@ -49,9 +49,8 @@ module Tiercel
       # The events that the fast path sends.
       FAST = [READ, READ_MULTI, FETCH_HIT, WRITE, WRITE_MULTI, DELETE].freeze
 
-      # Whether events have subscribers or log lines. Keeps the answers until a subscription or the logger changes
-      # ({FastPath::Patches}): the notifier's own look-up takes almost twice as long, and to read the logger takes as
-      # long, because Rails keeps it in a class variable (adr/009).
+      # Whether events have subscribers. Keeps the answers until a subscription changes ({FastPath::Patches}): the
+      # notifier's own look-up takes almost twice as long (adr/009).
       class Subscriptions
         # The answers for single events, and for everything that a call of the fast path may send.
         Answers = Struct.new(:single, :any)
@@ -70,14 +69,12 @@ module Tiercel
           answers[event] = !ActiveSupport::Notifications.notifier.all_listeners_for(event).empty?
         end
 
-        # @return [Boolean] whether one of the events of {FAST} has subscribers, or Rails' stores have a logger. This
-        #   costs less than {#to?}
+        # @return [Boolean] whether one of the events of {FAST} has subscribers. This costs less than {#to?}
         def any?
           answers = @answers
           any = answers.any
           return any unless any.nil?
-          logger = ActiveSupport::Cache::Store.class_variable_get(:@@logger) # a stub of the method does not change it
-          answers.any = !logger.nil? || FAST.any? { |event| to?(event) }
+          answers.any = FAST.any? { |event| to?(event) }
         end
 
         # @return [void]
@@ -100,10 +97,10 @@ module Tiercel
       def subscribed?(event) = @always_heard || (SUBSCRIPTIONS.any? && SUBSCRIPTIONS.to?(event))
 
       # @return [Boolean] whether the events of {FAST} have neither subscribers nor a logger: the usual case
-      def quiet? = !(@always_heard || SUBSCRIPTIONS.any?)
+      def quiet? = !(@always_heard || SUBSCRIPTIONS.any? || logger)
 
       def debug_logger?
-        logger = self.logger unless quiet?
+        logger = self.logger
         !logger.nil? && logger.debug? && !silence?
       end
 

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "active_support/core_ext/module/redefine_method"
 require "active_support/notifications"
 
 module Tiercel
@@ -47,8 +46,6 @@ module Tiercel
             ActiveSupport::Notifications.extend(NoticingSingletons)
             ActiveSupport::Notifications.singleton_class.prepend(NoticingNotifier)
             NOTIFIER.prepend(NoticingSubscriptions) if REPORTS_SUBSCRIPTIONS
-            notice_loggers(ActiveSupport::Cache::Store)
-            notice_loggers(ActiveSupport::Cache::Store.singleton_class)
           end
 
           # @return [Array<Symbol>] the patched methods of Rails' stores
@@ -65,15 +62,6 @@ module Tiercel
           end
 
           private
-
-          # Reports a new logger of Rails' stores, which all have the same. This replaces the method, because a module
-          # before it would not survive that other code renames the method to extend it.
-          def notice_loggers(owner)
-            set = owner.instance_method(:logger=)
-            owner.redefine_method(:logger=) do |logger|
-              set.bind_call(self, logger).tap { Events::SUBSCRIPTIONS.forget }
-            end
-          end
 
           # Classes with the names of their methods, and with a witness: a method that no patch replaces. An original
           # method lies in the same file as the witness.
