@@ -89,6 +89,16 @@ class SharedTest < Tiercel::TestCase
     assert_nil backend.get("key")
   end
 
+  def test_another_size_than_that_of_the_segment_is_a_warning_with_the_command
+    build_backend(size: "8MB").set("key", "value")
+    _, said = capture_io { build_backend(size: "16MB") }
+    command = said[/bundle exec ruby .*'$/].to_s
+    assert_match(/#{path} has 8.0 MB, not the 16.0 MB of `size`/, said)
+    assert system(*%W[#{RbConfig.ruby} -I#{File.expand_path("../../lib", __dir__)} -rtiercel/segment -e], command[/'(.*)'/, 1])
+    _, said = capture_io { assert_equal 16 << 20, build_backend(size: "16MB").segment.size_bytes }
+    assert_empty said
+  end
+
   def test_it_is_shared_with_other_processes
     backend.set("parent", "1")
     pid = fork { exit!(backend.get("parent") == "1" && backend.set("child", "2") ? 0 : 1) }

@@ -56,6 +56,12 @@ int __wrap_posix_fallocate(int descriptor, off_t offset, off_t bytes)
     return __real_posix_fallocate(descriptor, offset, bytes);
 }
 
+static bool memory_is_short;
+
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes) { return memory_is_short ? NULL : __real_realloc(memory, bytes); }
+
 static bool links_fail; /* for files without a name */
 
 int __real_linkat(int from, const char *old, int to, const char *name, int flags);
@@ -206,9 +212,59 @@ static void test_a_boot_id_that_some_cannot_read(void)
     }
 }
 
+/* A walk that has no memory says so, and goes on at the same place later. */
+static void test_a_walk_while_memory_is_short(void)
+{
+    tseg_error error;
+    tseg *segment = attach(1 << 20, 0, &error);
+    tseg_cursor cursor = {0};
+    tseg_batch batch = {0};
+    tseg_result result;
+    uint32_t seen = 0;
+
+    CHECK(works(segment));
+    memory_is_short = true;
+    while ((result = tseg_walk(segment, &cursor, NULL, 0, time_now, &batch)) == TSEG_OK) seen += batch.count;
+    CHECK(result == TSEG_NO_MEMORY && !seen);
+    memory_is_short = false;
+    while ((result = tseg_walk(segment, &cursor, NULL, 0, time_now, &batch)) == TSEG_OK) seen += batch.count;
+    CHECK(result == TSEG_ABSENT && seen == 1);
+    free(batch.bytes);
+    tseg_release(segment);
+    remove_all();
+}
+
+/* The kernel's flag "dd" of a mapping: do not dump. */
+static void test_core_files_have_no_segment(void)
+{
+    char line[400], start[32];
+    tseg_error error;
+    tseg *segments[] = {attach(1 << 20, 0, &error), attach_or_die(NULL, 1 << 20, 1)};
+
+    for (int i = 0; i < 2; i++) {
+        FILE *maps = fopen("/proc/self/smaps", "r");
+        bool there = false, left_out = false;
+        CHECK(maps != NULL);
+        snprintf(start, sizeof start, "%lx-", (unsigned long)(uintptr_t)segments[i]->map);
+        while (fgets(line, sizeof line, maps)) {
+            if (strncmp(line, start, strlen(start)) == 0) there = true;
+            else if (there && strncmp(line, "VmFlags:", 8) == 0) {
+                left_out = strstr(line, " dd") != NULL;
+                break;
+            }
+        }
+        fclose(maps);
+        CHECK(there && left_out);
+        tseg_release(segments[i]);
+    }
+    remove_all();
+}
+
 int main(void)
 {
     remove_all();
+    test_a_walk_while_memory_is_short();
+    test_core_files_have_no_segment();
     test_signals_while_room_is_reserved();
     test_less_room_than_wanted();
     test_unfit_file_systems();

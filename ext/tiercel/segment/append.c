@@ -4,17 +4,29 @@
 /* No system has smaller pages. */
 #define PAGE_WORDS (4096 / sizeof(tseg_word))
 
-/*
- * Reads one word of each page that an entry will cover. In a page that this process has not touched yet, a write maps
- * that page alone, and costs four times as much for each page. A read maps its neighbours too, also for writing.
- * adr/002.
- */
+/* Smaller values are mapped under the lock. */
+#define MAPPED_AHEAD_BYTES (UINT64_C(64) << 10)
+
+/* Reads one word of each page that an entry will cover. */
 static void map_pages(const tseg_word *at, uint64_t units)
 {
     const tseg_word *last = at + units * (TSEG_UNIT / sizeof(tseg_word)) - 1;
 
     for (; at < last; at += PAGE_WORDS) tseg_load(at);
     tseg_load(last);
+}
+
+void tseg_map_ahead(const tseg *segment, const tseg_change *change)
+{
+    const tseg_view view = tseg_view_of(segment, change->key->shard);
+    uint64_t units = tseg_needed_units(change), position, rest;
+    int log;
+
+    if (TSEG_LIKELY(tseg_value_bytes(change->value) < MAPPED_AHEAD_BYTES) || !segment->sidecar) return;
+    log = units > segment->geometry.log_units[TSEG_SMALL] / 4 ? TSEG_MAIN : TSEG_SMALL;
+    position = tseg_load(&view.control->head[log]);
+    rest = segment->geometry.log_units[log] - position % segment->geometry.log_units[log];
+    map_pages(tseg_at(segment, &view, log, rest < units ? position + rest : position), units);
 }
 
 static void write_entry(tseg_section *section, const tseg_change *change, int log, uint64_t position, uint64_t units)
@@ -104,10 +116,9 @@ tseg_result tseg_append(tseg_section *section, const tseg_change *change, const 
     tseg_result result;
 
     section->kept = old ? old->slot : NULL;
-    if (!tseg_reserve(section, log, units, &position)) {
-        if (old) tseg_swap(old->slot, &found, 0);
-        return TSEG_RETIRED;
-    }
+    result = tseg_reserve(section, log, units, &position);
+    if (result == TSEG_RETIRED && old) tseg_swap(old->slot, &found, 0);
+    if (result != TSEG_OK) return result;
     slot = old ? old->slot : tseg_empty_slot(section, change->key);
     write_entry(section, change, log, position, units);
     if (change->published_odd)

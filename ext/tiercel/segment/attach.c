@@ -217,6 +217,7 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
         tseg_fail(error, errno, "%llu bytes of memory cannot be had", (unsigned long long)geometry.file_bytes);
         return NULL;
     }
+    tseg_leave_out_of_core_files(map, geometry.file_bytes);
     segment = new_segment("", error);
     if (!segment) {
         munmap(map, geometry.file_bytes);

@@ -105,8 +105,11 @@ bool tseg_boot_id(uint64_t id[2]); /* returns false and zeros if the system has 
 double tseg_booted_at(void);       /* epoch seconds; -infinity if the time is unknown */
 /* The reason why a segment cannot lie on the file system of this file; NULL if it can. */
 const char *tseg_unfit_file_system(int descriptor);
+bool tseg_is_in_memory(const char *directory); /* whether files there take memory, and not room on a disk */
 void *tseg_fork_marker(void); /* a byte that the system sets to 0 in a child; NULL: not supported */
 void *tseg_map_private(size_t bytes); /* MAP_FAILED: errno has the reason */
+/* Cached values may be private, and a segment may be larger than the disk for core files. */
+void tseg_leave_out_of_core_files(void *map, size_t bytes);
 #define TSEG_FIT_FILE_SYSTEM "use a path on tmpfs (/dev/shm), ext4 or XFS"
 
 /* reserve.c */

@@ -3,7 +3,7 @@
 
 #include "binding.h"
 #include "binding_memo.h"
-#include "internal.h"
+#include "change.h"
 
 VALUE tiercel_segment_class;
 
@@ -54,7 +54,8 @@ static VALUE segment_is_writable(VALUE self) { return segment_current(self)->own
 
 static VALUE segment_largest_value(VALUE self)
 {
-    return ULL2NUM(segment_current(self)->geometry.log_units[TSEG_MAIN] / 4 * TSEG_UNIT - TSEG_ENTRY_BYTES);
+    uint64_t bytes = segment_current(self)->geometry.log_units[TSEG_MAIN] / 4 * TSEG_UNIT - TSEG_ENTRY_BYTES;
+    return ULL2NUM(bytes < TSEG_MAX_VALUE_BYTES ? bytes : TSEG_MAX_VALUE_BYTES);
 }
 
 static VALUE segment_pids(VALUE self)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "attach.h"
 #include "binding.h"
 
 static ID id_raise_error, id_raise_paused, id_make_again;
@@ -140,6 +141,12 @@ static VALUE segment_free_bytes(VALUE class, VALUE directory)
     return ULL2NUM((unsigned long long)system.f_bavail * system.f_frsize);
 }
 
+/* @private Segment.in_memory?(directory) -> whether files in this directory take memory, and not room on a disk */
+static VALUE segment_is_in_memory(VALUE class, VALUE directory)
+{
+    return tseg_is_in_memory(StringValueCStr(directory)) ? Qtrue : Qfalse;
+}
+
 void segment_init_file(void)
 {
     VALUE class = tiercel_segment_class, singleton = rb_singleton_class(class);
@@ -153,5 +160,6 @@ void segment_init_file(void)
     rb_define_method(class, "close", segment_close, 0);
     rb_define_private_method(singleton, "replace_file", segment_replace, 5);
     rb_define_private_method(singleton, "remove_file", segment_remove, 2);
+    rb_define_singleton_method(class, "in_memory?", segment_is_in_memory, 1);
     rb_define_singleton_method(class, "free_bytes", segment_free_bytes, 1);
 }

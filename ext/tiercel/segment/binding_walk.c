@@ -45,6 +45,7 @@ static VALUE walk(VALUE argument)
     while (!call->walker.at_end && RARRAY_LEN(call->found) < call->limit) {
         tseg_walk_on(&host.base, &call->walker);
         segment_raise(&host);
+        if (call->walker.result == TSEG_NO_MEMORY) rb_memerror();
         collect(call);
     }
     return Qnil;

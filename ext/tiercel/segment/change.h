@@ -41,13 +41,21 @@ static inline uint64_t tseg_lengths_word(uint64_t sequence, const tseg_value *va
     return tseg_halves(sequence, tseg_value_bytes(value));
 }
 
+/* No larger value is stored: its copy under the lock would hold other writers up for more than some milliseconds. */
+#define TSEG_MAX_VALUE_BYTES (UINT64_C(16) << 20)
 bool tseg_too_large(const tseg *segment, const tseg_change *change);
+/*
+ * Maps the pages that a large value will cover, before the lock is taken. In a page that this process has not touched
+ * yet, a write maps that page alone, and costs four times as much for each page. A read maps its neighbours too, also
+ * for writing. adr/002.
+ */
+void tseg_map_ahead(const tseg *segment, const tseg_change *change);
 /* Writes in place or appends. `old` is the key's entry, found under the lock; NULL: the key has none. */
 tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 /*
  * append.c: appends an entry to a log. The slot of `old` then points to the new entry; if `old` is NULL, an empty slot
  * does. TSEG_ABSENT: old was deleted concurrently. TSEG_CHANGED: the watched word has changed, or the lineage has
- * ended. TSEG_RETIRED: the log has no positions left.
+ * ended. TSEG_RETIRED: the log has no positions left. TSEG_WOULD_WAIT: see tseg_reserve.
  */
 tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 void tseg_count_write(tseg *segment);

@@ -166,6 +166,7 @@ static bool map_file(tseg_file *file, int descriptor, const struct stat *status)
         file->map = NULL;
         return false;
     }
+    tseg_leave_out_of_core_files(file->map, file->bytes);
     memcpy(&file->header, file->map, offsetof(tseg_header, epoch));
     atomic_store(&file->header.retired, atomic_load(&((tseg_header *)file->map)->retired));
     file->unreadable = false;

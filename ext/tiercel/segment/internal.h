@@ -212,10 +212,13 @@ typedef struct {
     uint64_t head[TSEG_LOGS]; /* checked copies: damage could change the words in the file at any time */
     uint64_t tail[TSEG_LOGS];
     tseg_word *kept;     /* the slot that this write will change: evictions leave it as it is */
+    unsigned tails_left; /* how many records the tail may still pass while this call has the lock */
     unsigned moves_left; /* how many entries this write may still promote or re-append */
     uint64_t move_bytes_left;
 } tseg_section;
 
+/* A large value over small entries needs more: its call then gives up the lock, and goes on with the next ones. */
+#define TSEG_MAX_TAILS 4096u
 #define TSEG_MAX_MOVES 64u
 #define TSEG_MAX_MOVED_BYTES (UINT64_C(512) << 10)
 
@@ -229,8 +232,11 @@ static inline bool tseg_is_live_in(const tseg_section *section, const tseg_entry
 {
     return entry->epoch == section->epoch && entry->expires_at > section->now;
 }
-/* Makes room and sets *position. Returns false if the log is too small for the entry or has no positions left. */
-bool tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position);
+/*
+ * Makes room and sets *position. TSEG_RETIRED: the log is too small for the entry or has no positions left.
+ * TSEG_WOULD_WAIT: the tail has passed as many records as it may at a time; the room that was made stays.
+ */
+tseg_result tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position);
 void tseg_commit(tseg_section *section, int log, uint64_t position, uint64_t units);
 bool tseg_has_room(const tseg_section *section, int log, uint64_t units);
 void tseg_reset_log(tseg_section *section, int log);

@@ -34,8 +34,10 @@ tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage
     uint64_t found = 0;
     tseg_section section;
     tseg_entry old;
-    tseg_result result = tseg_enter(&section, segment, key->shard, now);
+    tseg_result result;
 
+    tseg_map_ahead(segment, &change);
+    result = tseg_enter(&section, segment, key->shard, now);
     if (result != TSEG_OK) return result;
     change.lease = tseg_find_lease(segment, key, section.epoch, &found);
     if (!lineage || !change.lease || found != lineage) result = TSEG_CHANGED;

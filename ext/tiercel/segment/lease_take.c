@@ -92,6 +92,7 @@ static tseg_result show(tseg_section *section, const tseg_key *key, const tseg_l
         return TSEG_OK;
     }
     if (!request->shown) return TSEG_OK;
+    section->tails_left = UINT32_MAX; /* the lease is taken, so the call does not begin again */
     result = tseg_change_entry(section, &change, old);
     return result == TSEG_RETIRED ? result : TSEG_OK;
 }

@@ -161,16 +161,19 @@ static void lead_to_copy(tail_entry *entry, int log, uint64_t position, bool for
 
 static void evict_at_tail(tseg_section *section, int log);
 
-static bool make_room(tseg_section *section, int log, uint64_t units)
+static tseg_result make_room(tseg_section *section, int log, uint64_t units)
 {
-    if (units > log_units(section, log) / 4) return false;
+    if (units > log_units(section, log) / 4) return TSEG_RETIRED;
     if (section->head[log] > TSEG_MAX_POSITION - 4 * log_units(section, log)) {
         tseg_retire(section->segment); /* no position is reused, so every process moves to a new file */
-        return false;
+        return TSEG_RETIRED;
     }
-    while (!tseg_has_room(section, log, units) && section->tail[log] != section->head[log])
+    while (!tseg_has_room(section, log, units) && section->tail[log] != section->head[log]) {
+        if (!section->tails_left) return TSEG_WOULD_WAIT;
+        section->tails_left--;
         evict_at_tail(section, log);
-    return true;
+    }
+    return TSEG_OK;
 }
 
 static bool may_move(const tseg_section *section, const tail_entry *entry)
@@ -191,7 +194,7 @@ static bool promote(tseg_section *section, tail_entry *entry)
 
     if (!may_move(section, entry)) return false;
     charge_move(section, entry, TSEG_COUNT_PROMOTED);
-    if (!make_room(section, TSEG_MAIN, entry->units)) return false;
+    if (make_room(section, TSEG_MAIN, entry->units) != TSEG_OK) return false;
     position = begin_append(section, TSEG_MAIN, entry->units);
     copy_entry(section, entry, TSEG_MAIN, position);
     tseg_commit(section, TSEG_MAIN, position, entry->units);
@@ -279,10 +282,12 @@ static void evict_at_tail(tseg_section *section, int log)
     }
 }
 
-bool tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position)
+tseg_result tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position)
 {
-    if (!make_room(section, log, units)) return false;
+    tseg_result result = make_room(section, log, units);
+
+    if (result != TSEG_OK) return result;
     TSEG_STOP_HERE(TSEG_STOP_AFTER_TAIL);
     *position = begin_append(section, log, units);
-    return true;
+    return TSEG_OK;
 }

@@ -25,6 +25,15 @@
 #define NETWORK "a network file system, whose pages are not shared"
 #define COPY_ON_WRITE "a copy-on-write file system, which reserves no room: a full disk would end every process"
 
+void tseg_leave_out_of_core_files(void *map, size_t bytes)
+{
+#ifdef MADV_DONTDUMP
+    madvise(map, bytes, MADV_DONTDUMP);
+#else
+    (void)map, (void)bytes;
+#endif
+}
+
 void *tseg_map_private(size_t bytes)
 {
 #ifdef MAP_ANON
@@ -93,6 +102,17 @@ const char *tseg_unfit_file_system(int descriptor)
         if ((uint32_t)system.f_type == unfit[i].magic) return unfit[i].reason;
     return NULL;
 }
+bool tseg_is_in_memory(const char *directory)
+{
+    static const uint32_t memory[] = {0x01021994, 0x858458F6, 0x958458F6}; /* tmpfs, ramfs, hugetlbfs */
+    struct statfs system;
+
+    if (statfs(directory, &system) != 0) return false;
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        if ((uint32_t)system.f_type == memory[i]) return true;
+    return false;
+}
+
 /* A page that the system fills with zeros in a child. */
 void *tseg_fork_marker(void)
 {
@@ -146,6 +166,8 @@ const char *tseg_unfit_file_system(int descriptor)
     return NULL;
 #endif
 }
+
+bool tseg_is_in_memory(const char *directory) { return (void)directory, false; }
 
 void *tseg_fork_marker(void) { return NULL; }
 #endif

@@ -49,6 +49,7 @@ static void enter_locked(tseg_section *section, tseg *segment, uint32_t shard, d
     section->epoch = tseg_epoch(segment);
     section->now = now;
     section->kept = NULL;
+    section->tails_left = TSEG_MAX_TAILS;
     section->moves_left = TSEG_MAX_MOVES;
     section->move_bytes_left = TSEG_MAX_MOVED_BYTES;
     load_logs(section);

@@ -46,6 +46,7 @@ typedef enum {
     TSEG_NOT_A_COUNTER,
     TSEG_HELD,          /* another holder has the lease */
     TSEG_FULL,          /* no slot is free for the lease */
+    TSEG_NO_MEMORY,     /* a walk cannot allocate room for a key */
     TSEG_RETIRED,       /* the file is not the current one: attach again */
     TSEG_INTERRUPTED    /* the host has an exception to raise, or no segment could be attached */
 } tseg_result;

@@ -20,15 +20,16 @@ static bool grow(tseg_batch *batch, size_t bytes)
     return true;
 }
 
-static bool take_into_batch(tseg *segment, const tseg_view *view, uint64_t word, const tseg_slot_entry *entry,
-                            double now, tseg_batch *batch, size_t *used)
+/* TSEG_CHANGED: the tail has passed the entry, so the slot has to be read again. */
+static tseg_result take_into_batch(tseg *segment, const tseg_view *view, uint64_t word, const tseg_slot_entry *entry,
+                                   double now, tseg_batch *batch, size_t *used)
 {
     size_t offset = *used;
 
-    if (entry->epoch != tseg_epoch(segment) || !(entry->expires_at > now)) return true;
-    if (!grow(batch, offset + entry->key_bytes)) return true;
+    if (entry->epoch != tseg_epoch(segment) || !(entry->expires_at > now)) return TSEG_OK;
+    if (!grow(batch, offset + entry->key_bytes)) return TSEG_NO_MEMORY;
     tseg_copy_out(batch->bytes + offset, entry->at + TSEG_ENTRY_WORDS, entry->key_bytes);
-    if (!tseg_is_in_log(view, word)) return false;
+    if (!tseg_is_in_log(view, word)) return TSEG_CHANGED;
     batch->entries[batch->count].key_offset = offset;
     batch->entries[batch->count].key_bytes = (uint32_t)entry->key_bytes;
     batch->entries[batch->count].value_bytes = (uint32_t)entry->value_bytes;
@@ -38,7 +39,7 @@ static bool take_into_batch(tseg *segment, const tseg_view *view, uint64_t word,
     batch->entries[batch->count].hits = (uint8_t)tseg_hits(word);
     batch->count++;
     *used = offset + entry->key_bytes;
-    return true;
+    return TSEG_OK;
 }
 
 tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
@@ -61,9 +62,11 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
         while ((result = tseg_read_key_slot(segment, cursor->shard, view.index + i, &entry, &word)) == TSEG_OK) {
             bool matches = tseg_begins_with(&entry, prefix, prefix_bytes);
             if (!tseg_is_in_log(&view, word)) continue;
-            if (!matches || take_into_batch(segment, &view, word, &entry, now, batch, &used)) break;
+            if (!matches) break;
+            result = take_into_batch(segment, &view, word, &entry, now, batch, &used);
+            if (result != TSEG_CHANGED) break;
         }
-        if (result == TSEG_WOULD_WAIT) return result;
+        if (result == TSEG_WOULD_WAIT || result == TSEG_NO_MEMORY) return result;
     }
     cursor->slot += TSEG_BUCKET_SLOTS;
     if (cursor->slot >= segment->index_slots) *cursor = (tseg_cursor){cursor->file_id, cursor->shard + 1, 0};

@@ -14,7 +14,7 @@
 
 bool tseg_too_large(const tseg *segment, const tseg_change *change)
 {
-    return tseg_value_bytes(change->value) > UINT32_MAX ||
+    return tseg_value_bytes(change->value) > TSEG_MAX_VALUE_BYTES ||
            tseg_needed_units(change) > segment->geometry.log_units[TSEG_MAIN] / 4;
 }
 
@@ -74,7 +74,8 @@ tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, 
 
     if (!old || !fits_in_place(change, old)) result = tseg_append(section, change, old);
     else write_in_place(section, change, old);
-    if (TSEG_UNLIKELY(tseg_has_leases(section->segment, change->key)) && !change->keeps_lease)
+    if (TSEG_UNLIKELY(tseg_has_leases(section->segment, change->key)) && !change->keeps_lease &&
+        result != TSEG_WOULD_WAIT)
         tseg_lease_end_written(section, change->key);
     return result;
 }
@@ -100,6 +101,7 @@ tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value
         tseg_delete(segment, key, &expires_at_before);
         return tseg_refuse(segment);
     }
+    tseg_map_ahead(segment, &change);
     result = tseg_enter(&section, segment, key->shard, now);
     if (result != TSEG_OK) return result;
     result = tseg_change_entry(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL);

@@ -91,9 +91,14 @@ module Tiercel
 
         def report_other_size(segment, asked)
           return if (segment.size_bytes - asked).abs <= asked / 100
-          Segment::Notice.info("#{segment.path} has #{Sizes.human(segment.size_bytes)}, not the " \
-                               "#{Sizes.human(asked)} of `size`; a segment keeps its size until " \
-                               "`rake tiercel:segments:resize`")
+          Segment::Notice.warn("#{segment.path} has #{Sizes.human(segment.size_bytes)}, not the " \
+                               "#{Sizes.human(asked)} of `size`: a segment keeps the size that it was created with. " \
+                               "To resize it, which empties it: #{resize_command(segment.path, asked)}")
+        end
+
+        def resize_command(path, bytes)
+          return "bin/rails \"tiercel:segments:resize[#{path},#{bytes}]\"" if defined?(Rails.application)
+          "bundle exec ruby -rtiercel/segment -e 'Tiercel::Segment.replace(#{path.inspect}, bytes: #{bytes})'"
         end
       end
 

@@ -102,7 +102,8 @@ module Tiercel
       # Checked first, because a failing allocation would briefly use up the free space of all programs.
       def check_room(path)
         no_room(path) if free_bytes(path)&.<(@bytes)
-        no_memory(path) if ::File.dirname(path) == @place.shared_memory && MemoryLimits.bytes&.<=(@bytes)
+        # Asks the file system, not the path: a container may have a host's /dev/shm/shop at /cache.
+        no_memory(path) if Segment.in_memory?(::File.dirname(path)) && MemoryLimits.bytes&.<=(@bytes)
       end
 
       # A segment with the default size uses at most half of the free shared memory.
