@@ -25,7 +25,7 @@ class CounterTest < Tiercel::TestCase
 
   def test_adding_to_what_is_no_counter
     error = assert_raises(Tiercel::NotACounter) { Counter.add("seven", 1, "visits") }
-    assert_match(/"visits" holds 5 bytes.*raw: true.*write_counter/, error.message)
+    assert_match(/the key \* holds 5 bytes.*raw: true.*write_counter/, error.message)
   end
 
   def test_the_signed_64_bit_range
@@ -33,7 +33,7 @@ class CounterTest < Tiercel::TestCase
     assert_equal(-2**63, Counter.in_range(-2**63, "key"))
     [2**63, -2**63 - 1].each do |count|
       error = assert_raises(Tiercel::NotACounter) { Counter.in_range(count, "visits") }
-      assert_match(/"visits": #{count} is outside.*nothing was changed/, error.message)
+      assert_match(/the key \*: #{count} is outside.*nothing was changed/, error.message)
     end
     assert_raises(Tiercel::NotACounter) { Counter.add((2**63 - 1).to_s, 1, "key") }
   end

@@ -127,13 +127,13 @@ module Tiercel
     #
     # @param keys [Array<String>] keys of generations
     # @return [Hash{String => String}]
-    def far_generations(keys, &) = @guard.call(:read_tags, returning: {}) { @backend.get_multi(keys) }
+    def far_generations(keys, &) = @guard.call(:read_tags, returning: {}, keys:) { @backend.get_multi(keys) }
     alias generations far_generations
 
     # @param keys [Array<String>] keys of generations
     # @return [true, nil]
     def invalidate(keys)
-      @guard.call(:invalidate_tags) { @backend.delete_multi(keys) && true }
+      @guard.call(:invalidate_tags, keys:) { @backend.delete_multi(keys) && true }
     end
 
     def set(key, bytes, ttl)
@@ -173,7 +173,7 @@ module Tiercel
 
     def delete_multi(keys)
       @account&.deleted(keys.size)
-      @guard.call(:delete_multi_entries, returning: 0) { @backend.delete_multi(keys) }
+      @guard.call(:delete_multi_entries, returning: 0, keys:) { @backend.delete_multi(keys) }
     end
 
     # Changes a counter. The block does this in one or several steps.
@@ -263,7 +263,7 @@ module Tiercel
     end
 
     def get_uncounted(keys)
-      @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys) }
+      @guard.call(:read_multi_entries, returning: {}, keys:) { @backend.get_multi(keys) }
     end
 
     def counted(keys, found)

@@ -25,13 +25,13 @@ module Tiercel
     # @param options [true, Hash] see {#initialize}
     # @return [Breaker]
     # @raise [ConfigurationError] for unknown names or impossible numbers
-    def self.build(options)
-      return new if options == true
+    def self.build(options, clock: Clock.method(:monotonic))
+      return new(clock:) if options == true
       unless options.is_a?(Hash)
         raise ConfigurationError, "breaker: expected true, false or a Hash, got #{Redacted.text(options)}"
       end
       unknown = options.keys.map(&:to_sym) - DEFAULTS.keys
-      return new(**options.transform_keys(&:to_sym)) if unknown.empty?
+      return new(**options.transform_keys(&:to_sym), clock:) if unknown.empty?
       raise ConfigurationError, "breaker: unknown #{unknown.map(&:inspect).join(", ")}: " \
                                 "expected #{DEFAULTS.keys.map(&:inspect).join(", ")}"
     end

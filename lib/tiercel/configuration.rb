@@ -52,7 +52,7 @@ module Tiercel
   # Validates the URLs and options of a store before anything is started, and builds the store's parts from them.
   class Configuration
     # Options of the store itself. All others belong to Rails or to the backend.
-    STORE_OPTIONS = (%i[serializer compressor marshal checksum inflate_limit error_handler breaker frozen
+    STORE_OPTIONS = (%i[serializer compressor marshal checksum inflate_limit error_handler breaker log_keys frozen
                         fast_path clear clear_visibility] + FetchPolicy::NAMES).freeze
 
     # Options that Rails accepts as defaults for a store's calls.
@@ -118,7 +118,8 @@ module Tiercel
     end
 
     # @return [Hash{Symbol => Object}] arguments for {Guard#initialize}
-    def guard_options = { error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true) }
+    def guard_options = { error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true),
+                        log_keys: @options[:log_keys] == true }
 
     # @return [Integer, false] bytes; false for no limit
     def max_key_size
@@ -200,7 +201,7 @@ module Tiercel
     end
 
     def check_switches
-      %i[marshal checksum fast_path].each do |name|
+      %i[marshal log_keys checksum fast_path].each do |name|
         value = @options[name]
         next if value.nil? || value == true || value == false
         raise ConfigurationError, "#{name}: expected true or false, got #{Redacted.text(value)}"

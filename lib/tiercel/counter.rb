@@ -24,7 +24,7 @@ module Tiercel
     # @return [Integer] the new count
     # @raise [NotACounter] if the bytes are not a counter, or the sum leaves the range
     def self.add(bytes, amount, key)
-      count = parse(bytes) or raise NotACounter, "#{key.inspect} holds #{bytes.bytesize} bytes that are not a " \
+      count = parse(bytes) or raise NotACounter, "the key #{KeyMask.of(key)} holds #{bytes.bytesize} bytes that are not a " \
                                                  "decimal 64-bit number: write it with `raw: true` or " \
                                                  "`write_counter` first"
       in_range(count + amount, key)
@@ -36,7 +36,7 @@ module Tiercel
     # @raise [NotACounter] if it is outside the signed 64-bit range
     def self.in_range(count, key)
       return count if count.between?(MIN, MAX)
-      raise NotACounter, "#{key.inspect}: #{count} is outside the signed 64-bit range; nothing was changed"
+      raise NotACounter, "the key #{KeyMask.of(key)}: #{count} is outside the signed 64-bit range; nothing was changed"
     end
   end
 end

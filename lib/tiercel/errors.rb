@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "key_mask"
 require_relative "one_line"
 require_relative "redacted"
 
@@ -37,13 +38,14 @@ module Tiercel
     def initialize(message = nil, key: nil, seconds: nil)
       @key = key
       @seconds = seconds
-      super([message || self.class.name, ("key #{key.inspect}" if key)].compact.join(" - "))
+      super([message || self.class.name, ("key #{KeyMask.of(key)}" if key)].compact.join(" - "))
     end
   end
 
   # A backend could not answer. The store reports it and returns a miss.
   #
-  # Backends raise it (or a subclass); its cause is the library's own error.
+  # Backends raise it (or a subclass); its cause is the library's own error. The message shows the kind of the key
+  # ({KeyMask}), {#key} the key itself.
   class BackendError < Error
     # @return [String, nil] the backend, as in {Backend#to_s}
     attr_reader :backend
@@ -65,7 +67,7 @@ module Tiercel
       @key = key
       @reason = OneLine.of(message || self.class.name)
       @unreported = 0
-      super([@reason, ("key #{key.inspect}" if key), backend&.to_s].compact.join(" - "))
+      super([@reason, ("key #{KeyMask.of(key)}" if key), backend&.to_s].compact.join(" - "))
     end
 
     # The result of an operation on many keys if only some of the servers failed: the keys found, written or deleted

@@ -6,6 +6,7 @@ require_relative "guard_log"
 require_relative "report_limit"
 require_relative "reports"
 require_relative "sizes"
+require_relative "undelivered"
 
 module Tiercel
   # The failure contract: a call that the backend fails behaves like a miss and is reported, and the {Breaker} skips
@@ -24,8 +25,16 @@ module Tiercel
     TIMING_OUT_SECONDS = 1.0
     private_constant :Timeouts, :TIMEOUTS, :MOST_TIMEOUTS, :TIMING_OUT_SECONDS
 
+    # Calls that delete: a delete that the server did not confirm is sent again.
+    DELETES = { delete_entry: :frame, delete_multi_entries: :frame, invalidate_tags: :generation }.freeze
+    # Calls that may go on although a delete of their keys is waiting: a later write is deleted with it, which is a miss.
+    WRITES = %i[write_entry write_multi_entries increment decrement clear delete_matched cleanup stats].freeze
+    private_constant :DELETES, :WRITES
+
     # @return [Breaker, nil]
     attr_reader :breaker
+    # @return [Undelivered, nil] the deletes that a remote backend did not confirm; nil for other backends
+    attr_reader :undelivered
     # @return [Account, nil] the account that counts failures
     attr_writer :account
 
@@ -35,22 +44,26 @@ module Tiercel
     #   {GuardLog} logs the failure
     # @param breaker [Boolean, Hash] false for none, a Hash for the options of {Breaker}
     # @param logger [#call] returns the store's Logger, or nil for Rails.logger
+    # @param log_keys [Boolean] whether log lines and reports show keys, which may be private
     # @param clock [#call] returns seconds of a monotonic clock
     # @raise [ConfigurationError] if an option cannot work
-    def initialize(backend, error_handler: nil, breaker: true, logger: -> {}, clock: Clock.method(:monotonic))
+    def initialize(backend, error_handler: nil, breaker: true, logger: -> {}, log_keys: false,
+                   clock: Clock.method(:monotonic))
       unless error_handler.nil? || error_handler.respond_to?(:call)
         raise ConfigurationError, "error_handler: expected something that answers to call(method:, returning:, " \
                                   "exception:), got #{Redacted.text(error_handler)}"
       end
       @backend = backend
       @error_handler = error_handler
-      @breaker = Breaker.build(breaker) if breaker && !backend.near?
+      @breaker = Breaker.build(breaker, clock:) if breaker && !backend.near?
       @refusals = limit_refusals(clock)
-      @log = GuardLog.new(backend, logger, clock)
+      @log_keys = log_keys
+      @log = GuardLog.new(backend, logger, clock, log_keys:)
       @handler_raises = false
       @clock = clock
       @failing = false
       @timed_out = false
+      @undelivered = Undelivered.new(backend, clock:) { |error, method| failed(error, method, nil, nil) } if backend.remote?
     end
 
     # @return [Boolean] whether calls are skipped at present
@@ -69,12 +82,23 @@ module Tiercel
     # @param method [Symbol] the operation, for error reports
     # @param key [String, nil] the key of the call, for error reports
     # @param returning [Object] the result of the call if the backend fails
+    # @param keys [Array<String>, nil] the keys of a call with several keys
     # @return [Object] the block's value, or `returning`
-    def call(method, key = nil, returning: nil)
-      return skipped(method, key, returning) if @failing && @breaker && !@breaker.allow?
+    def call(method, key = nil, returning: nil, keys: nil)
+      if @failing && @breaker && !@breaker.allow?
+        undelivered!(method, key, keys) if @undelivered
+        return skipped(method, key, returning)
+      end
       begin
+        if @undelivered&.any?
+          @undelivered.deliver
+          # Of several servers one may still be away, or a late request may still arrive.
+          waits = (key || keys) && !DELETES.key?(method) && !WRITES.include?(method)
+          return returning if waits && @undelivered.pending(keys || [key]).any?
+        end
         result = yield
       rescue BackendError => error
+        undelivered!(method, key, keys) if @undelivered
         return failed(error, method, key, returning)
       end
       recovered if @failing
@@ -96,6 +120,12 @@ module Tiercel
     end
 
     private
+
+    def undelivered!(method, key, keys)
+      kind = DELETES[method] or return
+      keys ||= [key] if key
+      @undelivered.note(keys, kind) if keys
+    end
 
     def limit_refusals(clock)
       return ReportLimit.new(clock:) unless @breaker
@@ -171,7 +201,8 @@ module Tiercel
     end
 
     def report(error, method, key)
-      Reports.handled(error, backend: @backend.to_s, key: error.key || key, method:, unreported: error.unreported)
+      Reports.handled(error, backend: @backend.to_s, key: error.key || key, method:, unreported: error.unreported,
+                             log_keys: @log_keys)
     end
 
     def handle(error, method, returning)

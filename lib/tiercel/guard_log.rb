@@ -13,7 +13,9 @@ module Tiercel
     # @param backend [Backend, String] the backend's name in the log
     # @param logger [#call] returns the Logger of the store; if it returns nil, Rails' logger is used
     # @param clock [#call] returns seconds of a monotonic clock
-    def initialize(backend, logger, clock)
+    # @param log_keys [Boolean] whether lines show the key itself
+    def initialize(backend, logger, clock, log_keys: false)
+      @log_keys = log_keys
       @backend = backend
       @logger = logger
       @clock = clock
@@ -34,8 +36,9 @@ module Tiercel
       return opened(error) if open
       return if error.logged
       warn do
+        key = "; key #{error.key.inspect}" if @log_keys && error.key
         others = "; #{error.unreported} more since the last report" if error.unreported.positive?
-        "#{method} on #{@backend} failed#{shown(returning)}: #{error.class}: #{error.message}#{others}"
+        "#{method} on #{@backend} failed#{shown(returning)}: #{error.class}: #{error.message}#{others}#{key}"
       end
     end
 

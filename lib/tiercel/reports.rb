@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "key_mask"
+
 module Tiercel
   # Reports handled failures to the application's error reporter; callers do not see these failures.
   #
@@ -9,9 +11,11 @@ module Tiercel
     SOURCE = "tiercel.active_support"
 
     # @param error [Exception]
-    # @param context [Hash{Symbol => Object}]
+    # @param context [Hash{Symbol => Object}] `key:` is masked
+    # @param log_keys [Boolean] whether the key itself is shown
     # @return [void]
-    def self.handled(error, **context)
+    def self.handled(error, log_keys: false, **context)
+      context[:key] = KeyMask.of(context[:key]) if context[:key] && !log_keys
       reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
       reporter&.report(error, handled: true, severity: :warning, source: SOURCE, context:)
     end

@@ -84,7 +84,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
   def test_a_value_above_the_limit_is_refused_and_the_old_one_is_gone
     backend.set("key", "old")
     error = assert_raises(Tiercel::Refused) { backend.set("key", "x" * 2_000_000) }
-    assert_match(/1\.9 MB.*-I.*"key"/, error.message)
+    assert_match(/1\.9 MB.*-I/, error.message)
     assert_nil backend.get("key")
     backend.set("key", "old")
     assert_raises(Tiercel::Refused) { backend.set_multi({ "key" => "x" * 2_000_000, "small" => "1" }) }

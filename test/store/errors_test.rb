@@ -106,9 +106,11 @@ module StoreErrorsTests
       end
     end
 
-    def test_the_report_of_a_read_names_the_key
-      report = capture_reports { failing.read("a") }.first
-      assert_equal ["a", :read_entry], report.context.values_at(:key, :method)
+    def test_the_report_of_a_read_masks_the_key_unless_asked
+      { false => "*", true => "a" }.each do |log_keys, key|
+        report = capture_reports { failing(log_keys:).read("a") }.first
+        assert_equal [key, :read_entry], report.context.values_at(:key, :method)
+      end
     end
 
     def test_a_failed_call_is_logged

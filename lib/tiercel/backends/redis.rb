@@ -140,7 +140,7 @@ module Tiercel
           abilities.scripts? ? increment_by_script(key, amount, ttl) : increment_in_steps(key, amount, ttl)
         rescue RedisClient::CommandError => error
           raise unless Failures.not_a_number?(error)
-          raise NotACounter, "#{key.inspect}: #{OneLine.of(error.message)}; nothing was changed"
+          raise NotACounter, "the key #{KeyMask.of(key)}: #{OneLine.of(error.message)}; nothing was changed"
         end
       end
 

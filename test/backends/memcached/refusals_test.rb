@@ -3,6 +3,7 @@
 
 require "test_helper"
 require "tiercel/backends/memcached"
+require "minitest/mock"
 require "socket"
 
 # A server refuses one of several requests in a trip and answers the others a little later. No other caller receives
@@ -135,5 +136,20 @@ class MemcachedRefusalsTest < Tiercel::TestCase
   ensure
     threads.each(&:kill)
     listeners.each(&:close)
+  end
+
+  # A full node of a ring that is up again after an outage: its breaker closes, although every write is refused.
+  def test_a_refusal_closes_the_breaker_of_its_node
+    breaker = Tiercel::Breaker.new(failures: 1)
+    server = Struct.new(:name, :hostname, :port, :socket_type).new("n", "127.0.0.1", 1, :tcp)
+    node = Tiercel::Backends::Memcached::Node.new(server, timeout: 5.0, pool: { size: 1, timeout: 1 }, breaker:)
+    breaker.failed
+    breaker.stub(:allow?, true) do
+      pool = Object.new
+      def pool.with(*, **) = raise(Tiercel::Backends::Memcached::Protocol::ServerError, "out of memory storing object")
+      node.instance_variable_set(:@pool, pool)
+      assert_raises(Tiercel::Refused) { node.call("key") { flunk } }
+    end
+    refute breaker.open?
   end
 end

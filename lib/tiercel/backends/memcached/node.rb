@@ -75,6 +75,7 @@ module Tiercel
         rescue Remote::Pool::Exhausted => error
           raise PoolExhausted.new(error.message, backend: @name, key: key)
         rescue Protocol::ServerError => error
+          succeeded if @breaker # a refusal proves that the server is up
           raise Refused.new(error.message, backend: @name, key: key)
         end
 

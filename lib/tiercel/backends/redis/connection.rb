@@ -63,13 +63,12 @@ module Tiercel
           close if @busy # a reply is still outstanding
           fresh = @driver.nil?
           check unless fresh || resend
+          @used_at = Clock.monotonic
           exchange(&)
         rescue RedisClient::ConnectionError => error
           leave
           raise if fresh || !resend || !Failures.cut?(error)
           exchange(&)
-        ensure
-          @used_at = deadline
         end
 
         # Sends the commands in one trip.
@@ -152,7 +151,6 @@ module Tiercel
           @driver = driver
         end
 
-        # Estimates the call's start as its deadline minus the budget, which is accurate enough here.
         def check
           return if Clock.monotonic - @used_at < IDLE_SECONDS
           begin

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require_relative "clock"
+require_relative "errors"
+require_relative "forks"
+require_relative "reports"
+
+# The deletes and invalidations that a remote backend did not confirm. They are sent again when the server answers,
+# before any other call of this process reads those keys. Rails' own stores lose such a delete, and the deleted value
+# comes back with the server.
+#
+# The list belongs to one {Guard} of one process. It has keys and no values, because another process may have written a
+# newer value since; that value is deleted too, which costs a miss. {Backend#delete_frames} spares raw values, counters
+# and entries written with `unless_exist`. A process that ends sends the list once more; what remains is lost, and
+# reported.
+class Tiercel::Undelivered
+  # The most keys of one list. Beyond it the oldest keys are lost, and reported.
+  MOST_KEYS = 100_000
+  # Keys of one trip.
+  PAGE = 1_000
+  # A server of several that refuses or does not answer is asked again after this time, while the others go on.
+  PAUSE_SECONDS = 0.25
+  # A request that timed out may still arrive within this time. A key noted as late is deleted again afterwards.
+  LATE_SECONDS = 8.0
+
+  @lists = ObjectSpace::WeakMap.new
+  class << self
+    # @private
+    attr_reader :lists
+  end
+  at_exit { lists.each_key(&:finish) }
+
+  # @return [Integer] keys that were lost because the list was full
+  attr_reader :lost
+
+  # @param backend [Backend]
+  # @param clock [#call] returns seconds of a monotonic clock
+  # @param handle [#call] reports a {BackendError} as the guard does: handle(error, method)
+  def initialize(backend, clock: Tiercel::Clock.method(:monotonic), &handle)
+    @backend = backend
+    @clock = clock
+    @handle = handle
+    @lock = Mutex.new
+    forget
+    self.class.lists[self] = true
+  end
+
+  # @return [Boolean] whether keys are waiting; one comparison for the usual case
+  def any? = !@kinds.empty? || !@late.empty?
+
+  # @return [Integer] number of waiting keys
+  def size = @lock.synchronize { (@kinds.keys | @late.keys).size }
+
+  # @param keys [Array<String>] keys of a change that the backend did not confirm
+  # @param kind [Symbol] :frame, or :generation for the keys of tags
+  # @param late [Boolean] whether the change may still arrive
+  # @return [void]
+  def note(keys, kind = :frame, late: false)
+    dropped = @lock.synchronize do
+      forget unless Tiercel::Forks.current?(@process)
+      keys.each do |key|
+        @kinds.delete(key) # to the end
+        @kinds[key] = kind
+        @late[key] = [kind, @clock.call + LATE_SECONDS] if late
+      end
+      surplus = [@kinds.size - MOST_KEYS, 0].max
+      surplus.times { @kinds.shift }
+      @late.shift while @late.size > MOST_KEYS
+      @lost += surplus
+      surplus
+    end
+    report_lost(dropped, "the list holds at most #{MOST_KEYS} keys") if dropped.positive?
+  end
+
+  # @param keys [Array<String>]
+  # @return [Array<String>] those whose delete is waiting: the backend's bytes under them are not to be used
+  def pending(keys) = any? ? @lock.synchronize { keys.select { |key| @kinds.key?(key) || @late.key?(key) } } : []
+
+  # Sends the waiting deletes. The guard calls it before each call while {#any?}; one thread at a time sends.
+  #
+  # @return [void]
+  # @raise [BackendError] if the only server does not answer
+  def deliver
+    return if @again_at && @clock.call < @again_at
+    return unless @sending.try_lock
+    begin
+      @lock.synchronize { forget unless Tiercel::Forks.current?(@process) }
+      due_late
+      until (page = @lock.synchronize { @kinds.first(PAGE) }).empty?
+        break if send_page(page).any?
+      end
+    ensure
+      @sending.unlock
+    end
+  end
+
+  # Sends the list once more, at the end of the process. What remains is reported and lost.
+  #
+  # @private
+  def finish
+    return unless any? && Tiercel::Forks.current?(@process)
+    @again_at = nil
+    begin
+      deliver
+    rescue Tiercel::BackendError
+      nil # the report below says so
+    end
+    remaining = @lock.synchronize { @kinds.size }
+    report_lost(remaining, "the process ends") if remaining.positive?
+  end
+
+  private
+
+  def forget
+    @process = Tiercel::Forks.current
+    @kinds = {}
+    @late = {}
+    @lost = 0
+    @again_at = nil
+    @sending = Mutex.new
+  end
+
+  def due_late
+    now = @clock.call
+    @lock.synchronize do
+      due, @late = @late.partition { |_, (_, at)| at <= now }.map(&:to_h)
+      due.each { |key, (kind, _)| @kinds[key] ||= kind }
+    end
+  end
+
+  # A key that was noted again meanwhile stays.
+  #
+  # @return [Hash{String => BackendError}] the keys that could not be deleted
+  def send_page(page)
+    generations, frames = page.partition { |_, kind| kind == :generation }.map { |pairs| pairs.map(&:first) }
+    failed = frames.empty? ? {} : @backend.delete_frames(frames)
+    generations.each do |key|
+      @backend.delete(key)
+    rescue Tiercel::BackendError => error
+      failed[key] = error
+    end
+    raise failed.first.last if failed.size == page.size && failed.none? { |_, error| forbidden?(error) }
+    @lock.synchronize do
+      page.each { |key, _| @kinds.delete(key) if !failed.key?(key) || forbidden?(failed[key]) }
+      page.each { |key, kind| @kinds[key] = @kinds.delete(key) || kind if failed.key?(key) && !forbidden?(failed[key]) }
+    end
+    failed.reject! { |_, error| forbidden?(error) }
+    @again_at = failed.empty? ? nil : @clock.call + PAUSE_SECONDS
+    failed
+  end
+
+  # The server permanently forbids this user to change the key.
+  def forbidden?(error) = error.is_a?(Tiercel::Refused) && error.forbidden
+
+  def report_lost(count, why)
+    error = Tiercel::Refused.new("#{count} deletes that the server did not confirm are lost (#{why}): old values under " \
+                                 "these keys may be read until they expire", backend: @backend.to_s)
+    @handle.call(error, :undelivered)
+  end
+end

@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+# suites: kernel
+# quick
+
+require "test_helper"
+require "tiercel/backend"
+require "tiercel/guard"
+
+class UndeliveredTest < Tiercel::TestCase
+  # A server that can be away. It records what it is asked.
+  class FakeServer < Tiercel::Backend
+    attr_reader :asked
+    attr_accessor :away, :refused
+
+    def initialize
+      @asked = []
+      @refused = {}
+    end
+
+    def remote? = true
+    def to_s = "fake://server"
+
+    def delete_frames(keys)
+      ask(:delete_frames, keys)
+      refused.slice(*keys)
+    end
+
+    def delete(key) = ask(:delete, key)
+    def get(key) = ask(:get, key)
+
+    private
+
+    def ask(*call)
+      raise Tiercel::Unavailable.new("is down", backend: to_s) if away
+      @asked << call
+      "bytes"
+    end
+  end
+
+  def setup
+    @server = FakeServer.new
+    @now = 100.0
+    @guard = Tiercel::Guard.new(@server, clock: -> { @now }, breaker: false)
+  end
+
+  def delete(*keys)
+    @guard.call(:delete_multi_entries, returning: 0, keys:) { keys.each { |key| @server.delete(key) }.size }
+  end
+
+  def read(key) = @guard.call(:read_entry, key) { @server.get(key) }
+
+  def outage(&)
+    @server.away = true
+    capture_reports(&)
+  ensure
+    @server.away = false
+    @server.asked.clear
+  end
+
+  def test_a_delete_that_met_an_outage_is_sent_before_the_next_read
+    outage { delete("a", "b") }
+    assert_equal "bytes", read("c")
+    assert_equal [[:delete_frames, %w[a b]], [:get, "c"]], @server.asked
+    read("a")
+    assert_equal 3, @server.asked.size, "and only once"
+    assert_equal 0, @guard.undelivered.size
+  end
+
+  def test_an_invalidation_deletes_whatever_is_there
+    outage { @guard.call(:invalidate_tags, keys: ["t"]) { @server.delete("t") } }
+    read("c")
+    assert_equal [[:delete, "t"], [:get, "c"]], @server.asked
+  end
+
+  def test_nothing_but_deletes_is_noted
+    outage do
+      read("a")
+      @guard.call(:write_entry, "a") { @server.get("a") }
+      @guard.call(:increment, "a") { @server.get("a") }
+    end
+    refute @guard.undelivered.any?
+  end
+
+  def test_a_skipped_delete_is_noted_too
+    @guard = Tiercel::Guard.new(@server, clock: -> { @now }, breaker: { failures: 1 })
+    outage do
+      read("x")
+      delete("a")
+    end
+    assert_nil read("a"), "the breaker is open"
+    @now += 60
+    read("b")
+    assert_equal [[:delete_frames, ["a"]], [:get, "b"]], @server.asked
+  end
+
+  # One server of several is away: its keys are misses, the others are read.
+  def test_keys_that_cannot_be_deleted_yet_are_misses
+    outage { delete("a", "b") }
+    @server.refused = { "b" => Tiercel::Unavailable.new("node is down") }
+    assert_equal "bytes", read("a")
+    assert_nil read("b")
+    assert_equal({}, @guard.call(:read_multi_entries, returning: {}, keys: %w[a b]) { flunk })
+    assert_equal 1, @server.asked.count { |call,| call == :delete_frames }, "a pause between two attempts"
+    @now += 1
+    @server.refused = {}
+    assert_equal "bytes", read("b")
+  end
+
+  def test_a_key_that_this_user_may_never_delete_does_not_stay
+    outage { delete("a") }
+    @server.refused = { "a" => Tiercel::Refused.new("no").tap { |error| error.forbidden = true } }
+    assert_equal "bytes", read("a")
+    refute @guard.undelivered.any?
+  end
+
+  def test_a_late_key_is_deleted_again_when_its_request_can_no_longer_arrive
+    @guard.undelivered.note(["a"], late: true)
+    assert_nil read("a")
+    assert_equal "bytes", read("b")
+    @now += Tiercel::Undelivered::LATE_SECONDS
+    assert_equal "bytes", read("a")
+    assert_equal [["a"], ["a"]], @server.asked.filter_map { |call, keys| keys if call == :delete_frames }
+  end
+
+  def test_the_list_is_bounded_and_says_what_it_loses
+    most = Tiercel::Undelivered::MOST_KEYS
+    reports = outage { @guard.undelivered.note(Array.new(most + 3) { |index| "k#{index}" }) }
+    assert_equal [most, 3], [@guard.undelivered.size, @guard.undelivered.lost]
+    assert_match(/3 deletes .* are lost \(the list holds at most/, reports.last.error.message)
+    assert_empty @guard.undelivered.pending(%w[k0 k2])
+    assert_equal ["k3"], @guard.undelivered.pending(["k3"])
+  end
+
+  def test_the_end_of_the_process_sends_the_list_or_reports_its_loss
+    outage { delete("a") }
+    @guard.undelivered.finish
+    assert_equal [[:delete_frames, ["a"]]], @server.asked
+    reports = outage do
+      delete("b")
+      @guard.undelivered.finish
+    end
+    assert_match(/1 deletes .* are lost \(the process ends\)/, reports.last.error.message)
+  end
+
+  def test_a_child_does_not_send_its_parents_list
+    outage { delete("a") }
+    sizes = fork_and_wait(1) do
+      @guard.undelivered.note(["b"])
+      read("c")
+      @server.asked
+    end
+    assert_equal [[[:delete_frames, ["b"]], [:get, "c"]]], sizes
+    assert_equal 1, @guard.undelivered.size
+  end
+
+  def test_a_backend_of_this_machine_has_no_list
+    assert_nil Tiercel::Guard.new(Tiercel::Backend.new).undelivered
+  end
+end
