@@ -28,9 +28,6 @@ module Tiercel
     autoload :SerializerContract, "tiercel/contracts/serializer_contract"
   end
 
-  autoload :Metrics, "tiercel/metrics"
-  autoload :Web, "tiercel/web"
-
   # Builds a store, like `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.
   #
   # @param urls [Array<String, Symbol>] the cache's location, for example "shared:app"

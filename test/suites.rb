@@ -37,7 +37,14 @@ suite "oldest_gems", gemfile: "gemfiles/oldest_gems.gemfile",
                      tests: ["test/oldest_gems/**/*_test.rb", "test/compressors/{brotli,lz4,snappy,zstd}_test.rb"]
 
 # Yabeda and OpenTelemetry.
-suite "metrics", gemfile: "gemfiles/metrics.gemfile", tests: ["test/metrics/**/*_test.rb"]
+suite "metrics", gemfile: "gemfiles/metrics.gemfile", tests: ["tiercel-insight/test/metrics/**/*_test.rb"]
+
+# tiercel-insight on each Rails version.
+insight = { tests: ["tiercel-insight/test/**/*_test.rb"], except: ["tiercel-insight/test/metrics/**/*"] }
+suite "insight", gemfile: "Gemfile", waits: true, named_only: true, **insight
+suite "insight_8_0", gemfile: "gemfiles/rails_8_0.gemfile", named_only: true, **insight
+suite "insight_7_2", gemfile: "gemfiles/rails_7_2.gemfile", named_only: true, **insight
+suite "insight_main", gemfile: "gemfiles/rails_main/Gemfile", needs: "RAILS_SOURCE", named_only: true, **insight
 
 suite "lab", gemfile: "Gemfile", alone: true, workers: 2, tests: ["tiercel-lab/test/**/*_test.rb"]
 

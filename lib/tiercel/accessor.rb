@@ -51,9 +51,6 @@ module Tiercel
       end
     end
 
-    # @return [Account, nil] the account that counts reads and writes; if accessors wrap each other, only one has it
-    attr_accessor :account
-
     # @param backend [Backend, nil] nil for a subclass that wraps another accessor
     # @param guard [Guard, nil]
     # @param coder [Coder]
@@ -100,26 +97,24 @@ module Tiercel
     # --- bytes ---
 
     def get(key, _event = nil)
-      bytes = @guard.call(:read_entry, key) { @backend.get(key) }
-      bytes.nil? ? @account&.missed(key) : @account&.hit(key)
-      bytes
+      @guard.call(:read_entry, key) { @backend.get(key) }
     end
 
     # @param keys [Array<String>] without duplicates
-    def get_multi(keys, _event = nil) = counted(keys, get_uncounted(keys))
+    def get_multi(keys, _event = nil)
+      @guard.call(:read_multi_entries, returning: {}, keys:) { @backend.get_multi(keys) }
+    end
 
     # @param tags [Tags::Named] receives the generations of its tags, which are read in the same trip
     # @return [String, nil] as {#get}
     def get_tagged(key, tags, _event = nil)
-      tags.know(found = get_uncounted([key] | tags.keys))
-      bytes = found[key]
-      bytes.nil? ? @account&.missed(key) : @account&.hit(key)
-      bytes
+      tags.know(found = get_multi([key] | tags.keys))
+      found[key]
     end
 
     # @return [Hash{String => String}] as {#get_multi}, with the generations
     def get_multi_tagged(keys, tags, _event = nil)
-      get_uncounted(keys | tags.keys).tap { |found| tags.know(counted(keys, found)) }
+      get_multi(keys | tags.keys).tap { |found| tags.know(found) }
     end
 
     # Reads every generation from the backend. Only {RequestLocal#generations} remembers generations and calls the
@@ -137,18 +132,16 @@ module Tiercel
     end
 
     def set(key, bytes, ttl)
-      stored = @guard.call(:write_entry, key) do
+      @guard.call(:write_entry, key) do
         @backend.set(key, bytes, ttl) || @guard.too_large(key, bytes.bytesize)
       end
-      written(stored)
     end
 
     # @return [Boolean] whether all are stored
     def set_multi(frames, ttl)
-      stored = @guard.call(:write_multi_entries) do
+      @guard.call(:write_multi_entries) do
         @backend.set_multi(frames, ttl) || @guard.too_large(nil, frames.sum { |_, frame| frame.bytesize })
       end
-      written(stored, frames.size)
     end
 
     # Writes if the key is absent or its entry has expired. A backend may keep the bytes of an expired entry.
@@ -157,22 +150,19 @@ module Tiercel
     # @yieldreturn [Boolean] whether the existing entry has expired
     # @return [Boolean, nil] whether the entry was written
     def add(key, bytes, ttl)
-      stored = @guard.call(:write_entry, key) do
+      @guard.call(:write_entry, key) do
         present, token = answer = @backend.add_or_get(key, bytes, ttl)
         next true if answer == true
         next @backend.add(key, bytes, ttl) unless token
         yield(present) ? @backend.compare_and_set(key, bytes, token, ttl) : false
       end
-      written(stored)
     end
 
     def delete(key)
-      @account&.deleted(1)
       @guard.call(:delete_entry, key, returning: false) { @backend.delete(key) }
     end
 
     def delete_multi(keys)
-      @account&.deleted(keys.size)
       @guard.call(:delete_multi_entries, returning: 0, keys:) { @backend.delete_multi(keys) }
     end
 
@@ -183,7 +173,7 @@ module Tiercel
     # @yieldreturn [Integer, nil] the new count
     # @return [Integer, nil]
     def count(operation, key)
-      written(@guard.call(operation, key) { yield @backend })
+      @guard.call(operation, key) { yield @backend }
     end
 
     # @param pattern [KeyPattern]
@@ -260,20 +250,6 @@ module Tiercel
         undecided << key if Coder::Signal === value
       end
       found
-    end
-
-    def get_uncounted(keys)
-      @guard.call(:read_multi_entries, returning: {}, keys:) { @backend.get_multi(keys) }
-    end
-
-    def counted(keys, found)
-      @account&.read_several(keys, found)
-      found
-    end
-
-    def written(stored, count = 1)
-      @account&.wrote(count) if stored
-      stored
     end
 
     def delete_scanned(pattern)

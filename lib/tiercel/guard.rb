@@ -35,8 +35,8 @@ module Tiercel
     attr_reader :breaker
     # @return [Undelivered, nil] the deletes that a remote backend did not confirm; nil for other backends
     attr_reader :undelivered
-    # @return [Account, nil] the account that counts failures
-    attr_writer :account
+    # @return [Integer] failed calls of this process, and how often its breaker opened
+    attr_reader :failures, :breaker_openings
 
     # @param backend [Backend] the guarded backend; a backend in this machine's memory gets no breaker
     # @param error_handler [#call, nil] called as `call(method:, returning:, exception:)` for each reported failure,
@@ -64,6 +64,7 @@ module Tiercel
       @failing = false
       @timed_out = false
       @undelivered = Undelivered.new(backend, clock:) { |error, method| failed(error, method, nil, nil) } if backend.remote?
+      @failures = @breaker_openings = 0
     end
 
     # @return [Boolean] whether calls are skipped at present
@@ -148,7 +149,8 @@ module Tiercel
       was_open = open?
       returning = error.partial unless error.partial.nil?
       worth_a_report = worth_a_report?(error) && first_of_its_cause?(error, method)
-      @account&.failed(opened: !was_open && open?)
+      @failures += 1
+      @breaker_openings += 1 if !was_open && open?
       report(error, method, key) if worth_a_report
       handle(error, method, returning) if worth_a_report || @handler_raises
       returning

@@ -31,12 +31,6 @@ class Tiercel::Railtie < Rails::Railtie
     ActiveSupport::Reloader.before_class_unload { ::Tiercel::Memo.clear_all if defined?(::Tiercel::Memo) }
   end
 
-  # Exports metrics if Yabeda or OpenTelemetry's metrics are loaded.
-  config.after_initialize do
-    watched = defined?(::Yabeda::DSL) || defined?(::OpenTelemetry::Metrics)
-    ::Tiercel::Metrics.export(Rails.cache) if watched && Rails.cache.respond_to?(:account)
-  end
-
   config.after_initialize { Rails.logger&.warn(note_on_rails) if Rails.env.development? && note_on_rails }
 
   rake_tasks { load File.expand_path("../tasks/tiercel.rake", __dir__) }

@@ -134,7 +134,7 @@ module Tiercel
 
       private
 
-      # The journal of deletes for an unreachable last tier (Tiers::Journal), and the account files.
+      # The journal of deletes for an unreachable last tier (Tiers::Journal), and the account files of older versions.
       def remove_companions(path)
         beginnings = %w[journal- account].map { |word| "#{::File.basename(path)}.#{word}" }
         names = Dir.children(::File.dirname(path)).select { |name| name.start_with?(*beginnings) }
@@ -216,9 +216,17 @@ module Tiercel
       end
     end
 
+    # Tells an observer each read of a share of the keys. All processes of a segment choose the same keys.
+    #
     # @private
-    # @return [#sampled] receives the key of one in 1,024 hits
-    attr_writer :sampler
+    # @param observer [#sampled, nil] receives the key, 53 bits of its hash, and the value's bytes (-1: a miss). The keys
+    #   with hashes below `share * 2**53` are chosen
+    # @param share [Float] 0.0 to 0.5
+    # @return [void]
+    def sample(observer, share)
+      @observer = observer
+      self.sample_below = observer ? share : 0.0
+    end
 
     Clock::Patches.watch { |original| self.reads_clock = original }
 

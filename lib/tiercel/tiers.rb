@@ -157,15 +157,6 @@ module Tiercel
       Guard.new(self, **options)
     end
 
-    # Each stack over a segment has its own account.
-    #
-    # @private
-    # @see Backend::StoreParts#account_path
-    def account_path
-      path = @near.backend.account_path || @last.account_path
-      path && "#{path}-#{format("%08x", Zlib.crc32(to_s))}"
-    end
-
     def tiered? = true
     def tiers = [@near.backend, @last]
     def to_s = "#{@near} > #{@last}"

@@ -4,7 +4,7 @@
 module StrictWarnings
   ROOT = File.expand_path("../..", __dir__)
   # "PATH:LINE: warning: ..." as Ruby prints it; the path is relative if the file was loaded by a relative path.
-  OURS = %r{\A(?:#{Regexp.escape(ROOT)}/)?(?:tiercel-lab/)?(?:lib|test|exe|bin|ext)/[^:\n]+\.rb:\d+: }
+  OURS = %r{\A(?:#{Regexp.escape(ROOT)}/)?(?:tiercel-(?:lab|insight)/)?(?:lib|test|exe|bin|ext)/[^:\n]+\.rb:\d+: }
   THEIRS = %r{\A[^:\n]+:\d+: warning: }
 
   # A warning from our own code.

@@ -76,5 +76,4 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
     rb_define_singleton_method(module, "load", load_plain, 1);
     init_lz4(module);
     init_small_file(module);
-    init_counter_page(tiercel, module);
 }

@@ -40,8 +40,6 @@ void init_lz4(VALUE module);
 /* small_file.c: read_small */
 void init_small_file(VALUE module);
 
-/* counter_page.c: CounterPage */
-void init_counter_page(VALUE tiercel, VALUE module);
 
 /* codec.c */
 extern VALUE malformed_frame;

@@ -37,6 +37,46 @@ PART_OF_READ VALUE result_of(const value_read *read, read_kind kind, const tseg 
     return kept ? segment_share(read->value) : read->value;
 }
 
+PART_OF_READ VALUE finished(const value_read *read, read_kind kind, bool keeps, const tseg *segment, const tseg_key *key,
+                            const tseg_entry *entry)
+{
+    if (keeps) return result_of(read, kind, segment, key, entry);
+    if (kind == READ_FROZEN && read->framed) return rb_ary_new_from_args(1, rb_obj_freeze(read->value));
+    if (kind == READ_VALUE && read->framed)
+        return frame_result(read->self, kind, read->value, read->frame_type, key, NULL);
+    return read->framed || kind == READ_FROZEN ? rb_obj_freeze(read->value) : read->value;
+}
+
+/*
+ * Segment#sample chooses keys by their hash, so that every read of a chosen key is seen, and all processes choose the
+ * same keys. The shard is the hash's first bits, so the choice mixes all of them.
+ */
+static const uint64_t GOLDEN_RATIO = UINT64_C(0x9E3779B97F4A7C15);
+#define IS_SAMPLED(read, key) \
+    RB_UNLIKELY((key)->hash * GOLDEN_RATIO < segment_handle_in((read)->self)->sample_below)
+
+/* Tells the observer the key, 53 bits of its mixed hash, and the value's size in bytes; -1: a miss. */
+__attribute__((noinline))
+static void tell_observer(VALUE self, VALUE key_string, const tseg_key *key, long bytes)
+{
+    VALUE observer = rb_attr_get(self, rb_intern("@observer"));
+
+    if (NIL_P(observer)) return;
+    rb_funcall(observer, rb_intern("sampled"), 3, key_string, ULL2NUM(key->hash * GOLDEN_RATIO >> 11), LONG2NUM(bytes));
+}
+
+/* The observer runs Ruby code, which may close the segment, so the result comes first. */
+PART_OF_READ VALUE sampled_result(const value_read *read, read_kind kind, bool keeps, const tseg *segment,
+                                  const tseg_key *key, const tseg_entry *entry)
+{
+    VALUE key_string = read->key_string;
+    long bytes = (long)entry->value_bytes;
+    volatile VALUE result = finished(read, kind, keeps, segment, key, entry);
+
+    tell_observer(read->self, key_string, key, bytes);
+    return result;
+}
+
 /* Reads one key. Returns Qnil for a miss. */
 PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kind kind, bool keeps, tseg *segment,
                             tseg_token *token)
@@ -46,15 +86,15 @@ PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kin
     tseg_key key;
 
     if (keeps) entry = (tseg_entry){0}; /* silences a warning: the compiler cannot see that tseg_read fills it */
-    if (tseg_read(&segment, make_key, ask_time, take, read, &key, &entry) != TSEG_OK) return Qnil;
+    if (tseg_read(&segment, make_key, ask_time, take, read, &key, &entry) != TSEG_OK) {
+        if (kind != READ_BYTES && IS_SAMPLED(read, &key)) tell_observer(read->self, key_string, &key, -1);
+        return Qnil;
+    }
     if (token) *token = tseg_token_of(segment, &entry);
     if (kind != READ_BYTES) tseg_bump(&segment->self->counters[TSEG_COUNT_SERVED]);
     RB_GC_GUARD(key_string);
-    if (keeps) return result_of(read, kind, segment, &key, &entry);
-    if (kind == READ_FROZEN && read->framed) return rb_ary_new_from_args(1, rb_obj_freeze(read->value));
-    if (kind == READ_VALUE && read->framed)
-        return frame_result(read->self, kind, read->value, read->frame_type, &key, NULL);
-    return read->framed || kind == READ_FROZEN ? rb_obj_freeze(read->value) : read->value;
+    if (kind != READ_BYTES && IS_SAMPLED(read, &key)) return sampled_result(read, kind, keeps, segment, &key, &entry);
+    return finished(read, kind, keeps, segment, &key, &entry);
 }
 
 /* The compiler inlines everything that these functions call. */
@@ -117,36 +157,6 @@ static VALUE segment_get(VALUE self, VALUE key)
 /* Segment#get_late(key) -> String or nil, as #get, but also if this Segment does not trust its copies */
 static VALUE segment_get_late(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key); }
 
-enum { SAMPLE_BITS = 10, SAMPLE = 1 << SAMPLE_BITS };
-
-/* 2^32 divided by the golden ratio, as in counter_page.c. */
-static const uint32_t GOLDEN_RATIO = 2654435769u;
-
-__attribute__((noinline)) static void tell_sampler(VALUE self, VALUE key)
-{
-    VALUE sampler = rb_attr_get(self, rb_intern("@sampler"));
-
-    if (!NIL_P(sampler)) rb_funcall(sampler, rb_intern("sampled"), 2, key, INT2FIX(SAMPLE));
-}
-
-/*
- * Passes the key of one of each SAMPLE hits in a row, and their number, to the sampler, which estimates the hits of
- * each class of keys.
- * The place differs from group to group, because many requests read their keys in a fixed order.
- */
-static inline VALUE sampled(VALUE self, VALUE key, VALUE value)
-{
-    tseg_handle *handle = segment_handle_in(self);
-    uint32_t number;
-
-    if (NIL_P(value)) return value;
-    number = ++handle->served;
-    if (RB_LIKELY(number % SAMPLE != (number / SAMPLE * GOLDEN_RATIO) >> (32 - SAMPLE_BITS))) return value;
-    tell_sampler(self, key);
-    RB_GC_GUARD(value);
-    return value;
-}
-
 /*
  * Segment#read(key, version = nil, ahead = nil) -> the decoded String, or a frozen frame, or a frozen [frame, token],
  * or nil. A String that expires within `ahead` seconds is returned as its frame.
@@ -161,8 +171,8 @@ static VALUE segment_read(int count, VALUE *arguments, VALUE self)
     if (RB_UNLIKELY(!segment)) return Qnil;
     if (RB_UNLIKELY(count > 2)) return get_ahead(self, segment, arguments[0], arguments[1], ahead);
     memo = segment_memo(self);
-    if (!memo) return sampled(self, arguments[0], get_value(self, segment, arguments[0]));
-    return sampled(self, arguments[0], get_kept(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil, memo));
+    if (!memo) return get_value(self, segment, arguments[0]);
+    return get_kept(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil, memo);
 }
 
 /* Segment#read_frozen(key, version = nil) -> the frozen value, or [frame] or [frame, token] (not frozen), or nil */
@@ -172,7 +182,7 @@ static VALUE segment_read_frozen(int count, VALUE *arguments, VALUE self)
 
     rb_check_arity(count, 1, 2);
     if (RB_UNLIKELY(!segment)) return Qnil;
-    return sampled(self, arguments[0], get_frozen(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil));
+    return get_frozen(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil);
 }
 
 static VALUE get_with_token(VALUE self, tseg *segment, VALUE key)
@@ -193,8 +203,18 @@ static VALUE segment_get_late_with_token(VALUE self, VALUE key)
     return get_with_token(self, segment_current(self), key);
 }
 
+/* Segment#sample_below = share of the keys whose reads the observer is told, 0.0 to 0.5 */
+static VALUE segment_set_sample_below(VALUE self, VALUE share)
+{
+    double part = NUM2DBL(share);
+
+    segment_handle_in(self)->sample_below = part > 0 ? (uint64_t)(ldexp(part < 0.5 ? part : 0.5, 53)) << 11 : 0;
+    return share;
+}
+
 void segment_init_read(void)
 {
+    rb_define_method(tiercel_segment_class, "sample_below=", segment_set_sample_below, 1);
     rb_define_method(tiercel_segment_class, "get", segment_get, 1);
     rb_define_method(tiercel_segment_class, "get_late", segment_get_late, 1);
     rb_define_method(tiercel_segment_class, "read", segment_read, -1);

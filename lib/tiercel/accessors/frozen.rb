@@ -21,10 +21,10 @@ module Tiercel
       def read(key, version, _event = nil)
         value = @segment.read_frozen(key, version)
         return decoded(key, value, version) unless value.frozen?
-        value.nil? ? nothing(key) : value
+        value.nil? ? MISS : value
       rescue BackendError => error
         failed(:read_entry, key, error)
-        nothing(key)
+        MISS
       end
 
       # Does not use the segment's own method, which returns an unfrozen String.

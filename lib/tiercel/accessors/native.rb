@@ -25,26 +25,25 @@ module Tiercel
       def read(key, version, _event = nil)
         value = @segment.read(key, version)
         return value unless value.frozen?
-        value.nil? ? nothing(key) : decoded(key, value, version)
+        value.nil? ? MISS : decoded(key, value, version)
       rescue BackendError => error
         failed(:read_entry, key, error)
-        nothing(key)
+        MISS
       end
 
       def read_lasting(key, version, seconds, _event = nil)
         value = @segment.read(key, version, seconds)
         return value unless value.frozen?
-        return nothing(key) if value.nil?
+        return MISS if value.nil?
         decoded(key, value, version) if Array === value # keeps it in the memo
         Found.new(Array === value ? value.first : value)
       rescue BackendError => error
         failed(:read_entry, key, error)
-        nothing(key)
+        MISS
       end
 
       def read_multi(keys, versions, undecided, _event = nil)
         found = @segment.read_multi(keys, framed = [], versions)
-        @account&.missed_several(keys, found) if found.size < keys.size
         return found if framed.empty?
         wanted = keys.zip(versions).to_h if versions
         framed.uniq.each do |key|
@@ -56,7 +55,6 @@ module Tiercel
         found
       rescue BackendError => error
         failed(:read_multi_entries, nil, error)
-        @account&.missed_several(keys, {})
         {}
       end
 
@@ -82,11 +80,6 @@ module Tiercel
       end
 
       private
-
-      def nothing(key)
-        @account&.missed(key)
-        MISS
-      end
 
       # Decodes an entry with tags if its tags are current. The segment compares their generations in the same call.
       def resolve(signal, bytes, version, token)

@@ -66,7 +66,6 @@ module Tiercel
         wanted = keys.zip(versions).to_h if versions
         found = known.to_h { |key, bytes| [key, decode(bytes, wanted && wanted[key])] }
         return if found.each_value.any?(Coder::Signal)
-        found.each { |key, bytes| @account&.local(key, bytes) }
         unknown = keys.each_index.reject { |index| found.key?(keys[index]) }
         return found.slice(*keys) if unknown.empty?
         read = @far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), undecided, event)
@@ -179,7 +178,6 @@ module Tiercel
           yield
           (tags ? get_far_tagged(key, tags, event) : @far.get(key, event))&.freeze
         end
-        @account&.local(key, bytes) if hit
         event[:store] = local.class.name if hit && event
         # Forgets a lease's placeholder, because its value may exist at the next call.
         local.delete_entry(key) if bytes && !hit && Leases::Placeholder.placeholder?(bytes)

@@ -31,10 +31,6 @@ module Tiercel
         Leases.kept_under_keys(self, guard)
       end
 
-      # @return [String, nil] the file of counters that all processes of this machine share ({Account}); nil if each
-      #   process has its own
-      def account_path = nil
-
       # @param prefix [String, nil] the common prefix of all keys of the store
       # @return [void]
       def prefix=(prefix); end

@@ -159,10 +159,6 @@ module Tiercel
       # @return [Integer] evictions by this process
       def evictions = @housekeeping.evictions
 
-      # @private
-      # @see Backend::StoreParts#account_path
-      def account_path = "#{@layout.root}/account"
-
       def to_s = "file:#{@directory}"
 
       private

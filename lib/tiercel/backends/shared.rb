@@ -102,10 +102,6 @@ module Tiercel
         end
       end
 
-      # @private
-      # @see Backend::StoreParts#account_path
-      def account_path = "#{@segment.path}.account"
-
       def to_s = "shared:#{@segment.path}"
     end
   end

@@ -204,7 +204,6 @@ module Tiercel
         close
         @file.remove_cache { true }
         FileUtils.rm_f(@file.lock.path)
-        Account.remove(account_path)
       rescue CacheFile::Foreign, CacheFile::Closed, FileLock::Busy, SystemCallError
         nil # a file that is not our cache stays
       end
@@ -220,10 +219,6 @@ module Tiercel
       # @private
       # @return [Integer] evictions by this process
       def evictions = @housekeeping.evictions
-
-      # @private
-      # @see Backend::StoreParts#account_path
-      def account_path = "#{@file.path}.account"
 
       def to_s = "sqlite:#{@file.path}"
 

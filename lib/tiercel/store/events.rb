@@ -224,7 +224,6 @@ module Tiercel
       # @return [void]
       def notify(call, given)
         trace = call.trace
-        @settings.account.count(:lease_wait_ns, (trace.waited * 1e6).to_i) if trace&.waited&.positive?
         if trace&.timeout
           instrument(:fetch_timeout, call.name, { **call.options, seconds: trace.timeout, stale: given })
         end

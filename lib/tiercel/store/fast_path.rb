@@ -239,31 +239,23 @@ module Tiercel
 
       # Returns a Found's value if Rails' `read` would return it.
       def value_for_read(found, key, version)
-        entry = entry_of(found, key) or return useless(found, key)
-        return entry.mismatched?(version) ? useless(found, key) : entry.value unless entry.expired?
+        entry = entry_of(found, key) or return MISS
+        return entry.mismatched?(version) ? MISS : entry.value unless entry.expired?
         delete_entry(key) unless @settings.policy.lease
-        useless(found, key)
+        MISS
       end
 
       # Returns a Found's value if Rails' `fetch` would return it.
       def value_for_fetch(found, key, version, options)
-        entry = entry_of(found, key, options:) or return useless(found, key)
+        entry = entry_of(found, key, options:) or return MISS
         entry = handle_expired_entry(entry, key, merged_options(options))
-        entry.nil? || entry.mismatched?(version) ? useless(found, key) : entry.value
+        entry.nil? || entry.mismatched?(version) ? MISS : entry.value
       end
 
       # Decides like Rails' `exist?`.
       def live?(found, key, version)
         entry = entry_of(found, key)
-        return true if entry && !entry.expired? && !entry.mismatched?(version)
-        useless(found, key)
-        false
-      end
-
-      # The read counted a hit. An unusable entry becomes a miss in the account.
-      def useless(found, key)
-        @settings.account.unserved(key) unless MISS.equal?(found)
-        MISS
+        !entry.nil? && !entry.expired? && !entry.mismatched?(version)
       end
 
       # @return [ActiveSupport::Cache::Entry, nil] the entry in a Found's bytes

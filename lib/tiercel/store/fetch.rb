@@ -30,7 +30,7 @@ module Tiercel
       # Additional results of a multi read. useless: the unusable entries by key, as {Accessor::Found}; ends: the expiry
       # times of the values by name (epoch seconds), or nil if the caller does not need them.
       Findings = Struct.new(:useless, :ends)
-      # Stands in the account for a key that Rails has to make, which may raise. The block runs before that.
+      # The observed key of a block whose key Rails has to make, which may raise. The block runs before that.
       ANY_KEY = "*"
       private_constant :Findings, :ANY_KEY
 
@@ -92,7 +92,6 @@ module Tiercel
         bytes = read_serialized_entry(key, **options, event:) or return [nil, nil]
         last_read = @settings.backend.last_read
         entry = deserialize_entry(bytes, key:, **options)
-        @settings.account.unserved(key) if entry.nil? || entry.expired?
         entry = handle_expired_entry(entry, key, options)
         return [entry, nil] if entry && !entry.mismatched?(normalize_version(name, options)) && decodes?(entry)
         [nil, Accessor::Found.new(bytes, @settings.backend.token_shown(bytes, last_read))]
@@ -133,7 +132,7 @@ module Tiercel
         if options[:force] || !policy.lease
           @settings.generations.fix(options[:tags]) if options[:tags]
           return missing.to_h do |name|
-            [name, @settings.account.timed(keys_of([name])&.first || ANY_KEY) { yield name }]
+            [name, Observer.timed(keys_of([name])&.first || ANY_KEY) { yield name }]
           end
         end
         keys = missing.map { |name| normalize_key(name, options) }
@@ -167,7 +166,7 @@ module Tiercel
 
       # Rails' own `fetch` calls this on a miss, also with `force` and without leases.
       def save_block_result_to_cache(name, key, options, &)
-        @settings.account.timed(key) { super }
+        Observer.timed(key) { super }
       end
     end
   end

@@ -42,24 +42,16 @@ module Tiercel
         end
       end
 
-      # Returns the backend's :entries, :bytes and other figures, and the figures of the {#account} (:hits, :misses,
-      # :writes, :blocks...). :scope says whether they count all processes of this machine or this process alone. A hit
-      # in a near tier counts as a hit. A store with tiers adds :tiers, the figures of each tier.
+      # Returns the backend's figures: :entries, :bytes and others, which depend on the backend. A segment counts the
+      # :hits, :misses, :writes and :deletes of all its processes; a server counts those of its clients. Tiers have
+      # their figures under :tiers. :failures and :breaker_openings count this process alone. tiercel-insight counts
+      # every store in the same way, and measures what misses cost.
       #
-      # @return [Hash{Symbol => Object}, nil] nil if the backend failed. If the last of several tiers failed, :tiers has
-      #   the figures of the near tiers
+      # @return [Hash{Symbol => Object}, nil] nil if the backend failed
       def stats
-        of_backend = @settings.accessor.stats || @settings.backend.stats_while_away or return
-        totals = @settings.account.totals
-        tiers = of_backend[:tiers]&.to_h do |name, figures|
-          [name, figures && with_account(figures, totals[:tiers].fetch(name, {}))]
-        end
-        with_account(of_backend, totals.except(:host, :since, :tiers)).merge({ tiers: }.compact)
+        figures = @settings.accessor.stats || @settings.backend.stats_while_away or return
+        { **figures, failures: @settings.guard.failures, breaker_openings: @settings.guard.breaker_openings }
       end
-
-      # @return [Account] counts hits, misses and their cost: in total, by minute, and by class of keys. The processes
-      #   of this machine share an account if they have a place for it
-      def account = @settings.account
 
       # Subscribes this process to the invalidation messages of other machines at once. Otherwise a process subscribes
       # at its first near miss. Use it for a store with tiers over Redis, in an idle process such as Puma's master: it
@@ -80,11 +72,6 @@ module Tiercel
       end
 
       private
-
-      # A server counts its own evictions, so the larger of both numbers is used.
-      def with_account(figures, counted)
-        figures.merge(counted) { |name, known, count| name == :evictions ? [known, count].max : count }
-      end
 
       def pattern_for(matcher, options)
         case matcher

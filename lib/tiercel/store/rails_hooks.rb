@@ -33,12 +33,7 @@ module Tiercel
 
       def read_entry(key, **options)
         bytes = read_serialized_entry(key, **options)
-        deserialize_entry(bytes, key: key, **options).tap { |entry| usable_or_missed(key, bytes, entry) }
-      end
-
-      # The read counted a hit. An unusable entry becomes a miss in the account.
-      def usable_or_missed(key, bytes, entry)
-        @settings.account.unserved(key) if bytes && (entry.nil? || entry.expired?)
+        deserialize_entry(bytes, key: key, **options)
       end
 
       # `delete`: see {ReadOnce}.
@@ -89,7 +84,6 @@ module Tiercel
           end
           entry = deserialize_entry(bytes, key: key, compare: false, **options)
           if entry.nil? || entry.expired? || entry.mismatched?(normalize_version(name, options))
-            @settings.account.unserved(key)
             next useless_among(findings, key, bytes, last_read, asked || keys)
           end
           (tagged ||= {})[name] = entry if @settings.reader.recorded_tags(entry)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../accessor"
-require_relative "../account"
+require_relative "../observer"
 require_relative "reader"
 require_relative "writer"
 
@@ -42,8 +42,6 @@ module Tiercel
       attr_reader :flights
       # @return [Fetch::ConsecutiveMisses, nil] nil if the backend cannot read a key and acquire its lease in one trip
       attr_reader :consecutive_misses
-      # @return [Account] counts the calls and their cost
-      attr_reader :account
       # @return [Tags::Generations]
       attr_reader :generations
       # @return [Fetch::Warnings]
@@ -69,8 +67,6 @@ module Tiercel
         @frozen_values = configuration.frozen_values?
         @fast_path = configuration.fast_path?
         @guard = @backend.build_guard(logger:, **configuration.guard_options)
-        @account = Account.new(@backend, configuration.rails_options[:namespace])
-        @guard.account = @account
         build_accessor(@guard, configuration.policy)
         @reader = Reader.new(self)
         @writer = Writer.new(self)
@@ -102,12 +98,10 @@ module Tiercel
       def build_accessor(guard, policy)
         @accessor = @backend.build_accessor(guard, @coder, frozen: @frozen_values,
                                                            stale_if_error: policy.stale_if_error)
-        @accessor.account = @account
         return unless @backend.local_cache?
         require_relative "../accessors/request_local"
         require_relative "local_caching"
         @accessor = @request_local = Accessors::RequestLocal.new(@accessor, @coder, frozen: @frozen_values)
-        @accessor.account = @account
       end
     end
   end

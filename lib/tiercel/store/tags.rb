@@ -33,7 +33,6 @@ module Tiercel
         names = tags.map { |tag| tag_name(tag) }.uniq
         names.each { |name| Named.check([name]) }
         instrument(:invalidate_tags, nil, { tags: names, count: names.size }) do
-          @settings.account.count(:tag_invalidations) unless names.empty?
           @settings.generations.invalidate(tag_keys(names, options[:namespace]))
         end
       end

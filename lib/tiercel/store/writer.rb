@@ -110,7 +110,6 @@ module Tiercel
         return false unless bytes
         stored = lease && @settings.leases.fill(lease, bytes, ttl)
         stored = flight.overwrite(@settings.guard, bytes, ttl) unless stored || unless_exist
-        @settings.account.filled if stored
         stored ? rewritten(flight.key, bytes, flight) : warn_if_deleted(flight)
         @settings.consecutive_misses&.count += 1 if stored && lease&.begun?
         @settings.reader.remember(flight.key, stored ? bytes : nil) if @settings.request_local

@@ -29,18 +29,11 @@ module Tiercel
         @names = backend.tiers.map(&:to_s)
       end
 
-      # The account counts the failures of both tiers.
-      def account=(account)
-        super
-        @tier.guard.account = account
-      end
-
       # A copy that is no plain value, such as one of another version, is deleted; the last tier then answers.
       def read(key, version, event = nil)
         value = @near.read(key, version)
         return answer(value, NEAR, event) unless Coder::Signal === value
         discard([key]) unless MISS.equal?(value)
-        @account&.passed(NEAR)
         bytes = get_past(key, event)
         bytes.nil? ? MISS : decode(bytes, version)
       end
@@ -50,9 +43,7 @@ module Tiercel
         discard(useless.each { |key| found.delete(key) }) unless useless.empty?
         return found if found.size == keys.size && event.nil?
         missing = keys.uniq - found.keys
-        @account&.passed(NEAR, missing.size)
         late, last = get_multi_past(missing)
-        tally(missing, late, last)
         near = found.size + late.size
         wanted = versions && keys.zip(versions).to_h.values_at(*missing)
         found.merge!(decode_all(last.merge!(late).slice(*missing), missing, wanted, undecided))
@@ -62,8 +53,7 @@ module Tiercel
 
       def get(key, event = nil)
         bytes = @tier.get(key)
-        return count_answer(bytes, NEAR, event) if bytes
-        @account&.passed(NEAR)
+        return answer(bytes, NEAR, event) if bytes
         get_past(key, event)
       end
 
@@ -86,33 +76,28 @@ module Tiercel
       # Raw bytes have no copies.
       def get_raw(key, event = nil)
         bytes = @guard.call(:read_entry, key) { @backend.get_last(key) }
-        bytes ? @account&.hit(key) : @account&.missed(key)
         bytes && answer(bytes, LAST, event)
       end
 
       def get_multi_raw(keys, event = nil)
         found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi_last(keys) }
-        tally(keys, {}, found)
         note_tiers(event, keys, found, 0)
         found
       end
 
       def set(key, bytes, ttl)
-        written(change(:write_entry, [key], key:, bytes:) { @backend.set(key, bytes, ttl) })
+        change(:write_entry, [key], key:, bytes:) { @backend.set(key, bytes, ttl) }
       end
 
       def set_multi(frames, ttl)
-        stored = change(:write_multi_entries, frames.keys, bytes: frames) { @backend.set_multi(frames, ttl) }
-        written(stored, frames.size)
+        change(:write_multi_entries, frames.keys, bytes: frames) { @backend.set_multi(frames, ttl) }
       end
 
       def delete(key)
-        @account&.deleted
         change(:delete_entry, [key], key:, failed: false) { @backend.delete(key) }
       end
 
       def delete_multi(keys)
-        @account&.deleted(keys.size)
         change(:delete_multi_entries, keys, failed: 0) { @backend.delete_multi(keys) }
       end
 
@@ -130,9 +115,8 @@ module Tiercel
 
       private
 
-      # Deletes copies that were counted as hits and are of no use to the caller.
+      # Deletes copies that are of no use to the caller.
       def discard(keys)
-        @account&.hits(NEAR, -keys.size)
         @tier.forget(keys)
       end
 
@@ -142,20 +126,13 @@ module Tiercel
         value
       end
 
-      def count_answer(value, number, event)
-        @account&.hits(number)
-        answer(value, number, event)
-      end
-
       # After a miss near: the last tier's bytes. While it does not answer, a copy within `stale_if_error`, or one that
       # this machine computed meanwhile.
       def get_past(key, event)
         bytes = @guard.call(:read_entry, key) { @backend.get(key) || ABSENT }
         late = @tier.get_late(key, @stale_if_error) if bytes.nil?
-        return count_answer(late, NEAR, event) if late
-        return count_answer(bytes, LAST, event) unless bytes.nil? || ABSENT.equal?(bytes)
-        @account&.missed(key)
-        nil
+        return answer(late, NEAR, event) if late
+        answer(bytes, LAST, event) unless bytes.nil? || ABSENT.equal?(bytes)
       end
 
       # @return [Array(Hash, Hash)] as {#get_past}: the copies, and the last tier's entries
@@ -167,24 +144,19 @@ module Tiercel
         [(keys - found.keys).to_h { |key| [key, @tier.get_late(key, @stale_if_error)] }.compact, found]
       end
 
-      # @param counted [Array<String>] the keys that the account counts
+      # @param counted [Array<String>] the keys that the caller counts
       # @return [Array(Hash{String => String}, Integer)] the entries of both tiers, and the number of counted keys that
       #   the near tier had
       def get_both(keys, counted)
         near = @tier.get_multi(keys)
         late, last = get_multi_past(keys - near.keys)
-        hits = tally(counted, near.merge!(late), last)
-        @account&.passed(NEAR, counted.size - hits)
+        hits = tally(counted, near.merge!(late))
         [near.size == keys.size ? near : near.merge!(last).slice(*keys), hits]
       end
 
       # @return [Integer] how many of the keys are near
-      def tally(keys, near, last)
-        past = keys.reject { |key| near.key?(key) }
-        hits = keys.size - past.size
-        @account&.hits(NEAR, hits)
-        @account&.read_several(past, last)
-        hits
+      def tally(keys, near)
+        keys.count { |key| near.key?(key) }
       end
 
       # Writes into the event how many of the keys each tier had; `near` of those that were found are near copies.

@@ -12,7 +12,7 @@ module TestRunner
   # several processes loads all files and then runs every test that no other process has claimed (boot.rb).
   class RubyRun
     BOOT = File.expand_path("boot.rb", __dir__)
-    LOAD_PATH_FOLDERS = %w[lib test tiercel-lab/lib tiercel-lab/test].freeze
+    LOAD_PATH_FOLDERS = %w[lib test tiercel-insight/lib tiercel-insight/test tiercel-lab/lib tiercel-lab/test].freeze
 
     # @param suite [Suite]
     # @param files [Array<String>] paths relative to the repository

@@ -53,7 +53,7 @@ module TestRunner
 
     # A misspelt comment would silently exclude a file from all suites.
     def check_comments
-      Dir.glob("{test,tiercel-lab/test}/**/*_test.rb", base: @root).each do |path|
+      Dir.glob("{test,tiercel-insight/test,tiercel-lab/test}/**/*_test.rb", base: @root).each do |path|
         Suite.comment(File.join(@root, path))&.each do |pattern|
           next if any? { |suite| File.fnmatch?(pattern, suite.name) }
           raise Error, "#{path}: \"# suites: #{pattern}\" names no suite; there are #{@suites.keys.join(", ")}"

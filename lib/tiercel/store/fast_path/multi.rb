@@ -102,12 +102,12 @@ module Tiercel
           undecided.each do |key|
             entry = entry_of(found[key], key, compare: false)
             usable = entry && !entry.expired? && !entry.mismatched?(versions && versions[keys.index(key)])
-            next findings[key] = found.delete(key).tap { |what| useless(what, key) } unless usable
+            next findings[key] = found.delete(key) unless usable
             (tagged ||= {})[key] = entry if @settings.reader.recorded_tags(entry)
             findings[key] = found[key]
             found[key] = entry.value
           end
-          @settings.reader.outdated_among(tagged).each { |key| useless(found.delete(key), key) } if tagged
+          @settings.reader.outdated_among(tagged).each { |key| found.delete(key) } if tagged
           undecided.replace(findings.reject { |key, _| found.key?(key) }.to_a)
         end
 

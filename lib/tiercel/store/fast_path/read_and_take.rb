@@ -39,7 +39,6 @@ module Tiercel
         # Callers that joined the flight read the existing entry too.
         def found_instead(found, name, key, version, options, &)
           @consecutive_misses.count = 0
-          @settings.account.hit(key)
           bytes = found.bytes
           value = @settings.accessor.decode(bytes, version) { found.token }
           @settings.request_local&.current&.write_entry(key, bytes) unless Leases::Placeholder.placeholder?(bytes)

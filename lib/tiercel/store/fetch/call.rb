@@ -170,7 +170,7 @@ module Tiercel
         def compute
           @computed = true
           @given = Tags::WriteOptions.new(@options.dup, @store)
-          @settings.account.timed(@key) { @block.call(@name, @given) }
+          Observer.timed(@key) { @block.call(@name, @given) }
         end
 
         # Runs the block inside its event, and stores its value under the lease.
@@ -215,7 +215,6 @@ module Tiercel
 
         # Warns that another holder has not stored a value in time.
         def report_takeover
-          @settings.account.count(:lease_takeovers)
           trace!.takeover = true
           @settings.fetch_warnings.takeover(@key, @policy.lease_ttl)
         end

@@ -116,7 +116,6 @@ module Tiercel
           @computed.each do |call, value|
             lease = @unstored.delete(call)
             stored = filled&.include?(call.key) || (frames[call] && overwrite(call, frames[call], ttl))
-            @settings.account.filled if stored
             call.remember(stored ? frames[call] : nil)
             release(call, lease) unless stored
             land(call, value)

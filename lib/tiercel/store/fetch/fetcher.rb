@@ -128,7 +128,6 @@ module Tiercel
         # Called when this call has reached its time limit. Returns the values that are already computed, and stale
         # values for the other keys. The other thread has not stored its values yet, so this method copies them.
         def late(computation, stale)
-          @settings.account.count(:timeouts)
           done = computation.values.dup
           stale.to_h do |call, value|
             next [call, call.time_out(@limit, value)] unless done.key?(call)

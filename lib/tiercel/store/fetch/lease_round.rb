@@ -156,10 +156,7 @@ module Tiercel
           flight = Flight.new(@settings.backend, call.key, call.version)
           computation = Computation.new(@settings, { call => lease }, { call => flight })
           call.trace!.background = true
-          behind = Background.enqueue do
-            @settings.account.count(:background_refreshes)
-            computation.run
-          end
+          behind = Background.enqueue { computation.run }
           behind ? @answers.delete(call) : call.trace!.background = nil
           behind
         end

@@ -104,7 +104,6 @@ module Tiercel
           else answer = @settings.leases.take_absent(key, policy.lease_ttl, kept)
           end
           lease = Leases::Lease === answer
-          @settings.account.missed(key) if unread && (lease || answer.nil?)
           return compute_uncontended(flight, answer, name, options, &) if lease && answer.begun?
           return Accessor::Found.new(answer.bytes, answer.token) if unread && answer && !lease
           @settings.flights.discount(flight)
@@ -126,7 +125,7 @@ module Tiercel
           stored = false
           value = Flights.hold([flight].freeze) do |outermost|
             given = Tags::WriteOptions::CopiedWhenSet.new(@shares_options ? options : options.dup, self)
-            made = run_block(name, flight.key, options) { @settings.account.timed(flight.key) { yield(name, given) } }
+            made = run_block(name, flight.key, options) { Observer.timed(flight.key) { yield(name, given) } }
             own = given.options
             stored = store_uncontended(flight, lease, name, made, options, own, outermost)
             flight.tags = own[:tags]

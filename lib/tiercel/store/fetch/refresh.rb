@@ -51,7 +51,6 @@ module Tiercel
         end
 
         def begin_with(_lease)
-          @settings.account.count(:early_refreshes)
           trace!.reason = :early
         end
 

@@ -71,7 +71,6 @@ module Tiercel
         # @return [Object] the argument
         def serve_stale(stale)
           return stale if MISS.equal?(stale)
-          @settings.account.count(:stale_hits)
           trace!.stale = true
           stale
         end

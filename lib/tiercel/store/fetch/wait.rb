@@ -71,7 +71,6 @@ module Tiercel
         end
 
         def wait_for(own, lease)
-          @settings.account.count(:lease_waits)
           case outcome = @call.trace!.waiting { @settings.leases.wait(lease, limited(far_deadline)) }
           when Leases::Present then found(outcome)
           when :deadline then past_deadline(lease, far_deadline) { compute(own, lease) }
@@ -219,7 +218,6 @@ module Tiercel
           return yield unless @limit
           stale = @call.stale_when_late(lease)
           if @limit.passed?(stale: !MISS.equal?(stale))
-            @settings.account.count(:timeouts)
             return @call.time_out(@limit, stale)
           end
           deadline <= Clock.monotonic ? yield : AGAIN

@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require "json"
+require "rails/command"
+require "rails/command/environment_argument"
+require "tiercel/insight"
+
+# Commands for the application's cache, such as `bin/rails cache:doctor` (docs/insight.md).
+class Rails::Command::CacheCommand < Rails::Command::Base
+  include Rails::Command::EnvironmentArgument
+
+  SEPARATE = "%s is a separate cache in each process. This command uses its own, empty one, and cannot see or change " \
+             "the cache of a running server. Tiercel::Insight::Web, mounted in the server, shows its figures."
+  private_constant :SEPARATE
+
+  class_option :json, type: :boolean, default: false, desc: "Print JSON"
+
+  # Thor raises an error that Rails shows with its backtrace.
+  #
+  # @private
+  def self.handle_argument_error(command, _error, arguments, _arity)
+    given = arguments.empty? ? "no argument" : "#{arguments.size} arguments"
+    warn "cache: #{command.name} was called with #{given}. Type: #{banner(command)}"
+    exit 2
+  end
+
+  desc "doctor", "Examine the application's cache stores; exits with 1 if it finds a problem"
+  def doctor(*)
+    boot
+    report = ::Tiercel::Insight::Doctor.of_application.examine
+    say options[:json] ? json(report.to_h) : report.to_text
+    exit report.exit_code
+  end
+
+  desc "stats", "Print the entries, bytes, hits and misses of Rails.cache"
+  def stats(*)
+    figures = cache.respond_to?(:stats) ? cache.stats : refuse("#{cache.class} has no statistics")
+    refuse("the backend did not answer") if figures.nil?
+    say options[:json] ? json(figures) : lines(figures)
+  end
+
+  desc "get KEY", "Print the location of the entry KEY: tier, size, encoding, TTL, version, tags"
+  method_option :value, type: :boolean, default: false, desc: "Also load and print the value"
+  def get(key)
+    report = located(key)
+    report[:value] = cache.read(key).inspect if options[:value]
+    say options[:json] ? json(report) : lines(report)
+    exit 1 if report[:tiers].none? { |tier| tier[:found] }
+  end
+
+  desc "delete KEY", "Delete the entry of KEY"
+  def delete(key)
+    deleted = answered { cache.delete(key) }
+    answer({ key:, deleted: }, deleted ? "Deleted #{printable(key)}." : "#{printable(key)} does not exist.")
+  end
+
+  desc "clear [PREFIX]", "Delete every entry whose key begins with PREFIX; without PREFIX all of them"
+  method_option :yes, type: :boolean, default: false, desc: "Do not ask for confirmation"
+  def clear(prefix = nil)
+    return clear_all if prefix.nil?
+    count = answered { cache.delete_matched(pattern_of(prefix)) }
+    answer({ prefix:, deleted: count }, "Deleted entries: #{count.is_a?(Integer) ? count : "unknown"}")
+  rescue NotImplementedError
+    refuse("#{cache.class} cannot list its keys, so it cannot delete by prefix")
+  end
+
+  desc "invalidate TAG...", "Invalidate every entry that has one of these tags"
+  def invalidate(*tags)
+    boot
+    refuse("no tags given. Type: bin/rails cache:invalidate TAG...") if tags.empty?
+    refuse("#{cache.class} has no tags") unless cache.respond_to?(:invalidate_tags)
+    refuse("the backend did not answer: the tags may still be valid") unless cache.invalidate_tags(*tags)
+    answer({ invalidated: tags }, "#{tags.map { |tag| printable(tag) }.join(", ")}: invalidated.")
+  end
+
+  private
+
+  def boot = ::Tiercel::Insight.quiet { boot_application! }
+
+  def cache
+    @cache ||= begin
+      boot
+      @subject = ::Tiercel::Insight::Doctor::Subject.new("Rails.cache", Rails.cache)
+      say_error "cache: #{format(SEPARATE, @subject)}" if @subject.of_each_process?
+      Rails.cache
+    end
+  end
+
+  def located(key)
+    ::Tiercel::Insight::EntryReport.new(cache, key).to_h
+  rescue StandardError => error
+    refuse(error.message)
+  end
+
+  def pattern_of(prefix)
+    case @subject&.kind || (cache && @subject.kind)
+    when :tiercel_store, :redis_cache_store then "#{prefix.gsub(/[\\*?\[\]]/) { |char| "\\#{char}" }}*"
+    else /\A#{Regexp.escape(prefix)}/
+    end
+  end
+
+  def clear_all
+    store = cache
+    whole = "every entry of #{@subject}"
+    unless options[:yes] || ($stdin.tty? && yes?("Delete #{whole}? [y/N]"))
+      refuse("this deletes #{whole}: confirm with --yes, or give a PREFIX")
+    end
+    answered { store.clear }
+    answer({ cleared: true }, "Deleted all entries.")
+  end
+
+  # The result of a delete does not tell a failure from a missing entry, but the store reports a failure.
+  def answered
+    failures = []
+    reported = Object.new
+    reported.define_singleton_method(:report) { |error, **| failures << error }
+    ActiveSupport.error_reporter.subscribe(reported)
+    result = yield
+    refuse("the backend failed, so entries may remain: #{failures.first.message}") if failures.any?
+    result
+  ensure
+    ActiveSupport.error_reporter.unsubscribe(reported)
+  end
+
+  def answer(data, text) = say(options[:json] ? json(data) : text)
+
+  def refuse(message)
+    say_error "cache: #{printable(message)}"
+    exit 2
+  end
+
+  # Keys may contain any bytes, but JSON allows only UTF-8.
+  def json(data) = JSON.pretty_generate(clean(data))
+
+  # Prints one line per value; nested values are indented.
+  def lines(data, indent = "")
+    data.flat_map do |name, value|
+      case value
+      when Hash then ["#{indent}#{printable(name)}:", lines(value, "#{indent}  ")]
+      when Array then ["#{indent}#{name}:", *value.map { |one| item(one, indent) }]
+      else "#{indent}#{printable(name)}: #{printable(value)}"
+      end
+    end.join("\n")
+  end
+
+  def item(value, indent)
+    return "#{indent}  #{printable(value)}" unless value.is_a?(Hash)
+    first, *rest = lines(value, "#{indent}    ").lines
+    "#{indent}  - #{first.lstrip}#{rest.join}"
+  end
+
+  def printable(value) = ::Tiercel::Insight::Text.printable(value.to_s, most: 10_000)
+
+  def clean(data)
+    case data
+    when Hash then data.to_h { |name, value| [clean(name.to_s), clean(value)] }
+    when Array then data.map { |value| clean(value) }
+    when String then data.dup.force_encoding(Encoding::UTF_8).scrub("?")
+    when Float then data.finite? ? data : nil
+    else data
+    end
+  end
+end

@@ -1,0 +1,620 @@
+# frozen_string_literal: true
+
+require "ipaddr"
+require "securerandom"
+
+class Tiercel::Insight::Doctor
+  Text = Tiercel::Insight::Text
+
+  # One check of one store. A subclass implements {#examine} and reports with {#sound}, {#found} and {#unknown}.
+  #
+  # @abstract
+  class Check
+    # @param subject [Subject]
+    # @param deployment [Deployment]
+    def initialize(subject, deployment)
+      @subject = subject
+      @deployment = deployment
+      @findings = []
+    end
+
+    # @return [Array<Finding>]
+    def findings
+      examine
+      @findings
+    rescue StandardError => error
+      unknown("the check could not run: #{Text.redacted(error.message)} (#{error.class})")
+      @findings
+    end
+
+    private
+
+    attr_reader :subject, :deployment
+
+    def examine = raise(NotImplementedError)
+
+    def name = self.class.name[/\w+\z/].downcase
+
+    def sound(text) = add(:sound, text)
+    def unknown(text) = add(:unknown, text)
+    def found(text, fix:) = add(:finding, text, fix)
+
+    def add(status, text, fix = nil)
+      @findings << Finding.new(status:, check: name, subject: subject.name, text:, fix:)
+    end
+  end
+
+  # How much memory a MemoryStore occupies for each byte that it counts.
+  module MemoryStoreWeight
+    ENTRIES = 20_000
+
+    # Fills a store with small entries in a child process, and compares its resident memory before and after.
+    #
+    # @return [Float, nil] nil without /proc, or where processes cannot fork
+    def self.measure
+      return unless ::File.readable?("/proc/self/statm") && Process.respond_to?(:fork)
+      reader, writer = IO.pipe
+      pid = fork do
+        reader.close
+        writer.write(weigh.to_s)
+        writer.close
+      ensure
+        exit!(0)
+      end
+      writer.close
+      answer = reader.read
+      Process.wait(pid)
+      Float(answer, exception: false)
+    ensure
+      reader&.close
+    end
+
+    def self.weigh
+      store = ActiveSupport::Cache::MemoryStore.new(size: 1 << 30)
+      4.times { GC.start }
+      before = resident
+      counted = ENTRIES.times.sum do |index|
+        key = "user/#{index}"
+        store.write(key, { "id" => index, "name" => "n" * 20 })
+        key.bytesize + 70 + 240 # as MemoryStore counts: the key, the dumped value, and a constant for the entry
+      end
+      GC.start
+      (resident - before).fdiv(counted)
+    end
+    private_class_method :weigh
+
+    def self.resident = ::File.read("/proc/self/statm").split[1].to_i * 4_096
+    private_class_method :resident
+  end
+
+  # The Redis server behind a store of Tiercel or Rails. It runs only read-only commands.
+  class RedisServer
+    # Maximum number of sampled keys, so that a large server takes no longer than a small one.
+    SAMPLE = 500
+    REFUSED = /NOPERM|unknown command|not allowed|disabled/i
+    private_constant :SAMPLE, :REFUSED
+
+    # @param subject [Subject]
+    # @return [RedisServer, nil] nil if the store uses another server
+    def self.of(subject)
+      if subject.over?("Redis")
+        backend = subject.last
+        new(backend.to_s, backend.database) { |*command| backend.ask(*command) }
+      elsif subject.kind == :redis_cache_store
+        of_rails(subject.store.redis)
+      end
+    end
+
+    # @param redis [Redis, ConnectionPool]
+    def self.of_rails(redis)
+      database = redis.then { |client| client.respond_to?(:connection) ? client.connection[:db] : 0 }
+      new("redis_cache_store", database) { |*command| redis.then { |client| client.call(*command) } }
+    end
+    private_class_method :of_rails
+
+    # @return [Integer]
+    attr_reader :database
+
+    # @yieldparam command [Array<String>]
+    # @yieldreturn [Object] the reply
+    def initialize(name, database, &ask)
+      @name = name
+      @database = database
+      @ask = ask
+    end
+
+    # @return [Hash{String => String}] empty if INFO is refused
+    def info
+      @info ||= ask("INFO").to_s.scan(/^(\w+):(.*?)\r?$/).to_h
+    end
+
+    # @return [Array<Array(String, String, Integer)>, nil] key, type and TTL in ms (-1: none); nil if SCAN is
+    #   refused
+    def sample
+      keys = keys_of_sample or return
+      keys.map { |key| [key, ask("TYPE", key).to_s, ask("PTTL", key).to_i] }
+    end
+
+    # @return [String] the URL without its password
+    def to_s = @name
+
+    private
+
+    def keys_of_sample
+      keys, cursor = [], "0"
+      until keys.size >= SAMPLE
+        cursor, page = ask("SCAN", cursor, "COUNT", "100") || (return)
+        keys.concat(page)
+        break if cursor == "0"
+      end
+      keys.first(SAMPLE)
+    end
+
+    # @return [Object, nil] nil if the user lacks the permission
+    def ask(*command)
+      @ask.call(*command)
+    rescue StandardError => error
+      raise unless REFUSED.match?(error.message)
+    end
+  end
+
+  # What the doctor examines.
+  module Checks
+    # Does the store answer? Writes a value, reads it back, deletes it, and measures the time of calls.
+    class Answers < Check
+      READS = 11
+      # A longer round trip means another region or an overloaded server.
+      SLOW_SECONDS = 0.010
+      private_constant :READS, :SLOW_SECONDS
+
+      private
+
+      # The test must not count as hits: other stores' events are not counted meanwhile, and a segment does not count
+      # writes that are refused because the entry exists.
+      def examine
+        return sound("stores nothing, by configuration") if subject.kind == :null_store
+        Tiercel::Insight.uncounted do
+          key = "tiercel:doctor:#{SecureRandom.hex(8)}"
+          next unanswered unless subject.store.write(key, key, expires_in: 60)
+          next lost unless kept?(key)
+          judge(round_trip(key))
+        ensure
+          subject.store.delete(key) if key
+        end
+      end
+
+      def kept?(key)
+        return subject.store.read(key) == key unless subject.tiercel?
+        !subject.store.write(key, key, unless_exist: true, expires_in: 60)
+      end
+
+      def unanswered
+        found("#{subject}: a write failed: the backend is unreachable, full or read-only",
+              fix: "see the log for the reason; check the address and that the server is running")
+      end
+
+      def lost
+        found("#{subject}: a value that was just written cannot be read back",
+              fix: "check the server's memory limit: it may evict new entries immediately")
+      end
+
+      def judge(seconds)
+        milliseconds = format("%.3f ms", seconds * 1_000)
+        return sound("#{subject} answers; a call takes #{milliseconds}") if seconds < SLOW_SECONDS
+        found("#{subject}: a call takes #{milliseconds}", fix: "use a nearer server, or put shared: in " \
+                                                               "front: \"shared:\", \"redis://...\"")
+      end
+
+      # The median time of a call without the request-local cache.
+      def round_trip(key)
+        times = Array.new(READS) do
+          began = now
+          kept?(key)
+          now - began
+        end
+        times.sort[READS / 2]
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    # Do all processes that need the cache share it? If not, deletes, rate limits and sessions go wrong.
+    class Reach < Check
+      ONE_PROCESS = "rate limits, sessions and deletes affect one process only"
+      private_constant :ONE_PROCESS
+
+      private
+
+      def examine
+        case reach
+        when :process then of_a_process
+        when :container then of_a_machine("in one container")
+        when :machine then of_a_machine("on one host")
+        end
+      end
+
+      # @return [Symbol] the set of processes that share the store
+      def reach
+        return :process if subject.of_each_process?
+        return deployment.container? || deployment.roles.any? ? :container : :machine if subject.over?("Shared")
+        :machine if subject.kind == :file_store || subject.over?("SQLite") || subject.over?("File")
+      end
+
+      def of_a_process
+        workers = deployment.puma_workers
+        return unknown("the number of Puma workers is unknown; each has a separate cache") if workers.nil?
+        return sound("one Puma process, one cache") if workers < 2
+        found("each of the #{workers} Puma workers has a separate cache: #{ONE_PROCESS}",
+              fix: 'config.cache_store = :tiercel_store, "shared:"')
+      end
+
+      def of_a_machine(where)
+        hosts = deployment.hosts.size
+        if hosts > 1
+          several("#{deployment.hosts_file} lists #{hosts} hosts, and each has a separate cache (#{subject})")
+        elsif deployment.later_dyno
+          several("this is the dyno #{deployment.later_dyno}, and each dyno has a separate cache (#{subject})")
+        elsif deployment.platform && deployment.container?
+          unknown("#{deployment.platform} does not reveal the number of containers; #{subject} serves only one " \
+                  "of them, unless they share its folder (docs/platforms.md)")
+        elsif where == "in one container" && deployment.roles.size > 1
+          found("config/deploy.yml has the roles #{deployment.roles.keys.join(", ")}: each container has a " \
+                "separate cache, so a delete by a job does not affect the web processes",
+                fix: "let the containers share /dev/shm (docs/platforms.md), or use sqlite: on a shared volume")
+        else
+          sound("all processes #{where} share the cache")
+        end
+      end
+
+      def several(text)
+        found(text, fix: "use one server for all of them: " \
+                         'config.cache_store = :tiercel_store, "shared:", "redis://..."')
+      end
+    end
+
+    # Can the cache grow without limit?
+    class Bounds < Check
+      private
+
+      def examine
+        case subject.kind
+        when :file_store
+          found("#{subject} never deletes unused entries: it grows until the disk is full",
+                fix: 'config.cache_store = :tiercel_store, "sqlite:storage/cache.sqlite3", { size: "10GB" }')
+        when :solid_cache_store then solid_cache
+        when :memory_store then memory_store
+        end
+      end
+
+      # MemoryStore counts the lengths of keys and values. What it really occupies is measured, in a child process.
+      def memory_store
+        used = MemoryStoreWeight.measure or return unknown("the memory that a MemoryStore really uses is unknown here")
+        size = subject.store.options[:size] || (32 << 20)
+        workers = [deployment.puma_workers.to_i, 1].max
+        text = "MemoryStore with size #{Text.bytes(size)}: small entries occupy #{format("%.1f", used)} times the " \
+               "memory that it counts, so #{"#{workers} workers use " if workers > 1}up to " \
+               "#{Text.bytes(size * used * workers)}"
+        return sound(text) if workers < 2 || used < 1.5
+        found(text, fix: "a smaller size:, or one cache for all workers: config.cache_store = :tiercel_store, \"shared:\"")
+      end
+
+      def solid_cache
+        bounds = %i[max_size max_age max_entries].to_h { |name| [name, subject.store.public_send(name)] }.compact
+        return sound("Solid Cache is bounded by #{bounds.map { |pair| pair.join(" ") }.join(", ")}") if bounds.any?
+        found("Solid Cache has neither max_size nor max_age nor max_entries", fix: "set max_size in config/cache.yml")
+      rescue NoMethodError
+        unknown("the limits of Solid Cache are unknown")
+      end
+    end
+
+    # Is Redis configured as a cache: a memory limit, an eviction policy that can evict, no other users?
+    class Redis < Check
+      private
+
+      def examine
+        server = RedisServer.of(subject) or return
+        info = server.info
+        return unknown("#{server}: INFO is refused, so memory limit and eviction policy are unknown") if info.empty?
+        sidekiq(server, info)
+        limit(server, info)
+        other_databases(server, info)
+        sample(server, info)
+      end
+
+      def limit(server, info)
+        limit, policy = info["maxmemory"].to_i, info["maxmemory_policy"]
+        return unknown("#{server}: INFO does not contain the memory limit") unless info.key?("maxmemory")
+        if limit.zero?
+          found("#{server} has no memory limit: the cache grows until the machine is out of memory",
+                fix: "CONFIG SET maxmemory 1gb (and in redis.conf), with maxmemory-policy allkeys-lru")
+        elsif policy == "noeviction"
+          found("#{server} refuses writes once its #{Text.bytes(limit)} are full (maxmemory-policy noeviction)",
+                fix: "CONFIG SET maxmemory-policy allkeys-lru, unless this Redis also stores other data")
+        else
+          sound("#{server} has a limit of #{Text.bytes(limit)} and evicts (#{policy})")
+        end
+      end
+
+      # Jobs may not be evicted, and a cache has to be.
+      def sidekiq(server, info)
+        return unless defined?(::Sidekiq) && ::Sidekiq.respond_to?(:redis)
+        jobs = ::Sidekiq.redis { |redis| redis.call("INFO") }.to_s.scan(/^(\w+):(.*?)\r?$/).to_h
+        if jobs["run_id"] && jobs["run_id"] == info["run_id"]
+          found("#{server} is also Sidekiq's Redis: eviction would drop jobs, and without eviction the cache fills it",
+                fix: "use a separate Redis for the cache")
+        elsif !["noeviction", nil].include?(jobs["maxmemory_policy"])
+          found("Sidekiq's Redis may evict jobs (maxmemory-policy #{jobs["maxmemory_policy"]})",
+                fix: "CONFIG SET maxmemory-policy noeviction on Sidekiq's Redis")
+        end
+      rescue StandardError => error
+        unknown("Sidekiq's Redis could not be asked (#{error.class})")
+      end
+
+      def other_databases(server, info)
+        others = info.keys.grep(/\Adb\d+\z/) - ["db#{server.database}"]
+        return if others.empty?
+        found("#{server}: #{others.join(", ")} have keys too; the memory limit and the eviction policy apply to all",
+              fix: "use a separate Redis for the cache: eviction would drop keys of the others")
+      end
+
+      def sample(server, info)
+        keys = server.sample
+        return unknown("#{server}: SCAN is refused, so its keys could not be sampled") if keys.nil?
+        foreign = keys.reject { |_key, type, _ttl| type == "string" }
+        used_for_more(server, foreign) if foreign.any?
+        endless = keys.count { |_key, _type, ttl| ttl == -1 }
+        volatile = info["maxmemory_policy"].to_s.start_with?("volatile")
+        without_ttl(server, endless, keys.size) if volatile && endless.positive?
+      end
+
+      def used_for_more(server, foreign)
+        types = foreign.map { |_key, type, _ttl| type }.tally.map { |type, count| "#{count} of type #{type}" }
+        found("#{server} is not used only for caching: a sample has #{types.join(", ")}",
+              fix: "use a separate Redis for the cache: `clear` without a namespace flushes the whole database, " \
+                   "and eviction may drop jobs")
+      end
+
+      def without_ttl(server, endless, sampled)
+        found("#{server}: #{endless} of #{sampled} sampled keys have no TTL, and maxmemory-policy volatile-* never " \
+              "evicts those", fix: "CONFIG SET maxmemory-policy allkeys-lru, or write with expires_in:")
+      end
+    end
+
+    # Does memcached accept the values that the application writes?
+    class Memcached < Check
+      private
+
+      def examine
+        each_server do |server, stats|
+          too_large = stats["store_too_large"].to_i
+          next sound("#{server} has not refused any value because of its size") if too_large.zero?
+          found("#{server} has refused #{too_large} values above its size limit",
+                fix: "raise memcached's -I (now #{limit(stats)}), or compress: these values are never cached")
+        end
+      end
+
+      def limit(stats) = stats["item_size_max"] ? Text.bytes(stats["item_size_max"].to_i) : "1 MB by default"
+
+      def each_server(&)
+        if subject.over?("Memcached") then subject.last.server_stats.each(&)
+        elsif subject.kind == :mem_cache_store then rails_stats.each(&)
+        end
+      end
+
+      def rails_stats
+        subject.store.stats.to_h { |server, stats| ["memcached #{server}", stats || {}] }
+      end
+    end
+
+    # Are the shared-memory files in the right place, and are there leftovers?
+    class Segments < Check
+      # Docker's default size of /dev/shm.
+      CONTAINER_DEFAULT_BYTES = 64 << 20
+      UNUSED_SECONDS = 86_400
+      LARGER = "start the container with --shm-size 512m (Kamal: options: { shm-size: 512m })"
+      private_constant :CONTAINER_DEFAULT_BYTES, :UNUSED_SECONDS, :LARGER
+
+      private
+
+      def examine
+        segments = subject.tiers.filter_map { |tier| tier.segment if tier.respond_to?(:segment) }.select(&:path)
+        return if segments.empty?
+        segments.each do |segment|
+          placed(segment)
+          sized(segment)
+          of_other_users(segment)
+        end
+        leftovers
+      end
+
+      def placed(segment)
+        small = small_room
+        if displaced?(segment.path)
+          found("#{segment.path} is not in #{deployment.shared_memory}#{" (#{small})" if small}, so its pages are " \
+                "written to a disk", fix: small ? LARGER : "give #{deployment.shared_memory} more space, or set a " \
+                                                           "smaller size:")
+        elsif small
+          found("#{deployment.shared_memory} has #{small}", fix: LARGER)
+        else
+          sound("#{segment.path} is in the right place")
+        end
+      end
+
+      # A segment keeps the size with which it was created.
+      def sized(segment)
+        asked = subject.store.respond_to?(:options) && subject.store.options[:size] or return
+        asked = Tiercel::Sizes.bytes(asked)
+        return if (segment.size_bytes - asked).abs <= asked / 50 || subject.tiers.size > 1
+        found("#{segment.path} has #{Text.bytes(segment.size_bytes)}, although size: is #{Text.bytes(asked)}",
+              fix: "bin/rails \"tiercel:segments:resize[#{segment.path},#{Tiercel::Sizes.human(asked).delete(" ")}]\" " \
+                   "(the new segment is empty)")
+      end
+
+      # @return [String, nil] the size of a container's shared memory, if it is small
+      def small_room
+        room = room_of_shared_memory
+        return unless deployment.container? && room && room <= CONTAINER_DEFAULT_BYTES
+        "#{Text.bytes(room)}#{", Docker's default" if room == CONTAINER_DEFAULT_BYTES}"
+      end
+
+      def of_other_users(segment)
+        require "tiercel/segment/other_users"
+        others = Tiercel::Segment::OtherUsers.beside(segment.path)
+        others.segments.each do |path|
+          found("#{path} is a segment of the same name that belongs to #{others.owner(path)}: a delete or " \
+                "clear by one user does not affect the other's cache",
+                fix: "run the site, its jobs and consoles as one user, and remove the other segment as its user")
+        end
+      end
+
+      # A path in the configuration is the user's choice; a name uses shared memory if there is enough space.
+      def displaced?(path)
+        ::File.basename(path).match?(/\Atiercel-.*\.v\d+\z/) && !path.start_with?("#{deployment.shared_memory}/")
+      end
+
+      # The mount's size limit, which the kernel lists in kB; nil for a mount without a limit.
+      def room_of_shared_memory
+        mount = deployment.mounts.lines.map(&:split).reverse.find { |line| line[1] == deployment.shared_memory }
+        kilobytes = mount && mount[3].to_s[/(?:\A|,)size=(\d+)k/, 1]
+        kilobytes && kilobytes.to_i * 1024
+      end
+
+      def leftovers
+        require "tiercel/segment/report"
+        place = Tiercel::Segment::Report.place or return
+        left = (place.of_application - place.paths).select { |path| unused?(path) }
+        return if left.empty?
+        found("segments of this application without use for a day: #{left.first(3).join(", ")}" \
+              "#{", ..." if left.size > 3}", fix: "bin/rails tiercel:segments:prune")
+      end
+
+      # The lock file's time records when a process last opened the segment.
+      def unused?(path)
+        [path, "#{path}.lock"].all? { |file| ::File.mtime(file).to_f < Time.now.to_f - UNUSED_SECONDS }
+      rescue SystemCallError
+        false
+      end
+    end
+
+    # Does Marshal load bytes from a network connection without TLS? Anyone who can change those bytes runs code
+    # here.
+    class Wire < Check
+      RAILS = %i[redis_cache_store mem_cache_store].freeze
+      private_constant :RAILS
+
+      private
+
+      def examine
+        return of_rails if RAILS.include?(subject.kind)
+        return unless subject.tiercel? && subject.last.remote?
+        url = subject.store.configuration.url
+        return sound("the connection uses TLS") if tls?(url)
+        return sound("the server is on this machine") if local?(url)
+        return sound("nothing is loaded with Marshal") unless subject.store.configuration.marshal?
+        marshal_in_the_clear(url, "use TLS (rediss://, or ssl: true for memcached), or marshal: false")
+      end
+
+      # Rails' own stores can always load Marshal payloads, because every serializer falls back to Marshal.
+      def of_rails
+        hosts, encrypted = subject.kind == :redis_cache_store ? redis : memcached
+        return sound("the connection uses TLS") if encrypted
+        return sound("the server is on this machine") if hosts.all? { |host| local_host?(host) }
+        marshal_in_the_clear(hosts.join(", "), "use TLS: rediss://, or ssl_context: for memcached")
+      end
+
+      # @return [Array(Array<String>, Boolean)] hosts, and whether the connection is encrypted
+      def redis
+        redis = subject.store.redis
+        # Rails 8.2 uses redis-client instead of the gem redis.
+        config = (redis.respond_to?(:_client) ? redis._client : redis).config
+        [[config.path ? "" : config.host], config.ssl?]
+      end
+
+      def memcached
+        names = subject.store.stats.keys
+        hosts = names.map { |name| name.start_with?("/") ? "" : name.sub(/:\d+\z/, "") }
+        [hosts, !subject.store.options[:ssl_context].nil?]
+      end
+
+      def marshal_in_the_clear(place, fix)
+        found("#{place}: values are loaded with Marshal over a network without TLS: a host on the path can run " \
+              "code in this process", fix:)
+      end
+
+      def tls?(url) = url.scheme.start_with?("rediss") || subject.store.configuration.tls?
+
+      def local?(url)
+        return true if url.scheme == "unix" || url.place.start_with?("/")
+        url.to_s.delete_prefix("#{url.scheme}:").delete_prefix("//").split("/").first.to_s.split(",").all? do |server|
+          local_host?(server[/\A\[([^\]]*)\]|\A([^:]*)/].delete("[]"))
+        end
+      end
+
+      def local_host?(host) = ["", "localhost"].include?(host) || loopback?(host)
+
+      def loopback?(host)
+        IPAddr.new(host).loopback?
+      rescue IPAddr::Error
+        false
+      end
+    end
+
+    # Are there deletes that the last tier has not received yet?
+    class Journal < Check
+      private
+
+      def examine
+        return unless subject.tiercel? && subject.store.backend.tiered?
+        return sound("the last tier has received every delete") unless subject.store.backend.pending?
+        found("the journal holds deletes that the last tier has not received: other machines may read old values",
+              fix: "restore #{subject.last}; the deletes are then repeated")
+      end
+    end
+
+    # Are the gems that make the store fast installed, in tested versions?
+    class Gems < Check
+      private
+
+      # The gems of Rails' own stores: the oldest versions that are still maintained, and Rails' line for the
+      # Gemfile.
+      MAINTAINED = { redis_cache_store: ["redis", "5.0"], mem_cache_store: ["dalli", "3.2"],
+                     solid_cache_store: ["solid_cache", "1.0"] }.freeze
+      private_constant :MAINTAINED
+
+      def examine
+        return of_rails unless subject.tiercel?
+        untested
+        hiredis if subject.over?("Redis")
+        compressor unless subject.last.near?
+      end
+
+      def untested
+        Tiercel::OptionalGems::NEWEST.each do |gem, newest|
+          version = Gem.loaded_specs[gem]&.version
+          next if version.nil? || version < Gem::Version.new(newest).bump
+          found("#{gem} #{version} is newer than the version that Tiercel was tested with (#{newest})",
+                fix: "#{gem} < #{Gem::Version.new(newest).bump} in the Gemfile, or a newer Tiercel")
+        end
+      end
+
+      def of_rails
+        gem, oldest = MAINTAINED[subject.kind]
+        version = gem && Gem.loaded_specs[gem]&.version or return
+        return sound("#{gem} #{version}") if version >= Gem::Version.new(oldest)
+        found("#{gem} #{version} is no longer maintained", fix: "gem \"#{gem}\", \">= #{oldest}\" in the Gemfile")
+      end
+
+      # Preferences, not problems.
+      def hiredis
+        tls = subject.store.configuration.url.scheme.start_with?("rediss")
+        return if tls || Gem.loaded_specs.key?("hiredis-client")
+        sound("replies are parsed in Ruby; gem \"hiredis-client\" makes large ones faster")
+      end
+
+      def compressor
+        return sound("values are compressed with LZ4") if Tiercel::Compressors.default == :lz4
+        sound("values are compressed with zlib, which takes 4 to 6 times as long as LZ4 (gem \"lz4_flex\")")
+      end
+    end
+  end
+end

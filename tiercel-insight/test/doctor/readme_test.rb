@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+# suites: insight
+
+require_relative "doctor_case"
+
+# The doctor finds nothing in the configurations that the README recommends.
+class DoctorReadmeTest < DoctorCase
+  README = File.expand_path("../../../README.md", __dir__)
+  PUMA = { "config/puma.rb" => "workers ENV.fetch(\"WEB_CONCURRENCY\", 2)\n" }.freeze
+
+  # Records the lines of a configuration.
+  class Configuration
+    attr_reader :cache_store
+
+    def cache_store=(arguments)
+      @cache_store = Array(arguments)
+    end
+  end
+
+  def test_every_configuration_line
+    lines = File.read(README).scan(/^(?:# )?(config\.cache_store = .*|cache = Tiercel\.new\(.*)$/).flatten
+    assert_operator lines.size, :>=, 6
+    Tiercel::Lab::Servers::Redis.run do |server|
+      server.command("CONFIG", "SET", "maxmemory", "100mb")
+      server.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+      lines.each { |line| assert_sound(line, server) }
+    end
+  end
+
+  private
+
+  def assert_sound(line, server)
+    deployed(PUMA) do |at|
+      Dir.chdir(at.instance_variable_get(:@root)) do
+        Dir.mkdir("storage")
+        store = build(line, server)
+        report = examine(store, deployment: at)
+        assert_predicate report, :sound?, "#{line}\n#{report.to_text}"
+        assert_operator report.findings.count { |finding| finding.status == :sound }, :>=, 3, line
+      ensure
+        store&.close
+      end
+    end
+  end
+
+  # An application's segment is in /dev/shm and its server on another host; here both are local to the test.
+  def build(line, server)
+    line = line.gsub(/"redis:[^"]*"/, server.url.inspect).gsub('"shared:my-app"', '"shared:./segment"')
+               .gsub('"shared:"', '"shared:./segment"').sub(/:tiercel_store(?=\s*(#|\z))/, '\0, "shared:./segment"')
+               .gsub(/"(1|10)GB"/, '"64MB"')
+    config = Configuration.new
+    built = binding.eval(line)
+    line.start_with?("config") ? ActiveSupport::Cache.lookup_store(*config.cache_store) : built
+  end
+end

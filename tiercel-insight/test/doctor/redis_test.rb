@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+# suites: insight
+
+require_relative "doctor_case"
+
+# The doctor examines a Redis, including one that refuses most commands.
+class DoctorRedisTest < DoctorCase
+  def setup
+    @server = Tiercel::Lab::Servers::Redis.new.start
+    configure("maxmemory" => "100mb", "maxmemory-policy" => "allkeys-lru")
+  end
+
+  def teardown = @server&.stop
+
+  def configure(settings) = settings.each { |name, value| @server.command("CONFIG", "SET", name, value) }
+
+  # Rails 7.2 cannot build a pool with connection_pool 3.
+  def stores
+    [Tiercel.new(@server.url), ActiveSupport::Cache.lookup_store(:redis_cache_store, url: @server.url, pool: false)]
+  end
+
+  def test_a_redis_made_for_caching
+    stores.each do |store|
+      store.write("name", "value")
+      assert_nothing_found examine(store)
+    end
+  end
+
+  def test_no_memory_limit
+    configure("maxmemory" => "0")
+    stores.each { |store| assert_found(/no memory limit/, examine(store)) }
+  end
+
+  def test_an_eviction_policy_that_refuses_writes
+    configure("maxmemory-policy" => "noeviction")
+    stores.each { |store| assert_found(/refuses writes once its 100.0 MB are full/, examine(store)) }
+  end
+
+  def test_a_redis_used_for_more_than_caching
+    @server.command("RPUSH", "queue:default", "job")
+    stores.each { |store| assert_found(/is not used only for caching: a sample has 1 of type list/, examine(store)) }
+  end
+
+  def test_another_database
+    @server.command("SELECT", "0")
+    Tiercel.new("#{@server.url.chomp("/0")}/3").write("name", "value")
+    stores.each { |store| assert_found(/db3 have keys too/, examine(store)) }
+  end
+
+  def test_keys_without_ttl_under_a_policy_that_never_evicts_them
+    configure("maxmemory-policy" => "volatile-lru")
+    @server.command("SET", "session", "value")
+    stores.each { |store| assert_found(/1 of 1 sampled keys have no TTL/, examine(store)) }
+  end
+
+  def test_a_user_who_may_ask_nothing
+    @server.command("ACL", "SETUSER", "app", "on", ">secret", "~*", "+get", "+set", "+unlink", "+evalsha", "+eval")
+    store = Tiercel.new(@server.url, username: "app", password: "secret")
+    report = examine(store)
+    assert_predicate report, :sound?, report.to_text
+    assert_match(/INFO is refused/, report.to_text)
+    refute_includes report.to_text, "secret"
+  end
+
+  def test_a_redis_that_is_away
+    store = Tiercel.new(@server.url, error_handler: ->(**) {})
+    @server.stop
+    report = examine(store)
+    assert_found(/a write failed: the backend is unreachable/, report)
+    assert(report.findings.any? { |finding| finding.status == :unknown }, report.to_text)
+  end
+end
