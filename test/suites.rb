@@ -22,9 +22,18 @@ library = { tests: ["test/**/*_test.rb"],
 suite "kernel", gemfile: "gemfiles/kernel.gemfile", **library
 
 # Tests with all gems. `store` has the same Rails version as `kernel`; the other two run the files of both.
-suite "store", gemfile: "Gemfile", waits: true, workers: 4, named_only: true, **library
-suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **library
-suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **library
+suite "store", gemfile: "Gemfile", waits: true, workers: 6, named_only: true, **library
+# The other Rails lines run what depends on Rails: the store's API, hooks, events and options, entries that Rails wrote,
+# serializers that call Rails, views. A backend does not know Rails, so its tests run once.
+depends_on_rails = { tests: %w[
+  test/store/{contract,contract_remote,configuration,errors,events,frozen,hooks,memo,placeholder_readers,property}_test.rb
+  test/store/{rollback,subscriptions,tags_contract,trips}_test.rb test/store/fast_path/**/*_test.rb
+  test/store/fetch_active_record_test.rb test/{legacy_payload,coder,test_worker,railtie,entry_report}_test.rb
+  test/{views,fetch}/**/*_test.rb test/backends/rails_entries_test.rb test/tiers/notifications_test.rb
+  test/serializers/{as_json,message_pack}_test.rb test/coder/round_trip_test.rb
+] }
+suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **depends_on_rails
+suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **depends_on_rails
 
 # Before each commit: files with the comment "# quick", which need no server and have no long forms. At most a minute.
 suite "quick", gemfile: "Gemfile", quick: true, workers: 2, on_demand: true, tests: library[:tests]
