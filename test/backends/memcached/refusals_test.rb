@@ -101,7 +101,7 @@ class MemcachedRefusalsTest < Tiercel::TestCase
   def test_a_refusal_that_is_no_text
     with_server("SERVER_ERROR b\xFF\nd\r\n".b, "") do |backend|
       error = assert_raises(Tiercel::Refused) { backend.get("é") }
-      assert_match(/SERVER_ERROR b\uFFFD d - key "é"/, error.message)
+      assert_match(/SERVER_ERROR b\uFFFD d - key \*/, error.message)
     end
   end
 
