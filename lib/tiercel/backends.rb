@@ -28,7 +28,7 @@ module Tiercel
     REGISTRY.register(:file) { require_relative("backends/file"); File }
     needs = ->(gem) { { gem: gem, version: OptionalGems.requirement(gem) } }
     REGISTRY.register(:sqlite, **needs["sqlite3"]) { require_relative("backends/sqlite"); SQLite }
-    REGISTRY.register(:memcached, **needs["dalli"]) { require_relative("backends/memcached"); Memcached }
+    REGISTRY.register(:memcached) { require_relative("backends/memcached"); Memcached }
     %i[redis rediss redis+cluster rediss+cluster unix].each do |scheme|
       REGISTRY.register(scheme, **needs["redis-client"]) { require_relative("backends/redis"); Redis }
     end

@@ -12,7 +12,6 @@ module Tiercel
     OLDEST = {
       "brotli" => "0.9.0",
       "connection_pool" => "2.4.1",
-      "dalli" => "5.0.0",
       "lz4_flex" => "1.0.0",
       "msgpack" => "1.7.0",
       "redis-client" => "0.28.0",

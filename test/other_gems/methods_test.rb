@@ -79,12 +79,6 @@ class MethodsOfOtherGemsTest < Tiercel::TestCase
       },
       "redis.rb: each_page" => { "RedisClient::Cluster::Router#scan" => %w[144501ffe066 64a4167a3c62 c432f0d4ec8f] },
     },
-    "dalli" => {
-      "memcached/ring.rb" => {
-        "Dalli::Ring#initialize" => %w[12a2d811c4c3 e2549accf314],
-        "Dalli::Ring#build_continuum" => %w[2185bcd65858],
-      },
-    },
   }.freeze
 
   KNOWN.each do |gem, reasons|

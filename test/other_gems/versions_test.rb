@@ -20,7 +20,7 @@ class VersionsOfOtherGemsTest < Tiercel::TestCase
     [output, errors]
   end
 
-  { "dalli" => ["4.3.3", "memcached://127.0.0.1"], "redis-client" => ["0.27.0", "redis://127.0.0.1"],
+  { "redis-client" => ["0.27.0", "redis://127.0.0.1"],
     "connection_pool" => ["2.3.0", "redis://127.0.0.1"], "sqlite3" => ["2.0.4", "sqlite:x"],
     "redis-cluster-client" => ["0.16.7", "redis+cluster://127.0.0.1:1"] }.each do |name, (version, url)|
     define_method(:"test_#{name}_below_its_oldest") do

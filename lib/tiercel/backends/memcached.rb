@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require "dalli"
-
-require_relative "../optional_gems"
-Tiercel::OptionalGems.check("dalli")
-
 require_relative "../backend"
 require_relative "../breaker"
 require_relative "../clock"
@@ -38,7 +33,7 @@ module Tiercel
                 evictions: "evictions", connections: "curr_connections", limit_bytes: "limit_maxbytes" }.freeze
 
       # @return [Array<Symbol>]
-      def self.option_names = Remote::Options::NAMES + TLS::OPTIONS + %i[keepalive sndbuf rcvbuf]
+      def self.option_names = Remote::Options::NAMES + TLS::OPTIONS
 
       # @param url [BackendURL]
       # @param options [Hash]
@@ -47,9 +42,6 @@ module Tiercel
       # @option options [Hash, Integer, false] :pool size and timeout (5, 5 s); false for no limit
       # @option options [Boolean, OpenSSL::SSL::SSLContext] :ssl true for TLS with the machine's certificates
       # @option options [Hash] :ssl_params parameters for OpenSSL::SSL::SSLContext#set_params
-      # @option options [Boolean] :keepalive TCP keep-alive (true)
-      # @option options [Integer] :sndbuf bytes; the socket option
-      # @option options [Integer] :rcvbuf bytes; the socket option
       # @return [Memcached]
       # @raise [ConfigurationError]
       def self.build(url, options = {}) = new(servers(url), **options)
@@ -80,7 +72,7 @@ module Tiercel
         end
         @only = @ring.nodes.first if @ring.nodes.size == 1
         @name = @ring.nodes.map(&:name).join(",").gsub(",memcached://", ",").freeze
-      rescue Dalli::DalliError, ArgumentError => error
+      rescue ArgumentError => error
         raise if error.is_a?(ConfigurationError)
         raise ConfigurationError, "memcached: #{error.message}; expected HOST:PORT[:WEIGHT] or a socket's path, " \
                                   "got #{Redacted.text(servers)}"
@@ -269,17 +261,9 @@ module Tiercel
         ends_at <= LAST_DATE ? ends_at : 0
       end
 
-      def buffer_bytes(value, option)
-        bytes = Integer(value, exception: false)
-        return bytes if bytes&.positive?
-        raise ConfigurationError, "#{option}: expected bytes (an Integer > 0), got #{Redacted.text(value)}"
-      end
-
       def settings(options)
-        socket = options.slice(:sndbuf, :rcvbuf).compact.to_h { |name, bytes| [name, buffer_bytes(bytes, name)] }
-        socket[:keepalive] = options.fetch(:keepalive, true).to_s != "false"
-        socket[:connect_timeout] = Remote::Options.seconds(options[:connect_timeout], :connect_timeout)
-        socket[:tls] = TLS.context(options)
+        socket = { connect_timeout: Remote::Options.seconds(options[:connect_timeout], :connect_timeout),
+                   tls: TLS.context(options) }
         { timeout: Remote::Options.timeout(options), pool: Remote::Options.pool(options), socket: socket.compact }
       end
     end

@@ -141,7 +141,7 @@ class MemcachedRefusalsTest < Tiercel::TestCase
   # A full node of a ring that is up again after an outage: its breaker closes, although every write is refused.
   def test_a_refusal_closes_the_breaker_of_its_node
     breaker = Tiercel::Breaker.new(failures: 1)
-    server = Struct.new(:name, :hostname, :port, :socket_type).new("n", "127.0.0.1", 1, :tcp)
+    server = Tiercel::Backends::Memcached::Ring::Server.parse("127.0.0.1:1")
     node = Tiercel::Backends::Memcached::Node.new(server, timeout: 5.0, pool: { size: 1, timeout: 1 }, breaker:)
     breaker.failed
     breaker.stub(:allow?, true) do

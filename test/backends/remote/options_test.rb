@@ -28,7 +28,7 @@ class RemoteOptionsTest < Tiercel::TestCase
     assert_equal({ size: 5, timeout: 5.0 }, Options.pool({ pool: true }))
     assert_equal({ size: 12, timeout: 1.5 }, Options.pool({ pool: { size: "12", timeout: "1.5" } }))
     assert_equal({ size: 12, timeout: 5.0 }, Options.pool({ pool: "12" }))
-    assert_equal({ size: 3, timeout: 2.0 }, Options.pool({ pool_size: "3", pool_timeout: "2" }))
+    assert_equal({ size: 3, timeout: 2.0 }, Options.pool({ pool: { "size" => "3", "timeout" => "2" } }))
     assert_equal({ size: nil, timeout: 5.0 }, Options.pool({ pool: false }))
     assert_equal({ size: nil, timeout: 5.0 }, Options.pool({ pool: "false" }))
     [{ size: 0 }, { size: [] }, "many", -1, { timeout: [] }, { width: 1 }].each do |value|

@@ -58,14 +58,13 @@ module Tiercel
 
         # @param host [String] a host name, or the path of a Unix socket
         # @param port [Integer, nil] nil for a Unix socket
-        # @param options [Hash] `keepalive`, `sndbuf`, `rcvbuf`, `tls` (see {TLS.context}) and `connect_timeout`
+        # @param options [Hash] `tls` (see {TLS.context}) and `connect_timeout`
         #   (seconds, including TLS)
         def initialize(host, port, options)
           @host = host
           @port = port
           @connect_timeout = options[:connect_timeout]
           @tls = options[:tls]
-          @options = options.except(:tls, :connect_timeout)
           @io = nil
           @busy = false
         end
@@ -176,10 +175,7 @@ module Tiercel
 
         def with_options(socket)
           socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, true)
-          socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_KEEPALIVE, true) if @options[:keepalive]
-          { sndbuf: Socket::SO_SNDBUF, rcvbuf: Socket::SO_RCVBUF }.each do |name, option|
-            socket.setsockopt(Socket::SOL_SOCKET, option, @options[name]) if @options[name]
-          end
+          socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_KEEPALIVE, true)
           socket
         end
 

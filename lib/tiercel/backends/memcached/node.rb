@@ -25,16 +25,15 @@ module Tiercel
         # @return [String] "memcached://HOST:PORT"
         attr_reader :name
 
-        # @param server [#name, #hostname, #port, #socket_type] the server as Dalli parsed it
+        # @param server [Ring::Server]
         # @param timeout [Float] seconds for one call
         # @param pool [Hash] see {Remote::Options.pool}
         # @param socket [Hash] see {Connection#initialize}
         # @param breaker [Breaker, nil] this server's breaker, if there are several servers
         def initialize(server, timeout:, pool:, socket: {}, breaker: nil)
-          unix = server.socket_type == :unix
-          @name = unix ? "memcached:#{server.hostname}" : "memcached://#{server.name}"
-          @host = server.hostname
-          @port = unix ? nil : server.port
+          @name = server.port ? "memcached://#{server.name}" : "memcached:#{server.name}"
+          @host = server.host
+          @port = server.port
           @timeout = timeout
           @socket = socket
           @breaker = breaker

@@ -10,13 +10,14 @@ module Tiercel
       #
       #   Options.timeout("0.5")                          # => 0.5
       #   Options.pool({ size: "12" })                    # => { size: 12, timeout: 5.0 }
+      #   Options.pool("12")                              # => { size: 12, timeout: 5.0 }
       #   Options.pool(false)                             # => { size: nil, timeout: 5.0 }
       module Options
         # Seconds that one call may take, all in all.
         DEFAULT_TIMEOUT = 0.25
         # Rails' own.
         DEFAULT_POOL = { size: 5, timeout: 5.0 }.freeze
-        NAMES = %i[timeout connect_timeout pool pool_size pool_timeout].freeze
+        NAMES = %i[timeout connect_timeout pool].freeze
 
         # @param value [Numeric, String, nil] seconds
         # @param option [Symbol] the option, for the error message
@@ -53,8 +54,7 @@ module Tiercel
         # @return [Float] seconds
         def self.timeout(options) = seconds(options[:timeout], :timeout, DEFAULT_TIMEOUT)
 
-        # @param options [Hash] `pool` ({size:, timeout:}, an Integer, true or false), or `pool_size` and
-        #   `pool_timeout` as a query string can say them
+        # @param options [Hash] `pool` ({size:, timeout:}, an Integer, true or false)
         # @return [Hash] `size` (Integer, or nil for no limit) and `timeout` (seconds)
         # @raise [ConfigurationError]
         def self.pool(options)
@@ -63,9 +63,8 @@ module Tiercel
           named = pool.is_a?(Hash) ? pool.transform_keys(&:to_sym) : {}
           unknown = named.keys - DEFAULT_POOL.keys
           raise ConfigurationError, "pool: unknown #{unknown.inspect}: expected size and timeout" unless unknown.empty?
-          size = named[:size] || options[:pool_size] || (pool unless pool.is_a?(Hash) || pool == true || pool == "true")
-          { size: pool_size(size), timeout: seconds(named[:timeout] || options[:pool_timeout], :"pool timeout",
-                                                    DEFAULT_POOL[:timeout]) }
+          size = named[:size] || (pool unless pool.is_a?(Hash) || pool == true || pool == "true")
+          { size: pool_size(size), timeout: seconds(named[:timeout], :"pool timeout", DEFAULT_POOL[:timeout]) }
         end
 
         def self.pool_size(value)
