@@ -28,6 +28,8 @@ module Tiercel
     autoload :SerializerContract, "tiercel/contracts/serializer_contract"
   end
 
+  autoload :Fragments, "tiercel/fragments"
+
   # Builds a store, like `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.
   #
   # @param urls [Array<String, Symbol>] the cache's location, for example "shared:app"

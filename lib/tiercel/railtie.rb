@@ -21,6 +21,12 @@ class Tiercel::Railtie < Rails::Railtie
     end
   end
 
+  initializer "tiercel.fragments" do |application|
+    if application.config.tiercel.fragments
+      ActiveSupport.on_load(:action_view) { ::Tiercel::Fragments.install }
+    end
+  end
+
   # Gems and initializers may have patched Rails' methods by now.
   config.after_initialize do
     ::Tiercel::Store::FastPath::Patches.recheck if defined?(::Tiercel::Store::FastPath)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # suites: store*
+# quick
 
 require "test_helper"
 require "rails"

@@ -55,6 +55,36 @@ module Tiercel
         known.empty? ? found : known.merge!(found).slice(*names)
       end
 
+      # What `fetch` does after its read has found nothing, for callers that have read the key themselves (views). Sends
+      # no event of a read.
+      #
+      # @private
+      # @param storing [Proc, nil] called with a block that stores the value; it has to call this block
+      # @return [Object] the value: computed by this or another caller, stale, or stored in the meantime
+      def fetch_missing(name, options = nil, storing: nil, &)
+        options = merged_options(options)
+        policy = policy_for(options)
+        return fetch(name, options, &) unless @own && policy.lease
+        miss(name, normalize_key(name, options), normalize_version(name, options), options, policy, storing:, &)
+      end
+
+      # The same for several names. Computes what no other caller computes, and then waits for the other values.
+      #
+      # @private
+      # @yieldparam name [Object]
+      # @yieldparam write_options [Tags::WriteOptions]
+      # @return [Hash{Object => Object}] names and values
+      def fetch_multi_missing(*names, &)
+        options = merged_options(names.extract_options!)
+        policy = policy_for(options)
+        return names.to_h { |name| [name, fetch(name, options, &)] } unless @own && policy.lease
+        keys = names.map { |name| normalize_key(name, options) }
+        versions = names.map { |name| normalize_version(name, options) }
+        written = miss_multi(names, keys, versions, options, policy, pass_options: true, &)
+        after_fetching(written, options, policy)
+        written
+      end
+
       private
 
       def warn_of_fallback

@@ -73,8 +73,11 @@ module Tiercel
         if tag.nil? || tag.is_a?(Hash)
           Named.refuse "expected names (String, Symbol, Array, or what answers to cache_key), got #{Redacted.text(tag)}"
         end
-        Named.text(expanded_key(tag))
+        Named.text(record?(tag) ? "#{tag.model_name.cache_key}/#{tag.id}" : expanded_key(tag))
       end
+
+      # A saved record is one tag for its whole life; its `cache_key` may contain `updated_at`.
+      def record?(tag) = tag.respond_to?(:model_name) && tag.respond_to?(:id) && tag.respond_to?(:persisted?) && tag.id
 
       def tag_keys(names, namespace)
         names.map { |name| normalize_key("#{KEY_PREFIX}#{name}", namespace: namespace) }

@@ -42,6 +42,8 @@ module Tiercel
         # @return [Boolean] whether the caller's read may have followed an invalidation that the leader's acquire
         #   preceded
         attr_accessor :late
+        # @return [Proc, nil] see {Fetch#fetch_missing}
+        attr_writer :storing
 
         # @param store [ActiveSupport::Cache::TiercelStore] provides {Misses#run_block} and {Misses#store_value}
         # @param settings [Settings]
@@ -181,11 +183,17 @@ module Tiercel
         def compute_and_store(lease, flight)
           value = @store.run_block(@name, @key, @trace ? { **@options, **@trace.of_block } : @options) { compute }
           flight.tags = used_tags
-          [value, @store.store_value(value, lease, flight, @name, @version, @options, @given.options, @policy)]
+          return [value, store(value, lease, flight)] unless @storing
+          stored = false
+          @storing.call { stored = store(value, lease, flight) }
+          [value, stored]
         end
 
         # @return [Tags::Named, nil] the tags of the block's value
         def used_tags = @given ? @given.named : @options[:tags]
+
+        # @return [Hash] the options after the block, which may have set some
+        def used_options = @given ? @given.options : @options
 
         # @return [Boolean] whether the block has run
         def computed? = @computed || false
@@ -206,6 +214,10 @@ module Tiercel
         def value_of_copy(frame) = @settings.reader.value_of_copy(frame)
 
         private
+
+        def store(value, lease, flight)
+          @store.store_value(value, lease, flight, @name, @version, @options, @given.options, @policy)
+        end
 
         def in_one_namespace(options)
           namespace = options[:namespace]

@@ -128,7 +128,7 @@ module Tiercel
         def frames_of(values)
           values.filter_map do |call, value|
             next if value.nil? && call.options[:skip_nil]
-            bytes = @settings.writer.frame(value, call.version, call.options, call.policy)
+            bytes = @settings.writer.frame(value, call.version, call.used_options, call.policy)
             [call, bytes] if bytes
           end.to_h
         end

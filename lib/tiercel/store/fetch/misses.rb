@@ -57,8 +57,10 @@ module Tiercel
         # @param found [Accessor::Found, nil] the unusable entry that the read has found
         # @param flight [Flight, nil] see {Fetcher#value}
         # @param answer [Object] see {Fetcher#value}
-        def miss(name, key, version, options, policy, found: nil, flight: nil, answer: nil, &)
+        # @param storing [Proc, nil] see {Fetch#fetch_missing}
+        def miss(name, key, version, options, policy, found: nil, flight: nil, answer: nil, storing: nil, &)
           call = Call.new(self, @settings, name, key, version, options, policy, found:, &)
+          call.storing = storing
           value = Fetcher.new(@settings, policy).value(call, flight, answer)
           given = true
           value
@@ -68,12 +70,13 @@ module Tiercel
 
         # @param useless [Hash{String => Accessor::Found}] the unusable entries that the read has found, by key
         # @return [Hash{Object => Object}] names and values
-        def miss_multi(names, keys, versions, options, policy, useless: {})
+        # @param pass_options [Boolean] whether the block gets the options of the write, too
+        def miss_multi(names, keys, versions, options, policy, useless: {}, pass_options: false)
           calls = names.each_index.map do |index|
             key = keys[index]
             found = useless[key]
-            Call.new(self, @settings, names[index], key, versions[index], options, policy, found:) do |name, _options|
-              yield name
+            Call.new(self, @settings, names[index], key, versions[index], options, policy, found:) do |name, given|
+              pass_options ? yield(name, given) : yield(name)
             end
           end
           values = Fetcher.new(@settings, policy).values(calls)

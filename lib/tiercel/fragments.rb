@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+# Fragments and cached collections of views, rendered once among all threads and processes (docs/caching-views.md).
+#
+# Rails' helpers read, render and write, so each caller that misses renders. Here a hit is Rails' own code. A miss goes
+# to {TiercelStore#fetch_missing}: one caller takes the lease and renders, the others wait for the result or get the
+# stale fragment. Views of controllers with another cache store keep Rails' own code.
+module Tiercel::Fragments
+  # @return [void]
+  def self.install
+    ActionView::Helpers::CacheHelper.prepend(Fragment)
+    ActionView::PartialRenderer.prepend(Collection)
+  end
+
+  # @private
+  # @return [Boolean] whether fragments in this store are rendered by `fetch`
+  def self.serve?(store) = defined?(ActiveSupport::Cache::TiercelStore) && store.is_a?(ActiveSupport::Cache::TiercelStore)
+
+  # A view cannot render in the background, after its request.
+  INLINE = { refresh: :inline }.freeze
+  private_constant :INLINE
+
+  # @private
+  # @return [Hash] options of the store's call
+  def self.options(options) = options ? { **options, **INLINE } : INLINE
+
+  # `cache` in a view: {ActionView::Helpers::CacheHelper#cache} calls this when `read_fragment` has found nothing.
+  module Fragment
+    private
+
+    def write_fragment_for(name, options, &block)
+      store = controller.cache_store
+      return super unless Tiercel::Fragments.serve?(store)
+      key = controller.combined_fragment_cache_key(name)
+      writing = ->(&write) { controller.instrument_fragment_cache(:write_fragment, key, &write) }
+      rendered = nil
+      found = store.fetch_missing(key, Tiercel::Fragments.options(options), storing: writing) do
+        rendered = output_buffer.capture(&block)
+        rendered.to_str
+      end
+      rendered || found.html_safe
+    end
+  end
+
+  # `render partial:, collection:, cached:`. Each missing item has its own lease, taken just before the item is
+  # rendered. The items of other callers are waited for at the end.
+  module Collection
+    # Takes the place of the collection in Rails' renderer, which calls `size`, and `map` with the block that renders one
+    # item.
+    class MissingItems
+      # @param items [#each_with_info] Rails' iterator over the missing items
+      # @param names [Array] their names in the cache
+      # @yieldparam render [Proc] renders the item of a name
+      # @yieldreturn [Hash] the templates by name
+      def initialize(items, names, &fetch)
+        @items = items
+        @names = names
+        @fetch = fetch
+      end
+
+      def size = @names.size
+      def each_with_info = self
+
+      def map(&render)
+        infos = @names.zip(@items.each_with_info.to_a).to_h
+        @fetch.call(->(name) { render.call(*infos[name]) })
+      end
+    end
+    private_constant :MissingItems
+
+    private
+
+    def cache_collection_render(payload, view, template, collection)
+      store = collection_cache
+      return super unless will_cache?(@options, view) && Tiercel::Fragments.serve?(store)
+      settings = @options[:cached].is_a?(Hash) ? @options[:cached] : { key: @options[:cached] }
+      names = fragment_names(view, template, collection, settings[:key])
+      items = names.zip(collection.to_a).to_h
+      options = settings.except(:key)
+      tags = options.delete(:tags) if options[:tags].respond_to?(:call)
+      found = store.read_multi(*items.keys, options)
+      payload[:cache_hits] = found.size
+      templates = found.transform_values { |body| build_rendered_template(body, template) }
+      missing = items.except(*found.keys)
+      if missing.any?
+        templates.update(yield(MissingItems.new(collection.from_collection(missing.values), missing.keys) do |render|
+          render_missing(store, missing, Tiercel::Fragments.options(options), tags, template, render)
+        end))
+      end
+      names.map { |name| templates[name] }
+    end
+
+    # @return [Array<Array>] a name for each item; several may be equal
+    def fragment_names(view, template, collection, seed)
+      seed = nil unless seed.respond_to?(:call)
+      digest_path = view.digest_path_from_template(template)
+      collection.preload! if seed
+      collection.map do |item|
+        item = seed.call(item) if seed
+        view.combined_fragment_cache_key(view.cache_fragment_name(item, digest_path:))
+      end
+    end
+
+    def render_missing(store, items, options, tags, template, render)
+      rendered = {}
+      bodies = store.fetch_multi_missing(*items.keys, options) do |name, write_options|
+        write_options.tags = tags.call(items[name]) if tags
+        body = (rendered[name] = render.call(name)).body
+        body.respond_to?(:to_str) ? body.to_str : body
+      end
+      bodies.to_h { |name, body| [name, rendered[name] || build_rendered_template(body, template)] }
+    end
+  end
+end

@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+# suites: store*
+# quick
+
+require_relative "support"
+
+# `render partial:, collection:, cached:`.
+class CollectionsTest < ViewTest
+  ITEM = "<i><% rendering(product.id) %><%= product.name %><%= product_counter %>/<%= product_iteration.size %></i>"
+
+  def test_items_are_rendered_once_and_in_order
+    page = listing
+    assert_equal "<i>a0/3</i><i>b1/3</i><i>c2/3</i>", get(page)
+    assert_equal [1, 2, 3], rendered
+    @products = products(4, 2, 1, 5)
+    assert_equal "<i>d0/2</i><i>b1/3</i><i>a0/3</i><i>e1/2</i>", get(page)
+    assert_equal [4, 5], rendered
+  end
+
+  def test_duplicates_an_empty_list_and_a_layout
+    @products = products(1, 1, 2)
+    assert_equal "<i>a0/2</i><i>a0/2</i><i>b1/2</i>", get(listing)
+    @products = []
+    assert_equal "", get(listing)
+    store.clear
+    @products = products(1, 2)
+    framed = "<%= render partial: 'product', collection: @products, cached: true, layout: 'frame', spacer_template: 'line' %>"
+    page = listing(framed, "_frame" => "[<%= yield %>]", "_line" => "-")
+    2.times { assert_equal "[<i>a0/2</i>]-[<i>b1/2</i>]", get(page) }
+  end
+
+  def test_the_events_and_the_entries_are_those_of_rails
+    events = [Tiercel.new("memory:"), ActiveSupport::Cache::MemoryStore.new].map do |cache|
+      seen = []
+      page = listing(store: cache)
+      pattern = /\A(cache_(read|write)_multi\.active_support|render_collection\.action_view)\z/
+      subscriber = ActiveSupport::Notifications.subscribe(pattern) do |*event|
+        seen << [event[0], event[4][:count], event[4][:cache_hits], event[4][:hits]&.size]
+      end
+      2.times { get(page) }
+      @products = products(1, 2, 3, 4)
+      get(page)
+      @products = products(1, 2, 3)
+      ActiveSupport::Notifications.unsubscribe(subscriber)
+      seen
+    end
+    assert_equal events.last, events.first
+  end
+
+  def test_a_lambda_and_the_form_of_rails_8_2
+    [-> (product) { [product, "en"] }, { key: ->(product) { [product, "en"] }, expires_in: 60 }].each do |cached|
+      @cached = cached
+      page = listing("<%= render partial: 'product', collection: @products, cached: @cached %>")
+      2.times { get(page) }
+      assert_equal [1, 2, 3], rendered
+      get(listing)
+      assert_equal [1, 2, 3], rendered, "other names"
+      store.clear
+    end
+    2.times { get(listing("<%= render partial: 'product', collection: @products, cached: { expires_in: 60 } %>")) }
+    assert_equal [1, 2, 3], rendered
+    travel(61) { get(listing) }
+    assert_equal [1, 2, 3], rendered
+  end
+
+  def test_tags_of_each_item
+    @cached = { tags: ->(product) { [product, "shop:#{product.id % 2}"] } }
+    page = listing("<%= render partial: 'product', collection: @products, cached: @cached %>")
+    2.times { get(page) }
+    assert_equal [1, 2, 3], rendered
+    store.invalidate_tags(products(2).first)
+    get(page)
+    assert_equal [2], rendered
+    store.invalidate_tags("shop:1")
+    get(page)
+    assert_equal [1, 3], rendered
+    @cached = { tags: ["shop"] }
+    store.clear
+    2.times { get(page) }
+    store.invalidate_tags("shop")
+    get(page)
+    assert_equal [1, 2, 3] * 2, rendered
+  end
+
+  def test_an_invalidation_while_an_item_is_rendered
+    @cached = { tags: ->(product) { [product] } }
+    page = listing("<%= render partial: 'product', collection: @products, cached: @cached %>", "_product" => "<%= rendering(product.id) %>")
+    self.on_render = ->(id) { store.invalidate_tags(products(3).first) && "old#{id}" }
+    assert_equal "old1old2old3", get(page)
+    self.on_render = ->(id) { "new#{id}" }
+    assert_equal "old1old2new3", get(page)
+  end
+
+  def test_an_item_that_raises
+    page = listing("<%= render partial: 'product', collection: @products, cached: true %>", "_product" => "<%= rendering(product.id) %>")
+    self.on_render = ->(id) { id == 2 ? raise(IOError, "broken") : "x" }
+    assert_kind_of IOError, assert_raises(ActionView::Template::Error) { get(page) }.cause
+    self.on_render = ->(_) { "y" }
+    assert_match(/[xy]yy/, get(page))
+  end
+
+  def test_with_another_store_and_without_caching
+    page = listing(store: ActiveSupport::Cache::MemoryStore.new)
+    2.times { get(page) }
+    assert_equal [1, 2, 3], rendered
+    page = listing
+    page.perform_caching = false
+    2.times { get(page) }
+    assert_equal [1, 2, 3, 1, 2, 3], rendered
+  end
+
+  def test_items_of_another_caller_are_waited_for_after_the_own_ones
+    inside = Queue.new
+    leave = Queue.new
+    order = Queue.new
+    self.on_render = lambda do |id|
+      order << [Thread.current[:who], id]
+      (inside << 1) && leave.pop if Thread.current[:who] == :first
+      nil
+    end
+    @products = products(1)
+    page = listing
+    one = Thread.new { (Thread.current[:who] = :first) && get(page) }
+    inside.pop
+    @products = products(1, 2, 3)
+    two = Thread.new { (Thread.current[:who] = :second) && get(page) }
+    wait_until("the second has rendered its own items") { order.size == 3 }
+    assert_predicate two, :alive?
+    leave << 1
+    assert_equal "<i>a0/1</i>", one.value
+    assert_equal %w[a b c], two.value.scan(/[abc]/)
+    assert_equal [[:first, 1], [:second, 2], [:second, 3]], Array.new(3) { order.pop }
+  ensure
+    9.times { leave << 1 }
+  end
+
+  private
+
+  def setup
+    super
+    @products = products(1, 2, 3)
+    @caches = []
+  end
+
+  def teardown
+    ActionView::PartialRenderer.collection_cache = ActiveSupport::Cache::MemoryStore.new
+    super
+  end
+
+  def products(*ids) = ids.map { |id| Product.new(id, ("a".."z").to_a[id - 1], 1) }
+
+  def listing(text = "<%= render partial: 'product', collection: @products, cached: true %>", store: self.store, **templates)
+    test = self
+    ActionView::PartialRenderer.collection_cache = store
+    controller(store:, "index" => text, "_product" => ITEM, **templates) do
+      before_action do
+        @products = test.instance_variable_get(:@products)
+        @cached = test.instance_variable_get(:@cached)
+      end
+    end
+  end
+end

@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+# suites: store*
+# quick
+
+require_relative "support"
+
+# `cache` in a view.
+class FragmentsTest < ViewTest
+  PAGE = { "index" => "<p><% cache 'box', @options || {} do %><% rendering %><b>é &amp; <%= @text || '<' %></b><% end %></p>" }.freeze
+
+  def test_a_fragment_is_rendered_once_and_then_read
+    page = controller(**PAGE)
+    2.times { assert_equal "<p><b>é &amp; &lt;</b></p>", get(page).force_encoding("UTF-8") }
+    assert_equal [:page], rendered
+  end
+
+  def test_threads_that_miss_at_the_same_time_render_once
+    inside = Queue.new
+    leave = Queue.new
+    self.on_render = ->(_) { (inside << 1) && leave.pop && nil }
+    page = controller(**PAGE)
+    callers = Array.new(20) { Thread.new { get(page) } }
+    inside.pop
+    wait_until("all others wait") { callers.count { |thread| thread.status == "sleep" } == 20 }
+    leave << 1
+    assert_equal 1, callers.map(&:value).uniq.size
+    assert_empty inside
+  ensure
+    20.times { leave << 1 }
+  end
+
+  def test_the_key_the_events_and_the_value_are_those_of_rails
+    events = [Tiercel.new("memory:"), ActiveSupport::Cache::MemoryStore.new].map do |cache|
+      seen = []
+      page = controller(**PAGE, store: cache)
+      subscriber = ActiveSupport::Notifications.subscribe(/\A(read|write)_fragment\.action_controller/) do |*event|
+        seen << [event[0], event[4].except(:request)]
+      end
+      2.times { get(page) }
+      ActiveSupport::Notifications.unsubscribe(subscriber)
+      key = seen.first.last.fetch(:key)
+      assert_equal "<b>é &amp; &lt;</b>", cache.read(key)
+      refute_instance_of ActiveSupport::SafeBuffer, cache.read(key)
+      seen.map { |name, payload| [name, payload.merge(key: payload[:key].flatten.map { |part| part.to_s.sub(/:\h+/, "") })] }
+    end
+    assert_equal(%w[read write read], events.first.map { |name, _| name[/\A[a-z]+/] })
+    assert_equal events.last, events.first
+  end
+
+  def test_the_event_of_the_write_encloses_the_write_alone
+    order = []
+    self.on_render = ->(_) { (order << "render") && nil }
+    page = controller(**PAGE)
+    listener = Object.new
+    listener.define_singleton_method(:start) { |name, *| order << "#{name[/\A\w+/]} begins" }
+    listener.define_singleton_method(:finish) { |name, *| order << "#{name[/\A\w+/]} ends" }
+    subscriber = ActiveSupport::Notifications.subscribe(/fragment\.action_controller|cache_write/, listener)
+    get(page)
+    assert_equal ["read_fragment begins", "read_fragment ends", "render", "write_fragment begins", "cache_write begins",
+                  "cache_write ends", "write_fragment ends"], order
+  ensure
+    ActiveSupport::Notifications.unsubscribe(subscriber)
+  end
+
+  def test_a_miss_counts_once
+    page = controller(**PAGE)
+    get(page)
+    assert_equal 1, store.stats[:misses]
+  end
+
+  def test_an_invalidation_and_a_deletion_while_it_renders
+    key = nil
+    page = controller("index" => "<% cache 'box', tags: ['shop'] do %><%= rendering %><% end %>")
+    subscriber = ActiveSupport::Notifications.subscribe("read_fragment.action_controller") { |*event| key = event[4][:key] }
+    [-> { store.invalidate_tags("shop") }, -> { store.delete(key) }, -> { store.clear }].each_with_index do |change, index|
+      self.on_render = ->(_) { [change.call, "old #{index}"].last }
+      assert_equal "old #{index}", get(page)
+      self.on_render = ->(_) { "new #{index}" }
+      assert_equal "new #{index}", get(page), "after change #{index}"
+      store.clear
+    end
+  ensure
+    ActiveSupport::Notifications.unsubscribe(subscriber)
+  end
+
+  def test_stale_windows
+    page = controller("index" => "<% cache 'box', expires_in: 10, stale_while_revalidate: 60, stale_if_error: 600 do %>" \
+                                 "<%= rendering %><% end %>")
+    self.on_render = ->(_) { "first" }
+    get(page)
+    travel(20) do
+      inside = Queue.new
+      leave = Queue.new
+      self.on_render = ->(_) { inside << 1; leave.pop }
+      renewing = Thread.new { get(page) }
+      inside.pop
+      assert_equal "first", get(page), "the others get the stale fragment"
+      leave << "second"
+      assert_equal "second", renewing.value
+      assert_equal "second", get(page)
+    end
+    travel(60) do
+      self.on_render = ->(_) { raise "broken" }
+      assert_equal "second", capture_reports { @body = get(page) } && @body
+    end
+  end
+
+  def test_a_block_that_raises_or_throws_stores_nothing
+    page = controller("index" => "<% cache 'box' do %><%= rendering %><% end %>")
+    self.on_render = ->(_) { raise IOError, "broken" }
+    assert_kind_of IOError, assert_raises(ActionView::Template::Error) { get(page) }.cause
+    self.on_render = ->(_) { throw :out, 1 }
+    assert_equal(1, catch(:out) { get(page) && nil })
+    self.on_render = ->(_) { "well" }
+    assert_equal "well", get(page)
+  end
+
+  def test_what_rails_has_around_cache
+    page = controller(
+      "index" => "<% cache_if(true, 'a') { %><% rendering %>1<%= caching? %><% } %><% cache_if(false, 'b') { %>2<%= caching? %><% } %>" \
+                 "<% cache_unless(false, 'c') { %>3<% content_for(:side, 'side') %><% } %>-<%= content_for(:side) %>",
+      "uncacheable" => "<% cache('x') { %><% uncacheable! %><% } %>", "digestless" => "<% cache('d', skip_digest: true) { %>4<% } %>"
+    )
+    assert_equal "1true2false3-side", get(page)
+    assert_equal "1true2false3-", get(page), "a hit has no content_for, as in Rails"
+    assert_match(/can't be fragment cached/, assert_raises(ActionView::Template::Error) { get(page, :uncacheable) }.message)
+    get(page, :digestless)
+    assert_equal "4", store.read([:views, "d"])
+  end
+
+  def test_expire_and_exist
+    page = controller("index" => "<% cache('d', skip_digest: true) { %><% rendering %>4<% } %>")
+    2.times { get(page) }
+    instance = page.new
+    assert instance.fragment_exist?("d")
+    instance.expire_fragment("d")
+    get(page)
+    assert_equal 2, rendered.size
+  end
+
+  def test_without_caching_and_with_another_store
+    page = controller(**PAGE)
+    page.perform_caching = false
+    2.times { get(page) }
+    assert_equal 2, rendered.size
+    other = controller(**PAGE, store: ActiveSupport::Cache::MemoryStore.new)
+    2.times { get(other) }
+    assert_equal 1, rendered.size
+  end
+
+  def test_a_layout_a_stream_and_a_live_action
+    templates = PAGE.merge("layouts/site" => "<html><%= yield %><% cache('foot') { %><% rendering(:foot) %>f<% } %></html>")
+    page = controller("page" => PAGE["index"], "layouts/site" => templates["layouts/site"]) do
+      def index = render(action: "page", layout: "site")
+      def streamed = render(action: "page", layout: "site", stream: true)
+    end
+    2.times { assert_equal "<html><p><b>é &amp; &lt;</b></p>f</html>", get(page).force_encoding("UTF-8") }
+    assert_equal %i[page foot], rendered
+    store.clear
+    streamed = get(page, :streamed).force_encoding("UTF-8")
+    assert_includes streamed, "<b>é &amp; &lt;</b>"
+    live = controller(**templates.slice("layouts/site"), "page" => PAGE["index"]) do
+      include ActionController::Live
+      def index
+        response.stream.write(render_to_string(action: "page", layout: false))
+      ensure
+        response.stream.close
+      end
+    end
+    assert_includes get(live).force_encoding("UTF-8"), "<b>é"
+  end
+
+  def test_formats_have_their_own_fragments
+    page = controller("index.html.erb" => "<% cache('box') { %>html<% } %>", "index.json.erb" => "<% cache('box') { %>{}<% } %>") do
+      def both
+        respond_to do |format|
+          format.html { render(action: "index", layout: false) }
+          format.json { render(action: "index", layout: false) }
+        end
+      end
+    end
+    assert_equal "html", get(page, :both, path: "/?format=html")
+    assert_equal "{}", get(page, :both, path: "/?format=json")
+    assert_equal "html", get(page, :both, path: "/?format=html")
+  end
+end
