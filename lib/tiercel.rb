@@ -21,13 +21,6 @@ require_relative "tiercel/coder"
 #   cache = Tiercel.new("memory:", size: "64MB")
 #   cache.fetch("city") { "Duckburgh" }
 module Tiercel
-  # Test suites that a custom backend, serializer or compressor must pass.
-  module Contracts
-    autoload :BackendContract, "tiercel/contracts/backend_contract"
-    autoload :CompressorContract, "tiercel/contracts/compressor_contract"
-    autoload :SerializerContract, "tiercel/contracts/serializer_contract"
-  end
-
   autoload :Fragments, "tiercel/fragments"
 
   # Builds a store, like `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.

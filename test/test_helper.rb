@@ -13,3 +13,10 @@ require "active_support/error_reporter"
 
 require_relative "support/assertions_required"
 require_relative "support/test_case"
+
+# The tests that every backend, serializer and compressor must pass.
+module Tiercel::Contracts
+  autoload :BackendContract, "contracts/backend_contract"
+  autoload :CompressorContract, "contracts/compressor_contract"
+  autoload :SerializerContract, "contracts/serializer_contract"
+end

@@ -2,7 +2,7 @@
 # suites: kernel
 
 require "test_helper"
-require "tiercel/contracts/backend_contract"
+require "contracts/backend_contract"
 require "tiercel/backends/file"
 require "support/zipf"
 require "tmpdir"

@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "tiercel/backends/memcached"
-require "tiercel/contracts/backend_contract"
+require "contracts/backend_contract"
 require "tiercel/lab/servers"
 require_relative "../support/tls_front"
 

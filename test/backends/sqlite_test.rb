@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/contracts/backend_contract"
+require "contracts/backend_contract"
 require "tiercel/backends/sqlite"
 require "support/zipf"
 require "tmpdir"

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "tiercel/backends/memory_lru"
-require "tiercel/contracts/backend_contract"
+require "contracts/backend_contract"
 
 # Verifies that the published contract detects backends unfit for leases and tags: each test plants one fault in a
 # passing backend, and the named tests must fail.

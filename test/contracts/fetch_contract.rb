@@ -3,7 +3,7 @@
 require "active_support"
 require "active_support/cache/tiercel_store"
 require_relative "built_stores"
-require "tiercel/contracts/moved_clock"
+require "contracts/moved_clock"
 require_relative "fetch_contract/processes"
 
 %w[single_flight slow_blocks failures lost_holders invalidation cycles suspended_fibers placeholders stale_values

@@ -7,7 +7,7 @@ require "active_support/cache/tiercel_store"
 require "active_support/error_reporter"
 require "active_support/notifications"
 require_relative "built_stores"
-require "tiercel/contracts/moved_clock"
+require "contracts/moved_clock"
 
 %w[
   counters coders compression delete_matched expiry fetching instrumentation local_caching logging maintenance

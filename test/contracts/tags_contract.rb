@@ -4,7 +4,7 @@ require "active_support"
 require "active_support/cache/tiercel_store"
 require_relative "built_stores"
 require_relative "fetch_contract/processes"
-require "tiercel/contracts/moved_clock"
+require "contracts/moved_clock"
 
 %w[entries names fetching stale_values clearing churn].each { |subject| require_relative "tags_contract/#{subject}" }
 

@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "active_support/cache"
-require "tiercel/contracts/backend_contract"
+require "contracts/backend_contract"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 require_relative "../faults/remote_failures"

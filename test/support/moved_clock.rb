@@ -1,5 +1,5 @@
 # frozen_string_literal: true
 
-require "tiercel/contracts/moved_clock"
+require "contracts/moved_clock"
 
 MovedClock = Tiercel::Contracts::MovedClock

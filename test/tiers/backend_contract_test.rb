@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/contracts/backend_contract"
+require "contracts/backend_contract"
 require "tiercel/places"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/contracts/origin"
+require "contracts/origin"
 
 module Tiercel
   module Contracts

@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
-require "tiercel/contracts/moved_clock"
+require "contracts/moved_clock"
 require "timeout"
 
 # `fetch` keeps a bounded number of records of running calls and of pending refreshes.

@@ -13,7 +13,7 @@ class ProcessEndTest < Tiercel::TestCase
 
   HEAD = <<~'RUBY'
     require "active_support/cache/tiercel_store"
-    require "tiercel/contracts/moved_clock"
+    require "contracts/moved_clock"
     STDOUT.sync = true
     I18n.backend # loads more code, which a fork must not interrupt
     store = Tiercel.new("file:#{ARGV.first}", lease: true, timeout: 5, stale_while_revalidate: 600)
@@ -138,7 +138,7 @@ class ProcessEndTest < Tiercel::TestCase
 
   # @return [String] the output
   def run_script(code)
-    output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-e", HEAD + code, @dir)
+    output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-I#{LIB}/../test", "-e", HEAD + code, @dir)
     assert status.success?, output
     output
   end

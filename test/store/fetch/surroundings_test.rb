@@ -7,7 +7,7 @@ require "active_support/core_ext/time"
 require "active_support/current_attributes"
 require "active_support/isolated_execution_state"
 require "i18n"
-require "tiercel/contracts/moved_clock"
+require "contracts/moved_clock"
 
 # A block that runs in another thread has the execution context of its caller.
 class SurroundingsTest < Tiercel::TestCase

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../guard"
-require_relative "../../leases/placeholder"
+require "tiercel/guard"
+require "tiercel/leases/placeholder"
 
 module Tiercel
   module Contracts
