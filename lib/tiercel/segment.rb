@@ -64,7 +64,7 @@ module Tiercel
   # guarantees between processes.
   class Segment
     # Part of the file names, so that files of two layouts can coexist.
-    LAYOUT_VERSION = 2
+    LAYOUT_VERSION = 3
     MINIMUM_BYTES = 1 << 20
     DEFAULT_MODE = 0o600
 

@@ -70,7 +70,7 @@ class EarlierRevisionTest < Tiercel::TestCase
     2.times do |round|
       other.run(format(OPEN, url: "shared:#{name}", values: [Marshal.dump({})].pack("m0"))) do |ask|
         paths = [store.backend.segment.path, ask.call("store.backend.segment.path")]
-        assert_equal %w[.v2 .v3], paths.map { |path| File.extname(path) }
+        assert_equal %w[.v3 .v4], paths.map { |path| File.extname(path) }
         before = round - 1 if round.positive?
         assert_equal [before, before], [store.read("here"), ask.call('store.read("there")')]
         store.write("here", round)
@@ -143,7 +143,7 @@ class EarlierRevisionTest < Tiercel::TestCase
       "lib/tiercel/segment.rb" => "LAYOUT_VERSION = %d" }.each do |name, line|
       path = File.join(folder, name)
       text = File.read(path)
-      File.write(path, text.sub(format(line, 2)) { format(line, 3) })
+      File.write(path, text.sub(format(line, 3)) { format(line, 4) })
       refute_equal text, File.read(path)
     end
   end

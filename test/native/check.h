@@ -70,21 +70,25 @@ static inline tseg_result delete_key(tseg *segment, const tseg_key *key)
     return result == TSEG_OK && expires_at > time_now ? TSEG_OK : TSEG_ABSENT;
 }
 
-/* tseg_clear and tseg_count_all without a host: no other thread runs in between. */
-static inline void clear_shards(tseg *segment)
+/* Whether the counters say what the index leads to. Nothing else uses the segment. */
+static inline void check_counts(tseg *segment)
 {
-    uint32_t epoch = tseg_raise_epoch(segment);
+    uint64_t entries = 0, units = 0;
+    tseg_stats stats;
 
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
-        if (tseg_empty_shard(segment, shard, epoch)) tseg_reset_shard(segment, shard);
-}
-
-static inline void collect_stats(tseg *segment, double now, tseg_stats *stats)
-{
-    *stats = (tseg_stats){0};
-    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
-        tseg_collect_shard_stats(segment, shard, now, stats);
-    tseg_collect_process_stats(segment, stats);
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) {
+        tseg_view view = tseg_view_of(segment, shard);
+        for (uint32_t i = 0; i < segment->index_slots; i++) {
+            uint64_t word = atomic_load(view.index + i);
+            if (!word || atomic_load(&view.control->emptied) != tseg_epoch(segment)) continue;
+            entries++;
+            units += (uint32_t)atomic_load(view.log[word >> TSEG_LOG_SHIFT & 1] +
+                                           (word >> TSEG_POSITION_SHIFT) %
+                                               segment->geometry.log_units[word >> TSEG_LOG_SHIFT & 1] * 2);
+        }
+    }
+    tseg_collect_stats(segment, &stats);
+    CHECK(stats.entries == entries && stats.live_bytes == units * TSEG_UNIT);
 }
 
 /* Reads a whole value, unless it is longer than the buffer. */

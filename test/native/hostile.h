@@ -91,12 +91,12 @@ static inline void call_anything(tseg *segment, uint64_t random)
         break;
     case 10:
         if (random >> 50 & 63) break;
-        clear_shards(segment);
+        tseg_clear_at_once(segment);
         break;
     case 12:
     case 13:
     case 14: result = lease_anything(segment, &key, &value, random >> 50 ^ random >> 16); break;
-    case 11: if (!(random >> 50 & 15)) collect_stats(segment, time_now, &stats); break;
+    case 11: if (!(random >> 50 & 15)) tseg_collect_stats(segment, &stats); break;
     default:
         if (random & 16) result = tseg_set(segment, &key, &value, expires_at, now);
         else read_value(segment, &key, hostile_back, sizeof hostile_back, &hostile_token);

@@ -58,7 +58,7 @@ static void call_everything(tseg *segment, const tseg_key *key)
     read_value(segment, key, hostile_back, sizeof hostile_back, &hostile_token);
     if (tseg_find(segment, key, &entry) == TSEG_OK && entry.value_bytes <= sizeof hostile_back)
         tseg_copy_value(&entry, hostile_back, 0, entry.value_bytes);
-    collect_stats(segment, time_now, &stats);
+    tseg_collect_stats(segment, &stats);
     for (hostile_cursor = (tseg_cursor){0}; hostile_cursor.shard <= key->shard;)
         if (tseg_walk(segment, &hostile_cursor, "key", 3, time_now, &hostile_batch) != TSEG_OK) break;
     tseg_touch(segment, key, 3000.0, time_now);

@@ -90,7 +90,7 @@ static inline void set_text(const char *text, const char *bytes)
     tseg_value value = value_of(bytes, strlen(bytes));
     CHECK(set_value(segment, &key, &value) == TSEG_OK);
 }
-static inline void clear_all(void) { clear_shards(segment); }
+static inline void clear_all(void) { tseg_clear_at_once(segment); }
 
 /* Slots of the table that are in use. */
 static inline uint64_t used_slots(void)

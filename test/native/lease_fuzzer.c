@@ -111,7 +111,7 @@ static void take_step(fuzzed *run, const uint8_t *step)
         break;
     case 14:
         if (step[1] & 31) break;
-        clear_shards(run->segment);
+        tseg_clear_at_once(run->segment);
         for (number = 0; number < KEYS; number++) end_lineages(run, number);
         break;
     default: CHECK(tseg_lease_count(run->segment) <= TSEG_LEASE_SLOTS * run->segment->geometry.lease_groups);
@@ -128,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     memset(run.callers, 0, sizeof run.callers);
     for (; size >= 3; data += 3, size -= 3) take_step(&run, data);
-    clear_shards(run.segment);
+    tseg_clear_at_once(run.segment);
     for (unsigned number = 0; number < KEYS; number++) end_lineages(&run, number);
     return 0;
 }

@@ -76,7 +76,7 @@ static void what_ends_a_lineage(void)
         case 3: CHECK(tseg_add(segment, &key, &value, INFINITY, time_now) == TSEG_OK); break;
         case 4: clear_all(); break;
         case 5: clear_prefix(); break;
-        default: tseg_raise_epoch(segment);
+        default: tseg_clear_at_once(segment);
         }
         CHECK(state_of(KEY, &seen) == TSEG_LEASE_GONE);
         CHECK(fill(KEY, seen.lineage, "late") == TSEG_CHANGED && !reads(KEY, "late"));

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
@@ -57,6 +58,17 @@ int __wrap_posix_fallocate(int descriptor, off_t offset, off_t bytes)
 }
 
 static bool memory_is_short;
+static unsigned backings; /* calls that give a sparse file memory */
+
+int __real_madvise(void *memory, size_t bytes, int advice);
+int __wrap_madvise(void *memory, size_t bytes, int advice);
+int __wrap_madvise(void *memory, size_t bytes, int advice)
+{
+    if (advice != 23) return __real_madvise(memory, bytes, advice); /* MADV_POPULATE_WRITE */
+    backings++;
+    errno = EFAULT;
+    return memory_is_short ? -1 : __real_madvise(memory, bytes, advice);
+}
 
 void *__real_realloc(void *memory, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
@@ -234,6 +246,40 @@ static void test_a_walk_while_memory_is_short(void)
     remove_all();
 }
 
+/*
+ * A large file in memory gets the memory of its logs as they grow. If the system has none, a write is refused, and the
+ * key's old value is gone; nothing dies of SIGBUS.
+ */
+static void test_a_large_file_grows_with_its_logs(void)
+{
+    static uint8_t bytes[1 << 20];
+    tseg_value value = value_of(bytes, sizeof bytes);
+    struct stat status;
+    tseg_error error;
+    tseg_key key;
+    tseg *segment;
+    unsigned before;
+
+    file_system = 0x01021994; /* tmpfs */
+    segment = attach(1 << 30, 0, &error);
+    CHECK(segment && stat(path, &status) == 0 && status.st_size == 1 << 30 && status.st_blocks < (128 << 20) / 512);
+    CHECK(works(segment));
+    before = backings;
+    for (int i = 0; i < 100; i++) CHECK(works(segment));
+    CHECK(backings == before);
+    key = key_of(segment, "key");
+    memory_is_short = true;
+    CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_TOO_LARGE);
+    CHECK(read_value(segment, &key, bytes, sizeof bytes, NULL) == -1);
+    memory_is_short = false;
+    for (int i = 0; i < 8; i++) CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_OK);
+    CHECK(read_value(segment, &key, bytes, sizeof bytes, NULL) == sizeof bytes);
+    check_counts(segment);
+    tseg_release(segment);
+    file_system = 0;
+    remove_all();
+}
+
 /* The kernel's flag "dd" of a mapping: do not dump. */
 static void test_core_files_have_no_segment(void)
 {
@@ -264,6 +310,7 @@ int main(void)
 {
     remove_all();
     test_a_walk_while_memory_is_short();
+    test_a_large_file_grows_with_its_logs();
     test_core_files_have_no_segment();
     test_signals_while_room_is_reserved();
     test_less_room_than_wanted();

@@ -12,7 +12,7 @@ typedef struct {
     tseg_host base;
     tseg *files[2];
     int moves_at;        /* the call of `current` that answers with the second file first; 0: none */
-    int calls, runs, blocks, yields;
+    int calls, runs, blocks;
     int interrupted_at;  /* the call of `block` that an exception ends; 0: none */
     bool stops;          /* the host stops every other run before it begins */
 } played_host;
@@ -44,15 +44,9 @@ static inline bool play_block(tseg_host *base, void (*work)(void *argument), voi
     return ++host->blocks != host->interrupted_at;
 }
 
-static inline bool play_yield(tseg_host *base)
-{
-    ((played_host *)base)->yields++;
-    return true;
-}
-
 static inline played_host host_of(tseg *one, tseg *other)
 {
-    tseg_host base = {.run = play_run, .block = play_block, .yield = play_yield, .current = play_current};
+    tseg_host base = {.run = play_run, .block = play_block, .current = play_current};
     return (played_host){.base = base, .files = {one, other}};
 }
 

@@ -152,7 +152,7 @@ int main(int count, char **arguments)
     for (uint32_t i = 0; i < WORKERS; i++) CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
 
     tseg_stats stats;
-    collect_stats(segment, time_now, &stats);
+    tseg_collect_stats(segment, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0);
     /* Five times the limit, for a busy machine. */
     CHECK(atomic_load(&shared->slowest_ns) < UINT64_C(1250000000));

@@ -42,7 +42,7 @@ static bool is(const stopped_call *call, const char *expected)
     return count == (long)strlen(expected) && memcmp(buffer, expected, (size_t)count) == 0;
 }
 
-static void clear_all(void) { clear_shards(segment); }
+static void clear_all(void) { tseg_clear_at_once(segment); }
 
 static pid_t run_until(const stopped_call *call, tseg_stop_point point, bool *stopped)
 {
@@ -281,7 +281,7 @@ int main(void)
         CHECK(met[point] > 0 || point == TSEG_STOP_BEFORE_LINEAGE || point == TSEG_STOP_BEFORE_CONSUME ||
               point == TSEG_STOP_REPAIR);
     tseg_stats stats;
-    collect_stats(segment, time_now, &stats);
+    tseg_collect_stats(segment, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.shard[TSEG_COUNT_TAKEOVERS] > 20);
     printf("stop points: %u cases, %lu checks, %lu takeovers\n", stopped_cases, (unsigned long)checks_made,
            (unsigned long)stats.shard[TSEG_COUNT_TAKEOVERS]);

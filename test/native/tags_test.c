@@ -121,11 +121,11 @@ static void changes_of_a_known_generation(void)
     set_generation("known", 77, INFINITY);
     CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
     CHECK(ask(other, other_bytes, false) == TSEG_TAGS_OUTDATED); /* the generation of another tag */
-    clear_shards(segment);
+    tseg_clear_at_once(segment);
     CHECK(ask(part, bytes, false) == TSEG_TAGS_OUTDATED);
     set_generation("known", 77, INFINITY);
     CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);
-    tseg_raise_epoch(segment); /* a clear that was killed before it emptied the shards */
+    tseg_clear_at_once(segment); /* a clear that was killed before it emptied the shards */
     CHECK(ask(part, bytes, false) == TSEG_TAGS_OUTDATED);
     set_generation("known", 77, INFINITY);
     CHECK(ask(part, bytes, false) == TSEG_TAGS_CURRENT);

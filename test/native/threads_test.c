@@ -89,9 +89,8 @@ static void *sweep(void *unused)
     uint64_t cleared = 0, met = 0;
 
     while (!atomic_load(&over)) {
-        tseg_collect_shard_stats(segment, 0, time_now, &stats);
+        tseg_collect_stats(segment, &stats);
         CHECK(tseg_clear_prefix(segment, 0, "no such", 7, &cleared) != TSEG_ABSENT && cleared == 0);
-        tseg_empty_shard(segment, 0, tseg_epoch(segment));
         while (tseg_walk(segment, &cursor, "thread", 6, time_now, &batch) == TSEG_OK)
             for (unsigned i = 0; i < batch.count; i++, met++)
                 CHECK(memcmp(batch.bytes + batch.entries[i].key_offset, "thread key ", 11) == 0);
@@ -114,7 +113,8 @@ int main(int count, char **arguments)
     atomic_store(&over, true);
     CHECK(pthread_join(sweeper, NULL) == 0);
     tseg_stats stats;
-    collect_stats(segment, time_now, &stats);
+    check_counts(segment);
+    tseg_collect_stats(segment, &stats);
     CHECK(stats.shard[TSEG_COUNT_RESETS] == 0 && stats.process[TSEG_COUNT_IN_PLACE] > 0);
     printf("threads: %d x %lu calls, %lu hits, %lu retries\n", THREADS, calls,
            (unsigned long)stats.process[TSEG_COUNT_HITS], (unsigned long)stats.process[TSEG_COUNT_READ_RETRIES]);

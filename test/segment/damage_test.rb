@@ -48,7 +48,7 @@ class SegmentDamageTest < Tiercel::TestCase
       lock ? File.binwrite("#{@path}.lock", lock) : FileUtils.rm_f("#{@path}.lock")
       assert_starts_and_works("lock file: #{lock.inspect}")
     end
-    %w[tiercel-my_app-1000.v1 my_app.v2 tiercel-.v2 tiercel-my_app].each do |name|
+    %w[tiercel-my_app-1000.v1 my_app.v3 tiercel-.v3 tiercel-my_app].each do |name|
       assert_refused_untouched(File.join(@directory, name), "nothing of a segment" * 1_000)
     end
   end

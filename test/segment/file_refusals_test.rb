@@ -11,7 +11,7 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
 
   def test_a_file_with_other_names_is_left_alone
     other = File.join(@directory, "other")
-    { "x" * 10_000 => "tiercel-app-0.v2", "" => "tiercel-app-1.v2" }.each do |content, name|
+    { "x" * 10_000 => "tiercel-app-0.v3", "" => "tiercel-app-1.v3" }.each do |content, name|
       File.write(other, content)
       File.link(other, path = File.join(@directory, name))
       error = assert_raises(Tiercel::ConfigurationError) { open(path) }

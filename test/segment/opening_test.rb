@@ -68,7 +68,7 @@ class SegmentOpeningTest < Tiercel::TestCase
       segment = nil
       capture_io { segment = Opening.new(place(first, second), bytes: 32 << 20).call }
       assert_equal [second, 32 << 20], [File.dirname(segment.path), segment.size_bytes]
-      assert_equal ["tiercel-app-#{Process.euid}.v2.place"], Dir.children(first)
+      assert_equal ["tiercel-app-#{Process.euid}.v3.place"], Dir.children(first)
     end
   end
 
@@ -145,7 +145,7 @@ class SegmentOpeningTest < Tiercel::TestCase
       locks.each { |lock| File.write(lock, "") && File.chown(12_345, nil, lock) }
       lines = nil
       assert_one(at_once(6, first, second) { |text| lines = text }, first)
-      assert_match(/tiercel-app-0.v2.place belong to another user.*chosen without a lock/, lines)
+      assert_match(/tiercel-app-0.v3.place belong to another user.*chosen without a lock/, lines)
     end
   end
 
@@ -200,7 +200,7 @@ class SegmentOpeningTest < Tiercel::TestCase
     pids.each { |pid| Process.wait(pid) }
     store = Tiercel.new("shared:app")
     places = { "/dev/shm" => "/dev/shm", "the temporary directory" => ENV.fetch("TMPDIR") }
-    places.select! { |_, directory| Dir[directory + "/tiercel-app-*.v2"].any? }
+    places.select! { |_, directory| Dir[directory + "/tiercel-app-*.v3"].any? }
     puts store.read_counter("counter").to_s + " increments by 8 processes in " + places.keys.join(" and ")
   RUBY
 

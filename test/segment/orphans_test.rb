@@ -19,7 +19,7 @@ class SegmentOrphansTest < Tiercel::TestCase
     @directory = Dir.mktmpdir("tiercel-orphans-")
     @current = made("current")
     @former = made("former")
-    @foreign = File.join(@directory, "tiercel-my_shop_two-production-#{Process.euid}-00000000.v2")
+    @foreign = File.join(@directory, "tiercel-my_shop_two-production-#{Process.euid}-00000000.v3")
     Tiercel::Segment.open(@foreign, bytes: 1 << 20).close
   end
 

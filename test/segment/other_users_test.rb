@@ -56,7 +56,7 @@ class SegmentOtherUsersTest < Tiercel::TestCase
   def test_other_applications_and_files_that_are_not_theirs_are_passed_over
     Tiercel::Segment.open(place("app").paths.first, bytes: 1 << 20).close
     made_by_the_site(place("app-two").paths.first)
-    File.write(File.join(@directory, "tiercel-app-777.v2"), "")
+    File.write(File.join(@directory, "tiercel-app-777.v3"), "")
     assert_empty warnings(place("app"))
     assert_empty Tiercel::Segment::OtherUsers.new(Tiercel::Segment::Place.new("#{@directory}/x")).segments
   end
@@ -64,7 +64,7 @@ class SegmentOtherUsersTest < Tiercel::TestCase
   def test_a_store_says_it_when_it_is_built
     memory = Tiercel::Segment::Place::SHARED_MEMORY
     name = "other_users_#{Process.pid}"
-    other = made_by_the_site(File.join(memory, "tiercel-#{name}-#{Process.euid}.v2"))
+    other = made_by_the_site(File.join(memory, "tiercel-#{name}-#{Process.euid}.v3"))
     backend = nil
     _, said = capture_io do
       backend = Tiercel::Backends::Shared.build(Tiercel::BackendURL.parse("shared:#{name}"), { size: "1MB" })

@@ -19,7 +19,7 @@ class SegmentPlaceTest < Tiercel::TestCase
   def test_a_name_goes_to_shared_memory
     with_tmpdir do |directory|
       path = Place.new("my_app", shared_memory: directory).path
-      assert_equal File.join(directory, "tiercel-my_app-#{Process.euid}.v2"), path
+      assert_equal File.join(directory, "tiercel-my_app-#{Process.euid}.v3"), path
     end
   end
 
@@ -98,7 +98,7 @@ class SegmentPlaceTest < Tiercel::TestCase
       paths = %w[old new].to_h do |secret|
         [secret, places.map { |behind| place_in(dir, secret, behind) { |place| place.paths.first } }]
       end
-      FileUtils.touch([*paths.values.flatten, "#{dir}/tiercel-other-near-01234567-production-0-01234567.v2"])
+      FileUtils.touch([*paths.values.flatten, "#{dir}/tiercel-other-near-01234567-production-0-01234567.v3"])
       assert_equal paths["old"].sort, place_in(dir, "new", nil, &:siblings).sort
       assert_equal [*paths["old"].drop(1), paths["new"].last].sort, place_in(dir, "new", "redis://a", &:siblings).sort
     end
@@ -113,7 +113,7 @@ class SegmentPlaceTest < Tiercel::TestCase
       in_rails(secret, environment) { Place.new("", shared_memory: Dir.tmpdir).path }
     end
     assert_equal 3, paths.uniq.size
-    assert_match(%r{/tiercel-my_shop-production-#{Process.euid}-\h{8}\.v2\z}, paths.first)
+    assert_match(%r{/tiercel-my_shop-production-#{Process.euid}-\h{8}\.v3\z}, paths.first)
     assert_equal paths.first, in_rails("one", "production") { Place.new("", shared_memory: Dir.tmpdir).path }
     named = in_rails("one", "production") { Place.new("jobs", shared_memory: Dir.tmpdir).path }
     assert_match(%r{/tiercel-jobs-production-}, named)
@@ -175,7 +175,7 @@ class SegmentPlaceTest < Tiercel::TestCase
       %w[tiercel-a-0.v0 tiercel-a-0.v0.lock tiercel-b-0.v0 tiercel-a-0.v12].each do |name|
         File.write("#{directory}/#{name}", "")
       end
-      others = Place.new("#{directory}/tiercel-a-0.v2").other_layouts
+      others = Place.new("#{directory}/tiercel-a-0.v3").other_layouts
       assert_equal %w[tiercel-a-0.v0 tiercel-a-0.v12], others.map { |path| File.basename(path) }.sort
       assert_empty Place.new("#{directory}/any").other_layouts
     end

@@ -10,7 +10,7 @@ class SegmentReportTest < Tiercel::TestCase
   def setup
     super
     @directory = Dir.mktmpdir("tiercel-report-")
-    @path = File.join(@directory, "tiercel-test-0.v2")
+    @path = File.join(@directory, "tiercel-test-0.v3")
     @segment = Tiercel::Segment.open(@path, bytes: 2 << 20)
     30.times { |index| @segment.set("views/#{index}", "x" * 1_000) }
     5.times { |index| @segment.set("user:#{index}", "x" * 100) }
@@ -26,10 +26,10 @@ class SegmentReportTest < Tiercel::TestCase
   end
 
   def test_the_list
-    File.write(File.join(@directory, "tiercel-broken-0.v2"), "no segment" * 1_000)
+    File.write(File.join(@directory, "tiercel-broken-0.v3"), "no segment" * 1_000)
     header, broken, good = @report.list.lines
     assert_match(/segment +size +fill +entries +hits +processes/, header)
-    assert_match(/tiercel-broken-0.v2 .*its header is damaged/, broken)
+    assert_match(/tiercel-broken-0.v3 .*its header is damaged/, broken)
     assert_match(/#{@path} +2\.0 MB +\d+\.\d% +35 +50\.0% +0/, good)
     assert_match(/No segments/, Tiercel::Segment::Report.new([File.join(@directory, "none")]).list)
   end

@@ -6,9 +6,6 @@
 #include "internal.h"
 #include "sweep.h"
 
-/* A clear resets logs for this long before it lets other threads run. */
-#define RESET_TURN_NS UINT64_C(5000000)
-
 typedef struct shard_sweep {
     tseg_result (*visit)(struct shard_sweep *all); /* visits the shard `shard`; TSEG_OK or TSEG_WOULD_WAIT */
     tseg *segment;
@@ -53,60 +50,16 @@ static tseg_result sweep_all(tseg_host *host, shard_sweep *all)
     return TSEG_OK;
 }
 
-typedef struct {
-    shard_sweep base;
-    uint32_t epoch;
-    bool emptied[TSEG_MAX_SHARDS];
-} clear_sweep;
-
-static tseg_result empty_shard(shard_sweep *base)
-{
-    clear_sweep *clear = (clear_sweep *)base;
-    clear->emptied[base->shard] = tseg_empty_shard(base->segment, base->shard, clear->epoch);
-    return TSEG_OK;
-}
-
-/*
- * Resets the logs of the emptied shards under the host's lock. A reset takes the lock of a shard, and only threads with
- * the host's lock may hold one. Returns TSEG_RETIRED if the host has moved to another file.
- */
-static tseg_result reset_emptied(tseg_host *host, const clear_sweep *clear, uint64_t file_id)
-{
-    uint64_t until_ns = tseg_monotonic_ns() + RESET_TURN_NS;
-
-    for (uint32_t shard = 0; shard < clear->base.shard; shard++) {
-        tseg *segment = host->current(host);
-        if (!segment) return TSEG_INTERRUPTED;
-        if (segment->file_id != file_id) return TSEG_RETIRED;
-        if (clear->emptied[shard]) tseg_reset_shard(segment, shard);
-        if (tseg_monotonic_ns() < until_ns) continue;
-        if (!host->yield(host)) return TSEG_INTERRUPTED;
-        until_ns = tseg_monotonic_ns() + RESET_TURN_NS;
-    }
-    return TSEG_OK;
-}
-
-static tseg_result clear_file(tseg_host *host)
-{
-    tseg *segment = host->current(host);
-    clear_sweep clear = {.base = {.visit = empty_shard}};
-    uint64_t file_id;
-    tseg_result result;
-
-    if (!segment) return TSEG_INTERRUPTED;
-    clear.epoch = tseg_raise_epoch(segment);
-    file_id = segment->file_id;
-    result = sweep_all(host, &clear.base);
-    return result == TSEG_OK ? reset_emptied(host, &clear, file_id) : result;
-}
-
 bool tseg_clear(tseg_host *host)
 {
-    tseg_result result;
+    tseg *segment;
 
-    do result = clear_file(host);
-    while (result == TSEG_RETIRED);
-    return result == TSEG_OK;
+    do {
+        segment = host->current(host);
+        if (!segment) return false;
+        tseg_clear_at_once(segment);
+    } while (tseg_is_retired(segment)); /* other processes may already have written into the new file */
+    return true;
 }
 
 typedef struct {
@@ -128,32 +81,4 @@ uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count)
 
     while (sweep_all(host, &clear.base) == TSEG_RETIRED) {}
     return clear.cleared;
-}
-
-typedef struct {
-    shard_sweep base;
-    double now;
-    tseg_stats *stats;
-} stats_sweep;
-
-static tseg_result count_shard(shard_sweep *base)
-{
-    stats_sweep *counted = (stats_sweep *)base;
-
-    tseg_collect_shard_stats(base->segment, base->shard, counted->now, counted->stats);
-    return TSEG_OK;
-}
-
-tseg *tseg_count_all(tseg_host *host, double now, tseg_stats *stats)
-{
-    stats_sweep counted = {.base = {.visit = count_shard}, .now = now, .stats = stats};
-    tseg_result result;
-
-    do {
-        *stats = (tseg_stats){0};
-        result = sweep_all(host, &counted.base);
-    } while (result == TSEG_RETIRED);
-    if (result != TSEG_OK) return NULL;
-    tseg_collect_process_stats(counted.base.segment, stats);
-    return counted.base.segment;
 }

@@ -70,10 +70,11 @@ static int log_to_append(tseg_section *section, const tseg_change *change, const
     return TSEG_SMALL;
 }
 
-/* Lets the slot lead to the new entry. `found`: the slot's word when the old entry was found; 0: the slot was empty. */
-static tseg_result publish(const tseg_change *change, tseg_word *slot, uint64_t found, int log, uint64_t position,
-                           uint64_t *published)
+/* Lets the slot lead to the new entry. `old`: the entry that it led to; NULL: the slot was empty. */
+static tseg_result publish(tseg_section *section, const tseg_change *change, const tseg_entry *old, tseg_word *slot,
+                           int log, uint64_t position, uint64_t *published)
 {
+    uint64_t found = old ? old->word : 0;
     uint64_t word = tseg_load_acquire(slot);
 
     TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
@@ -83,7 +84,10 @@ static tseg_result publish(const tseg_change *change, tseg_word *slot, uint64_t 
         if (word && !tseg_same_entry(word, found)) return TSEG_ABSENT; /* only damage can cause this */
         if (word && change->counts_as_hit && hits < TSEG_HITS_MASK) hits++;
         *published = tseg_slot_word(position, log, change->key->fingerprint, hits);
-        if (tseg_swap(slot, &word, *published)) return TSEG_OK;
+        if (!tseg_swap(slot, &word, *published)) continue;
+        tseg_count_live(section->view.control, word ? 0 : 1,
+                        (int64_t)tseg_needed_units(change) - (int64_t)(word ? old->units : 0));
+        return TSEG_OK;
     }
 }
 
@@ -101,7 +105,7 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
     if (change->lease ? tseg_lease_consume(change) : tseg_load_acquire(change->watched) == change->expected) {
         tseg_store_release(at + TSEG_ENTRY_LENGTHS, tseg_lengths_word(2, change->value));
     } else {
-        tseg_drop_entry(slot, published);
+        tseg_drop_entry(section->view.control, slot, published, tseg_needed_units(change));
         result = TSEG_CHANGED;
     }
     tseg_end_change(section);
@@ -110,21 +114,23 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
 
 tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old)
 {
-    uint64_t units = tseg_needed_units(change), position, published, found = old ? old->word : 0;
+    uint64_t units = tseg_needed_units(change), position, published;
     int log = log_to_append(section, change, old, units);
     tseg_word *slot;
     tseg_result result;
 
     section->kept = old ? old->slot : NULL;
     result = tseg_reserve(section, log, units, &position);
-    if (result == TSEG_RETIRED && old) tseg_swap(old->slot, &found, 0);
+    if (result == TSEG_TOO_LARGE) tseg_refuse(section->segment);
+    if (old && (result == TSEG_RETIRED || result == TSEG_TOO_LARGE))
+        tseg_drop_entry(section->view.control, old->slot, old->word, old->units);
     if (result != TSEG_OK) return result;
     slot = old ? old->slot : tseg_empty_slot(section, change->key);
     write_entry(section, change, log, position, units);
     if (change->published_odd)
         tseg_store(&section->view.control->changing, tseg_slot_word(position, log, change->key->fingerprint, 0));
     tseg_commit(section, log, position, units);
-    result = publish(change, slot, found, log, position, &published);
+    result = publish(section, change, old, slot, log, position, &published);
     tseg_bump(&section->segment->self->counters[TSEG_COUNT_APPENDED]);
     if (!change->published_odd) return result;
     if (result != TSEG_OK) {

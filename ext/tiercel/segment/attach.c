@@ -223,7 +223,7 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
         munmap(map, geometry.file_bytes);
         return NULL;
     }
-    tseg_init_header(map, &geometry, options, NULL);
+    tseg_init_header(map, &geometry, options, NULL, false);
     return adopt(segment, map, map, geometry.file_bytes, NULL);
 }
 

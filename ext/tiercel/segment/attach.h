@@ -117,8 +117,15 @@ void tseg_leave_out_of_core_files(void *map, size_t bytes);
 bool tseg_run(tseg_host *host, tseg_step *step, void *argument);
 /* Like tseg_run, for work that must be completed: if the host stops it, it continues without the host. */
 void tseg_finish(tseg_host *host, tseg_step *step, void *argument);
-/* Returns false and sets errno if the room cannot be reserved. EINTR: the host was interrupted. */
-bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host);
+/*
+ * Returns false and sets errno if the room cannot be reserved. EINTR: the host was interrupted. *lazily: the file is
+ * large and lies in memory, so its logs get their memory as they grow; otherwise creating 100 GB takes most of a minute.
+ */
+bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host, bool *lazily);
+/* Maps a file of at least 2 GB at an address that allows pages of 2 MB. Returns MAP_FAILED and sets errno. */
+void *tseg_map_file(int descriptor, size_t bytes);
+/* The parts of a lazily allocated file that are used from the start: everything but the logs. */
+bool tseg_back_parts(void *map, const tseg_geometry *geometry, tseg_host *host);
 
 /* file.c, leftovers.c, new_file.c */
 typedef enum { TSEG_FILE_GOOD, TSEG_FILE_MISSING, TSEG_FILE_STALE, TSEG_FILE_REFUSED } tseg_file_state;
@@ -167,7 +174,7 @@ int tseg_file_unlink(const char *path, tseg_host *host); /* an errno, or 0 */
 void tseg_file_retire(tseg_file *file);
 void tseg_file_restore(tseg_file *file); /* undoes tseg_file_retire, for a file that stays at its path */
 void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const tseg_options *options,
-                      const tseg_sidecar *sidecar);
+                      const tseg_sidecar *sidecar, bool lazily);
 uint64_t tseg_header_check(const tseg_header *header);
 
 #endif

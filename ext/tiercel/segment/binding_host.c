@@ -65,14 +65,6 @@ static bool block_without_gvl(tseg_host *base, void (*work)(void *argument), voi
     return protect(base, handle_interrupts, Qnil);
 }
 
-static VALUE schedule(VALUE unused)
-{
-    rb_thread_schedule(); /* handles interrupts too */
-    return unused;
-}
-
-static bool yield_gvl(tseg_host *base) { return protect(base, schedule, Qnil); }
-
 static tseg *current_segment(tseg_host *base)
 {
     segment_host *host = (segment_host *)base;
@@ -92,7 +84,7 @@ static void protect_report(tseg_host *base, const char *message) { protect(base,
 
 segment_host segment_host_of(VALUE self)
 {
-    return (segment_host){{.run = run_without_gvl, .block = block_without_gvl, .yield = yield_gvl,
+    return (segment_host){{.run = run_without_gvl, .block = block_without_gvl,
                            .current = current_segment, .report_replaced = protect_report}, self, 0, false};
 }
 

@@ -49,19 +49,15 @@ static void put_memo(VALUE hash, const tseg_memo *memo)
 /* Segment#stats -> Hash */
 static VALUE segment_stats(VALUE self)
 {
-    segment_host host = segment_host_of(self);
-    double now = segment_now();
     VALUE hash = rb_hash_new();
+    tseg *segment = segment_current(self);
+    tseg_geometry geometry = segment->geometry;
     tseg_stats stats;
-    tseg_geometry geometry;
-    const tseg *segment = tseg_count_all(&host.base, now, &stats);
 
-    segment_raise(&host);
-    geometry = segment->geometry;
+    tseg_collect_stats(segment, &stats);
 
     put(hash, "entries", stats.entries);
     put(hash, "bytes", stats.live_bytes);
-    put(hash, "payload_bytes", stats.payload_bytes);
     put(hash, "dead_bytes", stats.used_bytes > stats.live_bytes ? stats.used_bytes - stats.live_bytes : 0);
     put(hash, "log_bytes", stats.log_bytes);
     put(hash, "size_bytes", geometry.file_bytes);

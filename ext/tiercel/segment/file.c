@@ -109,7 +109,7 @@ static int open_checked(const char *path, struct stat *status, tseg_file_state *
     return -1;
 }
 
-/* Whether the name is "tiercel-NAME.v2". Only Segment::Place gives files such names. */
+/* Whether the name is "tiercel-NAME.v3". Only Segment::Place gives files such names. */
 static bool has_own_name(const char *path)
 {
     const char *name = strrchr(path, '/');
@@ -161,7 +161,7 @@ static bool map_file(tseg_file *file, int descriptor, const struct stat *status)
 {
     file->bytes = (size_t)status->st_size;
     if (file->bytes < TSEG_HEADER_BYTES) return true;
-    file->map = mmap(NULL, file->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    file->map = tseg_map_file(descriptor, file->bytes);
     if (file->map == MAP_FAILED) {
         file->map = NULL;
         return false;

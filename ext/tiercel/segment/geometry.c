@@ -6,7 +6,8 @@ static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) 
 uint32_t tseg_default_shards(uint64_t bytes)
 {
     uint32_t shards = 1;
-    while (shards < TSEG_MAX_SHARDS && bytes / (shards * 2) >= TSEG_MIN_DEFAULT_SHARD_BYTES) shards *= 2;
+    while (shards < TSEG_FEW_SHARDS && bytes / (shards * 2) >= TSEG_LEAST_SHARD_BYTES) shards *= 2;
+    while (shards < TSEG_MAX_SHARDS && bytes / (shards * 2) >= TSEG_LEAST_LARGE_SHARD_BYTES) shards *= 2;
     return shards;
 }
 

@@ -36,8 +36,6 @@ typedef struct tseg_host {
     bool (*run)(struct tseg_host *host, tseg_step *step, void *argument);
     /* Runs work(argument), which sleeps in the system, without the host's lock. A signal wakes the work. */
     bool (*block)(struct tseg_host *host, void (*work)(void *argument), void *argument);
-    /* Gives the host's lock to other threads for a moment. */
-    bool (*yield)(struct tseg_host *host);
     /* The segment to use now. It stays valid until the host releases its lock. NULL: `error` gives the reason. */
     struct tseg *(*current)(struct tseg_host *host);
     /* Reports that a damaged file was replaced. */

@@ -90,11 +90,23 @@ static inline uint64_t tseg_slot_word(uint64_t position, int log, uint64_t finge
     return position << TSEG_POSITION_SHIFT | (uint64_t)log << TSEG_LOG_SHIFT | fingerprint | hits;
 }
 static inline bool tseg_same_entry(uint64_t a, uint64_t b) { return ((a ^ b) & ~TSEG_HITS_MASK) == 0; }
-/* Empties the slot if it still has the entry of this word. */
-static inline void tseg_drop_entry(tseg_word *slot, uint64_t word)
+/*
+ * Counts a change of what the index leads to. Processes that delete take no lock, so this is an atomic addition. A
+ * process that is killed between its swap and this addition leaves the count wrong by one entry, until the next clear.
+ */
+static inline void tseg_count_live(tseg_shard *control, int64_t entries, int64_t units)
+{
+    atomic_fetch_add_explicit(&control->live, ((uint64_t)entries << 32) + (uint64_t)units, memory_order_relaxed);
+}
+/* Empties the slot if it still has the entry of this word, whose size in units is known. */
+static inline void tseg_drop_entry(tseg_shard *control, tseg_word *slot, uint64_t word, uint64_t units)
 {
     uint64_t found = word;
-    while (tseg_same_entry(found, word) && !tseg_swap(slot, &found, 0)) {}
+    while (tseg_same_entry(found, word)) {
+        if (!tseg_swap(slot, &found, 0)) continue;
+        tseg_count_live(control, -1, -(int64_t)units);
+        return;
+    }
 }
 
 static inline uint64_t tseg_mix(uint64_t x)
@@ -163,7 +175,6 @@ void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes)
  * died with the lock.
  */
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over);
-bool tseg_try_lock(tseg *segment, uint32_t shard, uint64_t *lock_word);
 void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word);
 /* Whether a live owner holds the lock and is not stuck. */
 bool tseg_is_being_written(const tseg *segment, uint32_t shard);
@@ -223,7 +234,6 @@ typedef struct {
 #define TSEG_MAX_MOVED_BYTES (UINT64_C(512) << 10)
 
 tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, double now);
-bool tseg_try_enter(tseg_section *section, tseg *segment, uint32_t shard);
 void tseg_leave(tseg_section *section);
 /* The entry that `changing` names is whole, or no slot leads to it any more. */
 static inline void tseg_end_change(tseg_section *section) { tseg_store_release(&section->view.control->changing, 0); }
@@ -234,11 +244,20 @@ static inline bool tseg_is_live_in(const tseg_section *section, const tseg_entry
 }
 /*
  * Makes room and sets *position. TSEG_RETIRED: the log is too small for the entry or has no positions left.
+ * TSEG_TOO_LARGE: the system has no memory for the log of a sparse file.
  * TSEG_WOULD_WAIT: the tail has passed as many records as it may at a time; the room that was made stays.
  */
 tseg_result tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position);
 void tseg_commit(tseg_section *section, int log, uint64_t position, uint64_t units);
 bool tseg_has_room(const tseg_section *section, int log, uint64_t units);
+/*
+ * reserve.c: gives these bytes memory. A write into a sparse file would end the process if the system has none; this
+ * returns false.
+ */
+bool tseg_back(void *map, uint64_t from, uint64_t to, bool in_large_pages);
+#define TSEG_LARGE_PAGE (UINT64_C(2) << 20)
+/* From this size on, pages of 2 MB make random reads faster; below, nothing changes. */
+#define TSEG_LARGE_PAGES_FROM (UINT64_C(2) << 30)
 void tseg_reset_log(tseg_section *section, int log);
 bool tseg_ghost_take(tseg_section *section, uint64_t hash);
 void tseg_ghost_put(tseg_section *section, uint64_t hash);

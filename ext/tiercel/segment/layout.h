@@ -1,5 +1,5 @@
 /*
- * Byte layout of a segment file, version 2. docs/segment-layout.md has the same as a table. A released number is never
+ * Byte layout of a segment file, version 3. docs/segment-layout.md has the same as a table. A released number is never
  * reused.
  *
  * header | process table | stripes | lease groups | shard 0 | shard 1 | ...
@@ -37,16 +37,19 @@ typedef _Atomic uint64_t tseg_word;
 typedef _Atomic uint32_t tseg_half;
 
 #define TSEG_MAGIC UINT64_C(0x317465736c637254) /* "Trclset1", little endian */
-#define TSEG_LAYOUT_VERSION 2u
+#define TSEG_LAYOUT_VERSION 3u
 
 #define TSEG_CACHE_LINE 64u
 #define TSEG_HEADER_BYTES 4096u
 #define TSEG_PROCESS_SLOTS 512u
 #define TSEG_STRIPES 1024u
-#define TSEG_MAX_SHARDS 64u
+#define TSEG_MAX_SHARDS 1024u
 #define TSEG_MIN_FILE_BYTES (UINT64_C(1) << 20)
 #define TSEG_MAX_FILE_BYTES (UINT64_C(1) << 42)
-#define TSEG_MIN_DEFAULT_SHARD_BYTES (UINT64_C(8) << 20)
+/* By default up to 64 shards of at least 8 MB, and more of at least 64 MB. */
+#define TSEG_FEW_SHARDS 64u
+#define TSEG_LEAST_SHARD_BYTES (UINT64_C(8) << 20)
+#define TSEG_LEAST_LARGE_SHARD_BYTES (UINT64_C(64) << 20)
 #define TSEG_MIN_AVERAGE_ENTRY_BYTES 64u
 #define TSEG_DEFAULT_AVERAGE_ENTRY_BYTES 512u
 
@@ -230,10 +233,17 @@ typedef struct {
     /* A write in place stores into this cache line, its entry and its own process slot, and no other shared line. */
     _Alignas(TSEG_CACHE_LINE) tseg_word lock;
     tseg_word changing; /* the slot word of the entry whose sequence is odd; 0: none */
+    /*
+     * The epoch of the segment for which the shard was last emptied. A clear only raises the epoch of the segment; the
+     * next owner of the lock then empties the shard.
+     */
+    tseg_word emptied;
+    tseg_word backed[TSEG_LOGS]; /* units from the ring's start that have memory; a large file gets it bit by bit */
     _Alignas(TSEG_CACHE_LINE) tseg_word head[TSEG_LOGS];
     tseg_word tail[TSEG_LOGS];
     tseg_word records[TSEG_LOGS]; /* entries between tail and head */
     tseg_word ghost_clock;        /* number of ghosts since the file was made */
+    tseg_word live;               /* what the index leads to: entries (high half) and their units (low half) */
     _Alignas(TSEG_CACHE_LINE) tseg_word counters[2 * TSEG_CACHE_LINE / sizeof(tseg_word) - 1];
     /* Every delete increments this word before it looks for its key. Writes store nothing into its cache line. */
     tseg_word deletes;

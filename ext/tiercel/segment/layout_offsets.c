@@ -64,10 +64,13 @@ AT(tseg_lease_slot, version, 60);
 
 AT(tseg_shard, lock, 0);
 AT(tseg_shard, changing, 8);
+AT(tseg_shard, emptied, 16);
+AT(tseg_shard, backed, 24);
 AT(tseg_shard, head, 64);
 AT(tseg_shard, tail, 80);
 AT(tseg_shard, records, 96);
 AT(tseg_shard, ghost_clock, 112);
+AT(tseg_shard, live, 120);
 AT(tseg_shard, counters, 128);
 AT(tseg_shard, deletes, 248);
 

@@ -88,7 +88,7 @@ static tseg_result show(tseg_section *section, const tseg_key *key, const tseg_l
     tseg_result result;
 
     if (request->drops || (request->shown && tseg_too_large(section->segment, &change))) {
-        tseg_drop_entry(old->slot, old->word);
+        tseg_drop_entry(section->view.control, old->slot, old->word, old->units);
         return TSEG_OK;
     }
     if (!request->shown) return TSEG_OK;

@@ -20,13 +20,6 @@ static bool take(tseg *segment, tseg_word *lock, uint64_t seen, uint64_t *lock_w
                                                    memory_order_relaxed);
 }
 
-bool tseg_try_lock(tseg *segment, uint32_t shard, uint64_t *lock_word)
-{
-    tseg_word *lock = &tseg_view_of(segment, shard).control->lock;
-    uint64_t word = tseg_load(lock);
-    return tseg_load(&segment->owner) && is_free(word) && take(segment, lock, word, lock_word);
-}
-
 static bool spin(tseg *segment, tseg_word *lock, uint64_t *lock_word)
 {
     uint64_t until = tseg_monotonic_ns() + TSEG_LOCK_SPIN_NS;

@@ -161,6 +161,32 @@ static void lead_to_copy(tail_entry *entry, int log, uint64_t position, bool for
 
 static void evict_at_tail(tseg_section *section, int log);
 
+/* How far ahead of an append a sparse file gets memory. */
+#define BACKED_AHEAD_BYTES TSEG_LARGE_PAGE
+
+/*
+ * Whether the place of the next append has memory. The file of a large segment is sparse at first; its log then grows
+ * here, under the lock, a large page at a time.
+ */
+static bool is_backed(tseg_section *section, int log, uint64_t units)
+{
+    tseg_word *backed = &section->view.control->backed[log];
+    uint64_t ring = log_units(section, log), at = section->head[log] % ring, from = tseg_load(backed);
+    uint64_t end = skipped_units(section, log, units) ? ring : at + units, start;
+    const tseg *segment = section->segment;
+
+    if (TSEG_LIKELY(end <= from)) return true;
+    start = (uint64_t)((char *)section->view.log[log] - (char *)segment->map);
+    end = start + end * TSEG_UNIT + BACKED_AHEAD_BYTES;
+    end -= end % TSEG_LARGE_PAGE;
+    if (end < start + (at + units) * TSEG_UNIT || end > start + ring * TSEG_UNIT) end = start + ring * TSEG_UNIT;
+    if (!tseg_back(segment->map, start + from * TSEG_UNIT, end,
+                   segment->geometry.file_bytes >= TSEG_LARGE_PAGES_FROM))
+        return false;
+    tseg_store(backed, (end - start) / TSEG_UNIT);
+    return true;
+}
+
 static tseg_result make_room(tseg_section *section, int log, uint64_t units)
 {
     if (units > log_units(section, log) / 4) return TSEG_RETIRED;
@@ -173,7 +199,7 @@ static tseg_result make_room(tseg_section *section, int log, uint64_t units)
         section->tails_left--;
         evict_at_tail(section, log);
     }
-    return TSEG_OK;
+    return is_backed(section, log, units) ? TSEG_OK : TSEG_TOO_LARGE;
 }
 
 static bool may_move(const tseg_section *section, const tail_entry *entry)
@@ -213,6 +239,7 @@ static bool reappend(tseg_section *section, tail_entry *entry)
      * filler never overlaps it: if the ring's end came before the entry, the copy would fit before that end.
      */
     if (!may_move(section, entry) || free_units(section, TSEG_MAIN) < skipped) return false;
+    if (!is_backed(section, TSEG_MAIN, entry->units)) return false;
     charge_move(section, entry, TSEG_COUNT_REAPPENDED);
     if (!copy_first) {
         pass_entry(section, TSEG_MAIN, entry->units);
@@ -249,6 +276,7 @@ static void drop_or_move(tseg_section *section, tail_entry *entry)
             reason = TSEG_COUNT_EVICTED_BOUND;
         }
         if (!tseg_swap(entry->slot, &entry->word, 0)) continue; /* a concurrent hit: decide again */
+        tseg_count_live(section->view.control, -1, -(int64_t)entry->units);
         tseg_count(section, reason);
         if (reason == TSEG_COUNT_EVICTED_SMALL) tseg_ghost_put(section, entry->key->hash);
         break;

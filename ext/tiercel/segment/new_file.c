@@ -14,7 +14,7 @@
 #define TSEG_LINK_PATH 40
 
 void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const tseg_options *options,
-                      const tseg_sidecar *sidecar)
+                      const tseg_sidecar *sidecar, bool lazily)
 {
     struct timespec now;
 
@@ -42,6 +42,7 @@ void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const 
         for (int log = 0; log < TSEG_LOGS; log++) {
             tseg_store(&control->head[log], geometry->log_units[log]);
             tseg_store(&control->tail[log], geometry->log_units[log]);
+            tseg_store(&control->backed[log], lazily ? 0 : geometry->log_units[log]);
         }
     }
 }
@@ -66,7 +67,7 @@ static bool empty_file(void *descriptor, const atomic_bool *stop)
  * stale file first.
  */
 static bool allocate(int descriptor, const char *path, const tseg_options *options, tseg_file **stale,
-                     tseg_geometry *geometry, tseg_error *error)
+                     tseg_geometry *geometry, bool *lazily, tseg_error *error)
 {
     uint64_t bytes = options->bytes, least = options->smallest_bytes ? options->smallest_bytes : bytes;
 
@@ -74,10 +75,10 @@ static bool allocate(int descriptor, const char *path, const tseg_options *optio
         int code;
         if (!tseg_lay_out(geometry, bytes, options->shards, options->average_entry_bytes, TSEG_PROCESS_SLOTS))
             return tseg_fail(error, EINVAL, "%s: %llu bytes in %u shards for entries of %u bytes (0: the default): "
-                             "expected 1 MB or more, shards a power of two up to 64 with room for a log each, entries "
+                             "expected 1 MB or more, shards a power of two up to 1,024 with room for a log each, entries "
                              "of 64 bytes or more; give a larger size or fewer shards", path,
                              (unsigned long long)bytes, options->shards, options->average_entry_bytes);
-        if (tseg_allocate_file(descriptor, geometry->file_bytes, options->host)) return true;
+        if (tseg_allocate_file(descriptor, geometry->file_bytes, options->host, lazily)) return true;
         code = errno;
         if (code == ENOSPC) {
             bool given = *stale != NULL;
@@ -98,15 +99,19 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
 {
     const char *unfit = tseg_unfit_file_system(descriptor);
     tseg_geometry geometry;
+    bool lazily = false;
+    int code = 0;
     void *map;
 
     if (unfit) return tseg_fail(error, ENOTSUP, "%s would be on %s: %s", path, unfit, TSEG_FIT_FILE_SYSTEM);
-    if (!allocate(descriptor, path, options, stale, &geometry, error)) return false;
-    map = mmap(NULL, geometry.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (!allocate(descriptor, path, options, stale, &geometry, &lazily, error)) return false;
+    map = tseg_map_file(descriptor, geometry.file_bytes);
     if (map == MAP_FAILED) return tseg_fail(error, errno, "%s cannot be mapped into memory: %s", path, strerror(errno));
-    tseg_init_header(map, &geometry, options, sidecar);
+    if (lazily && !tseg_back_parts(map, &geometry, options->host)) code = errno;
+    if (code) tseg_fail(error, code, "%s: %s", path, code == EINTR ? "interrupted" : "its index has no room");
+    else tseg_init_header(map, &geometry, options, sidecar, lazily);
     munmap(map, geometry.file_bytes);
-    return true;
+    return code == 0;
 }
 
 /* false after the system has refused to give a nameless file a name, as some sandboxes do. */

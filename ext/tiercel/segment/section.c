@@ -21,7 +21,7 @@ static void drop_half_written(tseg_section *section)
     tseg_make_key(section->segment, &key, (const void *)(at + TSEG_ENTRY_WORDS), (uint32_t)tseg_high_half(sizes));
     slot = tseg_slot_at(section, &key, log, position);
     TSEG_STOP_HERE(TSEG_STOP_REPAIR);
-    if (slot) tseg_store_release(slot, 0);
+    if (slot) tseg_drop_entry(section->view.control, slot, word, tseg_low_half(sizes));
     TSEG_STOP_HERE(TSEG_STOP_REPAIR);
 }
 
@@ -38,6 +38,21 @@ static void load_logs(tseg_section *section)
         tseg_reset_log(section, log);
         tseg_count(section, TSEG_COUNT_RESETS);
     }
+}
+
+/*
+ * After a clear: empties the index and the logs. Every entry in them has an earlier epoch, because a call that writes a
+ * newer one comes through here first. `emptied` is stored last, so that a process which dies before that is repeated.
+ */
+static void empty_shard(tseg_section *section)
+{
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
+    for (uint32_t i = 0; i < section->segment->index_slots; i++) tseg_store(section->view.index + i, 0);
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
+    for (int log = 0; log < TSEG_LOGS; log++) tseg_reset_log(section, log);
+    tseg_store(&section->view.control->live, 0);
+    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
+    tseg_store_release(&section->view.control->emptied, section->epoch);
 }
 
 /* The epoch is loaded under the lock, so the epochs of a key's entries never decrease. */
@@ -59,6 +74,7 @@ static void enter_locked(tseg_section *section, tseg *segment, uint32_t shard, d
         drop_half_written(section);
         tseg_end_change(section);
     }
+    if (TSEG_UNLIKELY(tseg_load(&section->view.control->emptied) != section->epoch)) empty_shard(section);
 }
 
 tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, double now)
@@ -72,13 +88,6 @@ tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, dou
     enter_locked(section, segment, shard, now);
     if (TSEG_UNLIKELY(taken_over)) tseg_count(section, TSEG_COUNT_TAKEOVERS);
     return TSEG_OK;
-}
-
-bool tseg_try_enter(tseg_section *section, tseg *segment, uint32_t shard)
-{
-    if (!tseg_try_lock(segment, shard, &section->lock_word)) return false;
-    enter_locked(section, segment, shard, -INFINITY);
-    return true;
 }
 
 void tseg_leave(tseg_section *section) { tseg_unlock(section->segment, section->shard, section->lock_word); }
@@ -96,7 +105,10 @@ static tseg_word *first_empty(const tseg_section *section, tseg_word *slots, uns
     *empties = 0;
     for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
         uint64_t word = tseg_load_acquire(slots + i);
-        if (word && is_stale(section, word) && tseg_swap(slots + i, &word, 0)) word = 0;
+        if (word && is_stale(section, word)) { /* lost by a writer that died while it moved the entry */
+            tseg_drop_entry(section->view.control, slots + i, word, 0);
+            word = 0;
+        }
         if (word) continue;
         (*empties)++;
         if (!found) found = slots + i;
@@ -123,6 +135,15 @@ static tseg_word *least_wanted(const tseg_section *section, const tseg_key *key)
     return chosen;
 }
 
+/* The entry's bytes stay in place until the tail passes them, so its size can be read under the lock. */
+static void drop_slot(tseg_section *section, tseg_word *slot)
+{
+    uint64_t word = tseg_load_acquire(slot);
+    const tseg_word *at = tseg_at(section->segment, &section->view, tseg_log_of(word), tseg_position(word));
+
+    if (word) tseg_drop_entry(section->view.control, slot, word, tseg_low_half(tseg_load(at)));
+}
+
 tseg_word *tseg_empty_slot(tseg_section *section, const tseg_key *key)
 {
     unsigned empties[2];
@@ -131,7 +152,7 @@ tseg_word *tseg_empty_slot(tseg_section *section, const tseg_key *key)
 
     if (empties[0] || empties[1]) return empties[0] >= empties[1] ? first : second;
     first = least_wanted(section, key);
-    tseg_store_release(first, 0);
+    drop_slot(section, first);
     tseg_count(section, TSEG_COUNT_EVICTED_INDEX);
     return first;
 }

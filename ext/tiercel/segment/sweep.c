@@ -1,4 +1,4 @@
-/* Deletes and clears. They take no lock; tseg_reset_shard alone takes the lock of a shard. */
+/* Deletes and clears, which take no lock. */
 #include <math.h>
 
 #include "leases.h"
@@ -24,6 +24,7 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
                 TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
                 /* An entry that cannot be verified is deleted too: a cache may lose an entry, but never a delete. */
                 if (!tseg_swap(slots + i, &word, 0)) continue;
+                tseg_count_live(view.control, -1, verdict == TSEG_SAME_KEY ? -(int64_t)entry.units : 0);
                 if (verdict == TSEG_NOT_VERIFIABLE || (entry.sequence & 1)) *expires_at = INFINITY;
                 else if (entry.epoch == tseg_epoch(segment) && entry.expires_at > *expires_at) *expires_at = entry.expires_at;
                 break;
@@ -68,68 +69,20 @@ tseg_result tseg_read_key_slot(tseg *segment, uint32_t shard, tseg_word *slot, t
         written = tseg_is_being_written(segment, shard);
         if (!tseg_same_entry(tseg_load_acquire(slot), seen)) continue;
         if (written) return TSEG_WOULD_WAIT;
-        if (tseg_swap(slot, &seen, 0)) break;
+        if (!tseg_swap(slot, &seen, 0)) continue;
+        tseg_count_live(view.control, -1, 0);
+        break;
     }
     return TSEG_ABSENT;
 }
 
-uint32_t tseg_raise_epoch(tseg *segment)
+void tseg_clear_at_once(tseg *segment)
 {
-    return atomic_fetch_add_explicit(&segment->header->epoch, 1, memory_order_seq_cst) + 1;
-}
+    uint32_t epoch = atomic_fetch_add_explicit(&segment->header->epoch, 1, memory_order_seq_cst) + 1;
 
-/* Empties the slots of earlier epochs, without the lock. Returns true if no entry is left. */
-static bool empty_old_slots(tseg *segment, const tseg_view *view, uint32_t epoch)
-{
-    bool empty = true;
-
-    for (uint32_t i = 0; i < segment->index_slots; i++) {
-        uint64_t word = tseg_load_acquire(view->index + i);
-        while (word) {
-            tseg_slot_entry entry;
-            if (tseg_read_slot(segment, view, word, &entry) && tseg_is_in_log(view, word) &&
-                (int32_t)(entry.epoch - epoch) >= 0) {
-                empty = false;
-                break;
-            }
-            TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
-            if (tseg_swap(view->index + i, &word, 0)) break;
-        }
-    }
-    return empty;
-}
-
-static bool index_is_empty(const tseg *segment, const tseg_view *view)
-{
-    for (uint32_t i = 0; i < segment->index_slots; i++)
-        if (tseg_load(view->index + i)) return false;
-    return true;
-}
-
-bool tseg_empty_shard(tseg *segment, uint32_t shard, uint32_t epoch)
-{
-    const tseg_view view = tseg_view_of(segment, shard);
-
-    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
-    tseg_lease_end_all(segment, shard, epoch);
-    TSEG_STOP_HERE(TSEG_STOP_REPAIR);
-    return empty_old_slots(segment, &view, epoch);
-}
-
-/* Frees the room in the logs at once if the lock is free. Otherwise the tails free it as they pass. */
-void tseg_reset_shard(tseg *segment, uint32_t shard)
-{
-    const tseg_view view = tseg_view_of(segment, shard);
-    tseg_section section;
-
-    for (int attempt = 0; attempt < 100; attempt++, tseg_relax()) {
-        if (!tseg_try_enter(&section, segment, shard)) continue;
-        if (index_is_empty(segment, &view)) {
-            tseg_reset_log(&section, TSEG_SMALL);
-            tseg_reset_log(&section, TSEG_MAIN);
-        }
-        tseg_leave(&section);
-        return;
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) {
+        TSEG_STOP_HERE(TSEG_STOP_REPAIR);
+        tseg_lease_end_all(segment, shard, epoch);
     }
 }
 
@@ -150,6 +103,7 @@ tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix,
             if (!matches) break;
             TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
             if (!tseg_swap(slot, &word, 0)) continue;
+            tseg_count_live(view.control, -1, -(int64_t)entry.units);
             (*cleared)++;
             break;
         }

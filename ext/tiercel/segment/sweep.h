@@ -1,4 +1,4 @@
-/* Passes over an index: of one shard (sweep.c, walk.c, stats.c), and of all shards (all_shards.c). */
+/* Clears, walks and figures: sweep.c, walk.c, stats.c, and work on all shards (all_shards.c). */
 #ifndef TIERCEL_SEGMENT_SWEEP_H
 #define TIERCEL_SEGMENT_SWEEP_H
 
@@ -6,13 +6,10 @@
 #include "segment.h"
 
 /*
- * A clear raises the segment's epoch, and then clears each shard: it deletes the entries of earlier epochs, and resets
- * the logs if no entry is left and the lock is free. tseg_empty_shard takes no lock, so that threads may call it
- * without the host's lock. It returns true if no entry is left.
+ * Turns every entry into a miss: raises the segment's epoch, and ends all leases. The next write of each shard empties
+ * it. The time does not depend on the number of entries.
  */
-uint32_t tseg_raise_epoch(tseg *segment);
-bool tseg_empty_shard(tseg *segment, uint32_t shard, uint32_t epoch);
-void tseg_reset_shard(tseg *segment, uint32_t shard);
+void tseg_clear_at_once(tseg *segment);
 /* Deletes the shard's keys with this prefix, and adds their number to *cleared. May return TSEG_WOULD_WAIT. */
 tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared);
 
@@ -72,25 +69,22 @@ bool tseg_walk_used(tseg *segment, tseg_walker *walker, long *entries, long *buc
 void tseg_walk_free(tseg_walker *walker);
 
 typedef struct {
-    uint64_t entries, live_bytes, payload_bytes, log_bytes, used_bytes, processes, leases;
+    uint64_t entries; /* that the index leads to: also expired ones, until they are evicted */
+    uint64_t live_bytes, log_bytes, used_bytes, processes, leases;
     uint64_t process[TSEG_PROCESS_COUNTERS];
     uint64_t shard[TSEG_SHARD_COUNTERS];
 } tseg_stats;
-/* The figures of one shard, and those of all processes. Each call adds to *stats. */
-void tseg_collect_shard_stats(tseg *segment, uint32_t shard, double now, tseg_stats *stats);
-void tseg_collect_process_stats(tseg *segment, tseg_stats *stats);
-/* Adds the counters of shards and processes. Reads no entry. */
+/* Reads no entry: every figure is a counter. */
+void tseg_collect_stats(tseg *segment, tseg_stats *stats);
+/* Adds the counters of shards and processes. */
 void tseg_collect_counters(tseg *segment, tseg_stats *stats);
 
-/*
- * Work on all shards. Other threads run in between, and may close the segment or move to another file; the work then
- * starts again in that file. The work holds nothing when the host interrupts it.
- */
-/* Turns every entry into a miss at once, and frees the room. Returns false if the host was interrupted. */
+/* tseg_clear_at_once in the current file. Returns false if the host was interrupted. */
 bool tseg_clear(tseg_host *host);
-/* Deletes all keys with this prefix, and returns how many. After an interrupt that is a part of them. */
+/*
+ * Deletes all keys with this prefix, and returns how many. After an interrupt that is a part of them. Other threads run
+ * in between, and may close the segment or move to another file; the work then starts again in that file.
+ */
 uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count);
-/* Returns the segment whose figures are in *stats. NULL: the host was interrupted. */
-tseg *tseg_count_all(tseg_host *host, double now, tseg_stats *stats);
 
 #endif

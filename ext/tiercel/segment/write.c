@@ -146,7 +146,7 @@ tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_
         result = TSEG_CHANGED;
     } else if (tseg_too_large(segment, &change)) {
         tseg_begin_delete(segment, key);
-        tseg_drop_entry(old.slot, old.word);
+        tseg_drop_entry(section.view.control, old.slot, old.word, old.units);
         result = tseg_refuse(segment);
     } else {
         result = tseg_change_entry(&section, &change, &old);
@@ -166,7 +166,7 @@ tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, do
     if (tseg_find(segment, key, &old) != TSEG_OK || !tseg_is_live_in(&section, &old)) {
         result = TSEG_ABSENT;
     } else if (old.sequence >= TSEG_LAST_SEQUENCE) { /* after four thousand million changes the entry is deleted */
-        tseg_drop_entry(old.slot, old.word);
+        tseg_drop_entry(section.view.control, old.slot, old.word, old.units);
         result = TSEG_ABSENT;
     } else {
         uint64_t sequence = begin_in_place(&section, &old);

@@ -76,7 +76,7 @@ class DoctorDeploymentTest < DoctorCase
 
   def test_a_segment_outside_shared_memory
     with_tmpdir do |folder|
-      store = Tiercel.new("shared:#{folder}/tiercel-shop-production-0-00000000.v2", size: "4MB")
+      store = Tiercel.new("shared:#{folder}/tiercel-shop-production-0-00000000.v3", size: "4MB")
       assert_found(/so its pages are written to a disk/, examine(store, deployment: here(shared_memory: "/elsewhere")))
       assert_nothing_found examine(store, deployment: here(shared_memory: folder))
     ensure
@@ -86,7 +86,7 @@ class DoctorDeploymentTest < DoctorCase
 
   def test_a_segment_that_had_no_room_in_a_containers_shared_memory
     with_tmpdir do |folder|
-      store = Tiercel.new("shared:#{folder}/tiercel-shop-production-0-00000000.v2", size: "4MB")
+      store = Tiercel.new("shared:#{folder}/tiercel-shop-production-0-00000000.v3", size: "4MB")
       mounts = "shm /elsewhere tmpfs rw,size=4096k 0 0\n"
       report = examine(store, deployment: here(container: true, shared_memory: "/elsewhere", mounts:))
       assert_found(%r{is not in /elsewhere \(4\.0 MB\), so its pages are written to a disk}, report)

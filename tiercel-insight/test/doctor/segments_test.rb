@@ -10,9 +10,9 @@ class DoctorSegmentsTest < DoctorCase
   def test_segments_of_other_users
     skip "[environment] giving files away needs root" unless Process.uid.zero?
     with_tmpdir do |folder|
-      store = Tiercel.new("shared:#{folder}/tiercel-shop-production-#{Process.euid}-00000000.v2", size: "4MB")
+      store = Tiercel.new("shared:#{folder}/tiercel-shop-production-#{Process.euid}-00000000.v3", size: "4MB")
       assert_nothing_found examine(store, deployment: here(shared_memory: folder))
-      other = "#{folder}/tiercel-shop-production-#{OTHER}-00000000.v2"
+      other = "#{folder}/tiercel-shop-production-#{OTHER}-00000000.v3"
       Tiercel::Segment.open(other, bytes: 1 << 20).close
       File.chown(OTHER, OTHER, other)
       assert_found(/#{other} is a segment of the same name that belongs to user #{OTHER}/,
