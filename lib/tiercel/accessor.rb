@@ -79,13 +79,6 @@ module Tiercel
       bytes.nil? ? MISS : decode(bytes, version, tags.recorded_in?(bytes)) { token_of(bytes) }
     end
 
-    # @param seconds [Float] the least time before the value expires
-    # @return [Object, Found] the value; a {Found} if it expires sooner, or if it has to be decoded first
-    def read_lasting(key, _version, _seconds, event = nil)
-      bytes = get(key, event)
-      bytes ? Found.new(bytes) : MISS
-    end
-
     def read_multi(keys, versions, undecided, event = nil)
       decode_all(get_multi(keys, event), keys, versions, undecided)
     end
@@ -205,6 +198,7 @@ module Tiercel
       bytes.freeze
       value = current ? @coder.load_tagged_value(bytes, nil, version) : @coder.load_value(bytes, nil, version)
       return resolve(value, bytes, version, (yield if block_given?)) if Coder::Signal === value
+      inherit_tags(bytes) if current && Fetch.inside?
       DeepFreeze.call(value) if @frozen
       value
     rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
@@ -217,6 +211,12 @@ module Tiercel
     def token_of(bytes, index = 0) = @backend.token_shown(bytes, @backend.last_read, index)
 
     private
+
+    # The block that runs depends on the tags of the entry that it reads.
+    def inherit_tags(bytes)
+      recorded = Frame.parse(Leases::Placeholder.visible(bytes)).parts.tags
+      Fetch.inherit(@backend, recorded) if recorded
+    end
 
     # @param signal [Coder::Signal]
     def resolve(signal, bytes, version, token) = Found.new(bytes, token)

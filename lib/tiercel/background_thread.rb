@@ -7,9 +7,8 @@ module Tiercel
   #
   # @private
   class BackgroundThread
-    # @param name [String]
     # @param again [#call] returns whether the thread runs the block once more. If not, the next {#start} starts
-    #   another thread.
+    #   another thread. Work that a caller added before its {#start} is never left behind
     # @yield runs in the thread
     def initialize(name, again: -> { false }, &work)
       @name = name
@@ -18,16 +17,17 @@ module Tiercel
       @lock = Mutex.new
     end
 
-    # Starts the thread unless it runs. Never waits.
+    # Starts the thread unless it runs.
+    #
+    # The thread decides about its end while it holds the lock. A caller that comes at this moment waits for the
+    # decision: with `try_lock`, neither of them would run the work that the caller has just added.
     #
     # @return [void]
     def start
-      return if running? || !@lock.try_lock
-      begin
-        launch unless running?
-      ensure
-        @lock.unlock
-      end
+      return if running?
+      @lock.synchronize { launch unless running? }
+    rescue ThreadError # a signal handler may not lock
+      nil
     end
 
     # @return [Boolean]
@@ -41,6 +41,12 @@ module Tiercel
       thread = @lock.synchronize { @thread.tap { @thread = nil } }
       thread.kill.join(1) if thread && !Thread.current.equal?(thread)
     end
+
+    # Waits until the thread has ended.
+    #
+    # @param seconds [Float] the longest wait
+    # @return [void]
+    def join(seconds) = (@thread&.join(seconds) if running?)
 
     private
 

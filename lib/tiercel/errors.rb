@@ -24,24 +24,6 @@ module Tiercel
   # A counter operation found bytes that are not a decimal number in the signed 64-bit range.
   class NotACounter < Error; end
 
-  # A `fetch` with `timeout:` got no value in time: neither from its own block, nor from another caller, nor a stale
-  # one.
-  class FetchTimeout < Error
-    # @return [String] the key of the `fetch`
-    attr_reader :key
-    # @return [Float] the timeout in seconds
-    attr_reader :seconds
-
-    # @param message [String, nil] what happened, without the key
-    # @param key [String, nil]
-    # @param seconds [Float, nil]
-    def initialize(message = nil, key: nil, seconds: nil)
-      @key = key
-      @seconds = seconds
-      super([message || self.class.name, ("key #{KeyMask.of(key)}" if key)].compact.join(" - "))
-    end
-  end
-
   # A backend could not answer. The store reports it and returns a miss.
   #
   # Backends raise it (or a subclass); its cause is the library's own error. The message shows the kind of the key

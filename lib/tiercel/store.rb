@@ -24,7 +24,6 @@ module Tiercel
 end
 
 require_relative "store/fetch"
-require_relative "store/early_fetch"
 require_relative "store/settings"
 require_relative "store/keys"
 require_relative "store/rails_hooks"

@@ -7,7 +7,7 @@ require "contracts/moved_clock"
 require_relative "fetch_contract/processes"
 
 %w[single_flight slow_blocks failures lost_holders invalidation cycles suspended_fibers placeholders stale_values
-   timeouts early_refreshes revalidation events side_effects displacement churn]
+   revalidation events side_effects displacement churn]
   .each { |subject| require_relative "fetch_contract/#{subject}" }
 
 module Tiercel
@@ -37,8 +37,6 @@ module Tiercel
       include SuspendedFibers
       include Placeholders
       include StaleValues
-      include Timeouts
-      include EarlyRefreshes
       include Revalidation
       include Events
       include SideEffects
@@ -50,8 +48,7 @@ module Tiercel
       PATIENCE = 20
 
       def after_teardown
-        Store::Fetch::TimedBlock.drain(PATIENCE)
-        eventually("a refresh goes on") { Store::Fetch::Background.idle? }
+        eventually("a refresh goes on") { Fetch::Refresh.idle? }
         super
       end
 

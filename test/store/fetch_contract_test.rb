@@ -4,7 +4,6 @@
 require "test_helper"
 require "contracts/fetch_contract"
 require "contracts/store_contract"
-require "support/consecutive_misses"
 require "support/fetch_places"
 require "support/heard_calls"
 
@@ -21,21 +20,6 @@ module FetchContractTests
     end
 
     def killed_lease_ttl = place == :shared ? 60 : super
-  end
-
-  # Treats every fetch as following consecutive misses.
-  module ConsecutiveMisses
-    def build_store(**) = ::ConsecutiveMisses.always(super)
-  end
-
-  [:redis, (:memcached if ENV["TIERCEL_LONG"] == "1")].compact.each do |place|
-    test_class = Class.new(Tiercel::TestCase) do
-      include Place
-      include ConsecutiveMisses
-      define_method(:place) { place }
-      define_method(:way) { {} }
-    end
-    const_set("#{place.capitalize}AtOnceTest", test_class)
   end
 
   # Tests the fast path with subscribers and a logger that receive every call.

@@ -29,8 +29,7 @@ module ActiveSupport
 
       include ::Tiercel::Store::Keys
       include ::Tiercel::Store::RailsHooks
-      include ::Tiercel::Store::Fetch
-      include ::Tiercel::Store::EarlyFetch
+      include ::Tiercel::Store::Fetching
       include ::Tiercel::Store::Events
       include ::Tiercel::Store::Counters
       include ::Tiercel::Store::Tags
@@ -60,7 +59,7 @@ module ActiveSupport
       # @option options [Boolean] :frozen true: the store returns deep-frozen values of plain types. Over `shared:` and
       #   `memory:` each process keeps decoded values that it reads again, within `memo:` (docs/memo.md)
       # @option options [Boolean] :lease false: every caller that misses computes the value. docs/fetch.md describes the
-      #   other options of `fetch`, from :lease_ttl to :fetch_timeout
+      #   other options of `fetch`
       # @option options [Symbol] :clear how `clear` removes a namespace: :keys deletes its keys; :generation is for
       #   servers that cannot list their keys
       # @option options [Numeric] :clear_visibility with `clear: :generation`, seconds until all processes see a `clear`

@@ -19,18 +19,13 @@ module Tiercel
       # The segment returns an unfrozen result if it has to be decoded: the frame, with its token if the memo would keep
       # the value.
       def read(key, version, _event = nil)
+        return super if Fetch.inside?
         value = @segment.read_frozen(key, version)
         return decoded(key, value, version) unless value.frozen?
         value.nil? ? MISS : value
       rescue BackendError => error
         failed(:read_entry, key, error)
         MISS
-      end
-
-      # Does not use the segment's own method, which returns an unfrozen String.
-      def read_lasting(key, _version, _seconds, _event = nil)
-        bytes = get(key)
-        bytes ? Found.new(bytes) : MISS
       end
 
       def read_multi(keys, versions, undecided, _event = nil)

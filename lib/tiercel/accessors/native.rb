@@ -23,6 +23,7 @@ module Tiercel
       # The segment returns a frozen result if it could not decode the frame: the frame, or an Array of the frame and
       # its token.
       def read(key, version, _event = nil)
+        return super if Fetch.inside? # a block inherits the tags, which the segment would compare without showing them
         value = @segment.read(key, version)
         return value unless value.frozen?
         value.nil? ? MISS : decoded(key, value, version)
@@ -31,18 +32,8 @@ module Tiercel
         MISS
       end
 
-      def read_lasting(key, version, seconds, _event = nil)
-        value = @segment.read(key, version, seconds)
-        return value unless value.frozen?
-        return MISS if value.nil?
-        decoded(key, value, version) if Array === value # keeps it in the memo
-        Found.new(Array === value ? value.first : value)
-      rescue BackendError => error
-        failed(:read_entry, key, error)
-        MISS
-      end
-
       def read_multi(keys, versions, undecided, _event = nil)
+        return super if Fetch.inside?
         found = @segment.read_multi(keys, framed = [], versions)
         return found if framed.empty?
         wanted = keys.zip(versions).to_h if versions
@@ -86,6 +77,7 @@ module Tiercel
         return super unless Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
         value = @coder.load_tagged_value(bytes, nil, version)
         return super if Coder::Signal === value
+        inherit_tags(bytes) if Fetch.inside?
         DeepFreeze.call(value) if @frozen
         value
       end

@@ -26,77 +26,63 @@ module Tiercel
         @random.bytes(NAME_BYTES).freeze
       end
 
-      # @param ttl [Float] seconds
-      # @param lineage [String] the lineage that the lease begins
-      # @param holder [String] the name of this holder
       # @return [Lease] a lease that this process is about to acquire
       def self.own(key, ttl, version, lineage = new_name, holder = new_name)
         # `new`, a method of C, would call `initialize` at a higher cost than Ruby does.
-        allocate.owned(key, lineage, holder, version, Clock.monotonic + ttl)
+        allocate.owned(key, lineage, holder, version, ttl)
       end
 
-      # @return [String]
-      attr_reader :key
-      # @return [String] 8 bytes
-      attr_reader :lineage
-      # @return [String] 8 bytes
-      attr_reader :holder
-      # @return [String, nil] the version of the value that is being computed
-      attr_reader :version
-      # @return [String, nil] the stale value's bytes
-      attr_reader :stale
-      # @return [Object, nil] the implementation's reference to the stored lease
-      attr_reader :token
-      # @return [Float, nil] the time of {Clock.monotonic} at which the lease lapses, as far as this process knows
-      attr_reader :lapses_at
+      # lineage, holder: 8 bytes; version: the version that is being computed; stale: the stale value's bytes; token:
+      # the implementation's reference to the stored lease; lapses_at: the time of {Clock.monotonic} at which the lease
+      # lapses, as far as this process knows; ttl: seconds, of one's own lease
+      attr_reader :key, :lineage, :holder, :version, :stale, :token, :lapses_at, :ttl
 
       def initialize(key, lineage, holder, version: nil, stale: nil, token: nil, lapses_at: nil)
         @key = key
         @lineage = lineage
         @holder = holder
-        @mine = false
-        @sure = true
         @version = version
         @stale = stale
         @token = token
         @lapses_at = lapses_at
-        @takeover = false
+        @ttl = nil
+        @mine = @takeover = false
+        @sure = true
         @process = Forks.current
       end
 
       # @return [self] for a new lease that no other thread uses yet
-      def owned(key, lineage, holder, version, lapses_at)
-        initialize(key, lineage, holder, version:, lapses_at:)
+      def owned(key, lineage, holder, version, ttl)
+        initialize(key, lineage, holder, version:, lapses_at: Clock.monotonic + ttl)
+        @ttl = ttl
         @mine = true
         self
       end
 
-      # @return [Boolean] whether this process certainly holds it, without a stale value and without a takeover
-      def begun? = mine? && @sure && @stale.nil? && !@takeover
-
-      # @param token [Object] the backend's token
-      # @return [Lease] a copy with this token
-      def with(token) = dup.tap { |lease| lease.change(token:) }
-
-      # @param token [Object] the backend's token
-      # @return [self] for a new lease that no other thread uses yet
+      # @return [self] for a lease of this thread, which the backend has confirmed
       def stored_as(token)
         @token = token
         self
       end
 
+      # @return [Lease] a copy with the implementation's reference
+      def with(token) = change { @token = token }
+
       # @return [Lease] a copy whose existence in the backend is unknown
-      def unsure = dup.tap { |lease| lease.change(sure: false) }
+      def unsure = change { @sure = false }
 
       # @return [Lease] a copy that was never sent to the backend
-      def not_sent = dup.tap { |lease| lease.change(sure: nil) }
+      def not_sent = change { @sure = nil }
 
       # @param predecessor [Lease, nil] the replaced lease, whose lineage it continues
-      # @param stale [String, nil]
+      # @param stale [String, nil] bytes
       # @return [Lease]
       def successor(predecessor, stale)
-        takeover = !predecessor.nil? && !predecessor.released? && !predecessor.paused?
-        dup.tap { |lease| lease.change(lineage: predecessor ? predecessor.lineage : lineage, stale:, takeover:) }
+        change do
+          @lineage = predecessor.lineage if predecessor
+          @takeover = !predecessor.nil? && !predecessor.released? && !predecessor.paused?
+          @stale = stale
+        end
       end
 
       # @return [Boolean] whether this process acquired it; false in a child of that process
@@ -117,19 +103,12 @@ module Tiercel
       # @return [Boolean] whether computing is paused for this key
       def paused? = @holder == PAUSED
 
-      # @param other [Lease]
       # @return [Boolean] whether both belong to the same chain of computations
       def same_lineage?(other) = @lineage == other.lineage
 
-      protected
+      private
 
-      def change(lineage: @lineage, token: @token, sure: @sure, stale: @stale, takeover: @takeover)
-        @lineage = lineage
-        @token = token
-        @sure = sure
-        @stale = stale
-        @takeover = takeover
-      end
+      def change(&) = dup.tap { |copy| copy.instance_exec(&) }
     end
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../background_thread"
 require_relative "../clock"
 require_relative "../errors"
 require_relative "../forks"
@@ -26,58 +27,41 @@ module Tiercel
       private_constant :PAUSE, :LATE, :TRIES, :MAX, :Item
 
       def initialize
-        @mutex = Mutex.new
-        @process = Forks.current
+        @lock = Mutex.new
         @items = []
+        @thread = BackgroundThread.new("tiercel leases", again: -> { !empty? }) { run }
       end
 
-      # @param lease [Lease]
       # @yieldreturn [Boolean] whether the lease existed and was released
       # @return [void]
       def push(lease, &attempt)
-        @mutex.synchronize do
-          forget_parents
-          next if @items.size >= MAX
+        @lock.synchronize do
+          @items = [] unless Forks.current?(@process) # a child does not release its parent's leases
+          @process = Forks.current
+          return if @items.size >= MAX
           @items << Item.new(lease.lapses_at + LATE, lease.sure? ? 1 : TRIES, attempt)
-          @thread = worker unless @thread&.alive?
         end
+        @thread.start
       end
+
+      # @return [Boolean]
+      def empty? = @lock.synchronize { @items.empty? }
 
       # Stops retrying before the backend is closed.
       #
       # @return [void]
       def close
-        thread = @mutex.synchronize do
-          @items = []
-          @thread
-        end
-        thread&.kill&.join(1)
+        @lock.synchronize { @items = [] }
+        @thread.stop
       end
 
       private
 
-      def forget_parents
-        return if Forks.current?(@process)
-        @process = Forks.current
-        @items = []
-        @thread = nil
-      end
-
-      # Starts the thread without the caller's fiber storage.
-      def worker
-        Fiber.new(storage: {}) do
-          Thread.new { run }.tap { |thread| thread.name = "tiercel leases" }
-        end.resume
-      end
-
       def run
-        loop do
-          @mutex.synchronize { @items.dup }.each { |item| break unless try(item) }
-          @mutex.synchronize do
-            @items.reject! { |item| item.tries_left <= 0 || item.ends_at < Clock.monotonic }
-            return if @items.empty?
-          end
-          sleep PAUSE
+        until empty?
+          @lock.synchronize { @items.dup }.each { |item| break unless try(item) }
+          @lock.synchronize { @items.reject! { |item| item.tries_left <= 0 || item.ends_at < Clock.monotonic } }
+          sleep PAUSE unless empty?
         end
       end
 
@@ -89,7 +73,7 @@ module Tiercel
         item.tries_left = 0
         true
       rescue BackendError
-        @mutex.synchronize { @items.rotate! }
+        @lock.synchronize { @items.rotate! }
         false
       end
     end

@@ -16,11 +16,6 @@ module Tiercel
     #
     # @private
     class Segment < Leases
-      # The result of a guarded call if the backend failed.
-      LOST = Object.new.freeze
-      # Another caller may change the entry between two steps. After this many attempts the caller computes without a
-      # lease.
-      TRIES = 5
       # Seconds between two polls of a fiber that must not block its thread: the first interval and the maximum.
       POLL = [0.002, 0.02].freeze
       # Replaces the {Lease#token} if the table was full. `seen`: the shard's count of deletes before the block;
@@ -28,7 +23,7 @@ module Tiercel
       Unheld = Struct.new(:seen, :entry)
       # Stands for an unknown version, because the table stores only the hash of a version.
       OTHER_VERSION = "\0another version"
-      private_constant :LOST, :TRIES, :POLL, :Unheld, :OTHER_VERSION
+      private_constant :POLL, :Unheld, :OTHER_VERSION
 
       # @param segment [Tiercel::Segment]
       # @param guard [Guard]
@@ -38,35 +33,30 @@ module Tiercel
         @guard = guard
       end
 
-      def take(key, ttl, version: nil, shown: nil, displaces: nil) # rubocop:disable Lint/UnusedMethodArgument
-        mine = own(key, ttl, version)
-        token = stale = visible = nil
-        TRIES.times do
-          answer = claim(mine, ttl, token, visible, displaces)
-          return resolve(mine, answer, stale, token) unless answer == :present
-          bytes, token = look(key)
-          next unless bytes
-          stale = yield(bytes)
-          return Present.new(bytes) if stale == :current
-          visible = stale == bytes || stale
-        end
-        mine.unsure
-      end
-
       # The table stores lineages and holders separately, so the same name serves for both.
       def own(key, ttl, version)
         name = Lease.new_name
         Lease.own(key, ttl, version, name, name)
       end
 
-      def take_absent(key, ttl, version, mine = own(key, ttl, version))
+      # A read has just missed, so the first attempt expects an absent key. It calls the segment directly, because a
+      # segment has no breaker, and a guarded call costs as much as the take.
+      def take(mine, shown: nil) # rubocop:disable Lint/UnusedMethodArgument -- the table has its own view of the entry
         answer = begin
-          @segment.lease_take_absent(key, ttl, mine.lineage, version)
+          @segment.lease_take_absent(mine.key, mine.ttl, mine.lineage, mine.version)
         rescue BackendError => error
-          failed(:take_lease, key, LOST, error)
+          failed(:take_lease, mine.key, LOST, error)
         end
         return mine if answer == :begun
-        resolve(mine, answer, nil, nil) unless answer == :present
+        token = stale = nil
+        TRIES.times do
+          break unless answer == :present
+          bytes, token = look(mine.key)
+          stale = bytes && yield(bytes)
+          return Present.new(bytes) if stale == :current
+          answer = claim(mine, token, bytes && stale == bytes ? true : stale)
+        end
+        resolve(mine, answer, stale, token)
       end
 
       def fill(lease, bytes, ttl)
@@ -101,7 +91,8 @@ module Tiercel
 
       def wait(lease, deadline)
         state = @guard.call(:wait_for_lease, lease.key, returning: :gone) do
-          Fiber.current_scheduler ? poll(lease, deadline) : sleep_on(lease, deadline - Clock.monotonic)
+          next poll(lease, deadline) if Fiber.current_scheduler
+          @segment.lease_wait(lease.key, lease.lineage, lease.holder, deadline - Clock.monotonic)
         end
         return :deadline if state == :held
         return state unless state == :gone
@@ -116,31 +107,25 @@ module Tiercel
 
       private
 
-      def claim(mine, ttl, token, shown, displaces)
+      # @param visible [true, String, nil] what reads find until the fill: the entry, other bytes, or nothing
+      def claim(mine, token, visible)
         @guard.call(:take_lease, mine.key, returning: LOST) do
-          @segment.lease_take(mine.key, ttl, mine.lineage, mine.holder, mine.version, token, shown,
-                              ttl + [OUTLIVES, ttl * 10].max, displaces)
+          @segment.lease_take(mine.key, mine.ttl, mine.lineage, mine.holder, mine.version, token, visible,
+                              mine.ttl + [OUTLIVES, mine.ttl * 10].max, nil)
         end
       end
 
-      # Passes the segment's error to the guard.
-      def failed(method, key, returning, error) = @guard.call(method, key, returning:) { raise error }
-
       def resolve(mine, answer, stale, token)
-        return mine.unsure if LOST.equal?(answer)
         case answer
-        in :begun then mine # acquired, and the key is absent
+        in :begun then mine
         in [:full, deletes] then mine.successor(nil, stale).with(Unheld.new(deletes, token))
         in [:held, *lease] then theirs(mine, *lease)
         in [:taken, lineage, has_entry, taken_over]
           stale = nil unless has_entry
-          next_of_lineage(mine, lineage, taken_over, stale)
+          return mine.successor(nil, stale) if lineage == mine.lineage
+          mine.successor(Lease.new(mine.key, lineage, taken_over ? lineage : Lease::RELEASED), stale)
+        else mine.unsure # lost, or the entry changed again and again
         end
-      end
-
-      def next_of_lineage(mine, lineage, taken_over, stale)
-        return mine.successor(nil, stale) if lineage == mine.lineage
-        mine.successor(Lease.new(mine.key, lineage, taken_over ? lineage : Lease::RELEASED), stale)
       end
 
       def theirs(mine, lineage, holder, lapses_at, same_version)
@@ -155,8 +140,6 @@ module Tiercel
 
       def state(lease) = @segment.lease_state(lease.key, lease.lineage, lease.holder)
 
-      def sleep_on(lease, seconds) = @segment.lease_wait(lease.key, lease.lineage, lease.holder, seconds)
-
       def poll(lease, deadline)
         pause = POLL.first
         while (found = state(lease)) == :held
@@ -167,6 +150,9 @@ module Tiercel
         end
         found
       end
+
+      # Passes the segment's error to the guard.
+      def failed(method, key, returning, error) = @guard.call(method, key, returning:) { raise error }
     end
   end
 end

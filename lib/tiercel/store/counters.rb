@@ -58,7 +58,7 @@ module Tiercel
         return count_expired(operation, key, amount) if expires_in && expires_in.to_f <= 0
         ttl = @settings.writer.ttl(true, expires_in: expires_in)
         count = @settings.accessor.count(operation, key) { |backend| counted(backend, key, amount, ttl) }
-        @settings.writer.rewritten(key, count) if count
+        Tiercel::Fetch.wrote(@settings.backend, key, count) if count
         count
       end
 
@@ -71,7 +71,7 @@ module Tiercel
           stored ? counted(backend, key, amount, Writer::SHORTEST_TTL) : amount
         end
         @settings.reader.remember(key, nil) if count && !stored && @settings.request_local
-        @settings.writer.rewritten(key, count) if count && stored
+        Tiercel::Fetch.wrote(@settings.backend, key, count) if count && stored
         count
       end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "active_support/notifications"
-require_relative "fetch/call"
+require_relative "../fetch"
 
 module Tiercel
   module Store
@@ -12,8 +12,7 @@ module Tiercel
     # send the same event with fewer instructions ({#log_call}, {#send_event}).
     #
     # A `fetch` that misses sends one `cache_generate`, like Rails' own stores. It sends one `cache_fetch_hit` instead
-    # if its caller receives the value of another caller, or an expired value. Both payloads contain the {Fetch::Trace}.
-    # If the fetch exceeds `timeout:`, a `cache_fetch_timeout` follows.
+    # if its caller receives the value of another caller, or an expired value.
     module Events
       READ = "cache_read.active_support"
       READ_MULTI = "cache_read_multi.active_support"
@@ -209,7 +208,7 @@ module Tiercel
       def instrument(operation, key, options = nil, &)
         return (yield({}) if block_given?) unless heard?(NAMES[operation])
         namespace = options && options[:namespace]
-        options = options.merge(namespace: namespace.proc) if Fetch::Call::OneNamespace === namespace
+        options = options.merge(namespace: namespace.proc) if Tiercel::Fetch::Miss::OneNamespace === namespace
         return super unless operation == :read
         super { |payload| yield(payload).tap { payload.delete(:tier) if payload[:hit] == false } }
       end
@@ -217,18 +216,6 @@ module Tiercel
       # Every event of several keys comes through here.
       def instrument_multi(operation, keys, options = nil, &)
         heard?(NAMES[operation]) ? super : yield({})
-      end
-
-      # @param call [Fetch::Call]
-      # @param given [Boolean] whether the caller receives a value
-      # @return [void]
-      def notify(call, given)
-        trace = call.trace
-        if trace&.timeout
-          instrument(:fetch_timeout, call.name, { **call.options, seconds: trace.timeout, stale: given })
-        end
-        return if !given || (call.computed? && !trace&.stale)
-        instrument(:fetch_hit, call.name, trace ? { **call.options, **trace.of_hit } : call.options)
       end
     end
   end

@@ -21,7 +21,7 @@ module Tiercel
         logger&.warn do
           cause = patched.empty? ? "the store has a coder: of its own" : "#{patched.join(", ")} are patched"
           "Tiercel: #{cause}, so Rails' own methods run. fetch and fetch_multi take no leases: callers that miss at " \
-            "the same time all run their blocks, and stale values, early_refresh: and timeout: have no effect"
+            "the same time all run their blocks, and stale values have no effect"
         end
       end
     end

@@ -2,7 +2,6 @@
 
 require_relative "../codec"
 require_relative "events"
-require_relative "fast_path/read_and_take"
 require_relative "fast_path/conditions"
 require_relative "fast_path/multi"
 require_relative "fast_path/tagged"
@@ -25,7 +24,6 @@ module Tiercel
     #
     # Both paths must behave alike, except for their speed; test/store/property_test.rb compares them.
     module FastPath
-      include ReadAndTake
       include Conditions
       include Multi
       include Tagged
@@ -63,15 +61,11 @@ module Tiercel
         version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
         quiet = quiet?
         logged = log_call(:read, key, options) if !quiet && debug_logger?
-        return fetch_early(name, key, version, options, &) if @early
         tagged = !@fast_tags && options && options[:tags]
         return fetch_tagged(name, key, version, options, logged, &) if tagged
         return instrumented_fetch(name, key, version, options, &) if !quiet && subscribed?(Events::READ)
-        misses = @consecutive_misses&.count
-        return fetch_and_take(name, key, version, options, &) if misses && misses >= Fetch::ConsecutiveMisses::MANY
         value = @settings.accessor.read(key, version)
         return decide(value, name, key, version, options, &) if Coder::Signal === value
-        @consecutive_misses&.count = 0
         quiet? ? value : hit_value(value, name, options, logged)
       end
 
@@ -79,7 +73,7 @@ module Tiercel
       def write(name, value, options = nil)
         options = nil if !options || options.empty?
         return super unless @fast && @fast_writes && (options.nil? || only_expires_in?(options))
-        return super unless @settings.flights.idle?
+        return super if Tiercel::Fetch.inside? # Rails' path notes a write of the block's own key
         key = key_of(name, nil)
         version = version_of(name, key, nil) unless key.equal?(name)
         log_call(:write, key, options) if debug_logger?
@@ -93,8 +87,8 @@ module Tiercel
       def delete(name, options = nil)
         options = nil if options && options.empty?
         return super unless options.nil? && @fast
-        return super unless @settings.flights.idle?
         key = key_of(name, nil)
+        Tiercel::Fetch.deleted(@settings.backend, key) if Tiercel::Fetch.inside?
         log_call(:delete, key, nil) if debug_logger?
         return @settings.accessor.delete(key) unless subscribed?(Events::DELETE)
         send_event_of_name(:delete, Events::DELETE, name, key, nil) { @settings.accessor.delete(key) }
@@ -164,7 +158,7 @@ module Tiercel
       #   Rails has to handle one of them
       def naming_options(options, most_tags)
         return false unless RULES
-        RULES.naming_options(options, most_tags, Tags::Named::MAX_BYTES, !@early)
+        RULES.naming_options(options, most_tags, Tags::Named::MAX_BYTES, true)
       end
 
       def instrumented_read(name, key, version, options)
@@ -180,7 +174,6 @@ module Tiercel
           @settings.accessor.read(key, version, event)
         end
         return miss_or_generate(name, key, version, options, value, &) if Coder::Signal === value
-        @consecutive_misses&.count = 0
         hit_value(value, name, options)
       end
 
@@ -221,7 +214,6 @@ module Tiercel
       # Completes a fetch whose read was a miss or returned a Found.
       def decide(found, name, key, version, options, &)
         return miss_or_generate(name, key, version, options, found, &) if MISS.equal?(found)
-        @consecutive_misses&.count = 0
         value = value_for_fetch(found, key, version, options)
         MISS.equal?(value) ? miss_or_generate(name, key, version, options, found, &) : hit_value(value, name, options)
       end
@@ -272,9 +264,8 @@ module Tiercel
           key = event_key(name, key, options) if heard?(Events::GENERATE)
           return save_block_result_to_cache(name, key, options, &)
         end
-        usual = MISS.equal?(found) && options[:tags].nil? && !policy.timeout?
-        return miss_uncontended(name, key, version, options, policy, &) if usual
-        miss(name, key, version, options, policy, found: (found unless MISS.equal?(found)), &)
+        found = nil if MISS.equal?(found)
+        @settings.fetch.value(self, name, key, version, options, policy, found, &)
       end
 
       # Returns the size in bytes from which values are compressed; nil for no compression.

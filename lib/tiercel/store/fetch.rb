@@ -1,38 +1,21 @@
 # frozen_string_literal: true
 
-require_relative "../leases"
+require_relative "../fetch"
 require_relative "events"
 require_relative "fallback_log"
-require_relative "fetch/attempts"
-require_relative "fetch/call"
-require_relative "fetch/consecutive_misses"
-require_relative "fetch/fetcher"
-require_relative "../fetch_policy"
-require_relative "fetch/misses"
-require_relative "fetch/warnings"
 
 module Tiercel
   module Store
     # `fetch` and `fetch_multi`. This module serves the calls that the {FastPath} does not serve, in the steps of Rails'
-    # own methods, and all misses. The {Fetcher} computes the missing values: with single flight in the process, leases
-    # among processes, and stale values while another caller computes.
+    # own methods. {Tiercel::Fetch} computes the missing values: with single flight in the process, leases among
+    # processes, and stale values while another caller computes.
     #
     # If a gem has patched Rails' methods, or with a custom coder, Rails' own `fetch` calls {RailsHooks}. It takes no
     # leases, and the {FallbackLog} logs this once.
-    module Fetch
-      # Only blocks with a time limit and background refreshes need these. No file may require them: two threads that
-      # load the same file, one by a constant and one by `require`, would wait for each other for ever.
-      autoload :Background, File.expand_path("fetch/background", __dir__)
-      autoload :TimedBlock, File.expand_path("fetch/timed_block", __dir__)
-
-      include Misses
-
-      # Additional results of a multi read. useless: the unusable entries by key, as {Accessor::Found}; ends: the expiry
-      # times of the values by name (epoch seconds), or nil if the caller does not need them.
-      Findings = Struct.new(:useless, :ends)
+    module Fetching
       # The observed key of a block whose key Rails has to make, which may raise. The block runs before that.
       ANY_KEY = "*"
-      private_constant :Findings, :ANY_KEY
+      private_constant :ANY_KEY
 
       # See ActiveSupport::Cache::Store#fetch.
       def fetch(name, options = nil, &)
@@ -65,7 +48,8 @@ module Tiercel
         options = merged_options(options)
         policy = policy_for(options)
         return fetch(name, options, &) unless @own && policy.lease
-        miss(name, normalize_key(name, options), normalize_version(name, options), options, policy, storing:, &)
+        key, version = normalize_key(name, options), normalize_version(name, options)
+        @settings.fetch.value(self, name, key, version, options, policy, storing:, &)
       end
 
       # The same for several names. Computes what no other caller computes, and then waits for the other values.
@@ -80,10 +64,50 @@ module Tiercel
         return names.to_h { |name| [name, fetch(name, options, &)] } unless @own && policy.lease
         keys = names.map { |name| normalize_key(name, options) }
         versions = names.map { |name| normalize_version(name, options) }
-        written = miss_multi(names, keys, versions, options, policy, pass_options: true, &)
+        written = @settings.fetch.values(self, names, keys, versions, options, policy, &)
         after_fetching(written, options, policy)
         written
       end
+
+      # --- what {Tiercel::Fetch} asks of the store ---
+
+      # Runs a block within its event.
+      #
+      # @private
+      def generate(miss, &)
+        return yield unless heard?(Events::GENERATE)
+        options = { **miss.options, **miss.facts_of_block }
+        instrument(:generate, event_key(miss.name, miss.key, options), options, &)
+      end
+
+      # Stores a block's value within the event of a write.
+      #
+      # @private
+      def writing(miss, options, &)
+        return yield unless heard?(Events::WRITE)
+        instrument(:write, event_key(miss.name, miss.key, options), options, &)
+      end
+
+      # @private
+      # @return [Boolean] whether the event of a write has a subscriber or a log line
+      def tells_writes? = heard?(Events::WRITE)
+
+      # The caller has received a value without running its block.
+      #
+      # @private
+      def notify_of_hit(miss)
+        return unless heard?(Events::FETCH_HIT)
+        facts = miss.facts_of_hit
+        instrument(:fetch_hit, miss.name, facts.empty? ? miss.options : { **miss.options, **facts })
+      end
+
+      # @private
+      # @return [Hash] the options that a block has set, merged as those of a write
+      def options_of_write(options) = merged_options(options)
+
+      # @private
+      # @return [String, nil]
+      def version_of_write(name, options) = normalize_version(name, options)
 
       private
 
@@ -110,9 +134,9 @@ module Tiercel
           payload[:super_operation] = :fetch
           payload[:hit] = !entry.nil?
         end
-        return hit(name, key, entry, options, policy, &) if entry
+        return get_entry_value(entry, Events::RAILS_8_2 ? key : name, options) if entry
         return save_block_result_to_cache(name, key, options, &) unless policy.lease
-        miss(name, key, normalize_version(name, options), options, policy, found:, &)
+        @settings.fetch.value(self, name, key, normalize_version(name, options), options, policy, found, &)
       end
 
       # @return [Array(ActiveSupport::Cache::Entry, Accessor::Found)] the entry of a hit, and nil; or nil, and the
@@ -134,25 +158,20 @@ module Tiercel
         false
       end
 
-      def hit(name, key, entry, options, policy, &)
-        value = get_entry_value(entry, Events::RAILS_8_2 ? key : name, options)
-        policy.early_refresh ? refresh_early(name, value, entry.expires_at, options, policy, &) : value
-      end
-
       # The steps of Rails' `fetch_multi`.
       def fetch_several(names, options, &)
         policy = policy_for(options)
-        findings = Findings.new({}, (policy.early_refresh && !options[:force] ? {} : nil))
+        useless = {}
         written = nil
         values = instrument_multi(:read_multi, names_in_event(names, options), options) do |payload|
-          reads = options[:force] ? {} : read_far_entries(names, findings:, event: payload, **options)
-          made = written = compute_missing(names, reads, findings.useless, options, policy, &)
+          reads = options[:force] ? {} : read_far_entries(names, findings: useless, event: payload, **options)
+          made = written = compute_missing(names, reads, useless, options, policy, &)
           payload[:hits] = names_in_event(reads.keys, options)
           payload[:super_operation] = :fetch_multi
           names.index_with { |name| reads.fetch(name) { made[name] } }
         end
         after_fetching(written, options, policy)
-        findings.ends ? refresh_several(values, findings.ends, options, policy, &) : values
+        values
       end
 
       # @return [Hash{Object => Object}] the missing names and their values
@@ -167,7 +186,7 @@ module Tiercel
         end
         keys = missing.map { |name| normalize_key(name, options) }
         versions = missing.map { |name| normalize_version(name, options) }
-        miss_multi(missing, keys, versions, options, policy, useless:, &)
+        @settings.fetch.values(self, missing, keys, versions, options, policy, useless) { |name, _options| yield name }
       end
 
       # With leases all values are already stored, and only the event remains to be sent.

@@ -50,7 +50,8 @@ module Tiercel
       # @return [Hash{Symbol => Object}, nil] nil if the backend failed
       def stats
         figures = @settings.accessor.stats || @settings.backend.stats_while_away or return
-        { **figures, failures: @settings.guard.failures, breaker_openings: @settings.guard.breaker_openings }
+        { **figures, failures: @settings.guard.failures, breaker_openings: @settings.guard.breaker_openings,
+          **@settings.fetch.stats }
       end
 
       # Subscribes this process to the invalidation messages of other machines at once. Otherwise a process subscribes

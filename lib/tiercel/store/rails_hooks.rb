@@ -71,7 +71,7 @@ module Tiercel
         return {} if names.empty?
         tags = options[:tags]
         keys = names.map { |name| normalize_key(name, options) }
-        found = read_near_values(names, keys, options) unless (ends = findings&.ends)
+        found = read_near_values(names, keys, options)
         found ||= read_far_frames(asked = keys.uniq, tags, options[:raw], event)
         last_read = @settings.backend.last_read
         tagged = nil
@@ -88,7 +88,6 @@ module Tiercel
           end
           (tagged ||= {})[name] = entry if @settings.reader.recorded_tags(entry)
           results[name] = entry.value
-          ends[name] = entry.expires_at if ends && entry.expires_at
         end
         @settings.reader.outdated_among(tagged, tags).each { |name| results.delete(name) } if tagged
         results
@@ -98,7 +97,7 @@ module Tiercel
       def useless_among(findings, key, bytes, last_read, keys)
         return unless findings
         token = @settings.backend.token_shown(bytes, last_read, keys.index(key))
-        findings.useless[key] = Accessor::Found.new(bytes, token)
+        findings[key] = Accessor::Found.new(bytes, token)
       end
 
       # Reads decoded values from a backend in this machine's memory, some from the memo. A value that cannot be decoded
@@ -183,12 +182,12 @@ module Tiercel
       # --- delete ---
 
       def delete_entry(key, **)
-        @settings.writer.deleted([key])
+        Tiercel::Fetch.deleted(@settings.backend, key)
         @settings.accessor.delete(key)
       end
 
       def delete_multi_entries(keys, **)
-        @settings.writer.deleted(keys)
+        keys.each { |key| Tiercel::Fetch.deleted(@settings.backend, key) } if Tiercel::Fetch.inside?
         @settings.accessor.delete_multi(keys)
       end
     end

@@ -31,7 +31,10 @@ module Tiercel
         return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw
         entry = coder.load(payload)
         return entry if entry.nil? || entry.expired?
-        return if compare && outdated?(entry, tags)
+        if compare
+          return if outdated?(entry, tags)
+          inherit_tags(entry) if Fetch.inside?
+        end
         value = entry.value
         DeepFreeze.call(value) if @settings.frozen_values
         entry
@@ -63,7 +66,15 @@ module Tiercel
         recorded = entries.filter_map { |key, entry| (all = recorded_tags(entry)) && [key, all] }.to_h
         return [] if recorded.empty?
         current = @settings.generations.all_current(recorded.values, tags)
-        recorded.keys.zip(current).filter_map { |key, good| key unless good }
+        outdated = recorded.keys.zip(current).filter_map { |key, good| key unless good }
+        (entries.keys - outdated).each { |key| inherit_tags(entries[key]) } if Fetch.inside?
+        outdated
+      end
+
+      # The block that runs depends on the tags of the entry that it reads.
+      def inherit_tags(entry)
+        recorded = recorded_tags(entry)
+        Fetch.inherit(@settings.backend, recorded) if recorded
       end
 
       # @param value [Object]

@@ -38,20 +38,12 @@ module Tiercel
       attr_reader :leases
       # @return [FetchPolicy] the default, which the options of a call can change
       attr_reader :policy
-      # @return [Fetch::Flights]
-      attr_reader :flights
-      # @return [Fetch::ConsecutiveMisses, nil] nil if the backend cannot read a key and acquire its lease in one trip
-      attr_reader :consecutive_misses
+      # @return [Tiercel::Fetch]
+      attr_reader :fetch
       # @return [Tags::Generations]
       attr_reader :generations
-      # @return [Fetch::Warnings]
-      attr_reader :fetch_warnings
       # @return [NamespaceGenerations::Table, nil] nil without `clear: :generation`
       attr_reader :namespaces
-      # @return [Fetch::Attempts]
-      attr_reader :displacements
-      # @return [Fetch::Attempts]
-      attr_reader :early_refreshes
       # @return [Boolean] false with `fast_path: false`
       attr_reader :fast_path
 
@@ -71,9 +63,8 @@ module Tiercel
         @reader = Reader.new(self)
         @writer = Writer.new(self)
         @fallbacks = FallbackLog.new(logger)
-        @fetch_warnings = Fetch::Warnings.new(logger)
-        build_fetch(configuration)
         @generations = Tags::Generations.new(@accessor, @backend, @guard)
+        build_fetch(configuration, logger)
         visibility = configuration.clear_visibility
         @namespaces = namespace_generations(visibility) if visibility
         freeze
@@ -86,13 +77,12 @@ module Tiercel
         NamespaceGenerations::Table.new(@backend, @guard, visibility)
       end
 
-      def build_fetch(configuration)
+      def build_fetch(configuration, logger)
         @leases = @backend.build_leases(@guard)
         @policy = configuration.policy
-        @flights = Fetch::Flights.new
-        @consecutive_misses = Fetch::ConsecutiveMisses.new if @leases.asks_at_once?
-        @early_refreshes = Fetch::Attempts.new
-        @displacements = Fetch::Attempts.new
+        @fetch = Fetch.new(backend: @backend, guard: @guard, leases: @leases, coder: @coder, reader: @reader,
+                           writer: @writer, generations: @generations, request_local: @request_local,
+                           frozen_values: @frozen_values, logger:)
       end
 
       def build_accessor(guard, policy)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../frame"
-require_relative "fetch/flights"
+require_relative "../fetch"
 
 module Tiercel
   module Store
@@ -100,26 +100,10 @@ module Tiercel
         ttl(options[:raw], expires_in:, race_condition_ttl: options[:race_condition_ttl], policy:)
       end
 
-      # Stores a block's value.
-      #
-      # @param lease [Leases::Lease, nil] the lease that the value replaces; nil if nothing may be stored
-      # @param flight [Fetch::Flight] the flight that computed the value
-      # @param bytes [String, nil]
-      # @return [Boolean] whether the value is stored
-      def fill(lease, flight, bytes, ttl, unless_exist: false)
-        return false unless bytes
-        stored = lease && @settings.leases.fill(lease, bytes, ttl)
-        stored = flight.overwrite(@settings.guard, bytes, ttl) unless stored || unless_exist
-        stored ? rewritten(flight.key, bytes, flight) : warn_if_deleted(flight)
-        @settings.consecutive_misses&.count += 1 if stored && lease&.begun?
-        @settings.reader.remember(flight.key, stored ? bytes : nil) if @settings.request_local
-        stored ? true : false
-      end
-
       # @return [Boolean, nil] whether it is written
       def write(key, bytes, ttl)
         stored = @settings.accessor.set(key, bytes, ttl)
-        rewritten(key, bytes) if stored
+        Fetch.wrote(@settings.backend, key, bytes) if stored
         stored
       end
 
@@ -128,7 +112,7 @@ module Tiercel
       # @return [Boolean, nil] whether it is written
       def add(key, bytes, ttl, &)
         stored = @settings.accessor.add(key, bytes, ttl, &)
-        rewritten(key, bytes) if stored
+        Fetch.wrote(@settings.backend, key, bytes) if stored
         stored
       end
 
@@ -136,37 +120,13 @@ module Tiercel
       # @return [Boolean, nil] whether all are written
       def write_multi(frames, ttl)
         stored = @settings.accessor.set_multi(frames, ttl)
-        frames.each { |key, bytes| rewritten(key, bytes) } if stored && !@settings.flights.idle?
+        frames.each { |key, bytes| Fetch.wrote(@settings.backend, key, bytes) } if stored && Fetch.inside?
         stored
       end
 
       # Marks the frame, so that a delayed delete does not remove the entry ({Backend#delete_frames}).
       def exclusive(bytes)
         @settings.backend.near? || !Frame.frame?(bytes) ? bytes : Frame.with_parts(bytes, exclusive: true)
-      end
-
-      # Tells the flights of this key in this thread about a write. A block may write its own key; then the block's
-      # value replaces the written one.
-      #
-      # @param written [String, Integer] bytes, or a count
-      # @param flight [Fetch::Flight, nil] the flight whose own value was written
-      def rewritten(key, written, flight = nil)
-        return if @settings.flights.idle?
-        Fetch::Flights.each_held(@settings.backend, key) do |held|
-          held.rewritten = written unless held.equal?(flight)
-        end
-      end
-
-      # Tells the flights of these keys in this thread about a delete. If a block deletes its own key, its value is not
-      # stored.
-      def deleted(keys)
-        return if @settings.flights.idle?
-        keys.each { |key| Fetch::Flights.each_held(@settings.backend, key) { |held| held.deleted = true } }
-      end
-
-      # @param flight [Fetch::Flight] a flight whose value was not stored
-      def warn_if_deleted(flight)
-        @settings.fetch_warnings.deleted(flight.key) if flight.deleted
       end
 
       private

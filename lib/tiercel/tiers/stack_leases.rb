@@ -31,7 +31,7 @@ module Tiercel
         end
 
         # An untrusted copy counts as a miss, unless this machine computed it during the outage.
-        def take(key, ttl, **)
+        def take(mine, **)
           super do |bytes|
             verdict = yield bytes
             verdict unless verdict == :current && !@near.trusted? && !@near.computed_lately?(bytes)
@@ -46,12 +46,12 @@ module Tiercel
           free ? super(lease, copy, ttl) : false
         end
 
-        private
-
         def own(key, ttl, version)
           name = Lease.new_name
           NearLease.own(key, ttl, version, name, name).tap { |lease| lease.met_at = @near.now }
         end
+
+        private
 
         # Waiting callers get the computed value even if copies are not trusted.
         def look(key) = @guard.call(:read_entry, key) { @segment.get_late_with_token(key) }
@@ -72,19 +72,17 @@ module Tiercel
         @near = Near.new(tiers.near)
       end
 
-      def take(key, ttl, shown: nil, **, &)
-        answered(@last.take(key, ttl, shown:, **, &)) { @near.take(key, ttl, **, &) }
+      def take(mine, shown: nil, &)
+        answered(@last.take(mine, shown:, &)) { @near.take(near_of(mine), &) }
       end
 
-      def take_absent(key, ttl, version)
-        answered(@last.take_absent(key, ttl, version)) { @near.take_absent(key, ttl, version) }
-      end
-
-      def take_multi(keys, ttl, versions: {}, shown: {}, &)
-        @last.take_multi(keys, ttl, versions:, shown:, &).to_h do |key, lease|
-          [key, answered(lease) { @near.take(key, ttl, version: versions[key]) { |bytes| yield key, bytes } }]
+      def take_multi(leases, shown: {}, &)
+        @last.take_multi(leases, shown:, &).zip(leases).map do |lease, mine|
+          answered(lease) { @near.take(near_of(mine)) { |bytes| yield mine, bytes } }
         end
       end
+
+      def abandon(lease) = of(lease).abandon(lease)
 
       def fill(lease, bytes, ttl)
         return @last.fill(lease, bytes, ttl) unless lease.is_a?(NearLease)
@@ -111,6 +109,8 @@ module Tiercel
       def close = @last.close
 
       private
+
+      def near_of(mine) = @near.own(mine.key, mine.ttl, mine.version)
 
       # @param last [Lease, Object] the last tier's answer
       # @yieldreturn [Lease, Present, Array, nil] the near table's answer

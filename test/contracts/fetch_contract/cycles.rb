@@ -35,65 +35,6 @@ module Tiercel
           assert_operator took, :<, PATIENCE
         end
 
-        # The block waits for threads that have no connection to the block's caller.
-        def test_a_block_that_waits_for_a_pool_whose_threads_wait_for_the_block
-          patient = new_store(lease_ttl: 60)
-          pool = ThreadPool.new(2)
-          began = Queue.new
-          took = seconds do
-            values = in_threads(2) do |index|
-              outer, inner = index.zero? ? %w[a b] : %w[b a]
-              patient.fetch(outer) do
-                began << 1
-                eventually { began.size == 2 }
-                "#{outer} with #{pool.run { patient.fetch(inner) { inner } }[0]}"
-              end
-            end
-            assert_equal ["a with b", "b with a"], values.sort
-          end
-          assert_operator took, :<, PATIENCE
-        ensure
-          pool&.close
-        end
-
-        def test_a_pool_that_is_full_of_those_who_wait_for_the_block
-          patient = new_store(lease_ttl: 60)
-          pool = ThreadPool.new(2)
-          took = seconds do
-            value = patient.fetch("key") do
-              waiting = Array.new(2) { pool.post { patient.fetch("key") { "in the pool" } } }
-              [pool.run { "of the pool" }, *waiting.map(&:pop)].join(" ")
-            end
-            assert_equal "of the pool in the pool in the pool", value
-          end
-          assert_operator took, :<, PATIENCE
-        ensure
-          pool&.close
-        end
-
-        # Starts its threads at once, so that they inherit nothing from a later caller.
-        class ThreadPool
-          def initialize(size)
-            @work = Queue.new
-            @threads = Array.new(size) { Thread.new { while (job = @work.pop) do job.call end } }
-          end
-
-          # @return [Queue] receives the block's value
-          def post
-            done = Queue.new
-            @work << -> { done << yield }
-            done
-          end
-
-          def run(&) = post(&).pop
-
-          def close
-            @work.close
-            @threads.each(&:join)
-          end
-        end
-        private_constant :ThreadPool
-
         def test_a_fetch_in_a_thread_an_enumerator_and_a_fiber_of_the_block
           patient = new_store(lease_ttl: 60)
           fetching = -> { patient.fetch("outer") { "inner" } }

@@ -10,8 +10,8 @@ module Tiercel
       # The events and log lines of `fetch`: each `fetch` that misses sends one `cache_generate`, or one
       # `cache_fetch_hit` if it gets the value without running its own block.
       module Events
-        HEARD = %w[cache_fetch_hit cache_generate cache_fetch_timeout].freeze
-        TOLD = %i[stale waited takeover reason background seconds exception].freeze
+        HEARD = %w[cache_fetch_hit cache_generate].freeze
+        TOLD = %i[stale waited takeover reason background exception].freeze
         private_constant :HEARD, :TOLD
 
         def test_a_block_and_a_hit_are_told_as_rails_does
@@ -48,14 +48,6 @@ module Tiercel
         def test_refreshes_are_told_with_their_reason
           revalidating = stale_store(stale_while_revalidate: 60)
           later { assert_equal([["cache_generate", { reason: :stale }]], heard { revalidating.fetch("name") { 1 } }) }
-        end
-
-        def test_early_refreshes_are_told_after_their_hit
-          early = early_store
-          soon do
-            told = heard { early.fetch("name") { 1 } }
-            assert_equal [["cache_fetch_hit", {}], ["cache_generate", { reason: :early }]], told
-          end
         end
 
         def test_refreshes_in_the_background_are_told_where_they_run
@@ -103,17 +95,6 @@ module Tiercel
           assert_equal 1, store.stats[:lease_waits]
         end
 
-        def test_timeouts_are_told
-          told = heard do
-            finish = Queue.new
-            assert_raises(FetchTimeout) { store.fetch("late", timeout: 0.05) { finish.pop } }
-            finish << "made"
-            eventually { store.exist?("late") }
-          end
-          assert_includes told, ["cache_fetch_timeout", { seconds: 0.05, stale: false }]
-          assert_nil told.assoc("cache_fetch_hit")
-        end
-
         def test_takeovers_are_told_and_warned_of_once
           needs_processes
           hasty = new_store(lease_ttl: 0.3, lease_wait: PATIENCE)
@@ -127,7 +108,7 @@ module Tiercel
           seconds = Clock.monotonic - began
           assert_equal [true, true], told.map { |_, payload| payload[:takeover] }
           assert_equal 2, hasty.stats[:lease_takeovers]
-          assert_equal 1, log.scan("took over the lease of \"slow/0\"").size, log
+          assert_equal 1, log.scan("took over the lease of */*:").size, log
           assert_includes 1..(1 + seconds.floor), log.scan("took over").size, "one line, and then none for a second"
         end
 

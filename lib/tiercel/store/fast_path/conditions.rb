@@ -35,7 +35,7 @@ module Tiercel
         FRONTS = %i[read fetch write delete exist? read_multi fetch_multi write_multi].freeze
 
         # The modules in which Rails, or this library, defines the hooks.
-        DEFINERS = [ActiveSupport::Cache::Store, Keys, RailsHooks, Fetch, EarlyFetch, Events, Tags, WorkerKeys].freeze
+        DEFINERS = [ActiveSupport::Cache::Store, Keys, RailsHooks, Fetching, Events, Tags, WorkerKeys].freeze
 
         # If the store sets one of these options, the fast path does not serve writes.
         SLOW_WRITE_OPTIONS = %i[raw unless_exist version expires_at].freeze
@@ -54,11 +54,8 @@ module Tiercel
         # - @own: this library's own `fetch` runs; @patched: the methods that prevent it
         # - @fast, @fast_fetch, @fast_writes: the fast path serves calls, `fetch`, and writes with the store's defaults
         # - @always_heard: every call is instrumented
-        # - @early: a hit of `fetch` is refreshed when it soon expires
         # - @fast_tags: a read does not need the tags that a call names
         # - @read_tags, @fetch_tags: the most tags in a `read` or a `fetch` of the fast path; nil for none
-        # - @consecutive_misses: counts consecutive misses of `fetch`, where that is useful
-        # - @shares_options: a block that sets no options needs no copy of them
         #
         # @private
         # @return [void]
@@ -73,12 +70,9 @@ module Tiercel
           @fast_fetch = @fast && @own
           @always_heard = !Patches.events_untouched? || foreign(INSTRUMENTS, DEFINERS).any?
           @fast_writes = @options.values_at(*SLOW_WRITE_OPTIONS).none? && @settings.policy.stale_seconds.nil?
-          @early = @settings.policy.lease && !@settings.policy.early_refresh.nil?
           @fast_tags = @settings.accessor.compares_tags?
           @read_tags = (Tags::Named::MAX_COUNT if @fast_tags)
-          @fetch_tags = (Tags::Named::MAX_COUNT if @fast_tags || !@early)
-          @consecutive_misses = @settings.consecutive_misses
-          @shares_options = Tags::WriteOptions::CopiedWhenSet.possible?
+          @fetch_tags = Tags::Named::MAX_COUNT
         end
 
         private

@@ -18,7 +18,7 @@ module Tiercel
         # See ActiveSupport::Cache::Store#fetch_multi.
         def fetch_multi(*names, &)
           return super unless block_given? && @fast_fetch && (keys = keys_of(names)) && !@options[:skip_nil]
-          return super if @early || !@settings.policy.lease || heard?(Events::READ_MULTI) || heard?(Events::WRITE_MULTI)
+          return super if !@settings.policy.lease || heard?(Events::READ_MULTI) || heard?(Events::WRITE_MULTI)
           found = read_many(names, keys, findings = []) or return super
           found.size == names.size ? found : complete(names, keys, found, findings.to_h, &)
         end
@@ -75,8 +75,8 @@ module Tiercel
         def complete(names, keys, found, findings, &)
           at = names.each_index.reject { |index| found.key?(names[index]) }
           missing = names.values_at(*at)
-          made = miss_multi(missing, keys.values_at(*at), versions_of(missing) || [], @options, @settings.policy,
-                            useless: findings, &)
+          made = @settings.fetch.values(self, missing, keys.values_at(*at), versions_of(missing) || [], @options,
+                                        @settings.policy, findings) { |name, _options| yield name }
           written = hash_in_event(made, @options) if heard?(Events::WRITE_MULTI)
           instrument_multi(:write_multi, written, @options) { true } if written
           names.index_with { |name| found.fetch(name) { made[name] } }

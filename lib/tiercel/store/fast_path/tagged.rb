@@ -26,7 +26,6 @@ module Tiercel
             value = read_of(key, version, tags)
             return decide(value, name, key, version, options.merge(tags:), &) if Coder::Signal === value
           end
-          @consecutive_misses&.count = 0
           hit_value(value, name, options, logged)
         end
 

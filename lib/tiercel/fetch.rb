@@ -1,0 +1,646 @@
+# frozen_string_literal: true
+
+require_relative "clock"
+require_relative "coder"
+require_relative "counter"
+require_relative "errors"
+require_relative "fetch/flights"
+require_relative "fetch/miss"
+require_relative "fetch/refresh"
+require_relative "fetch/warnings"
+require_relative "fetch_policy"
+require_relative "frame"
+require_relative "key_mask"
+require_relative "leases"
+require_relative "observer"
+require_relative "reports"
+
+module Tiercel
+  # The misses of `fetch` and `fetch_multi`: one caller computes a missing value, for all callers of all processes.
+  #
+  #   value -> take the lease -> run the block -> store the value under the lease
+  #                |
+  #                +-> another caller has the lease: its stale value, or
+  #                    follow the caller of this process that computes (or waits), or
+  #                    wait for the other process, for all callers of this process
+  #
+  #   values: take the leases that are free, in slices -> run their blocks -> store their values in one trip
+  #           then each key of another caller, as above: so callers of [a, b] and of [b, a] never wait for each other
+  #
+  # Every wait ends: after `lease_wait`; after a second if two processes might wait for each other ({NESTED_WAIT}); at
+  # once if the leader cannot go on while the caller waits. Then the caller runs its block.
+  #
+  # While a block runs, the entry that it computes inherits the tags of the entries that the block reads
+  # ({Fetch.inherit}).
+  #
+  # @private
+  class Fetch
+    MISS = Coder::MISS
+    # The longest wait for another process inside the block of another fetch, and the longest wait inside a transaction,
+    # in seconds. The other process may be waiting for this one.
+    NESTED_WAIT = 1.0
+    # After a block has raised and a stale value was returned, no caller runs the block again for this many seconds.
+    PAUSE = 5.0
+    # Maximum number of tags of an entry that inherits tags.
+    MOST_TAGS = 500
+    # `fetch_multi` takes its leases in slices, each just before its blocks run, so that another caller waits for one
+    # slice at most. The first size, the largest size, the largest growth, and the planned duration in seconds.
+    SLICE = { first: 8, most: 256, growth: 4, seconds: 0.05 }.freeze
+    # `fetch_multi` stores the computed values at least this many times within a `lease_ttl`.
+    STORES_PER_TTL = 3
+    private_constant :MISS, :NESTED_WAIT, :PAUSE, :MOST_TAGS, :SLICE, :STORES_PER_TTL
+
+    @blocks = 0
+
+    class << self
+      # Counts the running blocks of this process: most reads and writes need to know only that there is none. CRuby
+      # switches threads at branches and returns only, so no count is lost.
+      def enter = @blocks += 1
+      def exit = @blocks -= 1
+
+      # @return [Boolean] whether the code runs inside a block
+      def inside? = @blocks.positive? && !Fiber[Flights::HELD].nil?
+
+      # A caller has read an entry with tags: the entry that the running block computes depends on them too.
+      #
+      # @param recorded [Hash{String => Integer}, nil] the generations in the entry, by key; nil if they are unknown
+      # @return [void]
+      def inherit(backend, recorded)
+        level = Fiber[Flights::HELD]
+        level = level.outer while level && !level.miss.reads?(backend)
+        level.miss.inherit_tags(recorded) if level&.miss&.inherits?
+      end
+
+      # A caller has written a key. If it is the key of a block that the caller is in, the block's value will replace
+      # what it has written, because the block returns later.
+      #
+      # @param written [String, Integer] bytes, or a count
+      # @return [void]
+      def wrote(backend, key, written, except: nil)
+        return unless inside?
+        Flights.each_held { |miss| miss.rewritten = written if miss.of?(backend, key) && !miss.equal?(except) }
+      end
+
+      # A caller has deleted a key. If it is the key of a block that the caller is in, the value will not be stored.
+      #
+      # @return [void]
+      def deleted(backend, key)
+        return unless inside?
+        Flights.each_held { |miss| miss.deleted = true if miss.of?(backend, key) }
+      end
+    end
+
+    attr_reader :backend, :backends, :leases, :reader, :writer, :generations, :frozen_values, :shares_options
+
+    # @param request_local [Accessors::RequestLocal, nil]
+    # @param logger [#call] returns the store's Logger, or nil for Rails' logger
+    def initialize(backend:, guard:, leases:, coder:, reader:, writer:, generations:, request_local:, frozen_values:,
+                   logger:)
+      @backend = backend
+      @backends = backend.respond_to?(:tiers) ? [backend, *backend.tiers] : [backend]
+      @guard = guard
+      @leases = leases
+      @reader = reader
+      @writer = writer
+      @generations = generations
+      @request_local = request_local
+      @frozen_values = frozen_values
+      @plain_strings = !coder.checksum?
+      @shares_options = Store::Tags::WriteOptions::CopiedWhenSet.possible?
+      @warnings = Warnings.new(logger)
+      @flights = Flights.new
+      @counts = { lease_waits: 0, lease_takeovers: 0, stale_hits: 0, background_refreshes: 0 }
+    end
+
+    # @return [Hash{Symbol => Integer}] counts of this process
+    def stats = @counts.dup
+
+    # @return [Integer] number of computations that are running or awaited in this process
+    def size = @flights.size
+
+    # --- one key ---
+
+    # @param store [ActiveSupport::Cache::TiercelStore] sends the events
+    # @param options [Hash] merged options
+    # @param found [#bytes, #token, nil] the unusable entry that the caller's read has found
+    # @param storing [#call, nil] must call the block that it receives, which stores the value
+    # @yield the block of `fetch`
+    # @return [Object] the value: the block's, another caller's, or a stale one
+    def value(store, name, key, version, options, policy, found = nil, storing: nil, &block)
+      miss = Miss.new(self, store, name, key, version, options, policy, found, block)
+      miss.storing = storing
+      value = resolve(miss)
+      store.notify_of_hit(miss) unless miss.computed && !miss.stale
+      value
+    end
+
+    # --- several keys ---
+
+    # @param found [Hash{String => #bytes, #token}] the unusable entries that the caller's read has found, by key
+    # @yield the block of `fetch_multi`, with a name and its write options
+    # @return [Hash{Object => Object}] names and values
+    def values(store, names, keys, versions, options, policy, found = {}, storing: nil, &block)
+      options = Miss.in_one_namespace(options)
+      misses = names.each_index.map do |index|
+        key = keys[index]
+        miss = Miss.new(self, store, names[index], key, versions[index], options, policy, found[key], block)
+        miss.storing = storing
+        miss
+      end
+      values = {}.compare_by_identity
+      each_slice(misses.uniq(&:key)) { |slice| lead_several(slice, values) }
+      values_by_name = misses.to_h { |miss| [miss.name, values.fetch(miss) { resolve(miss) }] }
+      misses.each { |miss| store.notify_of_hit(miss) unless miss.computed && !miss.stale }
+      values_by_name
+    end
+
+    private
+
+    def resolve(miss)
+      value = serve_stale(miss, miss.stale_at_hand)
+      value = attempt(miss) while MISS.equal?(value)
+      done = true
+      value
+    ensure
+      leave(miss, abandoned: !done)
+    end
+
+    # Ends a caller's part, also after an interruption between two steps.
+    def leave(miss, abandoned: true)
+      lease = miss.lease
+      if lease
+        miss.lease = nil
+        @leases.abandon(lease)
+      end
+    ensure
+      @flights.leave(miss, abandoned:)
+    end
+
+    # @return [Object] the value; MISS if the caller begins again, because the entry has changed
+    def attempt(miss)
+      answer = take(miss)
+      return found(miss, answer) unless Leases::Lease === answer
+      return lead(miss, answer) if answer.mine?
+      stale = miss.stale_beside(answer)
+      return serve_stale(miss, stale) unless MISS.equal?(stale)
+      return run(miss, answer) if answer.paused?
+      answer.version == miss.kept_version ? wait(miss, answer) : compute_beside(miss, answer)
+    end
+
+    # Asks for the lease, or finds out who has it. Before the lease is acquired, its lineage is registered: then every
+    # caller of this process that meets the lease finds this miss.
+    #
+    # @return [Leases::Lease, Leases::Present]
+    def take(miss)
+      seen = miss.take_seen
+      return seen if seen && !seen.released? && !@leases.lapsed?(seen)
+      lease = miss.new_lease
+      @flights.register(miss, lease.lineage)
+      answer = @leases.take(lease, shown: miss.take_shown) { |bytes| miss.verdict(bytes) }
+      taken(miss, lease, answer)
+    end
+
+    def taken(miss, lease, answer)
+      if Leases::Lease === answer && answer.mine?
+        miss.lease = answer
+        miss.lead(answer)
+        @flights.register(miss, answer.lineage) unless answer.same_lineage?(lease)
+      else
+        miss.lease = nil
+        @flights.forget(miss)
+      end
+      answer
+    end
+
+    # @param present [Leases::Present] an entry that another caller has stored
+    # @return [Object] its value, if the caller can use it; else MISS
+    def found(miss, present)
+      value = miss.value_of(present.bytes)
+      return value if MISS.equal?(value)
+      @reader.remember(miss.key, present.bytes)
+      @flights.land(miss, :found, present.bytes)
+      value
+    end
+
+    # --- the leader ---
+
+    def lead(miss, lease)
+      @reader.remember(miss.key, lease.stale) if @request_local
+      return run(miss, lease) unless lease.stale || lease.takeover?
+      note_takeover(miss) if lease.takeover?
+      miss.reason = :stale if lease.stale && miss.policy.stale_seconds
+      stale = miss.policy.background? ? miss.stale_beside(lease) : MISS
+      return serve_stale(miss, stale) if !MISS.equal?(stale) && refresh_in_background(miss, lease)
+      run(miss, lease)
+    end
+
+    def refresh_in_background(miss, lease)
+      job = miss.in_background
+      miss.lease = nil
+      enqueued = Refresh.enqueue do
+        count(:background_refreshes)
+        begin
+          @flights.register(job, lease.lineage)
+          run(job, lease)
+        ensure
+          leave(job)
+        end
+      end
+      miss.lease = lease unless enqueued
+      enqueued
+    end
+
+    # Runs the block, and stores its value under the lease's lineage.
+    #
+    # @param lease [Leases::Lease, nil] the caller's own lease; or the lease of a caller that takes too long; nil if
+    #   nothing may be stored
+    # @return [Object] the value
+    def run(miss, lease)
+      miss.lead(lease) unless lease && lease.equal?(miss.flying) && !miss.far?
+      own = lease if lease.equal?(miss.lease)
+      value = Flights.within(miss) do |outermost|
+        made = miss.store.generate(miss) { miss.compute }
+        miss.record_tags
+        own = miss.lease = nil if store(miss, lease, made, outermost)
+        made
+      end
+      finish(miss, value)
+      value
+    rescue StandardError => error
+      stale = stale_after(miss, error, lease)
+      if MISS.equal?(stale)
+        @flights.land(miss, :error, error)
+        raise
+      end
+      own = miss.lease = nil # released with a pause
+      @flights.land(miss, :found, lease.stale)
+      serve_stale(miss, stale)
+    ensure
+      if own
+        miss.lease = nil
+        miss.release(own)
+      end
+    end
+
+    # Passes the value and its tags on: to followers, who get their own copies, and to the block around.
+    def finish(miss, value)
+      pass_on_tags(miss)
+      return unless @flights.close(miss)
+      frame = @reader.copy(value)
+      frame ? @flights.land(miss, :frame, frame) : @flights.land(miss, :value, value)
+    end
+
+    # The block around depends on the tags of the value too.
+    def pass_on_tags(miss)
+      Fetch.inherit(@backend, (miss.recorded unless miss.lost?)) if miss.tagged? && Fetch.inside?
+    end
+
+    # Returns a stale value after an error of the block, within `stale_if_error`. Reports the error. For {PAUSE} seconds
+    # no caller runs the block again.
+    #
+    # @return [Object] the value to return instead, or MISS
+    def stale_after(miss, error, lease)
+      return MISS unless lease&.stale
+      stale = miss.stale_value_of(lease.stale, after_error: true)
+      return MISS if MISS.equal?(stale) || !miss.error_covered?(lease.stale)
+      @leases.release(lease, pause: PAUSE, stale_ttl: miss.stale_ttl)
+      Reports.handled(error, key: miss.key)
+      stale
+    end
+
+    # @param stale [Object] an expired value that the caller receives, or MISS
+    # @return [Object] the argument
+    def serve_stale(miss, stale)
+      return stale if MISS.equal?(stale)
+      count(:stale_hits)
+      miss.stale = true
+      stale
+    end
+
+    # --- storing ---
+
+    # @return [Boolean] whether the value is stored
+    def store(miss, lease, value, outermost)
+      own = miss.options_after_block
+      return false if value.nil? && own[:skip_nil]
+      unchanged = own.equal?(miss.options) || own == miss.options
+      if outermost && unchanged && @plain_strings && value.instance_of?(String)
+        stored = store_string(miss, lease, value, own)
+        return stored unless stored.nil?
+      end
+      return miss.storing.call { fill(miss, lease, value, own, unchanged) } if miss.storing
+      own = miss.store.options_of_write(own) unless unchanged
+      miss.store.writing(miss, own) { fill(miss, lease, value, own, unchanged) }
+    end
+
+    # Stores a plain String without creating a frame in Ruby: a segment creates the frame itself. No subscriber and no
+    # other caller may need the frame.
+    #
+    # @return [Boolean, nil] nil if {#fill} has to store the value
+    def store_string(miss, lease, value, own)
+      return if lease.nil? || miss.version || miss.tagged? || miss.rewritten || miss.storing
+      policy = miss.policy
+      return if policy.stale_seconds || own[:raw] || own[:unless_exist] || own[:tags]
+      return if own[:compress] && value.bytesize >= own[:compress_threshold]
+      return if @request_local&.current || miss.store.tells_writes?
+      if (expires_in = own[:expires_in])
+        ends = @writer.end_after(@writer.jittered(expires_in.to_f, policy))
+        ttl = @writer.fill_ttl(own, policy)
+      end
+      stored = @leases.fill_string(lease, value, ends, ttl)
+      @warnings.deleted(miss.key) if stored == false && miss.deleted
+      stored
+    end
+
+    def fill(miss, lease, value, own, unchanged)
+      bytes = frame(miss, value, own, unchanged) or return false
+      stored = lease && @leases.fill(lease, bytes, ttl = @writer.fill_ttl(own, miss.policy))
+      stored ||= overwrite(miss, bytes, ttl) unless own[:unless_exist]
+      after_store(miss, bytes, stored)
+    end
+
+    def after_store(miss, bytes, stored)
+      if stored then Fetch.wrote(@backend, miss.key, bytes, except: miss)
+      elsif miss.deleted then @warnings.deleted(miss.key)
+      end
+      @reader.remember(miss.key, stored ? bytes : nil)
+      stored ? true : false
+    end
+
+    # @return [String, nil] the bytes to store; nil if the entry's tags are unknown or too many
+    def frame(miss, value, own, unchanged)
+      jitter = unchanged || own[:expires_in] == miss.options[:expires_in] # an expiry that the block has set gets none
+      version = unchanged ? miss.version : miss.store.version_of_write(miss.name, own)
+      return @writer.frame(value, version, own, miss.policy, jitter:) if own[:raw]
+      if miss.inherited
+        return if miss.lost? || too_many_tags?(miss)
+        bytes = @writer.frame(value, version, own.merge(tags: nil), miss.policy, jitter:)
+        bytes = Frame.with_parts(bytes, tags: miss.recorded).freeze
+      else
+        bytes = @writer.frame(value, version, own, miss.policy, jitter:) or return
+      end
+      own[:unless_exist] ? @writer.exclusive(bytes) : bytes
+    end
+
+    def too_many_tags?(miss)
+      tags = miss.recorded or return false
+      return false if tags.size <= MOST_TAGS && tags.sum { |key, _| key.bytesize + 10 } <= Frame::Layout::MAX_TAGS_BYTES
+      Reports.handled(Refused.new("not stored: the block read entries with #{tags.size} tags in all, more than an " \
+                                  "entry can have (#{MOST_TAGS}, or #{Frame::Layout::MAX_TAGS_BYTES} bytes with " \
+                                  "their namespace); use fewer tags, or inherit_tags: false",
+                                  backend: @backend.to_s, key: miss.key))
+      true
+    end
+
+    # Stores the block's value over the value that the block itself has written under the key. Rails' own stores do the
+    # same, because the block returns after its write.
+    def overwrite(miss, bytes, ttl)
+      return false unless miss.rewritten
+      @guard.call(:write_entry, miss.key) do
+        present, token = @backend.get_with_token(miss.key)
+        next false unless present
+        written = miss.rewritten.is_a?(Integer) ? Counter.parse(present) : present
+        written == miss.rewritten && @backend.compare_and_set(miss.key, bytes, token, ttl)
+      end
+    end
+
+    # --- waiting ---
+
+    # The same value is being computed. One caller of this process waits for another process, for all.
+    def wait(miss, lease)
+      other = @flights.register(miss, lease.lineage)
+      return follow(miss, other) unless other.equal?(miss)
+      return run(miss, lease) if miss.heir
+      miss.await_process(lease)
+      count(:lease_waits)
+      case outcome = miss.timed { @leases.wait(lease, far_deadline(miss)) }
+      when Leases::Present then found(miss, outcome)
+      when :released then after_release(miss, lease)
+      when :deadline then run(miss, lease)
+      else again(miss)
+      end
+    end
+
+    # The leader stored nothing: all waiting callers run their blocks at once, one of them with the lease.
+    def after_release(miss, lease)
+      answer = take(miss)
+      return found(miss, answer) if Leases::Present === answer
+      return lead(miss, answer) if answer.mine?
+      run(miss, answer.same_lineage?(lease) ? answer : nil)
+    end
+
+    # The lease is for another version or for other tags: a record was changed while its fragment is rendered, or tags
+    # were invalidated. The block runs beside the lease, once for all callers of this process. The first of the two
+    # values that is ready is stored; the lineage then ends.
+    def compute_beside(miss, lease)
+      before = miss.wanted
+      miss.renew_tags
+      return MISS unless miss.wanted == before
+      other = @flights.register(miss, [lease.lineage, before].freeze)
+      other.equal?(miss) ? run(miss, lease) : follow(miss, other)
+    end
+
+    # Waits for another caller of this process.
+    def follow(miss, other)
+      outcome = miss.timed do
+        @flights.await(miss, other) { other.far? ? far_deadline(miss) : near_deadline(miss) }
+      end
+      case outcome
+      when :cycle then run(miss, other.flying)
+      when :deserted then again(miss)
+      when :deadline then relieve(miss, other)
+      else share(miss, other, *outcome)
+      end
+    end
+
+    # If a block takes too long, one caller of this process at a time runs its own block as well.
+    def relieve(miss, other)
+      unless Flights.in_transaction?
+        due = @flights.relieve(miss, other, other.far? ? far_patience(miss) : patience(miss))
+        if due
+          miss.near_deadline = [near_deadline(miss), due].max
+          miss.far_deadline = [far_deadline(miss), due].max
+          return follow(miss, other)
+        end
+      end
+      run(miss, other.flying)
+    end
+
+    def share(miss, other, kind, content)
+      case kind
+      when :frame, :value
+        return again(miss) unless miss.accepts?(other)
+        pass_on_tags(other)
+        kind == :frame ? @reader.value_of_copy(content) : content
+      when :found
+        value = miss.value_of(content)
+        value = serve_stale(miss, miss.stale_value_of(content, after_error: true)) if MISS.equal?(value)
+        MISS.equal?(value) ? again(miss) : value
+      when :error then raise content.dup
+      # A caller that two leaders have abandoned runs its block instead of waiting again.
+      when :abandoned then miss.abandoned_again? ? run(miss, other.flying) : again(miss)
+      else again(miss)
+      end
+    end
+
+    # Tags may have been invalidated while the call waited.
+    def again(miss)
+      miss.renew_tags
+      MISS
+    end
+
+    # A wait in a transaction is short, because the holder may wait for a row that this caller has locked.
+    def patience(miss)
+      seconds = miss.policy.lease_wait
+      Flights.in_transaction? ? [seconds, NESTED_WAIT].min : seconds
+    end
+
+    # In a forked child this is a block of the parent, which may be waiting for the child.
+    def far_patience(miss)
+      Fetch.inside? ? [patience(miss), NESTED_WAIT].min : patience(miss)
+    end
+
+    def near_deadline(miss) = miss.near_deadline ||= Clock.monotonic + patience(miss)
+    def far_deadline(miss) = miss.far_deadline ||= Clock.monotonic + far_patience(miss)
+
+    # --- several keys ---
+
+    def each_slice(misses)
+      size = SLICE[:first]
+      at = 0
+      while at < misses.size
+        slice = misses[at, size]
+        at += size
+        began = Clock.monotonic
+        yield slice
+        took = Clock.monotonic - began
+        fitting = took.positive? ? (size * SLICE[:seconds] / took).floor : SLICE[:most]
+        size = fitting.clamp(1, [size * SLICE[:growth], SLICE[:most]].min)
+      end
+    end
+
+    # Takes the leases that are free, and computes their values. Keys of other callers are left for later.
+    #
+    # @param slice [Array<Miss>] with different keys
+    # @param values [Hash{Miss => Object}] receives the values that are known afterwards
+    def lead_several(slice, values)
+      leases = slice.map { |miss| miss.new_lease.tap { |lease| @flights.register(miss, lease.lineage) } }
+      led = {}.compare_by_identity
+      slice.zip(leases, take_several(slice, leases)) do |miss, lease, answer|
+        value = MISS
+        if !(Leases::Lease === taken(miss, lease, answer)) then value = found(miss, answer)
+        elsif !answer.mine? then value = serve_stale(miss, miss.stale_beside(answer))
+        else value = lead_later(miss, answer, led)
+        end
+        values[miss] = value unless MISS.equal?(value)
+      end
+      compute_several(led, values) unless led.empty?
+      done = true
+    ensure
+      slice.each { |miss| leave(miss, abandoned: !done) if values.key?(miss) || !done || miss.lease }
+    end
+
+    def take_several(slice, leases)
+      shown = slice.to_h { |miss| [miss.key, miss.take_shown] }.compact
+      misses = slice.to_h { |miss| [miss.key, miss] }
+      return @leases.take_multi(leases, shown:) { |lease, bytes| misses[lease.key].verdict(bytes) } if leases.size > 1
+      [@leases.take(leases.first, shown: shown[slice.first.key]) { |bytes| slice.first.verdict(bytes) }]
+    end
+
+    # @return [Object] a stale value, if the block will run in the background; else MISS
+    def lead_later(miss, lease, led)
+      note_takeover(miss) if lease.takeover?
+      stale = lease.stale && miss.policy.background? ? miss.stale_beside(lease) : MISS
+      if !MISS.equal?(stale)
+        miss.reason = :stale
+        return serve_stale(miss, stale) if refresh_in_background(miss, lease)
+      end
+      led[miss] = lease
+      MISS
+    end
+
+    def compute_several(led, values)
+      unstored = led.dup
+      computed = {}.compare_by_identity
+      stored_at = Clock.monotonic
+      led.each do |miss, lease|
+        compute_one(miss, lease, led.keys, values, unstored, computed)
+        next if Clock.monotonic - stored_at < miss.policy.lease_ttl / STORES_PER_TTL
+        store_several(computed, unstored)
+        stored_at = Clock.monotonic
+      end
+      store_several(computed, unstored)
+    rescue StandardError => error
+      computed.each { |miss, value| finish(miss, value) }
+      unstored.each_key { |miss| @flights.land(miss, :error, error) unless computed.key?(miss) }
+      raise
+    ensure
+      unstored.each { |miss, lease| give_back(miss, lease) }
+    end
+
+    def compute_one(miss, lease, all, values, unstored, computed)
+      values[miss] = computed[miss] = Flights.within(miss, all) { miss.compute }
+      miss.record_tags
+    rescue StandardError => error
+      stale = stale_after(miss, error, lease)
+      raise if MISS.equal?(stale)
+      unstored.delete(miss)
+      miss.lease = nil
+      values[miss] = serve_stale(miss, stale)
+      @flights.land(miss, :found, lease.stale)
+    end
+
+    # Stores the values that were computed since the last call, in one trip if they share a ttl.
+    def store_several(computed, unstored)
+      frames = frames_of(computed)
+      stored = fill_several(frames, unstored) unless frames.empty?
+      computed.each do |miss, value|
+        bytes, ttl = frames[miss]
+        kept = bytes && (stored.include?(miss.key) || overwrite(miss, bytes, ttl))
+        after_store(miss, bytes, kept)
+        lease = unstored.delete(miss)
+        kept ? miss.lease = nil : give_back(miss, lease)
+        finish(miss, value)
+      end
+      computed.clear
+    end
+
+    # @return [Hash{Miss => Array(String, Float)}] bytes and ttls
+    def frames_of(computed)
+      computed.each_with_object({}.compare_by_identity) do |(miss, value), frames|
+        own = miss.options_after_block
+        next if value.nil? && own[:skip_nil]
+        unchanged = own.equal?(miss.options) || own == miss.options
+        own = miss.store.options_of_write(own) unless unchanged
+        bytes = frame(miss, value, own, unchanged)
+        frames[miss] = [bytes, @writer.fill_ttl(own, miss.policy)] if bytes
+      end
+    end
+
+    # @return [Array<String>] the keys that were stored
+    def fill_several(frames, leases)
+      fill = lambda do
+        frames.group_by { |_, (_, ttl)| ttl }.flat_map do |ttl, group|
+          @leases.fill_multi(group.to_h { |miss, (bytes, _)| [leases[miss], bytes] }, ttl) || []
+        end
+      end
+      storing = frames.each_key.first.storing
+      storing ? storing.call(&fill) : fill.call
+    end
+
+    def give_back(miss, lease)
+      miss.lease = nil
+      miss.release(lease)
+    end
+
+    # --- counts and log lines ---
+
+    def note_takeover(miss)
+      count(:lease_takeovers)
+      miss.takeover = true
+      @warnings.takeover(miss.key, miss.policy.lease_ttl)
+    end
+
+    def count(name) = @counts[name] += 1
+  end
+end

@@ -1,0 +1,251 @@
+# frozen_string_literal: true
+
+require_relative "../clock"
+require_relative "../forks"
+
+module Tiercel
+  class Fetch
+    # The computations of one store in this process, and the callers that follow them: single flight.
+    #
+    # A caller never joins a computation by its key alone, because the computation may have begun before a delete that
+    # the caller's read has followed. A caller asks for the lease first. If another caller of this process holds that
+    # lease, or waits for it, the caller follows that caller's {Miss}. So the flights are known by the lineages of their
+    # leases, and every delete ends a lineage.
+    #
+    # One lock guards all flights of the process, so that a cycle of waits is found even across stores. Each thread holds
+    # the lock only for a moment.
+    #
+    # @private
+    class Flights
+      LOCK = Mutex.new
+      # The fiber storage's key of the innermost {Level}. Threads, fibers and enumerators inherit it, so a fetch in a
+      # thread that a block has started is a fetch inside that block.
+      HELD = :tiercel_fetch_level
+      # A running block: its miss; the misses whose leases the same call holds; the block around it.
+      Level = Struct.new(:miss, :others, :outer)
+      # Interval in seconds between two looks of a follower: whether its leader is still there, and whether other threads
+      # need a database connection that the follower keeps.
+      LOOK = 1.0
+      # With this many flights, those whose leases have lapsed long ago are forgotten: Ruby runs no `ensure` of a fiber
+      # that is suspended in its block and then dropped.
+      MANY = 256
+      AGAIN = [:again, nil].freeze
+      ABANDONED = [:abandoned, nil].freeze
+      private_constant :LOOK, :MANY, :AGAIN, :ABANDONED
+
+      class << self
+        # Runs a block as the miss's own.
+        #
+        # @yieldparam outermost [Boolean] whether the code is in no other block
+        # @return [Object] the block's value
+        def within(miss, others = nil)
+          outer = Fiber[HELD]
+          Fetch.enter
+          begin
+            Fiber[HELD] = Level.new(miss, others, outer)
+            yield outer.nil?
+          ensure
+            Fiber[HELD] = outer
+            Fetch.exit
+          end
+        end
+
+        # @yieldparam miss [Miss] each miss of this process whose block the code is in
+        # @return [void]
+        def each_held
+          level = Fiber[HELD]
+          while level
+            yield level.miss if level.miss.ours?
+            level.others&.each { |miss| yield miss if miss.ours? && !miss.equal?(level.miss) }
+            level = level.outer
+          end
+        end
+
+        # @return [Array<Miss>]
+        def held = [].tap { |all| each_held { |miss| all << miss if miss.live? } }
+
+        # @return [Boolean] whether the thread that waits keeps a connection of Active Record's pool for which other
+        #   threads wait: perhaps the block that it waits for
+        def starving_others? = held_pools.any? { |pool| pool.stat[:waiting].positive? }
+
+        # @return [Boolean] whether this thread is inside a transaction: the block that it waits for may need a row that
+        #   the transaction has locked
+        def in_transaction?
+          defined?(ActiveRecord) && ActiveRecord.respond_to?(:all_open_transactions) &&
+            ActiveRecord.all_open_transactions.any?
+        end
+
+        private
+
+        def held_pools
+          return [] unless defined?(ActiveRecord) && ActiveRecord.autoload?(:Base).nil? && defined?(ActiveRecord::Base)
+          ActiveRecord::Base.connection_handler.connection_pool_list(:all).select(&:active_connection?)
+        end
+      end
+
+      def initialize
+        @running = {}
+        @many = MANY
+        @process = Forks.current
+      end
+
+      # @return [Integer] number of running and waiting computations
+      def size = LOCK.synchronize { @running.count { |_, miss| miss.live? } }
+
+      # Registers a miss under a lineage, unless another one is registered there.
+      #
+      # If that one is deserted, the miss is its heir: the lease still stands, and nobody will fill it.
+      #
+      # @param name [Object] a lineage; or a lineage and a version, for a block that runs beside another version's lease
+      # @return [Miss] the registered miss
+      def register(miss, name)
+        LOCK.synchronize do
+          forget_parents
+          unregister(miss)
+          other = @running[name]
+          next other if other && other.live? && !other.deserted?
+          forget_lapsed if @running.size >= @many
+          miss.heir = other&.live?
+          miss.registered = name
+          @running[name] = miss
+        end
+      end
+
+      # @return [void]
+      def forget(miss) = LOCK.synchronize { unregister(miss) }
+
+      # Passes an outcome on to the followers, and ends the joining of others.
+      #
+      # - `:frame`: bytes of the store's own coder; `:found`: an entry's bytes from the backend; `:value`: an object that
+      #   cannot be dumped
+      # - `:error`: the error that the block raised
+      #
+      # @return [void]
+      def land(miss, kind, content)
+        LOCK.synchronize do
+          unregister(miss)
+          outcome = [kind, content]
+          [miss, (miss.relieves unless kind == :error)].each do |flight|
+            next if flight.nil? || flight.outcome
+            flight.outcome = outcome
+            flight.landed&.broadcast
+          end
+        end
+      end
+
+      # Ends the joining of others after a block has returned.
+      #
+      # @return [Boolean] whether a follower waits for the value; if not, this method has landed the flight
+      def close(miss)
+        LOCK.synchronize do
+          unregister(miss)
+          next true if miss.followers.positive? || miss.relieves
+          miss.outcome ||= AGAIN
+          false
+        end
+      end
+
+      # A caller leaves with or without a value. If it is still registered, its followers begin again.
+      #
+      # @param abandoned [Boolean] whether it left its block by throw, break, a killed thread or Timeout
+      # @return [void]
+      def leave(miss, abandoned:)
+        return if miss.outcome && miss.registered.nil?
+        LOCK.synchronize do
+          unregister(miss)
+          next if miss.outcome
+          miss.outcome = abandoned ? ABANDONED : AGAIN
+          miss.landed&.broadcast
+        end
+      end
+
+      # Waits until another flight lands.
+      #
+      # @param deadlines [#call] returns the end of the wait, a time of {Clock.monotonic}
+      # @return [Array(Symbol, Object), Symbol] the outcome; or
+      #
+      #   - `:cycle`: the flight waits for this caller; or its leader cannot continue while the caller waits; or, after
+      #     a while, other threads wait for a connection that this caller keeps
+      #   - `:deserted`: its leader will never return
+      #   - `:deadline`
+      def await(miss, other)
+        waiters = [miss, *Flights.held]
+        look_at = Clock.monotonic + LOOK
+        LOCK.synchronize do
+          return :cycle if other.outcome.nil? && (other.stuck_behind_caller? || reaches?(other, waiters))
+          other.relief_at ||= Clock.monotonic
+          begin
+            other.followers += 1
+            waiters.each { |waiter| (waiter.following ||= []) << other }
+            until other.outcome
+              return :deserted if other.deserted?
+              left = yield - Clock.monotonic
+              return :deadline if left <= 0
+              if look_at <= Clock.monotonic
+                return :cycle if Flights.starving_others?
+                look_at += LOOK
+              end
+              (other.landed ||= ConditionVariable.new).wait(LOCK, [left, LOOK].min)
+            end
+          ensure
+            other.followers -= 1
+            waiters.each { |waiter| drop_one(waiter.following, other) }
+          end
+          other.outcome
+        end
+      end
+
+      # Lets one follower at a time run the block as well, if the leader takes too long. All followers receive the first
+      # value.
+      #
+      # @param after [Float] seconds after which a block takes too long
+      # @return [Float, nil] the time of {Clock.monotonic} until which the caller waits on; nil if the caller is to run
+      #   its block
+      def relieve(miss, other, after)
+        LOCK.synchronize do
+          now = Clock.monotonic
+          due = other.outcome ? now : other.relief_at + after
+          next due if other.outcome || due > now
+          other.relief_at = now
+          miss.relieves = other
+          nil
+        end
+      end
+
+      private
+
+      # Safe to call twice: a caller that is killed calls it again when it leaves.
+      def unregister(miss)
+        name = miss.registered or return
+        miss.registered = nil
+        @running.delete(name) if @running[name].equal?(miss)
+      end
+
+      # Whether a flight waits for one of the waiters, through any number of others.
+      def reaches?(flight, waiters, seen = [])
+        return true if waiters.any? { |waiter| waiter.equal?(flight) }
+        return false if seen.any? { |other| other.equal?(flight) }
+        seen << flight
+        flight.following&.any? { |next_one| reaches?(next_one, waiters, seen) } || false
+      end
+
+      def drop_one(list, item)
+        at = list&.index { |other| other.equal?(item) }
+        list.delete_at(at) if at
+      end
+
+      def forget_lapsed
+        longest_ago = Clock.monotonic - Leases::OUTLIVES
+        @running.delete_if { |_, miss| miss.flying && miss.flying.lapses_at < longest_ago }
+        @many = [MANY, @running.size * 2].max
+      end
+
+      # A child process has none of the threads that lead its parent's flights.
+      def forget_parents
+        return if @process == Forks.current
+        @process = Forks.current
+        @running = {}
+      end
+    end
+  end
+end
