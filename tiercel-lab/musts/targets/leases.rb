@@ -15,8 +15,7 @@ module Tiercel
                   at_most: bound
           end
           elsewhere "leases-2", "a hit is one trip, a cold fetch at most one more than Rails' own, counted on the wire",
-                    command: "bin/test test/store/trips_test.rb test/store/fetch_nodes_test.rb " \
-                             "test/store/fetch/read_and_take_test.rb"
+                    command: "bin/test test/store/trips_test.rb test/store/fetch_nodes_test.rb"
           elsewhere "leases-3", "blocks run once among threads and processes; lost holders, deletes, cycles",
                     command: "bin/test test/store/fetch_contract_test.rb test/faults/leases_test.rb"
         end
