@@ -328,9 +328,11 @@ module Tiercel
         stored = store_string(miss, lease, value, own)
         return stored unless stored.nil?
       end
-      return miss.storing.call { fill(miss, lease, value, own, unchanged) } if miss.storing
       own = miss.store.options_of_write(own) unless unchanged
-      miss.store.writing(miss, own) { fill(miss, lease, value, own, unchanged) }
+      return miss.store.writing(miss, own) { fill(miss, lease, value, own, unchanged) } unless miss.storing
+      stored = false
+      miss.storing.call { stored = miss.store.writing(miss, own) { fill(miss, lease, value, own, unchanged) } }
+      stored
     end
 
     # Stores a plain String without creating a frame in Ruby: a segment creates the frame itself. No subscriber and no
@@ -624,8 +626,10 @@ module Tiercel
           @leases.fill_multi(group.to_h { |miss, (bytes, _)| [leases[miss], bytes] }, ttl) || []
         end
       end
-      storing = frames.each_key.first.storing
-      storing ? storing.call(&fill) : fill.call
+      storing = frames.each_key.first.storing or return fill.call
+      stored = []
+      storing.call { stored = fill.call }
+      stored
     end
 
     def give_back(miss, lease)
