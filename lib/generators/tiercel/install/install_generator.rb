@@ -68,8 +68,9 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
   # @return [void]
   def examine
     return if behavior == :revoke || options[:pretend]
-    return rails_command("cache:doctor", env: "production") if Gem.loaded_specs.key?("tiercel-insight")
-    say '  To examine the cache: add gem "tiercel-insight" to the Gemfile, then type bin/rails cache:doctor'
+    insight = Gem.loaded_specs.key?("tiercel-insight")
+    return rails_command("cache:doctor", env: "production") if insight && File.exist?(in_root("bin/rails"))
+    say "  To examine the cache: #{'add gem "tiercel-insight" to the Gemfile, then ' unless insight}bin/rails cache:doctor"
   end
 
   private
