@@ -10,6 +10,9 @@ module Tiercel::Fragments
   def self.install
     ActionView::Helpers::CacheHelper.prepend(Fragment)
     ActionView::PartialRenderer.prepend(Collection)
+    return unless Gem.loaded_specs.key?("jbuilder")
+    require "jbuilder/jbuilder_template"
+    JbuilderTemplate.prepend(Json)
   end
 
   # @private
@@ -45,13 +48,12 @@ module Tiercel::Fragments
   # `render partial:, collection:, cached:`. Each missing item has its own lease, taken just before the item is
   # rendered. The items of other callers are waited for at the end.
   module Collection
-    # Takes the place of the collection in Rails' renderer, which calls `size`, and `map` with the block that renders one
-    # item.
+    # Takes the place of the collection in the renderer, which asks for the size and enumerates. The items come from
+    # inside {TiercelStore#fetch_multi_missing}, so an item is rendered while its lease is held.
     class MissingItems
       # @param items [#each_with_info] Rails' iterator over the missing items
       # @param names [Array] their names in the cache
       # @yieldparam render [Proc] renders the item of a name
-      # @yieldreturn [Hash] the templates by name
       def initialize(items, names, &fetch)
         @items = items
         @names = names
@@ -59,9 +61,9 @@ module Tiercel::Fragments
       end
 
       def size = @names.size
-      def each_with_info = self
 
-      def map(&render)
+      def each_with_info(&render)
+        return enum_for(:each_with_info) unless render
         infos = @names.zip(@items.each_with_info.to_a).to_h
         @fetch.call(->(name) { render.call(*infos[name]) })
       end
@@ -83,12 +85,15 @@ module Tiercel::Fragments
       templates = found.transform_values { |body| build_rendered_template(body, template) }
       missing = items.except(*found.keys)
       if missing.any?
-        templates.update(yield(MissingItems.new(collection.from_collection(missing.values), missing.keys) do |render|
-          render_missing(store, missing, Tiercel::Fragments.options(options), tags, template, render)
-        end))
+        yield(MissingItems.new(collection.from_collection(missing.values), missing.keys) do |render|
+          templates.update(render_missing(store, missing, Tiercel::Fragments.options(options), tags, template, render))
+        end)
       end
       names.map { |name| templates[name] }
     end
+
+    # The renderer builds the template of an item in its enumeration, which returns nothing to {MissingItems}.
+    def build_rendered_template(...) = @built = super
 
     # @return [Array<Array>] a name for each item; several may be equal
     def fragment_names(view, template, collection, seed)
@@ -105,10 +110,23 @@ module Tiercel::Fragments
       rendered = {}
       bodies = store.fetch_multi_missing(*items.keys, options) do |name, write_options|
         write_options.tags = tags.call(items[name]) if tags
-        body = (rendered[name] = render.call(name)).body
-        body.respond_to?(:to_str) ? body.to_str : body
+        render.call(name)
+        rendered[name] = @built
+        @built.body.respond_to?(:to_str) ? @built.body.to_str : @built.body
       end
       bodies.to_h { |name, body| [name, rendered[name] || build_rendered_template(body, template)] }
+    end
+  end
+  # `json.cache!`, `cache_if!` and `cache_root!` of jbuilder, which use `Rails.cache`. The class has BasicObject above it.
+  module Json
+    private
+
+    def _write_fragment_cache(key, options = nil, &block)
+      store = ::Rails.cache
+      return super unless ::Tiercel::Fragments.serve?(store)
+      @context.controller.instrument_fragment_cache(:write_fragment, key) do
+        store.fetch_missing(key, ::Tiercel::Fragments.options(options), &block)
+      end
     end
   end
 end

@@ -48,7 +48,8 @@ class ViewTest < Tiercel::TestCase
       def self.controller_path = "pages"
       templates.each_key do |name|
         action = name[/\A[a-z]\w*(?=\z|\.)/]
-        define_method(action) { render(action:, layout: false) } if action && !method_defined?(action)
+        formats = [(name[/\.(\w+)\./, 1] || :html).to_sym]
+        define_method(action) { render(action:, layout: false, formats:) } if action && !method_defined?(action)
       end
       self.view_paths = [folder]
       self.cache_store = store
