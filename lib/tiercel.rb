@@ -22,6 +22,7 @@ require_relative "tiercel/coder"
 #   cache.fetch("city") { "Duckburgh" }
 module Tiercel
   autoload :Fragments, "tiercel/fragments"
+  autoload :ModelTags, "tiercel/model_tags"
 
   # Builds a store, like `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.
   #

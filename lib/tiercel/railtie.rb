@@ -21,6 +21,10 @@ class Tiercel::Railtie < Rails::Railtie
     end
   end
 
+  initializer "tiercel.model_tags" do
+    ActiveSupport.on_load(:active_record) { extend ::Tiercel::ModelTags }
+  end
+
   initializer "tiercel.fragments" do |application|
     if application.config.tiercel.fragments
       ActiveSupport.on_load(:action_view) { ::Tiercel::Fragments.install }
