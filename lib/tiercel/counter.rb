@@ -3,10 +3,10 @@
 require_relative "errors"
 
 module Tiercel
-  # The byte form of a counter: decimal ASCII digits with an optional minus sign, in the signed 64-bit range, as in
-  # memcached and Redis.
+  # The byte form of a counter: a canonical decimal number in the signed 64-bit range, as Redis has it. Text that is
+  # nearly a number ("007", "-0", "+5", "5\n") is refused alike by every backend.
   module Counter
-    FORM = /\A-?\d{1,19}\z/n
+    FORM = /\A(?:0|-?[1-9]\d{0,18})\z/n
     MIN = -(2**63)
     MAX = (2**63) - 1
 

@@ -5,7 +5,7 @@
 #define TSEG_COUNTER_BYTES 24u
 #define TSEG_COUNTER_DIGITS 20u
 
-/* Parses a decimal number in the signed 64-bit range. Other bytes around it are not allowed. */
+/* Parses a canonical decimal number in the signed 64-bit range: no leading zero, no "-0", no other bytes. */
 static bool parse_counter(const tseg_entry *entry, int64_t *number)
 {
     char digits[TSEG_COUNTER_DIGITS + 4];
@@ -16,7 +16,7 @@ static bool parse_counter(const tseg_entry *entry, int64_t *number)
     if (count == 0 || count > TSEG_COUNTER_DIGITS) return false;
     tseg_copy_out(digits, entry->value, count);
     negative = digits[0] == '-';
-    if ((i = negative) == count) return false;
+    if ((i = negative) == count || (digits[i] == '0' && count > 1)) return false;
     limit = negative ? UINT64_C(1) << 63 : (UINT64_C(1) << 63) - 1;
     for (; i < count; i++) {
         unsigned digit = (unsigned)(uint8_t)digits[i] - '0';

@@ -109,7 +109,7 @@ module Tiercel
         end
 
         def test_what_is_not_a_counter_stays_as_it_is
-          ["text", "1.5", "", "12x"].each do |bytes|
+          ["text", "1.5", "", "12x", "-0", "007", "-07", "+5", " 5", "5\n", "5\0", "0x5", "1_000", "-"].each do |bytes|
             backend.set("key", bytes)
             assert_raises(NotACounter) { backend.increment("key") }
             assert_equal bytes.b, backend.get("key")

@@ -42,10 +42,19 @@ module Tiercel
 
         def native(connection, amount, ttl, deadline)
           return unless amount.between?(0, NATIVE_MAX)
-          count = Protocol.increment(connection, @wire_key, amount, ttl, deadline)
-          return count if count.nil? || count.between?(amount, Counter::MAX)
+          count, before, line = Protocol.increment(connection, @wire_key, amount, ttl, deadline)
+          return count if count.nil?
+          restore(connection, before, line, deadline) if before && !Counter.parse(before.sub(PADDING, ""))
+          return count if count.between?(amount, Counter::MAX)
           swap(connection, -amount, ttl, deadline, out_of_range: true)
           Counter.in_range(Counter::MAX + 1, @key)
+        end
+
+        # The server added to text that is nearly a number, such as "007". Another caller may have changed the entry
+        # since; then it stays.
+        def restore(connection, before, line, deadline)
+          stored?(connection, before, seconds_left(line), deadline, token: Token.of(line))
+          Counter.add(before, 0, @key) # raises
         end
 
         # @param out_of_range [Boolean] whether this reverts an addition that left the range

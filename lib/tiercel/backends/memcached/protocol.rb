@@ -128,16 +128,20 @@ module Tiercel
           touched
         end
 
-        # Adds to a decimal number; an absent one starts at `amount`.
+        # Adds to a decimal number; an absent one starts at `amount`. Reads the bytes before, in the same trip, because the
+        # server also adds to text that is nearly a number.
         #
         # @param amount [Integer] from 0 to 2**64 - 1
-        # @return [Integer, nil] the sum; nil if the bytes are not a number
+        # @return [Array(Integer, String, String)] the sum (nil if the bytes are not a number), the bytes before (nil if
+        #   the key was absent), and the line with the token of the sum
         def increment(connection, key, amount, ttl, deadline)
-          connection.write("ma #{key} N#{ttl} J#{amount} D#{amount} v\r\n", deadline)
+          connection.write("mg #{key} v\r\nma #{key} N#{ttl} J#{amount} D#{amount} c t v\r\n", deadline)
+          line = connection.read_line(deadline)
+          before = value(connection, line, deadline, more: true) unless line == "EN"
           line = connection.read_line(deadline)
           count = value(connection, line, deadline).to_i unless line.start_with?(NOT_NUMERIC) || line == "NS"
           connection.finish
-          count
+          [count, before, line << connection.mark]
         end
 
         # @param keys [Array<String>] wire keys
