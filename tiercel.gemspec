@@ -22,7 +22,7 @@ Gem::Specification.new do |spec|
     files = Dir["lib/**/*.{rb,rake,tt,erb,css,js,svg}", "ext/**/{*.{c,h,rb},depend,Rakefile}",
                 "docs/*.{md,svg}", "{README,CHANGELOG,UPGRADING}.md", "LICENSE"]
     # Documents for contributors stay in the repository.
-    internal = %w[ci lab memory-model report results segment-layout simulator testing].map { |name| "docs/#{name}.md" }
+    internal = %w[ci lab memory-model report results segment-layout testing].map { |name| "docs/#{name}.md" }
     (files - internal).reject { |path| path.match?(%r{\Aext/.*/(test|fuzz|bench)/}) }
   end
   spec.require_paths = ["lib"]

@@ -64,7 +64,7 @@ class GemsTest < Tiercel::TestCase
 
   def test_documents_of_maintainers_are_not_shipped
     others = contents("tiercel")
-    %w[ci lab memory-model report results segment-layout simulator testing].each do |name|
+    %w[ci lab memory-model report results segment-layout testing].each do |name|
       assert_path_exists File.join(ROOT, "docs/#{name}.md")
       refute_includes others, "docs/#{name}.md"
     end

@@ -94,7 +94,6 @@ module Tiercel
           def decided_elsewhere(target)
             case target
             when Target::Kept then target.judge_kept(settings.results)
-            when Target::Limit then target.measure
             else target.judge
             end
           end

@@ -7,7 +7,7 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # A target of the project. Subclasses: {Ratio}, {Reported}, {Floor}, {Limit}, {Elsewhere} and {Kept}.
+        # A target of the project. Subclasses: {Ratio}, {Reported}, {Floor}, {Elsewhere} and {Kept}.
         class Target
           # @return [String] such as "fast-path-1a"
           attr_reader :id
@@ -177,23 +177,6 @@ module Tiercel
             def bound = nil
 
             def judge(_cells = [], _protocol = nil) = Outcome.new(state: :elsewhere, note: @command)
-          end
-
-          # A target with a measurement of its own, which runs when the target is judged.
-          class Limit < Elsewhere
-            # @param measuring [#call] measures, and returns the state and a sentence
-            def initialize(measuring:, **words)
-              super(command: nil, **words)
-              @measuring = measuring
-            end
-
-            # @return [Outcome]
-            def measure
-              state, note = @measuring.call
-              Outcome.new(state:, note:)
-            rescue CannotRun, Servers::Error => error
-              Outcome.new(state: :cannot_run, note: error.message)
-            end
           end
 
           # A target that the newest kept run of another command decides, if it measured this revision.

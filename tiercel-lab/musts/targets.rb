@@ -23,9 +23,6 @@ module Tiercel
             # @see Target::Floor#initialize
             def floor(id, text, **) = add(Target::Floor.new(id:, text:, **))
 
-            # @see Target::Limit#initialize
-            def limit(id, text, measuring:) = add(Target::Limit.new(id:, text:, measuring:))
-
             # @see Target::Kept#initialize
             def kept(id, text, **) = add(Target::Kept.new(id:, text:, **))
 

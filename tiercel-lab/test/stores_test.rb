@@ -150,7 +150,7 @@ class ContestantsTest < LabCase
          mine=sqlite:#{absent}/x.sqlite3 tiercel:shared:#{absent}/segment].each do |text|
         assert_match(absent_folder(absent), assert_raises(Lab::UsageError) { parse(text) }.message)
       end
-      code, _out, err = lab("hit-ratio", "file:#{absent}")
+      code, _out, err = lab("compare", "--store", "file:#{absent}")
       assert_equal 2, code
       assert_match absent_folder(absent), err
       refute_path_exists absent

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "tiercel/lab/tables/growth/table"
 require_relative "../fastest"
 
 module Tiercel
@@ -59,15 +58,6 @@ module Tiercel
           kept "memo-7", "no option: tiercel is the fastest of the default list in every cell but writes of 822 KB",
                run: "compare", command: "bin/lab --quick, then bin/lab musts memo-7",
                judging: Fastest.new("tiercel", except: [%w[html-822kb write]]).method(:judge)
-          kept "memo-4", "shared: a read among 1,000,000 entries at most 2.5 times one among 1,000", run: "growth",
-               command: "bin/lab growth --store tiercel:shared: --entries 1000,1000000 --rounds 6",
-               judging: lambda { |results|
-                 view = Growth::View.new(results, command: "")
-                 grown = view.read_growth("tiercel:shared:", from: 1_000, to: 1_000_000)
-                 next [:undecided, "the run has not both"] unless grown
-                 state = grown.low > 2.5 ? :fails : :undecided
-                 [grown.high <= 2.5 ? :holds : state, Report::Cell.interval(grown, unit: "x").to_s]
-               }
         end
       end
     end

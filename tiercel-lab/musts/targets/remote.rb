@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../hung_verdict"
-
 module Tiercel
   module Lab
     module Tables
@@ -21,14 +19,6 @@ module Tiercel
             ratio "remote-#{number}", "#{scheme}: read of 2 KB, of the same bytes over a raw socket", value: "html-2kb",
                   baseline: ["raw_#{scheme}", "read"], candidate: ["tiercel:#{scheme}:#compress=false", "read"],
                   at_most: 1.35
-          end
-          { "4a" => :memcached, "4b" => :redis }.each do |number, kind|
-            limit "remote-#{number}", "#{kind}: a call against a hung server ends within its budget of 250 ms",
-                  measuring: -> { HungServer::Verdict.within_budget(HungServer.new(kind).calls) }
-          end
-          { "4c" => :memcached, "4d" => :redis }.each do |number, kind|
-            limit "remote-#{number}", "#{kind}: a call takes at most 50 us once the breaker is open",
-                  measuring: -> { HungServer::Verdict.when_open(HungServer.new(kind).open_calls) }
           end
           elsewhere "remote-5", "every row of the failure table", command: "bin/test store test/faults"
         end

@@ -15,10 +15,6 @@ module Tiercel
           ratio "segment-2", "shared: 50 rows with frozen: true while another process writes, of MemoryStore#read",
                 value: "rows-50", baseline: %w[memory_store read],
                 candidate: ["tiercel:shared:#frozen=true", "read_beside_writer"], at_most: 0.03
-          elsewhere "segment-3", "hit ratio within 0.5 points of S3-FIFO, and not 0.3 below byte-LRU with overwrites",
-                    command: "bin/lab hit-ratio"
-          elsewhere "segment-4", "two processes read at least 0.9 of what a loop on private memory scales",
-                    command: "bin/lab scaling"
           elsewhere "segment-5", "every safety test", command: "bin/test --long"
         end
       end

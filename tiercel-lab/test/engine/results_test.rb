@@ -98,7 +98,7 @@ class ResultsTest < LabCase
   def test_a_killed_run_lacks_its_half_line_only
     Dir.mktmpdir do |folder|
       path = File.join(folder, "run.jsonl")
-      run = JSON.generate("type" => "run", "schema" => "tiercel-lab/1", "run" => { "command" => "layers" },
+      run = JSON.generate("type" => "run", "schema" => "tiercel-lab/1", "run" => { "command" => "cold" },
                           "environment" => {})
       table = JSON.generate("type" => "table", "table" => { "name" => "t", "rows" => [], "notes" => {} })
       File.write(path, "#{run}\n#{table}\n#{table[0, 20]}")

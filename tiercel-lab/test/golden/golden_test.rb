@@ -7,8 +7,8 @@ require_relative "recording"
 # the recorded run.
 class GoldenTest < LabCase
   # Commands that keep a run. `compare` has two forms.
-  COMMANDS = %w[all boot capabilities client cold compare compare-sides compressors end-to-end growth herd hit-ratio
-                http latency layers musts profile scaling selfcheck serializers sizes sqlite tiers workers].freeze
+  COMMANDS = %w[boot capabilities client cold compare compare-sides compressors end-to-end herd http latency musts
+                profile selfcheck serializers sizes sqlite].freeze
   LARGEST_BYTES = 64 * 1024
   MEANT = "is rendered otherwise than before; where that is meant: " \
           "bin/exec ruby -Itiercel-lab/lib tiercel-lab/test/golden/record.rb --render"

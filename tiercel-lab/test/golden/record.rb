@@ -22,26 +22,19 @@ module Record
     "compressors" => [*QUICK, *%w[--value html-1kb --compressor none,lz4_flex,zstd]],
     "end-to-end" => [*QUICK, *%w[--value rows-50 --serializer marshal,auto --compressor none,zlib,zstd
                                  --store memory_store]],
-    "growth" => %w[--quick --entries 1000,10000 --size 100B,2KB --workers 1,2 --store memory_store,tiercel:shared:],
     "herd" => %w[--quick --store memory_store --store redis_cache_store --store tiercel:shared:
                  --store tiercel:redis:],
-    "hit-ratio" => %w[--quick --workload zipf-1.0,scans --policy lru,s3_fifo,belady --requests 20000 --seeds 1,2],
     "http" => %w[tiercel-lab/test/support/page.ru --config null_store --config memory: --quick --requests 4],
     "latency" => [*QUICK, *%w[--round-trips 0.5 --bandwidth 100 --iterations 40 --rates 40,800 --store redis_cache_store
                               --store tiercel:shared:]],
-    "layers" => QUICK,
     "musts" => [*QUICK, *%w[fast-path-1a fast-path-1b]],
     "profile" => [*QUICK, *%w[memory_store --no-raw --seconds 0.2]],
-    "scaling" => %w[--quick],
     "selfcheck" => %w[--recordings 1 --budget 0.001 --processes 6],
     "serializers" => [*QUICK, *%w[--value rows-50 --serializer marshal,json,auto]],
     "sizes" => [*QUICK, *%w[--size 2KB,822KB --store memory_store --store file_store:tmpfs
                             --store mem_cache_store_as_shipped#compress=false]],
     "sqlite" => [*QUICK, *%w[--value string-100b --store litecache --store tiercel:sqlite:]],
-    "tiers" => [*QUICK, "--store", "tiercel:shared: redis:",
-                *%w[--value string-1kb --round-trips 0,1 --changes 20 --busy 0]],
-    "workers" => %w[--quick --workers 1,2 --store memory_store,tiercel:shared: --total 4MB --requests 4000],
-    "all" => %w[--quick --only layers,profile --within 5]
+    "all" => %w[--quick --only capabilities,serializers --within 5]
   }.freeze
 
 

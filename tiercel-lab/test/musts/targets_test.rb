@@ -39,26 +39,6 @@ class TargetsTest < LabCase
     refute(cells.any? { |cell| reported.undecided?(cell) })
   end
 
-  # The newest kept run of `growth` decides: a read among a million entries compared with one among a thousand.
-  def test_a_read_among_many_entries
-    target = Lab::Tables::Musts::Targets.fetch("memo-4")
-    slices = ->(us) { [{ "read" => Array.new(4) { |index| [(us * 1_000) + index, 0] } }] }
-    rows = lambda do |us|
-      { 1_000 => 1.0, 1_000_000 => us }.flat_map do |entries, each|
-        Array.new(2) do |round|
-          { "store" => "tiercel:shared:", "round" => round, "factor" => "entries", "entries" => entries, "bytes" => 100,
-            "processes" => 1, "status" => "measured", "processes_slices" => slices.call(each) }
-        end
-      end
-    end
-    judged = lambda do |us|
-      results = Canned.results(command: "growth",
-                               tables: { "growth" => [rows.call(us), { "stores" => ["tiercel:shared:"] }] })
-      target.instance_variable_get(:@judging).call(results).first
-    end
-    assert_equal %i[holds fails], [judged.call(2.0), judged.call(3.0)]
-  end
-
   def test_what_was_not_measured_cannot_be_judged
     made = cells
     made.find { |cell| cell.arm.name == "null_store" }.note("status" => "misses", "reason" => "nothing came back")

@@ -32,18 +32,6 @@ module SampleReport
   }.freeze
   WARNINGS = ["Steal was 4.1 % during 3 of 40 blocks.", "YJIT compiled inside 1 block of `memory:`."].freeze
 
-  AFTER = <<~FOLDED
-    main;Store#fetch;Store#read;Segment#get 420
-    main;Store#fetch;Store#read;Frame.decode;MessagePack.load 310
-    main;Store#fetch;Store#read;Frame.decode;String#unpack 60
-    main;Store#fetch;Store#read;Notifications.instrument 90
-    main;Store#fetch;Store#normalize_key 75
-    main;Store#fetch;block in work;JSON.generate 180
-    main;Store#fetch;block in work 20
-    main;GC;(marking) 65
-    main;GC;(sweeping) 30
-  FOLDED
-  BEFORE = AFTER.sub("MessagePack.load 310", "Marshal.load 820").sub("instrument 90", "instrument 240")
 
   module_function
 
@@ -57,9 +45,7 @@ module SampleReport
     document.verdict("A hit costs 0.58 us [0.54\u20130.62]: 6.8x MemoryStore, 195x memcached here.",
                      tone: :faster, warnings: WARNINGS)
     reads(document)
-    document.section("Serializers and compressors") { |section| section.add(heatmap).add(pareto).add(costs) }
     document.section("Distance, size and load") { |section| section.add(latency).add(workers).add(spectrum) }
-    document.section("Profile") { |section| section.add(flames).add(differential) }
     capabilities(document)
     document
   end
@@ -118,34 +104,6 @@ module SampleReport
      Cell.number(estimate * 0.07, note:), verdict]
   end
 
-  def heatmap
-    map = Charts::Heatmap.new("Write and read of 50 rows", rows: SERIALIZERS.keys, columns: COMPRESSORS.keys,
-                              unit: "us", row_name: "serializer", column_name: "compressor")
-    SERIALIZERS.each do |serializer, (dump, size)|
-      COMPRESSORS.each { |compressor, (press, _)| map.set(serializer, compressor, dump + (press * size)) }
-    end
-    map.set("Paquito", "brotli -5", nil)
-  end
-
-  def pareto
-    chart = Charts::ParetoChart.new("Bytes against time", x: "bytes", y: "us to dump and compress")
-    SERIALIZERS.first(4).each do |serializer, (dump, size)|
-      COMPRESSORS.each do |compressor, (press, ratio)|
-        chart.point("#{serializer}, #{compressor}", 21_400 * size * ratio, dump + (press * size))
-      end
-    end
-    chart
-  end
-
-  def costs
-    parts = %w[serialize compress client wire server]
-    chart = Charts::StackedBar.new("What a fetch over 0.25 ms is made of", unit: "us", parts:)
-    { "memcached, Marshal, zlib" => [108, 105, 61, 268, 12], "memcached, auto, LZ4" => [9, 14, 48, 255, 11],
-      "redis, auto, none" => [9, 0, 44, 301, 14], "shared:, auto, none" => [9, 0, 0.6, 0, 0] }
-      .each { |name, figures| chart.row(name, parts.zip(figures).to_h) }
-    chart.missing("Litecache", "not installed here")
-  end
-
   def latency
     trips = [0.08, 0.25, 0.5, 1, 5, 20]
     chart = Charts::LineChart.new("Latency by round trip", x: "measured round trip, ms", y: "us for a fetch",
@@ -171,12 +129,6 @@ module SampleReport
     percentiles = [0, 50, 75, 90, 99, 99.9, 99.99]
     chart.series("from intended start", percentiles.zip([80, 110, 130, 210, 2_900, 71_000, 96_000]))
     chart.series("service time", percentiles.zip([78, 96, 104, 128, 190, 420, 88_000]))
-  end
-
-  def flames = Charts::FlameGraph.new("Fetch of 50 rows", AFTER)
-
-  def differential
-    Charts::DifferentialFlameGraph.new("Fetch of 50 rows: 0.2 against 0.1", BEFORE, AFTER, names: ["0.1", "0.2"])
   end
 
   def capabilities(document)

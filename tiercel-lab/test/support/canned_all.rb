@@ -11,14 +11,14 @@ module CannedAll
 
   # @return [Hash{String => Object}]
   def results
-    parts = { "compare" => compare, "hit-ratio" => hit_ratio, "selfcheck" => selfcheck }.map do |name, found|
+    parts = { "compare" => compare, "selfcheck" => selfcheck }.map do |name, found|
       { name:, arguments: ["--quick"], state: "complete", code: 0, seconds: 12.5, note: nil, results: found }
     end
     parts << { name: "sqlite", arguments: ["--quick"], state: "failed", code: 2, seconds: 0.4,
                note: "exit code 2; no such gem", results: nil }
-    parts << { name: "layers", arguments: ["--quick"], state: "out of time", code: 130, seconds: 90,
-               note: "stopped after 90 s", results: compare("layers") }
-    Canned.results(command: "all", parts:, warnings: ["layers: Other programs were in the way."])
+    parts << { name: "serializers", arguments: ["--quick"], state: "out of time", code: 130, seconds: 90,
+               note: "stopped after 90 s", results: compare("serializers") }
+    Canned.results(command: "all", parts:, warnings: ["serializers: Other programs were in the way."])
   end
 
   def compare(command = "compare")
@@ -28,17 +28,6 @@ module CannedAll
                                     contestants:, baseline: contestants.first)
     cells = Canned.cells(comparison, "memory_store" => 2_000, "null_store" => 1_000, "tiercel:memory:" => "no such gem")
     Canned.results(command:, cells:, sentence: "A hit costs 2 us.")
-  end
-
-  def hit_ratio
-    rows = { "LRU" => 60.0, "S3-FIFO" => 66.5, "Belady's optimum" => 74.0 }.map do |name, estimate|
-      figures = %w[zipf-1.0 scans].to_h do |workload|
-        [workload, { estimate:, low: estimate - 1, high: estimate + 1, seeds: 3 }]
-      end
-      { name:, foresees: name.start_with?("Belady"), figures: }
-    end
-    Canned.results(command: "hit-ratio",
-                   tables: { "hit_ratio" => [rows, { workloads: %w[zipf-1.0 scans], note: "Percent of reads." }] })
   end
 
   def selfcheck

@@ -63,7 +63,7 @@ class JoinedReportBrowserTest < Tiercel::TestCase
     page = Tiercel::Lab::Report::Html.render(document)
     ids = page.scan(/ id="([^"]+)"/).flatten
     assert_equal ids.uniq, ids
-    %w[compare hit-ratio selfcheck sqlite layers how-long-it-took].each do |id|
+    %w[compare selfcheck sqlite serializers how-long-it-took].each do |id|
       assert_includes page, %(<a href="##{id}">)
     end
     assert_match(/There is no table: exit code 2; no such gem/, page)

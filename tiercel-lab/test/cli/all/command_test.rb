@@ -4,7 +4,7 @@ require_relative "../../support/lab_case"
 require "open3"
 
 class AllCommandTest < LabCase
-  HIT_RATIO = %w[--workload zipf-1.0 --policy lru,fifo --requests 2000 --seeds a].freeze
+  SHORT = %w[--quick --store null_store].freeze
 
   # The command `all` with tables that take no time; the child processes are real.
   def all_of(*entries)
@@ -13,7 +13,7 @@ class AllCommandTest < LabCase
 
   def entry(name, *arguments) = Lab::CLI::All::Entry.new(name:, arguments:, seconds: 1)
 
-  def short_ones = [entry("hit-ratio", *HIT_RATIO), entry("layers", "--value", "no-such-value")]
+  def short_ones = [entry("capabilities", *SHORT), entry("serializers", "--value", "no-such-value")]
 
   def run_all(klass, *arguments)
     Dir.mktmpdir do |folder|
@@ -34,7 +34,7 @@ class AllCommandTest < LabCase
       assert_match(/^1 of 3 tables are complete/, out)
       assert_match(/^How long it took$/, out)
       page = File.read(html)
-      assert_includes page, 'id="hit-ratio"'
+      assert_includes page, 'id="capabilities"'
       assert_includes page, "There is no table: exit code 2"
       assert_empty schema.errors(results)
       assert_empty schema.errors(results["parts"].first["results"])
@@ -46,7 +46,7 @@ class AllCommandTest < LabCase
   def test_without_time_no_table_begins_and_the_report_says_how_to_go_on
     run_all(all_of(*short_ones), "--within", "0.1") do |code, out, err, kept|
       assert_equal 3, code, err
-      assert_match(/^Out of time: hit-ratio, layers; `bin\/lab all --resume #{kept}` goes on\.$/, out)
+      assert_match(/^Out of time: capabilities, serializers; `bin\/lab all --resume #{kept}` goes on\.$/, out)
       parts = Lab::Engine::Results.load(kept)["parts"]
       assert_equal [["out of time", "no time was left: no table begins after 0.1 minutes"]] * 2,
                    parts.map { |part| part.values_at("state", "note") }
@@ -61,11 +61,11 @@ class AllCommandTest < LabCase
     run_all(all_of(*short_ones), "--seed", "3") do |_code, _out, _err, kept|
       before = Lab::Engine::Results.load(kept)["parts"]
       Dir.mktmpdir do |folder|
-        again = all_of(entry("hit-ratio", *HIT_RATIO), entry("layers", "--value", "again-not-there"))
+        again = all_of(entry("capabilities", *SHORT), entry("serializers", "--value", "again-not-there"))
         out = StringIO.new
         plan = again.new(out:, err: StringIO.new, program: "bin/lab").call(["--resume", kept, "--plan"])
         assert_equal 0, plan
-        assert_match(/^hit-ratio +complete +not measured again/, out.string)
+        assert_match(/^capabilities +complete +not measured again/, out.string)
         command = again.new(out:, err: StringIO.new, program: "bin/lab")
         assert_equal 3, command.call(["--resume", kept, "--results", folder])
         after = Lab::Engine::Results.load(Dir[File.join(folder, "*.jsonl")].first)
@@ -101,7 +101,7 @@ class AllCommandTest < LabCase
 
   def test_sigterm_keeps_what_is_complete_and_says_how_to_go_on
     Dir.mktmpdir do |folder|
-      command = [RbConfig.ruby, Lab::CLI::All::Child::EXECUTABLE, "all", "--quick", "--only", "layers,profile",
+      command = [RbConfig.ruby, Lab::CLI::All::Child::EXECUTABLE, "all", "--quick", "--only", "profile,serializers",
                  "--results", folder]
       Open3.popen3({ "XDG_CACHE_HOME" => folder, "TIERCEL_LAB_PROGRAM" => "bin/lab" }, *command,
                    pgroup: true) do |input, out, err, thread|
@@ -121,14 +121,14 @@ class AllCommandTest < LabCase
 
   def test_a_table_that_takes_too_long_is_ended
     Dir.mktmpdir do |folder|
-      child = Lab::CLI::All::Child.new(entry("layers"), more: ["--quick"], folder:, limit: 0.5)
+      child = Lab::CLI::All::Child.new(entry("serializers"), more: ["--quick"], folder:, limit: 0.5)
       part = child.run
       assert_equal ["out of time", "stopped after 1 s"], [part.state, part.note]
     end
   end
 
   def test_what_cannot_be_followed
-    { %w[--only nothing] => /"nothing" is not known\. Known: hit-ratio, layers/, %w[--resume /nowhere] => %r{/nowhere},
+    { %w[--only nothing] => /"nothing" is not known\. Known: capabilities, serializers/, %w[--resume /nowhere] => %r{/nowhere},
       %w[--skip x] => /not known/, %w[--within 0] => /expected more than 0/ }.each do |arguments, words|
       run_all(all_of(*short_ones), *arguments) do |code, out, err, kept|
         assert_equal [2, "", nil], [code, out, kept]

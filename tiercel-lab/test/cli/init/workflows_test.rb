@@ -160,13 +160,11 @@ class InitWorkflowsTest < LabCase
     assert_equal 1, code, out
     assert_match(/^Failed: parse: objects allocated by one call: \d+ \u2192 \d+\.$/, out)
     report = File.join(@home, "temp/report")
-    flames = %w[gate-parse-A.flame.html gate-parse-B.flame.html gate-parse-difference.flame.html]
-    assert_empty [*flames, *%w[comment.md gate.html gate.json gate.xml]] - Dir.children(report)
-    assert_includes File.read(File.join(@home, "summary.md")), "Where the time goes: parse"
+    assert_empty %w[comment.md gate.html gate.json gate.xml] - Dir.children(report)
     check_comment(gate)
     code, out = step(profile, "Profile")
     assert_equal 0, code, out
-    assert_includes Dir.children(File.join(@home, "temp/profiles")), "profiles-parse-difference.flame.html"
+    assert_equal 2, Dir[File.join(@home, "temp/profiles/*.profile.json")].size
   end
 
   def check_comment(gate)

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../tables"
-require_relative "../simulator"
 require_relative "command"
 
 module Tiercel
@@ -13,11 +12,11 @@ module Tiercel
                           examples: ["help", "help sizes", "help stores"])
         # Commands by purpose, with one example for each group.
         GROUPS = {
-          "Which store" => [%w[compare all capabilities app http workers tiers growth boot],
+          "Which store" => [%w[compare all capabilities app http boot],
                             "compare --quick --machines 2 --workers 4"],
-          "What a call costs" => [%w[sizes cold layers client sqlite latency herd scaling],
+          "What a call costs" => [%w[sizes cold client sqlite latency herd],
                                   "sizes --quick --size 2KB,100KB"],
-          "What a value costs" => [%w[serializers compressors end-to-end hit-ratio],
+          "What a value costs" => [%w[serializers compressors end-to-end],
                                    "serializers --quick --value rows-50"],
           "Changes over time" => [%w[gate history init profile], "gate --base main"],
           "The lab itself" => [%w[help report selfcheck], "report RESULTS.jsonl --html report.html"]
@@ -28,9 +27,7 @@ module Tiercel
           "operations" => -> { described(Operations) { |operation| "#{operation.phrase}: #{operation.body}" } },
           "values" => -> { described(Values, &:title) },
           "serializers" => -> { described(Serialization) { |library| library.feature.to_s } },
-          "compressors" => -> { described(Compression) { |library| library.feature.to_s } },
-          "policies" => -> { Simulator::POLICIES.names.to_h { |name| [name.to_s, ""] } },
-          "workloads" => -> { Simulator::Workloads.names.to_h { |name| [name, ""] } }
+          "compressors" => -> { described(Compression) { |library| library.feature.to_s } }
         }.freeze
 
         def facts = FACTS

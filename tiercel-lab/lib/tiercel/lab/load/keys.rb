@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../simulator/zipf"
+require_relative "zipf"
 
 module Tiercel
   module Lab
@@ -20,7 +20,7 @@ module Tiercel
           @items = items
           @kind = kind
           @random = Random.new(seed)
-          @zipf = Simulator::Zipf.new(items, exponent) if kind == "zipf"
+          @zipf = Zipf.new(items, exponent) if kind == "zipf"
           @next = kind == "near and new" ? NEAR : 0
         end
 

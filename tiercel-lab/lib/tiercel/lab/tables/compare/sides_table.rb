@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../profile/trial"
-
 module Tiercel
   module Lab
     module Tables
@@ -19,9 +17,6 @@ module Tiercel
           VALUES = %w[string-100b html-2kb rows-50].freeze
           QUICK_OPERATIONS = %w[read write].freeze
           QUICK_VALUES = %w[html-2kb].freeze
-          # How long each side is profiled.
-          PROFILE_SECONDS = 3.0
-          QUICK_PROFILE_SECONDS = 1.0
 
           def self.usage = "A B"
 
@@ -37,10 +32,6 @@ module Tiercel
             parser.on("--baseline FILE",
                       "in place of A: the file of an earlier run (not interleaved)") { |file| @file = file }
             parser.on("--same", "A and B may be the same") { @same = true }
-            parser.on("--[no-]flames",
-                      "flame graphs of both once all is measured (yes with --html, --markdown)") do |on|
-              @flames = on
-            end
             parser.on("--repository DIR", "Git repository of the revisions") { |folder| @repository = folder }
           end
 
@@ -70,7 +61,6 @@ module Tiercel
             first = cells(comparisons)
             return against_saved(first) if @saved
             confirm(comparisons, first)
-            draw_flames(first) if flames? && !run.interrupted?
           end
 
           def warnings
@@ -135,35 +125,6 @@ module Tiercel
             suspects = comparisons & slower.map(&:comparison)
             run.measure(suspects, protocol:) if suspects.any?
           end
-
-          def flames? = @flames.nil? ? settings.reports.key?(:markdown) || settings.reports.key?(:html) : @flames
-
-          # Draws the cell with the largest difference; decided cells come first.
-          def draw_flames(measurement)
-            cells = measurement.cells.select { |cell| cell.arm.role == :contestant && cell.summary&.ratio }
-            cell = cells.max_by do |one|
-              [%i[slower faster].count(one.summary.verdict), Math.log(one.summary.ratio.estimate).abs]
-            end
-            rows = cell ? profiles(cell) : []
-            return unless rows.size == 2
-            run.table("profiles", rows, seconds: profile_seconds)
-            return unless rows.all? { |row| Engine::Outcome.measured?(row) && row["folded"].any? }
-            run.table("flame graphs", flame_files.write(rows, SidesView.names_of(@sides.map(&:describe))))
-          end
-
-          def profiles(cell)
-            pairs = cell.comparison.arms.select(&:row?).map { |arm| [arm.contestant, arm.operation] }
-            trial = Profile::Trial.new(pairs, value: cell.comparison.value, seconds: profile_seconds, stem: kept,
-                                              seed: settings.seed, requires: settings.requires)
-            run.try(trial, trial.expected_seconds)
-            trial.rows
-          end
-
-          def profile_seconds = settings.quick ? QUICK_PROFILE_SECONDS : PROFILE_SECONDS
-
-          def flame_files = FlameFiles.new(report: settings.report_files.first, kept:)
-
-          def kept = run.recorder.path.delete_suffix(".jsonl")
 
           def against_saved(measurement)
             records = measurement.cells.select { |cell| cell.arm.row? }.map(&:record)

@@ -43,7 +43,6 @@ module Tiercel
 
           def fill(document)
             document.section("Time") { |section| add_times(section) }
-            document.section("Where the time goes") { |section| add_flames(section) } if rows("profiles").any?
             document.section("What was compared") { |section| add_sides(section) }
           end
 
@@ -156,17 +155,6 @@ module Tiercel
             plot = Report::Charts::ForestPlot.new("Compare: ratios", baseline: names.first, margin: band(margin))
             drawn.each { |row| plot.row(label(row), interval(row.ratio), row.verdict.to_sym) }
             plot
-          end
-
-          def add_flames(section)
-            before, after = rows("profiles")
-            broken = [before, after].find { |row| !Engine::Outcome.measured?(row) || row["folded"].empty? }
-            return section.text("No flame graphs: #{broken["target"]}: #{broken["reason"] || "no samples"}.") if broken
-            section.text("#{before["operation"]} of #{before["value"]}, watched after everything was measured. " \
-                         "Flame graphs: " \
-                         "#{rows("flame graphs").map { |row| "[#{row["title"]}](#{row["link"]})" }.join(", ")}.")
-            section.add(Report::Charts::DifferentialFlameGraph.new("Compare: shares of the time", before["folded"],
-                                                                   after["folded"], names:))
           end
 
           def add_sides(section)

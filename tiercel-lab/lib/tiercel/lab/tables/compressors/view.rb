@@ -73,9 +73,6 @@ module Tiercel
             document.section(title_of(value)) do |section|
               section.text(quick_note) if quick? && by_value.keys.first == value
               section.add(table(value, deflates))
-              { "deflate" => deflates, "inflate" => deflates.filter_map { |cell| twin(cell) } }.each do |way, group|
-                chart = pareto(value, way, group) and section.add(chart)
-              end
               section.add(article(deflates)) if value == ARTICLE_VALUE
             end
           end
@@ -104,20 +101,6 @@ module Tiercel
           def speed(cell)
             return "" unless measured?(cell) && name(cell) != "none" && payload(cell["value"])
             Report::Cell.number(payload(cell["value"]) / microseconds(cell), digits: 0)
-          end
-
-          # Leaves "none" out: its time is zero, and the axis reaches to milliseconds.
-          def pareto(value, way, cells)
-            shown = cells.select { |cell| measured?(cell) && name(cell) != "none" && bytes(deflate_of(cell)) }
-            return if shown.size < 2
-            leader = leader(shown)
-            by_name = shown.to_h { |cell| [name(cell), cell] }
-            less = ->(one, other) { leader.verdict(by_name[one], by_name[other]) == :faster }
-            chart = Report::Charts::ParetoChart.new("Compressors: bytes against time to #{way}, #{title_of(value)}",
-                                                    x: "bytes", y: "us to #{way}", less:,
-                                                    note: "Less is better in both; less time is what a verdict says.")
-            shown.each { |cell| chart.point(name(cell), bytes(deflate_of(cell)), microseconds(cell)) }
-            chart
           end
 
           def article(deflates)

@@ -4,8 +4,8 @@ module Tiercel
   module Lab
     module Tables
       module EndToEnd
-        # Shows every combination of serializer, compressor and store: a table for each value and operation, a heatmap
-        # for each store, and where the time goes.
+        # Shows every combination of serializer, compressor and store, and where the
+        # time goes: a table for each value and operation.
         class View < Tables::View
           article(/\AEnd to end: /)
 
@@ -75,10 +75,6 @@ module Tiercel
             document.section("#{title_of(value)}: #{WAYS.fetch(operation)}") do |section|
               section.text(method_text) if groups.keys.first == [value, operation]
               section.add(table(value, operation, wholes))
-              wholes.group_by { |cell| cell["contestant"]["store"] }.each do |store, of_store|
-                chart = heatmap(value, operation, store, of_store) and section.add(chart)
-              end
-              section.add(parts_chart(value, operation, wholes)) if wholes.any? { |cell| measured?(cell) }
             end
           end
 
@@ -101,35 +97,6 @@ module Tiercel
             split = split(cell)
             return Report::Cell.number(split.us[part], unit: "us") if split.us
             Report::Cell.missing("cannot split: #{split.reason}")
-          end
-
-          def heatmap(value, operation, store, cells)
-            return if cells.size < 3
-            serializers, compressors = %w[serializer compressor].map do |axis|
-              cells.map { |cell| cell["contestant"][axis] }.uniq
-            end
-            chart = Report::Charts::Heatmap.new("End to end: #{WAYS.fetch(operation)} by #{store}, #{title_of(value)}",
-                                                rows: serializers, columns: compressors, unit: "us",
-                                                row_name: "serializer", column_name: "compressor")
-            cells.each do |cell|
-              row, column = cell["contestant"].values_at("serializer", "compressor")
-              chart.set(row, column, measured?(cell) ? Report::Cell.number(microseconds(cell)) : missing(cell))
-            end
-            leader = leader(cells)
-            chart.frame(*leader.first["contestant"].values_at("serializer", "compressor")) if leader.clear?
-            chart
-          end
-
-          def parts_chart(value, operation, wholes)
-            title = "End to end: where the time of #{WAYS.fetch(operation)} goes, #{title_of(value)}"
-            chart = Report::Charts::StackedBar.new(title, unit: "us", parts: Split::PARTS)
-            wholes.each do |cell|
-              next chart.missing(words(cell), cell["reason"].to_s) unless measured?(cell)
-              split = split(cell)
-              next chart.missing(words(cell), "cannot split: #{split.reason}") unless split.us
-              chart.row(words(cell), split.us)
-            end
-            chart
           end
 
           def split(cell)

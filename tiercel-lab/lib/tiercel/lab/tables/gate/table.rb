@@ -26,9 +26,8 @@ module Tiercel
             parser.on("--exact", "only exact figures, no timings") { @exact = true }
             parser.on("--same", "base and head may be the same") { @same = true }
             parser.on("--record", "no gate: measure the head for `history`") { @record = true }
-            parser.on("--profile", "no gate: flame graphs of every cell on both sides") { @profile = true }
+            parser.on("--profile", "no gate: profiles of every cell on both sides") { @profile = true }
             parser.on("--accept CELL", "this cell may regress; repeatable") { |cell| (@accept ||= []) << cell }
-            parser.on("--[no-]flames", "flame graphs of both sides (yes with --html)") { |on| @flames = on }
             parser.on("--junit FILE", "the verdicts as test cases") { |file| @junit = writable("--junit", file) }
             parser.on("--comment FILE", "Markdown for a pull request") do |file|
               @comment = writable("--comment", file)
@@ -56,7 +55,6 @@ module Tiercel
             return profile if @profile
             rows = judge
             run.table("gate", rows)
-            draw(rows) unless run.interrupted?
           end
 
           def measure(run)
@@ -112,7 +110,7 @@ module Tiercel
 
           def profile
             run.table("gate", [], reason: "profiled, not measured")
-            step(Flames).draw_all
+            step(Profiles).take
           end
 
           def unchanged?
@@ -153,11 +151,6 @@ module Tiercel
 
           def acceptance
             Acceptance.new(@accept.to_a + checkout.trailers(*trees.map(&:commit), Acceptance::TRAILER))
-          end
-
-          def draw(rows)
-            return unless @flames.nil? ? settings.reports.key?(:html) : @flames
-            step(Flames).draw(rows)
           end
 
           def writable(option, file) = file.tap { Folder.check_of("#{option} #{file}", file) }

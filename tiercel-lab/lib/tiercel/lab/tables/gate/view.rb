@@ -6,7 +6,6 @@ module Tiercel
       module Gate
         # Shows the verdicts of a gate, failures first.
         class View < Tables::View
-          TOP = 5
           TONES = { Judgement::WRONG => :slower, Judgement::REGRESSED => :slower,
                     Judgement::CANNOT_TELL => :cannot_tell }.freeze
           # Rows are sorted by their verdicts in this order.
@@ -37,8 +36,7 @@ module Tiercel
           def fill(document)
             add_verdicts(document)
             add_times(document) if cells.any?
-            flame_cells.each { |cell, pair| add_flames(document, cell, pair) }
-            add_unprofiled(document)
+            add_profiles(document) if rows("profiles").any?
             add_sides(document)
           end
 
@@ -55,8 +53,6 @@ module Tiercel
               section.text("#{same} of #{gate_rows.size} figures are the same, within their margins.")
               section.text(ACCEPT) if count(Judgement::REGRESSED).positive?
             end
-            flame_cells.each { |cell, pair| add_functions(document, cell, pair, command: nil) }
-            add_unprofiled(document)
             document.section("The same on your machine") { |section| section.code(here) }
             document
           end
@@ -154,59 +150,12 @@ module Tiercel
             end
           end
 
-          # Cells with a profile of both sides.
-          def flame_cells
-            rows("profiles").select { |row| Engine::Outcome.measured?(row) && row["folded"].any? }
-                            .group_by { |row| row["cell"] }.select { |_cell, pair| pair.size == 2 }
-          end
-
-          # Says why a profile is missing.
-          def add_unprofiled(document)
-            reasons = rows("profiles").reject { |row| Engine::Outcome.measured?(row) }
-                                      .map { |row| "#{row["cell"]}: #{row["reason"]}" }.uniq
-            return if reasons.empty?
-            document.section("Where the time goes") { |section| section.text("Not known of #{reasons.join("; ")}.") }
-          end
-
-          def add_flames(document, cell, pair)
-            add_functions(document, cell, pair)
-            links = rows("flame graphs").select { |row| row["cell"] == cell }
-            section = document.sections.last
-            section.text("Flame graphs: #{links.map { |row| "[#{row["title"]}](#{row["link"]})" }.join(", ")}.") if
-              links.any?
-            section.add(Report::Charts::DifferentialFlameGraph.new("Gate: #{cell}, shares of the time",
-                                                                   *pair.map { |row| row["folded"] },
-                                                                   names: %w[base head], command:))
-          end
-
-          # The time that a call spends in each function itself: the function's share of the samples, multiplied by the
-          # time measured without the profiler.
-          def add_functions(document, cell, pair, command: self.command)
-            times = pair.map { |row| time_of(row) }
-            unit = times.all? ? "us" : "%"
-            own = pair.zip(times).map { |row, time| own_of(row, times.all? ? time : 100.0) }
-            names = own.flat_map(&:keys).uniq.max_by(TOP) { |name| own[1].fetch(name, 0.0) - own[0].fetch(name, 0.0) }
-            document.section("Where the time goes: #{cell}") do |section|
-              section.table("Gate: #{cell}, by function", header: %w[function base head growth], command:,
-                            rows: names.map { |name| [name, *growth(own, name).map { |one| figure(one, unit) }] },
-                            note: "In the function itself, without what it calls; the growth first.")
+          def add_profiles(document)
+            columns = { "cell" => "cell", "side" => "side",
+                        "file for the profiler's viewer" => ->(row) { row["file"] ? File.basename(row["file"]) : missing(row) } }
+            document.section("Where the time goes") do |section|
+              section.add(columns_table("Gate: profiles", rows("profiles"), columns))
             end
-          end
-
-          def growth(own, name)
-            base, head = own.map { |shares| shares.fetch(name, 0.0) }
-            [base, head, head - base]
-          end
-
-          def own_of(row, whole)
-            stacks = Report::Charts::Stacks.parse(row["folded"])
-            stacks.own_by_name.transform_values { |own| own.fdiv(stacks.total) * whole }
-          end
-
-          def time_of(row)
-            name = "#{row["side"]}: #{row["cell"]}"
-            cell = cells.find { |one| one["contestant"]["name"] == name && measured?(one) }
-            cell && microseconds(cell)
           end
 
           def add_sides(document)

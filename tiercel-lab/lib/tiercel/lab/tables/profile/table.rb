@@ -8,9 +8,9 @@ module Tiercel
       # Shows where the time of an operation goes. The operation is first measured, then profiled.
       module Profile
         class Table < Tables::Table
-          called "profile", "Flame graphs: where the time of an operation goes."
+          called "profile", "Where the time of an operation goes, by function."
           example "profile mem_cache_store", "profile tiercel:redis: --op fetch --value html-822kb",
-                  "profile dalli --op client_get", "profile tiercel:shared: memory_store --html flames.html",
+                  "profile dalli --op client_get", "profile tiercel:shared: memory_store --html profile.html",
                   "profile mem_cache_store --against before.jsonl"
           takes :quick, :seed, :cells, :data
           # Profiles each Rails client, and the raw socket to its server.

@@ -4,7 +4,8 @@ module Tiercel
   module Lab
     module Tables
       module Profile
-        # Shows times, flame graphs, and the difference between two profiles.
+        # Shows times, the functions that take them, and the difference between two profiles. The profiler's own viewer
+        # draws flame graphs.
         class View < Tables::View
           article(/times\z/)
           quick "Quick: few samples; shares are rough."
@@ -62,13 +63,18 @@ module Tiercel
 
           def percent(share) = "#{Report::Format.number(share.estimate * 100, digits: 0)} %"
 
-          def stacks(row) = Report::Charts::Stacks.parse(row["folded"])
+          # @return [Hash{String => Numeric}] each function's own samples, from all its callers
+          def own(row)
+            row["folded"].each_with_object(Hash.new(0)) do |(stack, samples), sums|
+              sums[stack.scrub.split(";").last.to_s] += samples
+            end
+          end
 
           # @return [Array<Array(String, Statistics::Interval)>] functions by the share of the time that they took
           #   themselves
           def top(row, count)
-            stacks = stacks(row)
-            stacks.own_by_name.max_by(count, &:last).map { |function, own| [function, share(own, stacks.total)] }
+            all = own(row)
+            all.max_by(count, &:last).map { |function, samples| [function, share(samples, all.values.sum)] }
           end
 
           # Wilson's interval of a share (Wilson, JASA 22, 1927). Samples close in time depend on each other, so the
@@ -101,15 +107,13 @@ module Tiercel
           def add_profile(section, row)
             return section.text("No profile: #{Engine::Outcome.words(row)}.") unless Engine::Outcome.measured?(row)
             return section.text("No samples fell into the calls; `--seconds` watches longer.") unless watched?(row)
-            title = "Profile: #{row["target"]}, #{row["operation"]} #{row["value"]}"
-            section.add(Report::Charts::FlameGraph.new(title, row["folded"], command:))
             note = "In the function itself, without what it calls; #{samples_words(row)}."
             section.add(columns_table("Profile: self time of #{row["target"]}", top(row, TOP), TIMES, note:))
             section.code(row["file"], title: opened_with(row)) if row["file"]
           end
 
           def samples_words(row)
-            samples, calls = [stacks(row).total, row["calls"]].map { |count| Report::Format.number(count) }
+            samples, calls = [own(row).values.sum, row["calls"]].map { |count| Report::Format.number(count) }
             "#{samples} samples of #{row["profiler"]}, #{calls} calls in #{notes("profiles")["seconds"]} s"
           end
 
@@ -120,10 +124,16 @@ module Tiercel
 
           def add_difference(section, before, after)
             return section.text("One of the two has no samples.") unless [before, after].all? { |row| watched?(row) }
-            section.text("Shares of the time, not times: where everything became faster alike, nothing is coloured.")
-            title = "Profile: #{label(after)} against #{label(before)}"
-            section.add(Report::Charts::DifferentialFlameGraph.new(title, before["folded"], after["folded"],
-                                                                   names: [label(before), label(after)], command:))
+            shares = [before, after].map { |row| own(row).then { |all| all.transform_values { |n| n.fdiv(all.values.sum) } } }
+            names = shares.flat_map(&:keys).uniq
+            names = names.max_by(TOP) { |name| (shares[1].fetch(name, 0.0) - shares[0].fetch(name, 0.0)).abs }
+            rows = names.map do |name|
+              one, other = shares.map { |all| all.fetch(name, 0.0) * 100 }
+              [name, *[one, other, other - one].map { |share| figure(share, "%", digits: 1) }]
+            end
+            section.table("Profile: #{label(after)} against #{label(before)}", command:, rows:,
+                          header: ["function", label(before), label(after), "change"],
+                          note: "Shares of the time in the function itself, not times; the largest changes first.")
           end
         end
       end

@@ -2,7 +2,7 @@
 
 module Tiercel
   module Lab
-    module Simulator
+    module Load
       # Draws ranks with probability proportional to 1 / (rank + 1)**s, in constant time, by the alias method (Vose, "A
       # linear algorithm for generating random numbers with a given distribution", 1991).
       class Zipf
