@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+# suites: store*
+
+require_relative "support"
+require "tiercel/lab/servers"
+
+# Fragments within fragments: an outer one depends on everything that it shows, without `touch`.
+class RussianDollsTest < ViewTest
+  LEVELS = %i[shop shelf box product].freeze
+  PAGE = LEVELS.reverse.inject("leaf") do |inner, level|
+    "<% cache '#{level}', tags: ['#{level}'] do %><% rendering(:#{level}) %>(#{inner})<% end %>"
+  end
+
+  def test_four_levels_on_each_backend
+    on_each_backend do |*urls|
+      page = controller(store: Tiercel.new(*urls), "index" => PAGE)
+      other = urls == ["memory:"] ? page.cache_store : Tiercel.new(*urls)
+      2.times { assert_equal "((((leaf))))", get(page) }
+      assert_equal LEVELS, rendered
+      LEVELS.each_with_index do |level, depth|
+        other.invalidate_tags(level.to_s)
+        2.times { get(page) }
+        assert_equal LEVELS[0..depth], rendered, "#{level} on #{urls.join(", ")}"
+      end
+    end
+  end
+
+  def test_fifty_siblings
+    on_each_backend do |*urls|
+      @products = Array.new(50) { |index| Product.new(index + 1, "name", 1) }
+      products = @products
+      text = "<% cache 'list' do %><% rendering(:list) %><% @products.each do |product| %>" \
+             "<% cache [product, 'card'], tags: product do %><% rendering(product.id) %>x<% end %><% end %><% end %>"
+      page = controller(store: Tiercel.new(*urls), "index" => text) { before_action { @products = products } }
+      2.times { get(page) }
+      assert_equal [:list, *1..50], rendered
+      page.cache_store.invalidate_tags(products[17])
+      2.times { get(page) }
+      assert_equal [:list, 18], rendered
+    end
+  end
+
+  def test_a_cached_collection_within_a_fragment
+    products = Array.new(20) { |index| Product.new(index + 1, "name", 1) }
+    ActionView::PartialRenderer.collection_cache = store
+    text = "<% cache 'list' do %><% rendering(:list) %><%= render partial: 'product', collection: @products, " \
+           "cached: { tags: ->(product) { product } } %><% end %>"
+    page = controller("index" => text, "_product" => "<% rendering(product.id) %>x") { before_action { @products = products } }
+    2.times { get(page) }
+    assert_equal [:list, *1..20], rendered
+    store.invalidate_tags(products[3])
+    2.times { get(page) }
+    assert_equal [:list, 4], rendered
+    store.invalidate_tags(products[19])
+    get(page)
+    assert_equal [:list, 20], rendered, "the hits of the second rendering count as well"
+  ensure
+    ActionView::PartialRenderer.collection_cache = ActiveSupport::Cache::MemoryStore.new
+  end
+
+  def test_what_a_block_reads_and_fetches
+    store.write("price", 1, tags: "prices")
+    store.fetch("outer") { [store.read("price"), store.fetch("tax", tags: "taxes") { 2 }, store.read_multi("price")] }
+    %w[prices taxes].each do |tag|
+      assert store.read("outer")
+      store.invalidate_tags(tag)
+      assert_nil store.read("outer"), tag
+      store.write("price", 1, tags: "prices")
+      store.fetch("outer") { [store.read("price"), store.fetch("tax", tags: "taxes") { 2 }] }
+    end
+  end
+
+  def test_an_invalidation_of_the_inner_tag_while_the_outer_fragment_renders
+    text = "<% cache 'outer' do %><% cache 'inner', tags: 'in' do %><%= rendering(:inner) %><% end %><%= rendering(:outer) %><% end %>"
+    page = controller("index" => text)
+    shown = "old"
+    self.on_render = lambda do |what|
+      next shown if what == :inner
+      (shown = "new") && store.invalidate_tags("in") && nil
+    end
+    assert_equal "old", get(page)
+    self.on_render = ->(what) { what == :inner ? shown : nil }
+    assert_equal "new", get(page)
+  end
+
+  def test_inherit_tags_false
+    text = "<% cache 'outer', inherit_tags: false do %><% rendering(:outer) %><% cache 'inner', tags: 'in' do %>" \
+           "<% rendering(:inner) %><% end %><% end %>"
+    page = controller("index" => text)
+    get(page)
+    store.invalidate_tags("in")
+    2.times { get(page) }
+    assert_equal %i[outer inner], rendered
+  end
+
+  def test_too_many_tags_are_not_stored_and_reported
+    inner = %q(<% 520.times { |i| cache(["i", i], tags: "t#{i}") { %>x<% } } %>)
+    text = "<% cache 'outer' do %><% rendering(:outer) %>#{inner}<% end %>"
+    page = controller("index" => text)
+    reports = capture_reports { 2.times { assert_equal "x" * 520, get(page) } }
+    assert_equal %i[outer outer], rendered
+    assert_match(/tags/, reports.first.error.message)
+  end
+
+  private
+
+  def on_each_backend
+    yield "memory:"
+    with_tmpdir { |dir| yield "sqlite:#{dir}/a" }
+    with_tmpdir { |dir| yield "file:#{dir}/a" }
+    with_tmpdir { |dir| yield "shared:#{dir}/a?size=8MB" }
+    with_tmpdir { |dir| yield "shared:#{dir}/a?size=8MB", "sqlite:#{dir}/b" }
+    Tiercel::Lab::Servers::Redis.run { |server| yield server.url }
+    Tiercel::Lab::Servers::Memcached.run { |server| yield server.url }
+  end
+end
