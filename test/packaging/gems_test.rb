@@ -56,7 +56,7 @@ class GemsTest < Tiercel::TestCase
     assert_includes expected, "lib/tiercel/version.rb"
     assert_equal expected, contents("tiercel").grep(%r{\A(lib|ext)/})
     others = contents("tiercel").grep_v(%r{\A(lib|ext)/})
-    assert_empty others.grep_v(%r{\A(docs/[\w./-]+\.(md|svg)|(README|CHANGELOG|UPGRADING)\.md|LICENSE)\z})
+    assert_empty others.grep_v(%r{\A(docs/[\w./-]+\.(md|svg)|(README|CHANGELOG|SECURITY)\.md|LICENSE)\z})
     assert_includes others, "LICENSE"
     assert_includes others, "CHANGELOG.md"
     assert_empty others.grep(%r{\Adocs/.*/}), "tables of the lab: read in the repository"
