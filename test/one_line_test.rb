@@ -29,7 +29,7 @@ class OneLineTest < Tiercel::TestCase
 
   def test_an_error_joins_the_bytes_of_a_server_with_a_key_and_a_backend
     error = Tiercel::Unavailable.new("no\n\xFF".b, backend: "redis://é", key: "ä")
-    assert_equal "no \uFFFD - key \"ä\" - redis://é", error.message
+    assert_equal "no \uFFFD - key * - redis://é", error.message
     assert_equal "no \uFFFD", error.reason
   end
 end
