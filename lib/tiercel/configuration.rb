@@ -38,6 +38,7 @@ module Tiercel
       rcvbuf: "remove it: the kernel sizes socket buffers",
       shards: "remove it: the size of the segment decides it",
       sndbuf: "remove it: the kernel sizes socket buffers",
+      synchronous: "remove it: SQLite's NORMAL is always used",
     }.freeze
 
     # @param names [Array<Symbol>] options that no part of the store knows

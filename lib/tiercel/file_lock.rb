@@ -48,15 +48,6 @@ module Tiercel
       end
     end
 
-    # @return [Boolean] whether another thread or process currently holds the lock or waits for it
-    # @raise [SystemCallError]
-    def taken?
-      return true unless @mutex.try_lock
-      !file.flock(::File::LOCK_EX | ::File::LOCK_NB)
-    ensure
-      release
-    end
-
     # Only one thread may open the file: a lock acquired through one open file is not released through another.
     #
     # @return [::File] the file opened by this process, for reading and writing

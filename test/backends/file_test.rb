@@ -4,7 +4,6 @@
 require "test_helper"
 require "contracts/backend_contract"
 require "tiercel/backends/file"
-require "support/zipf"
 require "tmpdir"
 
 class FileBackendTest < Tiercel::TestCase
@@ -27,7 +26,7 @@ class FileBackendTest < Tiercel::TestCase
 
   def test_options_are_checked
     assert_match(/folder/, assert_raises(Tiercel::ConfigurationError) { Tiercel::Backends::File.new("") }.message)
-    { size: "1 MB", max_entries: "few", timeout: 0 }.each do |option, value|
+    { size: "1 MB", timeout: 0 }.each do |option, value|
       error = assert_raises(Tiercel::ConfigurationError, option) do
         Tiercel::Backends::File.new(@directory, option => value)
       end
@@ -36,7 +35,7 @@ class FileBackendTest < Tiercel::TestCase
   end
 
   def test_options_of_a_url_are_strings
-    url = Tiercel::BackendURL.parse("file:#{@directory}?size=8388608&max_entries=100&timeout=1.5")
+    url = Tiercel::BackendURL.parse("file:#{@directory}?size=8388608&timeout=1.5")
     assert_equal true, Tiercel::Backends::File.build(url, url.options).set("key", "value")
   end
 
@@ -61,8 +60,8 @@ class FileBackendTest < Tiercel::TestCase
     end
     later(10) { backend.cleanup }
     assert_empty backend.scan.to_a
-    bounded = Tiercel::Backends::File.new(@directory, max_entries: 5, timeout: 20)
-    200.times { |index| bounded.set("key#{index}", "value") }
+    bounded = Tiercel::Backends::File.new(@directory, size: "4MB", timeout: 20)
+    1_500.times { |index| bounded.set("key#{index}", "value") }
     [bounded, backend].each(&:clear)
     assert_empty backend.scan.to_a
     assert_equal ["mine"], foreign.map { |path| File.read(path) }.uniq
@@ -111,13 +110,6 @@ class FileBackendTest < Tiercel::TestCase
     end
   end
 
-  def test_max_entries_is_held
-    bounded = build_backend(max_entries: 200)
-    1_500.times { |index| bounded.set("key#{index}", "value") }
-    assert_in_delta 200, bounded.scan.count, 20
-    assert_in_delta bounded.scan.count, bounded.stats[:entries], 1
-  end
-
   def test_the_ledger_follows_every_change
     backend.set("one", "x" * 10_000)
     backend.set("one", "x")
@@ -162,13 +154,6 @@ class FileBackendTest < Tiercel::TestCase
     $VERBOSE = before
   end
 
-  def test_popular_entries_stay
-    requests = Zipf.new(3_000).requests(12_000)
-    bounded = build_backend(max_entries: 300)
-    ratio = Zipf.backend_ratio(requests, bounded, "x" * 100)
-    assert_operator ratio, :>, Zipf.fifo_ratio(requests, 310)
-  end
-
   def test_rails_request_local_cache_is_not_mounted
     assert_equal [false, false], [backend.local_cache?, backend.near?]
   end
@@ -178,7 +163,10 @@ class FileBackendTest < Tiercel::TestCase
   # On ext4, replacing a file waits for the disk.
   def memory_folder = File.writable?("/dev/shm") ? "/dev/shm" : nil
 
-  def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).paths[key]
+  def path_of(key)
+    digest = Digest::MD5.hexdigest(key)
+    "#{@directory}/tiercel-v1/#{digest[0, 2]}/#{digest}"
+  end
 
   def fill(backend, bytes, sizes, random)
     written = index = 0

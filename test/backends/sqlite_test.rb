@@ -27,19 +27,16 @@ class SQLiteBackendTest < Tiercel::TestCase
 
   def test_options_are_checked
     assert_match(/path/, assert_raises(Tiercel::ConfigurationError) { Tiercel::Backends::SQLite.new("") }.message)
-    { size: "12 KB", max_entries: 1.5, timeout: -1, synchronous: :sometimes, page_size: 1000, mmap_size: "much" }
-      .each do |option, value|
-        error = assert_raises(Tiercel::ConfigurationError, option) { build_sqlite(option => value) }
-        assert_match(/#{option}: expected/, error.message)
-      end
+    { size: "12 KB", timeout: -1 }.each do |option, value|
+      error = assert_raises(Tiercel::ConfigurationError, option) { build_sqlite(option => value) }
+      assert_match(/#{option}: expected/, error.message)
+    end
   end
 
   def test_options_of_a_url_are_strings
-    options = "size=8MB&max_entries=100&timeout=1.5&synchronous=off&mmap_size=0&page_size=4096"
-    url = Tiercel::BackendURL.parse("sqlite:#{path}?#{options}")
+    url = Tiercel::BackendURL.parse("sqlite:#{path}?size=8MB&timeout=1.5")
     built = Tiercel::Backends::SQLite.build(url, url.options)
     assert_equal true, built.set("key", "value")
-    assert_equal 4096, pragma("page_size")
   ensure
     built&.close
   end
@@ -47,7 +44,7 @@ class SQLiteBackendTest < Tiercel::TestCase
   def test_the_file_is_a_cache_of_its_own_and_its_owners
     backend.set("key", "value")
     assert_equal 0o600, File.stat(path).mode & 0o777
-    assert_equal Tiercel::Backends::SQLite::Schema::APPLICATION_ID, pragma("application_id")
+    assert_equal Tiercel::Backends::SQLite::CacheFile::APPLICATION_ID, pragma("application_id")
     assert_equal "wal", pragma("journal_mode")
     assert_equal 2, pragma("auto_vacuum")
   end
@@ -86,7 +83,7 @@ class SQLiteBackendTest < Tiercel::TestCase
   def test_size_is_held_after_writing_ten_times_as_much
     size = 4 * 1024**2
     [[60, 200, long? ? 10 : 3], [400, 3_000, 10], [20_000, 200_000, 10]].each do |smallest, largest, times|
-      bounded = build_sqlite(size: size, synchronous: :off)
+      bounded = build_sqlite(size: size)
       used = fill(bounded, size * times, smallest..largest, Random.new(7))
       assert_operator used.max, :<=, size * 1.05, "#{smallest}..#{largest} bytes"
       assert_operator used.last, :>=, size * 0.8, "#{smallest}..#{largest} bytes"
@@ -99,35 +96,11 @@ class SQLiteBackendTest < Tiercel::TestCase
   def test_size_is_held_while_several_processes_write
     size = 8 * 1024**2
     used = fork_and_wait(4) do |index|
-      mine = Tiercel::Backends::SQLite.new(path, size: size, synchronous: :off, timeout: 20)
+      mine = Tiercel::Backends::SQLite.new(path, size: size, timeout: 20)
       fill(mine, size, 1_000..3_000, Random.new(index), "writer#{index}.").max
     end
     assert_operator used.max, :<=, size * 1.25
     assert_operator disk_bytes, :<=, size * 1.05
-  end
-
-  def test_a_reader_that_keeps_the_log_long_costs_writers_little
-    settings = Struct.new(:wal_bytes, :timeout_seconds) { def short_of_disk? = false }
-    log = Tiercel::Backends::SQLite::Log.new(path, settings.new(0, 0.02))
-    File.write("#{path}-wal", "x")
-    attempts = looks_at(log, 3_000)
-    assert_operator attempts, :<=, 12
-    File.write("#{path}-wal", "")
-    log.shorten { false }
-    File.write("#{path}-wal", "x")
-    assert_operator looks_at(log, 3_000), :>, 5
-  end
-
-  def test_max_entries_is_held_and_the_count_is_exact
-    bounded = build_sqlite(max_entries: 200)
-    1_500.times { |index| bounded.set("key#{index}", "value") }
-    assert_in_delta 200, bounded.scan.count, 20
-    20.times { |index| bounded.delete("key#{1_480 + index}") }
-    assert_equal bounded.scan.count, column("SELECT value FROM totals WHERE name = 'entries'")
-    bounded.clear
-    assert_equal 0, column("SELECT value FROM totals WHERE name = 'entries'")
-  ensure
-    bounded&.close
   end
 
   def test_writes_drop_what_has_ended
@@ -157,17 +130,17 @@ class SQLiteBackendTest < Tiercel::TestCase
   end
 
   def test_popular_entries_stay
-    requests = Zipf.new(3_000).requests(15_000)
-    bounded = build_sqlite(max_entries: 300, synchronous: :off)
-    ratio = Zipf.backend_ratio(requests, bounded, "x" * 100)
-    assert_operator ratio, :>, Zipf.fifo_ratio(requests, 330) + 0.02
+    requests = Zipf.new(2_000).requests(10_000)
+    bounded = build_sqlite(size: "4MB")
+    ratio = Zipf.backend_ratio(requests, bounded, "x" * 10_000)
+    assert_operator ratio, :>, Zipf.fifo_ratio(requests, bounded.scan.count) + 0.02
   ensure
     bounded&.close
   end
 
   def test_reading_writes_nothing
-    bounded = build_sqlite(max_entries: 100)
-    100.times { |index| bounded.set("key#{index}", "value") }
+    bounded = build_sqlite(size: "4MB")
+    100.times { |index| bounded.set("key#{index}", "x" * 30_000) }
     version = pragma("data_version")
     wal = File.size("#{path}-wal")
     2_000.times { |index| bounded.get("key#{index % 100}") }

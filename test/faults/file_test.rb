@@ -69,7 +69,7 @@ class FileFaultsTest < Tiercel::TestCase
   def test_damaged_locks_cost_no_entry
     backend = build
     100.times { |index| backend.set("old #{index}", "value") }
-    Dir[File.join(@directory, "**", "locks", "*")].each { |path| File.binwrite(path, Random.new(1).bytes(200)) }
+    Dir[File.join(@directory, "**", "lock")].each { |path| File.binwrite(path, Random.new(1).bytes(200)) }
     100.times { |index| assert_equal true, backend.set("new #{index}", "value") }
     assert_equal 200, backend.get_multi(%w[old new].product((0...100).to_a).map { |pair| pair.join(" ") }).size
     assert_operator backend.stats[:bytes], :<, 100 * 1024 * 1024
@@ -86,7 +86,9 @@ class FileFaultsTest < Tiercel::TestCase
     File.binwrite(leftover, "x" * 1_000)
     count = backend.get("counter").to_i
     assert_equal count + 1, backend.increment("counter")
-    9_000.times { |index| backend.set("again#{index % 20}", "value") }
+    unfinished = Dir.glob("#{@directory}/**/.new-*", File::FNM_DOTMATCH)
+    File.utime(Time.now - 61, Time.now - 61, *unfinished)
+    2_000.times { |index| backend.set("again#{index % 20}", "value") }
     assert_empty Dir.glob("#{@directory}/**/.new-*", File::FNM_DOTMATCH)
     assert_in_delta Dir["#{@directory}/tiercel-v1/??/*"].size, backend.stats[:entries], 1
   end
@@ -167,9 +169,12 @@ class FileFaultsTest < Tiercel::TestCase
 
   def build_store(place = @directory, **) = ActiveSupport::Cache.lookup_store(:tiercel_store, "file:#{place}", **)
 
-  def path_of(key) = Tiercel::Backends::File::Layout.new(@directory).paths[key]
+  def path_of(key)
+    digest = Digest::MD5.hexdigest(key)
+    "#{@directory}/tiercel-v1/#{digest[0, 2]}/#{digest}"
+  end
 
-  def locks_away = FileUtils.rm_rf("#{@directory}/tiercel-v1/locks")
+  def locks_away = FileUtils.rm_f("#{@directory}/tiercel-v1/lock")
 
   def write_forever(index)
     backend = build(timeout: 20)
@@ -180,7 +185,7 @@ class FileFaultsTest < Tiercel::TestCase
   end
 
   def lock
-    Dir["#{@directory}/tiercel-v1/locks/*"].map do |lock|
+    Dir["#{@directory}/tiercel-v1/lock"].map do |lock|
       File.open(lock, "r+").tap { |file| file.flock(File::LOCK_EX) }
     end
   end

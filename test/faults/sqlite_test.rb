@@ -28,7 +28,7 @@ class SQLiteFaultsTest < Tiercel::TestCase
     store = build_store
     reports = capture_reports { assert_nil store.read("key") }
     assert_equal [Tiercel::Refused], reports.map { |report| report.error.class }
-    assert_match(/set aside as .*set-aside-/, reports.first.error.message)
+    assert_match(/moved to .*damaged/, reports.first.error.message)
     assert_equal true, store.write("key", "value")
     assert_equal "value", store.read("key")
     assert_equal [20_000], set_aside.map { |file| File.size(file) }
@@ -47,7 +47,7 @@ class SQLiteFaultsTest < Tiercel::TestCase
   def test_the_cache_of_a_later_release_stays_as_it_is
     in_child { SQLite3::Database.new(path).execute_batch(<<~SQL) }
       CREATE TABLE future (name);
-      PRAGMA application_id = #{Tiercel::Backends::SQLite::Schema::APPLICATION_ID};
+      PRAGMA application_id = #{Tiercel::Backends::SQLite::CacheFile::APPLICATION_ID};
       PRAGMA user_version = 99
     SQL
     error = assert_raises(Tiercel::Refused) { build.get("key") }
@@ -81,7 +81,7 @@ class SQLiteFaultsTest < Tiercel::TestCase
       store = build_store
       reports = capture_reports { assert_nil store.read("key") }
       assert_equal [Tiercel::Refused], reports.map { |report| report.error.class }, to
-      assert_match(/tables are not those of a cache: .*set aside as/, reports.first.error.message)
+      assert_match(/tables are not those of a cache: .*moved to/, reports.first.error.message)
       assert_equal true, store.write("key", "value")
       assert_equal "value", store.read("key")
       store.close
@@ -255,7 +255,7 @@ class SQLiteFaultsTest < Tiercel::TestCase
     false
   end
 
-  def set_aside = Dir["#{path}.set-aside-*"]
+  def set_aside = Dir["#{path}.damaged*"]
 
   def lock = SQLite3::Database.new(path).tap { |database| database.execute("BEGIN IMMEDIATE") }
 

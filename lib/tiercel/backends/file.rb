@@ -1,260 +1,443 @@
 # frozen_string_literal: true
 
+require "digest/md5"
+require "fileutils"
+
 require_relative "../backend"
+require_relative "../clock"
 require_relative "../counter"
-require_relative "disk_tokens"
+require_relative "../file_lock"
 require_relative "../ownership"
-require_relative "file/settings"
-require_relative "file/layout"
+require_relative "disk"
+
+# Stores each entry in its own file below a folder: `file:DIR`, for memory file systems, disks and NFS. See
+# docs/files.md.
+#
+#   tiercel-v1/3f/3fa2...             an entry, named by the MD5 digest of its key; 256 folders
+#   tiercel-v1/3f/.new-PID-TOKEN      an entry that is being written
+#   tiercel-v1/lock                   the lock of all changes; it contains the bytes and entries of each folder
+#
+# Readers need no lock, because a complete file is renamed into place. The path contains the version, so that another
+# layout can coexist. The digest need not be collision-free: the file contains the key, and reads compare it. If two
+# keys have the same digest, the later write wins.
+class Tiercel::Backends::File < Tiercel::Backend
+end
+
 require_relative "file/record"
-require_relative "file/folders"
-require_relative "file/housekeeping"
 
-module Tiercel
-  module Backends
-    # Stores each entry in its own file below a folder: `file:DIR`, for memory file systems, disks and NFS. See
-    # docs/files.md.
-    #
-    # Readers need no lock, because a complete file is renamed into place. Every change holds the lock of the entry's
-    # folder.
-    class File < Backend
-      REFUSALS = [
-        Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EMLINK,
-        Errno::ENAMETOOLONG,
-      ].freeze
+class Tiercel::Backends::File
+  Disk = Tiercel::Backends::Disk
+  VERSION = "tiercel-v1"
+  FOLDERS = 256
+  # Names of entries and of unfinished files. Other files are left alone: NFS keeps removed open files as .nfs...
+  NAMES = /\A(?:[0-9a-f]{32}|\.new-[0-9]+-[0-9a-f]+)\z/
+  TEMPORARY = ".new-"
+  # The writer of an older unfinished file was killed.
+  UNFINISHED_SECONDS = 60
+  # File systems allocate whole blocks, also those in memory.
+  BLOCK_BYTES = 4_096
+  WRITE = ::File::WRONLY | ::File::CREAT | ::File::TRUNC | ::File::BINARY
+  # Attempts to write a file, in case other processes remove its folder.
+  ATTEMPTS = 8
+  CLEARED_FILES = 256
+  # Writes between two rounds of housekeeping. A round starts earlier once this share of `size` was added.
+  INTERVAL = 32
+  EARLY_SHARE = 1.0 / 64
+  # The fill at which eviction begins; the files that a round looks at with and without need; and the share of them that
+  # it evicts.
+  EVICTING_FILL = 0.95
+  SAMPLE = 64
+  EASY_SAMPLE = 16
+  EVICTED_SHARE = 0.25
+  # Folders that a round visits without need. A folder with more files is not counted anew.
+  EASY_FOLDERS = 8
+  RECOUNTED_FILES = 512
+  REFUSALS = [
+    Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EMLINK,
+    Errno::ENAMETOOLONG,
+  ].freeze
 
-      # @return [Array<Symbol>] names of the options of {.build}
-      def self.option_names = %i[size max_entries timeout]
+  Seen = Struct.new(:path, :size, :written_at, :inode) # a file as a sample found it
+  private_constant :Seen
 
-      # @param url [BackendURL] `file:DIR`, relative to the current folder or absolute
-      # @param options [Hash] see {Settings#initialize}
-      # @return [File]
-      # @raise [ConfigurationError]
-      def self.build(url, options) = new(url.place, **options)
+  # @return [Array<Symbol>] names of the options of {.build}
+  def self.option_names = %i[size timeout]
 
-      # @param directory [String] a folder that may contain other files; the cache creates its own folder in it
-      # @param options [Hash] see {Settings#initialize}
-      # @raise [ConfigurationError] also for another user's folder if everybody may write there
-      def initialize(directory, **options)
-        if directory.to_s.empty?
-          raise ConfigurationError, "file: expected a folder, such as \"file:tmp/cache\", got none"
-        end
-        @directory = ::File.expand_path(directory.to_s).force_encoding(Encoding::UTF_8) # for messages
-        @settings = Settings.new(**options)
-        @folders = Folders.new(@directory, @settings)
-        @layout = @folders.layout
-        @paths = @layout.paths
-        objection = Ownership.objection(@layout.root) and raise ConfigurationError, "file: #{objection}"
-        @housekeeping = Housekeeping.new(@folders, @settings)
-        @tokens = DiskTokens.new
-        @hit_count = @miss_count = 0
-      end
+  # @param url [BackendURL] `file:DIR`, relative to the current folder or absolute
+  # @raise [ConfigurationError]
+  def self.build(url, options) = new(url.place, **options)
 
-      def get(key) = counted(key)&.bytes
+  # @param directory [String] a folder that may contain other files; the cache creates its own folder in it
+  # @param size [Integer, String] bytes on disk, in whole blocks
+  # @param timeout [Numeric] the longest wait for the lock, in seconds
+  # @raise [ConfigurationError] also for another user's folder if everybody may write there
+  def initialize(directory, size: Disk::DEFAULT_SIZE, timeout: Disk::DEFAULT_TIMEOUT_SECONDS)
+    super()
+    if directory.to_s.empty?
+      raise Tiercel::ConfigurationError, "file: expected a folder, such as \"file:tmp/cache\", got none"
+    end
+    @directory = ::File.expand_path(directory.to_s).force_encoding(Encoding::UTF_8)
+    @size_bytes = Disk.size_bytes(size)
+    @timeout_seconds = Disk.timeout_seconds(timeout)
+    @root = ::File.join(@directory, VERSION)
+    @paths = Disk::KeyMemo.new do |key|
+      digest = Digest::MD5.hexdigest(key)
+      "#{@root}/#{digest[0, 2]}/#{digest}".freeze
+    end
+    objection = Tiercel::Ownership.objection(@root) and raise Tiercel::ConfigurationError, "file: #{objection}"
+    @lock = Tiercel::FileLock.new("#{@root}/lock", @timeout_seconds)
+    @tokens = Disk::Tokens.new
+    @hit_count = @miss_count = @evictions = @writes = @added_bytes = 0
+    @hand = rand(FOLDERS)
+  end
 
-      def get_with_token(key)
-        record = counted(key)
-        [record.bytes, record.token] if record
-      end
+  def get(key) = read(key)&.bytes
 
-      def set(key, bytes, ttl = nil)
-        return refuse(key) if too_large?(bytes)
-        now = Clock.now
-        change(key, now) { |stripe, path| put(stripe, path, key, bytes, ttl && now + ttl, now) }
-        true
-      end
+  def get_with_token(key)
+    record = read(key)
+    [record.bytes, record.token] if record
+  end
 
-      def add(key, bytes, ttl = nil)
-        return false if too_large?(bytes)
-        now = Clock.now
-        change(key, now) do |stripe, path|
-          put(stripe, path, key, bytes, ttl && now + ttl, now) unless present(path, key, now, whole: false)
-        end
-      end
+  def set(key, bytes, ttl = nil)
+    return refuse(key) if too_large?(bytes)
+    now = Tiercel::Clock.now
+    write(key, bytes, ttl && now + ttl, now) { true }
+  end
 
-      def compare_and_set(key, bytes, token, ttl = nil)
-        return false if too_large?(bytes)
-        now = Clock.now
-        change(key, now) do |stripe, path|
-          put(stripe, path, key, bytes, ttl && now + ttl, now) if present(path, key, now, whole: false)&.token == token
-        end
-      end
+  def add(key, bytes, ttl = nil)
+    return false if too_large?(bytes)
+    now = Tiercel::Clock.now
+    write(key, bytes, ttl && now + ttl, now) { |path| !present(path, key, now, whole: false) }
+  end
 
-      def delete(key)
-        now = Clock.now
-        medium(key) do
-          path = @paths[key]
-          @folders.hold(@layout.folder_of(path)) do |stripe|
-            present(path, key, now, whole: false) ? @folders.remove(stripe, path) : false
-          end
-        end
-      end
+  def compare_and_set(key, bytes, token, ttl = nil)
+    return false if too_large?(bytes)
+    now = Tiercel::Clock.now
+    write(key, bytes, ttl && now + ttl, now) { |path| present(path, key, now, whole: false)&.token == token }
+  end
 
-      def increment(key, amount = 1, ttl = nil)
-        now = Clock.now
-        count = nil
-        change(key, now) do |stripe, path|
-          record = present(path, key, now)
-          count = record ? Counter.add(record.bytes, amount, key) : Counter.in_range(amount, key)
-          put(stripe, path, key, count.to_s, record ? record.expires_at : ttl && now + ttl, now)
-        end
-        count
-      end
+  def delete(key)
+    now = Tiercel::Clock.now
+    path = @paths[key]
+    medium(key) { @lock.hold { |ledger| present(path, key, now, whole: false) ? remove(ledger, path) : false } }
+  end
 
-      def touch(key, ttl)
-        now = Clock.now
-        change(key, now) do |stripe, path|
-          record = present(path, key, now)
-          put(stripe, path, key, record.bytes, ttl && now + ttl, now, token: record.token) if record
-        end
-      end
+  def increment(key, amount = 1, ttl = nil)
+    now = Tiercel::Clock.now
+    rewrite(key, now) do |record|
+      count = record ? Tiercel::Counter.add(record.bytes, amount, key) : Tiercel::Counter.in_range(amount, key)
+      [count, count.to_s, record ? record.expires_at : ttl && now + ttl, @tokens.next]
+    end
+  end
 
-      # Scans folder by folder, without a lock.
-      def scan(prefix = nil)
-        return to_enum(:scan, prefix) unless block_given?
-        prefix = prefix&.b
-        each_record do |record|
-          next if record.ended?(Clock.now)
-          yield record.key if prefix.nil? || record.key.start_with?(prefix)
-        end
-      end
+  def touch(key, ttl)
+    now = Tiercel::Clock.now
+    rewrite(key, now) { |record| [true, record.bytes, ttl && now + ttl, record.token] if record } || false
+  end
 
-      # @return [Integer] how many expired entries were removed
-      def cleanup
-        medium { Layout::FOLDERS.times.sum { |folder| @housekeeping.remove_ended(folder, Clock.now) } }
-      end
-
-      def uses_wanted? = @housekeeping.noting
-
-      # @private
-      # Removes the cache's files, and the folder if nothing else is in it.
-      #
-      # @return [void]
-      def remove_files
-        close
-        FileUtils.rm_rf(@layout.root)
-        Dir.rmdir(@directory)
-      rescue SystemCallError
-        nil # the folder has other files, or is already gone
-      end
-
-      def used(keys) = keys.each { |key| @housekeeping.used(@paths[key]) }
-
-      # @return [Hash{Symbol => Integer}] :entries and :bytes on disk of the whole cache; :hits, :misses and
-      #   :evictions of this process
-      def stats
-        bytes, entries = medium { @folders.totals }
-        { entries: entries, bytes: bytes, hits: @hit_count, misses: @miss_count, evictions: @housekeeping.evictions }
-      end
-
-      def close
-        @housekeeping.forget
-        @folders.close
-      end
-
-      # The kernel caches the files in memory; Rails mounts no local cache in front of its FileStore either.
-      def local_cache? = false
-
-      # @private
-      # @return [Integer] evictions by this process
-      def evictions = @housekeeping.evictions
-
-      def to_s = "file:#{@directory}"
-
-      private
-
-      CLEARED_FILES = 256
-      private_constant :CLEARED_FILES
-
-      def counted(key)
-        path = @paths[key]
-        record = medium(key) { Record.read(path) }
-        if record.nil? || !same?(record, key) || ((expires_at = record.expires_at) && expires_at <= Clock.now)
-          @miss_count += 1
-          return
-        end
-        @hit_count += 1
-        @housekeeping.hit(path, expires_at) if @housekeeping.noting
-        record
-      end
-
-      def present(path, key, now, whole: true)
-        record = Record.read(path, whole: whole)
-        record if record && same?(record, key) && !record.ended?(now)
-      end
-
-      def same?(record, key) = record.key == key || record.key == key.b
-
-      # Runs the block with the lock of the key's folder.
-      #
-      # @yieldreturn [Integer, nil] number of added bytes; nil if nothing was written
-      # @return [Boolean] whether something was written
-      def change(key, now)
-        path = @paths[key]
-        added = medium(key) { @folders.hold(@layout.folder_of(path)) { |stripe| yield stripe, path } }
-        return false unless added
-        keep_house(added, now)
-        true
-      end
-
-      def put(stripe, path, key, bytes, expires_at, now, token: @tokens.next)
-        @folders.put(stripe, path, key, bytes, expires_at, token, now)
-      end
-
-      # The write has succeeded, so an error here is ignored; the next call meets it and reports it.
-      def keep_house(added_bytes, now)
-        @housekeeping.round(now) if @housekeeping.due?(added_bytes)
-      rescue SystemCallError, FileLock::Busy
-        nil
-      end
-
-      def too_large?(bytes) = bytes.bytesize > @settings.largest_value_bytes
-
-      def refuse(key)
-        delete(key)
-        false
-      end
-
-      def each_record
-        Layout::FOLDERS.times do |folder|
-          medium { @folders.names(folder) }.each do |name|
-            next if Layout.temporary?(name)
-            record = medium { Record.read("#{@layout.folder(folder)}/#{name}", whole: false) }
-            yield record if record
-          end
-        end
-      end
-
-      def clear_all
-        @housekeeping.forget
-        Layout::FOLDERS.times do |folder|
-          medium { @folders.names(folder) }.each_slice(CLEARED_FILES) do |names|
-            medium do
-              @folders.hold(folder) do |stripe|
-                names.each { |name| @folders.remove(stripe, "#{@layout.folder(folder)}/#{name}") }
-              end
-            end
-          end
-        end
-      end
-
-      # Checks the owner until the folder exists, because another user could create the folder first.
-      def claim(key)
-        objection = Ownership.objection(@layout.root) and raise Refused.new(objection, backend: to_s, key: key)
-        @claimed = ::File.directory?(@layout.root)
-      end
-
-      def medium(key = nil)
-        claim(key) unless @claimed
-        yield
-      rescue FileLock::Busy
-        raise TimedOut.new("locked for more than #{(@settings.timeout_seconds * 1000).round} ms",
-                           backend: to_s, key: key)
-      rescue *REFUSALS => error
-        raise Refused.new(error.message, backend: to_s, key: key)
-      rescue SystemCallError, IOError => error
-        raise Unavailable.new("#{error.class}: #{error.message}", backend: to_s, key: key)
+  # Scans folder by folder, without a lock.
+  def scan(prefix = nil)
+    return to_enum(:scan, prefix) unless block_given?
+    prefix = prefix&.b
+    FOLDERS.times do |folder|
+      medium { names(folder) }.each do |name|
+        next if name.start_with?(TEMPORARY)
+        record = medium { Record.read("#{folder_path(folder)}/#{name}", whole: false) } or next
+        yield record.key unless record.expired?(Tiercel::Clock.now) || (prefix && !record.key.start_with?(prefix))
       end
     end
+  end
+
+  # @return [Integer] how many expired entries were removed
+  def cleanup
+    now = Tiercel::Clock.now
+    medium do
+      FOLDERS.times.sum do |folder|
+        names(folder).each_slice(CLEARED_FILES).sum do |slice|
+          @lock.hold do |ledger|
+            examine(folder, slice, now).count { |seen| expired?(seen.path, now) && remove(ledger, seen.path) }
+          end
+        end
+      end
+    end
+  end
+
+  # @return [Hash{Symbol => Integer}] :entries and :bytes on disk of the whole cache; :hits, :misses and :evictions of
+  #   this process
+  def stats
+    bytes, entries = medium { @lock.hold { |ledger| totals(ledger) } }
+    { entries:, bytes:, hits: @hit_count, misses: @miss_count, evictions: @evictions }
+  end
+
+  def close = @lock.close
+
+  # @private
+  # Removes the cache's files, and the folder if nothing else is in it.
+  def remove_files
+    close
+    FileUtils.rm_rf(@root)
+    Dir.rmdir(@directory)
+  rescue SystemCallError
+    nil # the folder has other files, or is already gone
+  end
+
+  # The kernel caches the files in memory; Rails mounts no local cache in front of its FileStore either.
+  def local_cache? = false
+
+  # @private
+  # @return [Integer] evictions by this process
+  attr_reader :evictions
+
+  def to_s = "file:#{@directory}"
+
+  private
+
+  # --- entries ---
+
+  def read(key)
+    path = @paths[key]
+    record = medium(key) { Record.read(path) }
+    if record.nil? || !same?(record, key) || ((expires_at = record.expires_at) && expires_at <= Tiercel::Clock.now)
+      @miss_count += 1
+      return
+    end
+    @hit_count += 1
+    record
+  end
+
+  def present(path, key, now, whole: true)
+    record = Record.read(path, whole:)
+    record if record && same?(record, key) && !record.expired?(now)
+  end
+
+  def same?(record, key) = record.key == key || record.key == key.b
+  def too_large?(bytes) = bytes.bytesize > @size_bytes / Disk::LARGEST_VALUE_SHARE
+
+  def refuse(key)
+    delete(key)
+    false
+  end
+
+  # Writes a temporary file without the lock, and renames it into place with the lock.
+  #
+  # @yieldparam path [String] under the lock
+  # @yieldreturn [Boolean] whether to write
+  # @return [Boolean] whether the entry was written
+  def write(key, bytes, expires_at, now)
+    path = @paths[key]
+    added = medium(key) do
+      present_folder do
+        staged = stage(path, key, bytes, expires_at, @tokens.next)
+        @lock.hold { |ledger| yield(path) && place(ledger, staged, path) }
+      ensure
+        FileUtils.rm_f(staged) if staged && ::File.exist?(staged)
+      end
+    end
+    keep_house(added, now) if added
+    added ? true : false
+  end
+
+  # Reads and writes an entry under the lock.
+  #
+  # @yieldparam record [Record, nil]
+  # @yieldreturn [Array(Object, String, Float, Integer), nil] the result of the call, bytes, expiry and token
+  def rewrite(key, now)
+    path = @paths[key]
+    result = nil
+    added = medium(key) do
+      present_folder do
+        @lock.hold do |ledger|
+          result, bytes, expires_at, token = yield present(path, key, now)
+          place(ledger, stage(path, key, bytes, expires_at, token), path) if result
+        end
+      end
+    end
+    keep_house(added, now) if added
+    result
+  end
+
+  # @return [String] the path of a complete, unnamed entry
+  def stage(path, key, bytes, expires_at, token)
+    temporary = "#{folder = ::File.dirname(path)}/#{TEMPORARY}#{Process.pid}-#{token.to_s(16)}#{Random.hex(2)}"
+    begin
+      file = ::File.open(temporary, WRITE, 0o600, binmode: true)
+    rescue Errno::ENOENT
+      FileUtils.mkdir_p(folder, mode: 0o700)
+      file = ::File.open(temporary, WRITE, 0o600, binmode: true)
+    end
+    file.write(Record.head(key, bytes, expires_at, token), bytes)
+    file.close
+    temporary
+  rescue StandardError
+    file&.close
+    FileUtils.rm_f(temporary)
+    raise
+  end
+
+  # Repeats a write whose folder another process has removed.
+  def present_folder
+    attempts = 0
+    begin
+      yield
+    rescue Errno::ENOENT
+      raise if (attempts += 1) > ATTEMPTS
+      retry
+    end
+  end
+
+  # @return [Integer] bytes on disk that were added, negative if the size shrank
+  def place(ledger, staged, path)
+    before = ::File.size?(path)
+    size = ::File.size(staged)
+    ::File.rename(staged, path)
+    added = blocks(size) - blocks(before || 0)
+    note(ledger, path, added, before ? 0 : 1)
+    added
+  end
+
+  # @return [Boolean] whether the file existed
+  def remove(ledger, path, size = ::File.size?(path))
+    ::File.unlink(path)
+    note(ledger, path, -blocks(size || 0), -1)
+    true
+  rescue Errno::ENOENT, Errno::EISDIR
+    false
+  end
+
+  def clear_all
+    FOLDERS.times do |folder|
+      medium { names(folder) }.each_slice(CLEARED_FILES) do |slice|
+        medium do
+          @lock.hold { |ledger| slice.each { |name| remove(ledger, "#{folder_path(folder)}/#{name}") } }
+        end
+      end
+    end
+  end
+
+  # --- folders and their ledger: for each folder its bytes and entries ---
+
+  def folder_path(folder) = format("%s/%02x", @root, folder)
+
+  def names(folder)
+    Dir.children(folder_path(folder)).select { |name| name.match?(NAMES) }
+  rescue Errno::ENOENT
+    []
+  end
+
+  def blocks(size) = (size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES
+
+  def note(ledger, path, bytes, entries)
+    at = path.byteslice(@root.bytesize + 1, 2).hex * 16
+    known_bytes, known_entries = (ledger.pread(16, at) rescue nil).to_s.unpack("q<q<") # rubocop:disable Style/RescueModifier
+    ledger.pwrite([[known_bytes.to_i + bytes, 0].max, [known_entries.to_i + entries, 0].max].pack("q<q<"), at)
+  end
+
+  # @return [Array(Integer, Integer)] bytes and entries
+  def totals(ledger)
+    return [0, 0] if ledger.size.zero?
+    bytes, entries = ledger.pread(FOLDERS * 16, 0).unpack("q<*").partition.with_index { |_, index| index.even? }
+    # A number that no cache has comes from a damaged file: the next visits of its folders correct it.
+    [bytes, entries].map { |numbers| numbers.select { |number| number.between?(0, 1 << 50) }.sum }
+  end
+
+  # --- housekeeping ---
+
+  # The write has succeeded, so an error here is ignored; the next call meets it and reports it.
+  def keep_house(added_bytes, now)
+    @added_bytes += added_bytes
+    return if (@writes += 1) < INTERVAL && @added_bytes <= @size_bytes * EARLY_SHARE && !@full
+    @writes = @added_bytes = 0
+    round(now)
+  rescue SystemCallError, Tiercel::FileLock::Busy
+    nil
+  end
+
+  # Removes expired entries of a sample; above the bound also its oldest ones. Never waits for the lock.
+  def round(now)
+    give_up_at = Tiercel::Clock.monotonic + @timeout_seconds
+    while true
+      excess = @lock.hold(0.0) { |ledger| totals(ledger) }.first - (@size_bytes * EVICTING_FILL)
+      files = survey(excess.positive?, now)
+      expired, alive = files.partition { |seen| expired?(seen.path, now) }
+      excess -= discard(expired)
+      if excess.positive?
+        oldest = alive.min_by((alive.size * EVICTED_SHARE).ceil, &:written_at)
+        needed = oldest.take_while { |seen| excess.positive?.tap { excess -= blocks(seen.size) } }
+        @evictions += needed.size
+        discard(needed)
+      end
+      @full = excess > @size_bytes * (1 - EVICTING_FILL)
+      break if !@full || files.empty? || Tiercel::Clock.monotonic >= give_up_at
+    end
+  end
+
+  # Collects a sample of files from as many folders as needed, and counts small folders anew: processes that are killed,
+  # and people who delete files, leave a wrong number.
+  def survey(needed, now)
+    files = []
+    (needed ? FOLDERS : EASY_FOLDERS).times do
+      folder = @hand = (@hand + 1) % FOLDERS
+      @lock.hold(0.0) do |ledger|
+        all = names(folder)
+        seen = examine(folder, all.size > RECOUNTED_FILES ? all.sample(SAMPLE) : all, now)
+        if all.size <= RECOUNTED_FILES && ::File.directory?(folder_path(folder))
+          ledger.pwrite([seen.sum { |file| blocks(file.size) }, seen.size].pack("q<q<"), folder * 16)
+        end
+        files.concat(seen)
+      end
+      break if files.size >= (needed ? SAMPLE : EASY_SAMPLE)
+    end
+    needed ? files.sample(SAMPLE * 2) : files.sample(EASY_SAMPLE)
+  end
+
+  # @return [Array<Seen>] the entries among these names
+  def examine(folder, names, now)
+    names.filter_map do |name|
+      path = "#{folder_path(folder)}/#{name}"
+      stat = ::File.stat(path)
+      unless name.start_with?(TEMPORARY)
+        next (Seen.new(path, stat.size, stat.mtime.to_f, stat.ino) if stat.file?)
+      end
+      ::File.unlink(path) if (now - stat.mtime.to_f).abs > UNFINISHED_SECONDS
+      nil
+    rescue Errno::ENOENT
+      nil
+    end
+  end
+
+  # Removes files that nobody has replaced since the sample.
+  #
+  # @return [Integer] bytes on disk
+  def discard(files)
+    return 0 if files.empty?
+    @lock.hold(0.0) do |ledger|
+      files.sum do |seen|
+        stat = ::File.stat(seen.path)
+        next 0 unless stat.ino == seen.inode && stat.mtime.to_f == seen.written_at
+        remove(ledger, seen.path, seen.size) ? blocks(seen.size) : 0
+      rescue Errno::ENOENT
+        0
+      end
+    end
+  end
+
+  def expired?(path, now)
+    record = Record.read(path, whole: false)
+    record.nil? || record.expired?(now)
+  end
+
+  # Checks the owner until the folder exists, because another user could create the folder first.
+  def medium(key = nil)
+    unless @claimed
+      objection = Tiercel::Ownership.objection(@root) and raise Tiercel::Refused.new(objection, backend: to_s, key:)
+      @claimed = ::File.directory?(@root)
+    end
+    yield
+  rescue Tiercel::FileLock::Busy
+    raise Tiercel::TimedOut.new("locked for more than #{(@timeout_seconds * 1000).round} ms", backend: to_s, key:)
+  rescue *REFUSALS => error
+    raise Tiercel::Refused.new(error.message, backend: to_s, key:)
+  rescue SystemCallError, IOError => error
+    raise Tiercel::Unavailable.new("#{error.class}: #{error.message}", backend: to_s, key:)
   end
 end

@@ -7,275 +7,481 @@ require_relative "../optional_gems"
 Tiercel::OptionalGems.check("sqlite3")
 
 require_relative "../backend"
-require_relative "key_memo"
-require_relative "sqlite/settings"
-require_relative "sqlite/schema"
-require_relative "sqlite/access"
-require_relative "sqlite/behind_tiers"
-require_relative "sqlite/hits"
+require_relative "../clock"
+require_relative "../counter"
+require_relative "disk"
+
+# A cache as large as the disk, in one SQLite file that all processes of a machine share: `sqlite:PATH`. See
+# docs/sqlite.md.
+#
+# Each process has one connection under one lock: the gem holds the GVL while SQLite works, so a second connection would
+# not run concurrently. The connection is opened on first use, never used after a fork, and replaced if the path leads
+# to another file.
+#
+# A busy file is asked again outside the lock and outside SQLite, so that other threads go on reading. (In SQLite's own
+# busy handler, a Timeout or Thread#kill would jump across SQLite's C code.)
+class Tiercel::Backends::SQLite < Tiercel::Backend
+end
+
+require_relative "sqlite/cache_file"
+require_relative "sqlite/connection"
+require_relative "sqlite/forks"
 require_relative "sqlite/housekeeping"
-require_relative "sqlite/rows"
-require_relative "sqlite/writer"
 
-module Tiercel
-  module Backends
-    # A cache as large as the disk, in one SQLite file that all processes of a machine share: `sqlite:PATH`. See
-    # docs/sqlite.md.
-    #
-    # Guide to the code: {Rows} chooses the statement of {Schema} for each method. {Access} runs it under the lock and
-    # turns errors into {BackendError}s. {Writer} makes space in a full file, and {Housekeeping} enforces the limits.
-    # {CacheFile} creates the file and touches no other one.
-    class SQLite < Backend
-      include BehindTiers
+class Tiercel::Backends::SQLite
+  Disk = Tiercel::Backends::Disk
+  # Rows of one page of a scan, and of one transaction.
+  PAGE_ROWS = 500
+  # Calls between two checks of the path.
+  CHECK_INTERVAL = 64
+  # Attempts to create a file that others remove, and to make room for one write. Each makes more room than the last,
+  # because rows do not fill their pages and other processes write too.
+  ATTEMPTS = 4
+  PAUSE_SECONDS = 0.0003
+  # How long a write helps to shorten the log, and the pause after that did not succeed: a stopped reader keeps it long.
+  LOG_PATIENCE_SECONDS = 0.1
+  LOG_PAUSE_SECONDS = 1.0
+  # Below this size a read costs less than inflating, and disk space is cheap (adr/007-sqlite.md).
+  COMPRESS_THRESHOLD_BYTES = 32 * 1024
+  # A member's row is renewed before a change after this time, and deleted after a day.
+  RENEWED_SECONDS = 10
+  FORGOTTEN_SECONDS = 86_400
+  REFUSALS = [
+    SQLite3::FullException, SQLite3::ReadOnlyException, SQLite3::PermissionException, SQLite3::AuthorizationException,
+    SQLite3::TooBigException, SQLite3::ConstraintException, Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC,
+    CacheFile::Foreign, CacheFile::Closed, Connection::TooNew,
+  ].freeze
+  BUSY = [SQLite3::BusyException, SQLite3::LockedException].freeze
 
-      SCANNED_ROWS = 500
-      CLEARED_ROWS = 500
+  # @return [Array<Symbol>] names of the options of {.build}
+  def self.option_names = %i[size timeout]
 
-      # @return [Array<Symbol>] names of the options of {.build}
-      def self.option_names = %i[size max_entries timeout synchronous mmap_size page_size]
+  # @param url [BackendURL] `sqlite:PATH`, relative to the current folder or absolute
+  # @raise [ConfigurationError]
+  def self.build(url, options) = new(url.place, **options)
 
-      # @param url [BackendURL] `sqlite:PATH`, relative to the current folder or absolute
-      # @param options [Hash] see {Settings#initialize}
-      # @return [SQLite]
-      # @raise [ConfigurationError]
-      def self.build(url, options) = new(url.place, **options)
+  # @param size [Integer, String] bytes on disk, with the write-ahead log
+  # @param timeout [Numeric] the time budget of a call, in seconds
+  # @raise [ConfigurationError] also for a file that is not a cache of this user; such a file stays unchanged
+  def initialize(path, size: Disk::DEFAULT_SIZE, timeout: Disk::DEFAULT_TIMEOUT_SECONDS)
+    super()
+    if path.to_s.empty?
+      raise Tiercel::ConfigurationError, "sqlite: expected a path, such as \"sqlite:storage/cache.sqlite3\", got none"
+    end
+    @size_bytes = Disk.size_bytes(size)
+    @timeout_seconds = Disk.timeout_seconds(timeout)
+    @file = CacheFile.new(path.to_s, @timeout_seconds)
+    begin
+      @file.verify
+    rescue CacheFile::Foreign => error
+      raise Tiercel::ConfigurationError, "sqlite: #{error.message}"
+    rescue CacheFile::Missing, CacheFile::Closed, SystemCallError
+      nil # the first call creates the file or reports the error
+    end
+    @housekeeping = Housekeeping.new(@size_bytes)
+    @ids = Disk::KeyMemo.new { |key| Digest::MD5.digest(key).unpack1("q") >> 1 }
+    @tokens = Disk::Tokens.new
+    @lock = Mutex.new
+    @calls = @hit_count = @miss_count = 0
+    @member = "member:plain"
+    Forks.track_lock(@lock)
+  end
 
-      # @param path [String]
-      # @param options [Hash] see {Settings#initialize}
-      # @raise [ConfigurationError] also for a file that is not a cache of this user; such a file stays unchanged
-      def initialize(path, **options)
-        if path.to_s.empty?
-          raise ConfigurationError, "sqlite: expected a path, such as \"sqlite:storage/cache.sqlite3\", got none"
+  def get(key)
+    row = read(key)
+    row[Connection::VALUE] if row
+  end
+
+  def get_with_token(key)
+    row = read(key)
+    row.values_at(Connection::VALUE, Connection::TOKEN) if row
+  end
+
+  # One read transaction.
+  def get_multi(keys)
+    attempt do |connection|
+      connection.transaction(:begin) do
+        keys.each_with_object({}) do |key, found|
+          id = @ids[key]
+          row = counted(connection.find(id, key), id)
+          found[key] = row[Connection::VALUE] if row
         end
-        @settings = Settings.new(**options)
-        @file = CacheFile.new(path.to_s, @settings.timeout_seconds)
-        check_file
-        @access = Access.new(@file, @settings, to_s)
-        @hits = Hits.new
-        @housekeeping = Housekeeping.new(@settings, @hits)
-        @writer = Writer.new(@access, @housekeeping, @settings)
-        @ids = KeyMemo.new { |key| Digest::MD5.digest(key).unpack1("q") >> 1 } # spares the digest for keys in use
-        @rows = Rows.new(@ids)
-        @hit_count = @miss_count = 0
-      end
-
-      def get(key)
-        row = present(key)
-        row[Schema::VALUE] if row
-      end
-
-      def get_with_token(key)
-        row = present(key, true)
-        [row[Schema::VALUE], row[Schema::TOKEN]] if row
-      end
-
-      # Uses one read transaction.
-      def get_multi(keys)
-        @access.read do |connection|
-          connection.transaction(:begin) do
-            keys.each_with_object({}) do |key, found|
-              id = @ids[key]
-              row = counted(connection.find(id, key, @hits.wanted), id)
-              found[key] = row[Schema::VALUE] if row
-            end
-          end
-        end
-      end
-
-      def set(key, bytes, ttl = nil)
-        return refuse(key) if bytes.bytesize > @settings.largest_value_bytes
-        now = Clock.now
-        added = @writer.write(key, bytes.bytesize) { |connection| @rows.set(connection, key, bytes, ttl, now) }
-        @writer.keep_house(bytes.bytesize + key.bytesize, now, added: added)
-        true
-      end
-
-      # Uses as few write transactions as the log's limit allows.
-      def set_multi(pairs, ttl = nil)
-        large, small = pairs.partition { |_, bytes| bytes.bytesize > @settings.largest_value_bytes }
-        large.each { |key, _| refuse(key) }
-        now = Clock.now
-        @settings.batches(small).each do |batch|
-          bytesize = batch.sum { |key, bytes| key.bytesize + bytes.bytesize }
-          @writer.write(nil, bytesize) do |connection|
-            connection.transaction { batch.each { |key, bytes| @rows.set(connection, key, bytes, ttl, now) } }
-          end
-          batch.size.times { |index| @writer.keep_house(index.zero? ? bytesize : 0, now) }
-        end
-        large.empty?
-      end
-
-      def add(key, bytes, ttl = nil)
-        return false if bytes.bytesize > @settings.largest_value_bytes
-        now = Clock.now
-        added = @writer.write(key, bytes.bytesize) { |connection| @rows.add(connection, key, bytes, ttl, now) }
-        @writer.keep_house(bytes.bytesize + key.bytesize, now, added: added)
-        added
-      end
-
-      def compare_and_set(key, bytes, token, ttl = nil)
-        return false if bytes.bytesize > @settings.largest_value_bytes || !token.is_a?(Integer)
-        now = Clock.now
-        written = @writer.write(key, bytes.bytesize) do |connection|
-          @rows.compare_and_set(connection, key, bytes, token, ttl, now)
-        end
-        @writer.keep_house(bytes.bytesize + key.bytesize, now, added: false)
-        written
-      end
-
-      def delete(key)
-        @access.write(key) { |connection| @rows.delete(connection, key, Clock.now) }
-      end
-
-      # Uses one write transaction.
-      def delete_multi(keys)
-        now = Clock.now
-        keys.each_slice(SCANNED_ROWS).sum do |slice|
-          @access.write do |connection|
-            connection.transaction { slice.count { |key| @rows.delete(connection, key, now) } }
-          end
-        end
-      end
-
-      def increment(key, amount = 1, ttl = nil)
-        now = Clock.now
-        count, added = @writer.write(key, 0) do |connection|
-          connection.transaction { @rows.count_up(connection, key, amount, ttl, now) }
-        end
-        @writer.keep_house(key.bytesize, now, added: added)
-        count
-      end
-
-      def touch(key, ttl)
-        now = Clock.now
-        # A new expiry may lengthen a large row, which then needs pages for a copy.
-        @writer.write(key, @settings.largest_value_bytes / Writer::ATTEMPTS) do |connection|
-          @rows.touch(connection, key, ttl, now)
-        end
-      end
-
-      # Reads page by page in the order of the ids, and holds no lock between two pages.
-      def scan(prefix = nil)
-        return to_enum(:scan, prefix) unless block_given?
-        prefix = prefix&.b
-        last = Schema::BEFORE_IDS
-        loop do
-          rows = @access.read { |connection| connection.rows(:keys, last, SCANNED_ROWS) }
-          return if rows.empty?
-          now = Clock.now
-          rows.each do |_, key, expires_at|
-            yield key if (expires_at.nil? || expires_at > now) && (prefix.nil? || key.start_with?(prefix))
-          end
-          last = rows.last.first
-        end
-      end
-
-      # @return [Integer] how many expired entries were removed
-      def cleanup
-        removed = 0
-        last = Schema::BEFORE_IDS
-        while (count, last = @access.write { |connection| @housekeeping.remove_ended(connection, last, Clock.now) })
-          removed += count
-        end
-        give_back
-        removed
-      end
-
-      # @return [Hash{Symbol => Integer}] :entries (estimated in a large file), :bytes in use, :disk_bytes of the
-      #   file; :hits, :misses and :evictions of this process
-      def stats
-        @access.read do |connection|
-          { entries: connection.entries, bytes: connection.used_pages * connection.page_size_bytes,
-            disk_bytes: connection.number(:page_count) * connection.page_size_bytes,
-            hits: @hit_count, misses: @miss_count, evictions: @housekeeping.evictions }
-        end
-      end
-
-      def close
-        @hits.forget
-        @access.close
-      end
-
-      # @private
-      # Closes the cache and removes its files and its lock.
-      #
-      # @return [void]
-      def remove_files
-        close
-        @file.remove_cache { true }
-        FileUtils.rm_f(@file.lock.path)
-      rescue CacheFile::Foreign, CacheFile::Closed, FileLock::Busy, SystemCallError
-        nil # a file that is not our cache stays
-      end
-
-      # Below this size a read costs less than inflating, and disk space is cheap (adr/007-sqlite.md).
-      COMPRESS_THRESHOLD_BYTES = 32 * 1024
-
-      def compress_threshold_bytes = COMPRESS_THRESHOLD_BYTES
-
-      # SQLite databases usually trust the disk; `checksum: true` adds a checksum.
-      def checksum? = false
-
-      # @private
-      # @return [Integer] evictions by this process
-      def evictions = @housekeeping.evictions
-
-      def to_s = "sqlite:#{@file.path}"
-
-      private
-
-      def check_file
-        @file.verify
-      rescue CacheFile::Missing, CacheFile::Closed, SystemCallError
-        nil # the first call creates the file or reports the error
-      rescue CacheFile::Foreign => error
-        raise ConfigurationError, "sqlite: #{error.message}"
-      end
-
-      # The hot path: work that does not need the connection is done outside the lock.
-      def present(key, whole = @hits.wanted)
-        id = @ids[key]
-        row = @access.read(key) { |connection| connection.find(id, key, whole) }
-        counted(row, id)
-      end
-
-      def counted(row, id)
-        if row.nil? || ((expires_at = row[Schema::EXPIRES_AT]) && expires_at <= Clock.now)
-          @miss_count += 1
-          return
-        end
-        @hit_count += 1
-        @hits.note(id, row) if row.size > Schema::HITS && @hits.wanted
-        row
-      end
-
-      def refuse(key)
-        delete(key)
-        false
-      end
-
-      def clear_all
-        last = Schema::BEFORE_IDS
-        while last
-          last = @access.write do |connection|
-            ids = connection.rows(:keys, last, CLEARED_ROWS)
-            connection.change(:remove_range, last, ids.last.first) if ids.any?
-            ids.last&.first
-          end
-        end
-        give_back
-      end
-
-      # Returns all free pages in several steps, and the space of the log.
-      def give_back
-        free = nil
-        loop do
-          before = free
-          free = @access.write { |connection| @housekeeping.shrink(connection) }
-          break if free.zero? || (before && free >= before)
-        end
-        @access.write(&:checkpoint)
       end
     end
+  end
+
+  def set(key, bytes, ttl = nil)
+    return refuse(key) if too_large?(bytes)
+    now = Tiercel::Clock.now
+    added = write(key, bytes.bytesize) { |connection| put(connection, key, bytes, ttl, now) }
+    keep_house(key.bytesize + bytes.bytesize, added, now)
+    true
+  end
+
+  # Transactions of at most {PAGE_ROWS} rows and of the bytes of one large value.
+  def set_multi(pairs, ttl = nil)
+    large, small = pairs.partition { |_, bytes| too_large?(bytes) }
+    large.each { |key, _| refuse(key) }
+    now = Tiercel::Clock.now
+    batches(small).each do |batch|
+      bytesize = batch.sum { |key, bytes| key.bytesize + bytes.bytesize }
+      added = false
+      write(nil, bytesize) do |connection|
+        connection.transaction do
+          added = batch.map { |key, bytes| put(connection, key, bytes, ttl, now) }.any?
+        end
+      end
+      keep_house(bytesize, added, now)
+    end
+    large.empty?
+  end
+
+  def add(key, bytes, ttl = nil)
+    return false if too_large?(bytes)
+    now = Tiercel::Clock.now
+    added = write(key, bytes.bytesize) do |connection|
+      connection.change(:add, @ids[key], blob(key), blob(bytes), expiry(ttl, now), @tokens.next, micros(now), now) == 1
+    end
+    keep_house(key.bytesize + bytes.bytesize, added, now)
+    added
+  end
+
+  def compare_and_set(key, bytes, token, ttl = nil)
+    return false if too_large?(bytes) || !token.is_a?(Integer)
+    now = Tiercel::Clock.now
+    written = write(key, bytes.bytesize) do |connection|
+      connection.change(:compare_and_set, @ids[key], blob(key), now, blob(bytes), expiry(ttl, now), @tokens.next,
+                        micros(now), token) == 1
+    end
+    keep_house(bytes.bytesize, false, now)
+    written
+  end
+
+  def delete(key)
+    now = Tiercel::Clock.now
+    attempt(key, writing: true) { |connection| connection.change(:delete, @ids[key], blob(key), now) == 1 }
+  end
+
+  def delete_multi(keys)
+    now = Tiercel::Clock.now
+    keys.each_slice(PAGE_ROWS).sum do |slice|
+      attempt(nil, writing: true) do |connection|
+        connection.transaction do
+          slice.count { |key| connection.change(:delete, @ids[key], blob(key), now) == 1 }
+        end
+      end
+    end
+  end
+
+  def increment(key, amount = 1, ttl = nil)
+    now = Tiercel::Clock.now
+    count = nil
+    added = write(key, 0) do |connection|
+      connection.transaction do
+        row = connection.find(@ids[key], key)
+        row = nil if row && row[Connection::EXPIRES_AT]&.<=(now)
+        count = row ? Tiercel::Counter.add(row[Connection::VALUE], amount, key) : Tiercel::Counter.in_range(amount, key)
+        expires_at = row ? row[Connection::EXPIRES_AT] : expiry(ttl, now)
+        connection.set(@ids[key], blob(key), count.to_s.b, expires_at, @tokens.next, micros(now))
+      end
+    end
+    keep_house(key.bytesize, added, now)
+    count
+  end
+
+  def touch(key, ttl)
+    now = Tiercel::Clock.now
+    # A new expiry may lengthen a large row, which then needs pages for a copy.
+    write(key, @size_bytes / Disk::LARGEST_VALUE_SHARE / ATTEMPTS) do |connection|
+      connection.change(:touch, @ids[key], blob(key), now, expiry(ttl, now)) == 1
+    end
+  end
+
+  # Reads page by page in the order of the ids, and holds no lock between two pages.
+  def scan(prefix = nil)
+    return to_enum(:scan, prefix) unless block_given?
+    prefix = prefix&.b
+    last = Connection::BEFORE_IDS
+    while true # `loop` would swallow a StopIteration of the caller's block
+      rows = attempt { |connection| connection.rows(:keys, last, PAGE_ROWS) }
+      return if rows.empty?
+      now = Tiercel::Clock.now
+      rows.each do |_, key, expires_at|
+        yield key if (expires_at.nil? || expires_at > now) && (prefix.nil? || key.start_with?(prefix))
+      end
+      last = rows.last.first
+    end
+  end
+
+  # @return [Integer] how many expired entries were removed
+  def cleanup
+    removed = 0
+    last = Connection::BEFORE_IDS
+    while (count, last = attempt(writing: true) do |connection|
+      @housekeeping.remove_expired(connection, last, Tiercel::Clock.now)
+    end)
+      removed += count
+    end
+    give_back
+    removed
+  end
+
+  # @return [Hash{Symbol => Integer}] :entries (estimated in a large file), :bytes in use, :disk_bytes of the file;
+  #   :hits, :misses and :evictions of this process
+  def stats
+    attempt do |connection|
+      { entries: connection.entries, bytes: connection.used_pages * connection.page_bytes,
+        disk_bytes: connection.number(:page_count) * connection.page_bytes,
+        hits: @hit_count, misses: @miss_count, evictions: @housekeeping.evictions }
+    end
+  end
+
+  def close
+    @housekeeping.forget
+    @lock.synchronize { drop }
+    @file.lock.close
+  end
+
+  # @private
+  # Removes the files of the cache, if the file is one.
+  def remove_files
+    close
+    @file.remove
+  end
+
+  def compress_threshold_bytes = COMPRESS_THRESHOLD_BYTES
+
+  # SQLite databases usually trust the disk; `checksum: true` adds a checksum.
+  def checksum? = false
+
+  # @private
+  # @return [Integer] evictions by this process
+  def evictions = @housekeeping.evictions
+
+  def to_s = "sqlite:#{@file.path}"
+
+  # --- behind near tiers: who changes the file, and what was read near ---
+
+  # @private
+  # @param name [String] the near segment to which this process' changes are attributed
+  def member_name=(name)
+    name = "member:#{name}"
+    @member, @renewed_at = name, nil unless name == @member
+  end
+
+  # @private
+  # @param since [Float] epoch seconds
+  # @return [Array(Object, Boolean)] an object that stays the same while the file is open, and whether processes
+  #   outside that segment may have changed the file since then
+  def others_since(since)
+    @lock.synchronize { @calls = -1 } # looks at the path first
+    attempt do |connection|
+      since_ms = ((since - RENEWED_SECONDS) * 1_000).to_i
+      [connection, connection.number(:other_members, @member, since_ms).positive?]
+    end
+  end
+
+  def uses_wanted? = @housekeeping.noting
+  def used(keys) = keys.each { |key| @housekeeping.note(@ids[key]) }
+
+  private
+
+  # --- rows ---
+
+  def read(key)
+    id = @ids[key]
+    counted(attempt(key) { |connection| connection.find(id, key) }, id)
+  end
+
+  def counted(row, id)
+    if row.nil? || ((expires_at = row[Connection::EXPIRES_AT]) && expires_at <= Tiercel::Clock.now)
+      @miss_count += 1
+      return
+    end
+    @hit_count += 1
+    @housekeeping.note(id)
+    row
+  end
+
+  # @return [Boolean] whether the key was absent
+  def put(connection, key, bytes, ttl, now)
+    connection.set(@ids[key], blob(key), blob(bytes), expiry(ttl, now), @tokens.next, micros(now))
+  end
+
+  def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
+  def expiry(ttl, now) = ttl && (now + ttl).to_f
+  def micros(now) = (now * 1_000_000).to_i
+  def too_large?(bytes) = bytes.bytesize > @size_bytes / Disk::LARGEST_VALUE_SHARE
+
+  def refuse(key)
+    delete(key)
+    false
+  end
+
+  # @return [Enumerator<Array>] a pair larger than a batch gets its own batch
+  def batches(pairs)
+    rows = bytes = 0
+    pairs.slice_before do |key, value|
+      rows += 1
+      bytes += added = key.bytesize + value.bytesize
+      next false if rows <= PAGE_ROWS && bytes <= @size_bytes / Disk::LARGEST_VALUE_SHARE
+      rows, bytes = 1, added
+      true
+    end
+  end
+
+  def clear_all
+    last = Connection::BEFORE_IDS
+    while last
+      last = attempt(writing: true) do |connection|
+        ids = connection.rows(:keys, last, PAGE_ROWS)
+        connection.change(:remove_range, last, ids.last.first) if ids.any?
+        ids.last&.first
+      end
+    end
+    give_back
+  end
+
+  # Returns all free pages in several steps, and the space of the log.
+  def give_back
+    free = nil
+    while true
+      before = free
+      free = attempt(writing: true) do |connection|
+        connection.vacuum(connection.log_bytes / connection.page_bytes / 2)
+        connection.number(:free_pages)
+      end
+      break if free.zero? || (before && free >= before)
+    end
+    attempt(writing: true, &:checkpoint)
+  end
+
+  # --- the file ---
+
+  # Runs the block, and in a full file makes room and runs it again.
+  def write(key, bytesize, &block)
+    attempts = 0
+    begin
+      attempt(key, writing: true, &block)
+    rescue Tiercel::Refused => error
+      raise unless error.cause.is_a?(SQLite3::FullException) && (attempts += 1) <= ATTEMPTS
+      give_up_at ||= Tiercel::Clock.monotonic + @timeout_seconds
+      raise unless make_room(key, bytesize * attempts, give_up_at)
+      retry
+    end
+  end
+
+  # Evicting writes to the log too, so the log of a full disk is emptied first, as soon as no other process reads it.
+  def make_room(key, bytes, give_up_at)
+    emptied = false
+    while !emptied && attempt(key) { |connection| connection.disk_short?(bytes) && !(emptied = connection.checkpoint) }
+      break if Tiercel::Clock.monotonic >= give_up_at
+      sleep(PAUSE_SECONDS)
+    end
+    attempt(key, writing: true) { |connection| @housekeeping.make_room(connection, bytes, give_up_at) } || emptied
+  rescue Tiercel::Refused => error
+    raise unless error.cause.is_a?(SQLite3::FullException)
+    emptied
+  end
+
+  # The write has succeeded, so errors of the round are ignored; the next call meets them and reports them.
+  #
+  # @param added [Boolean] whether the write added rows instead of replacing some
+  def keep_house(bytes, added, now)
+    return unless @housekeeping.due?(bytes, added ? bytes : 0)
+    begin
+      attempt(nil, writing: true, patience_seconds: 0.0) { |connection| @housekeeping.round(connection, now) }
+    rescue Tiercel::BackendError
+      nil
+    end
+    shorten_log
+  end
+
+  # SQLite writes the log back by itself, but empties it only if no process writes meanwhile: several writers let it
+  # grow without bound. So all processes that find it too long stop until one of them has emptied it.
+  def shorten_log
+    give_up_at = Tiercel::Clock.monotonic + [@timeout_seconds, LOG_PATIENCE_SECONDS].min
+    return if @log_stuck_until&.>(give_up_at)
+    until attempt(nil, patience_seconds: 0.0) { |connection| !connection.log_too_long? || connection.checkpoint }
+      return @log_stuck_until = give_up_at + LOG_PAUSE_SECONDS if Tiercel::Clock.monotonic >= give_up_at
+      sleep(PAUSE_SECONDS * (0.5 + rand))
+    end
+  rescue Tiercel::BackendError
+    nil
+  end
+
+  # Runs the block with the connection, under the lock. Asks a busy file again until the time budget ends.
+  #
+  # @raise [BackendError]
+  def attempt(key = nil, writing: false, patience_seconds: @timeout_seconds)
+    created = 0
+    give_up_at = missing = nil
+    begin
+      missing &&= @file.create { |path| Connection.make(path) } && nil
+      @lock.synchronize do
+        connection = current_connection
+        renew_member(connection) if writing
+        yield connection
+      end
+    rescue *BUSY
+      give_up_at ||= Tiercel::Clock.monotonic + patience_seconds
+      raise Tiercel::FileLock::Busy if Tiercel::Clock.monotonic >= give_up_at
+      sleep(PAUSE_SECONDS * (0.5 + rand))
+      retry
+    rescue CacheFile::Missing
+      raise if (created += 1) > ATTEMPTS
+      missing = true
+      retry
+    end
+  rescue Tiercel::FileLock::Busy
+    raise Tiercel::TimedOut.new("locked for more than #{(@timeout_seconds * 1000).round} ms", backend: to_s, key:)
+  rescue *CacheFile::DAMAGE, Connection::Damaged => error
+    set_aside(error, key)
+  rescue CacheFile::Foreign, CacheFile::Closed => error
+    raise Tiercel::Refused.new(error.message, backend: to_s, key:)
+  rescue *REFUSALS => error
+    raise Tiercel::Refused.new("#{error.class}: #{error.message}", backend: to_s, key:)
+  rescue SQLite3::Exception, SystemCallError, CacheFile::Missing => error
+    raise Tiercel::Unavailable.new("#{error.class}: #{error.message}", backend: to_s, key:)
+  end
+
+  def current_connection
+    current = @connection
+    if current&.own?
+      return current if (@calls += 1) % CHECK_INTERVAL != 0 || current.in_place?
+      drop
+    end
+    Forks.discard_inherited
+    @file.verify
+    @connection = Connection.new(@file, @size_bytes)
+  end
+
+  # An inherited connection is only dropped: closing its statements could affect the parent's locks.
+  def drop
+    @connection.close if @connection&.own?
+    @connection = nil
+  end
+
+  # Records who changes the file, so that processes with near copies notice the changes of others: one row for each
+  # near segment, one for all processes without one. It is renewed seldom enough to cost nothing.
+  def renew_member(connection)
+    now = Tiercel::Clock.now
+    return if @renewed_at && (now - @renewed_at).abs < RENEWED_SECONDS && connection.equal?(@member_connection)
+    connection.change(:put_member, @member, (now * 1_000).to_i)
+    connection.change(:forget_members, ((now - FORGOTTEN_SECONDS) * 1_000).to_i)
+    @member_connection, @renewed_at = connection, now
+  rescue SQLite3::FullException
+    nil # the change itself meets the same error next
+  end
+
+  # Acquires the file's lock without this object's lock, because other callers acquire them in that order.
+  def set_aside(error, key)
+    damaged = @lock.synchronize { (@connection&.inode || @file.inode).tap { drop } }
+    moved_to = @file.set_aside(damaged)
+    fate = moved_to ? "moved to #{moved_to}; a new one takes its place" : "replaced; it is opened again"
+    raise Tiercel::Refused.new("the file is damaged (#{error.message}) and was #{fate}", backend: to_s, key:)
+  rescue SystemCallError, Tiercel::FileLock::Busy => failure
+    raise Tiercel::Unavailable.new("the file is damaged (#{error.message}) and cannot be moved: #{failure.message}",
+                                   backend: to_s, key:)
   end
 end

@@ -11,7 +11,6 @@ require "active_support/cache/tiercel_store"
 # The location and the owner of the `sqlite:` file.
 class SQLiteCacheFileTest < Tiercel::TestCase
   NOBODY = 65_534
-  SCHEMA = Tiercel::Backends::SQLite::Schema
 
   def setup
     @directory = Dir.mktmpdir("tiercel-cache-file")
@@ -99,7 +98,7 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     in_child { File.open(@path, "r+b") { |file| file.pwrite("\xAA" * range[1], range[0]) } }
   end
 
-  def test_a_damaged_cache_is_set_aside
+  def test_a_damaged_cache_is_moved_away
     { "all of it" => [0, 40_000], "its beginning" => [0, 16], "its application id" => [68, 4],
       "its page size" => [16, 2], "nothing left" => nil }.each do |what, range|
       FileUtils.rm_f(Dir["#{@path}*"])
@@ -127,7 +126,6 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     copy = File.join(@directory, "copy.sqlite3")
     FileUtils.cp(@path, copy)
     assert_equal "value".b, build(copy).get("key")
-    assert_path_exists "#{copy}.lock"
   end
 
   def test_logs_that_a_removed_cache_left_are_not_replayed
@@ -147,13 +145,6 @@ class SQLiteCacheFileTest < Tiercel::TestCase
                  Dir.children(@directory).sort
   end
 
-  def test_a_process_that_was_killed_between_link_and_unlink_leaves_nothing
-    build.then { |backend| backend.set("key", "value") && backend.close }
-    File.link(@path, "#{@path}.tiercel-new")
-    assert_equal "value".b, build.get("key")
-    refute_path_exists "#{@path}.tiercel-new"
-  end
-
   def test_who_is_killed_while_making_the_file_leaves_none_that_is_refused
     20.times do |round|
       pid = fork { build.set("key", "value") && sleep }
@@ -163,7 +154,6 @@ class SQLiteCacheFileTest < Tiercel::TestCase
       backend = build
       assert_equal true, backend.set("key", "value"), "killed after #{2 * round} ms"
       backend.close
-      assert_empty Dir["#{@path}.tiercel-new*"]
       FileUtils.rm_f(Dir["#{@path}*"])
     end
   end
@@ -217,7 +207,7 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     assert_raises(Tiercel::Refused) { backend.set("key", "value") }
     assert_equal true, backend.set("key", "value")
     assert File.symlink?(link)
-    assert_equal 1, Dir["#{target}.set-aside-*"].size
+    assert_equal 1, Dir["#{target}.damaged"].size
     assert_path_exists "#{target}-wal"
   end
 
@@ -225,18 +215,6 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     link = File.join(@directory, "circle")
     File.symlink("circle", link)
     assert_raises(Tiercel::Unavailable) { build(link).get("key") }
-  end
-
-  def test_files_that_are_set_aside_within_one_second_are_all_kept
-    names = %w[first second third].map do |content|
-      build.tap { |backend| backend.set("key", "value") }.close
-      File.write(@path, content)
-      File.write("#{@path}-journal", "log of the #{content}")
-      file = Tiercel::Backends::SQLite::CacheFile.new(@path, 1.0)
-      file.set_aside { true }
-    end
-    assert_equal(%w[first second third], names.map { |name| File.read(name) })
-    assert_equal("log of the third", File.read("#{names.last}-journal"))
   end
 
   # The report must not suggest to delete the cache.
@@ -251,19 +229,13 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     assert_equal "value".b, backend.get("key")
   end
 
-  def test_what_another_process_replaced_stays
-    build.tap { |backend| backend.set("key", "value") }.close
-    assert_nil(Tiercel::Backends::SQLite::CacheFile.new(@path, 1.0).set_aside { false })
-    assert_equal "value".b, build.get("key")
-  end
-
   private
 
   def build(path = @path, **)
     Tiercel::Backends::SQLite.new(path, **).tap { |backend| @open << backend }
   end
 
-  def set_aside = Dir["#{@path}.set-aside-*"]
+  def set_aside = Dir["#{@path}.damaged"]
 
   def in_child(&block) = fork_and_wait(1) { block.call }.first
 

@@ -14,7 +14,7 @@ class SQLiteForksTest < Tiercel::TestCase
     backends = %w[a b].map { |name| Tiercel::Backends::SQLite.new(File.join(ARGV.first, name)) }
     backends.each { |backend| backend.set("key", "value") }
     taken, go, forked = Array.new(3) { Queue.new }
-    holder = Thread.new { backends[1].instance_variable_get(:@access).read { taken << true && go.pop } }
+    holder = Thread.new { backends[1].get_multi(Enumerator.new { taken << true && go.pop }) }
     taken.pop
     trap("USR1") { forked << fork { exit!(0) } }
     Process.kill(:USR1, Process.pid)
@@ -49,7 +49,7 @@ class SQLiteForksTest < Tiercel::TestCase
       backends.each { |backend| backend.set("key", "value") }
       go = Queue.new
       taken = Queue.new
-      holder = Thread.new { backends[1].instance_variable_get(:@access).read { taken << true && go.pop } }
+      holder = Thread.new { backends[1].get_multi(Enumerator.new { taken << true && go.pop }) }
       taken.pop
       yield backends.values_at(0, 2)
     ensure

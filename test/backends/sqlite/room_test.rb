@@ -3,13 +3,11 @@
 
 require "test_helper"
 require "tiercel/backends/sqlite"
-require "delegate"
 require "tmpdir"
 
 # A full file accepts new entries, evicts old ones for them, and returns space.
 class SQLiteRoomTest < Tiercel::TestCase
   SIZE = 4 * 1024**2
-  BEFORE_IDS = Tiercel::Backends::SQLite::Schema::BEFORE_IDS
 
   def setup
     @directory = Dir.mktmpdir("tiercel-sqlite", File.writable?("/dev/shm") ? "/dev/shm" : nil)
@@ -93,20 +91,6 @@ class SQLiteRoomTest < Tiercel::TestCase
     assert_operator disk_bytes, :<, 500_000
   end
 
-  # A longer row would need pages for a copy of itself.
-  def test_notes_of_hits_write_no_large_value_again
-    backend = build(max_entries: 100)
-    15.times { |index| backend.set("key#{index}", "x" * 150_000) }
-    access(backend).write(&:checkpoint)
-    logs = Array.new(5) do |round|
-      15.times { |index| backend.get("key#{index}") }
-      travel(round) { 5.times { |index| backend.set("small#{index}", "x") } }
-      File.size(File.join(@directory, "cache.sqlite3-wal"))
-    end
-    assert_equal [3], rows(backend).filter_map { |row| row[3] if row[4] > 100_000 }.uniq
-    assert_operator logs.max, :<, 1_000_000
-  end
-
   def test_a_large_row_can_get_an_end_in_a_full_file
     backend = build
     30.times { |index| backend.set("key#{index}", "x" * 200_000) }
@@ -114,43 +98,12 @@ class SQLiteRoomTest < Tiercel::TestCase
     travel(61) { assert_nil backend.get("key29") }
   end
 
-  # A connection that another process overtakes between its read and its delete.
-  class Overtaken < SimpleDelegator
-    def initialize(connection, &between)
-      super(connection)
-      @between = between
-    end
-
-    def rows(...) = super.tap { @between.call }
-  end
-
-  def test_cleanup_leaves_what_was_written_since_it_was_seen
-    backend = build
-    peer = build
-    %w[ended rewritten].each { |key| backend.set(key, "old", 5) }
-    travel(10) do
-      count, = access(backend).write do |connection|
-        overtaken = Overtaken.new(connection) { peer.set("rewritten", "new") }
-        housekeeping(backend).remove_ended(overtaken, BEFORE_IDS, Time.now.to_f)
-      end
-      assert_equal 1, count
-      assert_equal "new".b, backend.get("rewritten")
-    end
-  end
-
   private
 
   def build(path = File.join(@directory, "cache.sqlite3"), **options)
-    options = { size: SIZE, synchronous: :off, timeout: 20, **options }
+    options = { size: SIZE, timeout: 20, **options }
     Tiercel::Backends::SQLite.new(path, **options).tap { |backend| @open << backend }
   end
-
-  def access(backend) = backend.instance_variable_get(:@access)
-
-  def housekeeping(backend) = backend.instance_variable_get(:@housekeeping)
-
-  # The rows that a round of housekeeping sees among the first 64.
-  def rows(backend) = access(backend).write { |connection| connection.rows(:sample, BEFORE_IDS, 64) }
 
   def disk_bytes = Dir[File.join(@directory, "cache.sqlite3*")].sum { |file| File.size?(file) || 0 }
 end

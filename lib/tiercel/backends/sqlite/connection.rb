@@ -1,274 +1,276 @@
 # frozen_string_literal: true
 
+require "sqlite3"
+
+require_relative "../../forks"
+require_relative "../../free_space"
 require_relative "cache_file"
-require_relative "disk"
 require_relative "forks"
-require_relative "schema"
 
-module Tiercel
-  module Backends
-    class SQLite < Backend
-      # An open file with its prepared statements. Not thread-safe: the caller must hold the lock of {Access}.
-      class Connection
-        # Raised for a cache whose tables are missing or have another definition.
-        class Damaged < StandardError; end
-        # Raised for a cache that a later release created.
-        class TooNew < StandardError; end
+# An open file with its prepared statements. Not thread-safe: the caller holds the backend's lock.
+#
+# `id` is 63 bits of the key's MD5 digest. It is the key of a single B-tree, whose rows are in random order, so any run
+# of neighbours is a fair sample for eviction. The full key is stored and compared. If two keys have the same id, the
+# later write evicts the other entry.
+class Tiercel::Backends::SQLite::Connection
+  # The tables are missing or have another definition.
+  class Damaged < StandardError; end
+  # A later release created the file.
+  class TooNew < StandardError; end
 
-        # A larger value is released after its use as a parameter, instead of being kept until the next write.
-        KEPT_BINDING_BYTES = 64 * 1024
-        CACHE_KIB = 8 * 1024
-        # In a file with more pages the number of entries is estimated.
-        COUNTED_PAGES = 20_000
-        # A change of the page limit by less than this fraction is ignored.
-        UNNOTICED_SHARE = 0.01
-        # Number of samples for the estimate, and number of rows in each sample.
-        SAMPLES = 8
-        SAMPLE_ROWS = 64
+  CacheFile = Tiercel::Backends::SQLite::CacheFile
+  # Incremented whenever the tables change; `user_version` of the file.
+  VERSION = 1
+  # Ids have 63 bits including the sign, so they are immediate Integers in Ruby.
+  IDS = (-(2**62)...2**62)
+  # Where a walk through all ids starts.
+  BEFORE_IDS = IDS.first - 1
+  TABLES = [
+    "CREATE TABLE entries (id INTEGER PRIMARY KEY, expires_at REAL, used_at INTEGER NOT NULL, " \
+    "hits INTEGER NOT NULL, version INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL)",
+    "CREATE TABLE totals (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
+  ].freeze
+  # Added to the number of hits. Each number from 0 to 3 then needs one byte, so a recorded hit never moves a large row.
+  HITS_BASE = 2
+  MOST_HITS = 3
+  INSERT = "INSERT INTO entries (id, key, value, expires_at, version, used_at, hits) " \
+           "VALUES (?1, ?2, ?3, ?4, ?5, ?6, #{HITS_BASE}) ON CONFLICT (id) DO UPDATE SET key = excluded.key, " \
+           "value = excluded.value, expires_at = excluded.expires_at, version = excluded.version, " \
+           "used_at = excluded.used_at".freeze
+  PRESENT = "id = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)"
+  STATEMENTS = {
+    find: "SELECT value, key, expires_at, version FROM entries WHERE id = ?1",
+    set: INSERT,
+    add: "#{INSERT} WHERE entries.expires_at <= ?7 OR entries.key <> excluded.key",
+    compare_and_set: "UPDATE entries SET value = ?4, expires_at = ?5, version = ?6, used_at = ?7 " \
+                     "WHERE #{PRESENT} AND version = ?8",
+    delete: "DELETE FROM entries WHERE #{PRESENT}",
+    touch: "UPDATE entries SET expires_at = ?4 WHERE #{PRESENT}",
+    keys: "SELECT id, key, expires_at FROM entries WHERE id > ?1 ORDER BY id LIMIT ?2",
+    sample: "SELECT id, expires_at, used_at, max(hits - #{HITS_BASE}, 0), length(value) + length(key) " \
+            "FROM entries WHERE id > ?1 ORDER BY id LIMIT ?2",
+    remove: "DELETE FROM entries WHERE id = ?1 AND used_at = ?2",
+    remove_range: "DELETE FROM entries WHERE id > ?1 AND id <= ?2",
+    note_use: "UPDATE entries SET hits = min(hits + 1, #{HITS_BASE + MOST_HITS}), used_at = ?2 " \
+              "WHERE id = ?1 AND (hits < #{HITS_BASE + MOST_HITS} OR used_at < ?3)",
+    put_member: "INSERT INTO totals (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET " \
+                "value = excluded.value",
+    forget_members: "DELETE FROM totals WHERE name GLOB 'member:*' AND value < ?1",
+    other_members: "SELECT count(*) FROM totals WHERE name GLOB 'member:*' AND name <> ?1 AND value > ?2",
+    count: "SELECT count(*) FROM entries",
+    page_count: "PRAGMA page_count",
+    free_pages: "PRAGMA freelist_count",
+    begin: "BEGIN",
+    begin_immediate: "BEGIN IMMEDIATE",
+    commit: "COMMIT",
+  }.freeze
+  VALUE, KEY, EXPIRES_AT, TOKEN = *0..3 # columns of `find`
 
-        # @return [Array(Integer, Integer), nil] device and inode of the open file
-        attr_reader :inode
-        # @return [Integer] the file's page size
-        attr_reader :page_size_bytes
-        # @return [Integer] maximum number of pages
-        attr_reader :page_limit
+  # A page larger than a usual row wastes space; a smaller one splits it.
+  PAGE_BYTES = 2048
+  MAPPED_BYTES = 128 * 1024**2
+  PAGE_CACHE_KIB = 4 * 1024
+  # The write-ahead log counts towards `size`. A long log makes checkpoints rare (each waits for the disk twice), but
+  # every read searches its index.
+  LOG_SHARE = 16
+  LOG_BYTES = (128 * 1024..16 * 1024**2)
+  # The index of the log, and what one round of eviction may add to the log.
+  SPARE_BYTES = 224 * 1024
+  # A disk smaller than `size` keeps this share for other programs, up to 64 MB.
+  RESERVED_SHARE = 0.25
+  RESERVED_BYTES = 64 * 1024**2
+  LEAST_BYTES = 1024**2
+  # A larger value is released after its use as a parameter, instead of being kept until the next write.
+  KEPT_BINDING_BYTES = 64 * 1024
+  # In a file with more pages the number of entries is estimated.
+  COUNTED_PAGES = 20_000
 
-        # Creates an empty cache in an empty file.
-        #
-        # @param path [String]
-        # @param settings [Settings]
-        # @return [void]
-        # @raise [SQLite3::Exception]
-        def self.make(path, settings)
-          database = Forks::Database.new(path)
-          database.execute("PRAGMA page_size = #{settings.page_size_bytes}")
-          database.execute("PRAGMA auto_vacuum = 2")
-          database.transaction(:immediate) do
-            database.execute("PRAGMA application_id = #{Schema::APPLICATION_ID}")
-            database.execute("PRAGMA user_version = #{Schema::VERSION}")
-            Schema::TABLES.each { |sql| database.execute(sql) }
-          end
-          database.execute("PRAGMA journal_mode = WAL")
-        ensure
-          database&.close
-        end
+  # @return [Array(Integer, Integer), nil] device and inode of the open file
+  attr_reader :inode
+  # @return [Integer] largest number of pages
+  attr_reader :page_limit
+  attr_reader :page_bytes, :log_bytes
 
-        # Opens an existing file. Acquires no write lock, so a new process can read while others write.
-        #
-        # @param path [String]
-        # @param settings [Settings]
-        # @raise [SQLite3::Exception] if SQLite cannot open it
-        # @raise [CacheFile::Foreign] if it is another application's database by now
-        # @raise [Damaged]
-        # @raise [TooNew] if a later release made it
-        def initialize(path, settings)
-          @path = path
-          @disk = Disk.new(path)
-          @inode = CacheFile.inode(path)
-          @process = ::Tiercel::Forks.current
-          @database = Forks::Database.new(path, flags: SQLite3::Constants::Open::READWRITE)
-          check_layout
-          configure(settings)
-          @statements = prepared
-          @find, @find_whole, @set = @statements.values_at(:find, :find_whole, :set)
-        rescue StandardError
-          @database&.close
-          raise
-        end
-
-        # @return [Boolean] whether this process, not its parent, opened it
-        def own? = @process == ::Tiercel::Forks.current
-
-        # @return [Boolean] whether the path still leads to the open file
-        def in_place? = @inode == CacheFile.inode(@path)
-
-        # Reads one row. This is the hot path, with three calls into SQLite.
-        #
-        # @param id [Integer]
-        # @param key [String] the expected key of the row, because another key may have the same id
-        # @param whole [Boolean] whether to include the columns for its use and its token, which cost a tenth more
-        # @return [Array, nil] the columns in the order of {Schema}
-        def find(id, key, whole)
-          statement = whole ? @find_whole : @find
-          statement.bind_param(1, id)
-          row = statement.step
-          row if row && ((stored = row[Schema::KEY]) == key || stored == key.b)
-        ensure
-          statement.reset!
-        end
-
-        # Writes one row.
-        #
-        # @return [Boolean] whether the row is new
-        def set(id, key, bytes, expires_at, version, used_at)
-          statement = @set
-          statement.bind_param(1, id)
-          statement.bind_param(2, key)
-          statement.bind_param(3, bytes)
-          statement.bind_param(4, expires_at)
-          statement.bind_param(5, version)
-          statement.bind_param(6, used_at)
-          statement.step
-          @database.last_insert_row_id == id
-        ensure
-          statement.reset!
-          statement.bind_param(3, nil) if bytes.bytesize > KEPT_BINDING_BYTES
-        end
-
-        # Runs a statement that changes rows.
-        #
-        # @return [Integer] number of changed rows
-        def change(name, *values)
-          run(name, values)
-          @database.changes
-        end
-
-        # @return [Array] the first row
-        def row(name, *values) = run(name, values)
-
-        # @return [Integer] first column of the first row
-        def number(name, *values) = run(name, values).first
-
-        # @return [Array<Array>] all rows
-        def rows(name, *values)
-          statement = bind(name, values)
-          rows = []
-          while (row = statement.step)
-            rows << row
-          end
-          rows
-        ensure
-          @statements[name].reset!
-        end
-
-        # @param kind [Symbol] :begin, or :begin_immediate to write
-        # @return [Object] the block's value
-        def transaction(kind = :begin_immediate)
-          run(kind, [])
-          result = yield
-          run(:commit, [])
-          result
-        ensure
-          @database.execute("ROLLBACK") if @database.transaction_active?
-        end
-
-        # Counts the entries. An exact count reads every page, so in a large file the number is estimated. Ids are
-        # digests, spread evenly over their range, so the mean gap between neighbours gives the number.
-        #
-        # @return [Integer]
-        def entries
-          return number(:count) if number(:page_count) <= COUNTED_PAGES
-          samples = Array.new(SAMPLES) { rows(:keys, rand(Schema::IDS), SAMPLE_ROWS) }
-          samples.select! { |sample| sample.size > 1 }
-          return 0 if samples.empty?
-          gap = samples.sum { |sample| (sample.last.first - sample.first.first).fdiv(sample.size - 1) } / samples.size
-          (Schema::IDS.size / gap).round
-        end
-
-        # Limits the file to the space that its disk has now.
-        #
-        # @param settings [Settings]
-        # @return [void]
-        def fit(settings)
-          settings.room_bytes = @disk.room_bytes
-          limit = settings.page_limit(@page_size_bytes)
-          bound(settings) if (limit - @page_limit).abs > @page_limit * UNNOTICED_SHARE
-        end
-
-        # @param bytes [Integer] size of the next write
-        # @return [Boolean] whether emptying the log freed space on a disk that was too full for the write
-        def gain_disk?(bytes) = @disk.short_of?(bytes) && checkpoint
-
-        # @return [Boolean] whether the cache itself fills a small disk. A larger disk has enough reserve for the
-        #   cache, so other programs must have filled it.
-        def fills_disk? = @disk.own_bytes.between?(Settings::LEAST_ROOM_BYTES, Disk::SMALL_BYTES)
-
-        # @return [Integer] number of used pages
-        def used_pages = number(:page_count) - number(:free_pages)
-
-        # Returns free pages at the end of the file to the disk.
-        #
-        # @param pages [Integer] maximum number of pages
-        def vacuum(pages) = @database.execute("PRAGMA incremental_vacuum(#{Integer(pages)})")
-
-        # Writes the log back and empties it, as far as other connections allow.
-        #
-        # @return [Boolean] whether the log is empty now
-        def checkpoint = @database.execute("PRAGMA wal_checkpoint(TRUNCATE)").first.first.zero?
-
-        # Applies options that change the file, before the first write.
-        #
-        # @return [void]
-        # @raise [SQLite3::BusyException]
-        def before_writing
-          return unless @to_be_counted
-          transaction { Schema::COUNTING.each { |sql| @database.execute(sql) } unless counting? }
-          @to_be_counted = false
-        end
-
-        def close
-          @statements.each_value(&:close)
-          @database.close
-        end
-
-        private
-
-        # SQLite reads a table's altered definition as another table, without an error of its own.
-        def prepared
-          Schema::STATEMENTS.transform_values { |sql| @database.prepare(sql) }
-        rescue SQLite3::SQLException => error
-          raise Damaged, "its tables are not those of a cache: #{error.message.lines.first.delete_suffix(":\n")}"
-        end
-
-        def run(name, values)
-          bind(name, values).step
-        ensure
-          @statements[name].reset!
-        end
-
-        def bind(name, values)
-          statement = @statements.fetch(name)
-          values.each_with_index { |value, index| statement.bind_param(index + 1, value) }
-          statement
-        end
-
-        def configure(settings)
-          pragma("journal_mode", "WAL") unless @database.get_first_value("PRAGMA journal_mode") == "wal"
-          pragma("synchronous", settings.synchronous)
-          pragma("mmap_size", settings.mmap_size_bytes)
-          pragma("cache_size", -CACHE_KIB)
-          @page_size_bytes = @database.get_first_value("PRAGMA page_size")
-          @to_be_counted = settings.max_entries && !counting?
-          settings.room_bytes = @disk.room_bytes
-          bound(settings)
-        end
-
-        def bound(settings)
-          pragma("wal_autocheckpoint", settings.wal_bytes / @page_size_bytes)
-          pragma("journal_size_limit", settings.wal_bytes)
-          @page_limit = settings.page_limit(@page_size_bytes)
-          pragma("max_page_count", @page_limit)
-        end
-
-        # An application that has taken over the file has added its own tables.
-        def check_layout
-          version = @database.get_first_value("PRAGMA user_version")
-          raise TooNew, "layout #{version}, this release supports up to #{Schema::VERSION}" if version > Schema::VERSION
-          tables = @database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").flatten
-          alien = tables.grep_v(/\Asqlite_/) - Schema::TABLE_NAMES
-          if alien.any?
-            raise CacheFile::Foreign, "#{@path} has tables of another application (#{alien.join(", ")}) and " \
-                                      "stays unchanged: use another path"
-          end
-          raise Damaged, "layout #{version}, tables #{tables}" if (Schema::TABLE_NAMES - tables).any? || version.zero?
-        end
-
-        def counting?
-          @database.get_first_value("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'").positive?
-        end
-
-        def pragma(name, value) = @database.execute("PRAGMA #{name} = #{value}")
-      end
+  # Creates the tables in an empty file. Called under the lock of {CacheFile}.
+  def self.make(path)
+    database = Tiercel::Backends::SQLite::Forks::Database.new(path)
+    return if database.get_first_value("PRAGMA user_version").positive?
+    database.execute("PRAGMA page_size = #{PAGE_BYTES}")
+    database.execute("PRAGMA auto_vacuum = 2")
+    database.transaction(:immediate) do
+      database.execute("PRAGMA application_id = #{CacheFile::APPLICATION_ID}")
+      database.execute("PRAGMA user_version = #{VERSION}")
+      TABLES.each { |sql| database.execute(sql) }
     end
+    database.execute("PRAGMA journal_mode = WAL")
+  ensure
+    database&.close
   end
+
+  # Opens an existing file. Acquires no write lock, so a new process can read while others write.
+  #
+  # @raise [SQLite3::Exception, CacheFile::Foreign, Damaged, TooNew]
+  def initialize(file, size_bytes)
+    @file = file
+    @inode = file.inode
+    @process = Tiercel::Forks.current
+    @database = Tiercel::Backends::SQLite::Forks::Database.new(file.path, flags: SQLite3::Constants::Open::READWRITE)
+    check_layout
+    pragma("journal_mode", "WAL") unless @database.get_first_value("PRAGMA journal_mode") == "wal"
+    pragma("synchronous", 1) # after a crash of the machine, the last writes may be lost, and the file is sound
+    pragma("mmap_size", MAPPED_BYTES)
+    pragma("cache_size", -PAGE_CACHE_KIB)
+    @page_bytes = @database.get_first_value("PRAGMA page_size")
+    fit(size_bytes)
+    @statements = STATEMENTS.transform_values { |sql| @database.prepare(sql) }
+    @find, @set = @statements.values_at(:find, :set)
+  rescue SQLite3::SQLException => error
+    @database&.close
+    raise Damaged, "its tables are not those of a cache: #{error.message.lines.first.delete_suffix(":\n")}"
+  rescue StandardError
+    @database&.close
+    raise
+  end
+
+  def own? = @process == Tiercel::Forks.current
+
+  # @return [Boolean] whether the path still leads to the open file
+  def in_place? = @inode == @file.inode
+
+  # Limits the file to `size`, or to the space that its disk has now.
+  def fit(size_bytes)
+    if (free = Tiercel::FreeSpace.beside(@file.path))
+      all = free + @file.bytes
+      size_bytes = [size_bytes, [all - [all * RESERVED_SHARE, RESERVED_BYTES].min, LEAST_BYTES].max].min.to_i
+    end
+    @log_bytes = (size_bytes / LOG_SHARE).clamp(LOG_BYTES)
+    limit = (size_bytes - @log_bytes - SPARE_BYTES) / @page_bytes
+    return if limit == @page_limit
+    pragma("wal_autocheckpoint", @log_bytes / @page_bytes)
+    pragma("journal_size_limit", @log_bytes)
+    pragma("max_page_count", @page_limit = limit)
+  end
+
+  # Reads one row; the hot path.
+  #
+  # @param key [String] another key may have the same id
+  # @return [Array, nil] VALUE, KEY, EXPIRES_AT, TOKEN
+  def find(id, key)
+    statement = @find
+    statement.bind_param(1, id)
+    row = statement.step
+    row if row && ((stored = row[KEY]) == key || stored == key.b)
+  ensure
+    statement.reset!
+  end
+
+  # @return [Boolean] whether the row is new
+  def set(id, key, bytes, expires_at, version, used_at)
+    statement = @set
+    statement.bind_param(1, id)
+    statement.bind_param(2, key)
+    statement.bind_param(3, bytes)
+    statement.bind_param(4, expires_at)
+    statement.bind_param(5, version)
+    statement.bind_param(6, used_at)
+    statement.step
+    before, @inserted = @inserted, @database.last_insert_row_id
+    @inserted == id && before != id # SQLite changes the number only with an insert
+  ensure
+    statement.reset!
+    statement.bind_param(3, nil) if bytes.bytesize > KEPT_BINDING_BYTES
+  end
+
+  # @return [Integer] number of changed rows
+  def change(name, *values)
+    number(name, *values)
+    @database.changes
+  end
+
+  # @return [Integer, nil] first column of the first row
+  def number(name, *values)
+    bind(name, values).step&.first
+  ensure
+    @statements[name].reset!
+  end
+
+  # @return [Array<Array>] all rows
+  def rows(name, *values)
+    statement = bind(name, values)
+    rows = []
+    while (row = statement.step)
+      rows << row
+    end
+    rows
+  ensure
+    @statements[name].reset!
+  end
+
+  # @param kind [Symbol] :begin, or :begin_immediate to write
+  def transaction(kind = :begin_immediate)
+    number(kind)
+    result = yield
+    number(:commit)
+    result
+  ensure
+    @database.execute("ROLLBACK") if @database.transaction_active?
+  end
+
+  # Counts the entries. An exact count reads every page, so in a large file the number is estimated: ids are spread
+  # evenly over their range, so the mean gap between neighbours gives the number.
+  def entries
+    return number(:count) if number(:page_count) <= COUNTED_PAGES
+    samples = Array.new(8) { rows(:keys, rand(IDS), 64) }.select { |sample| sample.size > 1 }
+    return 0 if samples.empty?
+    gap = samples.sum { |sample| (sample.last.first - sample.first.first).fdiv(sample.size - 1) } / samples.size
+    (IDS.size / gap).round
+  end
+
+  def used_pages = number(:page_count) - number(:free_pages)
+
+  # Returns free pages at the end of the file to the disk.
+  def vacuum(pages) = @database.execute("PRAGMA incremental_vacuum(#{Integer(pages)})")
+
+  # Writes the log back and empties it, as far as other connections allow. A writer that never stops keeps SQLite's own
+  # checkpoints from emptying the log.
+  #
+  # @return [Boolean] whether the log is empty now
+  def checkpoint = @database.execute("PRAGMA wal_checkpoint(TRUNCATE)").first.first.zero?
+
+  # @return [Boolean] whether the disk may be too full for these bytes in the log
+  def disk_short?(bytes)
+    free = Tiercel::FreeSpace.beside(@file.path)
+    free.nil? || free < (bytes * 2) + SPARE_BYTES
+  end
+
+  def log_too_long? = @file.log_bytes > @log_bytes
+
+  def close
+    @statements.each_value(&:close)
+    @database.close
+  end
+
+  private
+
+  # An application that has taken over the file has added its own tables.
+  def check_layout
+    version = @database.get_first_value("PRAGMA user_version")
+    raise TooNew, "layout #{version}, this release supports up to #{VERSION}" if version > VERSION
+    tables = @database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").flatten.grep_v(/\Asqlite_/)
+    alien = tables - %w[entries totals]
+    if alien.any?
+      raise CacheFile::Foreign, "#{@file.path} has tables of another application (#{alien.join(", ")}) and stays " \
+                                "unchanged: use another path"
+    end
+    raise CacheFile::Missing if tables.empty? && version.zero? # another process is creating it, or was killed then
+    raise Damaged, "layout #{version}, tables #{tables}" if tables.size < 2 || version.zero?
+  end
+
+  def bind(name, values)
+    statement = @statements.fetch(name)
+    values.each_with_index { |value, index| statement.bind_param(index + 1, value) }
+    statement
+  end
+
+  def pragma(name, value) = @database.execute("PRAGMA #{name} = #{value}")
 end
