@@ -182,8 +182,9 @@ class TiersWatchTest < Tiercel::TestCase
   def test_a_registration_is_renewed_seldom
     backend = plain.backend
     plain.write("key", 1)
-    access = backend.instance_variable_get(:@access)
-    changes = -> { access.read { |connection| connection.instance_variable_get(:@database).total_changes } }
+    changes = lambda do
+      backend.instance_variable_get(:@connection).instance_variable_get(:@database).total_changes
+    end
     before = changes.call
     10.times { plain.write("key", 1) }
     assert_equal before + 10, changes.call

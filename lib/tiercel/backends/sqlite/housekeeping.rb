@@ -24,8 +24,8 @@ class Tiercel::Backends::SQLite::Housekeeping
   # Recorded hits in memory, and those that one round stores.
   MOST_NOTED = 4_096
   FLUSHED = 64
-  # A hit of a row that was used within this time is not recorded.
-  RECENT_US = 10_000_000
+  # A use is recorded again after this share of the age at which entries are evicted.
+  REFRESH_SHARE = 0.25
   ROW_OVERHEAD_BYTES = 40
   # Rounds between two looks at the space on the disk.
   FITTING_ROUNDS = 32
@@ -46,6 +46,7 @@ class Tiercel::Backends::SQLite::Housekeeping
     @hand = rand(-(2**61)..2**61)
     @noted = {}
     @noting = false
+    @refresh_us = 0
   end
 
   # Records that an entry was read, here or in a near tier; a later round stores it. A read itself never writes.
@@ -75,7 +76,7 @@ class Tiercel::Backends::SQLite::Housekeeping
       @noting = fill >= NOTING_FILL
       used_at = (now * 1_000_000).to_i
       Array.new([FLUSHED, @noted.size].min) { @noted.shift }.compact.each do |id, _|
-        connection.change(:note_use, id, used_at, used_at - RECENT_US)
+        connection.change(:note_use, id, used_at, used_at - @refresh_us)
       end
       sweep(connection, now, wanted_bytes(added, fill))
       free = connection.number(:free_pages)
@@ -135,6 +136,7 @@ class Tiercel::Backends::SQLite::Housekeeping
         break if bytes <= 0
         bytes -= bytes_of([row])
         @evictions += remove(connection, [row])
+        @refresh_us = (((now * 1_000_000) - row[2]) * REFRESH_SHARE).to_i
       end
       break if bytes <= 0
     end
