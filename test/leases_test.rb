@@ -16,7 +16,7 @@ class LeasesTest < Tiercel::TestCase
     end
   end
 
-  def take(leases, key = "key", ttl = TTL) = leases.take(key, ttl) { |_bytes| :current }
+  def take(leases, key = "key", ttl = TTL) = leases.take(leases.own(key, ttl, nil)) { |_bytes| :current }
 
   def test_one_holds_it
     each_leases do |leases, _|
@@ -93,7 +93,7 @@ class LeasesTest < Tiercel::TestCase
   def test_what_is_in_its_place_may_stay_beside_it
     each_leases do |leases, backend|
       backend.set("key", "ended")
-      mine = leases.take("key", TTL) { |bytes| "#{bytes}, stale" }
+      mine = leases.take(leases.own("key", TTL, nil)) { |bytes| "#{bytes}, stale" }
       assert_equal "ended, stale", mine.stale
       assert_equal "ended, stale", Tiercel::Leases::Placeholder.visible(backend.get("key"))
       assert_equal true, leases.fill(mine, "new", nil)
@@ -104,7 +104,9 @@ class LeasesTest < Tiercel::TestCase
     each_leases do |leases, backend|
       backend.set("there", "value")
       other = take(leases, "taken")
-      answers = leases.take_multi(%w[free taken there], TTL) { |_key, _bytes| :current }
+      wanted = %w[free taken there].map { |key| leases.own(key, TTL, nil) }
+      answers = leases.take_multi(wanted) { |_lease, _bytes| :current }
+      answers = wanted.map(&:key).zip(answers).to_h
       assert_equal [true, false], answers.values_at("free", "taken").map(&:mine?)
       assert_equal "value", answers["there"].bytes
       filled = leases.fill_multi({ answers["free"] => "1", other => "2" }, nil)
@@ -121,7 +123,7 @@ class LeasesTest < Tiercel::TestCase
       assert_nil leases.seen("key", bytes)
       assert_nil leases.seen("key", "")
       backend.set("key", bytes)
-      assert leases.take("key", TTL) { |_| nil }.mine?
+      assert leases.take(leases.own("key", TTL, nil)) { |_| nil }.mine?
     end
   end
 end

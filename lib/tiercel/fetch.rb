@@ -515,10 +515,13 @@ module Tiercel
         at += size
         began = Clock.monotonic
         yield slice
-        took = Clock.monotonic - began
-        fitting = took.positive? ? (size * SLICE[:seconds] / took).floor : SLICE[:most]
-        size = fitting.clamp(1, [size * SLICE[:growth], SLICE[:most]].min)
+        size = next_slice(size, Clock.monotonic - began)
       end
+    end
+
+    def next_slice(size, took)
+      fitting = took.positive? ? (size * SLICE[:seconds] / took).floor : SLICE[:most]
+      fitting.clamp(1, [size * SLICE[:growth], SLICE[:most]].min)
     end
 
     # Takes the leases that are free, and computes their values. Keys of other callers are left for later.

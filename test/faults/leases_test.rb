@@ -3,7 +3,6 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
-require "support/consecutive_misses"
 require "timeout"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
@@ -39,16 +38,6 @@ class LeaseFaultsTest < Tiercel::TestCase
       assert_equal ["made", 1], [value, runs], server.url
       assert_equal "made", Tiercel.new(server.url).read("lost"), server.url
       assert_equal("made", store.fetch("lost") { flunk "it is stored" })
-    end
-  end
-
-  def test_a_take_in_the_trip_of_a_read_whose_reply_was_lost_is_known_by_its_holder
-    each_server(breaker: false) do |server, store|
-      lose_the_reply(server, ConsecutiveMisses.always(store), :get_or_occupy)
-      runs = 0
-      value = capture_reports_of { store.fetch("lost") { runs += 1; sleep 0.3; "made" } }
-      assert_equal ["made", 1], [value, runs], server.url
-      assert_equal "made", Tiercel.new(server.url).read("lost"), server.url
     end
   end
 
@@ -112,7 +101,6 @@ class LeaseFaultsTest < Tiercel::TestCase
 
   WAYS = {
     fetch: ->(store, value, &block) { store.fetch("lost") { block&.call || value } },
-    fetch_in_a_run: ->(store, value, &block) { ConsecutiveMisses.always(store).fetch("lost") { block&.call || value } },
     fetch_multi: lambda do |store, value, &block|
       store.fetch_multi("lost", "too") { block&.call || value }.fetch("lost")
     end,
@@ -166,7 +154,7 @@ class LeaseFaultsTest < Tiercel::TestCase
   def before_the_take(store, &before)
     first = true
     store.backend.singleton_class.prepend(Module.new do
-      %i[occupy occupy_multi get_or_occupy].each do |name|
+      %i[occupy occupy_multi].each do |name|
         define_method(name) do |*arguments|
           before.call if first
           first = false

@@ -50,9 +50,9 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
   def test_a_child_takes_over_what_its_copy_of_private_memory_holds
     backend = Tiercel.new("memory:", size: "1MB").backend
     leases = backend.build_leases(Through.new)
-    mine = leases.take("k", 600.0) { flunk }
+    mine = leases.take(leases.own("k", 600.0, nil)) { flunk }
 
-    assert_equal([[true, false]], fork_and_wait(1) { [leases.take("k", 1.0) { flunk }.mine?, mine.mine?] })
+    assert_equal([[true, false]], fork_and_wait(1) { [leases.take(leases.own("k", 1.0, nil)) { flunk }.mine?, mine.mine?] })
     assert leases.fill(mine, "value", nil)
   end
 
@@ -105,7 +105,7 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
     if seen
       assert_operator Integer(seen), :>=, @floor
     else
-      lease = @leases.take("origin", 2.0) { |bytes| bytes }
+      lease = @leases.take(@leases.own("origin", 2.0, nil)) { |bytes| bytes }
       value = File.open(origin, "rb") { |file| number(file) }
       sleep(rand * 0.002)
       @leases.fill(lease, value.to_s, nil) if lease.respond_to?(:lineage)

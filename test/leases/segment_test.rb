@@ -15,7 +15,7 @@ class LeasesSegmentTest < Tiercel::TestCase
     memory = Tiercel.new("memory:", size: "1MB").backend
     [@leases, memory.build_leases(Through.new)].each do |leases|
       assert_instance_of Tiercel::Leases::Segment, leases
-      assert_equal [true, false], 2.times.map { leases.take("k", 10.0) { flunk }.mine? }
+      assert_equal [true, false], 2.times.map { leases.take(leases.own("k", 10.0, nil)) { flunk }.mine? }
     end
   end
 
@@ -27,7 +27,7 @@ class LeasesSegmentTest < Tiercel::TestCase
     refute_includes [nil, "1", "2"], other.version
     assert_in_delta mine.lapses_at, same.lapses_at, 1
     assert @leases.fill(mine, "value", nil)
-    assert_equal Present.new("value"), @leases.take("k", 10.0) { :current }
+    assert_equal Present.new("value"), @leases.take(@leases.own("k", 10.0, nil)) { :current }
     refute @leases.fill(same, "late", nil)
   end
 
@@ -58,16 +58,16 @@ class LeasesSegmentTest < Tiercel::TestCase
 
   def test_the_stale_value_is_the_entry_itself
     @backend.set("k", "stale")
-    mine = @leases.take("k", 10.0) { |bytes| bytes }
+    mine = @leases.take(@leases.own("k", 10.0, nil)) { |bytes| bytes }
 
     assert_equal ["stale", "stale", "stale"], [mine.stale, take("k").stale, @backend.get("k")]
     @leases.release(mine)
-    longer = @leases.take("k", 10.0) { "for longer" }
+    longer = @leases.take(@leases.own("k", 10.0, nil)) { "for longer" }
 
     assert_equal [mine.lineage, "for longer", "for longer"], [longer.lineage, longer.stale, @backend.get("k")]
     @leases.release(longer)
 
-    assert_nil @leases.take("k", 10.0) { nil }.stale
+    assert_nil @leases.take(@leases.own("k", 10.0, nil)) { nil }.stale
     assert_nil @backend.get("k")
   end
 
@@ -123,7 +123,7 @@ class LeasesSegmentTest < Tiercel::TestCase
   def test_a_full_table_is_counted_and_its_callers_store_all_the_same
     backend = Tiercel.new("memory:", size: "1MB").backend
     leases = backend.build_leases(Through.new)
-    all = Array.new(600) { |number| leases.take("k#{number}", 10.0) { flunk } }
+    all = Array.new(600) { |number| leases.take(leases.own("k#{number}", 10.0, nil)) { flunk } }
 
     assert all.all?(&:mine?)
     assert_operator backend.stats[:leases], :<=, 256

@@ -8,13 +8,13 @@ require "timeout"
 
 # `fetch` keeps a bounded number of records of running calls and of pending refreshes.
 class FetchBoundsTest < Tiercel::TestCase
-  Background = Tiercel::Store::Fetch::Background
+  Refresh = Tiercel::Fetch::Refresh
   PATIENCE = 20
 
   def setup
     super
     @store = Tiercel.new("memory:", lease: true, stale_while_revalidate: 600)
-    @flights = @store.instance_variable_get(:@settings).flights
+    @fetch = @store.instance_variable_get(:@settings).fetch
   end
 
   def teardown
@@ -24,11 +24,11 @@ class FetchBoundsTest < Tiercel::TestCase
 
   def test_no_flight_stays_whatever_its_block_did
     ways = [-> { 1 }, -> {}, -> { raise IOError }, -> { throw :out }, -> { Timeout.timeout(0.001) { sleep } }]
-    callers = Array.new(10) do |thread|
+    callers = Array.new(10) do
       Thread.new do
         50.times do |index|
           catch(:out) do
-            @store.fetch("key/#{index}", skip_nil: true, timeout: thread.odd? ? 5 : nil) { ways[index % 5].call }
+            @store.fetch("key/#{index}", skip_nil: true) { ways[index % 5].call }
           rescue IOError, Timeout::Error, UncaughtThrowError
             nil
           end
@@ -42,33 +42,33 @@ class FetchBoundsTest < Tiercel::TestCase
     rescue IOError
       nil
     end
-    assert_equal 0, @flights.size
+    assert_equal 0, @fetch.size
   end
 
   def test_as_many_flights_as_callers
     began, finish = Queue.new, Queue.new
     callers = Array.new(10) { |index| Thread.new { @store.fetch("key/#{index % 5}") { began << 1; finish.pop } } }
     5.times { began.pop }
-    assert_operator @flights.size, :<=, 10
+    assert_operator @fetch.size, :<=, 10
   ensure
     callers.size.times { finish << 1 }
     callers.each(&:join)
   end
 
   def test_a_full_queue_refreshes_in_the_callers_thread
-    count = Background::THREADS + Background::QUEUED
+    count = Refresh::THREADS + Refresh::QUEUED
     count.succ.times { |index| @store.fetch("key/#{index}", expires_in: 60) { "old" } }
     gate = Queue.new
     Tiercel::Contracts::MovedClock.by(61) do
-      Background::THREADS.times { |index| assert_equal("old", refresh(index) { gate.pop; "new" }) }
-      wait_until { Background.queued.zero? }
-      Background::QUEUED.times { |index| assert_equal("old", refresh(Background::THREADS + index) { gate.pop; "new" }) }
+      Refresh::THREADS.times { |index| assert_equal("old", refresh(index) { gate.pop; "new" }) }
+      wait_until { Refresh.queued.zero? }
+      Refresh::QUEUED.times { |index| assert_equal("old", refresh(Refresh::THREADS + index) { gate.pop; "new" }) }
       caller = Thread.current
       assert_equal("new", refresh(count) { assert_same(caller, Thread.current) && "new" })
       count.times { gate << 1 }
       wait_until { Array.new(count) { |index| @store.read("key/#{index}") }.uniq == ["new"] }
     end
-    assert_operator refresh_threads.size, :<=, Background::THREADS
+    assert_operator refresh_threads.size, :<=, Refresh::THREADS
     assert_equal count, @store.stats[:background_refreshes]
   end
 
@@ -77,7 +77,7 @@ class FetchBoundsTest < Tiercel::TestCase
       @store.fetch("key/#{index}", expires_in: 60) { "old" }
       Tiercel::Contracts::MovedClock.by(61) { refresh(index) { Thread.current.kill } }
     end
-    wait_until { Background.queued.zero? }
+    wait_until { Refresh.queued.zero? }
     @store.fetch("last", expires_in: 60) { "old" }
     Tiercel::Contracts::MovedClock.by(61) do
       assert_equal("old", @store.fetch("last", refresh: :background) { "new" })

@@ -20,59 +20,20 @@ class FetchInFibersTest < Tiercel::TestCase
     super
   end
 
-  def test_a_block_with_a_time_limit_lets_the_others_go_on
-    @stores.each do |store|
-      order = in_fibers(
-        -> { store.fetch("slow", timeout: 20) { sleep 0.2; "made" } },
-        -> { sleep(0.01) && "other" }
-      )
-      assert_equal %w[other made], order
-      assert_equal "made", store.read("slow")
-    end
-  end
-
-  def test_a_caller_whose_time_is_over_leaves
-    @stores.each do |store|
-      gate = Queue.new
-      order = in_fibers(
-        lambda do
-          store.fetch("late", timeout: 0.1) { gate.pop }
-        rescue Tiercel::FetchTimeout
-          gate << "stored"
-          "left"
-        end,
-        -> { sleep(0.01) && "other" }
-      )
-      assert_equal %w[other left], order
-      assert_equal("stored", store.fetch("late") { "again" })
-    end
-  end
-
   def test_fibers_share_one_block
     @stores.each do |store|
       runs = 0
-      caller = -> { store.fetch("shared", timeout: 20) { runs += 1; sleep 0.05; "made" } }
-      without = -> { store.fetch("plain") { runs += 1; sleep 0.05; "plain" } }
-      assert_equal({ "made" => 3, "plain" => 3 }, in_fibers(*[caller, without] * 3).tally)
-      assert_equal 2, runs
+      caller = -> { store.fetch("shared") { runs += 1; sleep 0.05; "made" } }
+      assert_equal({ "made" => 3 }, in_fibers(*[caller] * 3).tally)
+      assert_equal 1, runs
     end
   end
 
-  # Async's timeouts raise like this.
-  def test_what_is_raised_into_a_fiber_is_its_own
+  # The program suspends this fiber by hand, and no scheduler knows it: nobody waits for it.
+  def test_a_fiber_that_is_suspended_by_hand
     @stores.each do |store|
-      leader = nil
-      order = in_fibers(
-        lambda do
-          leader = Fiber.current
-          store.fetch("key") { sleep }
-        rescue Tiercel::Error => error
-          error.class
-        end,
-        -> { store.fetch("key") { "made" } },
-        -> { sleep(0.01) && Fiber.scheduler.interrupt(leader, Tiercel::Error, "too late") && nil }
-      )
-      assert_equal [Tiercel::Error, "made"], order.compact
+      suspended = -> { Fiber.new(blocking: true) { store.fetch("key") { Fiber.yield } }.resume && nil }
+      assert_equal ["at once"], in_fibers(suspended, -> { store.fetch("key") { "at once" } }).compact
     end
   end
 

@@ -66,16 +66,16 @@ class FetchMissesTest < Tiercel::TestCase
 
   # A future Rails or another gem may add such options.
   def test_options_that_nobody_here_knows_are_copied_at_once
+    rails = ActiveSupport::Cache::WriteOptions
+    rails.define_method(:skip_nil=) { |value| @options[:skip_nil] = value }
     each_store do |store|
-      rails = ActiveSupport::Cache::WriteOptions
-      rails.define_method(:skip_nil=) { |value| @options[:skip_nil] = value }
       store.fetch("name") { |_, options| (options.skip_nil = true) && nil }
 
       assert_nil store.options[:skip_nil]
       refute store.exist?("name")
-    ensure
-      rails.remove_method(:skip_nil=)
     end
+  ensure
+    rails.remove_method(:skip_nil=)
   end
 
   # A write of the inner block under the same key counts as the outer block's write too.

@@ -16,7 +16,7 @@ class ProcessEndTest < Tiercel::TestCase
     require "contracts/moved_clock"
     STDOUT.sync = true
     I18n.backend # loads more code, which a fork must not interrupt
-    store = Tiercel.new("file:#{ARGV.first}", lease: true, timeout: 5, stale_while_revalidate: 600)
+    store = Tiercel.new("file:#{ARGV.first}", lease: true, stale_while_revalidate: 600)
     later = ->(&block) { Tiercel::Contracts::MovedClock.by(61, &block) }
     refresh = ->(name, &block) { store.fetch(name, expires_in: 3600, refresh: :background, &block) }
   RUBY
@@ -24,7 +24,7 @@ class ProcessEndTest < Tiercel::TestCase
   def setup
     super
     @dir = Dir.mktmpdir("tiercel-end-")
-    @store = Tiercel.new("file:#{@dir}", lease: true, timeout: 5)
+    @store = Tiercel.new("file:#{@dir}", lease: true)
   end
 
   def teardown
@@ -44,29 +44,13 @@ class ProcessEndTest < Tiercel::TestCase
     assert_equal ["new"] * 5, Array.new(5) { |index| @store.read("name/#{index}") }
   end
 
-  def test_blocks_whose_callers_have_left_are_finished
-    output = run_script(<<~'RUBY')
-      begin
-        store.fetch("late", expires_in: 3600, timeout: 0.05) { sleep 0.5; "made" }
-      rescue Tiercel::FetchTimeout
-        puts "left"
-      end
-    RUBY
-    assert_equal "left\n", output
-    assert_equal "made", @store.read("late")
-  end
-
   def test_what_does_not_end_is_not_waited_for
     output = run_script(<<~'RUBY')
       2.times do |index|
         store.fetch("name/#{index}", expires_in: 60) { "old" }
         later.call { refresh.call("name/#{index}") { sleep } }
       end
-      begin
-        store.fetch("late", timeout: 0.05) { sleep }
-      rescue Tiercel::FetchTimeout
-        puts "left"
-      end
+      puts "left"
     RUBY
     assert_equal "left\n", output
   end
@@ -81,7 +65,7 @@ class ProcessEndTest < Tiercel::TestCase
         child = fork do
           refresh.call("name/3") { Process.pid }
           sleep 0.01 until store.read("name/3")
-          puts [parent == store.read("name/3"), Tiercel::Store::Fetch::Background.drain].inspect
+          puts [parent == store.read("name/3"), Tiercel::Fetch::Refresh.drain].inspect
         end
         Process.wait(child)
         3.times { gate << 1 }
@@ -97,36 +81,27 @@ class ProcessEndTest < Tiercel::TestCase
   def test_a_child_runs_none_of_its_parents_blocks
     output = run_script(<<~'RUBY')
       began, gate = Queue.new, Queue.new
-      flights = store.instance_variable_get(:@settings).flights
+      fetch = store.instance_variable_get(:@settings).fetch
       slow = Thread.new { store.fetch("slow", expires_in: 60) { began << 1; gate.pop } }
       began.pop
-      Process.wait(fork { puts "elsewhere #{flights.idle?}" })
-      Process.wait(fork { store.fetch("own") { 1 } && puts("afterwards #{flights.idle?}") })
-      within = store.fetch("outer", expires_in: 60) do
-        Process.wait(fork { puts "within #{flights.idle?}" })
-        Process.pid
-      end
-      puts "here #{flights.idle?} #{within == Process.pid}"
+      Process.wait(fork { store.fetch("own") { 1 } && puts("afterwards #{fetch.size}") })
+      store.fetch("outer", expires_in: 60) { Process.wait(fork { store.write("outer", 1) && puts("within") }) }
+      puts "here #{fetch.size}"
       gate << 1
       slow.join
-      puts "then #{flights.idle?}"
+      puts "then #{fetch.size}"
     RUBY
-    assert_equal ["elsewhere true", "afterwards true", "within true", "here false true", "then true"],
-                 output.lines(chomp: true)
+    assert_equal ["afterwards 0", "within", "here 1", "then 0"], output.lines(chomp: true)
   end
 
   def test_a_child_that_ends_gives_no_lease_of_its_parent_back
     output = run_script(<<~'RUBY')
       began, gate = Queue.new, Queue.new
-      slow = Thread.new { store.fetch("slow", expires_in: 3600, timeout: 60) { began << 1; gate.pop; "made" } }
+      slow = Thread.new { store.fetch("slow", expires_in: 3600) { began << 1; gate.pop; "made" } }
       began.pop
       Process.wait(fork { store.read("slow") })
-      begin
-        other = Tiercel.new("file:#{ARGV.first}", lease: true, timeout: 5)
-        other.fetch("slow", timeout: 0.3) { puts "the lease was free" }
-      rescue Tiercel::FetchTimeout
-        puts "taken"
-      end
+      leases = store.instance_variable_get(:@settings).leases
+      puts leases.take(leases.own("slow", 10.0, nil)) { nil }.mine? ? "the lease was free" : "taken"
       gate << 1
       puts slow.value
     RUBY
