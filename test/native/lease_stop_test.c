@@ -118,7 +118,7 @@ static void stopped_calls(void)
                 close(to_child[1]);
                 if (!pid) break;
             }
-    CHECK(met[TSEG_STOP_BEFORE_LINEAGE] == 8 && met[TSEG_STOP_BEFORE_CONSUME] == 8);
+    CHECK(met[TSEG_STOP_BEFORE_LINEAGE] == 8 && met[TSEG_STOP_BEFORE_CONSUME] == 12);
     CHECK(met[TSEG_STOP_BEFORE_UNLOCK] == 20 && met[TSEG_STOP_BEFORE_SWAP] > 0 && met[TSEG_STOP_AFTER_COPY] > 0);
     clear_all();
 }

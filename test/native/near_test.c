@@ -83,6 +83,18 @@ static void test_the_dead_are_forgotten(void)
     }
 }
 
+/* Two writers of successive periods, and nobody touches the stripe for longer. */
+static void test_two_dead_are_forgotten_together(void)
+{
+    for (uint64_t periods = 2; periods < 6; periods++) {
+        periods_pass(begin(), 1);
+        begin();
+        CHECK(tseg_near_is_changing(word_now()));
+        periods_pass(0, periods);
+        CHECK(!tseg_near_is_changing(word_now()));
+    }
+}
+
 static void test_one_who_was_forgotten_alone(void)
 {
     uint64_t slow = periods_pass(begin(), 2), epoch = word_now();
@@ -214,6 +226,7 @@ int main(void)
     test_one_writer();
     test_two_writers();
     test_the_dead_are_forgotten();
+    test_two_dead_are_forgotten_together();
     test_one_who_was_forgotten_alone();
     test_too_many();
     test_a_set_of_stripes();

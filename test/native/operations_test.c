@@ -92,6 +92,18 @@ static void test_counters(tseg *segment)
     }
 }
 
+/* The entries that a walk returns. */
+static unsigned walked(tseg *segment, const void *prefix, uint32_t count, double now)
+{
+    tseg_cursor cursor = {0};
+    tseg_batch batch = {0};
+    unsigned seen = 0;
+
+    while (tseg_walk(segment, &cursor, prefix, count, now, &batch) == TSEG_OK) seen += batch.count;
+    free(batch.bytes);
+    return seen;
+}
+
 static void test_expiry(tseg *segment)
 {
     tseg_key key = key_of(segment, "over");
@@ -102,8 +114,10 @@ static void test_expiry(tseg *segment)
     CHECK(tseg_touch(segment, &key, 3020.0, time_now) == TSEG_OK);
     time_now = 3015.0;
     CHECK(reads_as(segment, "over", "x"));
+    CHECK(walked(segment, "over", 4, 3019.0) == 1);
     time_now = 3020.0;
     CHECK(reads_as(segment, "over", NULL));
+    CHECK(walked(segment, "over", 4, time_now) == 0);
     CHECK(tseg_touch(segment, &key, INFINITY, time_now) == TSEG_ABSENT);
     CHECK(delete_key(segment, &key) == TSEG_ABSENT);
     CHECK(set_text(segment, "over", "y", NAN));
@@ -156,6 +170,41 @@ static void test_clear_and_walk(tseg *segment)
         CHECK(reads_as(segment, text, i % 2 ? NULL : text));
     }
     free(batch.bytes);
+}
+
+/* A key that is shorter than the prefix, although the zeros after it would match. */
+static void test_prefix_beyond_a_key(tseg *segment)
+{
+    static const char prefix[12] = "abc";
+    uint64_t cleared = 0;
+
+    CHECK(set_text(segment, "abc", "abc", INFINITY));
+    for (uint32_t count = 4; count <= sizeof prefix; count++) {
+        for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+            CHECK(tseg_clear_prefix(segment, shard, prefix, count, &cleared) == TSEG_OK && cleared == 0);
+        CHECK(walked(segment, prefix, count, time_now) == 0);
+    }
+    CHECK(reads_as(segment, "abc", "abc") && walked(segment, prefix, 3, time_now) == 1);
+}
+
+/* Tokens have 32 bits of the sequence. At its end an entry is appended anew, so that no token comes back. */
+static void test_the_end_of_a_sequence(tseg *segment)
+{
+    char buffer[16];
+    tseg_key key = key_of(segment, "sequence");
+    tseg_value value = value_of("new", 3);
+    tseg_token before, after;
+    tseg_entry entry;
+
+    for (int touched = 0; touched < 2; touched++) {
+        CHECK(set_text(segment, "sequence", "old", INFINITY) && tseg_find(segment, &key, &entry) == TSEG_OK);
+        atomic_store(entry.entry + TSEG_ENTRY_LENGTHS, (entry.lengths >> 32 << 32) | TSEG_LAST_SEQUENCE);
+        CHECK(read_value(segment, &key, buffer, sizeof buffer, &before) == 3);
+        if (touched) CHECK(tseg_touch(segment, &key, INFINITY, time_now) == TSEG_ABSENT);
+        CHECK(tseg_set(segment, &key, &value, INFINITY, time_now) == TSEG_OK);
+        CHECK(read_value(segment, &key, buffer, sizeof buffer, &after) == 3);
+        CHECK(after.origin != before.origin && after.sequence < TSEG_LAST_SEQUENCE);
+    }
 }
 
 static void test_near_fill(tseg *segment)
@@ -232,6 +281,8 @@ int main(int count, char **arguments)
         test_expiry(segments[i]);
         test_sizes(segments[i]);
         test_clear_and_walk(segments[i]);
+        test_prefix_beyond_a_key(segments[i]);
+        test_the_end_of_a_sequence(segments[i]);
         test_near_fill(segments[i]);
         test_against_model(segments[i], calls, 42 + (uint64_t)i);
         tseg_stats stats;

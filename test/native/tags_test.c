@@ -110,6 +110,21 @@ static void a_generation_with_an_end(void)
     CHECK(ask(part, bytes, true) == TSEG_TAGS_OUTDATED);
 }
 
+/* Other bytes under a tag's key are no generation, even if they begin with the recorded one. */
+static void foreign_bytes_under_a_tags_key(void)
+{
+    static const uint64_t words[2] = {1234567, 7654321};
+    tseg_key key = key_of(segment, "foreign");
+    uint8_t part[64];
+    size_t bytes = append_tag(part, 0, "foreign", words[0]);
+
+    for (size_t count = 0; count <= sizeof words; count++) {
+        tseg_value value = value_of(words, count);
+        CHECK(set_value(segment, &key, &value) == TSEG_OK);
+        CHECK(ask(part, bytes, false) == (count == sizeof *words ? TSEG_TAGS_CURRENT : TSEG_TAGS_OUTDATED));
+    }
+}
+
 /* After a change of its entry, a recorded generation is looked up again. */
 static void changes_of_a_known_generation(void)
 {
@@ -275,6 +290,7 @@ int main(int count, char **arguments)
     segment = attach_or_die(NULL, 4 << 20, 1);
     current_until_one_changes();
     a_generation_with_an_end();
+    foreign_bytes_under_a_tags_key();
     changes_of_a_known_generation();
     a_generation_that_the_tail_has_passed();
     a_generation_that_moves();

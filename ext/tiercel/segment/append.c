@@ -102,6 +102,7 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
     tseg_result result = TSEG_OK;
 
     tseg_fence(memory_order_seq_cst);
+    TSEG_STOP_HERE(TSEG_STOP_BEFORE_CONSUME);
     if (change->lease ? tseg_lease_consume(change) : tseg_load_acquire(change->watched) == change->expected) {
         tseg_store_release(at + TSEG_ENTRY_LENGTHS, tseg_lengths_word(2, change->value));
     } else {

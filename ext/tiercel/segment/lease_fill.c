@@ -6,8 +6,6 @@
 bool tseg_lease_consume(const tseg_change *change)
 {
     uint64_t lineage = change->lineage;
-
-    TSEG_STOP_HERE(TSEG_STOP_BEFORE_CONSUME);
     return tseg_swap(&change->lease->lineage, &lineage, 0);
 }
 

@@ -193,8 +193,8 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
     result = tseg_enter(&section, segment, key->shard, now);
     if (result != TSEG_OK) return result;
     found = tseg_find(segment, key, &old) == TSEG_OK;
-    /* A live entry is newer or just as good. An odd sequence belongs to a fill whose process has died. */
-    if (found && !(old.sequence & 1) && tseg_is_live_in(&section, &old)) result = TSEG_PRESENT;
+    /* A live entry is newer or just as good. */
+    if (found && tseg_is_live_in(&section, &old)) result = TSEG_PRESENT;
     else result = tseg_append(&section, &change, found ? &old : NULL);
     tseg_leave(&section);
     if (result == TSEG_OK) tseg_count_write(segment);
