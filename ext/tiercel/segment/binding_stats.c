@@ -83,7 +83,7 @@ static uint64_t counted_here(const tseg *segment, int counter)
 }
 
 /*
- * Segment#counters -> Hash of the figures that an account adds to its own. Reads no entry. The Hash is empty for closed
+ * Segment#counters -> Hash of the figures that tiercel-insight adds up. Reads no entry. The Hash is empty for closed
  * private memory. A child process reads the counters of private memory before its first call, so this method registers
  * no process with private memory.
  */
@@ -100,7 +100,9 @@ static VALUE segment_counters(VALUE self)
     put(hash, "served", stats.process[TSEG_COUNT_SERVED]);
     put(hash, "writes", stats.process[TSEG_COUNT_WRITES]);
     put(hash, "deletes", stats.process[TSEG_COUNT_DELETES]);
+    put(hash, "misses", stats.process[TSEG_COUNT_MISSES]);
     put(hash, "served_here", counted_here(segment, TSEG_COUNT_SERVED));
+    put(hash, "misses_here", counted_here(segment, TSEG_COUNT_MISSES));
     put(hash, "writes_here", counted_here(segment, TSEG_COUNT_WRITES));
     put(hash, "deletes_here", counted_here(segment, TSEG_COUNT_DELETES));
     put_evictions(hash, &stats);

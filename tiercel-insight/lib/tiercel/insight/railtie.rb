@@ -2,6 +2,25 @@
 
 require "rails/railtie"
 
+# Options, each optional:
+#
+#   config.tiercel.insight = false             # count nothing; by default off in the test environment alone
+#   config.tiercel.insight_folder = "/cache/insight"     # one folder for all containers that share a cache
+#   config.tiercel.audit = 0.001               # verify one hit in 1,000
+#   config.tiercel.audit_options = { except: [/csrf/], values: true }
 class Tiercel::Insight::Railtie < Rails::Railtie
+  config.tiercel = ActiveSupport::OrderedOptions.new unless config.respond_to?(:tiercel)
+
+  config.after_initialize do |application|
+    options = application.config.tiercel
+    Tiercel::Insight.folder = (options.insight_folder || application.root.join("tmp/insight")).to_s
+    Tiercel::Insight.audit(options.audit, **(options.audit_options || {})) if options.audit
+    wanted = options.insight.nil? ? !Rails.env.test? : options.insight
+    Tiercel::Insight.start(Rails.cache) if wanted && !Tiercel::Insight.quiet?
+    Tiercel::Insight::Metrics.export if defined?(::Yabeda::DSL) || defined?(::OpenTelemetry::Metrics)
+  rescue SystemCallError => error
+    Rails.logger&.warn("tiercel-insight counts nothing: #{error.message}")
+  end
+
   rake_tasks { load File.expand_path("tasks.rake", __dir__) }
 end

@@ -32,11 +32,33 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     exit report.exit_code
   end
 
-  desc "stats", "Print the entries, bytes, hits and misses of Rails.cache"
+  desc "stats", "Print hits, misses and their cost, what another size would change, and stale values"
   def stats(*)
-    figures = cache.respond_to?(:stats) ? cache.stats : refuse("#{cache.class} has no statistics")
-    refuse("the backend did not answer") if figures.nil?
-    say options[:json] ? json(figures) : lines(figures)
+    summary = ::Tiercel::Insight::Summary.new(cache)
+    say options[:json] ? json(summary.to_h) : summary.to_text
+  end
+
+  desc "top", "Watch the cache: rates, and the classes of keys whose misses cost most"
+  method_option :interval, type: :numeric, default: 2, desc: "Seconds between two screens"
+  def top(*)
+    summary = ::Tiercel::Insight::Summary.new(cache)
+    options[:json] ? say(json(summary.to_h)) : summary.top(seconds: options[:interval].clamp(0.1, 3_600))
+  end
+
+  desc "audit", "List the values that differ from what their blocks compute (config.tiercel.audit = 0.001)"
+  def audit(*)
+    cache
+    findings = ::Tiercel::Insight.figures.audit
+    return say(json(findings)) if options[:json]
+    say findings.empty? ? "No difference was found, or no audit has run." : lines({ findings: })
+    exit 1 if findings.any? { |one| one["status"] == "stale" }
+  end
+
+  desc "profile FILE", "Write what pages read, for bin/lab --profile FILE (JSON)"
+  def profile(file)
+    data = ::Tiercel::Insight::Summary.new(cache).profile
+    File.write(file, "#{JSON.pretty_generate(clean(data))}\n")
+    answer({ file: }, "Wrote #{printable(file)}.")
   end
 
   desc "get KEY", "Print the location of the entry KEY: tier, size, encoding, TTL, version, tags"
@@ -75,13 +97,16 @@ class Rails::Command::CacheCommand < Rails::Command::Base
 
   private
 
+  def current_command_name = ARGV.first.to_s[/\w+\z/]
+
   def boot = ::Tiercel::Insight.quiet { boot_application! }
 
   def cache
     @cache ||= begin
       boot
       @subject = ::Tiercel::Insight::Doctor::Subject.new("Rails.cache", Rails.cache)
-      say_error "cache: #{format(SEPARATE, @subject)}" if @subject.of_each_process?
+      separate = @subject.of_each_process? && %w[get delete clear].include?(current_command_name)
+      say_error "cache: #{format(SEPARATE, @subject)}" if separate
       Rails.cache
     end
   end

@@ -1,0 +1,390 @@
+# frozen_string_literal: true
+
+# Is the cache telling the truth? On a share of the hits of `fetch`, and of `cache` in views, the block runs as well, inside
+# the same request, and its value is compared with the cached one.
+#
+# A difference is a stale value only if the cached entry is still the same, and if a second run of the block agrees with
+# the first one. The second run sees a clock that is moved by a day, an hour, a minute and a second, so that values that
+# depend on the time, a random number or a CSRF token differ, and count as "not repeatable".
+#
+# Within these runs nothing is stored: nested `fetch` and `cache` run their blocks, writes to the cache are dropped, and
+# the database refuses writes. An audit raises nothing, and does not run inside an open transaction.
+class Tiercel::Insight::Audit
+  # A checked value: what the caller got from the cache, and how to compute it anew.
+  Hit = Struct.new(:name, :options, :value, :block, :reread, :store, keyword_init: true)
+
+  # A clock of this thread that is ahead while the second run of a block lasts.
+  module MovedClock
+    SECONDS = 90_061
+    KEY = :tiercel_insight_moved_clock
+
+    def now(...)
+      Thread.current.thread_variable_get(KEY) ? super + SECONDS : super
+    end
+  end
+
+  # Around the methods of a store.
+  module Calls
+    def fetch(name, options = nil, &block)
+      audit = Tiercel::Insight.auditor
+      return super if audit.nil? || block.nil?
+      return audit.nested { block.call(name, Ignored.new) } if audit.running?
+      return super unless audit.picks?
+      ran = false
+      value = super(name, options) do |*given|
+        ran = true
+        block.call(*given)
+      end
+      forced = options.is_a?(Hash) && options[:force]
+      unless ran || forced
+        audit.check(Hit.new(name:, options:, value:, store: self, block: -> { block.call(name, Ignored.new) },
+                            reread: -> { read(name, options) }), block.source_location)
+      end
+      value
+    end
+
+    %i[write write_multi delete delete_multi delete_matched increment decrement clear].each do |method|
+      define_method(method) do |*arguments, **options, &block|
+        audit = Tiercel::Insight.auditor
+        audit&.running? ? nil : super(*arguments, **options, &block)
+      end
+    end
+  end
+
+  # Takes the place of the options that a block may set.
+  class Ignored
+    def method_missing(_name, *) = nil
+    def respond_to_missing?(*) = true
+  end
+
+  # Around the helper `cache` of Action View.
+  module Views
+    def cache(name = {}, options = {}, &block)
+      audit = Tiercel::Insight.auditor
+      return super if audit.nil? || block.nil?
+      if audit.running?
+        yield
+        return
+      end
+      return super unless controller.respond_to?(:perform_caching) && controller.perform_caching && audit.picks?
+      ran = false
+      content = capture do
+        super(name, options) do
+          ran = true
+          yield
+        end
+      end
+      safe_concat(content) if content
+      audit_fragment(audit, name, options, content, block) unless ran
+      nil
+    end
+
+    private
+
+    def audit_fragment(audit, name, options, content, block)
+      fragment = cache_fragment_name(name, **options.slice(:skip_digest))
+      flow = view_flow
+      render = lambda do
+        self.view_flow = ActionView::OutputFlow.new
+        capture(&block).to_s
+      ensure
+        self.view_flow = flow
+      end
+      audit.check(Tiercel::Insight::Audit::Hit.new(name: controller.combined_fragment_cache_key(fragment), options:,
+                                                   value: content.to_s, block: render, store: controller.cache_store,
+                                                   reread: -> { controller.read_fragment(fragment, options).to_s }),
+                  block.source_location)
+    end
+  end
+
+  @lock = Mutex.new
+
+  class << self
+    # @private Puts {Calls} around the stores' classes, and {Views} around the helper.
+    def install(stores = nil)
+      stores ||= [Tiercel::Insight.collector&.store, (Rails.cache if defined?(Rails) && Rails.respond_to?(:cache)),
+                  (ActionController::Base.cache_store if defined?(ActionController::Base))]
+      stores.compact.map(&:class).uniq.each { |store| store.prepend(Calls) unless store < Calls }
+      ActiveSupport.on_load(:action_view) { prepend(Views) unless self < Views } unless @views
+      @views = true
+    end
+
+    # @private
+    def move_clock
+      @lock.synchronize { Time.singleton_class.prepend(MovedClock) unless Time.singleton_class < MovedClock }
+      before = Thread.current.thread_variable_get(MovedClock::KEY)
+      Thread.current.thread_variable_set(MovedClock::KEY, true)
+      yield
+    ensure
+      Thread.current.thread_variable_set(MovedClock::KEY, before)
+    end
+
+    # @param lists [Array<Array<Hash>>] findings of several processes
+    # @return [Array<Hash>]
+    def merge(lists)
+      lists.flatten(1).grep(Hash).group_by { |one| one.values_at("class", "status", "at") }.map do |_, same|
+        same.max_by { |one| one["last"].to_i }.merge("count" => same.sum { |one| one["count"].to_i })
+      end
+    end
+  end
+
+  RUNNING = :tiercel_insight_audit
+  MOST_FINDINGS = 200
+  # Audits take at most this share of the time, after a first allowance in seconds.
+  TIME_SHARE = 0.01
+  ALLOWANCE = 0.05
+  # The most audits of a class in a minute.
+  PER_MINUTE = 10
+  private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE
+
+  # @param share [Float] the share of the hits, 0.001 to 1.0; 1.0 checks every hit, without limits
+  # @param except [Array<Regexp, String>] keys that are not checked
+  # @param values [Boolean] whether reports show the values that differ
+  # @raise [Tiercel::Insight::ConfigurationError]
+  def initialize(share, except: [], values: false)
+    unless share.is_a?(Numeric) && share.between?(0, 1)
+      raise Tiercel::Insight::ConfigurationError, "audit: expected a share of the hits, such as 0.001, got #{share.inspect}"
+    end
+    @share = share
+    @except = Array(except)
+    @comparison = Tiercel::Insight::Comparison.new(values:)
+    @classes = Tiercel::Insight::KeyClass.new
+    @findings = {}
+    @minutes = {}
+    @lock = Mutex.new
+    @spent = 0.0
+    @began = monotonic
+    @checked = 0
+  end
+
+  # @return [Integer] number of hits that were checked
+  attr_reader :checked
+
+  # @return [Array<Hash{String => Object}>] by class and place: "class", "status" ("stale" or "not repeatable"), "at"
+  #   (the block's file and line), "count", "first" and "last" (epoch seconds), "difference", "ttl", "tags"
+  def to_a = @lock.synchronize { @findings.values.map(&:dup) }
+
+  # @return [Array<Hash>] the stale values alone
+  def stale = to_a.select { |one| one["status"] == "stale" }
+
+  # @private
+  def running? = ActiveSupport::IsolatedExecutionState[RUNNING]
+
+  # @private
+  def nested = yield
+
+  # @private
+  # @return [Boolean] whether to check this call if it hits
+  def picks?
+    return false if Tiercel::Insight.uncounted?
+    return true if @share >= 1
+    rand < @share && @spent <= ALLOWANCE + (TIME_SHARE * (monotonic - @began))
+  end
+
+  # @private
+  # @param hit [Hit]
+  # @param place [Array(String, Integer), nil] of the block
+  # @return [void]
+  def check(hit, place)
+    return if in_transaction?
+    key = hit.name.is_a?(String) ? hit.name : ActiveSupport::Cache.expand_cache_key(hit.name)
+    return if @except.any? { |pattern| pattern.is_a?(Regexp) ? pattern.match?(key) : key.include?(pattern) }
+    class_name = @lock.synchronize { @classes.of(key) }
+    return unless @share >= 1 || in_this_minute?(class_name)
+    began = monotonic
+    compare(hit, class_name, place)
+    @checked += 1
+  rescue StandardError
+    nil # an audit changes nothing for the caller
+  ensure
+    @spent += monotonic - began if began
+  end
+
+  private
+
+  def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  def in_transaction?
+    return false unless defined?(::ActiveRecord::Base) && ::ActiveRecord::Base.respond_to?(:current_transaction)
+    ::ActiveRecord::Base.current_transaction.open?
+  rescue StandardError
+    false # no connection
+  end
+
+  def in_this_minute?(class_name)
+    minute = (monotonic / 60).to_i
+    @lock.synchronize do
+      @minutes.clear if @minutes.first&.last&.first != minute && @minutes.size > 1_000
+      at, count = @minutes[class_name]
+      @minutes[class_name] = [minute, at == minute ? count + 1 : 1]
+      at != minute || count < PER_MINUTE
+    end
+  end
+
+  def compare(hit, class_name, place)
+    cached = @comparison.canonical(hit.value)
+    completed, fresh = run(hit)
+    return unless completed
+    fresh = @comparison.canonical(fresh)
+    return if cached == fresh
+    again = Tiercel::Insight.uncounted { hit.reread.call }
+    return unless @comparison.canonical(again) == cached # somebody has changed the entry
+    completed, second = self.class.move_clock { run(hit) }
+    agrees = completed && @comparison.canonical(second) == fresh
+    note(class_name, place, agrees ? "stale" : "not repeatable", agrees ? @comparison.first_difference(cached, fresh) : nil, hit)
+  end
+
+  # Runs the block. It may leave with `break`, `throw` or `return`, which must not reach the caller: a `return` in `ensure`
+  # ends them. An exception that another thread raises here (a timeout) goes on.
+  #
+  # @return [Array(Boolean, Object)] whether the block has completed, and its value
+  def run(hit)
+    completed = false
+    before = ActiveSupport::IsolatedExecutionState[RUNNING]
+    ActiveSupport::IsolatedExecutionState[RUNNING] = true
+    value = without_writes { Tiercel::Insight.uncounted { hit.block.call } }
+    completed = true
+    [true, value]
+  rescue StandardError
+    completed = true
+    [false, nil]
+  ensure
+    ActiveSupport::IsolatedExecutionState[RUNNING] = before
+    return [false, nil] if !completed && $!.nil? # rubocop:disable Lint/EnsureReturn
+  end
+
+  def without_writes(&block)
+    return yield unless defined?(::ActiveRecord::Base) && ::ActiveRecord::Base.respond_to?(:while_preventing_writes)
+    ::ActiveRecord::Base.while_preventing_writes { ::ActiveRecord::Base.uncached(&block) }
+  end
+
+  def note(class_name, place, status, difference, hit)
+    at = place && "#{place.first.delete_prefix("#{Rails.root if defined?(Rails.root)}/")}:#{place.last}"
+    now = Time.now.to_i
+    @lock.synchronize do
+      key = [class_name, status, at]
+      one = @findings[key]
+      next if one.nil? && @findings.size >= MOST_FINDINGS
+      one ||= @findings[key] = { "class" => class_name, "status" => status, "at" => at, "count" => 0, "first" => now }
+      one.update("count" => one["count"] + 1, "last" => now, "difference" => difference, **lifetime(hit)) { |_, _, new| new }
+    end
+    report(class_name, at, difference) if status == "stale"
+  end
+
+  # What is known of the entry's age: its TTL and tags.
+  def lifetime(hit)
+    options = hit.options.is_a?(Hash) ? hit.options : {}
+    ttl = options[:expires_in] || (hit.store.options[:expires_in] if hit.store.respond_to?(:options) && hit.store.options)
+    tier = Tiercel::Insight::EntryReport.new(hit.store, hit.name).to_h[:tiers].find { |one| one[:found] } || {}
+    left = tier[:ttl_seconds]
+    { "ttl" => ttl&.to_f, "age" => (ttl.to_f - left if ttl && left)&.round(1), "tags" => tier[:tags] && tier[:tags].size }
+  rescue StandardError
+    {}
+  end
+
+  def report(class_name, at, difference)
+    ActiveSupport::Notifications.instrument("stale_value.tiercel", class: class_name, at:, difference:)
+  end
+end
+
+# Compares a cached value with a computed one: what the application sees counts, not the objects' identity. A record is
+# its attributes and the associations that are loaded; a relation is its records; times are equal to the microsecond; a
+# String and a Symbol, and a Hash with String or Symbol keys, are equal, because serializers change one into the other.
+#
+# @private
+class Tiercel::Insight::Comparison
+  DEPTH = 40
+
+  # @param values [Boolean] whether differences show values
+  def initialize(values: false)
+    @values = values
+  end
+
+  # @param value [Object]
+  # @return [Object] plain Arrays, Hashes and scalars that can be compared with `==`
+  def canonical(value, seen = {}.compare_by_identity, depth = 0)
+    case value
+    when nil, true, false, Integer then value
+    when Float then value.nan? ? :nan : value
+    when Symbol then value.name
+    when String then String.new(value)
+    when Time then value.to_r.round(6)
+    when defined?(ActiveSupport::TimeWithZone) ? ActiveSupport::TimeWithZone : Time then value.to_r.round(6)
+    when DateTime then value.to_time.to_r.round(6)
+    when Numeric, Date, Range, Module then value
+    else deep(value, seen, depth)
+    end
+  end
+
+  # @return [String] the place and kind of the first difference; the values only if that was allowed
+  def first_difference(cached, fresh, path = "value")
+    if cached.is_a?(Array) && fresh.is_a?(Array)
+      index = [cached.size, fresh.size].max.times.find { |at| cached[at] != fresh[at] }
+      return "#{path}: #{cached.size} elements cached, #{fresh.size} now" if cached.size != fresh.size && !@values
+      return first_difference(cached[index], fresh[index], "#{path}[#{index}]")
+    elsif cached.is_a?(Hash) && fresh.is_a?(Hash)
+      key = (cached.keys | fresh.keys).find { |name| cached[name] != fresh[name] || cached.key?(name) != fresh.key?(name) }
+      return first_difference(cached[key], fresh[key], "#{path}#{name_of(key)}")
+    elsif cached.is_a?(String) && fresh.is_a?(String)
+      return of_strings(cached, fresh, path)
+    end
+    "#{path}: #{shown(cached)} cached, #{shown(fresh)} now"
+  end
+
+  private
+
+  def deep(value, seen, depth)
+    return :cycle if seen[value] || depth > DEPTH
+    seen[value] = true
+    inner = ->(one) { canonical(one, seen, depth + 1) }
+    case value
+    when Array then value.map(&inner)
+    when Hash then value.to_h { |name, one| [name.is_a?(Symbol) ? name.name : inner.call(name), inner.call(one)] }
+    when Set then value.map(&inner).sort_by(&:inspect)
+    when Struct then [value.class.name, value.to_a.map(&inner)]
+    else object(value, inner)
+    end
+  ensure
+    seen.delete(value)
+  end
+
+  def object(value, inner)
+    if defined?(::ActiveRecord::Base) && value.is_a?(::ActiveRecord::Base) then record(value, inner)
+    elsif value.respond_to?(:to_ary) then value.to_ary.map(&inner) # relations, proxies of associations
+    elsif defined?(Data) && value.is_a?(Data) then [value.class.name, inner.call(value.to_h)]
+    elsif value.instance_variables.any?
+      [value.class.name, value.instance_variables.to_h { |name| [name, inner.call(value.instance_variable_get(name))] }]
+    else value.respond_to?(:to_s) && value.method(:==).owner == BasicObject ? value.class.name : value
+    end
+  end
+
+  def record(value, inner)
+    loaded = value.class.reflect_on_all_associations.map(&:name).select { |name| value.association(name).loaded? }
+    [value.class.name, value.attributes.transform_values(&inner),
+     loaded.to_h { |name| [name.name, inner.call(value.association(name).target)] }]
+  end
+
+  def name_of(key) = @values || key.to_s.match?(Tiercel::Insight::KeyClass::Words::FORM_OF_NAME) ? "[#{key.to_s[0, 40]}]" : "[*]"
+
+  def of_strings(cached, fresh, path)
+    cached, fresh = [cached, fresh].map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
+    at = [cached.size, fresh.size].min.times.find { |index| cached[index] != fresh[index] } || [cached.size, fresh.size].min
+    line = cached[0, at].count("\n") + 1
+    text = "#{path}: line #{line}, character #{at + 1} (#{cached.size} characters cached, #{fresh.size} now)"
+    return text unless @values
+    from = [at - 10, 0].max
+    "#{text}: #{Tiercel::Insight::Text.printable(cached[from, 60]).inspect} cached, " \
+      "#{Tiercel::Insight::Text.printable(fresh[from, 60]).inspect} now"
+  end
+
+  def shown(value) = @values ? Tiercel::Insight::Text.printable(value.inspect, most: 80) : kind(value)
+
+  def kind(value)
+    case value
+    when nil then "nothing"
+    when Array, Hash then "#{value.class} of #{value.size}"
+    when String then "#{value.size} characters"
+    else "a different #{value.class}"
+    end
+  end
+end

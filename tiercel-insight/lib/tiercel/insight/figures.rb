@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+# The figures of all processes of a machine, read from their files.
+#
+#   figures = Tiercel::Insight.figures
+#   figures.totals      # => { hits: 91_204, misses: 512, block_seconds: 40.3, requests: 7_300, ... }
+#   figures.classes     # the classes of keys, most expensive misses first
+class Tiercel::Insight::Figures
+  ProcessFile = Tiercel::Insight::ProcessFile
+  # A sampled read: time in milliseconds, hash, bytes (nil: a miss; :unknown), name of its class.
+  Read = Struct.new(:at, :hash, :bytes, :class_name) do
+    def hit? = !bytes.nil?
+  end
+
+  # Adds the figures of several files.
+  #
+  # @param all [Array<Hash>]
+  # @return [Hash] as one file, without its ring
+  def self.merge(all)
+    result = { "version" => 1, "since" => all.filter_map { |one| one["since"] }.min,
+               "at" => all.filter_map { |one| one["at"] }.max, "figures" => Hash.new(0), "buckets" => {},
+               "classes" => {}, "words" => all.flat_map { |one| Array(one["words"]) }.uniq.first(4_096),
+               "audit" => Tiercel::Insight::Audit.merge(all.map { |one| Array(one["audit"]) }) }
+    all.each do |one|
+      one["figures"].each { |name, figure| result["figures"][name] += figure if figure.is_a?(Numeric) }
+      one["buckets"].to_h.each do |at, figures|
+        sums = result["buckets"][at.to_s] ||= Array.new(figures.size, 0)
+        figures.each_with_index { |figure, index| sums[index] = sums[index].to_i + figure }
+      end
+      one["classes"].to_h.each { |period, table| add_classes(result["classes"][period.to_s] ||= {}, table) }
+    end
+    result["buckets"] = result["buckets"].sort_by { |at, _| at.to_i }.last(Tiercel::Insight::Collector::BUCKETS).to_h
+    result["classes"] = result["classes"].sort_by { |at, _| at.to_i }.last(2).to_h
+    result
+  end
+
+  def self.add_classes(sums, table)
+    table.each do |name, (misses, seconds, longest)|
+      sum = sums[name] ||= [0, 0.0, 0.0]
+      sum[0] += misses
+      sum[1] += seconds
+      sum[2] = longest if longest > sum[2]
+    end
+  end
+  private_class_method :add_classes
+
+  # @param folder [String]
+  def initialize(folder)
+    @folder = folder
+    @files = ProcessFile.all(folder)
+    @merged = self.class.merge(@files)
+  end
+
+  # @return [Integer] number of running or recently ended processes
+  def processes = @files.count { |one| one["ring"] }
+
+  # @return [Time, nil]
+  def since = @merged["since"] && Time.at(@merged["since"])
+
+  # @return [Hash{Symbol => Numeric}] :hits, :misses, :writes, :deletes, :blocks, :block_seconds, :requests
+  def totals
+    figures = @merged["figures"].transform_keys(&:to_sym)
+    numbers = Tiercel::Insight::Collector::FIGURES.to_h { |name| [name, figures[name] || 0] }
+    { **numbers.except(:block_ns), block_seconds: numbers[:block_ns] / 1e9 }
+  end
+
+  # @param count [Integer] number of parts of five minutes, at most a day
+  # @return [Array<Hash{Symbol => Numeric}>] :at (epoch seconds), and the figures of {#totals}; oldest first
+  def buckets(count = 288)
+    seconds = Tiercel::Insight::Collector::BUCKET_SECONDS
+    last = Time.now.to_i / seconds
+    ((last - count + 1)..last).map do |at|
+      numbers = Tiercel::Insight::Collector::FIGURES.zip(@merged["buckets"][at.to_s] || []).to_h
+      numbers.transform_values!(&:to_i)
+      { at: at * seconds, **numbers.except(:block_ns), block_seconds: numbers[:block_ns] / 1e9 }
+    end
+  end
+
+  # The classes of keys in the last 12 to 24 hours.
+  #
+  # @param limit [Integer]
+  # @return [Array<Hash{Symbol => Object}>] :name, :misses (blocks), :seconds, :longest_seconds; most expensive first.
+  #   The class `*`, whose keys share no part, comes last
+  def classes(limit = 1_000)
+    sums = {}
+    @merged["classes"].each_value { |table| self.class.send(:add_classes, sums, table) }
+    sums.map { |name, (misses, seconds, longest)| { name:, misses:, seconds:, longest_seconds: longest } }
+        .sort_by { |one| [one[:name].match?(/[A-Za-z]/) ? 0 : 1, -one[:seconds]] }.first(limit)
+  end
+
+  # @return [Array<Hash>] see {Audit}
+  def audit = @merged["audit"]
+
+  # The sampled reads of all processes in the time that all of them cover.
+  #
+  # @return [Array(Array<Read>, Float, Hash)] the reads by time; the share of the keys that were sampled; and the
+  #   number of all :reads, :misses and :requests in this time
+  def sample
+    @sample ||= begin
+      rings = @files.filter_map { |one| ring_of(one) if one["ring"] }
+      below = rings.map { |ring| ring[:below] }.min
+      from = rings.filter_map { |ring| ring[:reads].first&.at if ring[:wrapped] }.max || 0
+      reads = rings.flat_map { |ring| ring[:reads].select { |read| read.hash < below && read.at >= from } }
+      counted = %i[reads misses requests].to_h { |name| [name, rings.sum { |ring| ring[:counted][name] }] }
+      [reads.sort_by.with_index { |read, index| [read.at, index] }, (below || 0).fdiv(1 << 32), counted]
+    end
+  end
+
+  private
+
+  def ring_of(file)
+    ring = file["ring"]
+    written, names, points = ring.values_at("written", "classes", "checkpoints")
+    numbers = ProcessFile.ring(@folder, file["id"].to_s.delete("/"), written).unpack("L<*")
+    reads = numbers.each_slice(4).filter_map do |hash, at, bytes, number|
+      next if number.nil?
+      size = { ProcessFile::MISS => nil, ProcessFile::SIZE_UNKNOWN => :unknown }.fetch(bytes, bytes)
+      Read.new(at, hash, size, names[number] || "*")
+    end
+    first = written - ProcessFile::RECORDS
+    start = points.reverse.find { |point| point[0] <= first } || points.first
+    counted = { reads: points.last[1] - start[1], misses: points.last[2] - start[2], requests: points.last[3] - start[3] }
+    { below: ring["below"], reads:, wrapped: first.positive?, counted: }
+  rescue NoMethodError, TypeError
+    nil # a damaged file
+  end
+end

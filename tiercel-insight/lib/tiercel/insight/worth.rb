@@ -1,0 +1,295 @@
+# frozen_string_literal: true
+
+# What more or less memory would change, and what each class of keys is worth, from the sampled reads.
+#
+# The sample has every read of the keys whose hash is below a threshold, and the threshold falls until the keys fit into a
+# fixed amount of memory: SHARDS (Waldspurger et al., FAST'15), fixed size. The sampled reads run through small caches with
+# the store's own policy, whose capacities are reduced by the same share: miniature simulation (Waldspurger et al., ATC'17).
+# Two corrections:
+#
+# - The expected number of reads divides the misses, not the sampled number, because a few hot keys decide the latter
+#   (SHARDS-adj). All hot keys hit at every size, so the difference belongs to the hits.
+# - Misses that no size avoids (expired, deleted) are in the measured miss ratio, and not in the simulated one. So a
+#   prediction is the measured ratio plus the simulated difference.
+#
+# The interval comes from 16 groups of keys.
+class Tiercel::Insight::Worth
+  FACTORS = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0].freeze
+  MOST_KEYS = 8_192
+  MOST_READS = 120_000
+  GROUPS = 16
+  # Student's t for 15 degrees of freedom, 95 %.
+  T = 2.131
+  LEAST_KEYS = 200
+  LEAST_READS = 2_000
+
+  # A size: its factor, the miss ratio with its interval, and the change per request in milliseconds with its interval.
+  Size = Struct.new(:factor, :miss_ratio, :low, :high, :ms, :ms_low, :ms_high)
+  # A class: what it holds and saves. `ms` is for a request, or for 1,000 reads where there are no requests.
+  ClassWorth = Struct.new(:name, :bytes, :entries, :hits, :misses, :ms, :saves_nothing, keyword_init: true)
+
+  # LRU, as in MemoryStore, memcached and Redis.
+  class Lru
+    def initialize(capacity)
+      @capacity = capacity
+      @entries = {}
+      @used = 0
+    end
+
+    # @return [Boolean] whether the read hits; a miss stores the key
+    def read(key, size)
+      if (known = @entries.delete(key))
+        @entries[key] = size
+        @used += size - known
+        return true
+      end
+      @entries[key] = size
+      @used += size
+      @used -= @entries.shift.last while @used > @capacity && !@entries.empty?
+      false
+    end
+  end
+
+  # Entries leave in the order of their writes, as in Solid Cache.
+  class Fifo < Lru
+    def read(key, size)
+      return true if @entries.key?(key)
+      super
+    end
+  end
+
+  # S3-FIFO as in Tiercel's segments: a small queue for newcomers, a main queue, and a list of recently dropped keys.
+  class S3Fifo
+    MOST_HITS = 3
+
+    def initialize(capacity)
+      @small_capacity = capacity * 0.1
+      @capacity = capacity
+      @small, @main, @ghost = {}, {}, {}
+      @small_used = @main_used = 0
+    end
+
+    # (see Lru#read)
+    def read(key, size)
+      if (entry = @small[key] || @main[key])
+        entry[1] += 1 if entry[1] < MOST_HITS
+        return true
+      end
+      if @ghost.delete(key) || size > @small_capacity / 4 then into_main(key, [size, 0])
+      else
+        @small[key] = [size, 0]
+        @small_used += size
+      end
+      evict while @small_used + @main_used > @capacity && !(@small.empty? && @main.empty?)
+      false
+    end
+
+    private
+
+    def into_main(key, entry)
+      @main[key] = entry
+      @main_used += entry[0]
+    end
+
+    def evict
+      @small_used > @small_capacity || @main.empty? ? from_small : from_main
+    end
+
+    def from_small
+      key, entry = @small.shift
+      @small_used -= entry[0]
+      return into_main(key, [entry[0], 0]) if entry[1].positive?
+      @ghost[key] = true
+      @ghost.shift while @ghost.size > [@main.size, 16].max
+    end
+
+    def from_main
+      key, entry = @main.shift
+      @main_used -= entry[0]
+      into_main(key, [entry[0], entry[1] - 1]) if entry[1].positive?
+    end
+  end
+
+  POLICIES = { lru: Lru, fifo: Fifo, s3fifo: S3Fifo }.freeze
+
+  # @return [String, nil] the reason why sizes cannot be compared; nil if they can
+  attr_reader :unknown
+  # @return [Array<Size>] empty if {#unknown}
+  attr_reader :sizes
+
+  # @param reads [Array<Figures::Read>] sampled reads by time
+  # @param share [Float] the share of the keys that were sampled
+  # @param counted [Hash{Symbol => Integer}] all :reads, :misses and :requests of the same time
+  # @param capacity [Capacity, nil]
+  # @param costs [Hash{String => Float}] mean seconds of a miss by class
+  def initialize(reads, share, counted, capacity: nil, costs: {})
+    @reads, @share = reduce(reads, share)
+    @counted = counted
+    @capacity = capacity
+    @costs = costs
+    @mean_cost = costs.empty? ? 0.0 : costs.values.sum / costs.size
+    @sizes = []
+    @unknown = reason
+    simulate unless @unknown
+  end
+
+  # @return [Boolean] whether the application has requests
+  def requests? = @counted[:requests].positive?
+
+  # @return [Array<String>] sentences such as "512.0 MB in place of 256.0 MB: 3.1 ms less per request [2.4 to 3.9]"
+  def sentences
+    return [] if @unknown
+    now = @capacity.limit_bytes
+    sizes.reject { |size| size.factor == 1.0 }.map do |size|
+      what = now ? "#{Tiercel::Insight::Text.bytes(now * size.factor)} in place of #{Tiercel::Insight::Text.bytes(now)}"
+                 : "#{size.factor} times the entries"
+      "#{what}: #{change(size)}, miss ratio #{percent(size)}"
+    end
+  end
+
+  # @return [Array<ClassWorth>] largest first
+  def classes
+    sizes = sizes_of_keys
+    @reads.group_by(&:class_name).map do |name, reads|
+      keys = reads.map(&:hash).uniq
+      bytes = keys.filter_map { |key| sizes[key] }
+      hits = reads.count(&:hit?) / @share
+      ms = hits * cost(name) * 1_000 / per
+      ClassWorth.new(name:, entries: (keys.size / @share).round, hits: hits.round,
+                     bytes: (bytes.sum.fdiv(bytes.size) * keys.size / @share if bytes.any?)&.round,
+                     misses: (reads.count { |read| !read.hit? } / @share).round, ms:,
+                     saves_nothing: reads.size >= 50 && ms < 0.001)
+    end.sort_by { |one| [-(one.bytes || 0), -one.entries] }
+  end
+
+  private
+
+  def per = requests? ? @counted[:requests] : [@counted[:reads] / 1_000.0, 1e-9].max
+  def cost(name) = @costs.fetch(name, @mean_cost)
+
+  def reason
+    return "the store has no size" if @capacity.nil?
+    keys = @reads.map(&:hash).uniq.size
+    return if keys >= LEAST_KEYS && @reads.size >= LEAST_READS
+    "cannot tell yet: #{@reads.size} sampled reads of #{keys} keys, expected #{LEAST_READS} of #{LEAST_KEYS}"
+  end
+
+  # Lowers the threshold until the keys and the reads are few enough.
+  def reduce(reads, share)
+    loop do
+      keys = reads.map(&:hash).uniq
+      return [reads, share] if keys.size <= MOST_KEYS && reads.size <= MOST_READS || keys.size < 16
+      below = keys.max / 2
+      share *= below.fdiv(share * (1 << 32))
+      reads = reads.select { |read| read.hash < below }
+    end
+  end
+
+  def sizes_of_keys
+    @sizes_of_keys ||= @reads.each_with_object({}) do |read, sizes|
+      sizes[read.hash] = read.bytes if read.bytes.is_a?(Integer)
+    end
+  end
+
+  def simulate
+    known = sizes_of_keys
+    mean = known.empty? ? 1.0 : known.values.sum.fdiv(known.size)
+    warm = @reads.size / 3
+    measured = @counted[:misses].fdiv([@counted[:reads], 1].max)
+    runs = FACTORS.map { |factor| run(factor, known, mean, warm) }
+    now = runs[FACTORS.index(1.0)]
+    part = (@reads.size - warm).fdiv(@reads.size)
+    @sizes = FACTORS.zip(runs).map { |factor, one| size(factor, one, now, measured, part) }
+  end
+
+  # @return [Array(Array<Integer>, Array<Float>)] misses and their cost in seconds, by group of keys
+  def run(factor, known, mean, warm)
+    cache = POLICIES.fetch(@capacity.policy).new(@capacity.entries * mean * factor * @share)
+    misses, seconds = Array.new(GROUPS, 0), Array.new(GROUPS, 0.0)
+    seen = {}
+    @reads.each_with_index do |read, index|
+      hit = cache.read(read.hash, known.fetch(read.hash, mean))
+      first = !seen[read.hash]
+      seen[read.hash] = true
+      # An entry from before the sample began: larger caches have it too.
+      hit ||= first && read.hit? && factor >= 1
+      next if hit || index < warm
+      group = (read.hash * 2_654_435_761 >> 7) % GROUPS
+      misses[group] += 1
+      seconds[group] += cost(read.class_name)
+    end
+    [misses, seconds]
+  end
+
+  def size(factor, one, now, measured, part)
+    expected = @counted[:reads] * @share * part
+    ratios = differences(one[0], now[0]).map { |more| more / expected }
+    ms = differences(one[1], now[1]).map { |more| more * 1_000 / (@share * part * per) }
+    ratio, around = estimate(ratios)
+    change, around_ms = estimate(ms)
+    Size.new(factor, (measured + ratio).clamp(0.0, 1.0), (measured + ratio - around).clamp(0.0, 1.0),
+             (measured + ratio + around).clamp(0.0, 1.0), change, change - around_ms, change + around_ms)
+  end
+
+  def differences(one, now) = one.zip(now).map { |a, b| a - b }
+
+  # The sum over the groups, and half of its interval.
+  def estimate(parts)
+    mean = parts.sum.fdiv(GROUPS)
+    deviation = Math.sqrt(parts.sum { |part| (part - mean)**2 } / (GROUPS - 1))
+    [parts.sum, T * deviation * Math.sqrt(GROUPS)]
+  end
+
+  def change(size)
+    of = requests? ? "per request" : "per 1,000 reads"
+    return "no difference that this sample shows" if size.ms_low <= 0 && size.ms_high >= 0
+    low, high = [size.ms_low.abs, size.ms_high.abs].sort
+    format("%.2g ms %s %s [%.2g to %.2g]", size.ms.abs, size.ms.negative? ? "less" : "more", of, low, high)
+  end
+
+  def percent(size)
+    format("%.1f %% [%.1f to %.1f]", size.miss_ratio * 100, size.low * 100, size.high * 100)
+  end
+end
+
+# How many entries a store holds when it is full, and which one leaves then.
+#
+# @private
+Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
+  # @param store [ActiveSupport::Cache::Store]
+  # @return [Capacity, nil] nil if the store has no bound, or does not tell it
+  def self.of(store)
+    entries, bytes, limit, policy = figures(store)
+    return if entries.nil? || limit.nil? || !entries.positive? || !bytes.to_i.positive? || !limit.positive?
+    new(entries * limit.fdiv(bytes), limit, policy)
+  rescue StandardError
+    nil
+  end
+
+  def self.figures(store)
+    case Tiercel::Insight::Doctor::Subject.new("", store).kind
+    when :tiercel_store then tiercel(store)
+    when :memory_store
+      entries, bytes = store.inspect.match(/entries=(\d+), size=(\d+)/)&.captures&.map(&:to_i)
+      [entries, bytes, store.options[:size] || (32 << 20), :lru]
+    when :mem_cache_store
+      stats = store.stats.values.compact
+      [*%w[curr_items bytes limit_maxbytes].map { |name| stats.sum { |one| one[name].to_i } }, :lru]
+    when :redis_cache_store
+      info = store.redis.then { |redis| redis.call("INFO") }.to_s.scan(/^(\w+):(.*?)\r?$/).to_h
+      [info.sum { |name, value| name.match?(/\Adb\d+\z/) ? value[/keys=(\d+)/, 1].to_i : 0 }, info["used_memory"].to_i,
+       info["maxmemory"].to_i, :lru]
+    when :solid_cache_store
+      stats = store.stats.values_at(:connection_stats).first.to_h.values.first.to_h
+      [stats[:entries], stats[:entries].to_i * 1_024, store.max_size, :fifo]
+    end
+  end
+  private_class_method :figures
+
+  def self.tiercel(store)
+    stats = store.stats or return
+    stats = stats[:tiers].values.compact.find { |tier| tier[:log_bytes] } || stats if stats[:tiers]
+    [stats[:entries], stats[:bytes], stats[:log_bytes] || stats[:size_bytes] || stats[:size], stats[:log_bytes] ? :s3fifo : :lru]
+  end
+  private_class_method :tiercel
+end
