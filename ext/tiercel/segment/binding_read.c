@@ -102,7 +102,7 @@ PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kin
 READS_IN_ONE_PIECE get_bytes(VALUE self, tseg *segment, VALUE key)
 {
     value_read read = {.self = self, .key_string = key};
-    return read_key(&read, take_bytes, READ_BYTES, false, segment, NULL);
+    return read_key(&read, take_bytes, READ_SERVED_BYTES, false, segment, NULL);
 }
 READS_IN_ONE_PIECE get_value(VALUE self, tseg *segment, VALUE key)
 {

@@ -18,8 +18,11 @@ static const int encoding_of_type[] = {ENCODING_BINARY, ENCODING_UTF_8, ENCODING
 
 #define PART_OF_READ static inline __attribute__((always_inline))
 
-/* The result of a read: the stored bytes; a value that the caller may change; a frozen value. */
-typedef enum { READ_BYTES, READ_VALUE, READ_FROZEN } read_kind;
+/*
+ * The result of a read: the stored bytes; a value that the caller may change; a frozen value; the stored bytes for a
+ * caller of the store. READ_BYTES alone is not counted as served.
+ */
+typedef enum { READ_BYTES, READ_VALUE, READ_FROZEN, READ_SERVED_BYTES } read_kind;
 
 /* One read: its arguments, then the value that it has taken from the entry. */
 typedef struct {

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "uri"
 require "zlib"
 
 # Counts what a process does with its cache, and writes the figures to the machine's folder once in two seconds.
@@ -23,7 +24,7 @@ class Tiercel::Insight::Collector
   # A ring of reads should cover at least this time.
   RING_SECONDS = 600
   # The most sampled reads of a process in a second, on average of two.
-  MOST_SAMPLED = 1_000
+  MOST_SAMPLED = 2_000
   CHECKPOINTS = 128
   # Blocks of Tiercel that are shorter are classified one in SOME.
   SHORT_NS = 200_000
@@ -58,6 +59,7 @@ class Tiercel::Insight::Collector
     @segment = segment_of(store)
     @share = share || (@segment ? 0.125 : 1.0)
     @namespace = store.options[:namespace] if store.respond_to?(:options) && store.options
+    @files = store.cache_path.to_s if store.respond_to?(:cache_path)
     @subscribers = []
     @lock = Mutex.new
     begin_process
@@ -245,7 +247,14 @@ class Tiercel::Insight::Collector
     @reads.push(key, hash, bytes, Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond)) if @reads.size < 4 * MOST_PENDING
   end
 
-  def text_of(name) = name.is_a?(String) ? name : ActiveSupport::Cache.expand_cache_key(name)
+  # In the events of a FileStore, a key is the path of its file.
+  def text_of(name)
+    name = ActiveSupport::Cache.expand_cache_key(name) unless name.is_a?(String)
+    return name unless @files && name.start_with?(@files)
+    URI.decode_www_form_component(name.delete_prefix(@files).split("/").drop(3).join("/"))
+  rescue ArgumentError
+    name
+  end
 
   # --- the thread ---
 

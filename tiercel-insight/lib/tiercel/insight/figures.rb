@@ -91,18 +91,22 @@ class Tiercel::Insight::Figures
   # @return [Array<Hash>] see {Audit}
   def audit = @merged["audit"]
 
-  # The sampled reads of all processes in the time that all of them cover.
+  # The sampled reads of all processes in the time that all of them cover. The first third warms simulated caches up.
   #
-  # @return [Array(Array<Read>, Float, Hash)] the reads by time; the share of the keys that were sampled; and the
-  #   number of all :reads, :misses and :requests in this time
+  # @return [Array(Array<Read>, Float, Hash)] the reads by time; the share of the keys that were sampled; and, for the
+  #   time after :warm of the reads, the number of all :reads, :misses and :requests
   def sample
     @sample ||= begin
       rings = @files.filter_map { |one| ring_of(one) if one["ring"] }
-      below = rings.map { |ring| ring[:below] }.min
+      below = rings.map { |ring| ring[:below] }.min || 0
       from = rings.filter_map { |ring| ring[:reads].first&.at if ring[:wrapped] }.max || 0
       reads = rings.flat_map { |ring| ring[:reads].select { |read| read.hash < below && read.at >= from } }
-      counted = %i[reads misses requests].to_h { |name| [name, rings.sum { |ring| ring[:counted][name] }] }
-      [reads.sort_by.with_index { |read, index| [read.at, index] }, (below || 0).fdiv(1 << 32), counted]
+      reads = reads.sort_by.with_index { |read, index| [read.at, index] }
+      starts_at = reads[reads.size / 3]&.at || 0
+      counted = rings.map { |ring| counted_since(ring, starts_at) }.each_with_object(Hash.new(0)) do |one, sums|
+        one.each { |name, count| sums[name] += count }
+      end
+      [reads, below.fdiv(1 << 32), { reads: 0, misses: 0, requests: 0, **counted, warm: reads.index { |read| read.at >= starts_at } || 0 }]
     end
   end
 
@@ -110,18 +114,27 @@ class Tiercel::Insight::Figures
 
   def ring_of(file)
     ring = file["ring"]
-    written, names, points = ring.values_at("written", "classes", "checkpoints")
+    written, below, names, points = ring.values_at("written", "below", "classes", "checkpoints")
+    return unless written.is_a?(Integer) && below.is_a?(Integer) && points.flatten.all?(Numeric)
     numbers = ProcessFile.ring(@folder, file["id"].to_s.delete("/"), written).unpack("L<*")
     reads = numbers.each_slice(4).filter_map do |hash, at, bytes, number|
       next if number.nil?
       size = { ProcessFile::MISS => nil, ProcessFile::SIZE_UNKNOWN => :unknown }.fetch(bytes, bytes)
       Read.new(at, hash, size, names[number] || "*")
     end
-    first = written - ProcessFile::RECORDS
-    start = points.reverse.find { |point| point[0] <= first } || points.first
-    counted = { reads: points.last[1] - start[1], misses: points.last[2] - start[2], requests: points.last[3] - start[3] }
-    { below: ring["below"], reads:, wrapped: first.positive?, counted: }
+    { below:, reads:, written:, wrapped: written > ProcessFile::RECORDS, points: }
   rescue NoMethodError, TypeError
     nil # a damaged file
+  end
+
+  # The counts between a time and now, by linear interpolation between the process's checkpoints.
+  def counted_since(ring, time)
+    after = ring[:reads].index { |read| read.at >= time } || ring[:reads].size
+    number = ring[:written] - ring[:reads].size + after
+    right = ring[:points].index { |point| point[0] >= number } || (ring[:points].size - 1)
+    high, low = ring[:points][right], ring[:points][[right - 1, 0].max]
+    part = high[0] == low[0] ? 0.0 : (number - low[0]).fdiv(high[0] - low[0]).clamp(0.0, 1.0)
+    last = ring[:points].last
+    { reads: 1, misses: 2, requests: 3 }.transform_values { |at| (last[at] - (low[at] + (part * (high[at] - low[at])))).round }
   end
 end

@@ -28,7 +28,7 @@ class Tiercel::Insight::Worth
   # A class: what it holds and saves. `ms` is for a request, or for 1,000 reads where there are no requests.
   ClassWorth = Struct.new(:name, :bytes, :entries, :hits, :misses, :ms, :saves_nothing, keyword_init: true)
 
-  # LRU, as in MemoryStore, memcached and Redis.
+  # LRU, as in memcached and Redis.
   class Lru
     def initialize(capacity)
       @capacity = capacity
@@ -45,9 +45,22 @@ class Tiercel::Insight::Worth
       end
       @entries[key] = size
       @used += size
-      @used -= @entries.shift.last while @used > @capacity && !@entries.empty?
+      prune if @used > @capacity
       false
     end
+
+    private
+
+    def prune(most = @capacity)
+      @used -= @entries.shift.last while @used > most && !@entries.empty?
+    end
+  end
+
+  # A full MemoryStore drops a quarter of its bytes at once.
+  class PrunedLru < Lru
+    private
+
+    def prune = super(@capacity * 0.75)
   end
 
   # Entries leave in the order of their writes, as in Solid Cache.
@@ -110,7 +123,7 @@ class Tiercel::Insight::Worth
     end
   end
 
-  POLICIES = { lru: Lru, fifo: Fifo, s3fifo: S3Fifo }.freeze
+  POLICIES = { lru: Lru, memory_store: PrunedLru, fifo: Fifo, s3fifo: S3Fifo }.freeze
 
   # @return [String, nil] the reason why sizes cannot be compared; nil if they can
   attr_reader :unknown
@@ -119,12 +132,14 @@ class Tiercel::Insight::Worth
 
   # @param reads [Array<Figures::Read>] sampled reads by time
   # @param share [Float] the share of the keys that were sampled
-  # @param counted [Hash{Symbol => Integer}] all :reads, :misses and :requests of the same time
+  # @param counted [Hash{Symbol => Integer}] the number of reads that warm the simulated caches up (:warm), and all
+  #   :reads, :misses and :requests after them
   # @param capacity [Capacity, nil]
   # @param costs [Hash{String => Float}] mean seconds of a miss by class
   def initialize(reads, share, counted, capacity: nil, costs: {})
-    @reads, @share = reduce(reads, share)
     @counted = counted
+    @warm_until = reads[counted[:warm]]&.at || 0
+    @reads, @share = reduce(reads, share)
     @capacity = capacity
     @costs = costs
     @mean_cost = costs.empty? ? 0.0 : costs.values.sum / costs.size
@@ -150,7 +165,7 @@ class Tiercel::Insight::Worth
   # @return [Array<ClassWorth>] largest first
   def classes
     sizes = sizes_of_keys
-    @reads.group_by(&:class_name).map do |name, reads|
+    @reads.select { |read| read.at >= @warm_until }.group_by(&:class_name).map do |name, reads|
       keys = reads.map(&:hash).uniq
       bytes = keys.filter_map { |key| sizes[key] }
       hits = reads.count(&:hit?) / @share
@@ -194,37 +209,60 @@ class Tiercel::Insight::Worth
   def simulate
     known = sizes_of_keys
     mean = known.empty? ? 1.0 : known.values.sum.fdiv(known.size)
-    warm = @reads.size / 3
+    warm = @reads.index { |read| read.at >= @warm_until } || 0
     measured = @counted[:misses].fdiv([@counted[:reads], 1].max)
     runs = FACTORS.map { |factor| run(factor, known, mean, warm) }
+    present = runs[FACTORS.index(1.0)]
+    runs = runs.map { |one| with_firsts(one, present) }
     now = runs[FACTORS.index(1.0)]
-    part = (@reads.size - warm).fdiv(@reads.size)
-    @sizes = FACTORS.zip(runs).map { |factor, one| size(factor, one, now, measured, part) }
+    @sizes = FACTORS.zip(runs).map { |factor, one| size(factor, one, now, measured) }
   end
 
-  # @return [Array(Array<Integer>, Array<Float>)] misses and their cost in seconds, by group of keys
+  # A key's first read within the sample tells little about larger sizes: where it missed, an entry from before the
+  # sample may have been dropped, or there was none. See {#with_firsts}.
+  #
+  # @return [Array(Array<Float>, Array<Float>)] misses and their cost in seconds, by group of keys
   def run(factor, known, mean, warm)
     cache = POLICIES.fetch(@capacity.policy).new(@capacity.entries * mean * factor * @share)
-    misses, seconds = Array.new(GROUPS, 0), Array.new(GROUPS, 0.0)
+    known_misses, first_misses = Array.new(GROUPS) { [0, 0.0] }, Array.new(GROUPS) { [0, 0.0] }
     seen = {}
     @reads.each_with_index do |read, index|
       hit = cache.read(read.hash, known.fetch(read.hash, mean))
-      first = !seen[read.hash]
+      first = seen[read.hash].nil?
       seen[read.hash] = true
-      # An entry from before the sample began: larger caches have it too.
-      hit ||= first && read.hit? && factor >= 1
+      hit ||= first && read.hit? && factor >= 1 # from before the sample began: larger caches have it too
       next if hit || index < warm
-      group = (read.hash * 2_654_435_761 >> 7) % GROUPS
-      misses[group] += 1
-      seconds[group] += cost(read.class_name)
+      sums = (first ? first_misses : known_misses)[(read.hash * 2_654_435_761 >> 7) % GROUPS]
+      sums[0] += 1
+      sums[1] += cost(read.class_name)
     end
-    [misses, seconds]
+    [known_misses, first_misses]
   end
 
-  def size(factor, one, now, measured, part)
-    expected = @counted[:reads] * @share * part
+  # If many first reads hit, the sample does not reach back to the beginning, and some of the other first reads would hit in
+  # a larger cache: in the share in which other misses of the present size would.
+  def with_firsts((known, first), (now_known, _))
+    now = now_known.sum(&:first)
+    avoided = now.zero? ? 0.0 : 1 - [known.sum(&:first).fdiv(now), 1.0].min
+    part = 1 - (avoided * older_keys)
+    [0, 1].map { |at| known.zip(first).map { |one, other| one[at] + (part * other[at]) } }
+  end
+
+  # @return [Float] how certain it is that a key whose first read missed is older than the sample, 0 to 1
+  def older_keys
+    @older_keys ||= begin
+      firsts = @reads.select { |read| read.at >= @warm_until }.then do |late|
+        early = @reads.first(@reads.size - late.size).to_h { |read| [read.hash, true] }
+        late.uniq(&:hash).reject { |read| early[read.hash] }
+      end
+      [2 * firsts.count(&:hit?).fdiv([firsts.size, 1].max), 1.0].min
+    end
+  end
+
+  def size(factor, one, now, measured)
+    expected = @counted[:reads] * @share
     ratios = differences(one[0], now[0]).map { |more| more / expected }
-    ms = differences(one[1], now[1]).map { |more| more * 1_000 / (@share * part * per) }
+    ms = differences(one[1], now[1]).map { |more| more * 1_000 / (@share * per) }
     ratio, around = estimate(ratios)
     change, around_ms = estimate(ms)
     Size.new(factor, (measured + ratio).clamp(0.0, 1.0), (measured + ratio - around).clamp(0.0, 1.0),
@@ -271,7 +309,7 @@ Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
     when :tiercel_store then tiercel(store)
     when :memory_store
       entries, bytes = store.inspect.match(/entries=(\d+), size=(\d+)/)&.captures&.map(&:to_i)
-      [entries, bytes, store.options[:size] || (32 << 20), :lru]
+      [entries, bytes, store.options[:size] || (32 << 20), :memory_store]
     when :mem_cache_store
       stats = store.stats.values.compact
       [*%w[curr_items bytes limit_maxbytes].map { |name| stats.sum { |one| one[name].to_i } }, :lru]

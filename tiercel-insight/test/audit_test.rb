@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+# suites: insight*
+
+require "test_helper"
+require "active_support/all"
+require "active_support/cache/tiercel_store"
+require "tiercel/insight"
+
+# The audit of `fetch` on every store: stale values are found, everything else is not reported, and the caller notices
+# nothing.
+class AuditTest < Tiercel::TestCase
+  include Tiercel::Insight::TestHelper
+
+  Product = Struct.new(:name, :price)
+
+  def teardown = Tiercel::Insight.audit(nil)
+
+  def each_store
+    with_tmpdir do |folder|
+      { "memory store" => ActiveSupport::Cache::MemoryStore.new, "file store" => ActiveSupport::Cache::FileStore.new("#{folder}/rails"),
+        "memory:" => Tiercel.new("memory:", size: "8MB"), "shared:" => Tiercel.new("shared:#{folder}/segment", size: "8MB"),
+        "sqlite:" => Tiercel.new("sqlite:#{folder}/cache.sqlite3") }.each do |name, store|
+        @audit = Tiercel::Insight.audit(1.0, store:, values: true)
+        yield store, name
+        store.close if store.respond_to?(:close)
+      end
+    end
+  end
+
+  def test_a_stale_value_is_found_and_the_caller_gets_the_cached_one
+    each_store do |store, name|
+      price = 10
+      read = -> { store.fetch("product/7") { { "price" => price, "name" => "lamp" } } }
+      assert_equal 10, read.call["price"]
+      assert_equal 10, read.call["price"]
+      assert_empty @audit.to_a, name
+      price = 12
+      assert_equal 10, read.call["price"]
+      one = @audit.stale.first
+      assert_equal "value[price]: 10 cached, 12 now", one["difference"], name
+      assert_match(/audit_test\.rb:\d+\z/, one["at"])
+      assert_equal 10, store.read("product/7")["price"]
+    end
+  end
+
+  def test_values_are_hidden_unless_asked_for
+    store = ActiveSupport::Cache::MemoryStore.new
+    audit = Tiercel::Insight.audit(1.0, store:)
+    value = { "alice@example.com" => "secret-1", "plain" => [1] }
+    2.times { store.fetch("user:alice@example.com") { value } }
+    value = { "alice@example.com" => "secret-2", "plain" => [2] }
+    store.fetch("user:alice@example.com") { value }
+    refute_match(/alice|secret/, audit.to_a.to_s)
+    assert_equal 1, audit.stale.size
+  end
+
+  def test_what_differs_by_itself_is_not_repeatable
+    each_store do |store, name|
+      blocks = { time: -> { Time.now.to_i / 60 }, day: -> { Date.current.to_s }, random: -> { rand }, token: -> { SecureRandom.hex },
+                 object: -> { [Object.new.to_s] }, counter: -> { @number = @number.to_i + 1 } }
+      blocks.each_key { |key| store.fetch(key) { blocks[key].call } }
+      travel(3_700) { blocks.each_key { |key| store.fetch(key) { blocks[key].call } } }
+      assert_empty @audit.stale, name
+      refute_empty @audit.to_a
+    end
+  end
+
+  def test_equal_values_are_equal
+    each_store do |store, name|
+      at = Time.at(1_700_000_000, 123_456_789, :nsec)
+      value = -> { { list: [1, 2.5, nil, true, :symbol], time: at, date: Date.new(2026, 1, 2), set: Set[3, 1], product: Product.new("a", 1),
+                     text: "é".html_safe, nested: { "a" => { 1 => [] } }, big: BigDecimal("1.25"), nan: Float::NAN } }
+      3.times { store.fetch("value") { value.call } }
+      assert_empty @audit.to_a, name
+    end
+  end
+
+  def test_an_entry_that_changes_meanwhile_is_not_reported
+    each_store do |store, name|
+      value = 1
+      store.fetch("a") { value }
+      value = 2
+      Tiercel::Insight.audit(nil)
+      auditor = Tiercel::Insight.audit(1.0, store:)
+      store.fetch("a") do
+        Tiercel::Insight.audit(nil)
+        store.write("a", 3)
+        2
+      end
+      assert_empty auditor.to_a, name
+    end
+  end
+
+  def test_the_caller_notices_nothing
+    each_store do |store, name|
+      store.fetch("a") { 1 }
+      assert_equal 1, store.fetch("a") { raise "failed" }
+      assert_equal(1, store.fetch("a") { break 2 })
+      assert_equal(1, catch(:out) { store.fetch("a") { throw :out, 3 } })
+      assert_equal 1, returning(store)
+      assert_equal 1, store.fetch("a") { next 1 }
+      assert_empty @audit.to_a, name
+    end
+  end
+
+  def returning(store)
+    store.fetch("a") { return 4 }
+  end
+
+  def test_nested_blocks_store_nothing
+    each_store do |store, name|
+      outer = -> { store.fetch("outer") { store.fetch("inner") { store.write("side", 1); "inner" } + "!" } }
+      outer.call
+      store.delete("inner")
+      store.delete("side")
+      assert_equal "inner!", outer.call
+      refute store.exist?("inner"), name
+      refute store.exist?("side"), name
+      assert_empty @audit.to_a
+    end
+  end
+
+  def test_an_inner_stale_value_is_found_through_the_outer_one
+    each_store do |store, name|
+      text = "old"
+      outer = -> { store.fetch("outer") { "<#{store.fetch("inner") { text }}>" } }
+      outer.call
+      text = "new"
+      assert_equal "<old>", outer.call
+      assert_equal 1, @audit.stale.size, name
+    end
+  end
+
+  def test_limits
+    store = ActiveSupport::Cache::MemoryStore.new
+    audit = Tiercel::Insight.audit(0.5, store:)
+    ran = 0
+    store.fetch("products/1") { 1 }
+    2_000.times { store.fetch("products/1") { (ran += 1) && 1 } }
+    assert_operator ran, :<=, 10
+    assert_operator audit.checked, :<=, 10
+    slow = 0
+    store.fetch("slow/1") { 1 }
+    400.times { store.fetch("slow/1") { slow += 1; sleep 0.06; 1 } }
+    assert_operator slow, :<=, 2
+  end
+
+  def test_exceptions_and_wrong_options
+    store = ActiveSupport::Cache::MemoryStore.new
+    audit = Tiercel::Insight.audit(1.0, store:, except: [/token/, "plain"])
+    value = 1
+    3.times { |index| store.fetch("a-token") { value += index } && store.fetch("plain") { value } }
+    assert_empty audit.to_a
+    error = assert_raises(Tiercel::Insight::ConfigurationError) { Tiercel::Insight.audit(2) }
+    assert_match(/expected a share of the hits, such as 0.001, got 2/, error.message)
+  end
+
+  def test_assert_cache_truthful
+    store = ActiveSupport::Cache::MemoryStore.new
+    price = 1
+    store.fetch("price") { price }
+    Tiercel::Insight::Audit.install([store])
+    assert_cache_truthful { store.fetch("price") { price } }
+    price = 2
+    error = assert_raises(Minitest::Assertion) { assert_cache_truthful { store.fetch("price") { price } } }
+    assert_match(/stale values:\nprice .*value: 1 cached, 2 now|stale values:\n\* /, error.message)
+    assert_nil Tiercel::Insight.auditor
+  end
+
+  def test_findings_reach_the_files_and_the_summary
+    with_tmpdir do |folder|
+      store = ActiveSupport::Cache::MemoryStore.new
+      Tiercel::Insight.start(store, folder:)
+      Tiercel::Insight.audit(1.0)
+      value = 1
+      store.fetch("a/1") { value }
+      value = 2
+      2.times { store.fetch("a/1") { value } }
+      found = Tiercel::Insight.figures.audit
+      assert_equal [["stale", 2]], (found.map { |one| one.values_at("status", "count") })
+      assert_match(/- stale, 2 times: /, Tiercel::Insight::Summary.new(store).to_text)
+    ensure
+      Tiercel::Insight.stop
+    end
+  end
+end

@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+# suites: insight*
+
+require "test_helper"
+require "active_support/cache/tiercel_store"
+require "tiercel/insight"
+
+# Every store: totals equal the load, classes show no private part, files of processes are added up.
+class CollectorTest < Tiercel::TestCase
+  SECRETS = Array.new(300) { |index| ["user#{index}@example.com", "tok#{index}x9f8e7d6c5b4a", "81.20.#{index % 256}.7", "my-slug-number-#{index}-here"] }.flatten.freeze
+
+  def teardown = Tiercel::Insight.stop
+
+  def stores(folder)
+    { "memory store" => ActiveSupport::Cache::MemoryStore.new, "file store" => ActiveSupport::Cache::FileStore.new("#{folder}/rails"),
+      "memory:" => Tiercel.new("memory:", size: "16MB"), "shared:" => Tiercel.new("shared:#{folder}/segment", size: "16MB"),
+      "file:" => Tiercel.new("file:#{folder}/files"), "sqlite:" => Tiercel.new("sqlite:#{folder}/cache.sqlite3"),
+      "tiers" => Tiercel.new("shared:#{folder}/near", "sqlite:#{folder}/last.sqlite3") }
+  end
+
+  def each_store
+    with_tmpdir do |folder|
+      stores(folder).each_with_index do |(name, store), index|
+        @folder = "#{folder}/insight-#{index}"
+        Tiercel::Insight.start(store, folder: @folder)
+        yield name, store
+        Tiercel::Insight.stop
+        store.close if store.respond_to?(:close)
+      end
+    end
+  end
+
+  def test_totals_equal_the_load
+    each_store do |name, store|
+      20.times { |index| store.fetch("products/#{index}") { index } }
+      20.times { |index| store.fetch("products/#{index}") { flunk } }
+      5.times { |index| store.read("nothing/#{index}") }
+      store.write("plain", 1)
+      assert_equal 1, store.read("plain")
+      store.increment("count")
+      assert_equal "1", store.read("count", raw: true).to_s
+      store.read_multi("products/1", "products/2", "absent")
+      totals = Tiercel::Insight.figures.totals
+      assert_equal [24, 26, 20], totals.values_at(:hits, :misses, :blocks), name
+      assert_operator totals[:writes], :>=, 21, name
+    end
+  end
+
+  def test_threads_lose_no_count
+    each_store do |name, store|
+      store.write("hot", 1)
+      Array.new(4) { Thread.new { 250.times { store.read("hot") } } }.each(&:join)
+      assert_equal 1_000, Tiercel::Insight.figures.totals[:hits], name
+    end
+  end
+
+  def test_no_secret_in_a_file_or_a_report
+    each_store do |name, store|
+      SECRETS.each do |secret|
+        store.fetch("account:#{secret}:profile") { 1 }
+        store.read("account:#{secret}:profile")
+        store.read("#{secret}/show")
+      end
+      summary = Tiercel::Insight::Summary.new(store)
+      shown = summary.to_text + summary.to_h.to_s + summary.profile.to_s
+      files = Dir["#{@folder}/*"].map { |path| File.binread(path) }.join
+      SECRETS.each { |secret| refute_includes shown + files, secret, name }
+      assert_includes shown, "account:*:profile", name
+    end
+  end
+
+  def test_the_costliest_classes_are_found_beside_many_slugs
+    costs = Array.new(10) { |index| ["report_#{("a".ord + index).chr * 3}", 0.012 - (index * 0.001)] }
+    store = ActiveSupport::Cache::MemoryStore.new
+    with_tmpdir do |folder|
+      collector = Tiercel::Insight.start(store, folder:)
+      30.times do |index|
+        costs.each { |name, seconds| collector.computed("#{name}/#{index}", (seconds * 1e9).to_i) }
+        300.times { |slug| collector.computed("slug-#{index}-#{slug}-#{slug * 7}", 300_000) }
+        collector.flush
+      end
+      found = Tiercel::Insight.figures.classes(10).map { |one| one[:name] }
+      assert_equal costs.map { |name, _| "#{name}/*" }, found
+    end
+  end
+
+  def test_hostile_keys
+    keys = ["", " ", "\0", "\xFF\xFE".b, "a\u202Eb", "é" * 1_000, "x" * 10_000, "/" * 500, ":::", "\e[2J", "\u{1F600}", 5, :a, ["a", nil],
+            { "b" => 1 }]
+    each_store do |name, store|
+      keys.each do |key|
+        store.fetch(key) { 1 }
+        store.read(key)
+      rescue ArgumentError
+        next
+      end
+      text = Tiercel::Insight::Summary.new(store).to_text
+      assert_predicate text, :valid_encoding?, name
+      refute_match(/\e/, text)
+    end
+  end
+
+  def test_processes_are_added_up_and_a_killed_one_loses_only_its_last_seconds
+    with_tmpdir do |folder|
+      store = ActiveSupport::Cache::MemoryStore.new
+      Tiercel::Insight.start(store, folder:)
+      store.fetch("parent") { 1 }
+      fork_and_wait(3) do
+        100.times { |index| store.fetch("child/#{index}") { 1 } }
+        Tiercel::Insight.collector.flush
+        Process.kill(:KILL, Process.pid) if false
+        nil
+      end
+      pid = fork do
+        50.times { |index| store.fetch("killed/#{index}") { 1 } }
+        Tiercel::Insight.collector.flush
+        store.read("lost")
+        Process.kill(:KILL, Process.pid)
+      end
+      Process.wait(pid)
+      assert_equal 351, Tiercel::Insight.figures.totals[:misses]
+      Dir["#{folder}/*.reads"].each { |path| File.utime(Time.now - 60, Time.now - 60, path) }
+      2.times { Tiercel::Insight::ProcessFile.fold(folder) }
+      assert_equal 351, Tiercel::Insight.figures.totals[:misses]
+      assert_equal 1, Dir["#{folder}/*.reads"].size
+    end
+  end
+
+  def test_damaged_files_are_left_out
+    with_tmpdir do |folder|
+      store = ActiveSupport::Cache::MemoryStore.new
+      Tiercel::Insight.start(store, folder:)
+      store.read("a")
+      File.write("#{folder}/1-bad.json", "{")
+      File.write("#{folder}/2-bad.json", '{"figures":{"hits":"x"},"ring":{"written":3}}')
+      File.binwrite("#{folder}/3-bad.json", "\xFF\x00")
+      figures = Tiercel::Insight.figures
+      assert_equal 1, figures.totals[:misses]
+      assert_equal 1, figures.sample.last[:reads]
+    end
+  end
+
+  def test_a_fragment_of_another_store_is_timed
+    with_tmpdir do |folder|
+      store = ActiveSupport::Cache::MemoryStore.new
+      Tiercel::Insight.start(store, folder:)
+      notifications = ActiveSupport::Notifications
+      notifications.instrument("read_fragment.action_controller", key: ["views", "products/show:#{"a" * 32}", "products/7"]) { nil }
+      sleep 0.02
+      notifications.instrument("write_fragment.action_controller", key: ["views", "products/show:#{"a" * 32}", "products/7"]) { nil }
+      one = Tiercel::Insight.figures.classes.first
+      assert_match(%r{\Aviews/products/show:\*/}, one[:name])
+      assert_in_delta 0.02, one[:seconds], 0.015
+    end
+  end
+
+  def test_the_doctor_changes_no_hit_figures
+    each_store do |name, store|
+      store.fetch("a") { 1 }
+      store.read("a")
+      before = Tiercel::Insight.figures.totals.values_at(:hits)
+      Tiercel::Insight::Doctor.new({ "cache" => store }).examine
+      assert_equal before, Tiercel::Insight.figures.totals.values_at(:hits), name
+    end
+  end
+
+  def test_memory_is_bounded
+    store = ActiveSupport::Cache::MemoryStore.new
+    with_tmpdir do |folder|
+      collector = Tiercel::Insight.start(store, folder:)
+      40_000.times { |index| store.read("key/#{index}") }
+      collector.flush
+      assert_operator Dir["#{folder}/*"].sum { |path| File.size(path) }, :<=, 1 << 20
+    end
+  end
+end
