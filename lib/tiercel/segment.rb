@@ -21,7 +21,7 @@ module Tiercel
   # {Backend} documents the methods that both have: get, get_multi, get_with_token, set, set_multi, add,
   # compare_and_set, delete, delete_multi, touch, stats and close. The store's fast path uses further methods:
   #
-  # - `read(key, version = nil, ahead = nil)`: nil if absent. An unexpired frame of an uncompressed String is returned
+  # - `read(key, version = nil)`: nil if absent. An unexpired frame of an uncompressed String is returned
   #   decoded: a new, mutable String in its encoding. Any other frame is returned whole and *frozen*; if the memo
   #   wants its decoded value, as a frozen Array of the frame and the entry's token, for `keep`.
   # - `read_frozen(key, version = nil)`: as `read`, for frozen values that all readers share. A frame that must be

@@ -40,16 +40,13 @@ static void take_lease(fuzzed *run, caller *by, unsigned number, uint8_t how)
     bool present = read_value(run->segment, &key, run->value, sizeof run->value, &token) >= 0;
     tseg_lease_request request = {.lineage = run->next_name, .holder = run->next_name + 1,
                                   .ttl_ns = how & 1 ? 1 : UINT64_C(1) << 40, .version = how >> 6,
-                                  .replaces = present && how & 2 ? &token : NULL, .drops = how & 4,
-                                  .displaces = how & 8 && by->key == number ? by->lineage : 0};
+                                  .replaces = present && how & 2 ? &token : NULL, .drops = how & 4};
     tseg_result result = tseg_lease_take(run->segment, &key, &request, time_now, &lease);
 
     run->next_name += 2;
     CHECK(result == TSEG_OK || result == TSEG_HELD || result == TSEG_PRESENT || result == TSEG_FULL);
     if (result != TSEG_OK) return;
     CHECK(lease.lineage == request.lineage || lease.taken_over || lease.lineage >= run->ended[number]);
-    /* The lease before it was displaced or ended. */
-    if (request.displaces && lease.lineage == request.lineage) run->ended[number] = request.lineage;
     *by = (caller){lease.lineage, request.holder, number};
 }
 

@@ -112,30 +112,6 @@ static void a_stale_value_stays_until_the_fill(void)
     delete_text(KEY);
 }
 
-/* A request that names the lineage of a valid lease replaces the lease. The new lease begins a new lineage. */
-static void another_version(void)
-{
-    tseg_key key = key_of(segment, KEY);
-    tseg_lease_request request = {.lineage = 70, .holder = 71, .ttl_ns = SECOND, .displaces = 50};
-    tseg_lease displaced;
-    unsigned used;
-
-    CHECK(take_for(KEY, 50, SECOND, NULL) == TSEG_OK);
-    displaced = lease;
-    used = used_slots();
-    CHECK(take_for(KEY, 60, SECOND, NULL) == TSEG_HELD && state_of(KEY, &displaced) == TSEG_LEASE_STANDS);
-    request.displaces = 51;
-    CHECK(tseg_lease_take(segment, &key, &request, time_now, &lease) == TSEG_HELD && lease.lineage == 50);
-    request.displaces = 50;
-    CHECK(tseg_lease_take(segment, &key, &request, time_now, &lease) == TSEG_OK && lease.lineage == 70);
-    CHECK(!lease.taken_over && state_of(KEY, &displaced) == TSEG_LEASE_GONE && used_slots() == used);
-    CHECK(fill(KEY, 50, "displaced") == TSEG_CHANGED && reads(KEY, NULL));
-    CHECK(tseg_lease_take(segment, &key, &request, time_now, &lease) == TSEG_HELD && lease.lineage == 70);
-    CHECK(fill(KEY, 70, "newer") == TSEG_OK && reads(KEY, "newer") && used_slots() == used - 1);
-    CHECK(tseg_lease_take(segment, &key, &request, time_now, &lease) == TSEG_PRESENT);
-    clear_all();
-}
-
 /* The record lock shows that a holder is dead, long before its lease lapses. */
 static void a_killed_holder(void)
 {
@@ -194,7 +170,6 @@ int main(void)
     given_back();
     what_ends_a_lineage();
     a_stale_value_stays_until_the_fill();
-    another_version();
     a_killed_holder();
     a_sleeper_is_woken();
     printf("leases: %lu checks\n", (unsigned long)checks_made);

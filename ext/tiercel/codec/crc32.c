@@ -14,9 +14,7 @@
  * This sum is shorter than 128 bits, and is added to the last 128 of those D
  * bits. It costs two multiplications for 16 bytes. Four such sums run side by
  * side (D = 512), because the processor can start a multiplication before the
- * last one has ended. At the end the four sums become one (D = 128). Processors
- * that multiply four pairs at once (VPCLMULQDQ with AVX-512) run sixteen sums
- * (D = 2048).
+ * last one has ended. At the end the four sums become one (D = 128).
  *
  * In RFC 1952 the lowest bit of a byte is the highest power, so registers hold
  * polynomials with their bits reversed: the low half of a register is H. The
@@ -34,17 +32,12 @@
 /* Older compilers lack the names of these targets or some of the intrinsics. Apple numbers its clang differently. */
 #if defined(__clang__)
 #define COMPILER_FOLDS (__clang_major__ >= 6)
-#define COMPILER_FOLDS_WIDE (__clang_major__ >= 11)
 #else
 #define COMPILER_FOLDS (__GNUC__ >= 7)
-#define COMPILER_FOLDS_WIDE (__GNUC__ >= 9)
 #endif
 
 #if defined(HAVE_ZLIB_H) && defined(__x86_64__) && COMPILER_FOLDS
 #define CRC32_FOLDS 1
-#if COMPILER_FOLDS_WIDE
-#define CRC32_FOLDS_WIDE 1
-#endif
 #include <immintrin.h>
 #endif
 
@@ -64,10 +57,8 @@ static uint32_t update_by_table(uint32_t crc, const uint8_t *bytes, size_t size)
 
 #ifdef CRC32_FOLDS
 
-enum { LANE = 16, STRIDE = 4 * LANE, WIDE_STRIDE = 4 * STRIDE };
+enum { LANE = 16, STRIDE = 4 * LANE };
 
-#define X_2080 0x11542778aull /* x^(2048+32) mod P, reversed, one bit up */
-#define X_2016 0x1322d1430ull /* x^(2048-32) */
 #define X_544 0x154442bd4ull  /* x^(512+32) */
 #define X_480 0x1c6e41596ull /* x^(512-32) */
 #define X_160 0x1751997d0ull /* x^(128+32) */
@@ -140,53 +131,6 @@ static uint32_t update_by_folding(uint32_t crc, const uint8_t *bytes, size_t siz
     return finish(join(a, b, c, d), bytes, size);
 }
 
-#ifdef CRC32_FOLDS_WIDE
-
-#define WIDE_FOLDING static inline __attribute__((target("vpclmulqdq,avx512f,pclmul,sse4.1"), always_inline))
-
-WIDE_FOLDING __m512i load_wide(const uint8_t *bytes) { return _mm512_loadu_si512((const void *)bytes); }
-
-WIDE_FOLDING __m512i wide_constants(uint64_t for_high, uint64_t for_low)
-{
-    return _mm512_set4_epi64((long long)for_low, (long long)for_high, (long long)for_low, (long long)for_high);
-}
-
-/* fold for four neighbouring lanes. 0x96 means the XOR of all three operands. */
-WIDE_FOLDING __m512i fold_wide(__m512i sums, __m512i constants, __m512i next)
-{
-    __m512i high = _mm512_clmulepi64_epi128(sums, constants, 0x00);
-    __m512i low = _mm512_clmulepi64_epi128(sums, constants, 0x11);
-    return _mm512_ternarylogic_epi64(high, low, next, 0x96);
-}
-
-/* Like update_by_folding, with a stride in each register (D = 2048), for at least four strides. */
-__attribute__((target("vpclmulqdq,avx512f,pclmul,sse4.1")))
-static uint32_t update_by_wide_folding(uint32_t crc, const uint8_t *bytes, size_t size)
-{
-    const __m512i by_wide_stride = wide_constants(X_2080, X_2016);
-    const __m512i by_stride = wide_constants(X_544, X_480);
-    __m512i a, b, c, d;
-    if (size < WIDE_STRIDE) return update_by_folding(crc, bytes, size);
-    /* gcc 9 does not have _mm512_zextsi128_si512. */
-    a = _mm512_inserti32x4(_mm512_setzero_si512(), _mm_cvtsi32_si128((int)~crc), 0);
-    a = _mm512_xor_si512(load_wide(bytes), a);
-    b = load_wide(bytes + STRIDE);
-    c = load_wide(bytes + 2 * STRIDE);
-    d = load_wide(bytes + 3 * STRIDE);
-    bytes += WIDE_STRIDE, size -= WIDE_STRIDE;
-    for (; size >= WIDE_STRIDE; bytes += WIDE_STRIDE, size -= WIDE_STRIDE) {
-        a = fold_wide(a, by_wide_stride, load_wide(bytes));
-        b = fold_wide(b, by_wide_stride, load_wide(bytes + STRIDE));
-        c = fold_wide(c, by_wide_stride, load_wide(bytes + 2 * STRIDE));
-        d = fold_wide(d, by_wide_stride, load_wide(bytes + 3 * STRIDE));
-    }
-    a = fold_wide(fold_wide(fold_wide(a, by_stride, b), by_stride, c), by_stride, d);
-    for (; size >= STRIDE; bytes += STRIDE, size -= STRIDE) a = fold_wide(a, by_stride, load_wide(bytes));
-    return finish(join(_mm512_extracti32x4_epi32(a, 0), _mm512_extracti32x4_epi32(a, 1),
-                       _mm512_extracti32x4_epi32(a, 2), _mm512_extracti32x4_epi32(a, 3)), bytes, size);
-}
-
-#endif
 #endif
 
 /*
@@ -198,9 +142,6 @@ static uint32_t (*const ways[])(uint32_t crc, const uint8_t *bytes, size_t size)
 #ifdef CRC32_FOLDS
     update_by_folding,
 #endif
-#ifdef CRC32_FOLDS_WIDE
-    update_by_wide_folding,
-#endif
 };
 
 static int fastest = 0;
@@ -211,9 +152,6 @@ void crc32_init(void)
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("sse4.1")) return;
     fastest = 1;
-#endif
-#ifdef CRC32_FOLDS_WIDE
-    if (__builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f")) fastest = 2;
 #endif
 }
 

@@ -15,7 +15,7 @@ void crc32_init(void);
 /* Continues the checksum `crc` of earlier bytes (0: of none) with these bytes. */
 uint32_t crc32_update(uint32_t crc, const uint8_t *bytes, size_t size);
 
-/* The number of implementations for this processor: zlib's, folding, wide folding. */
+/* The number of implementations for this processor: zlib's, folding. */
 int crc32_ways(void);
 
 /* crc32_update by one of these implementations, counted from 0, so that a test can compare them. */

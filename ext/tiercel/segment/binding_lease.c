@@ -129,11 +129,10 @@ static VALUE describe_held(VALUE self, const lease_call *call)
 }
 
 /*
- * @private Segment#lease_take(key, ttl, lineage, holder, version, replaces, shown, shown_ttl, displaces)
+ * @private Segment#lease_take(key, ttl, lineage, holder, version, replaces, shown, shown_ttl)
  *
  * - replaces: the token of the only entry that the key may have, or nil.
  * - shown: until the fill, reads find that entry (true), these bytes (a String), or nothing (nil).
- * - displaces: the lineage of a valid lease that this one replaces, or nil.
  *
  * Returns one of these:
  * - :begun: the caller holds the lease. It begins the given lineage, and the key has no entry.
@@ -144,7 +143,7 @@ static VALUE describe_held(VALUE self, const lease_call *call)
  * - [:full, String]: no slot is free. The String is for lease_fill_unheld.
  */
 static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
-                                VALUE replaces, VALUE shown, VALUE shown_ttl, VALUE displaces)
+                                VALUE replaces, VALUE shown, VALUE shown_ttl)
 {
     lease_call call = {.kind = LEASE_TAKE, .base = {.key = key}, .version = version};
     tseg_result result;
@@ -158,7 +157,6 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     call.request.holder = segment_lease_name(holder);
     call.request.ttl_ns = segment_lease_ns(ttl);
     if (segment_parse_token(replaces, &call.token)) call.request.replaces = &call.token;
-    call.request.displaces = NIL_P(displaces) ? 0 : segment_lease_name(displaces);
     call.request.drops = NIL_P(shown);
     if (RB_TYPE_P(shown, T_STRING)) call.base.bytes = shown;
     call.times.expires_at = NIL_P(shown_ttl) ? INFINITY : call.times.now + NUM2DBL(shown_ttl);
@@ -181,7 +179,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
 /* @private Segment#lease_take_absent(key, ttl, name, version) -> as #lease_take; `name` is both lineage and holder */
 static VALUE segment_lease_take_absent(VALUE self, VALUE key, VALUE ttl, VALUE name, VALUE version)
 {
-    return segment_lease_take(self, key, ttl, name, name, version, Qnil, Qnil, Qnil, Qnil);
+    return segment_lease_take(self, key, ttl, name, name, version, Qnil, Qnil, Qnil);
 }
 
 static VALUE make_fill(VALUE self, lease_call *call, VALUE ttl)
@@ -252,7 +250,7 @@ static VALUE segment_end_leases(VALUE self)
 
 void segment_init_lease(void)
 {
-    rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 9);
+    rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 8);
     rb_define_method(tiercel_segment_class, "lease_take_absent", segment_lease_take_absent, 4);
     rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 4);
     rb_define_method(tiercel_segment_class, "lease_fill_unheld", segment_lease_fill_unheld, 5);

@@ -114,15 +114,6 @@ READS_IN_ONE_PIECE get_kept(VALUE self, tseg *segment, VALUE key, VALUE version,
     value_read read = {.self = self, .key_string = key, .memo = memo, .version = version};
     return read_key(&read, take_kept, READ_VALUE, true, segment, NULL);
 }
-/* Like the functions above for a value that stays valid for `ahead` seconds; otherwise returns the entry's frame. */
-READS_IN_ONE_PIECE get_ahead(VALUE self, tseg *segment, VALUE key, VALUE version, double ahead)
-{
-    value_read read = {.self = self, .key_string = key, .memo = segment_memo(self), .version = version,
-                       .ahead = ahead};
-
-    if (read.memo) return read_key(&read, take_kept, READ_VALUE, true, segment, NULL);
-    return read_key(&read, take_value_copy, READ_VALUE, false, segment, NULL);
-}
 READS_IN_ONE_PIECE get_frozen(VALUE self, tseg *segment, VALUE key, VALUE version)
 {
     value_read read = {.self = self, .key_string = key, .memo = segment_memo(self), .version = version};
@@ -157,19 +148,14 @@ static VALUE segment_get(VALUE self, VALUE key)
 /* Segment#get_late(key) -> String or nil, as #get, but also if this Segment does not trust its copies */
 static VALUE segment_get_late(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key); }
 
-/*
- * Segment#read(key, version = nil, ahead = nil) -> the decoded String, or a frozen frame, or a frozen [frame, token],
- * or nil. A String that expires within `ahead` seconds is returned as its frame.
- */
+/* Segment#read(key, version = nil) -> the decoded String, or a frozen frame, or a frozen [frame, token], or nil */
 static VALUE segment_read(int count, VALUE *arguments, VALUE self)
 {
-    double ahead = count > 2 && !NIL_P(arguments[2]) ? NUM2DBL(arguments[2]) : 0;
     tseg *segment = segment_to_read(self);
     tseg_memo *memo;
 
-    rb_check_arity(count, 1, 3);
+    rb_check_arity(count, 1, 2);
     if (RB_UNLIKELY(!segment)) return Qnil;
-    if (RB_UNLIKELY(count > 2)) return get_ahead(self, segment, arguments[0], arguments[1], ahead);
     memo = segment_memo(self);
     if (!memo) return get_value(self, segment, arguments[0]);
     return get_kept(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil, memo);

@@ -32,7 +32,6 @@ typedef struct {
     VALUE version;        /* the wanted version, or nil */
     VALUE value;          /* a copy of the entry's value, or the value in the memo */
     VALUE tags;           /* the frame's part TAGS if the memo wants the value, or nil */
-    double ahead;         /* the least number of seconds for which the value must stay valid */
     bool kept;            /* `value` is in the memo */
     bool tagged;          /* `value` is a String whose tags are current */
     int frame_type;       /* the frame's type; 0 for bytes that are no frame */
@@ -76,7 +75,7 @@ static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_
 
     if (!type || parts_bytes > TAGS_MOST_BYTES) return TSEG_TAGS_OUTDATED;
     if (!tseg_knows_time(clock, read->expires_at)) return TSEG_TAGS_NEED_TIME;
-    if (!(read->expires_at > clock->now + read->ahead)) return TSEG_TAGS_OUTDATED;
+    if (!(read->expires_at > clock->now)) return TSEG_TAGS_OUTDATED;
     tseg_copy_value(entry, parts, FRAME_HEADER_BYTES, parts_bytes);
     part = tseg_tags_among(parts, parts_bytes, &part_bytes);
     if (!part || part_bytes + FRAME_PART_HEADER_BYTES != parts_bytes) return TSEG_TAGS_OUTDATED;
@@ -105,7 +104,7 @@ PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, 
         type = frame_plain_string(header, entry->value_bytes, &read->expires_at);
     }
     if (type && !tseg_knows_time(clock, read->expires_at)) return false;
-    read->framed = !type || !(read->expires_at > clock->now + read->ahead);
+    read->framed = !type || !(read->expires_at > clock->now);
     if (read->framed) {
         if (kind == READ_VALUE && !type && !frame_is_bare(header[0])) {
             tseg_tags_answer answer = copy_tagged(read, segment, key, entry, clock, header);
@@ -156,7 +155,7 @@ PART_OF_READ VALUE memo_value(const value_read *read, read_kind kind, tseg *segm
 
     if (!slot) return Qnil;
     if (!tseg_knows_time(clock, slot->expires_at)) return Qundef;
-    if (slot->expires_at != INFINITY && !(slot->expires_at > clock->now + read->ahead)) return Qnil;
+    if (slot->expires_at != INFINITY && !(slot->expires_at > clock->now)) return Qnil;
     if (!has_version(slot, read->version)) return Qnil;
     if (kind == READ_VALUE && RB_BUILTIN_TYPE((VALUE)slot->value) != T_STRING) return Qnil;
     tags = segment_terms_tags(slot->terms);

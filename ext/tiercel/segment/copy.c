@@ -36,12 +36,22 @@ static inline void copy_block(void *to, const void *from)
 }
 #endif
 
+/*
+ * A processor prefetches within a page. So a long copy prefetches one page ahead itself: a cold copy of 24 KB takes 0.8
+ * of the time, a warm one as long as without.
+ */
+#define PAGE_BYTES 4096u
+
 void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes)
 {
     uint8_t *to = destination;
     uint64_t last;
 
 #ifdef TSEG_COPIES_BLOCKS
+    for (; bytes >= PAGE_BYTES + 64; bytes -= 64, to += 64, source += 8) {
+        __builtin_prefetch((const char *)source + PAGE_BYTES);
+        copy_block(to, source);
+    }
     for (; bytes >= 64; bytes -= 64, to += 64, source += 8) copy_block(to, source);
 #endif
     for (; bytes >= 32; bytes -= 32, to += 32, source += 4) {

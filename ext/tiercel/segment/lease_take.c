@@ -108,25 +108,17 @@ static tseg_result take_lease(tseg_section *section, const tseg_key *key, const 
 {
     tseg *segment = section->segment;
     uint64_t now_ns = tseg_monotonic_ns(), lineage = 0;
-    tseg_lease_slot *slot = tseg_find_lease(segment, key, section->epoch, &lineage), *displaced = NULL;
+    tseg_lease_slot *slot = tseg_find_lease(segment, key, section->epoch, &lineage);
     tseg_entry old;
 
     if (slot && is_held(segment, slot, now_ns)) {
-        if (lineage != request->displaces) {
-            tseg_lease_describe(slot, lineage, lease);
-            return TSEG_HELD;
-        }
-        displaced = slot;
-        slot = NULL;
+        tseg_lease_describe(slot, lineage, lease);
+        return TSEG_HELD;
     }
     lease->has_entry = tseg_find(segment, key, &old) == TSEG_OK && tseg_is_live_in(section, &old);
     if (lease->has_entry) {
         tseg_token token = tseg_token_of(segment, &old);
         if (!request->replaces || !tseg_is_same(&token, request->replaces)) return TSEG_PRESENT;
-    }
-    if (displaced) {
-        tseg_lease_end_lineage(displaced, lineage);
-        tseg_lease_free_slot(tseg_lease_group_of(segment, key), displaced);
     }
     lease->taken_over = slot && tseg_load(&slot->holder) != TSEG_LEASE_RELEASED;
     if (lease->taken_over) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_TAKEOVERS]);

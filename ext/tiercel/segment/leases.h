@@ -17,7 +17,6 @@
 typedef struct {
     uint64_t lineage;           /* a new lineage begins if the key has no lineage to continue */
     uint64_t holder, ttl_ns;
-    uint64_t displaces;         /* the lineage of a valid lease that this one replaces, or 0 */
     uint32_t version;           /* from tseg_lease_version, or 0 */
     const tseg_token *replaces; /* the only entry that the key may have; NULL: it may have none */
     bool drops;                 /* deletes that entry; otherwise reads return it, or `shown`, until the fill */

@@ -111,7 +111,7 @@ module Tiercel
       def claim(mine, token, visible)
         @guard.call(:take_lease, mine.key, returning: LOST) do
           @segment.lease_take(mine.key, mine.ttl, mine.lineage, mine.holder, mine.version, token, visible,
-                              mine.ttl + [OUTLIVES, mine.ttl * 10].max, nil)
+                              mine.ttl + [OUTLIVES, mine.ttl * 10].max)
         end
       end
 
