@@ -47,7 +47,6 @@ module HungRows
   FETCHES = {
     fetch: ->(store) { store.fetch("absent") { "made" } },
     options: ->(store) { store.fetch("absent", race_condition_ttl: 5, expires_in: 60) { "made" } },
-    early: ->(store) { store.fetch("absent", early_refresh: 0.1, expires_in: 60) { "made" } },
     tags: ->(store) { store.fetch("absent", tags: %w[a b]) { "made" } },
     multi: ->(store) { store.fetch_multi("absent", "too") { "made" }.values.uniq.join },
   }.freeze

@@ -166,8 +166,7 @@ class StoreConfigurationTest < Tiercel::TestCase
                    "`marshal: false`", error.message
     end
     known = Tiercel::Configuration::STORE_OPTIONS + Tiercel::Configuration::RAILS_OPTIONS
-    assert_empty Tiercel::GoneOptions::INSTEAD.keys & (known - %i[clear clear_visibility fast_path early_refresh
-                                                                  fetch_timeout])
+    assert_empty Tiercel::GoneOptions::INSTEAD.keys & (known - %i[clear clear_visibility fast_path])
   end
 
   def test_frozen_is_checked_on_every_backend

@@ -58,26 +58,6 @@ class StoreMemoTest < Tiercel::TestCase
     assert_equal ["made", "own"], [own.read("key", namespace: :new), own.read("key")]
   end
 
-  # Before the refresh is due, the memo serves the value; then it is refreshed as without a memo.
-  def test_early_refresh
-    store = Tiercel.new("memory:", early_refresh: 0.1)
-    made = 0
-    fetch = -> { store.fetch("key", expires_in: 100) { (made += 1).to_s + TEXT } }
-    8.times { assert_equal "1#{TEXT}", fetch.call }
-    assert_operator store.stats[:memo_hits], :>=, 3
-    travel(89) { assert_equal "1#{TEXT}", fetch.call }
-    travel(91) { assert_equal "2#{TEXT}", fetch.call }
-    fetch.call << "mine"
-    travel(120) { assert_equal "2#{TEXT}", fetch.call }
-    travel(250) { assert_equal "3#{TEXT}", fetch.call }
-  end
-
-  def test_early_refresh_of_frozen_values
-    store = Tiercel.new("memory:", early_refresh: 0.1, frozen: true)
-    values = Array.new(5) { store.fetch("key", expires_in: 100) { TEXT } }
-    assert_equal [[TEXT, true]], values.drop(1).map { |value| [value, value.frozen?] }.uniq
-  end
-
   def test_safe_buffers
     store = Tiercel.new("memory:")
     store.write("safe", SafeBuffer.new(TEXT))

@@ -31,13 +31,6 @@ class StorePropertyTest < Tiercel::TestCase
     compare(calls(2_500)) { |**options| Tiercel.new("memory:", size: "4MB", **options) }
   end
 
-  # Hits check the remaining time of the entry.
-  def test_with_early_refresh
-    compare(calls(1_500)) do |**options|
-      Tiercel.new("memory:", size: "4MB", **options, lease: true, early_refresh: 0.9, stale_while_revalidate: 5)
-    end
-  end
-
   def test_over_shared_memory
     needs :shared
     on_disk(calls(1_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", **options) }

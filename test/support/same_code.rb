@@ -10,12 +10,10 @@ module SameCode
   LIB = File.expand_path("../../lib", __dir__)
   Record = Struct.new(:cache_key, :cache_version)
   RECORD = Record.new("record", "1")
-  EARLY = { early_refresh: 0.1, expires_in: 60 }.freeze
   STORES = {
     "memory:" => ->(_) { ["memory:", {}] },
-    "shared:, refreshed early" => ->(dir) { ["shared:#{dir}/segment?size=16MB", EARLY] },
+    "shared:" => ->(dir) { ["shared:#{dir}/segment?size=16MB", {}] },
     "file:" => ->(dir) { ["file:#{dir}/cache?timeout=5", {}] },
-    "file:, refreshed early" => ->(dir) { ["file:#{dir}/early?timeout=5", EARLY] },
     "tiers" => ->(dir) { ["shared:#{dir}/near?size=16MB", "sqlite:#{dir}/last.sqlite3?timeout=5", {}] },
   }.freeze
   CALLS = {

@@ -112,7 +112,8 @@ module Tiercel
           keys = Array.new(40) { |index| "key #{index}" }
           backend.set(keys[0], "there")
           take_lease(keys[1])
-          taken = leases.take_multi(keys, LEASE_TTL) { :current }
+          wanted = keys.map { |key| leases.own(key, LEASE_TTL, nil) }
+          taken = keys.zip(leases.take_multi(wanted) { :current }).to_h
           assert_equal "there".b, taken[keys[0]].bytes
           assert_equal [keys[1]], taken.except(keys[0]).reject { |_, lease| lease.mine? }.keys
           backend.delete(keys[2])
@@ -126,7 +127,7 @@ module Tiercel
           backend.set("warm", "up")
           rounds = in_rounds(10) do |peer, index, round|
             own = peer.build_leases(Guard.new(peer))
-            taken = own.take("key#{round}", LEASE_TTL) { :current }
+            taken = own.take(own.own("key#{round}", LEASE_TTL, nil)) { :current }
             next unless taken.is_a?(Leases::Lease) && taken.mine?
             own.fill(taken, "value of #{index}".b, nil) && index
           end
@@ -140,7 +141,8 @@ module Tiercel
           needs_processes
           backend.set("warm", "up")
           in_processes(1) do |peer, _|
-            peer.build_leases(Guard.new(peer)).take("key", SHORT_LEASE_TTL) { :current }
+            leases = peer.build_leases(Guard.new(peer))
+            leases.take(leases.own("key", SHORT_LEASE_TTL, nil)) { :current }
             nil
           end
           theirs = take_lease
@@ -155,7 +157,7 @@ module Tiercel
 
         # The block returns the bytes that plain reads see. Without a block, existing bytes count as current.
         def take_lease(key = "key", ttl: LEASE_TTL)
-          leases.take(key, ttl) { block_given? ? yield : :current }
+          leases.take(leases.own(key, ttl, nil)) { block_given? ? yield : :current }
         end
 
         def wait_for_lease(lease) = leases.wait(lease, Clock.monotonic + PATIENCE)

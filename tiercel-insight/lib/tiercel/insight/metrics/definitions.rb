@@ -22,8 +22,6 @@ module Tiercel
       Definition.new(:lease_takeovers, :lease_takeovers, nil, {}, "Leases whose holder did not fill in time"),
       Definition.new(:stale_hits, :stale_hits, nil, {}, "Expired values that fetch returned"),
       Definition.new(:background_refreshes, :background_refreshes, nil, {}, "Values computed in the background"),
-      Definition.new(:early_refreshes, :early_refreshes, nil, {}, "Values computed before they expired"),
-      Definition.new(:timeouts, :timeouts, nil, {}, "Blocks that exceeded their timeout"),
       Definition.new(:tag_invalidations, :tag_invalidations, nil, {}, "Calls that invalidated tags"),
       Definition.new(:failures, :failures, nil, {}, "Calls that failed in a backend"),
       Definition.new(:breaker_openings, :breaker_openings, nil, {}, "Times that the circuit breaker opened"),
