@@ -95,7 +95,10 @@ module Tiercel
           @undelivered.deliver
           # Of several servers one may still be away, or a late request may still arrive.
           waits = (key || keys) && !DELETES.key?(method) && !WRITES.include?(method)
-          return returning if waits && @undelivered.pending(keys || [key]).any?
+          if waits && @undelivered.pending(keys || [key]).any?
+            @breaker&.not_asked if @failing
+            return returning
+          end
         end
         result = yield
       rescue BackendError => error

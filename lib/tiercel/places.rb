@@ -71,7 +71,7 @@ module Tiercel
       kept = all.reject { |place| left_out?(place, options) }
       memo = { memo: memo_bytes(kept.shift) } if memory_before_shared?(kept)
       *near, last = kept.map { |place| build_place(place, options, memo) }
-      near.empty? ? last : stack(near(kept.first, near.first, last, options[:inflate_limit]), last, options)
+      near.empty? ? last : stack(near(kept.first, near.first, last, options[:inflate_limit]), last)
     end
 
     # @return [String] a description without passwords
@@ -172,10 +172,10 @@ module Tiercel
                                 "size of at least 1 MB"
     end
 
-    def stack(near, last, options)
+    def stack(near, last)
       near.bus = Tiers::Bus.new(last, near) if bus?(last)
       near.bus = Tiers::Watch.new(last, near) if watched?(near.backend, last)
-      Tiers.new(near, last, behind(options))
+      Tiers.new(near, last)
     end
 
     def ttl(place)

@@ -2,9 +2,7 @@
 
 require_relative "backend"
 require_relative "tiers/bus"
-require_relative "tiers/journal"
 require_relative "tiers/near"
-require_relative "tiers/replay"
 require_relative "tiers/stack_accessor"
 require_relative "tiers/stack_leases"
 require_relative "tiers/uses"
@@ -17,7 +15,8 @@ module Tiercel
   # - {StackAccessor} reads the near tier, then the last tier. A value from the last tier becomes a near copy.
   # - A change goes to the last tier. Until it ends, no process of the machine makes copies of its keys ({Near#change}).
   # - The last tier alone has counters, raw bytes, leases and tokens.
-  # - The journal of {Replay} has the keys of changes that the last tier did not receive. Such a key is pending.
+  # - The guard has the keys of changes that the last tier did not receive ({Undelivered}). Such a key is pending: no
+  #   call of this process reads it from the last tier.
   #
   # The near tier has its own guard, which reports its failures; the call then goes to the last tier. A call raises
   # errors of the last tier only. docs/tiers.md lists the guarantees.
@@ -26,20 +25,14 @@ module Tiercel
     attr_reader :near
     # @return [Backend] the last tier
     attr_reader :last
-    # @private
-    # @return [Replay]
-    attr_reader :replay
 
     # @param near [Near]
     # @param last [Backend]
-    # @param place [String] the last tier's name, the same for each way to spell its URL
-    def initialize(near, last, place = last.to_s)
+    def initialize(near, last)
       super()
       @near = near
       @last = last
       @near.uses = Uses.new(near.backend.segment, last) unless last.remote? # the bus reports uses to a server
-      @journal = Journal.new(near.path, place, near.backend.segment)
-      @replay = near.replay = Replay.new(near, last, @journal)
     end
 
     # --- read ---
@@ -95,23 +88,14 @@ module Tiercel
       nil
     end
 
-    # Adds the keys of an undelivered change to the journal, then deletes their copies. In this order a reader that
-    # takes the stripe's epoch after the deletion finds the key in the journal ({#unless_pending}).
+    # Deletes that the last tier did not confirm before ({Undelivered}). Copies that were made meanwhile go too.
     #
-    # @private
-    # @param keys [Array<String>]
-    # @param kind [Integer] see {Journal#note}
-    # @param late [Boolean] whether the change may still arrive
-    # @return [void]
-    def undelivered(keys, kind = Journal::FRAME, late: false)
-      @replay.note(keys, kind, late:)
-    ensure
-      @near.forget(keys)
+    # @return [Hash{String => BackendError}] as {Backend#delete_frames}
+    def delete_frames(keys)
+      failed = @last.delete_frames(keys)
+      @near.forget(keys - failed.keys)
+      failed
     end
-
-    # @private
-    # @return [Boolean] whether any key is pending
-    def pending? = @journal.pending?
 
     # @private
     # @see Backend::StoreParts#prefix=
@@ -145,7 +129,6 @@ module Tiercel
     def listen = @near.listen
 
     def close
-      @replay.close
       @near.close
       @last.close
     end
@@ -154,7 +137,7 @@ module Tiercel
     # @see Backend::StoreParts#build_guard
     def build_guard(**options)
       @near.guard = @near.backend.build_guard(**options)
-      Guard.new(self, **options)
+      Guard.new(self, **options).tap { |guard| @undelivered = guard.undelivered }
     end
 
     def tiered? = true
@@ -174,7 +157,7 @@ module Tiercel
     #
     # @raise [PendingChange]
     def unless_pending(key)
-      return yield if !pending? || @replay.pending([key]).empty?
+      return yield unless @undelivered&.any? && @undelivered.pending([key]).any?
       raise PendingChange.new("not asked: a change of this key did not reach it yet", backend: @last.to_s, key:)
     end
 
@@ -183,8 +166,8 @@ module Tiercel
     # @yieldreturn [Hash, Array]
     # @raise [PendingChange] with the block's result, if any key is pending
     def without_pending(all)
-      pending = @replay.pending(all.is_a?(Hash) ? all.keys : all)
-      return yield(all) if pending.empty?
+      pending = @undelivered&.pending(all.is_a?(Hash) ? all.keys : all)
+      return yield(all) if pending.nil? || pending.empty?
       rest = all.is_a?(Hash) ? all.except(*pending) : all - pending
       result = yield(rest) unless rest.empty?
       raise PendingChange.new("#{pending.size} of #{all.size} keys are not asked for: changes of them did not reach " \

@@ -139,7 +139,8 @@ class Tiercel::Undelivered
     rescue Tiercel::BackendError => error
       failed[key] = error
     end
-    raise failed.first.last if failed.size == page.size && failed.none? { |_, error| forbidden?(error) }
+    # A server that refuses to delete, such as a demoted master, still answers reads of other keys.
+    raise failed.first.last if failed.size == page.size && failed.each_value.all?(Tiercel::Unavailable)
     @lock.synchronize do
       page.each { |key, _| @kinds.delete(key) if !failed.key?(key) || forbidden?(failed[key]) }
       page.each { |key, kind| @kinds[key] = @kinds.delete(key) || kind if failed.key?(key) && !forbidden?(failed[key]) }

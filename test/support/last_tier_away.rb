@@ -34,13 +34,12 @@ module LastTierAway
     store
   end
 
-  # Waits until the last tier has made all deletes of the journal.
-  def replayed(store)
-    30_000.times { store.backend.pending? ? sleep(0.001) : return }
-    flunk "the journal is not replayed"
-  end
+  # @return [Undelivered] the deletes that the last tier has not confirmed
+  def undelivered(store) = guard(store).undelivered
 
-  # Prevents deletes of the journal in the last tier during the block.
+  def guard(store) = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard)
+
+  # Prevents repeated deletes in the last tier during the block.
   def pending(*stores)
     refused = ->(keys) { keys.to_h { |key| [key, Tiercel::Refused.new("no")] } }
     stores.inject(-> { yield }) do |inner, store|
@@ -48,13 +47,9 @@ module LastTierAway
     end.call
   end
 
-  # Starts no replay during the block. A replay locks the file, and a caller that waits too long for the lock keeps its
-  # notes in memory instead.
-  def unreplayed(store, &) = store.backend.replay.stub(:wake, nil, &)
-
   # Keeps the breaker open during the block, so that no call reaches the server.
   def away(store)
-    guard = store.instance_variable_get(:@settings).accessor.instance_variable_get(:@guard)
+    guard = guard(store)
     guard.breaker.failed
     guard.instance_variable_set(:@failing, true) # else the guard does not ask its breaker
     guard.breaker.stub(:allow?, false) { yield }

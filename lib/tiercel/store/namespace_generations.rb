@@ -64,7 +64,7 @@ module Tiercel
           @lock.synchronize do
             done = @guard.call(:clear, key) { @backend.set(key, bytes) }
             later = !done && @backend.tiered? # the last tier deletes the key when it is back
-            @backend.undelivered([key], Tiers::Journal::GENERATION) if later
+            @guard.undelivered&.note([key], :generation) if later
             remember(namespace, bytes, Clock.monotonic) if done || later
             done
           end

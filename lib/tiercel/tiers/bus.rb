@@ -204,7 +204,6 @@ module Tiercel
         while @listener.alive? && wanted?
           return if (ticks_without_seat = seat? ? 0 : ticks_without_seat + 1) > LINGER
           asked if @listener.ask(late?)
-          @near.replay&.wake
           tick { |seconds| @listener.wait(seconds) }
           next unless @listener.covered?
           @near.trust_bus

@@ -37,8 +37,6 @@ module Tiercel
       attr_writer :uses
       # @return [Bus, Watch, nil]
       attr_accessor :bus
-      # @return [Replay, nil]
-      attr_accessor :replay
 
       # @param backend [Backends::SegmentBackend]
       # @param ttl [Numeric, nil] seconds, > 0; nil for the default

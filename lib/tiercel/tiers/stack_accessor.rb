@@ -3,13 +3,12 @@
 require_relative "../accessor"
 require_relative "../backend"
 require_relative "../errors"
-require_relative "journal"
 
 module Tiercel
   class Tiers < Backend
     # Reads and writes through {Tiers}. The accessor of the near tier ({Accessors::Native}, {Accessors::Frozen}) reads
     # near copies, so an open breaker of the last tier does not stop these reads. A change that the last tier did not
-    # receive goes to the journal.
+    # receive goes to the guard's list ({Undelivered}).
     #
     # @private
     class StackAccessor < Accessor
@@ -102,7 +101,7 @@ module Tiercel
       end
 
       def invalidate(keys)
-        change(:invalidate_tags, keys, kind: Journal::GENERATION) { @backend.delete_multi(keys) && true }
+        change(:invalidate_tags, keys) { @backend.delete_multi(keys) && true }
       end
 
       def clear(prefix) = sweep(:clear, prefix) { @backend.clear(prefix) }
@@ -166,16 +165,19 @@ module Tiercel
         event[:tiers] = @names.zip([near, last]).to_h.reject { |_, count| count.zero? }
       end
 
-      # A change that the last tier did not receive goes to the journal. A full server refuses a write and still
-      # deletes, so a refused write becomes a delete at once.
+      # A change that the last tier did not receive: the guard sends a delete again when the server answers. So does a
+      # write as a delete, since its value may be outdated by then; a write that timed out may also arrive late. A full
+      # server refuses a write and still deletes, so a refused write becomes a delete at once.
+      #
+      # The key is noted first, and its copy deleted then: a reader that takes the stripe's epoch after the deletion
+      # finds the key in the list.
       #
       # @param key [String, nil] the key, for error reports
       # @param bytes [String, Hash{String => String}, nil] bytes of a write
       # @param failed [Object] the result if the last tier fails
-      # @param kind [Integer] see {Journal#note}
-      def change(method, keys, key: nil, bytes: nil, failed: nil, kind: Journal::FRAME)
+      def change(method, keys, key: nil, bytes: nil, failed: nil)
         delivered = sent = false
-        @guard.call(method, key, returning: failed) do
+        @guard.call(method, key, returning: failed, keys:) do
           sent = true
           done = yield
           delivered = true
@@ -188,7 +190,10 @@ module Tiercel
           raise
         end
       ensure
-        @backend.undelivered(keys, kind, late: sent && bytes && @backend.remote?) unless delivered
+        unless delivered
+          @guard.undelivered&.note(keys, late: sent) if bytes
+          @tier.forget(keys)
+        end
       end
 
       def deleted?(keys)
@@ -198,7 +203,7 @@ module Tiercel
         false
       end
 
-      # The journal does not repeat a `clear` or a `delete_matched`. The guard reports a failed call; this method
+      # A `clear` or a `delete_matched` is not repeated. The guard reports a failed call; this method
       # reports a call that the open breaker skipped.
       #
       # @param prefix [String, nil] prefix of the copies and leases to delete in any case
