@@ -10,7 +10,8 @@ require_relative "built_stores"
 require "contracts/moved_clock"
 
 %w[
-  counters coders compression delete_matched expiry fetching instrumentation local_caching logging maintenance
+  compare_and_set counters coders compression delete_matched expiry fetching instrumentation local_caching logging
+  maintenance
   multi_operations names namespaces option_errors race_condition raw_values read_once reading_and_writing serializers
   silence store_object undecodable unless_exist untrusted versions
 ].each { |subject| require_relative "store_contract/#{subject}" }
@@ -46,6 +47,7 @@ module Tiercel
       include Compression
       include Serializers
       include Counters
+      include CompareAndSet
       include RawValues
       include UnlessExist
       include DeleteMatched

@@ -33,6 +33,7 @@ module ActiveSupport
       include ::Tiercel::Store::Events
       include ::Tiercel::Store::Counters
       include ::Tiercel::Store::Tags
+      include ::Tiercel::Store::CompareAndSet
       include ::Tiercel::Store::Maintenance
       include ::Tiercel::Store::FastPath
 

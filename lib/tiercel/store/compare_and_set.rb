@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+# Compare-and-swap of values, in the form of Dalli's client and of IdentityCache's extension of MemCacheStore.
+module Tiercel::Store::CompareAndSet
+  # The backend failed.
+  FAILED = Object.new.freeze
+  private_constant :FAILED
+
+  # Replaces a value unless it has changed since it was read. A missing, expired or invalidated entry yields nothing. The
+  # new entry gets the options and tags of this call, like that of a `write`.
+  #
+  #   cache.cas("members") { |members| members + ["Huey"] } # => true
+  #
+  # @param name [Object] as for `read`
+  # @param options [Hash, nil] as for `write`
+  # @yieldparam value [Object] the present value
+  # @yieldreturn [Object] the new value
+  # @return [Boolean, nil] true if the new value is stored; false if the entry has changed or the backend failed; nil if
+  #   there is no entry
+  def cas(name, options = nil)
+    options = merged_options(options)
+    key = normalize_key(name, options)
+    version = normalize_version(name, options)
+    instrument(:cas, key, options) do
+      bytes, token = @settings.guard.call(:read_entry, key, returning: FAILED) { @settings.backend.get_with_token(key) }
+      next false if FAILED.equal?(bytes)
+      entry = entry_to_swap(bytes, key, version, options) or next
+      @settings.generations.fix(options[:tags]) if options[:tags]
+      swap({ key => [yield(entry.value), token, version] }, options)
+    end
+  end
+
+  # The same for several names. Each value is replaced unless it has changed.
+  #
+  # @param names [Array<Object>] as for `read_multi`; the last may be a Hash of options as for `write`
+  # @yieldparam values [Hash{Object => Object}] the present values by name, without missing ones
+  # @yieldreturn [Hash{Object => Object}, nil] the new values by name, of names that had a value
+  # @return [Boolean, nil] true if all new values are stored; false if an entry has changed or the backend failed; nil
+  #   without names
+  def cas_multi(*names, **keywords)
+    options = merged_options({ **names.extract_options!, **keywords })
+    return if names.empty?
+    keys = names.to_h { |name| [name, normalize_key(name, options)] }
+    instrument(:cas_multi, keys.values, options) do
+      found = @settings.guard.call(:read_multi_entries, returning: FAILED) { with_tokens(keys.values.uniq) }
+      next false if FAILED.equal?(found)
+      values = keys.each_with_object({}) do |(name, key), values|
+        entry = entry_to_swap(found[key]&.first, key, normalize_version(name, options), options)
+        values[name] = entry.value if entry
+      end
+      present = values.keys
+      @settings.generations.fix(options[:tags]) if options[:tags]
+      changes = (yield(values) || {}).slice(*present)
+      swap(changes.to_h { |name, value| [keys[name], [value, found[keys[name]].last, normalize_version(name, options)]] },
+           options)
+    end
+  end
+
+  private
+
+  # @return [Hash{String => Array(String, Object)}] bytes and tokens by key
+  def with_tokens(keys)
+    backend = @settings.backend
+    found = backend.get_multi(keys)
+    last_read = backend.last_read
+    keys.each_with_index.filter_map do |key, index|
+      bytes = found[key] or next
+      token = backend.token_shown(bytes, last_read, index)
+      pair = token ? [bytes, token] : backend.get_with_token(key)
+      [key, pair] if pair
+    end.to_h
+  end
+
+  def entry_to_swap(bytes, key, version, options)
+    entry = bytes && @settings.reader.entry(bytes, key:, raw: options[:raw])
+    entry unless entry.nil? || entry.expired? || entry.mismatched?(version)
+  end
+
+  # @param changes [Hash{String => Array(Object, Object, String)}] value, token and version by key
+  # @return [Boolean]
+  def swap(changes, options)
+    policy = policy_for(options)
+    frames = changes.to_h do |key, (value, token, version)|
+      [key, [@settings.writer.frame(value, version, options, policy), token]]
+    end
+    return false if frames.any? { |_, (bytes, _)| bytes.nil? }
+    ttl = @settings.writer.fill_ttl(options, policy)
+    stored = @settings.guard.call(:write_entry, frames.one? ? frames.keys.first : nil, returning: []) do
+      frames.select { |key, (bytes, token)| @settings.backend.compare_and_set(key, bytes, token, ttl) }.keys
+    end
+    frames.each do |key, (bytes, _)|
+      Tiercel::Fetch.wrote(@settings.backend, key, bytes) if stored.include?(key)
+      @settings.reader.remember(key, stored.include?(key) ? bytes : nil)
+    end
+    stored.size == frames.size
+  end
+end
