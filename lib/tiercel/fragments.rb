@@ -32,7 +32,7 @@ module Tiercel::Fragments
     private
 
     def write_fragment_for(name, options, &block)
-      store = controller.cache_store
+      store = controller.cache_store if controller.respond_to?(:cache_store)
       return super unless Tiercel::Fragments.serve?(store)
       key = controller.combined_fragment_cache_key(name)
       writing = ->(&write) { controller.instrument_fragment_cache(:write_fragment, key, &write) }

@@ -8,7 +8,7 @@ module TestRunner
   # Rails' repository on this machine, as the source of Rails' own test suites. It is never changed.
   class RailsCheckout
     # The folders that these suites need.
-    FOLDERS = %w[activesupport/test tools].freeze
+    FOLDERS = %w[activesupport/test actionview/test actionpack/test activerecord/test tools].freeze
 
     # @param path [String] a work tree or a bare repository, with release tags
     # @param cache [String] the folder for extracted files
@@ -32,7 +32,7 @@ module TestRunner
     # @return [String] the folder activesupport/test of the newest release
     def tests_of(line)
       tag = tag(line)
-      folder = File.join(@cache, "rails-#{tag}")
+      folder = File.join(@cache, "rails-#{tag}-tests")
       extract(tag, folder) unless File.directory?(folder)
       File.join(folder, "activesupport/test")
     end
@@ -44,7 +44,8 @@ module TestRunner
       FileUtils.mkdir_p(@cache)
       work = "#{folder}.#{Process.pid}"
       FileUtils.mkdir_p(work)
-      statuses = Open3.pipeline(["git", "--git-dir", @git_dir, "archive", tag, *FOLDERS], ["tar", "-x", "-C", work])
+      folders = git("ls-tree", "-d", "--name-only", tag, *FOLDERS).split
+      statuses = Open3.pipeline(["git", "--git-dir", @git_dir, "archive", tag, *folders], ["tar", "-x", "-C", work])
       raise Error, "#{tag}: git archive failed in #{@git_dir}" unless statuses.all?(&:success?)
       File.rename(work, folder)
     rescue Errno::ENOTEMPTY, Errno::EEXIST # another run was faster
