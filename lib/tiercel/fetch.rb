@@ -180,7 +180,7 @@ module Tiercel
     def attempt(miss)
       answer = take(miss)
       return found(miss, answer) unless Leases::Lease === answer
-      return lead(miss, answer) if answer.mine?
+      return answer.sure? ? lead(miss, answer) : lead_unanswered(miss, answer) if answer.mine?
       stale = miss.stale_beside(answer)
       return serve_stale(miss, stale) unless MISS.equal?(stale)
       return run(miss, answer) if answer.paused?
@@ -232,6 +232,23 @@ module Tiercel
       stale = miss.policy.background? ? miss.stale_beside(lease) : MISS
       return serve_stale(miss, stale) if !MISS.equal?(stale) && refresh_in_background(miss, lease)
       run(miss, lease)
+    end
+
+    # The backend did not answer, so nobody knows who has the lease. Then callers of this process share a block by its
+    # key.
+    def lead_unanswered(miss, lease)
+      other = share_by_key(miss)
+      return lead(miss, lease) if other.equal?(miss)
+      give_back(miss, lease)
+      follow(miss, other)
+    end
+
+    # A delete or an invalidation that this process could not deliver ends the sharing: the block may have begun earlier.
+    #
+    # @return [Miss] the miss itself, or another one that computes the same value
+    def share_by_key(miss)
+      undelivered = @guard.undelivered or return miss
+      undelivered.pending([miss.key, *miss.options[:tags]&.keys]).empty? ? @flights.register_key(miss) : miss
     end
 
     def refresh_in_background(miss, lease)
@@ -535,6 +552,7 @@ module Tiercel
         value = MISS
         if !(Leases::Lease === taken(miss, lease, answer)) then value = found(miss, answer)
         elsif !answer.mine? then value = serve_stale(miss, miss.stale_beside(answer))
+        elsif !answer.sure? && !share_by_key(miss).equal?(miss) then give_back(miss, answer)
         else value = lead_later(miss, answer, led)
         end
         values[miss] = value unless MISS.equal?(value)

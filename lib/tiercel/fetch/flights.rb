@@ -10,7 +10,8 @@ module Tiercel
     # A caller never joins a computation by its key alone, because the computation may have begun before a delete that
     # the caller's read has followed. A caller asks for the lease first. If another caller of this process holds that
     # lease, or waits for it, the caller follows that caller's {Miss}. So the flights are known by the lineages of their
-    # leases, and every delete ends a lineage.
+    # leases, and every delete ends a lineage. Only while the backend does not answer, its callers share a block by the
+    # key.
     #
     # One lock guards all flights of the process, so that a cycle of waits is found even across stores. Each thread holds
     # the lock only for a moment.
@@ -111,6 +112,19 @@ module Tiercel
         end
       end
 
+      # Registers a miss under its key too, while the backend does not answer.
+      #
+      # @return [Miss] the registered miss
+      def register_key(miss)
+        LOCK.synchronize do
+          name = [miss.key, miss.wanted].freeze
+          other = @running[name]
+          next other if other && other.live? && !other.deserted?
+          miss.registered_key = name
+          @running[name] = miss
+        end
+      end
+
       # @return [void]
       def forget(miss) = LOCK.synchronize { unregister(miss) }
 
@@ -150,7 +164,7 @@ module Tiercel
       # @param abandoned [Boolean] whether it left its block by throw, break, a killed thread or Timeout
       # @return [void]
       def leave(miss, abandoned:)
-        return if miss.outcome && miss.registered.nil?
+        return if miss.outcome && miss.registered.nil? && miss.registered_key.nil?
         LOCK.synchronize do
           unregister(miss)
           next if miss.outcome
@@ -216,8 +230,13 @@ module Tiercel
 
       # Safe to call twice: a caller that is killed calls it again when it leaves.
       def unregister(miss)
-        name = miss.registered or return
-        miss.registered = nil
+        name = miss.registered
+        if name
+          miss.registered = nil
+          @running.delete(name) if @running[name].equal?(miss)
+        end
+        name = miss.registered_key or return
+        miss.registered_key = nil
         @running.delete(name) if @running[name].equal?(miss)
       end
 

@@ -57,7 +57,8 @@ module Tiercel
       # - registered: the name under which other callers find the miss
       # - heir: whether it has replaced a miss whose thread has ended
       # - relieves: the miss whose block takes too long, so that this one runs the block too
-      attr_accessor :outcome, :followers, :landed, :following, :relieves, :relief_at, :registered, :heir
+      attr_accessor :outcome, :followers, :landed, :following, :relieves, :relief_at, :registered, :registered_key,
+                    :heir
       attr_reader :flying
       # The ends of the caller's waits for callers of this process and of another one, times of {Clock.monotonic}
       attr_accessor :near_deadline, :far_deadline
@@ -85,7 +86,7 @@ module Tiercel
           @background = true
           @stale = nil
           @followers = 0
-          @registered = @flying = @outcome = @landed = @following = @relief_at = nil
+          @registered = @registered_key = @flying = @outcome = @landed = @following = @relief_at = nil
         end
         job
       end
