@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-desc "Write the files that calls enter into PROJECT_RULES.md and test/golden/entered_files.txt"
+desc "Write the files that calls enter into ARCHITECTURE.md and test/golden/entered_files.txt"
 task :files do
   $LOAD_PATH.unshift(File.expand_path("lib"), File.expand_path("test"))
   require "tiercel"

@@ -6,7 +6,7 @@ require "json"
 require "open3"
 require "support/entered_files"
 
-# The files that a call enters match the numbers in PROJECT_RULES.md and the names in test/golden/entered_files.txt.
+# The files that a call enters match the numbers in ARCHITECTURE.md and the names in test/golden/entered_files.txt.
 class EnteredFilesTest < Tiercel::TestCase
   ANEW = "calls enter other files than before; where that is meant: bin/exec rake files"
 

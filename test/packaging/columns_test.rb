@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../support/committed_files"
 
-# The formatting rules of PROJECT_RULES.md for Ruby and C.
+# The formatting rules of ARCHITECTURE.md for Ruby and C.
 class ColumnsTest < Tiercel::TestCase
   COLUMNS = 120
   SOURCES = %r{\.(rb|rake|ru|gemspec|gemfile|c|h)\z|\A(Gemfile|Rakefile)\z|\Atiercel-lab/exe/}

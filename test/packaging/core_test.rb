@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# The rules about the segment's C code in PROJECT_RULES.md: the core contains no Ruby, and the binding no algorithm.
+# The rules about the segment's C code in ARCHITECTURE.md: the core contains no Ruby, and the binding no algorithm.
 class CoreTest < Tiercel::TestCase
   FOLDER = File.expand_path("../../ext/tiercel/segment", __dir__)
   BINDING, CORE = Dir["#{FOLDER}/*.{c,h}"].partition { |path| File.basename(path).start_with?("binding") }

@@ -11,7 +11,7 @@ require "tiercel/lab/servers"
 # {NAMES}.
 module EnteredFiles
   LIB = File.expand_path("../../lib", __dir__)
-  RULES = File.expand_path("../../PROJECT_RULES.md", __dir__)
+  RULES = File.expand_path("../../ARCHITECTURE.md", __dir__)
   NAMES = File.expand_path("../golden/entered_files.txt", __dir__)
   # The maximum number of files that the project aims for.
   MOST = Hash.new(6).merge(tiers: 8).freeze
