@@ -81,10 +81,71 @@ class AnswerChoiceTest < LabCase
     assert_in_delta 50 + (20 * 500 * 0.1), found.cost(near).estimate, 0.01
   end
 
-  def test_other_constraints_that_change_the_first_choice
-    changes = choice(workers: 4).changes.to_h { |other, one| [other.given.sort, one.text] }
-    assert_equal({ %w[machines workers] => "tiercel:memory:", %w[machines] => "tiercel:shared: redis:",
-                   %w[survives] => "tiercel:sqlite:" }, changes)
+  COSTS = { "memory_store" => 40, "tiercel:memory:" => 30, "tiercel:shared:" => 35, "file_store:disk" => 900,
+            "tiercel:sqlite:" => 400, "tiercel:shared: sqlite:" => 44, "solid_cache_store" => 3_170,
+            "litecache" => 600, "mem_cache_store" => 2_000, "redis_cache_store" => 2_400,
+            "tiercel:memcached:" => 1_500, "tiercel:redis:" => 1_600, "tiercel:shared: redis:" => 60,
+            "tiercel:shared: memcached:" => 700 }.freeze
+
+  # A run measures the stores that meet its constraints.
+  def run_with(costs = COSTS, **constraints)
+    suiting = Answer::Candidate.suiting(Answer::Constraints.new(**constraints))
+    choice(suiting.map { |text| candidate(text, costs.fetch(text)) }, **constraints)
+  end
+
+  BASES = [{ workers: 4 }, { workers: 4, survives: "restart" }, { workers: 2, survives: "reboot" },
+           { machines: 2, workers: 4 }, {}].freeze
+
+  # For every pair: what the answer says is what a run with the other constraint chooses, or it says what to run.
+  def test_what_would_change_the_answer_is_what_a_run_with_that_constraint_chooses
+    pairs = BASES.flat_map do |base|
+      [run_with(**base), choice(COSTS.map { |text, us| candidate(text, us) }, **base)].flat_map do |found|
+        found.changes.map { |change| [found, change] }
+      end
+    end
+    assert_operator pairs.size, :>=, 10
+    pairs.each do |found, change|
+      facts = change.constraints.to_h.except(:given)
+      truth = run_with(**facts)
+      if change.state == :unmeasured
+        assert_equal change.names.sort, change.names.sort & Answer::Candidate.suiting(change.constraints)
+      else
+        assert_equal [:clear, [truth.first.text]], [change.state, change.names], "#{found.constraints} #{facts}"
+      end
+    end
+    assert_includes pairs.map { |_, change| change.state }, :clear
+    assert_includes pairs.map { |_, change| change.state }, :unmeasured
+  end
+
+  # On c8fa7d5a: "with --survives reboot, the first choice is file_store:disk", which costs 10 times as much.
+  def test_a_store_that_was_not_measured_may_be_the_answer
+    found = choice([candidate("tiercel:shared:", 35), candidate("file_store:disk", 2_050)], workers: 2)
+    reboot = found.changes.find { |change| change.constraints.survives == "reboot" }
+    assert_equal :unmeasured, reboot.state
+    assert_includes reboot.names, "tiercel:shared: sqlite:"
+    assert_includes reboot.names, "solid_cache_store"
+  end
+
+  def test_a_change_that_is_not_clear_says_so
+    costs = COSTS.merge("tiercel:sqlite:" => 44.1)
+    found = choice(costs.map { |text, us| candidate(text, us) }, workers: 2)
+    reboot = found.changes.find { |change| change.constraints.survives == "reboot" }
+    assert_equal [:tied, ["tiercel:shared: sqlite:", "tiercel:sqlite:"]], [reboot.state, reboot.names]
+  end
+
+  def test_the_defaults_of_rails_8_and_litestack_are_candidates
+    suiting = Answer::Candidate.suiting(Answer::Constraints.new(workers: 4, survives: "reboot"))
+    assert_empty %w[solid_cache_store litecache tiercel:sqlite:] - suiting
+  end
+
+  # A store in each of eight processes holds an eighth, and misses more often.
+  def test_a_miss_has_a_cost_and_the_hit_ratio_counts
+    page = Answer::Page::ASSUMED.with(reads: { "html-2kb" => 40.0 }, misses: 0.05, miss_us: 20_000.0,
+                                      shrunk: [[0.125, 0.3], [1.0, 0.05]])
+    found = Answer::Choice.new(all, Answer::Constraints.new(workers: 8), page:)
+    shared, memory = %w[tiercel:shared: memory_store].map { |text| all.find { |one| one.text == text } }
+    assert_in_delta 35 + (40 * 0.05 * 20_000), found.cost(shared).estimate, 0.01
+    assert_in_delta 40 + (40 * 0.3 * 20_000), found.cost(memory).estimate, 0.01
   end
 
   def test_nothing_suits

@@ -31,12 +31,60 @@ class AnswerSheetTest < LabCase
     check_size(lines)
     text = lines.join("\n")
     assert_match(/\AFor 1 machine, 2 workers, 64\.0 MB of memory, surviving no restart \(suggested/, text)
-    assert_match(/^tiercel:shared: is the first choice: a page costs 59\.9x as much with the next\.$/, text)
+    assert_match(/^tiercel:shared: is the first choice: 21\.0 us of cache work a page; 1\.26 ms with$/, text)
     assert_match(/^- tiercel:shared: +21\.0 us a page +1,420 pages in memory$/, text)
     assert_match(/^  config\.cache_store = :tiercel_store, "shared:"$/, text)
     refute_match(/^- memory_store/, text)
-    assert_match(/^- with --machines 2, the first choice is redis_cache_store$/, text)
-    assert_match(/^- with --survives reboot, the first choice is file_store:disk$/, text)
+    assert_match(/^- with --machines 2: not measured; bin\/lab --quick --machines 2$/, text)
+    assert_match(/^- with --survives reboot: not measured; bin\/lab --quick --survives reboot$/, text)
+    assert_match(/^Left out: memory_store \(each of 2 workers has its own\)\.$/, text)
+  end
+
+  def test_the_answer_is_about_the_store_that_the_reader_has
+    found = results.merge("now" => "redis_cache_store")
+    text = sheet(found).lines.join(" ").squeeze(" ")
+    check_size(sheet(found).lines)
+    assert_match(/21\.0 us of cache work a page, 2\.52 ms with redis_cache_store now: 2\.50 ms less\./, text)
+    private_now = sheet(results.merge("now" => "memory_store")).lines.join(" ").squeeze(" ")
+    assert_match(/with memory_store now: 42\.0 us less/, private_now)
+  end
+
+  def test_the_store_of_an_application_is_read_as_text
+    { ":redis_cache_store, { url: ENV['X'] }" => "redis_cache_store", ":solid_cache_store" => "solid_cache_store",
+      ":tiercel_store, \"sqlite:storage/c.sqlite3\"" => "tiercel:sqlite:storage/c.sqlite3",
+      ":tiercel_store" => "tiercel", ":my_store" => nil }.each do |line, store|
+      with_tmpdir do |folder|
+        FileUtils.mkdir_p(File.join(folder, "config/environments"))
+        File.write(File.join(folder, Answer::Now::FILE), "  # x\n  config.cache_store = #{line}\n")
+        store ? assert_equal(store, Answer::Now.found(folder), line) : assert_nil(Answer::Now.found(folder))
+      end
+    end
+    with_tmpdir { |folder| assert_nil Answer::Now.found(folder) }
+    assert_equal "file_store:disk", Answer::Now.named("file_store")
+  end
+
+  PROFILE = { "version" => 1, "reads_per_request" => 30, "hit_ratio" => 0.9, "miss_ms" => { "mean" => 12.5 },
+              "round_trip_ms" => 0.8, "values" => [{ "bytes" => 900, "share" => 0.5 }, { "bytes" => 21_000, "share" => 0.5 }],
+              "worth" => [{ "factor" => 0.125, "miss_ratio" => 0.4 }] }.freeze
+
+  def page(facts)
+    with_tmpdir do |folder|
+      path = File.join(folder, "page.yml")
+      File.write(path, YAML.dump(facts))
+      Answer::Page.read(path)
+    end
+  end
+
+  def test_a_page_of_the_readers
+    found = page(PROFILE)
+    assert_equal({ "html-1kb" => 15.0, "html-24kb" => 15.0 }, found.reads)
+    assert_in_delta 0.1, found.misses
+    assert_equal [12_500.0, 800.0, [[0.125, 0.4]]], [found.miss_us, found.round_trip_us, found.shrunk]
+    assert_equal found.reads, Answer::Page.from(JSON.parse(JSON.generate(found.record))).reads
+    { "version" => 9, "hit_ratio" => 9, "values" => [], "reads_per_request" => "x" }.each do |name, wrong|
+      assert_match(/#{name}/, assert_raises(Lab::UsageError) { page(PROFILE.merge(name => wrong)) }.message)
+    end
+    assert_raises(Lab::UsageError) { Answer::Page.read("/nowhere.yml") }
   end
 
   def test_long_names_and_many_ties_fit_too
@@ -75,7 +123,7 @@ class AnswerSheetTest < LabCase
     found = results({ "memory_store" => 3_000, **names.to_h { |name| [name, 1_000] } })
     lines = sheet(found).lines
     check_size(lines)
-    assert_match(/^- more measuring: /, lines.last)
+    assert_includes lines.join("\n"), "- more measuring: "
     assert_operator lines.grep(/config\.cache_store/).size, :<, 3
   end
 

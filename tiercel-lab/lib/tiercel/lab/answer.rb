@@ -4,6 +4,8 @@ require_relative "answer/candidate"
 require_relative "answer/choice"
 require_relative "answer/constraints"
 require_relative "answer/figures"
+require_relative "answer/now"
+require_relative "answer/page"
 require_relative "answer/sheet"
 
 module Tiercel
@@ -16,11 +18,13 @@ module Tiercel
       # @param program [String] the name of the command, for examples
       # @return [Sheet, nil] nil if the run has no figures for an answer
       def self.of(results, constraints, program:)
-        figures = Figures.new(results)
+        page = Page.from(results["page"])
+        figures = Figures.new(results, page)
         return if figures.candidates.empty?
         constraints = Constraints.from(constraints) if constraints
         constraints ||= Constraints.suggested(results["environment"])
-        Sheet.new(Choice.new(figures.candidates, constraints, equality: figures.equality?), figures, program:)
+        choice = Choice.new(figures.candidates, constraints, equality: figures.equality?, page:, now: results["now"])
+          Sheet.new(choice, figures, program:)
       end
     end
   end

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../statistics"
+require_relative "candidate"
 require_relative "constraints"
+require_relative "page"
 
 module Tiercel
   module Lab
@@ -11,9 +13,6 @@ module Tiercel
       class Choice
         # Maximum number of candidates that an answer shows.
         MOST = 3
-        # Assumed time of a round trip between an application and a server on another machine. A run measures on one
-        # machine.
-        ROUND_TRIP_US = 500.0
         # Assumed share of calls that reach the last tier: misses, and their writes.
         FAR_SHARE = 0.1
         # Constraints for which the answer says how it would change.
@@ -21,11 +20,17 @@ module Tiercel
 
         # @return [Constraints]
         attr_reader :constraints
+        # @return [Page]
+        attr_reader :page
 
         # @param candidates [Array<Candidate>]
         # @param constraints [Constraints]
         # @param equality [Boolean] whether two costs can be found equal
-        def initialize(candidates, constraints, equality: true)
+        # @param page [Page]
+        # @param now [String, nil] text of the store that the application has now
+        def initialize(candidates, constraints, equality: true, page: Page::ASSUMED, now: nil)
+          @page = page
+          @now = now
           @candidates = candidates
           @constraints = constraints
           @equality = equality
@@ -51,29 +56,56 @@ module Tiercel
         # @return [Hash{Candidate => String}] candidates that break a constraint, with the constraint
         def broken = @broken ||= @candidates.to_h { |one| [one, one.breaks(constraints)] }.compact
 
-        # @return [Statistics::Interval] microseconds of a page, including round trips to other machines
+        # @return [Candidate, nil] the application's store of now, if the run measured it
+        def now = @candidates.find { |one| one.text == @now }
+
+        # @return [Statistics::Interval] microseconds of a page, with round trips to other machines and with its misses
         def cost(candidate)
           place = candidate.place
-          return candidate.page_us unless constraints.machines > 1 && place.reach == :network
-          return candidate.page_us if place.remote && !place.near # its trips were measured
-          trips = candidate.page_calls * ROUND_TRIP_US * (place.near ? FAR_SHARE : 1.0)
-          candidate.page_us.map { |us| us + trips }
+          missed = @page.reads.each_value.sum * misses(candidate) * @page.miss_us
+          far = constraints.machines > 1 && place.reach == :network && (!place.remote || place.near)
+          trips = far ? candidate.page_calls * @page.round_trip_us * (place.near ? FAR_SHARE : 1.0) : 0.0
+          candidate.page_us.map { |us| us + trips + missed }
         end
 
-        # @return [Float] the candidate's cost, as a multiple of the first choice's cost
-        def times(candidate) = cost(candidate).estimate / cost(first).estimate
+        # @return [Float] share of the reads that miss
+        def misses(candidate)
+          @page.misses_with(candidate.place.reach == :process ? 1.0 / constraints.workers : 1.0)
+        end
 
-        # @return [Hash{Constraints => Candidate}] other constraints, with the candidate that would be the first choice
+        # What another constraint would change.
+        #
+        # @!attribute [r] constraints
+        #   @return [Constraints]
+        # @!attribute [r] state
+        #   @return [Symbol] :clear (`names` has the first choice), :tied (`names` cannot be told apart), :unmeasured
+        #     (`names` suit, but this run has no figures for them), or :nothing (no store suits)
+        # @!attribute [r] names
+        #   @return [Array<String>]
+        Change = Data.define(:constraints, :state, :names)
+
+        # A run with the other constraints would measure every store that meets them, so this run can only tell what
+        # it chooses if it has measured them all.
+        #
+        # @return [Array<Change>] other constraints under which the answer differs, or is unknown
         def changes
           OTHERS.filter_map do |change|
-            other = constraints.with(**change, given: change.keys.map(&:to_s))
+            other = constraints.with(**change, given: constraints.given | change.keys.map(&:to_s))
             next if other.to_h.except(:given) == constraints.to_h.except(:given)
-            choice = Choice.new(@candidates, other, equality: @equality)
-            [other, choice.first] if choice.first && choice.first != first
-          end.to_h
+            found = changed(other)
+            found unless found.state == :clear && found.names == [first&.text]
+          end
         end
 
         private
+
+        def changed(other)
+          missing = Candidate.suiting(other) - @candidates.map { |one| one.text == "tiercel" ? "tiercel:shared:" : one.text }
+          return Change.new(other, :unmeasured, missing) if missing.any?
+          choice = Choice.new(@candidates, other, equality: @equality, page: @page, now: @now)
+          return Change.new(other, :nothing, []) unless choice.first
+          Change.new(other, choice.clear? ? :clear : :tied, [choice.first, *choice.tied].map(&:text))
+        end
 
         # @return [Symbol] verdict on the other's cost compared with the first choice's
         def verdict(other)

@@ -2,6 +2,7 @@
 
 require_relative "../statistics"
 require_relative "candidate"
+require_relative "page"
 
 module Tiercel
   module Lab
@@ -9,16 +10,14 @@ module Tiercel
       # The cost of a page with each store: the sum of its calls, by means with garbage collection. A store needs a
       # figure for every call of the page.
       class Figures
-        # Reads of a page by value. If a run measured none of these values, each of its values counts once.
-        READS = { "string-100b" => 20, "html-2kb" => 20, "html-24kb" => 3, "rows-50" => 1, "books" => 1 }.freeze
-        # Share of the reads that miss; a write follows each of them.
-        MISSES = 0.05
         # The operations that can represent a hit; the first measured one is used.
         HITS = %w[read fetch].freeze
 
         # @param results [Hash{String => Object}]
-        def initialize(results)
+        # @param page [Page]
+        def initialize(results, page = Page::ASSUMED)
           @results = results
+          @page = page
           cells = results["cells"].select do |cell|
             %w[baseline contestant].include?(cell["role"]) && cell["status"] == "measured" && cell["summary"]
           end
@@ -34,8 +33,8 @@ module Tiercel
         # @return [String] a sentence with the calls of a page
         def words
           reads = values.map { |value| "#{Report::Format.number(reads_of(value))} of #{value}" }.join(", ")
-          return "A page: hits: #{reads}." unless weights.any? { |(_, operation), _| operation == "write" }
-          "A page: #{reads}; one read in #{(1 / MISSES).round} is missed and written."
+          return "An assumed page: hits: #{reads}." unless weights.any? { |(_, operation), _| operation == "write" }
+          "#{@page.source ? "The page of #{@page.source}" : "An assumed page"}: #{reads}; #{@page.miss_words}."
         end
 
         private
@@ -44,18 +43,18 @@ module Tiercel
 
         def values
           all = @groups.keys.filter_map { |value, operation| value if operation == hit }
-          known = all & READS.keys
+          known = all & @page.values
           known.any? ? known : all
         end
 
-        def reads_of(value) = READS.fetch(value, 1)
+        def reads_of(value) = @page.reads.fetch(value, 1.0)
 
         # @return [Hash{Array(String, String) => Float}] calls of a page, by value and operation
         def weights
           @weights ||= values.each_with_object({}) do |value, found|
             missed = %w[write miss].select { |operation| @groups.key?([value, operation]) }
-            found[[value, hit]] = reads_of(value) * (missed.include?("write") ? 1 - MISSES : 1.0)
-            missed.each { |operation| found[[value, operation]] = reads_of(value) * MISSES }
+            found[[value, hit]] = reads_of(value) * (missed.include?("write") ? 1 - @page.misses : 1.0)
+            missed.each { |operation| found[[value, operation]] = reads_of(value) * @page.misses }
           end
         end
 

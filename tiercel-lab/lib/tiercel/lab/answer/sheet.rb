@@ -37,12 +37,22 @@ module Tiercel
         def sentence
           first = choice.first
           return "No store of this run suits these constraints." unless first
-          return "#{name(first)} is the first choice: no other store of this run suits." if choice.shown.one?
+          return "#{name(first)} is the first choice: no other store of this run suits." if choice.shown.one? && !other_now
           unless choice.clear?
             others = [first, *choice.tied].map { |one| name(one) }
             return "Cannot tell which is cheapest: #{listed(others)}."
           end
-          "#{name(first)} is the first choice: a page costs #{times(choice.shown[1])} as much with the next."
+          "#{name(first)} is the first choice: #{compared}."
+        end
+
+        # The stores that break a constraint, with the reasons.
+        #
+        # @return [Array<String>]
+        def left_out
+          broken = choice.broken
+          return [] if broken.empty?
+          reasons = broken.group_by(&:last).map { |reason, all| "#{listed(all.map { |one, _| name(one) }, "and")} (#{reason})" }
+          ["Left out: #{reasons.join("; ")}."]
         end
 
         # Leaves out the last candidates if the lines of long names need their place.
@@ -50,7 +60,7 @@ module Tiercel
         # @return [Array<String>]
         def lines
           before = [*wrapped("For #{conditions}:"), "", *wrapped(sentence)]
-          after = ["", *notes.flat_map { |note| wrapped(note) }]
+          after = ["", *notes.first(4).flat_map { |note| wrapped(note).first(3) }]
           after.push("", CHANGES_TITLE, *changes.flat_map { |change| wrapped("- #{change}") }) if changes.any?
           among = candidates.map { |one| shown(*one) }
           among.pop while among.size > 1 && before.size + among.sum(&:size) + after.size > LINES
@@ -76,13 +86,27 @@ module Tiercel
 
         def count(number, noun) = "#{number} #{noun}#{"s" unless number == 1}"
 
-        def listed(names)
+        def listed(names, conjunction = "or")
           more = names.size - Choice::MOST
           names = [*names.first(Choice::MOST), *("#{more} more" if more.positive?)]
-          "#{names[..-2].join(", ")} or #{names.last}"
+          return names.first if names.one?
+          "#{names[..-2].join(", ")} #{conjunction} #{names.last}"
         end
 
-        def times(candidate) = "#{Report::Format.number(choice.times(candidate))}x"
+        def other_now = (choice.now unless choice.now == choice.first)
+
+        # The first choice against the application's store of now, or else against each store that suits.
+        def compared
+          return "#{cost(choice.first)} of cache work a page#{against}" unless other_now
+          gain = choice.cost(other_now).estimate - choice.cost(choice.first).estimate
+          "#{cost(choice.first)} of cache work a page, #{cost(other_now)} with #{name(other_now)} now: " \
+            "#{Report::Format.duration(gain.abs / 1e6)} #{gain.negative? ? "more" : "less"}"
+        end
+
+        def against
+          others = choice.suiting.drop(1).first(Choice::MOST).map { |one| "#{cost(one)} with #{name(one)}" }
+          others.any? ? "; #{others.join(", ")}" : ""
+        end
 
         # @return [Array<Array>] name, cost, memory, configuration
         def candidates
@@ -122,11 +146,13 @@ module Tiercel
         def memory(candidate)
           return "on a server" if candidate.place.keeps == :server
           return "on the disk" if candidate.place.keeps == :disk
-          pages = choice.constraints.then { |one| candidate.pages(one) }
-          pages ? "#{Report::Format.number(pages)} pages in memory" : "in memory"
+          pages = candidate.pages(choice.constraints)
+          return "in memory" unless pages
+          copies = candidate.place.reach == :process ? choice.constraints.workers : 1
+          "#{Report::Format.number(pages)} pages in #{copies > 1 ? "each of #{copies} processes" : "memory"}"
         end
 
-        def notes = [@figures.words, *(trip_words if trips?), *memory_words]
+        def notes = [@figures.words, *(trip_words if trips?), *memory_words, *left_out]
 
         def memory_words
           bytes = choice.first&.page_bytes
@@ -136,19 +162,26 @@ module Tiercel
         def trips? = choice.constraints.machines > 1
 
         def trip_words
-          "Computed: #{Report::Format.duration(Choice::ROUND_TRIP_US / 1e6)} for each trip to another machine; near " \
+          "Computed: #{Report::Format.duration(choice.page.round_trip_us / 1e6)} for each trip to another machine; near " \
             "tiers send on one call in #{(1 / Choice::FAR_SHARE).round}."
         end
 
         def changes
-          lines = choice.changes.first(CHANGES).map { |other, first| change(other, first) }
-          lines << "more measuring: without --quick, or with --processes N" if choice.first && !choice.clear?
+          lines = choice.changes.first(CHANGES).map { |change| change_words(change) }
+          lines.unshift("more measuring: without --quick, or with --processes N") if choice.first && !choice.clear?
           lines << "other stores: #{[@program, *choice.constraints.options].join(" ")}" unless choice.first
           lines
         end
 
-        def change(other, first)
-          "with #{other.given.flat_map { |name| other.option(name) }.join(" ")}, the first choice is #{name(first)}"
+        def change_words(change)
+          given = change.constraints.given - choice.constraints.given
+          with = "with #{given.flat_map { |name| change.constraints.option(name) }.join(" ")}"
+          case change.state
+          when :clear then "#{with}, the first choice is #{change.names.first}"
+          when :tied then "#{with}, #{listed(change.names)} (cannot tell)"
+          when :nothing then "#{with}, no store of the lab suits"
+          else "#{with}: not measured; #{[@program, "--quick", *change.constraints.options].join(" ")}"
+          end
         end
 
         def wrapped(text) = text.scan(/\S.{0,#{WIDTH - 1}}(?=\s|\z)|\S{#{WIDTH}}/).map(&:rstrip)

@@ -21,7 +21,8 @@ module Tiercel
         # Options in groups that commands name, in the order of help, with an example for each option. Help shows the
         # first example of each group.
         GROUPS = {
-          "The application" => { constraints: "--machines 2 --survives restart" },
+          "The application" => { constraints: "--machines 2 --survives restart", now: "--now redis_cache_store",
+                                 profile: "--profile page.yml" },
           "How long" => { quick: "--quick", plan: "--plan", seed: "--seed 7", budget: "--budget 60",
                           processes: "--processes 12" },
           "On what" => { data: "--data storage/fragments", url: "--url production=redis://10.0.0.7:6379/0",
@@ -101,7 +102,28 @@ module Tiercel
           [*report_files, *(json unless json == OUTPUT)].each { |file| Folder.check_of(file, file) }
         end
 
+        # @return [Answer::Page] the user's, or the assumed one
+        def page = @page || Answer::Page::ASSUMED
+
+        # @return [String, nil] text of the store that the application has now
+        def now
+          return @now if defined?(@now)
+          @now = Answer::Now.found
+        end
+
         private
+
+        def add_now(parser)
+          parser.on("--now STORE", "the store that you have (else of config/environments/production.rb)") do |text|
+            @now = Answer::Now.named(text)
+          end
+        end
+
+        def add_profile(parser)
+          parser.on("--profile FILE", "your page, as `bin/rails cache:profile FILE` writes it") do |file|
+            @page = Answer::Page.read(file)
+          end
+        end
 
         def add_constraints(parser)
           { machines: "that share the cache (1)", workers: "on each machine (its cores)" }.each do |name, words|

@@ -204,7 +204,8 @@ module Tiercel
 
         # A report with constraints opens with an answer.
         def constraints
-          self.class.taken.include?(:constraints) ? { "constraints" => settings.constraints.record } : {}
+          return {} unless self.class.taken.include?(:constraints)
+          { "constraints" => settings.constraints.record, "page" => settings.page.record, "now" => settings.now }
         end
 
         def fault?(row) = Engine::Outcome::FAULTS.include?(row["status"])

@@ -14,7 +14,7 @@ module Tiercel
                   "compare --url production=redis://10.0.0.7:6379/0 --op read,write",
                   "compare --data storage/fragments --quick", "compare --plan",
                   "compare --quick --machines 2 --survives restart"
-          takes :quick, :seed, :cells, :data, :url, :constraints
+          takes :quick, :seed, :cells, :data, :url, :constraints, :now, :profile
           # These cells decide the answer.
           in_all 5, arguments: %w[--value html-2kb,rows-50 --op read,write], weight: 2 # it decides the answer
 
@@ -48,7 +48,7 @@ module Tiercel
           def plan
             contestants = chosen_contestants
             baseline = contestants.find { |contestant| contestant.name == baseline_contestant.name }
-            values = chosen_values(settings.quick ? Values::QUICK : Values::DEFAULT)
+            values = chosen_values(settings.page.source ? settings.page.values : settings.quick ? Values::QUICK : Values::DEFAULT)
             comparisons_of(values, operations, contestants, baseline:, loop: !settings.quick)
           end
 
@@ -57,12 +57,14 @@ module Tiercel
           def baseline_contestant = @baseline_contestant ||= @baseline || Contestants.parse(BASELINE)
 
           def chosen_contestants
-            [baseline_contestant, *(@stores || parse_all(candidates)), *settings.urls].uniq(&:name)
+            [baseline_contestant, *(@stores || parse_all(candidates)), *now, *settings.urls].uniq(&:name)
           end
+
+          def now = settings.now && !@stores ? [Contestants.parse(settings.now)] : []
 
           # With constraints, the stores that satisfy them.
           def candidates
-            settings.constrained? ? Answer::Candidate.suiting(settings.constraints) : Contestants::DEFAULT
+            settings.constrained? || settings.now || settings.page.source ? Answer::Candidate.suiting(settings.constraints) : Contestants::DEFAULT
           end
 
           def operations
