@@ -22,7 +22,6 @@ class GoldenResultsTest < LabCase
       out = StringIO.new
       assert_equal 0, Lab::CLI.run(["report", path, "--markdown"], out:, err: StringIO.new, program: "bin/lab")
       assert_match(/^\| null_store \| 1\.00/, out.string)
-      assert_match(/^\| S3-FIFO \| 66\.5/, out.string)
       refute_match(/report could not be made/, out.string)
     end
   end

@@ -107,14 +107,18 @@ module Tiercel
 
         def page_bytes(name)
           values.sum do |value|
-            stored = bytes(name, value) or return
+            stored = bytes(name, value, "mean_bytes") or return
             reads_of(value) * stored
           end
         end
 
-        def entry_bytes(name) = values.filter_map { |value| bytes(name, value) }.max.to_f
+        def entry_bytes(name) = values.filter_map { |value| bytes(name, value, "largest_bytes") }.max.to_f
 
-        def bytes(name, value) = cell_of(@groups.fetch([value, hit]), name).dig("exact", "stored_bytes")
+        # Results of older versions have the median alone.
+        def bytes(name, value, fact)
+          exact = cell_of(@groups.fetch([value, hit]), name)["exact"]
+          exact[fact] || exact["stored_bytes"]
+        end
       end
     end
   end

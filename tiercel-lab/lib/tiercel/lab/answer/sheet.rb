@@ -61,10 +61,12 @@ module Tiercel
         def lines
           before = [*wrapped("For #{conditions}:"), "", *wrapped(sentence)]
           after = ["", *notes.first(4).flat_map { |note| wrapped(note).first(3) }]
-          after.push("", CHANGES_TITLE, *changes.flat_map { |change| wrapped("- #{change}") }) if changes.any?
+          others = changes.map { |change| wrapped("- #{change}") }
           among = candidates.map { |one| shown(*one) }
-          among.pop while among.size > 1 && before.size + among.sum(&:size) + after.size > LINES
-          all = [*before, *among.flatten, *after]
+          size = -> { before.size + among.sum(&:size) + after.size + others.sum(&:size) + 2 }
+          among.pop while among.size > 1 && size.call > LINES
+          others.pop while others.size > 1 && size.call > LINES
+          all = [*before, *among.flatten, *after, *(["", CHANGES_TITLE, *others.flatten] if others.any?)]
           all.size > LINES ? [*all.first(LINES - 1), "..."] : all
         end
 

@@ -116,16 +116,23 @@ module Tiercel
           calls = 1 if @value.large?
           # The first call may allocate objects lazily, so it is not counted.
           objects_of(1)
-          nothing, all = [0, calls].map { |number| objects_of(number) }
-          ((all - nothing) / calls.to_f).round(2)
+          # Other code of the process allocates now and then, never less than nothing: the least of three passes counts.
+          nothing, all = [0, calls].map { |number| Array.new(3) { objects_of(number) }.min }
+          ((all - nothing) / calls.to_f).round(2).clamp(0.0..)
         end
 
-        # @return [Integer, nil] bytes kept for one value, the median over {#values} (large ones: of the first three)
+        # Bytes kept for one value. Of the lab's large values, which are alike, the first three count; of the user's
+        # files all, because one may be far larger than the others.
+        #
+        # @return [Hash{String => Integer}] median ("stored_bytes"), mean and largest; empty if unknown
         def stored_bytes
-          sizes = each_pair(@value.large? ? 3 : values.size).filter_map do |name, value|
+          few = @value.large? && !@value.is_a?(Values::Files)
+          sizes = each_pair(few ? 3 : values.size).filter_map do |name, value|
             contestant.stored_bytes(store, name, value)
           end
-          sizes.sort[sizes.size / 2]
+          return {} if sizes.empty?
+          { "stored_bytes" => sizes.sort[sizes.size / 2], "mean_bytes" => sizes.sum / sizes.size,
+            "largest_bytes" => sizes.max }
         end
 
         # CPU time of the contestant's servers, if the operation measures it. While a slice is timed, the servers serve

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "outcome"
+require_relative "steady_state"
 
 module Tiercel
   module Lab
@@ -47,8 +48,12 @@ module Tiercel
         attr_reader :calls, :warm_up
         # @return [Float, nil] objects that one call allocates
         attr_reader :allocations
-        # @return [Integer, nil]
-        attr_reader :stored_bytes
+        # @return [Integer, nil] the median
+        def stored_bytes = bytes["stored_bytes"]
+
+        # @return [Hash{String => Integer}] see {Arm#stored_bytes}
+        def bytes = @bytes || {}
+
         # @return [Array<Slice>]
         attr_reader :slices
         # @return [Summary, nil]
@@ -82,9 +87,10 @@ module Tiercel
             return
           end
           @calls ||= outcome["calls"]
+          @unsteady ||= outcome["unsteady"]
           @warm_up ||= outcome["warm_up"]
           @allocations ||= outcome["allocations"]
-          @stored_bytes ||= outcome["stored_bytes"]
+          @bytes ||= outcome["exact"]
         end
 
         # @return [Array<Slice>] the slices of all processes that are not set aside
@@ -105,9 +111,10 @@ module Tiercel
         def block_ns
           used.group_by(&:process).transform_values do |of_process|
             collected = of_process.sum(&:gc_ns).fdiv(of_process.sum(&:calls))
-            of_process.group_by(&:block).transform_values do |of_block|
+            blocks = of_process.group_by(&:block).transform_values do |of_block|
               collected + of_block.sum { |slice| slice.own_ns(clock) }.fdiv(of_block.sum(&:calls))
             end
+            blocks.drop(SteadyState.warm_up(blocks.values)).to_h
           end
         end
 
@@ -116,6 +123,9 @@ module Tiercel
 
         # @return [Float] share of the time that the worker was on the CPU
         def cpu_share = slices.sum(&:cpu_ns).fdiv(slices.sum(&:ns))
+
+        # @return [Boolean] whether its cost still fell when the recording began
+        def unsteady? = @unsteady ? true : false
 
         def compiling? = slices.any? { |slice| slice.compiled.positive? }
 
@@ -128,7 +138,7 @@ module Tiercel
             "operation" => arm.operation.name, "contestant" => arm.contestant.describe, "role" => arm.role.to_s,
             "twin_of" => twin && comparison.cell_id(twin), "clock" => clock.to_s, "status" => status,
             "reason" => reason, "calls" => calls, "warm_up" => warm_up,
-            "exact" => { "allocations" => allocations, "stored_bytes" => stored_bytes },
+            "exact" => { "allocations" => allocations, "stored_bytes" => stored_bytes, **bytes },
             **(aside.any? ? { "aside" => aside } : {}), "slices" => slices.map(&:record), "summary" => summary&.record }
         end
       end

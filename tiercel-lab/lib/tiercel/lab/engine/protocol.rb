@@ -51,7 +51,12 @@ module Tiercel
         # @param median [Statistics::Interval] median of the ratios
         # @param mean [Statistics::Interval] mean of the ratios; figures with a single interval use that one for both
         # @return [Symbol] see {Statistics::Verdict}
-        def verdict(median, mean = median, margin:) = Statistics::Verdict.by_both(median, mean, margin:, equality:)
+        # @param floor [Float, nil] the noise floor; a smaller difference is no difference, in every form of run
+        def verdict(median, mean = median, margin:, floor: nil)
+          word = Statistics::Verdict.by_both(median, mean, margin:, equality:)
+          return word if floor.nil? || %i[same cannot_tell].include?(word)
+          Protocol.noise?(median.estimate, floor) && Protocol.noise?(mean.estimate, floor) ? :cannot_tell : word
+        end
 
         # @return [Statistics::InterimAnalyses]
         def analyses = Statistics::InterimAnalyses.new(first: processes, most: most_processes || processes)
@@ -71,6 +76,14 @@ module Tiercel
       end
 
       class Protocol
+        # Two copies of one arm that differ by more than this share leave nothing to compare.
+        FLOOR_MOST = 0.5
+
+        # @param ratio [Float]
+        # @param floor [Float]
+        # @return [Boolean] whether two copies of one arm differ as much
+        def self.noise?(ratio, floor) = floor > FLOOR_MOST || ratio.between?(1.0 / (1.0 + floor), 1.0 + floor)
+
         # @param hash [Hash{String => Object}] the protocol in a run's results; older results lack some members
         # @return [Protocol]
         def self.from(hash)

@@ -21,7 +21,7 @@ module Tiercel
       #   is 1
       # - `needs`: the estimated number of processes for a verdict; nil if there is a verdict, if the ratio is close to
       #   the margin, or after a quick run
-      # - `flags`: "compiling" (YJIT compiled during a slice), "saturated" (the client's CPU was), "incomplete" (fewer
+      # - `flags`: "unsteady" (its cost still fell when the recording began), "compiling" (YJIT compiled during a slice), "saturated" (the client's CPU was), "incomplete" (fewer
       #   processes), "hurried" (fewer blocks)
       Summary = Data.define(:ns, :mean_ns, :mad_ns, :gc_ns, :ratio, :mean_ratio, :slow, :floor, :margin, :verdict,
                             :p_value, :needs, :flags)
@@ -67,13 +67,20 @@ module Tiercel
           end
 
           # Each interval has the confidence of the interim analysis after this number of processes.
-          def interval(processes) = Statistics::MedianInterval.of(processes, alpha: @analyses.alpha(processes.size))
+          def interval(logs) = Statistics::MedianInterval.of(logs, alpha: alpha_of_each(logs.size))
 
-          def mean(processes) = Statistics::MeanInterval.of(processes, alpha: @analyses.alpha(processes.size))
+          def time(processes) = Statistics::MedianInterval.of_times(processes, alpha: alpha(processes.size))
+
+          def mean(processes) = Statistics::MeanInterval.of(processes, alpha: alpha(processes.size))
+
+          def alpha(processes) = @analyses.alpha(processes)
+
+          # A verdict looks at two statistics, median and mean, so each has half of the probability of an error.
+          def alpha_of_each(processes) = alpha(processes) / 2
 
           def summarize(cell)
             per_process = shared(cell)
-            median, mean = interval(per_process), mean(per_process)
+            median, mean = time(per_process), mean(per_process)
             base = { ns: median, mean_ns: mean, mad_ns: Statistics.mad(per_process.flatten).to_f, gc_ns: cell.gc_ns,
                      flags: flags(cell), slow: nil, ratio: nil, mean_ratio: nil, floor: nil, margin: nil, verdict: nil,
                      p_value: nil, needs: nil }
@@ -85,11 +92,12 @@ module Tiercel
             return {} unless reference
             logs = logs(cell, reference)
             return {} if logs.empty?
-            median, mean = interval(logs), mean_ratio(cell, reference, logs.size)
+            median = interval(logs)
+            mean = mean_ratio(cell, reference, logs.size)
             media = [cell.arm.contestant.medium, reference.arm.contestant.medium].uniq
             floor = @noise.values_at(*media).compact.map { |noise| noise.floor(logs.size) }.max
             margin = @protocol.margin_for(media, floor:)
-            verdict = @protocol.verdict(median.exp, mean, margin:)
+            verdict = @protocol.verdict(median.exp, mean, margin:, floor: (floor unless cell.arm.role == :null))
             { ratio: median.exp, mean_ratio: mean, floor:, margin:, verdict:,
               slow: (slow(cell, reference) if Statistics::Verdict.apart?(median.exp, mean, 1.0 + margin)),
               p_value: Statistics::MedianInterval.p_value(logs),
@@ -97,7 +105,7 @@ module Tiercel
           end
 
           def mean_ratio(cell, reference, processes)
-            Paired.mean_ratio(@blocks[cell], @blocks[reference], alpha: @analyses.alpha(processes))
+            Paired.mean_ratio(@blocks[cell], @blocks[reference], alpha: alpha_of_each(processes))
           end
 
           # Looks for slow blocks in the arm, then in the arm that it is compared to.
@@ -126,7 +134,7 @@ module Tiercel
 
           def flags(cell)
             waits = %i[loopback remote].include?(cell.arm.contestant.medium)
-            flags = { "compiling" => cell.compiling?,
+            flags = { "compiling" => cell.compiling?, "unsteady" => cell.unsteady?,
                       "saturated" => waits && cell.cpu_share > Protocol::SATURATED_SHARE,
                       "incomplete" => @blocks[cell].size < @protocol.processes,
                       "hurried" => @blocks[cell].each_value.any? { |blocks| blocks.size < @protocol.blocks } }

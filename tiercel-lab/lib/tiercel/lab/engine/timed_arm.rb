@@ -5,6 +5,7 @@ require_relative "calibration"
 require_relative "context"
 require_relative "outcome"
 require_relative "protocol"
+require_relative "steady_state"
 require_relative "stopwatch"
 
 module Tiercel
@@ -34,7 +35,10 @@ module Tiercel
           Outcome.of do
             @arm.prepare
             age
-            facts.tap { |found| run_head_start(found["calls"]) }
+            facts.tap do |found|
+              run_head_start(found["calls"])
+              found["unsteady"] = true unless steady?(found["calls"])
+            end
           end
         end
 
@@ -76,7 +80,7 @@ module Tiercel
           calls = @spec[:calls] || calibration.calls
           @arm.verify
           facts = { "warm_up" => warm_up, "calls" => calls }
-          facts.merge!("allocations" => @arm.allocations, "stored_bytes" => stored_bytes) if @spec[:exact]
+          facts.merge!("allocations" => @arm.allocations, "exact" => stored_bytes) if @spec[:exact]
           facts
         end
 
@@ -91,11 +95,20 @@ module Tiercel
           end
         end
 
-        # Returns nil for stores that do not show their entries; the cell then has no such figure.
+        # Probes of a quarter of a slice, until their cost falls no more.
+        def steady?(calls)
+          part = [calls / 4, 1].max
+          return true if @arm.operation.prepared?
+          SteadyState.reach(least_seconds: SteadyState::LEAST_SECONDS[@arm.contestant.medium]) do
+            Stopwatch.time { @arm.run(part) }.first.fdiv(part)
+          end
+        end
+
+        # Returns nothing for stores that do not show their entries; the cell then has no such figure.
         def stored_bytes
           @arm.stored_bytes
         rescue StandardError
-          nil
+          {}
         end
 
         def lead_in(calls)

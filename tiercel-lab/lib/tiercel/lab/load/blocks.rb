@@ -54,7 +54,7 @@ module Tiercel
           each = @blocks.group_by(&:first).values.map do |blocks|
             [Statistics.quantile(blocks.flat_map { |block| block.drop(@from) }, share) / 1e3]
           end
-          Statistics::MedianInterval.of(each)
+          Statistics::MedianInterval.of_times(each)
         end
       end
     end

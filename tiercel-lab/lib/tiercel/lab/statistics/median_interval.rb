@@ -8,13 +8,9 @@ module Tiercel
   module Lab
     module Statistics
       # The interval of a median over the values of several processes. Blocks of one process depend on each other, so
-      # each process counts once: its score for a supposed median is the mean sign of its values' distances from that
-      # median. The interval contains all medians for which a t test does not refuse that the mean score is zero (the
-      # sign test for clustered data: Gerard and Schucany, "An enhanced sign test for dependent binary data with small
-      # numbers of clusters", Computational Statistics & Data Analysis 51, 2007).
-      #
-      # The method supposes no distribution: on a shared machine the values have long tails. adr/010 compares it with
-      # other methods.
+      # each process is a cluster and counts once, by its median; Student's t gives the bounds over the processes. The
+      # medians of processes are nearly normal whatever the blocks' tails are. Simulated coverage of nominal 95 %: 93 to
+      # 97 % for 4 to 24 processes, whether processes or blocks vary more (median_interval_test.rb).
       module MedianInterval
         # Probability that an interval misses the median.
         ALPHA = 0.05
@@ -23,18 +19,23 @@ module Tiercel
 
         # @param processes [Array<Array<Float>>] the values of each process
         # @param alpha [Float]
-        # @return [Interval] the median of all values with its bounds; for a single process, the whole range
+        # @return [Interval] the mean of the processes' medians with its bounds; for a single process, the whole range
         # @raise [ArgumentError] without processes, or if a process has no values
         def of(processes, alpha: ALPHA)
           raise ArgumentError, "median of no values" if processes.empty? || processes.any?(&:empty?)
-          sorted = processes.flatten.sort
-          return Interval.new(Statistics.sorted_median(sorted), *sorted.minmax) if processes.one?
-          critical = Statistics.t_quantile(1.0 - (alpha / 2), processes.size - 1)
-          possible = ->(median) { statistic(processes, median) <= critical }
-          first = sorted.index(&possible) || (sorted.size / 2)
-          last = sorted.rindex(&possible) || (sorted.size / 2)
-          Interval.new(Statistics.sorted_median(sorted), sorted[[first - 1, 0].max],
-                       sorted[[last + 1, sorted.size - 1].min])
+          medians = processes.map { |values| Statistics.median(values) }
+          return Interval.new(medians.first, *processes.first.minmax) if processes.one?
+          middle = medians.sum / medians.size
+          reach = Statistics.t_quantile(1.0 - (alpha / 2), medians.size - 1) * error(medians, middle)
+          Interval.new(middle, middle - reach, middle + reach)
+        end
+
+        # The same for times, which are positive and skew: by their logarithms.
+        #
+        # @return [Interval]
+        def of_times(processes, alpha: ALPHA)
+          return of(processes, alpha:) unless processes.all? { |values| values.all?(&:positive?) }
+          of(processes.map { |values| values.map { |value| Math.log(value) } }, alpha:).exp
         end
 
         # @param processes [Array<Array<Float>>]
@@ -42,18 +43,18 @@ module Tiercel
         # @return [Float] two-sided; 1.0 for a single process
         def p_value(processes, at: 0.0)
           return 1.0 if processes.size < 2
-          2.0 * (1.0 - Statistics.t_share(statistic(processes, at), processes.size - 1))
+          medians = processes.map { |values| Statistics.median(values) }
+          middle = medians.sum / medians.size
+          error = error(medians, middle)
+          return middle == at ? 1.0 : 0.0 if error.zero?
+          2.0 * (1.0 - Statistics.t_share((middle - at).abs / error, medians.size - 1))
         end
 
-        # Student's t of the processes' scores.
-        def statistic(processes, median)
-          scores = processes.map { |values| values.sum { |value| value <=> median }.fdiv(values.size) }
-          mean = scores.sum / scores.size
-          variance = scores.sum { |score| (score - mean)**2 } / (scores.size - 1)
-          return mean.zero? ? 0.0 : Float::INFINITY if variance.zero?
-          mean.abs / Math.sqrt(variance / scores.size)
+        # The standard error of the mean.
+        def error(figures, mean)
+          Math.sqrt(figures.sum { |figure| (figure - mean)**2 } / (figures.size * (figures.size - 1)))
         end
-        private_class_method :statistic
+        private_class_method :error
       end
     end
   end

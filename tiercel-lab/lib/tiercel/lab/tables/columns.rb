@@ -77,7 +77,7 @@ module Tiercel
 
         # @param values [Array<Numeric>] one of each process
         # @return [Statistics::Interval] interval of the processes' median
-        def median_of_processes(values) = Statistics::MedianInterval.of(values.map { |value| [value] })
+        def median_of_processes(values) = Statistics::MedianInterval.of_times(values.map { |value| [value] })
 
         # @param series [Hash{String => Array}] points by the name of their line
         # @param options [Hash] see {Report::Charts::LineChart#initialize}

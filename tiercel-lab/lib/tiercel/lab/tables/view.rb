@@ -157,11 +157,22 @@ module Tiercel
           return "" unless measured?(cell)
           return "baseline" if baseline?(cell)
           found = interval(cell["summary"]["ratio"]) or return "no baseline"
-          Report::Cell.interval(found, unit: "x", muted: undecided?(cell))
+          noise(cell, found) || Report::Cell.interval(found, unit: "x", muted: undecided?(cell))
+        end
+
+        # @return [Report::Cell, nil] in place of a ratio that the noise floor may explain
+        def noise(cell, ratio)
+          floor = cell["summary"]["floor"]
+          return unless floor && Engine::Protocol.noise?(ratio.estimate, floor)
+          return Report::Cell.missing("too noisy") if floor > Engine::Protocol::FLOOR_MOST
+          Report::Cell.missing("within #{Report::Format.percent(floor)}")
         end
 
         # @return [Report::Cell, nil] by the means, which include the cost of few slow calls
-        def mean_ratio(cell) = figure(interval(cell.dig("summary", "mean_ratio")), "x", muted: undecided?(cell))
+        def mean_ratio(cell)
+          found = interval(cell.dig("summary", "mean_ratio")) or return
+          noise(cell, found) || figure(found, "x", muted: undecided?(cell))
+        end
 
         # @return [Report::Cell, String]
         def verdict(cell)
@@ -193,7 +204,7 @@ module Tiercel
         def forest(title, cells, baseline:, label: method(:name))
           compared = cells.select { |cell| measured?(cell) && cell["summary"]["ratio"] }
           return if compared.empty?
-          margin = band(compared.map { |cell| margin(cell) }.max)
+          margin = band(compared.map { |cell| cell["summary"]["threshold"].to_f }.max)
           plot = Report::Charts::ForestPlot.new(title, baseline:, margin:)
           compared.each do |cell|
             plot.row(label.call(cell), interval(cell["summary"]["ratio"]), cell["summary"]["verdict"].to_sym)
@@ -273,7 +284,9 @@ module Tiercel
         end
 
         def margin(cell)
-          cell["summary"]["threshold"] ||
+          floor = cell["summary"]["floor"].to_f
+          return Float::INFINITY if floor > Engine::Protocol::FLOOR_MOST
+          [cell["summary"]["threshold"].to_f, floor].max.nonzero? ||
             Engine::Protocol::MARGINS.fetch(cell["contestant"].fetch("medium", "process").to_sym)
         end
 

@@ -91,7 +91,8 @@ module Tiercel
             return ["first", ""] if row.equal?(first)
             return ["", ""] unless asked?(first)
             ratio = blocks(row).ratio_to(blocks(first), &CPU_US)
-            word = protocol.verdict(ratio, margin: protocol.margin_for([:loopback], floor: noise(row["path"])))
+            word = protocol.verdict(ratio, margin: protocol.margin_for([:loopback], floor: noise(row["path"])),
+                                           floor: noise(row["path"]))
             [figure(ratio, "x", muted: word == :cannot_tell), Report::Cell.verdict(word)]
           end
 

@@ -77,7 +77,7 @@ module Tiercel
             Report::Cell.number(cell["summary"]["gc_ns"] / 1e3, unit: "us", muted: undecided?(cell))
 
           def verdict_flagged(cell)
-            flags = cell["summary"]["flags"] & %w[saturated incomplete]
+            flags = cell["summary"]["flags"] & %w[saturated incomplete unsteady]
             return verdict(cell) if flags.empty? || cell["summary"]["verdict"].nil?
             Report::Cell.verdict(cell["summary"]["verdict"].to_sym, note: "#{flags.join(", ")}.")
           end

@@ -97,7 +97,7 @@ module Tiercel
 
           def cpu_interval(cell)
             processes = cell["slices"].group_by { |slice| slice[PROCESS] }.values
-            Statistics::MedianInterval.of(processes.map { |slices| slices.map { |slice| slice_us(slice) } })
+            Statistics::MedianInterval.of_times(processes.map { |slices| slices.map { |slice| slice_us(slice) } })
           end
 
           def cell(operation, name)

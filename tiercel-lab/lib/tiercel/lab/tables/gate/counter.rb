@@ -93,7 +93,7 @@ module Tiercel
           end
 
           def stored_bytes
-            @arm.stored_bytes
+            @arm.stored_bytes["stored_bytes"]
           rescue StandardError # not every store shows its stored bytes
             nil
           end

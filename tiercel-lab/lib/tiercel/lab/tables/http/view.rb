@@ -72,7 +72,7 @@ module Tiercel
 
           def word
             return unless measured_sides?
-            protocol.verdict(ratio_interval, margin: protocol.margin_for([:loopback], floor: noise))
+            protocol.verdict(ratio_interval, margin: protocol.margin_for([:loopback], floor: noise), floor: noise)
           end
 
           def add_latency(section)

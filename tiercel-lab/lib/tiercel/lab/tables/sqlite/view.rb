@@ -18,7 +18,7 @@ module Tiercel
           end
           SHARED = { "store" => "store", "value" => ->(row) { title_of(row["value"]) },
                      "calls a second, both" => lambda { |row|
-                       figure(Statistics::MedianInterval.of(row["rates"].compact), digits: 0)
+                       figure(Statistics::MedianInterval.of_times(row["rates"].compact), digits: 0)
                      }, **SHARED_QUANTILES }.freeze
           # The pragmas of each store, set by the store or by the Rails adapter.
           PRAGMAS = {
