@@ -66,6 +66,7 @@ module Tiercel
           size = -> { before.size + among.sum(&:size) + after.size + others.sum(&:size) + 2 }
           among.pop while among.size > 1 && size.call > LINES
           others.pop while others.size > 1 && size.call > LINES
+          after.pop while after.size > 1 && size.call > LINES
           all = [*before, *among.flatten, *after, *(["", CHANGES_TITLE, *others.flatten] if others.any?)]
           all.size > LINES ? [*all.first(LINES - 1), "..."] : all
         end

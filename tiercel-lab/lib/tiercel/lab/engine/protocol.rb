@@ -76,13 +76,16 @@ module Tiercel
       end
 
       class Protocol
-        # Two copies of one arm that differ by more than this share leave nothing to compare.
+        # Where two copies of one arm differ by more than this share, the floor itself is rough and counts twice.
         FLOOR_MOST = 0.5
 
         # @param ratio [Float]
         # @param floor [Float]
         # @return [Boolean] whether two copies of one arm differ as much
-        def self.noise?(ratio, floor) = floor > FLOOR_MOST || ratio.between?(1.0 / (1.0 + floor), 1.0 + floor)
+        def self.noise?(ratio, floor) = ratio.between?(1.0 / noise_factor(floor), noise_factor(floor))
+
+        # @return [Float] ratios up to this one may be noise
+        def self.noise_factor(floor) = (1.0 + floor)**(floor > FLOOR_MOST ? 2 : 1)
 
         # @param hash [Hash{String => Object}] the protocol in a run's results; older results lack some members
         # @return [Protocol]

@@ -14,18 +14,20 @@ module Tiercel
       module MedianInterval
         # Probability that an interval misses the median.
         ALPHA = 0.05
+        # With fewer processes the bounds are the range of all blocks.
+        LEAST_PROCESSES = 3
 
         module_function
 
         # @param processes [Array<Array<Float>>] the values of each process
         # @param alpha [Float]
-        # @return [Interval] the mean of the processes' medians with its bounds; for a single process, the whole range
+        # @return [Interval] the mean of the processes' medians with its bounds; with fewer than {LEAST_PROCESSES}, the whole range
         # @raise [ArgumentError] without processes, or if a process has no values
         def of(processes, alpha: ALPHA)
           raise ArgumentError, "median of no values" if processes.empty? || processes.any?(&:empty?)
           medians = processes.map { |values| Statistics.median(values) }
-          return Interval.new(medians.first, *processes.first.minmax) if processes.one?
           middle = medians.sum / medians.size
+          return Interval.new(middle, *processes.flatten.minmax) if processes.size < LEAST_PROCESSES
           reach = Statistics.t_quantile(1.0 - (alpha / 2), medians.size - 1) * error(medians, middle)
           Interval.new(middle, middle - reach, middle + reach)
         end

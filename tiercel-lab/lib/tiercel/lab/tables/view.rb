@@ -164,8 +164,7 @@ module Tiercel
         def noise(cell, ratio)
           floor = cell["summary"]["floor"]
           return unless floor && Engine::Protocol.noise?(ratio.estimate, floor)
-          return Report::Cell.missing("too noisy") if floor > Engine::Protocol::FLOOR_MOST
-          Report::Cell.missing("within #{Report::Format.percent(floor)}")
+          Report::Cell.missing("within #{Report::Format.percent(Engine::Protocol.noise_factor(floor) - 1.0)}")
         end
 
         # @return [Report::Cell, nil] by the means, which include the cost of few slow calls
@@ -285,8 +284,7 @@ module Tiercel
 
         def margin(cell)
           floor = cell["summary"]["floor"].to_f
-          return Float::INFINITY if floor > Engine::Protocol::FLOOR_MOST
-          [cell["summary"]["threshold"].to_f, floor].max.nonzero? ||
+          [cell["summary"]["threshold"].to_f, Engine::Protocol.noise_factor(floor) - 1.0].max.nonzero? ||
             Engine::Protocol::MARGINS.fetch(cell["contestant"].fetch("medium", "process").to_sym)
         end
 
