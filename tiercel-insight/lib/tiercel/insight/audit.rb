@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "active_support/core_ext/module/redefine_method"
+require "set"
+
 # Is the cache telling the truth? On a share of the hits of `fetch`, and of `cache` in views, the block runs as well, inside
 # the same request, and its value is compared with the cached one.
 #
@@ -13,14 +16,33 @@ class Tiercel::Insight::Audit
   # A checked value: what the caller got from the cache, and how to compute it anew.
   Hit = Struct.new(:name, :options, :value, :block, :reread, :store, keyword_init: true)
 
-  # A clock of this thread that is ahead while the second run of a block lasts.
+  # Time.now for the second run of a block: this thread's clock is ahead, and Time.now is Ruby's own (or a test's) before
+  # and afterwards.
   module MovedClock
     SECONDS = 90_061
     KEY = :tiercel_insight_moved_clock
+    @lock = Mutex.new
 
-    def now(...)
-      Thread.current.thread_variable_get(KEY) ? super + SECONDS : super
+    # @return [Object, nil] the block's value; nil if another thread is moving the clock
+    def self.ahead
+      return unless @lock.try_lock
+      begin
+        original = Time.method(:now)
+        define { |*given, **zone| original.call(*given, **zone) + (Thread.current.thread_variable_get(KEY) ? SECONDS : 0) }
+        Thread.current.thread_variable_set(KEY, true)
+        yield
+      ensure
+        Thread.current.thread_variable_set(KEY, nil)
+        define(original) if original
+        @lock.unlock
+      end
     end
+
+    def self.define(...)
+      Time.singleton_class.silence_redefinition_of_method(:now)
+      Time.define_singleton_method(:now, ...)
+    end
+    private_class_method :define
   end
 
   # Around the methods of a store.
@@ -29,7 +51,7 @@ class Tiercel::Insight::Audit
       audit = Tiercel::Insight.auditor
       return super if audit.nil? || block.nil?
       return audit.nested { block.call(name, Ignored.new) } if audit.running?
-      return super unless audit.picks?
+      return super unless audit.picks?(block)
       ran = false
       value = super(name, options) do |*given|
         ran = true
@@ -66,7 +88,7 @@ class Tiercel::Insight::Audit
         yield
         return
       end
-      return super unless controller.respond_to?(:perform_caching) && controller.perform_caching && audit.picks?
+      return super unless controller.respond_to?(:perform_caching) && controller.perform_caching && audit.picks?(block)
       ran = false
       content = capture do
         super(name, options) do
@@ -97,8 +119,6 @@ class Tiercel::Insight::Audit
     end
   end
 
-  @lock = Mutex.new
-
   class << self
     # @private Puts {Calls} around the stores' classes, and {Views} around the helper.
     def install(stores = nil)
@@ -107,16 +127,6 @@ class Tiercel::Insight::Audit
       stores.compact.map(&:class).uniq.each { |store| store.prepend(Calls) unless store < Calls }
       ActiveSupport.on_load(:action_view) { prepend(Views) unless self < Views } unless @views
       @views = true
-    end
-
-    # @private
-    def move_clock
-      @lock.synchronize { Time.singleton_class.prepend(MovedClock) unless Time.singleton_class < MovedClock }
-      before = Thread.current.thread_variable_get(MovedClock::KEY)
-      Thread.current.thread_variable_set(MovedClock::KEY, true)
-      yield
-    ensure
-      Thread.current.thread_variable_set(MovedClock::KEY, before)
     end
 
     # @param lists [Array<Array<Hash>>] findings of several processes
@@ -135,7 +145,9 @@ class Tiercel::Insight::Audit
   ALLOWANCE = 0.05
   # The most audits of a class in a minute.
   PER_MINUTE = 10
-  private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE
+  # Checks that may wait for a place that needs them.
+  MOST_DUE = 20
+  private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE
 
   # @param share [Float] the share of the hits, 0.001 to 1.0; 1.0 checks every hit, without limits
   # @param except [Array<Regexp, String>] keys that are not checked
@@ -155,6 +167,8 @@ class Tiercel::Insight::Audit
     @spent = 0.0
     @began = monotonic
     @checked = 0
+    @due = rand
+    @places = {}
   end
 
   # @return [Integer] number of hits that were checked
@@ -173,12 +187,21 @@ class Tiercel::Insight::Audit
   # @private
   def nested = yield
 
+  # Every call adds the share to what may be checked. It is spent evenly over the places of the code, because a fault is in
+  # a place, and a page that is rarely visited has as many of them: a place that was checked more often than the average
+  # has to wait.
+  #
   # @private
+  # @param block [Proc] of the call
   # @return [Boolean] whether to check this call if it hits
-  def picks?
-    return false if Tiercel::Insight.uncounted?
-    return true if @share >= 1
-    rand < @share && @spent <= ALLOWANCE + (TIME_SHARE * (monotonic - @began))
+  def picks?(block)
+    return !Tiercel::Insight.uncounted? if @share >= 1
+    @due = [@due + @share, MOST_DUE].min
+    return false if @due < 1 || Tiercel::Insight.uncounted?
+    return false if @spent > ALLOWANCE + (TIME_SHARE * (monotonic - @began))
+    checks = @places[block.source_location] ||= 0
+    @places.clear if @places.size > 10_000
+    checks <= @checked.fdiv([@places.size, 1].max)
   end
 
   # @private
@@ -193,7 +216,11 @@ class Tiercel::Insight::Audit
     return unless @share >= 1 || in_this_minute?(class_name)
     began = monotonic
     compare(hit, class_name, place)
-    @checked += 1
+    @lock.synchronize do
+      @checked += 1
+      @due -= 1
+      @places[place] = @places[place].to_i + 1
+    end
   rescue StandardError
     nil # an audit changes nothing for the caller
   ensure
@@ -229,7 +256,7 @@ class Tiercel::Insight::Audit
     return if cached == fresh
     again = Tiercel::Insight.uncounted { hit.reread.call }
     return unless @comparison.canonical(again) == cached # somebody has changed the entry
-    completed, second = self.class.move_clock { run(hit) }
+    completed, second = MovedClock.ahead { run(hit) } || return
     agrees = completed && @comparison.canonical(second) == fresh
     note(class_name, place, agrees ? "stale" : "not repeatable", agrees ? @comparison.first_difference(cached, fresh) : nil, hit)
   end

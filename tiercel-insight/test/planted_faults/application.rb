@@ -1,0 +1,199 @@
+# frozen_string_literal: true
+
+# A shop with one page for each kind of stale cache, in a faulty and in a correct form, and with pages whose content differs
+# at every rendering. Arguments: "faulty" or "correct", the store, the share of the audit, rounds.
+# Prints the pages with stale values as JSON.
+require "json"
+require "logger"
+require "rails"
+require "active_record/railtie"
+require "action_controller/railtie"
+require "action_view/railtie"
+require "active_support/testing/time_helpers"
+require "tiercel"
+require "tiercel/insight"
+
+FORM, STORE, SHARE, ROUNDS = ARGV
+FAULTY = FORM == "faulty"
+ROOT = Dir.mktmpdir
+ENV["RAILS_ENV"] = "production"
+ENV["DATABASE_URL"] = "sqlite3:#{ROOT}/shop.sqlite3"
+
+class PlantedFaults < Rails::Application
+  config.root = ROOT
+  config.eager_load = false
+  config.secret_key_base = "secret" * 8
+  config.logger = Logger.new(nil)
+  config.hosts.clear
+  config.cache_store = eval(STORE)
+  config.action_controller.perform_caching = true
+  config.consider_all_requests_local = true
+  config.tiercel.insight = false
+end
+PlantedFaults.initialize!
+at_exit { FileUtils.rm_rf(ROOT) }
+
+ActiveRecord::Schema.verbose = false
+ActiveRecord::Schema.define do
+  create_table(:categories) { |t| t.string :name; t.timestamps }
+  create_table(:products) { |t| t.string :name; t.integer :price, :views, default: 0; t.datetime :discount_until; t.references :category; t.timestamps }
+  create_table(:reviews) { |t| t.string :text; t.references :product; t.timestamps }
+  create_table(:settings) { |t| t.string :name, :value; t.timestamps }
+end
+class Category < ActiveRecord::Base; has_many :products; end
+class Product < ActiveRecord::Base; belongs_to :category; has_many :reviews; end
+class Review < ActiveRecord::Base; belongs_to :product; end
+class Setting < ActiveRecord::Base; end
+
+# A page: how it renders, and what happens between two visits.
+Page = Struct.new(:name, :template, :change, :visits, :travel)
+PAGES = {}
+def page(name, template, visits: [{}, {}], travel: 0, &change) = PAGES[name] = Page.new(name, template, change, visits, travel)
+def correct? = !FAULTY
+
+# --- fragments ---
+page("forgotten_touch", "<% cache @product do %><%= @product.reviews.map(&:text).join %><% end %>") do |it|
+  it.reviews.first.update!(text: "changed #{rand}")
+  it.touch if correct?
+end
+page("update_all", "<% cache @product do %><%= @product.price %><% end %>") do |it|
+  Product.where(id: it.id).update_all(price: rand(1_000_000), **(correct? ? { updated_at: Time.current } : {}))
+end
+page("update_column", "<% cache @product do %><b><%= @product.name %></b><% end %>") do |it|
+  correct? ? it.update!(name: "n#{rand}") : it.update_column(:name, "n#{rand}")
+end
+page("deleted_children", "<% cache @product do %><%= @product.reviews.count %> reviews<% end %>") do |it|
+  it.reviews.last.delete
+  it.touch if correct?
+end
+page("touch_on_the_wrong_side", "<% cache @product.category do %><%= @product.category.products.map(&:name).join %><% end %>") do |it|
+  it.update!(name: "n#{rand}")
+  it.category.touch if correct?
+end
+page("outer_doll", "<% cache [:outer, @product.category] do %><% cache @product do %><%= @product.name %><% end %><% end %>") do |it|
+  it.update!(name: "n#{rand}")
+  it.category.touch if correct?
+end
+page("counter", "<% cache @product do %><%= @product.views %> views<% end %>") do |it|
+  Product.increment_counter(:views, it.id, **(correct? ? { touch: true } : {}))
+end
+page("no_user", "<% cache [@product, :hello, *(params[:user] if correct?)] do %>Hello <%= params[:user] %><% end %>",
+     visits: [{ user: "ann" }, { user: "bob" }])
+page("no_role", "<% cache [@product, :role, *(params[:admin] if correct?)] do %><%= 'Edit' if params[:admin] %><% end %>",
+     visits: [{ admin: "1" }, {}])
+page("no_host", "<% cache [@product, :host, *(params[:tenant] if correct?)] do %>http://<%= params[:tenant] %>/<% end %>",
+     visits: [{ tenant: "a" }, { tenant: "b" }])
+# --- values ---
+page("no_locale", "<%= Rails.cache.fetch([:title, *(I18n.locale if correct?)]) { I18n.l(Date.new(2026, 3, 1), format: I18n.locale.to_s) } %>",
+     visits: [{ locale: "en" }, { locale: "fr" }])
+page("no_format", "<%= Rails.cache.fetch([:export, *(params[:as] if correct?)]) { params[:as] == 'json' ? '{}' : '<p>' } %>",
+     visits: [{ as: "html" }, { as: "json" }])
+page("no_page", "<%= Rails.cache.fetch([:list, *(params[:page] if correct?)]) { Product.order(:id).offset(params[:page].to_i).limit(3).pluck(:id) }.join %>",
+     visits: [{ page: "0" }, { page: "2" }])
+page("no_currency", "<%= Rails.cache.fetch([:price_in, *(params[:currency] if correct?)]) { params[:currency].to_s + ' 5' } %>",
+     visits: [{ currency: "EUR" }, { currency: "USD" }])
+page("stale_association", "<%= Rails.cache.fetch([:with_reviews, @product.id, *(@product.reviews.maximum(:updated_at).to_f if correct?)]) { Product.includes(:reviews).find(@product.id) }.reviews.map(&:text).join %>") do |it|
+  it.reviews.first.update!(text: "other #{rand}")
+end
+page("expired_discount", "<%= Rails.cache.fetch([:discount, *(@product.discount_until.past? if correct?)]) { @product.discount_until.past? ? 10 : 5 } %>",
+     travel: 7_200) { nil }
+page("key_by_id", "<%= Rails.cache.fetch(\"product/\#{@product.id}/label\#{@product.updated_at.to_f if correct?}\") { @product.name + '!' } %>") do |it|
+  it.update!(name: "n#{rand}")
+end
+page("settings", "<%= Rails.cache.fetch('settings') { Setting.all.to_a }.map(&:value).join %>") do
+  Setting.first.update!(value: "v#{rand}")
+  Rails.cache.delete("settings") if correct?
+end
+page("cached_count", "<%= Rails.cache.fetch('products/count') { Product.count } %>") do
+  Product.create!(name: "new", category: Category.first)
+  Rails.cache.delete("products/count") if correct?
+end
+page("deleted_from_a_list", "<%= Rails.cache.fetch([:names, Product.maximum(:updated_at).to_f, *(Product.count if correct?)]) { Product.order(:id).pluck(:id) }.join(',') %>") do
+  Product.where.not(id: [Product.order(:updated_at).last.id, *Product.first(40).map(&:id)]).first&.delete
+end
+page("menu", "<%= Rails.cache.fetch('menu') { Category.order(:id).pluck(:name) }.join %>") do
+  Category.first.update!(name: "c#{rand}")
+  Rails.cache.delete("menu") if correct?
+end
+
+# --- nothing is wrong with these ---
+SOUND = {
+  "time" => "<% cache [:time, params[:key]] do %><%= Time.current %> <%= Date.today %> <%= time_ago_in_words(1.hour.ago) %> <%= l(Time.current, format: :short) rescue Time.now.min %><% end %>",
+  "random" => "<% cache [:random, params[:key]] do %><%= rand %> <%= SecureRandom.hex %> <%= [*1..9].shuffle.join %><% end %>",
+  "csrf" => "<% cache [:csrf, params[:key]] do %><%= csrf_meta_tags %><%= button_to 'x', '/' %><% end %>",
+  "object" => "<% cache [:object, params[:key]] do %><%= Object.new %><% end %>",
+  "record" => "<%= Rails.cache.fetch([:record, @product]) { Product.find(@product.id) }.name %>",
+  "relation" => "<%= Rails.cache.fetch([:all, @product]) { Product.where(id: @product.id).to_a }.size %>",
+  "content_for" => "<% cache [:content, params[:key]] do %><% content_for(:side) { 'once' } %>a<% end %><%= content_for(:side) %>"
+}.freeze
+
+%w[en fr].each { |locale| I18n.backend.store_translations(locale, date: { formats: { "en" => "%m/%d", "fr" => "%d.%m." }, abbr_month_names: [nil, *%w[J F M A M J J A S O N D]] }) }
+I18n.available_locales = %i[en fr]
+FileUtils.mkdir_p("#{ROOT}/views/pages")
+PAGES.each_value { |one| File.write("#{ROOT}/views/pages/#{one.name}.html.erb", one.template) }
+SOUND.each { |name, template| File.write("#{ROOT}/views/pages/sound_#{name}.html.erb", template) }
+
+class PagesController < ActionController::Base
+  prepend_view_path "#{ROOT}/views"
+  protect_from_forgery with: :exception
+
+  def show
+    @product = Product.find(params[:id])
+    I18n.with_locale(params[:locale] || "en") { render "pages/#{params[:name]}", layout: false }
+  end
+end
+Rails.application.routes.draw { get "/:name/:id", to: "pages#show" }
+
+include ActiveSupport::Testing::TimeHelpers
+
+category = Category.create!(name: "lamps")
+Setting.create!(name: "a", value: "1")
+ids = (PAGES.keys + SOUND.keys).to_h do |name|
+  own = Category.create!(name: "of #{name}")
+  product = Product.create!(name: name, price: 5, category: own, discount_until: 1.hour.from_now, reviews: Array.new(3) { Review.new(text: "fine") })
+  [name, product.id]
+end
+100.times { |index| Product.create!(name: "p#{index}", category:) }
+
+def visit(name, id, query = {})
+  env = Rack::MockRequest.env_for("/#{name}/#{id}?#{query.to_query}", "HTTP_HOST" => "localhost")
+  status, _, body = Rails.application.call(env)
+  text = +""
+  body.each { |part| text << part }
+  body.close if body.respond_to?(:close)
+  raise "#{name}: #{status} #{text[0, 2_000]}" unless status == 200
+  text
+end
+
+rounds = Integer(ROUNDS)
+share = Float(SHARE)
+audit = Tiercel::Insight.audit(share)
+random = Random.new(3)
+began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+if share >= 1
+  rounds.times do
+    PAGES.each_value do |one|
+      visit(one.name, ids[one.name], one.visits.first)
+      one.change&.call(Product.find(ids[one.name]))
+      travel(one.travel) { visit(one.name, ids[one.name], one.visits.last) }
+    end
+    SOUND.each_key { |name| 3.times { |at| travel(at * 4_000) { visit("sound_#{name}", ids[name], { key: rand(3) }) } } }
+  end
+else
+  PAGES.each_value do |one|
+    visit(one.name, ids[one.name], one.visits.first)
+    one.change&.call(Product.find(ids[one.name]))
+  end
+  rounds.times do |index|
+    if index % 20 == 0
+      one = PAGES.values[random.rand(PAGES.size)]
+      travel(one.travel) { visit(one.name, ids[one.name], one.visits.last) }
+    else
+      name = SOUND.keys[random.rand(SOUND.size)]
+      visit("sound_#{name}", ids[name], { key: random.rand(50) })
+    end
+  end
+end
+stale = audit.stale.map { |one| File.basename(one["at"].split(":").first, ".html.erb") }.uniq
+puts JSON.generate(stale: stale, planted: PAGES.keys, checked: audit.checked, not_repeatable: audit.to_a.size - audit.stale.size,
+                   seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, differences: audit.stale.map { |one| one["difference"] })
