@@ -25,7 +25,7 @@ class PlantedFaults < Rails::Application
   config.secret_key_base = "secret" * 8
   config.logger = Logger.new(nil)
   config.hosts.clear
-  config.cache_store = eval(STORE)
+  config.cache_store = eval("[#{STORE}]")
   config.action_controller.perform_caching = true
   config.consider_all_requests_local = true
   config.tiercel.insight = false
@@ -63,7 +63,7 @@ page("update_column", "<% cache @product do %><b><%= @product.name %></b><% end 
   correct? ? it.update!(name: "n#{rand}") : it.update_column(:name, "n#{rand}")
 end
 page("deleted_children", "<% cache @product do %><%= @product.reviews.count %> reviews<% end %>") do |it|
-  it.reviews.last.delete
+  it.reviews.create!(text: "new").tap { |one| correct? || one }
   it.touch if correct?
 end
 page("touch_on_the_wrong_side", "<% cache @product.category do %><%= @product.category.products.map(&:name).join %><% end %>") do |it|
@@ -110,6 +110,7 @@ page("cached_count", "<%= Rails.cache.fetch('products/count') { Product.count } 
 end
 page("deleted_from_a_list", "<%= Rails.cache.fetch([:names, Product.maximum(:updated_at).to_f, *(Product.count if correct?)]) { Product.order(:id).pluck(:id) }.join(',') %>") do
   Product.where.not(id: [Product.order(:updated_at).last.id, *Product.first(40).map(&:id)]).first&.delete
+  Rails.cache.delete("products/count") if correct?
 end
 page("menu", "<%= Rails.cache.fetch('menu') { Category.order(:id).pluck(:name) }.join %>") do
   Category.first.update!(name: "c#{rand}")

@@ -2,136 +2,131 @@
 
 require "active_support"
 require "active_support/core_ext/string/output_safety"
-require_relative "format"
 
-module Tiercel
-  class Web
-    # A bar or line chart over time as SVG, with the same values as a table.
-    #
-    # @private
-    class Chart
-      # One series: a name for the reader, a CSS class, and a value or nil for each time.
-      Series = Struct.new(:name, :css, :values)
+# A bar or line chart over time as SVG, with the same values as a table.
+#
+# @private
+class Tiercel::Insight::Web::Chart
+  # One series: a name for the reader, a CSS class, and a value or nil for each time.
+  Series = Struct.new(:name, :css, :values)
 
-      WIDTH, HEIGHT = 440, 168
-      LEFT, RIGHT, TOP, BOTTOM = 48, 6, 10, 22
-      STEPS = [1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10].freeze
-      ROOM_X, ROOM_Y = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-      private_constant :LEFT, :RIGHT, :TOP, :BOTTOM, :STEPS, :ROOM_X, :ROOM_Y
+  WIDTH, HEIGHT = 440, 168
+  LEFT, RIGHT, TOP, BOTTOM = 48, 6, 10, 22
+  STEPS = [1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10].freeze
+  ROOM_X, ROOM_Y = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+  private_constant :LEFT, :RIGHT, :TOP, :BOTTOM, :STEPS, :ROOM_X, :ROOM_Y
 
-      # @return [String]
-      attr_reader :title
-      # @return [String] the anchor in the page
-      attr_reader :id
-      # @return [Array<Series>]
-      attr_reader :series
-      # @return [String] the latest value, shown in large type
-      attr_reader :headline
+  # @return [String]
+  attr_reader :title
+  # @return [String] the anchor in the page
+  attr_reader :id
+  # @return [Array<Series>]
+  attr_reader :series
+  # @return [String] the latest value, shown in large type
+  attr_reader :headline
 
-      # @param id [String]
-      # @param title [String]
-      # @param times [Array<Time>] start times of the steps
-      # @param series [Array<Series>] stacked if there are several
-      # @param format [Symbol] a method of {Format} for the values
-      # @param headline [String]
-      # @param line [Boolean] whether to draw a line instead of bars
-      # @param top [Numeric, nil] the top of the scale; by default it fits the values
-      def initialize(id:, title:, times:, series:, headline:, format: :compact, line: false, top: nil)
-        @id, @title, @times, @series, @headline = id, title, times, series, headline
-        @format, @line = format, line
-        @top = top || nice(sums.max || 0)
-      end
-
-      # @return [Boolean] whether there are no values
-      def empty? = series.all? { |one| one.values.compact.empty? }
-
-      # @return [Array<Array<String>>] time and values, the latest first
-      def rows
-        @times.each_index.map { |at| [clock(at), *series.map { |one| value(one.values[at]) }] }.reverse
-      end
-
-      # @return [ActiveSupport::SafeBuffer]
-      def svg
-        body = [grid, @line ? lines : bars, labels].join
-        %(<svg viewBox="0 0 #{WIDTH} #{HEIGHT}" role="img" aria-labelledby="#{id}-title">#{body}</svg>).html_safe
-      end
-
-      private
-
-      def sums = @sums ||= @times.each_index.map { |at| series.sum { |one| one.values[at] || 0 } }
-
-      # The next round number whose half is round too: a power of ten times one of {STEPS}; for durations a number of
-      # minutes or hours.
-      def nice(value)
-        return 1.0 unless value.positive?
-        unit = { seconds: [3_600, 60].find { |seconds| value >= seconds } }.fetch(@format, nil) || 1
-        power = 10.0**Math.log10(value.fdiv(unit)).floor
-        STEPS.map { |step| step * power * unit }.find { |step| step >= value * 0.999 }
-      end
-
-      def step = ROOM_X / @times.size.to_f
-      def x(at) = LEFT + (at * step)
-      def y(value) = TOP + ROOM_Y - (value / @top.to_f * ROOM_Y)
-      def n(number) = format("%.1f", number).delete_suffix(".0")
-
-      def grid
-        (sums.any?(&:positive?) ? [0, 0.5, 1] : [0]).map do |part|
-          height = y(@top * part)
-          %(<line class="grid" x1="#{LEFT}" x2="#{WIDTH - RIGHT}" y1="#{n(height)}" y2="#{n(height)}"/>) +
-            %(<text class="axis" x="#{LEFT - 6}" y="#{n(height + 3.5)}" text-anchor="end">#{value(@top * part)}</text>)
-        end.join
-      end
-
-      def bars
-        width = [step - (step > 5 ? 1.5 : 0.8), 0.8].max
-        @times.each_index.map do |at|
-          bottom = 0
-          stack = series.filter_map do |one|
-            amount = one.values[at] or next
-            bottom += amount
-            next unless amount.positive?
-            %(<rect class="#{one.css}" x="#{n(x(at))}" width="#{n(width)}" y="#{n(y(bottom))}" ) +
-              %(height="#{n(y(bottom - amount) - y(bottom))}"/>)
-          end
-          "<g>#{tip(at)}#{stack.join}#{hover(at)}</g>"
-        end.join
-      end
-
-      # A missing value interrupts the line.
-      def lines
-        drawn = series.map do |one|
-          runs = one.values.each_with_index.chunk_while { |(a, _), (b, _)| a && b }
-          runs.filter_map { |run| stroke(run, one.css) if run.first.first }.join
-        end
-        drawn.join + @times.each_index.map { |at| "<g>#{tip(at)}#{hover(at)}</g>" }.join
-      end
-
-      def stroke(run, css)
-        points = run.map { |value, at| "#{n(x(at) + (step / 2))},#{n(y(value))}" }
-        points *= 2 if run.one? # round line ends turn it into a dot
-        %(<polyline class="#{css} line#{" single" if run.one?}" points="#{points.join(" ")}"/>)
-      end
-
-      def tip(at)
-        figures = series.map { |one| "#{value(one.values[at])} #{one.name}" }.join(", ")
-        "<title>#{ERB::Util.html_escape("#{clock(at)}  #{figures}")}</title>"
-      end
-
-      def hover(at) = %(<rect class="hover" x="#{n(x(at))}" y="#{TOP}" width="#{n(step)}" height="#{ROOM_Y}"/>)
-
-      # Four times; the last one is now.
-      def labels
-        last = @times.size - 1
-        (0..3).map { |part| last * part / 3 }.uniq.map do |at|
-          anchor = { 0 => "start", last => "end" }.fetch(at, "middle")
-          place = { "start" => x(at), "end" => WIDTH - RIGHT, "middle" => x(at) + (step / 2) }[anchor]
-          %(<text class="axis" x="#{n(place)}" y="#{HEIGHT - 6}" text-anchor="#{anchor}">#{clock(at)}</text>)
-        end.join
-      end
-
-      def clock(at) = @times[at].strftime("%H:%M")
-
-      def value(number) = number.nil? ? "–" : Format.public_send(@format, number)
-    end
+  # @param id [String]
+  # @param title [String]
+  # @param times [Array<Time>] start times of the steps
+  # @param series [Array<Series>] stacked if there are several
+  # @param format [Symbol] a method of {Text} for the values
+  # @param headline [String]
+  # @param line [Boolean] whether to draw a line instead of bars
+  # @param top [Numeric, nil] the top of the scale; by default it fits the values
+  def initialize(id:, title:, times:, series:, headline:, format: :compact, line: false, top: nil)
+    @id, @title, @times, @series, @headline = id, title, times, series, headline
+    @format, @line = format, line
+    @top = top || nice(sums.max || 0)
   end
+
+  # @return [Boolean] whether there are no values
+  def empty? = series.all? { |one| one.values.compact.empty? }
+
+  # @return [Array<Array<String>>] time and values, the latest first
+  def rows
+    @times.each_index.map { |at| [clock(at), *series.map { |one| value(one.values[at]) }] }.reverse
+  end
+
+  # @return [ActiveSupport::SafeBuffer]
+  def svg
+    body = [grid, @line ? lines : bars, labels].join
+    %(<svg viewBox="0 0 #{WIDTH} #{HEIGHT}" role="img" aria-labelledby="#{id}-title">#{body}</svg>).html_safe
+  end
+
+  private
+
+  def sums = @sums ||= @times.each_index.map { |at| series.sum { |one| one.values[at] || 0 } }
+
+  # The next round number whose half is round too: a power of ten times one of {STEPS}; for durations a number of
+  # minutes or hours.
+  def nice(value)
+    return 1.0 unless value.positive?
+    unit = { seconds: [3_600, 60].find { |seconds| value >= seconds } }.fetch(@format, nil) || 1
+    power = 10.0**Math.log10(value.fdiv(unit)).floor
+    STEPS.map { |step| step * power * unit }.find { |step| step >= value * 0.999 }
+  end
+
+  def step = ROOM_X / @times.size.to_f
+  def x(at) = LEFT + (at * step)
+  def y(value) = TOP + ROOM_Y - (value / @top.to_f * ROOM_Y)
+  def n(number) = format("%.1f", number).delete_suffix(".0")
+
+  def grid
+    (sums.any?(&:positive?) ? [0, 0.5, 1] : [0]).map do |part|
+      height = y(@top * part)
+      %(<line class="grid" x1="#{LEFT}" x2="#{WIDTH - RIGHT}" y1="#{n(height)}" y2="#{n(height)}"/>) +
+        %(<text class="axis" x="#{LEFT - 6}" y="#{n(height + 3.5)}" text-anchor="end">#{value(@top * part)}</text>)
+    end.join
+  end
+
+  def bars
+    width = [step - (step > 5 ? 1.5 : 0.8), 0.8].max
+    @times.each_index.map do |at|
+      bottom = 0
+      stack = series.filter_map do |one|
+        amount = one.values[at] or next
+        bottom += amount
+        next unless amount.positive?
+        %(<rect class="#{one.css}" x="#{n(x(at))}" width="#{n(width)}" y="#{n(y(bottom))}" ) +
+          %(height="#{n(y(bottom - amount) - y(bottom))}"/>)
+      end
+      "<g>#{tip(at)}#{stack.join}#{hover(at)}</g>"
+    end.join
+  end
+
+  # A missing value interrupts the line.
+  def lines
+    drawn = series.map do |one|
+      runs = one.values.each_with_index.chunk_while { |(a, _), (b, _)| a && b }
+      runs.filter_map { |run| stroke(run, one.css) if run.first.first }.join
+    end
+    drawn.join + @times.each_index.map { |at| "<g>#{tip(at)}#{hover(at)}</g>" }.join
+  end
+
+  def stroke(run, css)
+    points = run.map { |value, at| "#{n(x(at) + (step / 2))},#{n(y(value))}" }
+    points *= 2 if run.one? # round line ends turn it into a dot
+    %(<polyline class="#{css} line#{" single" if run.one?}" points="#{points.join(" ")}"/>)
+  end
+
+  def tip(at)
+    figures = series.map { |one| "#{value(one.values[at])} #{one.name}" }.join(", ")
+    "<title>#{ERB::Util.html_escape("#{clock(at)}  #{figures}")}</title>"
+  end
+
+  def hover(at) = %(<rect class="hover" x="#{n(x(at))}" y="#{TOP}" width="#{n(step)}" height="#{ROOM_Y}"/>)
+
+  # Four times; the last one is now.
+  def labels
+    last = @times.size - 1
+    (0..3).map { |part| last * part / 3 }.uniq.map do |at|
+      anchor = { 0 => "start", last => "end" }.fetch(at, "middle")
+      place = { "start" => x(at), "end" => WIDTH - RIGHT, "middle" => x(at) + (step / 2) }[anchor]
+      %(<text class="axis" x="#{n(place)}" y="#{HEIGHT - 6}" text-anchor="#{anchor}">#{clock(at)}</text>)
+    end.join
+  end
+
+  def clock(at) = @times[at].strftime("%H:%M")
+
+  def value(number) = number.nil? ? "–" : Tiercel::Insight::Text.public_send(@format, number)
 end
