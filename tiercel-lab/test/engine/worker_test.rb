@@ -57,19 +57,6 @@ class WorkerTest < LabCase
     end
   end
 
-  def test_a_head_start_is_made_before_the_first_slice
-    statuses = [0.0, 20.0].map do |head_start|
-      request = open_request("planted_tiring")
-      request[:value] = { name: "planted-books" }
-      request[:arms].first.update(warm_up: 10, calls: 10, exact: false, head_start:)
-      worker do |process|
-        process.call("open", **request)
-        process.call("close").map { |arm| arm["status"] }
-      end
-    end
-    assert_equal [["measured"], ["wrong values"]], statuses
-  end
-
   def test_memory_for_garbage_is_touched_before_the_first_slice
     skip "page faults are read from /proc" unless File.exist?("/proc/self/task/#{Process.pid}/children")
     request = open_request("planted_copying")

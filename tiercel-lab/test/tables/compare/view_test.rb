@@ -27,7 +27,7 @@ class CompareViewTest < LabCase
     assert_match(/^String of 100 B$/, text)
     assert_match(/^read: string-100b \(noise floor: 0\.\d %\)$/, text)
     assert_match(/^memory_store +3\.00 us +\[.*\] .* baseline +\u250A? +0 us +12 +2,072$/, text)
-    assert_match(/^null_store +0\.604 us .*0\.20\dx \[0\.\d+\u20130\.\d+\] .*faster/, text)
+    assert_match(/^null_store +0\.60\d us .*0\.20\dx \[0\.\d+\u20130\.\d+\] .*faster/, text)
     assert_match(/^planted_absent +cannot run: gem x is not in the bundle: add gem "x"$/, text)
     refute_match(/again/, text)
   end

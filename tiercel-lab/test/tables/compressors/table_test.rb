@@ -57,7 +57,7 @@ class CompressorsTest < LabCase
     cells = comparison.flat_map do |of_way|
       of_way.arms.map do |arm|
         cell_of(of_way, arm, [[1_000, 1_001], [1_002, 1_003]]).tap do |cell|
-          cell.note("status" => "measured", "stored_bytes" => 500)
+          cell.note("status" => "measured", "exact" => { "stored_bytes" => 500 })
         end
       end
     end

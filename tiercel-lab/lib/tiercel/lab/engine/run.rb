@@ -5,6 +5,7 @@ require "time"
 require_relative "machine"
 require_relative "measurement"
 require_relative "pinning"
+require_relative "reachable"
 require_relative "recorder"
 require_relative "warnings"
 
@@ -30,6 +31,7 @@ module Tiercel
         # @return [Measurement] the measurement with summarized cells, also after an interruption
         def measure(comparisons, protocol: @settings.protocol, **options)
           protocol = @settings.bounded(protocol)
+          Reachable.check(comparisons.flat_map { |one| one.arms.map(&:contestant) })
           start(protocol)
           measurement = Measurement.new(comparisons, protocol:, seed: @settings.seed, requires: @settings.requires,
                                         **options)

@@ -23,9 +23,22 @@ module Tiercel
             @cells.reject { |cell| broken.include?(cell.label) }
           end
 
+          # Time to open one cell on one side, from the counting itself.
+          #
+          # @return [Float]
+          def open_seconds = @counted_cells.to_i.zero? ? Counting::CELL_SECONDS : @seconds / @counted_cells
+
           private
 
           def count(cells)
+            started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+            count_cells(cells)
+          ensure
+            @seconds = @seconds.to_f + (Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
+            @counted_cells = @counted_cells.to_i + (cells.size * @trees.size * Counting::PROCESSES)
+          end
+
+          def count_cells(cells)
             first = counted.map { |row| row["process"] + 1 }.max.to_i
             counting = Counting.new(@trees, cells:, first:, **inputs)
             @run.try(counting, counting.expected_seconds)

@@ -37,7 +37,8 @@ module Tiercel
 
           def plan_in_words
             files = configuration.benchmarks.flat_map { |glob| Dir.glob(glob, base: root) }
-            ["#{configuration.cells.size} cells of stores, #{files.size} files of benchmarks, of #{base} and #{head}",
+            ["#{configuration.cells.size} cells of stores, #{files.size} files of benchmarks, of #{base} and #{head}; " \
+             "at most #{Report::Format.minutes(expected_seconds)} (`budget` of #{File.basename(file)})",
              *configuration.cells.map { |cell| GatedCell.store(*cell).label },
              *files].join("\n")
           end
@@ -45,6 +46,7 @@ module Tiercel
           def expected_seconds = configuration.budget_seconds
 
           def take(_comparisons)
+            @until_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + configuration.budget_seconds
             run.start
             run.table("sides", trees.map(&:describe), **configuration.describe.transform_keys(&:to_sym))
             return run.table("gate", [], reason: "nothing that figures can depend on differs") if unchanged?
@@ -138,13 +140,16 @@ module Tiercel
           def judge
             exact = step(Exact)
             rows = exact.rows
-            rows += timing(exact.sound).rows if timed?
+            rows += timing(exact).rows if timed?
             acceptance.apply(rows)
           end
 
           def timed? = !@exact && !run.interrupted? && configuration.margins[Configuration::TIME]
 
-          def timing(cells) = step(Timing, cells).tap { |timing| @measurements = timing.measurements }
+          def timing(exact)
+            timing = step(Timing, exact.sound).within(@until_at, exact.open_seconds)
+            timing.tap { @measurements = timing.measurements }
+          end
 
           # @param type [Class<Step>]
           def step(type, cells = @cells) = type.new(cells, trees, run:, configuration:, settings:)
