@@ -179,6 +179,22 @@ class TiersWatchTest < Tiercel::TestCase
     assert near(store).get("key")
   end
 
+  # A console or a cron job on a machine without traffic. No process has looked at the file for five seconds.
+  def test_a_new_process_on_an_idle_machine_keeps_the_copies
+    store = stack
+    store.write("key", "value")
+    store.read("key")
+    gaps = near(store).stats[:bus][:gaps]
+    fork_and_wait(1) do
+      other = stack
+      later = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) + 5_000_000_000 }
+      near(other).coverage.instance_variable_set(:@clock, later)
+      other.read("nothing") && nil
+    end
+    assert_equal gaps, near(store).stats[:bus][:gaps]
+    assert near(store).get("key")
+  end
+
   def test_a_registration_is_renewed_seldom
     backend = plain.backend
     plain.write("key", 1)

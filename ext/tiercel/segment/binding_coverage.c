@@ -31,7 +31,9 @@ static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent, VALUE serve
     tseg_result result;
 
     segment_current(self);
-    result = tseg_cover_or_clear(&host.base, since_ns, sent_ns, server_id, segment_handle_of(self)->attached_ns);
+    /* A listener knows nothing of the time before this process attached the segment. Server 0 is a file, which does. */
+    result = tseg_cover_or_clear(&host.base, since_ns, sent_ns, server_id,
+                                 server_id ? segment_handle_of(self)->attached_ns : 0);
     segment_raise(&host);
     return result == TSEG_OK ? Qtrue : result == TSEG_CHANGED ? Qfalse : Qnil;
 }

@@ -36,7 +36,6 @@ module Tiercel
         @near = near
         @coverage = near.coverage
         @lock = Mutex.new
-        @began_ns = @coverage.now
         near.cap = ALONE_TTL_SECONDS
         name_member if near.backend.segment.is_a?(Segment) # otherwise the first call reports why there is none
       end
@@ -115,8 +114,6 @@ module Tiercel
       def alone(covered_ns, now_ns, moved)
         @noticed_ns = nil
         @near.cap = ALONE_TTL_SECONDS
-        # A new process deletes no copies while others of its machine cover them.
-        return if !moved && covered_ns.positive? && covered_ns < @began_ns && now_ns - covered_ns < LAPSE_NS
         @coverage.cover(moved || covered_ns.zero? ? now_ns : covered_ns, now_ns)
       end
 
