@@ -48,6 +48,16 @@ class TiersListenedKeysTest < Tiercel::TestCase
     end
   end
 
+  # The listener of the process receives the messages of the first namespace. The copies lived a minute without messages.
+  def test_a_dup_with_another_namespace_is_no_exception
+    store = listening(machine(:one, namespace: "app"))
+    store.namespace = "other"
+    other = store.dup
+    other.write("key", "value", expires_in: 600)
+    wait_until("a copy", within: PATIENCE) { other.read("key") && other.backend.near.get("other:key") }
+    MovedClock.by(1.5) { assert_nil other.backend.near.get("other:key") }
+  end
+
   def test_stores_of_two_namespaces_have_a_segment_each
     paths = [nil, "one", "two", -> { "three" }].map do |namespace|
       store = ActiveSupport::Cache::TiercelStore.new("shared:listeners-#{Process.pid}?size=1MB", server.url, namespace:)

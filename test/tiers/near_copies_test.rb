@@ -16,12 +16,12 @@ class TiersNearCopiesTest < Tiercel::TestCase
     end
   end
 
-  def test_no_copies_of_values_with_tags
+  def test_copies_of_values_with_tags_versions_and_damage
     parts = { tags: { "tag" => 1 } }
     tagged = frame("text", parts: Tiercel::Frame::Parts.encode(**parts))
     versioned = frame("text", parts: Tiercel::Frame::Parts.encode(version: "1"))
     damaged = frame("text", parts: "\xFF\xFF".b)
-    { tagged => false, versioned => true, damaged => false }.each do |bytes, copied|
+    { tagged => true, versioned => true, damaged => false }.each do |bytes, copied|
       @near.change(["key"], bytes, nil) { @behind.set("key", bytes) }
       assert_equal bytes, read
       assert_equal copied, !@near.get("key").nil?

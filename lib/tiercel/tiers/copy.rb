@@ -8,8 +8,10 @@ require_relative "../frame"
 
 module Tiercel
   class Tiers < Backend
-    # Turns the last tier's bytes into the bytes of a near copy. Raw bytes, counters and leases get no copy. Values with
-    # tags get no copy either, because their reads need the generations from the last tier anyway.
+    # Turns the last tier's bytes into the bytes of a near copy. Raw bytes, counters and leases get no copy.
+    #
+    # A value with tags and the generations of its tags have a copy each: a generation is a key like any other. A read in
+    # the near tier compares both. Without the copy of a generation, the last tier decides.
     #
     # A copy is the frame that a store over `shared:` alone would write. It has no checksum, since that was verified,
     # and is compressed only if the value is long. So the segment returns plain Strings without a Ruby object for the
@@ -18,10 +20,21 @@ module Tiercel
     # @private
     module Copy
       NATIVE = Codec.native
+      # Of a tag's generation ({Store::Tags}): its size, and a part of its key.
+      GENERATION_BYTES = 8
+      GENERATION_KEY = "tiercel:tag:"
       private_constant :NATIVE
 
       class << self
         include Frame::Layout
+
+        # @return [Boolean] whether it is the generation of a tag
+        def generation?(key, bytes)
+          bytes.bytesize == GENERATION_BYTES && key.b.include?(GENERATION_KEY)
+        end
+
+        # @return [Boolean] whether a frame has tags
+        def tagged?(bytes) = !Frame.part(bytes, PART_TAGS).nil?
 
         # @param bytes [String] the last tier's bytes
         # @param longest [Integer] bytes of a value that is not compressed
@@ -58,7 +71,7 @@ module Tiercel
         # The extension leaves compressed frames to Ruby.
         def parsed(bytes, longest)
           frame = Frame.parse(bytes)
-          return if frame.parts.tags || frame.placeholder?
+          return if frame.placeholder?
           parts_bytes = bytes.unpack1("S<", offset: PARTS_BYTES_AT)
           plain = frame.compressor == COMPRESSOR_NONE
           payload = plain ? frame.payload : inflated(frame, longest)
@@ -70,7 +83,7 @@ module Tiercel
         end
 
         def parts_of_inflated(parts)
-          names = %i[version encoding stale created_at exclusive]
+          names = %i[version encoding stale created_at exclusive tags]
           Frame::Parts.encode(**names.to_h { |name| [name, parts.public_send(name)] })
         end
 

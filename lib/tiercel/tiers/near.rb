@@ -54,11 +54,15 @@ module Tiercel
         @guard = Guard.new(backend)
       end
 
-      # @param prefix [String, nil] prefix of the keys for which a {Bus} receives messages. A copy of another key lives
-      #   at most a second
+      # The first store decides: a listener of this machine may be running. A `dup` with another namespace shares this
+      # tier, and copies of its keys live at most a second.
+      #
+      # @param prefix [String, nil] prefix of the keys for which a {Bus} receives messages
       # @return [void]
       def prefix=(prefix)
-        @bus.prefix = @prefix = prefix if @bus&.messages?
+        return if @prefixed || !@bus&.messages?
+        @prefixed = true
+        @bus.prefix = @prefix = prefix
       end
 
       # @param key [String]
@@ -179,7 +183,9 @@ module Tiercel
       # @param began [Integer, nil] if the last tier does not store them: when the block began; see {#now}
       # @return [Array(String, Float), nil] the copy and its seconds
       def copy(key, bytes, ttl, began = nil)
+        return [bytes, longest(key, ttl)] if Copy.generation?(key, bytes)
         copy = Copy.of(bytes, @longest) or return
+        return if began && Copy.tagged?(copy) # nobody can compare its tags while the last tier does not answer
         ttl = Copy.ttl(copy, longest(key, ttl)) or return
         [began ? Copy.computed(copy, began) : copy, ttl]
       end
