@@ -128,7 +128,7 @@ module Tiercel
     # @return [Object] the value: the block's, another caller's, or a stale one
     def value(store, name, key, version, options, policy, found = nil, storing: nil, &block)
       miss = Miss.new(self, store, name, key, version, options, policy, found, block)
-      miss.storing = storing
+      miss.storing = storing if storing
       value = resolve(miss)
       store.notify_of_hit(miss) unless miss.computed && !miss.stale
       value
@@ -157,7 +157,7 @@ module Tiercel
     private
 
     def resolve(miss)
-      value = serve_stale(miss, miss.stale_at_hand)
+      value = miss.seen ? serve_stale(miss, miss.stale_at_hand) : MISS
       value = attempt(miss) while MISS.equal?(value)
       done = true
       value
@@ -168,12 +168,11 @@ module Tiercel
     # Ends a caller's part, also after an interruption between two steps.
     def leave(miss, abandoned: true)
       lease = miss.lease
-      if lease
-        miss.lease = nil
-        @leases.abandon(lease)
-      end
+      return if lease.nil? && miss.landed?
+      miss.lease = nil
+      @leases.abandon(lease) if lease
     ensure
-      @flights.leave(miss, abandoned:)
+      @flights.leave(miss, abandoned:) unless miss.landed?
     end
 
     # @return [Object] the value; MISS if the caller begins again, because the entry has changed
@@ -192,7 +191,7 @@ module Tiercel
     #
     # @return [Leases::Lease, Leases::Present]
     def take(miss)
-      seen = miss.take_seen
+      seen = miss.seen && miss.take_seen
       return seen if seen && !seen.released? && !@leases.lapsed?(seen)
       lease = miss.new_lease
       @flights.register(miss, lease.lineage)
@@ -301,7 +300,7 @@ module Tiercel
 
     # Passes the value and its tags on: to followers, who get their own copies, and to the block around.
     def finish(miss, value)
-      pass_on_tags(miss)
+      pass_on_tags(miss) if miss.tagged?
       return unless @flights.close(miss)
       frame = @reader.copy(value)
       frame ? @flights.land(miss, :frame, frame) : @flights.land(miss, :value, value)
@@ -309,7 +308,7 @@ module Tiercel
 
     # The block around depends on the tags of the value too.
     def pass_on_tags(miss)
-      Fetch.inherit(@backend, (miss.recorded unless miss.lost?)) if miss.tagged? && Fetch.inside?
+      Fetch.inherit(@backend, (miss.recorded unless miss.lost?)) if Fetch.inside?
     end
 
     # Returns a stale value after an error of the block, within `stale_if_error`. Reports the error. For {PAUSE} seconds
@@ -489,7 +488,7 @@ module Tiercel
       case kind
       when :frame, :value
         return again(miss) unless miss.accepts?(other)
-        pass_on_tags(other)
+        pass_on_tags(other) if other.tagged?
         kind == :frame ? @reader.value_of_copy(content) : content
       when :found
         value = miss.value_of(content)

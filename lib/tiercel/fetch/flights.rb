@@ -101,12 +101,14 @@ module Tiercel
       # @return [Miss] the registered miss
       def register(miss, name)
         LOCK.synchronize do
-          forget_parents
-          unregister(miss)
+          forget_parents unless @process == Forks.current
+          unregister(miss) if miss.registered
           other = @running[name]
-          next other if other && other.live? && !other.deserted?
+          if other
+            next other if other.live? && !other.deserted?
+            miss.heir = other.live?
+          end
           forget_lapsed if @running.size >= @many
-          miss.heir = other&.live?
           miss.registered = name
           @running[name] = miss
         end
@@ -164,7 +166,6 @@ module Tiercel
       # @param abandoned [Boolean] whether it left its block by throw, break, a killed thread or Timeout
       # @return [void]
       def leave(miss, abandoned:)
-        return if miss.outcome && miss.registered.nil? && miss.registered_key.nil?
         LOCK.synchronize do
           unregister(miss)
           next if miss.outcome
@@ -261,7 +262,6 @@ module Tiercel
 
       # A child process has none of the threads that lead its parent's flights.
       def forget_parents
-        return if @process == Forks.current
         @process = Forks.current
         @running = {}
       end

@@ -99,6 +99,12 @@ module Tiercel
       # @return [Boolean] whether it belongs to this process, and the backend's entries have the same tags as its own
       def reads?(backend) = ours? && @fetch.backends.any? { |own| own.equal?(backend) }
 
+      # @return [Leases::Lease, nil] the lease that the caller's read has found
+      attr_reader :seen
+
+      # @return [Boolean] whether it has an outcome, and nobody can join any more
+      def landed? = @outcome && @registered.nil? && @registered_key.nil?
+
       # @return [Boolean] whether it belongs to this process, and not to its parent
       def ours? = @process == Forks.current
 
@@ -118,7 +124,7 @@ module Tiercel
       # This caller has the lease, or its block begins.
       def lead(lease)
         @thread = Thread.current
-        @by_hand = Fiber.current.blocking?
+        @by_hand = Fiber.blocking?
         @flying = lease
         @far = false
       end
@@ -291,6 +297,7 @@ module Tiercel
       # The block has returned: records its tags.
       def record_tags
         named = options_after_block[:tags]
+        return if named.nil? && @inherited.nil?
         @lost ||= named&.lost? || false
         @recorded = named&.known
         return unless @inherited
