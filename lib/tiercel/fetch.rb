@@ -126,10 +126,10 @@ module Tiercel
     # @param storing [#call, nil] must call the block that it receives, which stores the value
     # @yield the block of `fetch`
     # @return [Object] the value: the block's, another caller's, or a stale one
-    def value(store, name, key, version, options, policy, found = nil, storing: nil, &block)
-      miss = Miss.new(self, store, name, key, version, options, policy, found, block)
+    def value(store, name, key, version, options, policy, found = nil, storing: nil, &)
+      miss = Miss.new(self, store, name, key, version, options, policy, found)
       miss.storing = storing if storing
-      value = resolve(miss)
+      value = resolve(miss, &)
       store.notify_of_hit(miss) unless miss.computed && !miss.stale
       value
     end
@@ -143,22 +143,22 @@ module Tiercel
       options = Miss.in_one_namespace(options)
       misses = names.each_index.map do |index|
         key = keys[index]
-        miss = Miss.new(self, store, names[index], key, versions[index], options, policy, found[key], block)
+        miss = Miss.new(self, store, names[index], key, versions[index], options, policy, found[key])
         miss.storing = storing
         miss
       end
       values = {}.compare_by_identity
-      each_slice(misses.uniq(&:key)) { |slice| lead_several(slice, values) }
-      values_by_name = misses.to_h { |miss| [miss.name, values.fetch(miss) { resolve(miss) }] }
+      each_slice(misses.uniq(&:key)) { |slice| lead_several(slice, values, &block) }
+      values_by_name = misses.to_h { |miss| [miss.name, values.fetch(miss) { resolve(miss, &block) }] }
       misses.each { |miss| store.notify_of_hit(miss) unless miss.computed && !miss.stale }
       values_by_name
     end
 
     private
 
-    def resolve(miss)
+    def resolve(miss, &)
       value = miss.seen ? serve_stale(miss, miss.stale_at_hand) : MISS
-      value = attempt(miss) while MISS.equal?(value)
+      value = attempt(miss, &) while MISS.equal?(value)
       done = true
       value
     ensure
@@ -176,14 +176,14 @@ module Tiercel
     end
 
     # @return [Object] the value; MISS if the caller begins again, because the entry has changed
-    def attempt(miss)
+    def attempt(miss, &)
       answer = take(miss)
       return found(miss, answer) unless Leases::Lease === answer
-      return answer.sure? ? lead(miss, answer) : lead_unanswered(miss, answer) if answer.mine?
+      return answer.sure? ? lead(miss, answer, &) : lead_unanswered(miss, answer, &) if answer.mine?
       stale = miss.stale_beside(answer)
       return serve_stale(miss, stale) unless MISS.equal?(stale)
-      return run(miss, answer) if answer.paused?
-      answer.version == miss.kept_version ? wait(miss, answer) : compute_beside(miss, answer)
+      return run(miss, answer, &) if answer.paused?
+      answer.version == miss.kept_version ? wait(miss, answer, &) : compute_beside(miss, answer, &)
     end
 
     # Asks for the lease, or finds out who has it. Before the lease is acquired, its lineage is registered: then every
@@ -223,23 +223,23 @@ module Tiercel
 
     # --- the leader ---
 
-    def lead(miss, lease)
+    def lead(miss, lease, &)
       @reader.remember(miss.key, lease.stale) if @request_local
-      return run(miss, lease) unless lease.stale || lease.takeover?
+      return run(miss, lease, &) unless lease.stale || lease.takeover?
       note_takeover(miss) if lease.takeover?
       miss.reason = :stale if lease.stale && miss.policy.stale_seconds
       stale = miss.policy.background? ? miss.stale_beside(lease) : MISS
-      return serve_stale(miss, stale) if !MISS.equal?(stale) && refresh_in_background(miss, lease)
-      run(miss, lease)
+      return serve_stale(miss, stale) if !MISS.equal?(stale) && refresh_in_background(miss, lease, &)
+      run(miss, lease, &)
     end
 
     # The backend did not answer, so nobody knows who has the lease. Then callers of this process share a block by its
     # key.
-    def lead_unanswered(miss, lease)
+    def lead_unanswered(miss, lease, &)
       other = share_by_key(miss)
-      return lead(miss, lease) if other.equal?(miss)
+      return lead(miss, lease, &) if other.equal?(miss)
       give_back(miss, lease)
-      follow(miss, other)
+      follow(miss, other, &)
     end
 
     # A delete or an invalidation that this process could not deliver ends the sharing: the block may have begun earlier.
@@ -250,14 +250,14 @@ module Tiercel
       undelivered.pending([miss.key, *miss.options[:tags]&.keys]).empty? ? @flights.register_key(miss) : miss
     end
 
-    def refresh_in_background(miss, lease)
+    def refresh_in_background(miss, lease, &block)
       job = miss.in_background
       miss.lease = nil
       enqueued = Refresh.enqueue do
         count(:background_refreshes)
         begin
           @flights.register(job, lease.lineage)
-          run(job, lease)
+          run(job, lease, &block)
         ensure
           leave(job)
         end
@@ -271,11 +271,11 @@ module Tiercel
     # @param lease [Leases::Lease, nil] the caller's own lease; or the lease of a caller that takes too long; nil if
     #   nothing may be stored
     # @return [Object] the value
-    def run(miss, lease)
+    def run(miss, lease, &)
       miss.lead(lease) unless lease && lease.equal?(miss.flying) && !miss.far?
       own = lease if lease.equal?(miss.lease)
       value = Flights.within(miss) do |outermost|
-        made = miss.store.generate(miss) { miss.compute }
+        made = miss.store.generate(miss) { miss.compute { |name, given| yield name, given } }
         miss.record_tags
         own = miss.lease = nil if store(miss, lease, made, outermost)
         made
@@ -425,66 +425,66 @@ module Tiercel
     # --- waiting ---
 
     # The same value is being computed. One caller of this process waits for another process, for all.
-    def wait(miss, lease)
+    def wait(miss, lease, &)
       other = @flights.register(miss, lease.lineage)
-      return follow(miss, other) unless other.equal?(miss)
-      return run(miss, lease) if miss.heir
+      return follow(miss, other, &) unless other.equal?(miss)
+      return run(miss, lease, &) if miss.heir
       miss.await_process(lease)
       count(:lease_waits)
       case outcome = miss.timed { @leases.wait(lease, far_deadline(miss)) }
       when Leases::Present then found(miss, outcome)
-      when :released then after_release(miss, lease)
-      when :deadline then run(miss, lease)
+      when :released then after_release(miss, lease, &)
+      when :deadline then run(miss, lease, &)
       else again(miss)
       end
     end
 
     # The leader stored nothing: all waiting callers run their blocks at once, one of them with the lease.
-    def after_release(miss, lease)
+    def after_release(miss, lease, &)
       answer = take(miss)
       return found(miss, answer) if Leases::Present === answer
-      return lead(miss, answer) if answer.mine?
-      run(miss, answer.same_lineage?(lease) ? answer : nil)
+      return lead(miss, answer, &) if answer.mine?
+      run(miss, answer.same_lineage?(lease) ? answer : nil, &)
     end
 
     # The lease is for another version or for other tags: a record was changed while its fragment is rendered, or tags
     # were invalidated. The block runs beside the lease, once for all callers of this process. The first of the two
     # values that is ready is stored; the lineage then ends.
-    def compute_beside(miss, lease)
+    def compute_beside(miss, lease, &)
       before = miss.wanted
       miss.renew_tags
       return MISS unless miss.wanted == before
       other = @flights.register(miss, [lease.lineage, before].freeze)
-      other.equal?(miss) ? run(miss, lease) : follow(miss, other)
+      other.equal?(miss) ? run(miss, lease, &) : follow(miss, other, &)
     end
 
     # Waits for another caller of this process.
-    def follow(miss, other)
+    def follow(miss, other, &)
       outcome = miss.timed do
         @flights.await(miss, other) { other.far? ? far_deadline(miss) : near_deadline(miss) }
       end
       case outcome
-      when :cycle then run(miss, other.flying)
+      when :cycle then run(miss, other.flying, &)
       when :deserted then again(miss)
-      when :deadline then relieve(miss, other)
-      else share(miss, other, *outcome)
+      when :deadline then relieve(miss, other, &)
+      else share(miss, other, *outcome, &)
       end
     end
 
     # If a block takes too long, one caller of this process at a time runs its own block as well.
-    def relieve(miss, other)
+    def relieve(miss, other, &)
       unless Flights.in_transaction?
         due = @flights.relieve(miss, other, other.far? ? far_patience(miss) : patience(miss))
         if due
           miss.near_deadline = [near_deadline(miss), due].max
           miss.far_deadline = [far_deadline(miss), due].max
-          return follow(miss, other)
+          return follow(miss, other, &)
         end
       end
-      run(miss, other.flying)
+      run(miss, other.flying, &)
     end
 
-    def share(miss, other, kind, content)
+    def share(miss, other, kind, content, &)
       case kind
       when :frame, :value
         return again(miss) unless miss.accepts?(other)
@@ -496,7 +496,7 @@ module Tiercel
         MISS.equal?(value) ? again(miss) : value
       when :error then raise content.dup
       # A caller that two leaders have abandoned runs its block instead of waiting again.
-      when :abandoned then miss.abandoned_again? ? run(miss, other.flying) : again(miss)
+      when :abandoned then miss.abandoned_again? ? run(miss, other.flying, &) : again(miss)
       else again(miss)
       end
     end
@@ -544,7 +544,7 @@ module Tiercel
     #
     # @param slice [Array<Miss>] with different keys
     # @param values [Hash{Miss => Object}] receives the values that are known afterwards
-    def lead_several(slice, values)
+    def lead_several(slice, values, &)
       leases = slice.map { |miss| miss.new_lease.tap { |lease| @flights.register(miss, lease.lineage) } }
       led = {}.compare_by_identity
       slice.zip(leases, take_several(slice, leases)) do |miss, lease, answer|
@@ -552,11 +552,11 @@ module Tiercel
         if !(Leases::Lease === taken(miss, lease, answer)) then value = found(miss, answer)
         elsif !answer.mine? then value = serve_stale(miss, miss.stale_beside(answer))
         elsif !answer.sure? && !share_by_key(miss).equal?(miss) then give_back(miss, answer)
-        else value = lead_later(miss, answer, led)
+        else value = lead_later(miss, answer, led, &)
         end
         values[miss] = value unless MISS.equal?(value)
       end
-      compute_several(led, values) unless led.empty?
+      compute_several(led, values, &) unless led.empty?
       done = true
     ensure
       slice.each { |miss| leave(miss, abandoned: !done) if values.key?(miss) || !done || miss.lease }
@@ -570,23 +570,23 @@ module Tiercel
     end
 
     # @return [Object] a stale value, if the block will run in the background; else MISS
-    def lead_later(miss, lease, led)
+    def lead_later(miss, lease, led, &)
       note_takeover(miss) if lease.takeover?
       stale = lease.stale && miss.policy.background? ? miss.stale_beside(lease) : MISS
       if !MISS.equal?(stale)
         miss.reason = :stale
-        return serve_stale(miss, stale) if refresh_in_background(miss, lease)
+        return serve_stale(miss, stale) if refresh_in_background(miss, lease, &)
       end
       led[miss] = lease
       MISS
     end
 
-    def compute_several(led, values)
+    def compute_several(led, values, &block)
       unstored = led.dup
       computed = {}.compare_by_identity
       stored_at = Clock.monotonic
       led.each do |miss, lease|
-        compute_one(miss, lease, led.keys, values, unstored, computed)
+        compute_one(miss, lease, led.keys, values, unstored, computed, &block)
         next if Clock.monotonic - stored_at < miss.policy.lease_ttl / STORES_PER_TTL
         store_several(computed, unstored)
         stored_at = Clock.monotonic
@@ -600,8 +600,8 @@ module Tiercel
       unstored.each { |miss, lease| give_back(miss, lease) }
     end
 
-    def compute_one(miss, lease, all, values, unstored, computed)
-      values[miss] = computed[miss] = Flights.within(miss, all) { miss.compute }
+    def compute_one(miss, lease, all, values, unstored, computed, &block)
+      values[miss] = computed[miss] = Flights.within(miss, all) { miss.compute(&block) }
       miss.record_tags
     rescue StandardError => error
       stale = stale_after(miss, error, lease)

@@ -63,7 +63,7 @@ module Tiercel
       # The ends of the caller's waits for callers of this process and of another one, times of {Clock.monotonic}
       attr_accessor :near_deadline, :far_deadline
 
-      def initialize(fetch, store, name, key, version, options, policy, found, block)
+      def initialize(fetch, store, name, key, version, options, policy, found)
         @fetch = fetch
         @store = store
         @name = name
@@ -71,7 +71,6 @@ module Tiercel
         @version = version
         @options = Miss.in_one_namespace(options)
         @policy = policy
-        @block = block
         @process = Forks.current
         @followers = 0
         return unless found
@@ -271,7 +270,7 @@ module Tiercel
         @computed = true
         options = @fetch.shares_options ? @options : @options.dup
         @given = Store::Tags::WriteOptions::CopiedWhenSet.new(options, @store)
-        Observer.timed(@key) { @block.call(@name, @given) }
+        Observer.timed(@key) { yield @name, @given }
       end
 
       # @return [Hash] the options after the block, which may have changed them
