@@ -28,6 +28,10 @@ module Tiercel
 
     DEFAULT_COMPRESS_THRESHOLD = 1024
     DEFAULT_INFLATE_LIMIT = 128 * 1024 * 1024
+    # Characters that text does not contain. Text without a frame is what `raw: true` has written; other bytes without a
+    # frame are damage, or another program's.
+    CONTROL = /[\x00-\x08\x0B\x0C\x0E-\x1F\x7F]/
+    private_constant :CONTROL
     # A compressed payload is kept only if its size is at most this fraction of the original size.
     WORTHWHILE = 0.9
 
@@ -100,7 +104,7 @@ module Tiercel
     # @param bytes [String] the bytes read from a backend
     # @return [ActiveSupport::Cache::Entry, nil] nil for a placeholder. The first access to the value decodes it and
     #   may raise ActiveSupport::Cache::DeserializationError.
-    # @raise [MalformedFrame] if the bytes are neither a frame nor a payload of Rails nor a counter
+    # @raise [MalformedFrame] if the bytes are neither a frame nor a payload of Rails nor a counter nor text
     def load(bytes)
       return load_foreign(bytes) unless Frame.frame?(bytes)
       frame = Frame.parse(bytes)
@@ -219,7 +223,9 @@ module Tiercel
       counter = Counter.parse(bytes)
       return ActiveSupport::Cache::Entry.new(counter) if counter
       return @legacy.load(bytes) if @legacy && LegacyPayload.recognize?(bytes)
-      raise MalformedFrame, "neither a frame nor a Rails payload: #{bytes.bytesize} bytes that begin with " \
+      text = bytes.dup.force_encoding(Encoding::UTF_8)
+      return ActiveSupport::Cache::Entry.new(text) if text.valid_encoding? && !text.match?(CONTROL)
+      raise MalformedFrame, "neither a frame nor a Rails payload nor text: #{bytes.bytesize} bytes that begin with " \
                             "#{bytes.byteslice(0, 8).unpack1("H*")}"
     end
   end

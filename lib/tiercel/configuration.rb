@@ -53,8 +53,8 @@ module Tiercel
   # Validates the URLs and options of a store before anything is started, and builds the store's parts from them.
   class Configuration
     # Options of the store itself. All others belong to Rails or to the backend.
-    STORE_OPTIONS = (%i[serializer compressor marshal checksum inflate_limit error_handler breaker log_keys frozen
-                        fast_path clear clear_visibility] + FetchPolicy::NAMES).freeze
+    STORE_OPTIONS = (%i[serializer compressor marshal checksum inflate_limit error_handler breaker log_keys
+                        frozen] + FetchPolicy::NAMES).freeze
 
     # Options that Rails accepts as defaults for a store's calls.
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
@@ -62,8 +62,6 @@ module Tiercel
 
     # The limit of Rails 8.1, which applies memcached's limit to all stores.
     DEFAULT_MAX_KEY_BYTES = 250
-    # The default of `clear_visibility:`, in seconds.
-    DEFAULT_CLEAR_VISIBILITY = 1.0
     # Leaves space for the digest that replaces the end of a longer key (":hash:" and 32 or 64 hex digits).
     LEAST_MAX_KEY_BYTES = 40
 
@@ -86,7 +84,6 @@ module Tiercel
       check_coder_options
       check_times
       check_max_key_size
-      check_clear
       @policy = FetchPolicy.new(@options)
     end
 
@@ -145,15 +142,6 @@ module Tiercel
     # @return [String] names of the options without their values, which may be secret
     def inspect = "#<#{self.class.name} #{@places} #{@options.keys.inspect}>"
 
-    # @return [Boolean]
-    def fast_path? = @options.fetch(:fast_path, true)
-
-    # @return [Float, nil] maximum number of seconds until every process sees a `clear` by generation; nil if `clear`
-    #   deletes keys
-    def clear_visibility
-      (@options[:clear_visibility] || DEFAULT_CLEAR_VISIBILITY).to_f if @options[:clear] == :generation
-    end
-
     # @return [Boolean] whether Marshal may load values
     def marshal? = @options.fetch(:marshal, true)
 
@@ -202,7 +190,7 @@ module Tiercel
     end
 
     def check_switches
-      %i[marshal log_keys checksum fast_path].each do |name|
+      %i[marshal log_keys checksum].each do |name|
         value = @options[name]
         next if value.nil? || value == true || value == false
         raise ConfigurationError, "#{name}: expected true or false, got #{Redacted.text(value)}"
@@ -230,16 +218,6 @@ module Tiercel
       return if value.nil? || value == false || (value.is_a?(Integer) && value >= LEAST_MAX_KEY_BYTES)
       raise ConfigurationError, "max_key_size: expected bytes (Integer, at least #{LEAST_MAX_KEY_BYTES}), or false " \
                                 "for no limit, got #{Redacted.text(value)}"
-    end
-
-    def check_clear
-      clear, seconds = @options.values_at(:clear, :clear_visibility)
-      unless [nil, :keys, :generation].include?(clear)
-        raise ConfigurationError, "clear: expected :keys or :generation, got #{Redacted.text(clear)}"
-      end
-      return if seconds.nil? || (clear == :generation && seconds.is_a?(Numeric) && seconds.positive?)
-      raise ConfigurationError, "clear_visibility: expected seconds (a number > 0) beside clear: :generation, got " \
-                                "#{Redacted.text(seconds)}"
     end
 
     def serializer

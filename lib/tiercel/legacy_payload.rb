@@ -104,7 +104,7 @@ module Tiercel
       serializer_of(bytes).load(bytes)
     rescue Error, ActiveSupport::Cache::DeserializationError
       raise
-    rescue StandardError => error
+    rescue StandardError, ScriptError, SystemStackError => error
       raise ActiveSupport::Cache::DeserializationError, "#{error.class}: #{error.message}"
     end
 

@@ -31,11 +31,6 @@ class Tiercel::Railtie < Rails::Railtie
     end
   end
 
-  # Gems and initializers may have patched Rails' methods by now.
-  config.after_initialize do
-    ::Tiercel::Store::FastPath::Patches.recheck if defined?(::Tiercel::Store::FastPath)
-  end
-
   # Kept objects are instances of classes that are about to be replaced.
   config.after_initialize do
     ActiveSupport::Reloader.before_class_unload { ::Tiercel::Memo.clear_all if defined?(::Tiercel::Memo) }

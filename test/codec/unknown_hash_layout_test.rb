@@ -11,7 +11,7 @@ require "rbconfig"
 class CodecUnknownHashLayoutTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
   FILES = %w[frame_test coder/round_trip_test serializers/auto_test leases_test backends/memory_test
-             segment/segment_test store/fast_path/tags_test].freeze
+             segment/segment_test store/tags_names_test].freeze
 
   def test_a_build_for_another_layout
     with_build do |folder|

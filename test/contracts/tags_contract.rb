@@ -6,7 +6,6 @@ require_relative "built_stores"
 require_relative "fetch_contract/processes"
 require "contracts/moved_clock"
 
-%w[entries names fetching stale_values clearing churn].each { |subject| require_relative "tags_contract/#{subject}" }
 
 module Tiercel
   module Contracts
@@ -30,7 +29,6 @@ module Tiercel
       include Names
       include Fetching
       include StaleValues
-      include Clearing
       include Churn
       include BuiltStores
 

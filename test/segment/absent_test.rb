@@ -14,7 +14,7 @@ class SegmentAbsentTest < Tiercel::TestCase
 
   def test_every_call_is_a_miss_and_there_is_one_report
     with_tmpdir do |directory|
-      [{}, { frozen: true }, { fast_path: false }].each do |options|
+      [{}, { frozen: true }].each do |options|
         store, said = build("#{directory}/segment", size: TOO_MUCH, **options)
         assert_match(/cannot be created: requested 4096.0 TB, free .* in #{directory}.*`size:`/, said)
         assert_match(/the creation is retried/, said)

@@ -153,7 +153,7 @@ class StoreConfigurationTest < Tiercel::TestCase
   end
 
   def test_switches_are_checked
-    { marshal: 0, checksum: "yes", fast_path: :on }.each do |name, value|
+    { marshal: 0, checksum: "yes" }.each do |name, value|
       error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", name => value) }
       assert_equal "#{name}: expected true or false, got #{value.inspect}", error.message
     end
@@ -166,7 +166,7 @@ class StoreConfigurationTest < Tiercel::TestCase
                    "`marshal: false`", error.message
     end
     known = Tiercel::Configuration::STORE_OPTIONS + Tiercel::Configuration::RAILS_OPTIONS
-    assert_empty Tiercel::GoneOptions::INSTEAD.keys & (known - %i[clear clear_visibility fast_path])
+    assert_empty Tiercel::GoneOptions::INSTEAD.keys & known
   end
 
   def test_frozen_is_checked_on_every_backend

@@ -68,7 +68,7 @@ module StoreErrorsTests
     ].freeze
 
     def build(**options)
-      ActiveSupport::Cache::TiercelStore.new("unsteady:", fast_path: self.class::FAST_PATH, breaker: false, **options)
+      ActiveSupport::Cache::TiercelStore.new("unsteady:", breaker: false, **options)
     end
 
     def failing(**options)
@@ -249,13 +249,7 @@ module StoreErrorsTests
     end
   end
 
-  class FastTest < Tiercel::TestCase
-    FAST_PATH = true
-    include Tests
-  end
-
-  class PlainTest < Tiercel::TestCase
-    FAST_PATH = false
+  class StoreTest < Tiercel::TestCase
     include Tests
   end
 end

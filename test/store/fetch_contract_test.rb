@@ -32,7 +32,7 @@ module FetchContractTests
   end
 
   FetchPlaces::URLS.each_key do |place|
-    { "Fast" => {}, "Plain" => { fast_path: false } }.each do |label, way|
+    { "" => {} }.each do |label, way|
       test_class = Class.new(Tiercel::TestCase) do
         include Place
         define_method(:place) { place }

@@ -105,18 +105,16 @@ class FetchNodesTest < Tiercel::TestCase
   end
 
   def assert_steps(url, proxies, &around)
-    [true, false].each do |fast_path|
-      store = with_slices_of_any_duration(Tiercel.new(url, fast_path: fast_path, **OPTIONS))
-      store.clear
-      warm(store)
-      names = evenly(store, proxies)
-      cold = trips(proxies) { around.call(-> { store.fetch_multi(*names) { |name| name } }) }
-      assert_equal [7, 7, 7], cold, "read; take and fill of 8, 32 and 20 names; fast path: #{fast_path}"
-      assert_equal([1, 1, 1], trips(proxies) { around.call(-> { store.fetch_multi(*names) { flunk } }) })
-      assert_equal names, store.read_multi(*names).keys
-    ensure
-      store&.close
-    end
+    store = with_slices_of_any_duration(Tiercel.new(url, **OPTIONS))
+    store.clear
+    warm(store)
+    names = evenly(store, proxies)
+    cold = trips(proxies) { around.call(-> { store.fetch_multi(*names) { |name| name } }) }
+    assert_equal [7, 7, 7], cold, "read; take and fill of 8, 32 and 20 names"
+    assert_equal([1, 1, 1], trips(proxies) { around.call(-> { store.fetch_multi(*names) { flunk } }) })
+    assert_equal names, store.read_multi(*names).keys
+  ensure
+    store&.close
   end
 
   # @return [Array<String>] 60 names, three in a row on three nodes: each slice asks every node. The nodes of a ring

@@ -4,9 +4,9 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
 require_relative "lock_step/episode"
-require_relative "lock_step/local_episode"
+require_relative "lock_step/far_memory"
 
-# Only the speed distinguishes the fast path from Rails' own methods. Two stores, one of each kind, receive the same
+# The store's own path behaves like Rails' own methods over Rails' hooks. Two stores, one of each kind, receive the same
 # random calls. After each call the test compares results, exceptions, events, log lines, reports and stored bytes.
 #
 # TIERCEL_SEED=n selects other calls, TIERCEL_CALLS=n their number.
@@ -24,44 +24,39 @@ class StorePropertyTest < Tiercel::TestCase
 
   # Below one megabyte the LRU in plain Ruby is used, above it the segment's engine if it is built.
   def test_over_a_little_memory
-    compare(calls(2_500)) { |**options| Tiercel.new("memory:", size: "900KB", **options) }
+    compare(calls(2_500)) { |store, **options| store.new("memory:", size: "900KB", **options) }
   end
 
   def test_over_memory
-    compare(calls(2_500)) { |**options| Tiercel.new("memory:", size: "4MB", **options) }
+    compare(calls(2_500)) { |store, **options| store.new("memory:", size: "4MB", **options) }
   end
 
   def test_over_shared_memory
     needs :shared
-    on_disk(calls(1_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", **options) }
+    on_disk(calls(1_000)) { |store, path, options| store.new("shared:#{path}", size: "4MB", **options) }
   end
 
   # Decoded values in the process' memo are invalidated as well.
   def test_over_shared_memory_with_a_memo
     needs :shared
-    on_disk(calls(1_000)) { |path, options| Tiercel.new("shared:#{path}", size: "4MB", memo: "1MB", **options) }
+    on_disk(calls(1_000)) { |store, path, options| store.new("shared:#{path}", size: "4MB", memo: "1MB", **options) }
   end
 
   def test_over_sqlite
     needs :sqlite
-    on_disk(calls(400)) { |path, options| Tiercel.new("sqlite:#{path}", **options) }
+    on_disk(calls(400)) { |store, path, options| store.new("sqlite:#{path}", **options) }
   end
 
   def test_over_files
     needs :file
-    on_disk(calls(400)) { |path, options| Tiercel.new("file:#{path}", **options) }
+    on_disk(calls(400)) { |store, path, options| store.new("file:#{path}", **options) }
   end
 
   # A near copy has another form than the entry behind it.
   def test_over_tiers
     needs_extension "segment"
     LockStep::FarMemory.register
-    compare(calls(800)) { |**options| Tiercel.new("memory:?size=4MB", "far-unmounted:", **options) }
-  end
-
-  def test_within_the_request_local_cache
-    LockStep::FarMemory.register
-    compare_episodes(calls(3_000)) { |seed| LockStep::LocalEpisode.new(seed) }
+    compare(calls(800)) { |store, **options| store.new("memory:?size=4MB", "far-unmounted:", **options) }
   end
 
   private
@@ -76,7 +71,7 @@ class StorePropertyTest < Tiercel::TestCase
   def on_disk(calls)
     with_tmpdir do |dir|
       number = 0
-      compare(calls) { |**options| yield("#{dir}/#{number += 1}", options) }
+      compare(calls) { |store, **options| yield(store, "#{dir}/#{number += 1}", options) }
     end
   end
 

@@ -38,8 +38,6 @@ class StoreRollbackTest < Tiercel::TestCase
            [7.1, { serializer: :message_pack }], [7.1, { compress: false }], [7.1, { compress_threshold: 1 }],
            [7.0, { compress_threshold: 1 }], [7.1, { serializer: :message_pack, compress_threshold: 1 }]].freeze
 
-  PATHS = [true, false].freeze
-
   # --- back to Rails ---
 
   def test_rails_reads_our_frames_as_misses
@@ -89,24 +87,20 @@ class StoreRollbackTest < Tiercel::TestCase
 
   def test_we_read_what_rails_wrote
     each_payload do |value, bytes, message|
-      PATHS.each do |fast_path|
-        store = store_with(bytes, fast_path: fast_path)
-        assert_same_value value, store.read("name"), message
-        assert_same_value value, store.fetch("name") { flunk "#{message}: it is there" }, message
-        assert_equal true, store.exist?("name"), message
-        assert_equal ["name"], store.read_multi("name").keys, message
-      end
+      store = store_with(bytes)
+      assert_same_value value, store.read("name"), message
+      assert_same_value value, store.fetch("name") { flunk "#{message}: it is there" }, message
+      assert_equal true, store.exist?("name"), message
+      assert_equal ["name"], store.read_multi("name").keys, message
     end
   end
 
   def test_ends_that_rails_wrote
     RAILS.each do |format, options|
       bytes = payload("value", format, options, expires_in: 60)
-      PATHS.each do |fast_path|
-        store = store_with(bytes, fast_path: fast_path)
-        travel(59) { assert_equal "value", store.read("name") }
-        travel(61) { assert_nil store.read("name") }
-      end
+      store = store_with(bytes)
+      travel(59) { assert_equal "value", store.read("name") }
+      travel(61) { assert_nil store.read("name") }
     end
   end
 
@@ -150,11 +144,9 @@ class StoreRollbackTest < Tiercel::TestCase
 
   def test_without_marshal_they_are_misses
     [[7.0, {}], [7.1, {}]].each do |format, options|
-      PATHS.each do |fast_path|
-        store = store_with(payload([:object], format, options), marshal: false, fast_path: fast_path)
-        reports = capture_reports { assert_nil store.read("name") }
-        assert_equal 1, reports.size
-      end
+      store = store_with(payload([:object], format, options), marshal: false)
+      reports = capture_reports { assert_nil store.read("name") }
+      assert_equal 1, reports.size
     end
   end
 
@@ -162,11 +154,9 @@ class StoreRollbackTest < Tiercel::TestCase
     RAILS.each do |format, options|
       whole = payload({ "a" => "b" * 50 }, format, options)
       [2, 10, whole.bytesize / 2, whole.bytesize - 1].each do |length|
-        PATHS.each do |fast_path|
-          store = store_with(whole.byteslice(0, length), fast_path: fast_path)
-          reports = capture_reports { assert_nil store.read("name"), "#{format} #{options} cut to #{length}" }
-          assert_equal 1, reports.size, "#{format} #{options} cut to #{length}"
-        end
+        store = store_with(whole.byteslice(0, length))
+        reports = capture_reports { assert_nil store.read("name"), "#{format} #{options} cut to #{length}" }
+        assert_equal 1, reports.size, "#{format} #{options} cut to #{length}"
       end
     end
   end

@@ -25,7 +25,7 @@ module TagsContractTests
   # Differences between Rails versions do not depend on the backend.
   on_this_line = ActiveSupport.version >= Gem::Version.new("8.1") ? PLACES : %i[sqlite]
   on_this_line.each do |place|
-    { "Fast" => {}, "Plain" => { fast_path: false } }.each do |label, way|
+    { "" => {} }.each do |label, way|
       test_class = Class.new(Tiercel::TestCase) do
         include Place
         define_method(:place) { place }

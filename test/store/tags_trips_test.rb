@@ -40,10 +40,10 @@ class StoreTagsTripsTest < Tiercel::TestCase
     end
   end
 
-  %i[redis memcached].product([true, false], [true, false]).each do |place, fast, local|
-    define_method(:"test_#{place}#{"_plainly" unless fast}#{"_locally" if local}") do
+  %i[redis memcached].product([true, false]).each do |place, local|
+    define_method(:"test_#{place}#{"_locally" if local}") do
       proxy, url = self.class.places.fetch(place)
-      store = Tiercel.new(url, timeout: 5, fast_path: fast)
+      store = Tiercel.new(url, timeout: 5)
       counted = OPERATIONS.to_h { |name, (operation, *cold)| [name, trips(proxy, store, operation, cold, local)] }
       assert_equal stated, counted
     ensure

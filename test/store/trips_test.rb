@@ -97,7 +97,7 @@ class StoreTripsTest < Tiercel::TestCase
   def self.port_of(server) = Integer(server.url[/:(\d+)/, 1])
 
   def self.place(proxy, rails, url)
-    ours = { "the fast path" => {}, "Rails' methods" => { fast_path: false } }
+    ours = { "leases" => {} }
     ours = ours.merge(ours.to_h { |way, options| ["#{way}, lease: false", options.merge(lease: false)] })
     ours.transform_values! { |options| Tiercel.new(url, timeout: 5, **options, **OPTIONS) }
     ours.each_value { |store| store.backend.compares? }
@@ -123,7 +123,7 @@ class StoreTripsTest < Tiercel::TestCase
 
   def test_a_stale_version_and_an_ended_entry_are_read_once
     self.class.places.each_value do |place|
-      store = place.ours.fetch("the fast path")
+      store = place.ours.fetch("leases")
       read, fetch = OPERATIONS.values_at(:read, :fetch)
       assert_equal [1, 3], [read, fetch].map { |operation| trips(place, store, operation, :other_version) }
       assert_equal [1, 3], [read, fetch].map { |operation| trips(place, store, operation, :miss) }

@@ -5,7 +5,7 @@ require "tmpdir"
 
 # Test classes of the store's contract over several places.
 module StorePlaces
-  WAYS = { "Fast" => {}, "Plain" => { fast_path: false } }.freeze
+  WAYS = { "" => {} }.freeze
 
   # Defines a test class on the fast path, and one off it, for each place.
   #

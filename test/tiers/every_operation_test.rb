@@ -130,8 +130,7 @@ class TiersEveryOperationTest < Tiercel::TestCase
     with_tmpdir do |dir|
       Ledger.create("#{dir}/ledger")
       stale = fork_and_wait(PROCESSES) do |index|
-        store = Tiercel.new("shared:#{dir}/segment?size=4MB", "sqlite:#{dir}/cache.sqlite3", timeout: 20,
-                            fast_path: !index.zero?)
+        store = Tiercel.new("shared:#{dir}/segment?size=4MB", "sqlite:#{dir}/cache.sqlite3", timeout: 20)
         store.backend.last.extend(Late)
         Worker.new(store, Ledger.new("#{dir}/ledger"), index).run(long? ? 15 : SECONDS).stale.first(5)
       end

@@ -20,6 +20,7 @@ static bool parse_counter(const tseg_entry *entry, int64_t *number)
     limit = negative ? UINT64_C(1) << 63 : (UINT64_C(1) << 63) - 1;
     for (; i < count; i++) {
         unsigned digit = (unsigned)(uint8_t)digits[i] - '0';
+        if (digit == 0 && i == negative && (count > 1 || negative)) return false; /* 007, -0: no backend counts these */
         if (digit > 9 || magnitude > (limit - digit) / 10) return false;
         magnitude = magnitude * 10 + digit;
     }

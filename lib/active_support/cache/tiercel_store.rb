@@ -2,6 +2,7 @@
 
 require "active_support"
 require "active_support/cache"
+require "active_support/cache/strategy/local_cache"
 # active_support/cache uses these files in its log lines without requiring them. Values of options may use them too.
 require "active_support/core_ext/object/blank"
 require "active_support/duration"
@@ -17,25 +18,35 @@ module ActiveSupport
     #   config.cache_store = :tiercel_store, "redis://cache:6379/0", { pool: { size: 10 } }
     #   config.cache_store = :tiercel_store, "shared:", "sqlite:storage/cache.sqlite3"       # tiers, nearest first
     #
-    # {Tiercel::Store::FastPath} serves the common calls. Every other call goes through Rails' own public methods
-    # (`super`) to {Tiercel::Store::RailsHooks}, which turns entries into frames. Both paths end in one
-    # {Tiercel::Accessor}, which calls the backend through the {Tiercel::Guard}. {Tiercel::Store::Settings} has the
-    # parts that are fixed when a store is built.
+    # Every call begins here and takes one path:
+    #
+    #   name -> key, version -> Reader, Writer, Counter or Fetch -> Accessor -> guard -> backend
+    #
+    # If the options of a call cannot change its result (none; or an expiry, for a read), no options are merged and no
+    # object is created. If a subscriber or a logger listens, the same steps run inside Rails' `instrument`.
+    #
+    # Rails' own methods (`super`) run over {Tiercel::Store::Hooks} in two cases: the store has a `coder:` of its own, or
+    # other code has patched a method that Tiercel would bypass. `fetch` then takes no leases, and the log says so once.
     class TiercelStore < Store
       # Rails checks this method before it uses the cache versions of records.
       #
       # @return [Boolean]
       def self.supports_cache_versioning? = true
 
-      include ::Tiercel::Store::Keys
-      include ::Tiercel::Store::RailsHooks
-      include ::Tiercel::Store::Fetching
       include ::Tiercel::Store::Events
-      include ::Tiercel::Store::Counters
-      include ::Tiercel::Store::Tags
+      include ::Tiercel::Store::Hooks
       include ::Tiercel::Store::CompareAndSet
-      include ::Tiercel::Store::Maintenance
-      include ::Tiercel::Store::FastPath
+
+      MISS = ::Tiercel::Accessor::MISS
+      Signal = ::Tiercel::Coder::Signal
+      Found = ::Tiercel::Accessor::Found
+      Events = ::Tiercel::Store::Events
+      Tags = ::Tiercel::Store::Tags
+      # Reads names and options in C.
+      RULES = ::Tiercel::Codec.native
+      # If the store itself has one of these options, every call merges its options.
+      SLOW_OPTIONS = %i[raw version force expires_at unless_exist tags skip_nil].freeze
+      private_constant :MISS, :Signal, :Found, :Events, :Tags, :RULES, :SLOW_OPTIONS
 
       # Builds a store.
       #
@@ -61,11 +72,6 @@ module ActiveSupport
       #   `memory:` each process keeps decoded values that it reads again, within `memo:` (docs/memo.md)
       # @option options [Boolean] :lease false: every caller that misses computes the value. docs/fetch.md describes the
       #   other options of `fetch`
-      # @option options [Symbol] :clear how `clear` removes a namespace: :keys deletes its keys; :generation is for
-      #   servers that cannot list their keys
-      # @option options [Numeric] :clear_visibility with `clear: :generation`, seconds until all processes see a `clear`
-      #   (1)
-      # @option options [Boolean] :fast_path false: every call goes through Rails' own methods
       # @raise [Tiercel::ConfigurationError] for URLs and options that cannot work
       # @raise [Tiercel::MissingDependency] if a gem is not installed
       def initialize(*urls, **options)
@@ -75,12 +81,418 @@ module ActiveSupport
         open_with(::Tiercel::Store::Settings.new(@configuration, -> { logger }))
       end
 
-      # A copy uses the same backend. Its modules have to be mounted again, because they extend only the original
-      # object.
+      # A copy uses the same backend, and has options of its own.
       def initialize_copy(original)
         super
+        @options = @options.dup
         mount
       end
+
+      # --- one name ---
+
+      # See ActiveSupport::Cache::Store#read. The `cache` helper of views passes an empty Hash, or options for the
+      # write.
+      def read(name, options = nil)
+        return super if @patches.any?
+        options = nil if !options || options.empty?
+        naming = options && naming_options(options)
+        if @plain && naming != false
+          key = key_of(name, naming)
+          version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
+          unless heard?(Events::READ)
+            value = @accessor.read(key, version)
+            return value unless Signal === value
+            value = @reader.decide(value, key, version) if Found === value
+            return Signal === value ? nil : value
+          end
+        end
+        options = merged_options(options)
+        key ||= normalize_key(name, options)
+        version ||= normalize_version(name, options)
+        instrument(:read, event_key(name, key, options), options) do |event|
+          value = @reader.read(key, version, options, event)
+          event[:hit] = !(Signal === value)
+          Signal === value ? nil : value
+        end
+      end
+
+      # See ActiveSupport::Cache::Store#fetch. Additional options: docs/fetch.md and docs/tags.md.
+      def fetch(name, options = nil, &)
+        return super unless block_given?
+        return fetch_without_leases { super } if @patches.any?
+        options = nil if !options || options.empty?
+        naming = options && naming_options(options)
+        if @plain && naming != false
+          key = key_of(name, naming)
+          version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
+          policy = @settings.policy
+          unless heard?(Events::READ)
+            found = @accessor.read(key, version)
+            found = @reader.decide(found, key, version) if Found === found
+            return hit(found, name, key, options) unless Signal === found
+            options = options ? merged_options(options) : @options
+            return miss(name, key, version, options, policy, found, &)
+          end
+        end
+        options = merged_options(options)
+        key ||= normalize_key(name, options)
+        version ||= normalize_version(name, options)
+        policy ||= policy_for(options)
+        return generate_and_write(name, key, options, &) if options[:force]
+        found = instrument(:read, event_key(name, key, options), options) do |event|
+          value = @reader.read(key, version, options, event)
+          event[:super_operation] = :fetch
+          event[:hit] = !(Signal === value)
+          value
+        end
+        Signal === found ? miss(name, key, version, options, policy, found, &) : hit(found, name, key, options)
+      end
+
+      # `fetch` after its read, for callers that have read the name themselves and missed, and sent Rails' own events.
+      #
+      # @param storing [#call, nil] receives a block that stores the computed value, and must call it
+      # @yield as for `fetch`
+      # @return [Object] the value: the block's, or one that another caller has stored by now
+      # @private
+      def fetch_missing(name, options = nil, storing: nil, &)
+        options = merged_options(options)
+        return fetch(name, options, &) unless leases?(options)
+        key = normalize_key(name, options)
+        @settings.fetch.value(self, name, key, normalize_version(name, options), options, policy_for(options), nil,
+                              storing:, &)
+      end
+
+      # See ActiveSupport::Cache::Store#write.
+      def write(name, value, options = nil)
+        return super if @patches.any?
+        options = nil if !options || options.empty?
+        if @plain && @plain_writes && (options.nil? || only_expires_in?(options))
+          key = key_of(name, nil)
+          version = version_of(name, key, nil) unless key.equal?(name)
+          unless heard?(Events::WRITE)
+            expires_in = options ? options[:expires_in] : @options[:expires_in]
+            return @writer.write_plain(key, value, version, expires_in, @options)
+          end
+        end
+        options = merged_options(options)
+        key ||= normalize_key(name, options)
+        version ||= normalize_version(name, options)
+        instrument(:write, event_key(name, key, options), options) do
+          @writer.write(key, value, version, options, policy_for(options))
+        end
+      end
+
+      # See ActiveSupport::Cache::Store#delete.
+      def delete(name, options = nil)
+        return super if @patches.any?
+        if (!options || options.empty?) && @plain
+          key = key_of(name, nil)
+          return @writer.delete(key) unless heard?(Events::DELETE)
+        end
+        options = merged_options(options)
+        key ||= normalize_key(name, options)
+        instrument(:delete, event_key(name, key, options), options) { @writer.delete(key) }
+      end
+
+      # See ActiveSupport::Cache::Store#exist?.
+      def exist?(name, options = nil)
+        return super if @patches.any?
+        options = merged_options(options)
+        key = normalize_key(name, options)
+        version = normalize_version(name, options)
+        options = options.except(:delete) if options[:delete]
+        instrument(:exist?, key, (options if Events::RAILS_8_2)) do |event|
+          !(Signal === @reader.read(key, version, options, event))
+        end
+      end
+
+      # --- several names ---
+
+      # See ActiveSupport::Cache::Store#read_multi.
+      def read_multi(*names)
+        return super if names.empty? || @patches.any?
+        options = names.extract_options!
+        options = options.empty? ? @options : merged_options(options)
+        keys = keys_of(names, options)
+        instrument_multi(:read_multi, keys_in_event(names, keys, options), options) do |event|
+          found = read_several(names, keys, versions_of(names, keys, options), options, event)
+          event[:hits] = names_in_event(found.keys, options) if heard?(Events::READ_MULTI)
+          found
+        end
+      end
+
+      # See ActiveSupport::Cache::Store#fetch_multi.
+      def fetch_multi(*names, &)
+        return super if !block_given? || names.empty?
+        options = names.extract_options!
+        options = options.empty? ? @options : merged_options(options)
+        if @patches.any?
+          @settings.generations.fix(options[:tags]) if options[:tags] && names.any?
+          return fetch_without_leases { super(*names, options, &) }
+        end
+        keys = keys_of(names, options)
+        versions = versions_of(names, keys, options)
+        policy = policy_for(options)
+        made = {}
+        values = instrument_multi(:read_multi, keys_in_event(names, keys, options), options) do |event|
+          useless = {}
+          found = options[:force] ? {} : read_several(names, keys, versions, options, event, useless)
+          made = complete(names, keys, versions, found, useless, options, policy, &) if found.size < names.size
+          event[:hits] = names_in_event(found.keys, options) if heard?(Events::READ_MULTI)
+          event[:super_operation] = :fetch_multi
+          made.empty? ? found : names.index_with { |name| found.fetch(name) { made[name] } }
+        end
+        after_fetching(made, options, policy) unless made.empty?
+        values
+      end
+
+      # `fetch_multi` after its read; see {#fetch_missing}.
+      #
+      # @yieldparam name [Object]
+      # @yieldparam write_options [ActiveSupport::Cache::WriteOptions]
+      # @return [Hash{Object => Object}]
+      # @private
+      def fetch_multi_missing(*names, &)
+        options = merged_options(names.extract_options!)
+        return names.to_h { |name| [name, fetch(name, options, &)] } unless leases?(options)
+        keys = names.map { |name| normalize_key(name, options) }
+        versions = names.map { |name| normalize_version(name, options) }
+        policy = policy_for(options)
+        made = @settings.fetch.values(self, names, keys, versions, options, policy, &)
+        after_fetching(made, options, policy) unless made.empty?
+        made
+      end
+
+      # See ActiveSupport::Cache::Store#write_multi.
+      def write_multi(hash, options = nil)
+        return super if hash.empty? || @patches.any?
+        options = !options || options.empty? ? @options : merged_options(options)
+        names = hash.keys
+        keys = keys_of(names, options)
+        return write_one_by_one(hash, keys, options) if options[:unless_exist]
+        instrument_multi(:write_multi, hash_in_event(hash, options), options) do
+          next if options[:tags] && !@settings.generations.fix(options[:tags])
+          policy = policy_for(options)
+          versions = versions_of(names, keys, options)
+          frames = {}
+          hash.each_value.with_index do |value, index|
+            bytes = @writer.frame(value, versions && versions[index], options, policy, jitter: false)
+            frames[keys[index]] = bytes if bytes
+          end
+          frames.empty? ? nil : @writer.write_multi(frames, @writer.fill_ttl(options, policy))
+        end
+      end
+
+      # Deletes several names.
+      #
+      # @param names [Array<Object>] as for `read`
+      # @param options [Hash, nil] `namespace`
+      # @return [Integer] number of deleted entries
+      def delete_multi(names, options = nil)
+        return super(names.dup, options) if @patches.any? || names.empty? # Rails 8.0 changes the caller's own Array
+        options = merged_options(options)
+        keys = names.map { |name| normalize_key(name, options) }
+        instrument_multi(:delete_multi, keys, options) { @writer.delete_multi(keys) }
+      end
+
+      # --- counters ---
+
+      # Increments a counter and returns the new count. An absent counter starts at `amount`, and only then `expires_in`
+      # applies. An entry with an Integer (written without `raw: true`) becomes a counter.
+      #
+      # @param name [Object] as for `read`
+      # @param amount [Integer]
+      # @param options [Hash] `expires_in`, `expires_at`, `namespace`
+      # @return [Integer, nil] the new count; nil if the backend failed or the value is not a number
+      def increment(name, amount = 1, options = nil, **keywords)
+        count(:increment, name, ::Tiercel::Store::Counter.amount(:increment, amount), amount, options, keywords)
+      end
+
+      # Decrements a counter, otherwise like {#increment}.
+      #
+      # @return [Integer, nil]
+      def decrement(name, amount = 1, options = nil, **keywords)
+        count(:decrement, name, -::Tiercel::Store::Counter.amount(:decrement, amount), amount, options, keywords)
+      end
+
+      # @param name [Object]
+      # @return [Integer, nil] the count, nil if absent
+      def read_counter(name, **options) = read(name, **options, raw: true)&.to_i
+
+      # Sets a counter. Replaces any existing entry.
+      #
+      # @param name [Object]
+      # @param value [Integer]
+      # @return [Boolean, nil] like `write`
+      def write_counter(name, value, **options) = write(name, value.to_i, **options, raw: true)
+
+      # --- tags ---
+
+      # Makes every entry with one of these tags a miss, for all processes that use the backend. A read that begins
+      # after this method has returned never returns a value that was computed before this call. It takes one trip for
+      # any number of entries.
+      #
+      # @param tags [Array<String, Symbol, Array, #cache_key>] names as for `tags:`, one argument for each; an Array is
+      #   one name, as in `read`; use `invalidate_tags(*list)` for a list of tags
+      # @param namespace [Hash] `namespace:`, as for `write`
+      # @return [Boolean, nil] true if all are invalidated; nil if the backend failed
+      # @raise [ArgumentError] for a tag that is no name
+      def invalidate_tags(*tags, **namespace)
+        options = merged_options(namespace)
+        names = tags.map { |tag| tag_name(tag) }.uniq
+        names.each { |name| Tags::Named.check([name]) }
+        instrument(:invalidate_tags, nil, { tags: names, count: names.size }) do
+          @settings.generations.invalidate(tag_keys(names, options[:namespace]))
+        end
+      end
+
+      # Tags that the block of a `fetch` sets: reads their generations now, except those already known.
+      #
+      # @param options [Hash] the options of the write
+      # @private
+      def retag(options, tags)
+        before = options[:tags]
+        named = tags && named_tags(tags, options)
+        @settings.generations.fix(named) if named
+        options[:tags] = named&.keep(before)
+      end
+
+      # --- the whole cache ---
+
+      # Clears the cache. With a namespace (of the store or of this call) it deletes only the keys of the namespace.
+      # Without a namespace it deletes everything in the backend, including the entries of other programs.
+      #
+      # @param options [Hash, nil] `namespace`
+      # @return [nil]
+      def clear(options = nil)
+        @accessor.clear(key_prefix(merged_options(options)))
+        nil
+      end
+
+      # Deletes expired entries, if the backend does not do this by itself.
+      #
+      # @return [Integer, nil] number of deleted entries; nil if the backend does not know it
+      def cleanup(_options = nil)
+        size = @accessor.stats(:cleanup)&.[](:entries)
+        instrument(:cleanup, nil, { size: size }) { @accessor.cleanup }
+      end
+
+      # Deletes the entries whose keys match. Rails replaces the end of a key that is too long by a digest, so a pattern
+      # for this end does not match.
+      #
+      # @param matcher [Regexp, String] a pattern for names; or a glob as in Redis
+      # @param options [Hash, nil] `namespace`
+      # @return [Integer, nil] number of deleted entries; nil if the backend failed
+      def delete_matched(matcher, options = nil)
+        options = merged_options(options)
+        regexp, prefix = pattern_for(matcher, options)
+        instrument(:delete_matched, matcher.is_a?(Regexp) ? regexp.inspect : matcher) do
+          @accessor.delete_matching(::Tiercel::KeyPattern.new(prefix, regexp))
+        end
+      end
+
+      # Returns the backend's figures: :entries, :bytes and others, which depend on the backend. A segment counts the
+      # :hits, :misses, :writes and :deletes of all its processes; a server counts those of its clients. Tiers have
+      # their figures under :tiers. :failures and :breaker_openings count this process alone. tiercel-insight counts
+      # every store in the same way, and measures what misses cost.
+      #
+      # @return [Hash{Symbol => Object}, nil] nil if the backend failed
+      def stats
+        figures = @accessor.stats || backend.stats_while_away or return
+        guard = @settings.guard
+        { **figures, failures: guard.failures, breaker_openings: guard.breaker_openings, **@settings.fetch.stats }
+      end
+
+      # Subscribes this process to the invalidation messages of other machines at once. Otherwise a process subscribes
+      # at its first near miss. Use it for a store with tiers over Redis, in an idle process such as Puma's master: it
+      # then listens for all processes that share its `shared:` tier, even while they are busy. Returns without waiting.
+      # Has no effect if the process already listens; `stats` shows whether it does. A forked child has to call it
+      # again.
+      #
+      # @return [Boolean] whether the store has a bus, which delivers these messages
+      def listen = backend.listen
+
+      # Closes the backend's connections, descriptors and threads. The next call of the store opens them again.
+      #
+      # @return [void]
+      def close
+        @settings.leases&.close
+        backend.close
+        nil
+      end
+
+      # @return [Tiercel::Backend] the backend that stores the frames
+      def backend = @settings.backend
+
+      # @return [String] a description without values and passwords
+      def inspect = "#<#{self.class.name} backend=#{backend} options=#{::Tiercel::Redacted.options(@options)}>"
+
+      # @return [String, Proc, nil] the prefix of every key
+      def namespace = @options[:namespace]
+
+      # Tiers have connections that listen for the keys of one namespace. They get new ones here, so that the store
+      # learns of changes in its new namespace.
+      #
+      # @param namespace [String, Proc, nil]
+      def namespace=(namespace)
+        namespace = within_worker(namespace) if @worker
+        return if namespace == @options[:namespace]
+        @options[:namespace] = namespace
+        return unless backend.tiered? && @settings.prefix != own_prefix
+        open_with(::Tiercel::Store::Settings.new(@configuration, -> { logger }, prefix: own_prefix))
+      end
+
+      # --- the request-local cache, as in ActiveSupport::Cache::Strategy::LocalCache ---
+
+      STRATEGY = Strategy::LocalCache
+      private_constant :STRATEGY
+
+      # Remembers the block's reads and writes until the block ends. A nested block begins with an empty cache. A
+      # backend in this machine's memory needs none.
+      #
+      # @return [Object] the block's result
+      def with_local_cache(&) = use_temporary_local_cache(STRATEGY::LocalStore.new, &)
+
+      # Begins a local cache, as the middleware does at the beginning of a request.
+      #
+      # @return [void]
+      def new_local_cache
+        @settings.request_local&.current = STRATEGY::LocalStore.new
+      end
+
+      # Ends the local cache.
+      #
+      # @return [void]
+      def unset_local_cache
+        @settings.request_local&.current = nil
+      end
+
+      # @return [ActiveSupport::Cache::Strategy::LocalCache::LocalStore, nil]
+      def local_cache = @settings.request_local&.current
+
+      # Rails adds this middleware to the application's stack. It calls the store when a request begins and ends. On
+      # Rails 7.2 and 8.0 it instead takes the name of the local cache, and begins and ends the cache itself.
+      def middleware
+        told = STRATEGY.method_defined?(:new_local_cache) ? self : local_cache_key
+        @middleware ||= STRATEGY::Middleware.new(STRATEGY.name, told)
+      end
+
+      # --- for {Tiercel::Fetch} and for tests in parallel ---
+
+      # @private
+      def options_of_write(options) = merged_options(options)
+
+      # @private
+      def version_of_write(name, options) = normalize_version(name, options)
+
+      # @private
+      # @param name [Object] a name as in `read`
+      # @return [String] the key in the backend
+      def stored_key(name) = normalize_key(name, merged_options(nil))
+
+      # @private
+      # @return [String] the prefix of this store's keys: its namespace, or ""
+      def stored_prefix = key_prefix(merged_options(nil)).to_s
 
       # Rebuilds the store from its configuration, as a newly booted process would.
       #
@@ -101,13 +513,15 @@ module ActiveSupport
       # @return [Tiercel::Configuration]
       attr_reader :configuration
 
-      # @return [Tiercel::Backend] the backend that stores the frames
-      def backend = @settings.backend
-
-      # @return [String] a description without values and passwords
-      def inspect = "#<#{self.class.name} backend=#{backend} options=#{::Tiercel::Redacted.options(@options)}>"
+      # A module may override a method to see every call.
+      def extend(*) = super.tap { @patches&.check }
 
       private
+
+      # A test may stub a method of this store.
+      def singleton_method_added(_name) = @patches&.check
+      def singleton_method_removed(_name) = @patches&.check
+      def singleton_method_undefined(_name) = @patches&.check
 
       def open_with(settings)
         @settings = settings
@@ -116,15 +530,252 @@ module ActiveSupport
         mount
       end
 
-      # Extends this object with the modules that its settings need.
       def mount
-        extend ::Tiercel::Store::LocalCaching if @settings.request_local
-        worker = ::Tiercel::TestWorker.namespace(@configuration.url)
-        ::Tiercel::Store::WorkerKeys.extend_store(self, worker) if worker
-        extend ::Tiercel::Store::NamespaceGenerations if @settings.namespaces
-        namespace = @options[:namespace]
-        backend.prefix = key_prefix(@options) unless namespace.respond_to?(:call)
-        start_fast_path
+        @accessor, @reader, @writer = @settings.accessor, @settings.reader, @settings.writer
+        @worker = ::Tiercel::TestWorker.namespace(@configuration.url)
+        @options[:namespace] = within_worker(@options[:namespace]) if @worker
+        @settings.listen_for(own_prefix)
+        @plain = @options.values_at(*SLOW_OPTIONS).none?
+        @plain_writes = @settings.policy.stale_seconds.nil?
+        @most_tags = (Tags::Named::MAX_COUNT if @accessor.compares_tags?)
+        own = [TiercelStore, ::Tiercel::Store::Events, ::Tiercel::Store::Hooks]
+        @patches = ::Tiercel::Store::Patches.new(self, own, !@coder.equal?(@settings.coder))
+      end
+
+      def policy_for(options) = options.equal?(@options) ? @settings.policy : @settings.policy.for(options)
+
+      # --- names, keys and options ---
+
+      # Most names are Strings that are their own keys.
+      #
+      # @param options [Hash, nil] options of the call
+      # @return [String] the key, as Rails' `normalize_key` returns it; the name itself if the name is a String without
+      #   a version
+      # @raise [ArgumentError] for a blank name
+      def key_of(name, options)
+        most = @settings.max_key_bytes
+        if name.instance_of?(String) && !name.respond_to?(:cache_key) && !name.respond_to?(:cache_version) &&
+           RULES&.own_key?(name, @options, options, most)
+          return name
+        end
+        namespace = options&.key?(:namespace) ? options[:namespace]&.to_s : namespace_now
+        RULES&.key(name, namespace, most) || normalize_key(name, options).dup
+      end
+
+      # @param key [String] the result of {#key_of}
+      # @param options [Hash, nil] options of the call; a `version:` in them overrides the name's own version
+      # @return [String, nil]
+      def version_of(name, key, options)
+        return normalize_version(name, options) if options&.key?(:version)
+        return if key.equal?(name)
+        version = RULES ? RULES.version(name) : false
+        version == false ? normalize_version(name) : version
+      end
+
+      # @return [Array<String>] the names themselves if all are their own keys
+      def keys_of(names, options)
+        keys = RULES.keys(names, namespace_of(options), @settings.max_key_bytes) if RULES && @plain
+        keys || names.map { |name| normalize_key(name, options) }
+      end
+
+      # @return [Array<String, nil>, nil] nil if no name has a version
+      def versions_of(names, keys, options)
+        return names.map { |name| normalize_version(name, options) } if options[:version]
+        return if keys.equal?(names)
+        versions = RULES ? RULES.versions(names) : false
+        versions == false ? names.map { |name| normalize_version(name, options) } : versions
+      end
+
+      # Accepts an expiry, valid tags, and the options that a miss commonly uses.
+      #
+      # @return [Hash, nil, false] the options if the key or the version depends on them, nil if neither does; false if
+      #   the call has to merge its options
+      def naming_options(options)
+        return false unless RULES
+        naming = RULES.naming_options(options, @most_tags, Tags::Named::MAX_BYTES, true)
+        @worker && naming && naming.key?(:namespace) ? false : naming
+      end
+
+      def only_expires_in?(options)
+        options.size == 1 && options.key?(:expires_in) && RULES&.lasts?(options[:expires_in])
+      end
+
+      # Tags become a {Tiercel::Store::Tags::Named}; the worker of a parallel test gets its own namespace.
+      def merged_options(call_options)
+        merged = !call_options || call_options.empty? ? @options : super
+        tags = merged[:tags]
+        merged = merged.merge(namespace: within_worker(merged[:namespace])) if @worker && !merged.equal?(@options)
+        return merged if tags.nil? || Tags::Named === tags
+        merged.merge(tags: named_tags(tags, merged))
+      end
+
+      def normalize_key(name, options = nil) = truncate_key(super)
+
+      # Rails 7.2 and 8.0 leave long keys to each store.
+      def truncate_key(key)
+        limit_bytes = @settings.max_key_bytes
+        return key if !limit_bytes || key.bytesize <= limit_bytes
+        suffix = ":hash:#{ActiveSupport::Digest.hexdigest(key)}"
+        "#{key.byteslice(0, limit_bytes - suffix.bytesize).scrub("")}#{suffix}"
+      end
+
+      def namespace_now = namespace_of(@options)
+
+      def namespace_of(options)
+        namespace = options[:namespace]
+        namespace = namespace.call if namespace.respond_to?(:call)
+        namespace&.to_s
+      end
+
+      def key_prefix(options) = (namespace = namespace_of(options)) && "#{namespace}:"
+
+      # @return [String, nil] the prefix of all keys; nil if it changes, or without a namespace
+      def own_prefix = (key_prefix(@options) unless @options[:namespace].respond_to?(:call))
+
+      # If all workers of a parallel test share a server, the worker's namespace precedes every namespace.
+      def within_worker(namespace)
+        return -> { within_worker(namespace.call) } if namespace.respond_to?(:call)
+        return @worker if namespace.nil?
+        inside = namespace == @worker || namespace.to_s.start_with?("#{@worker}:")
+        inside ? namespace : "#{@worker}:#{namespace}"
+      end
+
+      def pattern_for(matcher, options)
+        case matcher
+        when Regexp then [key_matcher(matcher, options), key_prefix(options)]
+        when String
+          glob = ::Tiercel::Store::Glob.new("#{::Tiercel::Store::Glob.escape(key_prefix(options).to_s)}#{matcher}")
+          [glob.regexp, glob.literal_prefix]
+        else
+          raise ArgumentError, "delete_matched: expected a Regexp or a glob String, got #{matcher.inspect}"
+        end
+      end
+
+      # --- tags ---
+
+      def named_tags(tags, options)
+        names = Tags::Named.check((tags.is_a?(Array) ? tags : [tags]).map { |tag| tag_name(tag) })
+        return if names.empty?
+        Tags::Named.refuse "raw values and counters take none: they are kept without a frame" if options[:raw]
+        unless @coder.is_a?(::Tiercel::Coder) || PASS_THROUGH.equal?(@coder)
+          Tags::Named.refuse "what the store's coder: writes has no place for them; leave out coder:, or tags:"
+        end
+        Tags::Named.new(names, tag_keys(names, options[:namespace]))
+      end
+
+      def tag_name(tag) = Tags.name_of(tag) { expanded_key(tag) }
+
+      def tag_keys(names, namespace)
+        names.map { |name| normalize_key("#{Tags::KEY_PREFIX}#{name}", namespace:) }
+      end
+
+      # --- the parts of the calls above ---
+
+      def hit(value, name, key, options)
+        return value unless heard?(Events::FETCH_HIT)
+        options = merged_options(options)
+        instrument(:fetch_hit, Events::RAILS_8_2 ? event_key(name, key, options) : name, options)
+        value
+      end
+
+      # One caller computes a missing value ({Tiercel::Fetch}); with `lease: false`, every caller.
+      def miss(name, key, version, options, policy, found, &)
+        found = nil if MISS.equal?(found)
+        return @settings.fetch.value(self, name, key, version, options, policy, found, &) if policy.lease
+        handle_expired_entry(@reader.entry(found.bytes, key:, report: false), key, options) if found
+        generate_and_write(name, key, options, &)
+      end
+
+      # Runs the block and writes its value, without a lease.
+      def generate_and_write(name, key, options)
+        tags = options[:tags]
+        @settings.generations.fix(tags) if tags
+        own = Tags::WriteOptions.new(options.dup, self)
+        value = instrument(:generate, event_key(name, key, options), options) { yield(name, own) }
+        write(name, value, own.options) unless value.nil? && own.options[:skip_nil]
+        value
+      end
+
+      def fetch_without_leases
+        @settings.warn_once(@patches) if @settings.policy.lease
+        yield
+      end
+
+      # @return [Hash{Object => Object}] values by name
+      def read_several(names, keys, versions, options, event, useless = {})
+        if versions && keys.uniq.size < keys.size # names that share a key may need different versions
+          return names.each_with_index.with_object({}) do |(name, index), found|
+            value = @reader.read(keys[index], versions[index], options)
+            found[name] = value unless Signal === value
+          end
+        end
+        own = keys.equal?(names)
+        keys = RULES.frozen(keys) if own # a Hash interns an unfrozen String, which costs as much as a read
+        found = @reader.read_multi(own || versions ? keys : keys.uniq, versions, options, event, useless)
+        return found if own
+        names.each_with_index.with_object({}) do |(name, index), results|
+          value = found.fetch(keys[index], MISS)
+          results[name] = value unless MISS.equal?(value)
+        end
+      end
+
+      # @return [Hash{Object => Object}] the computed values by name
+      def complete(names, keys, versions, found, useless, options, policy)
+        at = names.each_index.reject { |index| found.key?(names[index]) }
+        missing = names.values_at(*at)
+        if options[:force] || !policy.lease
+          @settings.generations.fix(options[:tags]) if options[:tags]
+          return missing.to_h { |name| [name, yield(name)] }
+        end
+        versions = versions ? versions.values_at(*at) : []
+        @settings.fetch.values(self, missing, keys.values_at(*at), versions, options, policy, useless) do |name, _own|
+          yield name
+        end
+      end
+
+      # With leases all values are already stored, and only the event remains to be sent.
+      def after_fetching(made, options, policy)
+        made = made.compact if options[:skip_nil]
+        return if made.empty?
+        return write_multi(made, options) if options[:force] || !policy.lease
+        return unless heard?(Events::WRITE_MULTI)
+        instrument_multi(:write_multi, hash_in_event(made, options), options) { true }
+      end
+
+      def write_one_by_one(hash, keys, options)
+        instrument_multi(:write_multi, hash_in_event(hash, options), options) do
+          hash.each_with_index do |(name, value), index|
+            @writer.write(keys[index], value, normalize_version(name, options), options, policy_for(options))
+          end
+          true
+        end
+      end
+
+      def keys_in_event(names, keys, options)
+        return names unless Events::KEYS_IN_EVENTS && heard?(Events::READ_MULTI)
+        Array.new(names.size) { |index| event_key(names[index], keys[index], options) }
+      end
+
+      def count(operation, name, change, amount, options, keywords)
+        options = merged_options(options ? options.merge(keywords) : keywords)
+        Tags::Named.refuse "raw values and counters take none: they are kept without a frame" if options[:tags]
+        key = normalize_key(name, options)
+        instrument(operation, key, { amount: amount }) do
+          @settings.counter.change(operation, key, change, options[:expires_in])
+        end
+      end
+
+      def local_cache_key = @settings.request_local&.registry_key || :tiercel_no_local_cache
+
+      def bypass_local_cache(&) = use_temporary_local_cache(nil, &)
+
+      def use_temporary_local_cache(temporary)
+        request_local = @settings.request_local or return yield
+        saved = request_local.current
+        request_local.current = temporary
+        yield
+      ensure
+        request_local&.current = saved
       end
     end
 

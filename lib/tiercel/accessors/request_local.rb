@@ -58,16 +58,21 @@ module Tiercel
         decode(bytes, version, tags.recorded_in?(bytes, generations))
       end
 
-      # Returns nil if a remembered copy is not a plain value. The path of Rails' entries then decides whether to read
-      # that key from the backend.
+      # Uses remembered copies as far as they are usable, and forgets the others (expired, of another version).
       def read_multi(keys, versions, undecided, event = nil)
-        known = current&.read_multi_entries(keys)&.compact
+        local = current
+        known = local&.read_multi_entries(keys)&.compact
         return @far.read_multi(keys, versions, undecided, event) if known.nil? || known.empty?
         wanted = keys.zip(versions).to_h if versions
         found = known.to_h { |key, bytes| [key, decode(bytes, wanted && wanted[key])] }
-        return if found.each_value.any?(Coder::Signal)
+        found.select! do |key, value|
+          next true unless Coder::Signal === value
+          next undecided << key if undecided?(value, wanted && wanted[key])
+          local.delete_entry(key)
+          false
+        end
         unknown = keys.each_index.reject { |index| found.key?(keys[index]) }
-        return found.slice(*keys) if unknown.empty?
+        return found if unknown.empty?
         read = @far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), undecided, event)
         found.merge!(read).slice(*keys)
       end
@@ -170,6 +175,14 @@ module Tiercel
       def stats(...) = @far.stats(...)
 
       private
+
+      # Whether the reader can use a copy that cannot be decoded here: its tags have to be compared, or it has no frame.
+      def undecided?(found, version)
+        entry = @coder.load(found.bytes)
+        !entry.nil? && !entry.expired? && !entry.mismatched?(version)
+      rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
+        false
+      end
 
       def remembered(local, key, event, tags = nil)
         hit = true

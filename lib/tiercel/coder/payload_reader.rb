@@ -80,7 +80,7 @@ module Tiercel
         serializer(type).load(payload)
       rescue Error, ActiveSupport::Cache::DeserializationError
         raise
-      rescue StandardError, NotImplementedError => error
+      rescue StandardError, ScriptError, SystemStackError => error # a class may load a missing file
         raise ActiveSupport::Cache::DeserializationError, "#{error.class}: #{error.message}"
       end
 

@@ -1,86 +1,150 @@
 # frozen_string_literal: true
 
+require_relative "../accessor"
+require_relative "../counter"
 require_relative "../deep_freeze"
+require_relative "../fetch"
+require_relative "../frame"
 require_relative "../leases/placeholder"
 require_relative "../reports"
-require_relative "serialized_frame"
 
 module Tiercel
   module Store
-    # Turns bytes that were read into entries, compares their tags with the current generations, and updates the
-    # request-local cache.
+    # Reads values: bytes from the {Accessor}, then expiry, version and tags, then the value.
+    #
+    # A read returns the value, {Accessor::MISS}, or an {Accessor::Found}: an entry that exists and cannot be used
+    # (expired, of another version, damaged, a lease's placeholder). `fetch` passes a Found on to {Fetch}, which needs its
+    # bytes; for every other call it is a miss.
     #
     # @private
     class Reader
-      # @param settings [Settings]
-      def initialize(settings)
-        @settings = settings
+      MISS = Accessor::MISS
+      # Maximum number of attempts of {#take_away}. An attempt fails if another caller has changed the value.
+      MAX_ATTEMPTS = 10
+      # What a payload may raise: also a class that loads a missing file, or one of another program's.
+      UNREADABLE = [MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError].freeze
+      private_constant :MAX_ATTEMPTS, :UNREADABLE
+
+      # @param generations [Tags::Generations]
+      # @param request_local [Accessors::RequestLocal, nil]
+      # @param frozen_values [Boolean] whether values of plain types are deep-frozen
+      def initialize(backend:, guard:, accessor:, coder:, generations:, request_local:, frozen_values:)
+        @backend = backend
+        @guard = guard
+        @accessor = accessor
+        @coder = coder
+        @generations = generations
+        @request_local = request_local
+        @frozen_values = frozen_values
       end
 
-      # @param payload [String, SerializedFrame, ActiveSupport::Cache::Entry, nil] the result of the read
+      # @param options [Hash] merged; `raw:`, `tags:` and `delete:` count here
+      # @param event [Hash, nil] the payload of the call's event
+      # @return [Object, Accessor::Found]
+      def read(key, version, options, event = nil)
+        return taken_away(key, version, options) if options[:delete]
+        tags = options[:tags]
+        if options[:raw] || (tags && !@accessor.compares_tags?)
+          @backend.forget_last_read
+          bytes = tags ? @accessor.get_tagged(key, tags, event) : @accessor.get_raw(key, event)
+          return MISS if bytes.nil?
+          found = Accessor::Found.new(bytes, @accessor.token_of(bytes))
+          return decide(found, key, version, raw: options[:raw], tags:)
+        end
+        value = @accessor.read(key, version, event)
+        Accessor::Found === value ? decide(value, key, version) : value
+      end
+
+      # Decides about bytes that the accessor could not decode alone.
+      #
+      # @param found [Accessor::Found]
+      # @param tags [Tags::Named, nil] tags whose generations were read in the same trip
+      # @return [Object, Accessor::Found]
+      def decide(found, key, version, raw: false, tags: nil)
+        entry = entry(found.bytes, key:, raw:, tags:)
+        return found if entry.nil? || entry.expired? || entry.mismatched?(version)
+        Fetch.inherit(@backend, recorded_tags(entry)) if recorded_tags(entry) && Fetch.inside?
+        entry.value
+      end
+
+      # Reads several keys in one trip, and in another one if entries have tags that the accessor does not compare.
+      #
+      # @param keys [Array<String>] one for each name; names that share a key get the same value
+      # @param versions [Array<String, nil>, nil]
+      # @param options [Hash] merged; `raw:` and `tags:` count here
+      # @param useless [Hash{String => Accessor::Found}] receives the entries that cannot be used
+      # @return [Hash{String => Object}] values by key
+      def read_multi(keys, versions, options, event = nil, useless = {})
+        tags = options[:tags]
+        undecided = []
+        if options[:raw] || (tags && !@accessor.compares_tags?)
+          all = tags ? @accessor.get_multi_tagged(keys, tags, event) : @accessor.get_multi_raw(keys, event)
+          at = keys.each_with_index.to_h
+          found = {}
+          at.each do |key, index|
+            bytes = all[key] or next
+            undecided << key
+            found[key] = Accessor::Found.new(bytes, @accessor.token_of(bytes, index))
+          end
+        else
+          found = @accessor.read_multi(keys, versions, undecided, event)
+        end
+        decide_all(found, undecided, versions && keys.zip(versions).to_h, options, useless) unless undecided.empty?
+        found
+      end
+
+      # @param payload [String, ActiveSupport::Cache::Entry, nil] the result of a read
       # @param coder [#load]
-      # @param raw [Boolean] whether the entry was written with `raw: true`
+      # @param raw [Boolean] whether the caller expects raw bytes; a frame is recognized all the same
       # @param tags [Tags::Named, nil] tags whose generations were read in the same trip
       # @param report [Boolean] whether to report damaged bytes
       # @param compare [Boolean] whether to compare the entry's tags; false if the caller compares them
       # @return [ActiveSupport::Cache::Entry, nil] the entry, even if it has expired
-      def entry(payload, coder: @settings.coder, key: nil, raw: false, tags: nil, report: true, compare: true)
+      def entry(payload, coder: @coder, key: nil, raw: false, tags: nil, report: true, compare: true)
         return if payload.nil?
-        payload = payload.bytes if payload.is_a?(SerializedFrame)
         payload = Leases::Placeholder.visible(payload) or return if payload.is_a?(String)
-        return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw
+        return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw && !Frame.frame?(payload)
         entry = coder.load(payload)
         return entry if entry.nil? || entry.expired?
-        if compare
-          return if outdated?(entry, tags)
-          inherit_tags(entry) if Fetch.inside?
-        end
+        return if compare && outdated?(entry, tags)
         value = entry.value
-        DeepFreeze.call(value) if @settings.frozen_values
+        DeepFreeze.call(value) if @frozen_values
         entry
-      rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError => error
+      rescue *UNREADABLE => error
         report_undecodable(error, key) if report
         nil
       end
 
       # Reports a frame that cannot be decoded; the read is a miss. Possible causes: another program writes these keys,
       # a class is missing, or bytes were lost.
-      def report_undecodable(error, key) = Reports.handled(error, backend: @settings.backend.to_s, key:)
+      def report_undecodable(error, key) = Reports.handled(error, backend: @backend.to_s, key:)
+
+      # --- tags ---
 
       # @param entry [ActiveSupport::Cache::Entry]
       # @return [Hash{String => Integer}, nil] the generations of its tags when it was written
       def recorded_tags(entry) = (entry.frame.parts.tags if Coder::LazyEntry === entry)
 
-      # @param entry [ActiveSupport::Cache::Entry]
+      # Reports the tags of an entry that is returned to the block that runs.
+      #
+      # @return [void]
+      def inherit_tags(entry)
+        recorded = recorded_tags(entry)
+        Fetch.inherit(@backend, recorded) if recorded
+      end
+
       # @param tags [Tags::Named, nil] tags whose generations were read in the same trip
       # @return [Boolean] whether one of the entry's tags was invalidated after the write
       def outdated?(entry, tags = nil)
         recorded = recorded_tags(entry)
-        !recorded.nil? && !@settings.generations.current?(recorded, tags)
+        !recorded.nil? && !@generations.current?(recorded, tags)
       end
 
-      # @param entries [Hash{Object => ActiveSupport::Cache::Entry}]
-      # @param tags [Tags::Named, nil] tags whose generations were read in the same trip
-      # @return [Array<Object>] keys of the entries with an invalidated tag; takes at most one trip
-      def outdated_among(entries, tags = nil)
-        recorded = entries.filter_map { |key, entry| (all = recorded_tags(entry)) && [key, all] }.to_h
-        return [] if recorded.empty?
-        current = @settings.generations.all_current(recorded.values, tags)
-        outdated = recorded.keys.zip(current).filter_map { |key, good| key unless good }
-        (entries.keys - outdated).each { |key| inherit_tags(entries[key]) } if Fetch.inside?
-        outdated
-      end
+      # --- copies ---
 
-      # The block that runs depends on the tags of the entry that it reads.
-      def inherit_tags(entry)
-        recorded = recorded_tags(entry)
-        Fetch.inherit(@settings.backend, recorded) if recorded
-      end
-
-      # @param value [Object]
       # @return [String, nil] a frame of the store's own coder, for the callers that wait in this process
       def copy(value)
-        @settings.coder.dump_value(value, nil, nil, false, 0)
+        @coder.dump_value(value, nil, nil, false, 0)
       rescue StandardError, SystemStackError
         nil
       end
@@ -88,8 +152,8 @@ module Tiercel
       # @param frame [String] see {#copy}
       # @return [Object]
       def value_of_copy(frame)
-        value = @settings.coder.load(frame).value
-        DeepFreeze.call(value) if @settings.frozen_values
+        value = @coder.load(frame).value
+        DeepFreeze.call(value) if @frozen_values
         value
       end
 
@@ -98,11 +162,60 @@ module Tiercel
       # @param bytes [String, nil]
       # @return [void]
       def remember(key, bytes)
-        local = @settings.request_local&.current or return
+        local = @request_local&.current or return
         bytes ? local.write_entry(key, bytes) : local.delete_entry(key)
       end
 
+      # `read(name, delete: true)`: reads the bytes and deletes the entry in one step, so that only one of several
+      # callers receives it. No backend but Redis has a command for this. So each caller tries to replace the unchanged
+      # entry by an expired frame. The caller that succeeds deletes the frame.
+      #
+      # @return [String, nil]
+      def take_away(key)
+        bytes = @guard.call(:read_entry, key) { replace_with_expired(key) }
+        if bytes
+          Fetch.deleted(@backend, key)
+          @accessor.delete(key)
+        end
+        @backend.forget_last_read
+        bytes
+      end
+
       private
+
+      def decide_all(found, undecided, versions, options, useless)
+        entries = {}
+        recorded = {}
+        undecided.each do |key|
+          what = useless[key] = found.delete(key)
+          entry = entry(what.bytes, key:, raw: options[:raw], compare: false)
+          next if entry.nil? || entry.expired? || entry.mismatched?(versions && versions[key])
+          entries[key] = entry
+          tags = recorded_tags(entry) and recorded[key] = tags
+        end
+        current = @generations.all_current(recorded, options[:tags]) unless recorded.empty?
+        entries.each do |key, entry|
+          tags = recorded[key]
+          next if tags && !current[key]
+          Fetch.inherit(@backend, tags) if tags && Fetch.inside?
+          useless.delete(key)
+          found[key] = entry.value
+        end
+      end
+
+      def taken_away(key, version, options)
+        bytes = take_away(key) or return MISS
+        decide(Accessor::Found.new(bytes), key, version, raw: options[:raw])
+      end
+
+      def replace_with_expired(key)
+        MAX_ATTEMPTS.times do
+          bytes, token = @backend.get_with_token(key)
+          return if bytes.nil? || Leases::Placeholder.placeholder?(bytes)
+          return bytes if @backend.compare_and_set(key, Frame::EXPIRED, token, Backend::EXPIRED_TTL)
+        end
+        nil
+      end
 
       def raw_value(bytes)
         text = bytes.dup.force_encoding(Encoding::UTF_8)

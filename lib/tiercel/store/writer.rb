@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../frame"
+require_relative "../clock"
 require_relative "../fetch"
+require_relative "../frame"
 
 module Tiercel
   module Store
-    # Turns values into frames with a TTL. Also stores the value of a block under the key of its lease (a "fill").
+    # Turns values into frames with a TTL, and stores them.
     #
     # @private
     class Writer
@@ -17,42 +18,104 @@ module Tiercel
       # expired.
       SHORTEST_TTL = 0.001
 
-      # @param settings [Settings]
-      def initialize(settings)
-        @settings = settings
+      # @param policy [FetchPolicy] the store's default
+      def initialize(backend:, accessor:, coder:, reader:, generations:, policy:)
+        @backend = backend
+        @accessor = accessor
+        @coder = coder
+        @reader = reader
+        @generations = generations
+        @policy = policy
       end
+
+      # --- one value ---
+
+      # @param options [Hash] merged
+      # @return [Boolean, nil] whether it is written
+      def write(key, value, version, options, policy)
+        bytes = frame(value, version, options, policy, jitter: false) or return
+        ttl = fill_ttl(options, policy)
+        return store(key, bytes, ttl) unless options[:unless_exist]
+        add(key, options[:raw] ? bytes : exclusive(bytes), ttl) { |present| absent?(present, key) }
+      end
+
+      # The usual write: of a value whose options are the store's own, except for `expires_in:`. The accessor may create
+      # the frame itself.
+      #
+      # @param options [Hash] the store's
+      # @return [Boolean, nil] whether it is written
+      def write_plain(key, value, version, expires_in, options)
+        if expires_in
+          expires_in = expires_in.to_f
+          ttl = ttl(false, expires_in:, race_condition_ttl: options[:race_condition_ttl])
+          ends = end_after(expires_in)
+        end
+        stored = @accessor.write(key, value, version, ends, ttl, options[:compress] ? options[:compress_threshold] : nil)
+        Fetch.wrote(@backend, key, @accessor.get(key)) if stored && Fetch.inside?
+        stored
+      end
+
+      # @param frames [Hash{String => String}] by key
+      # @return [Boolean, nil] whether all are written
+      def write_multi(frames, ttl)
+        stored = @accessor.set_multi(frames, ttl)
+        frames.each { |key, bytes| Fetch.wrote(@backend, key, bytes) } if stored && Fetch.inside?
+        stored
+      end
+
+      # @return [Boolean, nil] whether it is written
+      def store(key, bytes, ttl)
+        stored = @accessor.set(key, bytes, ttl)
+        Fetch.wrote(@backend, key, bytes) if stored && Fetch.inside?
+        stored
+      end
+
+      # @yieldparam present [String] the bytes of the existing entry
+      # @yieldreturn [Boolean] whether the existing entry has expired
+      # @return [Boolean, nil] whether it is written
+      def add(key, bytes, ttl, &)
+        stored = @accessor.add(key, bytes, ttl, &)
+        Fetch.wrote(@backend, key, bytes) if stored && Fetch.inside?
+        stored
+      end
+
+      # @return [Boolean] whether it has deleted an entry
+      def delete(key)
+        Fetch.deleted(@backend, key) if Fetch.inside?
+        @accessor.delete(key)
+      end
+
+      # @return [Integer] number of deleted entries
+      def delete_multi(keys)
+        keys.each { |key| Fetch.deleted(@backend, key) } if Fetch.inside?
+        @accessor.delete_multi(keys)
+      end
+
+      # --- frames ---
 
       # @param version [String, nil]
       # @param options [Hash] merged
-      # @param policy [FetchPolicy]
       # @param jitter [Boolean] whether to shorten the TTL by a random share
       # @return [String, nil] the bytes to store; nil if the generations of the tags are unknown
       def frame(value, version, options, policy, jitter: true)
-        return value.to_s.b.freeze if options[:raw]
-        if (expires_in = options[:expires_in])
+        raw = options[:raw]
+        return value.to_s.b.freeze if raw && raw?(value)
+        if (ends = options[:expires_at]&.to_f).nil? && (expires_in = options[:expires_in])
           expires_in = expires_in.to_f
           ends = end_after(jitter ? jittered(expires_in, policy) : expires_in)
         end
         threshold = options[:compress] ? options[:compress_threshold] : nil
-        bytes = @settings.coder.dump_value(value, ends, version, !threshold.nil?, threshold || 0)
+        bytes = @coder.dump_value(value, ends, version, !threshold.nil?, threshold || 0)
+        return bytes.freeze if raw
         tagged(with_stale_windows(bytes, policy), options[:tags])&.freeze
       end
 
       # @param entry [ActiveSupport::Cache::Entry]
-      # @param compress [Boolean]
       # @param threshold [Integer] size in bytes from which the payload is compressed
       # @return [String] the entry's frame; it keeps the tags that the entry had when it was read
       def frame_of_entry(entry, compress, threshold)
-        coder = @settings.coder
-        bytes = compress ? coder.dump_compressed(entry, threshold) : coder.dump(entry)
-        with_recorded_tags(bytes, entry)
-      end
-
-      # @param bytes [String] the entry's frame
-      # @param entry [ActiveSupport::Cache::Entry]
-      # @return [String] the frame, with the tags that the entry had when it was read
-      def with_recorded_tags(bytes, entry)
-        recorded = @settings.reader.recorded_tags(entry)
+        bytes = compress ? @coder.dump_compressed(entry, threshold) : @coder.dump(entry)
+        recorded = @reader.recorded_tags(entry)
         recorded ? Frame.with_parts(bytes, tags: recorded) : bytes
       end
 
@@ -61,7 +124,7 @@ module Tiercel
       # @return [String, nil] the frame with its tags; nil if their generations are unknown
       def tagged(bytes, tags)
         return bytes unless tags
-        Frame.with_parts(bytes, tags: tags.known) if @settings.generations.fix(tags)
+        Frame.with_parts(bytes, tags: tags.known) if @generations.fix(tags)
       end
 
       # @param bytes [String] a frame, or the bytes of a custom coder
@@ -72,13 +135,26 @@ module Tiercel
         Frame.with_parts(bytes, stale: windows)
       end
 
+      # Marks the frame, so that a delayed delete does not remove the entry ({Backend#delete_frames}).
+      def exclusive(bytes)
+        @backend.near? || !Frame.frame?(bytes) ? bytes : Frame.with_parts(bytes, exclusive: true)
+      end
+
+      # An expired entry counts as absent. The backend may keep its frame beyond the expiry.
+      def absent?(bytes, key)
+        return false if Tiercel::Counter.parse(bytes)
+        entry = @reader.entry(bytes, key:)
+        entry.nil? || entry.expired?
+      end
+
+      # --- times ---
+
       # An infinite TTL, or one that is no number, means no expiry, as in Rails' own stores.
       #
       # @param seconds [Float]
       # @return [Float, nil] epoch seconds
       def end_after(seconds) = (Clock.now + seconds if seconds.finite?)
 
-      # @param seconds [Float]
       # @return [Float] the seconds, shortened by a random share of at most `jitter:`
       def jittered(seconds, policy) = policy.jitter.zero? ? seconds : seconds * (1 - (rand * policy.jitter))
 
@@ -86,7 +162,7 @@ module Tiercel
       # values may be served, the backend keeps the entry longer. Raw bytes have no frame, so their TTL is exact.
       #
       # @return [Float, nil] seconds
-      def ttl(raw, expires_in: nil, race_condition_ttl: nil, policy: @settings.policy, **)
+      def ttl(raw, expires_in: nil, race_condition_ttl: nil, policy: @policy, **)
         return unless expires_in
         ttl = [expires_in.to_f, SHORTEST_TTL].max unless expires_in.to_f.nan?
         ttl = framed_ttl(ttl, race_condition_ttl, policy) if ttl && !raw
@@ -100,41 +176,16 @@ module Tiercel
         ttl(options[:raw], expires_in:, race_condition_ttl: options[:race_condition_ttl], policy:)
       end
 
-      # @return [Boolean, nil] whether it is written
-      def write(key, bytes, ttl)
-        stored = @settings.accessor.set(key, bytes, ttl)
-        Fetch.wrote(@settings.backend, key, bytes) if stored
-        stored
-      end
-
-      # @yieldparam present [String] the bytes of the existing entry
-      # @yieldreturn [Boolean] whether the existing entry has expired
-      # @return [Boolean, nil] whether it is written
-      def add(key, bytes, ttl, &)
-        stored = @settings.accessor.add(key, bytes, ttl, &)
-        Fetch.wrote(@settings.backend, key, bytes) if stored
-        stored
-      end
-
-      # @param frames [Hash{String => String}] by key
-      # @return [Boolean, nil] whether all are written
-      def write_multi(frames, ttl)
-        stored = @settings.accessor.set_multi(frames, ttl)
-        frames.each { |key, bytes| Fetch.wrote(@settings.backend, key, bytes) } if stored && Fetch.inside?
-        stored
-      end
-
-      # Marks the frame, so that a delayed delete does not remove the entry ({Backend#delete_frames}).
-      def exclusive(bytes)
-        @settings.backend.near? || !Frame.frame?(bytes) ? bytes : Frame.with_parts(bytes, exclusive: true)
-      end
-
       private
+
+      # Whether a raw write stores the value's own bytes. Any other value gets a frame, as does a String that a reader
+      # would take for a frame.
+      def raw?(value) = Numeric === value || (String === value && !Frame.frame?(value))
 
       def framed_ttl(ttl, race_condition_ttl, policy)
         ttl += policy.stale_seconds if policy.stale_seconds
         return ttl + [RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
-        @settings.backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min
+        @backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min
       end
     end
   end

@@ -116,10 +116,27 @@ module Tiercel
         end
 
         def test_the_amount_has_to_be_a_number
-          assert_raises(ArgumentError) { store.increment("n", "many") }
-          assert_raises(TypeError) { store.increment("n", nil) }
-          assert_equal 2, store.increment("n", "2")
-          assert_equal 4, store.increment("n", 2.9)
+          ["many", "2", nil, 1.5].each do |amount|
+            error = assert_raises(ArgumentError) { store.increment("n", amount) }
+            assert_match(/increment: expected an amount that is an Integer, got #{Regexp.escape(amount.inspect)}/,
+                         error.message)
+            assert_raises(ArgumentError) { store.decrement("n", amount) }
+          end
+          assert_equal false, store.exist?("n")
+        end
+
+        # One rule for all backends: canonical integers count, anything else stays unchanged.
+        def test_text_that_is_nearly_a_number_does_not_count
+          ["-0", "007", "+5", " 5", "5\n", "5\0", "0x5", "5.0", "", "-", "1_0"].each do |text|
+            store.write("n", text, raw: true)
+            reports { assert_nil store.increment("n"), text.inspect }
+            reports { assert_nil store.decrement("n"), text.inspect }
+            assert_equal text, store.read("n", raw: true)
+          end
+          ["0", "5", "-7"].each do |text|
+            store.write("n", text, raw: true)
+            assert_equal text.to_i + 1, store.increment("n"), text.inspect
+          end
         end
 
         def test_a_count_stays_in_the_signed_64_bit_range

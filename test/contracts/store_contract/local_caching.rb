@@ -3,10 +3,12 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # Rails' request-local cache, which is mounted only in front of backends that gain from it.
+      # Rails' request-local cache, which keeps something only in front of backends that gain from it.
       module LocalCaching
-        def test_the_middleware_is_there_where_it_pays
-          assert_equal store.backend.local_cache?, store.respond_to?(:middleware)
+        def test_a_request_has_a_cache_where_it_pays
+          assert_respond_to store, :middleware
+          assert_equal(store.backend.local_cache?, store.with_local_cache { !store.local_cache.nil? })
+          assert_nil store.local_cache
         end
 
         def test_writes_go_through_the_local_cache

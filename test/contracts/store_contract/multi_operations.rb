@@ -106,17 +106,6 @@ module Tiercel
           assert_equal({}, store.read_multi("a", "b"))
         end
 
-        def test_fetch_multi_writes_with_one_call
-          calls = []
-          store.define_singleton_method(:write_multi_entries) do |entries, **options|
-            calls << entries.size
-            super(entries, **options)
-          end
-          store.fetch_multi("a", "b", "c") { 1 }
-          assert_equal [3], calls
-          assert_equal 1, store.read("c")
-        end
-
         def test_delete_multi_counts_what_was_there
           store.write_multi({ "a" => 1, "b" => 2, "c" => 3 })
           assert_equal 2, store.delete_multi(["a", :b, "absent"])

@@ -45,7 +45,7 @@ module Tiercel
         end
 
         def test_a_read_that_deletes_in_the_local_cache
-          return skip("no local cache here") unless store.respond_to?(:with_local_cache)
+          return skip("no local cache here") unless store.backend.local_cache?
           peer = peer_of(store)
           store.with_local_cache do
             store.write("name", "old")

@@ -5,7 +5,7 @@ module Tiercel
     module StoreContract
       # An undecodable entry is a miss with one report, never an exception.
       module Undecodable
-        GARBAGE = ["\x7Fgarbage", "", "\x00", "\x04\x08", "\x00\x11", "hello", "\xFF" * 100].map(&:b).freeze
+        GARBAGE = ["\x7Fgarbage", "\x00", "\x04\x08", "\x00\x11", "\xFF" * 100].map(&:b).freeze
 
         # The class is removed after the value was written.
         def self.with_vanishing_class
@@ -21,6 +21,19 @@ module Tiercel
             errors = reports { assert_nil store.read("name"), bytes.inspect }
             assert_equal 1, errors.size, "reports for #{bytes.inspect}: #{errors.map(&:class)}"
           end
+        end
+
+        # A class that is loaded on demand, whose file is missing.
+        class Unloadable
+          def marshal_dump = 1
+          def marshal_load(_) = raise(LoadError, "cannot load such file -- missing")
+        end
+
+        def test_a_class_that_cannot_be_loaded_is_a_miss
+          store.write("name", Unloadable.new)
+          refute_empty(reports { assert_nil store.read("name") })
+          refute_empty(reports { assert_empty store.read_multi("name") })
+          refute_empty(reports { assert_equal 1, store.fetch("name") { 1 } })
         end
 
         def test_fetch_replaces_foreign_bytes

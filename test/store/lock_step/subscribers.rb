@@ -85,7 +85,7 @@ module LockStep
     # @return [Array] the payload in its order, without irrelevant differences: frozen Strings, an early call of the
     #   namespace proc, and the duration of waits
     def payload(payload)
-      payload.map do |key, value|
+      payload.except(:tiers, :tier).map do |key, value| # Rails' `fetch_multi` passes no payload on
         value = value.call if key == :namespace && value.is_a?(Proc)
         [key, key == :waited || value(value, frozen: false)]
       end

@@ -49,15 +49,15 @@ module Tiercel
           same?(recorded, found_for([recorded]))
         end
 
-        # @param all [Array<Hash{String => Integer}>] the generations in each of several entries
-        # @param tags [Named, nil]
-        # @return [Array<Boolean>] the result of {#current?} for each entry; needs at most one trip
+        # @param all [Hash{Object => Hash}] the recorded generations of several entries
+        # @param tags [Tags::Named, nil] tags whose generations were read in the same trip
+        # @return [Hash{Object => Boolean}] whether each entry is current; takes at most one trip
         def all_current(all, tags = nil)
-          rest = all.reject { |recorded| tags&.known && covers?(tags, recorded) }
-          found = rest.empty? ? {} : found_for(rest)
-          all.map do |recorded|
-            rest.include?(recorded) ? same?(recorded, found) : current?(recorded, tags)
-          end
+          covered, rest = all.partition { |_, recorded| tags&.known && covers?(tags, recorded) }
+          found = found_for(rest.map(&:last)) unless rest.empty?
+          result = covered.to_h { |key, recorded| [key, current?(recorded, tags)] }
+          rest.each { |key, recorded| result[key] = same?(recorded, found) }
+          result
         end
 
         # @param keys [Array<String>]
@@ -66,14 +66,15 @@ module Tiercel
 
         private
 
-        def covers?(tags, recorded) = recorded.each_key.all? { |key| tags.keys.include?(key) }
+        def covers?(tags, recorded) = recorded.each_key.all? { |key| tags.key?(key) }
 
         # Reads the current generations. If a remembered generation differs from the one in an entry, the remembered one
         # may be outdated and is read again.
         def found_for(all)
-          @accessor.generations(all.flat_map(&:keys).uniq) do |key, bytes|
-            all.all? { |recorded| [nil, Named.generation(bytes)].include?(recorded[key]) }
-          end
+          wanted = {}
+          all.each { |recorded| recorded.each { |key, generation| (wanted[key] ||= []) << generation } }
+          wanted.each_value(&:uniq!)
+          @accessor.generations(wanted.keys) { |key, bytes| wanted[key] == [Named.generation(bytes)] }
         end
 
         def same?(recorded, found)

@@ -47,13 +47,6 @@ module Tiercel
             name.encoding == Encoding::UTF_8 ? name : name.dup.force_encoding(Encoding::UTF_8)
           end
 
-          # @param tags [Array<String, Symbol>, Named] valid tags
-          # @return [Named, nil] the tags for an event; nil without tags
-          def in_event(tags)
-            return tags if tags.is_a?(Named)
-            new(tags.map { |name| text(name) }.uniq, []) unless tags.empty?
-          end
-
           # @return [Integer, nil] the number in a backend's bytes; nil if the bytes are not a generation
           def generation(bytes) = (bytes.unpack1("Q<") if bytes && bytes.bytesize == GENERATION_BYTES)
 
@@ -139,6 +132,9 @@ module Tiercel
 
         # @return [Array<String>] the keys of tags without a known generation
         def unknown = (known = self.known) ? @keys.reject { |key| known.key?(key) } : @keys
+
+        # @return [Boolean] whether the key is one of {#keys}
+        def key?(key) = (@key_set ||= @keys.to_h { |own| [own, true] }).key?(key)
 
         # @return [Array<String>]
         def to_a = @names
