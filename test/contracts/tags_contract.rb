@@ -6,6 +6,7 @@ require_relative "built_stores"
 require_relative "fetch_contract/processes"
 require "contracts/moved_clock"
 
+%w[entries names fetching stale_values churn].each { |subject| require_relative "tags_contract/#{subject}" }
 
 module Tiercel
   module Contracts

@@ -6,7 +6,7 @@ require "active_support/cache/tiercel_store"
 
 # Fetches that name tags, on backends that do not compare tags themselves: the fast path serves the usual hit from the
 # frame's bytes, and every other entry has the same result as with Rails' own steps.
-class FastPathTaggedTest < Tiercel::TestCase
+class StoreTaggedTest < Tiercel::TestCase
   # With this size the LRU in plain Ruby is used.
   URL = "memory:?size=900KB"
 
@@ -90,6 +90,7 @@ class FastPathTaggedTest < Tiercel::TestCase
         damaged.setbyte(at, bytes.getbyte(at) ^ 0x11)
         store.backend.set(key, damaged)
         assert_equal "anew", silently { store.fetch("name", tags: ["a"]) { "anew" } }, "damaged at #{at}"
+        next if at.zero? # no bytes: an empty text
         store.backend.set(key, bytes.byteslice(0, at))
         assert_equal "anew", silently { store.fetch("name", tags: ["a"]) { "anew" } }, "cut at #{at}"
       end

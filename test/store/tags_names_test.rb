@@ -4,8 +4,8 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Tags in calls of the fast path: the accepted forms, and the same results as Rails' methods.
-class FastPathTagsTest < Tiercel::TestCase
+# Tags in calls: the accepted forms.
+class StoreTagsNamesTest < Tiercel::TestCase
   USUAL = [[], ["a"], [:a, "b" * 250], ["größe"], Array.new(100) { |index| index.to_s }].freeze
   UNUSUAL = [nil, "a", [""], [:""], ["b" * 251], [nil], [1], [["a"]], Array.new(101) { |index| index.to_s },
              [Class.new(String).new("a")]].freeze
@@ -19,29 +19,19 @@ class FastPathTagsTest < Tiercel::TestCase
 
   # A hit needs no tags, but invalid ones still raise.
   def test_a_hit_refuses_what_a_miss_refuses
-    each_way do |store|
-      store.write("name", 1, tags: ["a"])
-      [[""], ["b" * 251], [nil], [{ a: 1 }], Array.new(101) { |index| index.to_s }].each do |tags|
-        assert_raises(ArgumentError) { store.fetch("name", tags: tags) { 2 } }
-        assert_raises(ArgumentError) { store.read("name", tags: tags) }
-      end
-      [nil, [], ["a"], :a, [%w[a b]], [1]].each do |tags|
-        assert_equal [1, 1, 1], [store.fetch("name", tags: tags) { 2 }, store.read("name", tags: tags),
-                                 store.fetch("name", tags: tags, expires_in: 60) { 2 }]
-      end
+    store = Tiercel.new("memory:")
+    store.write("name", 1, tags: ["a"])
+    [[""], ["b" * 251], [nil], [{ a: 1 }], Array.new(101) { |index| index.to_s }].each do |tags|
+      assert_raises(ArgumentError) { store.fetch("name", tags: tags) { 2 } }
+      assert_raises(ArgumentError) { store.read("name", tags: tags) }
+    end
+    [nil, [], ["a"], :a, [%w[a b]], [1]].each do |tags|
+      assert_equal [1, 1, 1], [store.fetch("name", tags: tags) { 2 }, store.read("name", tags: tags),
+                               store.fetch("name", tags: tags, expires_in: 60) { 2 }]
     end
   end
 
   private
 
   def naming(options) = Tiercel::Codec.native.naming_options(options, 100, 250, true)
-
-  def each_way
-    [true, false].each do |fast|
-      store = Tiercel.new("memory:", fast_path: fast)
-      yield store
-    ensure
-      store&.close
-    end
-  end
 end

@@ -44,15 +44,15 @@ module Tiercel
       def read(key, version, options, event = nil)
         return taken_away(key, version, options) if options[:delete]
         tags = options[:tags]
-        if options[:raw] || (tags && !@accessor.compares_tags?)
+        if options[:raw]
           @backend.forget_last_read
-          bytes = tags ? @accessor.get_tagged(key, tags, event) : @accessor.get_raw(key, event)
+          bytes = @accessor.get_raw(key, event)
           return MISS if bytes.nil?
-          found = Accessor::Found.new(bytes, @accessor.token_of(bytes))
-          return decide(found, key, version, raw: options[:raw], tags:)
+          return decide(Accessor::Found.new(bytes, @accessor.token_of(bytes)), key, version, raw: true)
         end
-        value = @accessor.read(key, version, event)
-        Accessor::Found === value ? decide(value, key, version) : value
+        tags = nil if @accessor.compares_tags?
+        value = tags ? @accessor.read_tagged(key, version, tags, event) : @accessor.read(key, version, event)
+        Accessor::Found === value ? decide(value, key, version, tags:) : value
       end
 
       # Decides about bytes that the accessor could not decode alone.

@@ -50,7 +50,7 @@ module Tiercel
               super(name, value, options)
             end
           end
-          store.singleton_class.prepend(twice)
+          store.extend(twice)
           assert_equal("value", store.fetch("name") { "value" })
           assert_equal %w[value value], [store.read("name"), second.read("name")]
         end
