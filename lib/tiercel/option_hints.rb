@@ -42,21 +42,29 @@ module Tiercel
       "memcached" => "memcached://HOST:11211",
     }.freeze
     # Servers as :mem_cache_store accepts them. A name without a port could be a scheme.
-    HOST_AND_PORT = /\A(?:localhost|[\w-]+(?:\.[\w-]+)+):\d+(?:[,:]|\z)/
-    private_constant :STORES, :HOST_AND_PORT
+    HOST_AND_PORT = /\A([\w-]+(?:\.[\w-]+)*):\d+(?:[,:]|\z)/
+    # The usual ports of Redis, its TLS and Sentinel.
+    REDIS_PORT = /:(?:6379|6380|26379)(?:,|\z)/
+    private_constant :STORES, :HOST_AND_PORT, :REDIS_PORT
 
     # @param text [String] an invalid URL, without passwords
     # @return [String] " (did you mean ...?)", or ""
     def self.for_url(text)
       meant = STORES[text.delete_suffix(":")]
-      meant ||= "memcached://#{text}" if host_and_port?(text)
+      meant ||= server_url(text) if host_and_port?(text)
       meant ||= "file:#{text}" if text.match?(%r{\A[\w.~/-]*/[\w./-]*\z})
       meant ? " (did you mean #{meant.inspect}?)" : ""
     end
 
     # @param text [String]
     # @return [Boolean] whether it is a host and port without a scheme
-    def self.host_and_port?(text) = text.match?(HOST_AND_PORT)
+    def self.host_and_port?(text) = (host = text[HOST_AND_PORT, 1]) ? !STORES.key?(host) : false
+
+    def self.server_url(text)
+      return "memcached://#{text}" unless text.match?(REDIS_PORT)
+      text.include?(",") ? "redis+cluster://#{text}" : "redis://#{text}/0"
+    end
+    private_class_method :server_url
 
     # Options of a store with tiers.
     TIERS = {
