@@ -18,6 +18,7 @@ class RailtieTest < Tiercel::TestCase
       config.secret_key_base = "secret"
       config.logger = Logger.new(nil)
       config.cache_store = eval(ENV.fetch("STORE"))
+      config.tiercel.fragments = false if ENV["FRAGMENTS"] == "false"
     end
   RUBY
 
@@ -36,12 +37,26 @@ class RailtieTest < Tiercel::TestCase
     end
   end
 
+  def test_fragments_can_be_turned_off
+    code = <<~RUBY
+      Application.initialize!
+      ActionController::Base # loads the views
+      require "action_view/base"
+      ActionView::Base
+      print [ActionView::Helpers::CacheHelper, ActionView::PartialRenderer].map { |one| one.ancestors.first.name }
+    RUBY
+    assert_includes run_in_application(':tiercel_store, "memory:"', code),
+                    '["Tiercel::Fragments::Fragment", "Tiercel::Fragments::Collection"]'
+    assert_includes run_in_application(':tiercel_store, "memory:"', code, "FRAGMENTS" => "false"),
+                    '["ActionView::Helpers::CacheHelper", "ActionView::PartialRenderer"]'
+  end
+
   private
 
-  def run_in_application(store, code)
+  def run_in_application(store, code, env = {})
     command = [RbConfig.ruby, *$LOAD_PATH.grep(/tiercel|views/).flat_map { |path| ["-I", path] }, "-rtmpdir", "-e",
                APPLICATION + code]
-    out, status = Open3.capture2e({ "STORE" => "[#{store}]", "RAILS_ENV" => "development" }, *command)
+    out, status = Open3.capture2e({ "STORE" => "[#{store}]", "RAILS_ENV" => "development", **env }, *command)
     assert_predicate status, :success?, out
     out
   end

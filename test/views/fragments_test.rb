@@ -4,6 +4,7 @@
 # quick
 
 require_relative "support"
+require "minitest/mock"
 
 # `cache` in a view.
 class FragmentsTest < ViewTest
@@ -104,6 +105,34 @@ class FragmentsTest < ViewTest
       self.on_render = ->(_) { raise "broken" }
       assert_equal "second", capture_reports { @body = get(page) } && @body
     end
+  end
+
+  def test_a_view_renders_in_its_own_request
+    cache = Tiercel.new("memory:", refresh: :background, stale_while_revalidate: 60)
+    page = controller(store: cache, "index" => "<% cache 'box', expires_in: 10 do %><%= rendering %><% end %>")
+    self.on_render = ->(_) { "first" }
+    get(page)
+    threads = []
+    self.on_render = ->(_) { (threads << Thread.current) && "second" }
+    travel(20) { assert_equal "second", get(page) }
+    assert_equal [Thread.current], threads
+  end
+
+  def test_a_hit_creates_no_more_objects_than_rails_code
+    page = controller(**PAGE).new
+    page.request = ActionDispatch::TestRequest.create
+    page.response = ActionDispatch::TestResponse.new
+    view = page.view_context
+    hit = -> { view.cache("box", skip_digest: true) { "x" } }
+    own, rails = [true, false].map do |on|
+      Tiercel::Fragments.stub(:serve?, on) do
+        3.times { hit.call }
+        before = GC.stat(:total_allocated_objects)
+        100.times { hit.call }
+        GC.stat(:total_allocated_objects) - before
+      end
+    end
+    assert_in_delta rails, own, 100
   end
 
   def test_a_block_that_raises_or_throws_stores_nothing
