@@ -50,7 +50,7 @@ suite "metrics", gemfile: "gemfiles/metrics.gemfile", tests: ["tiercel-insight/t
 
 # tiercel-insight on each Rails version.
 insight = { tests: ["tiercel-insight/test/**/*_test.rb"], except: ["tiercel-insight/test/metrics/**/*"] }
-suite "insight", gemfile: "Gemfile", waits: true, named_only: true, **insight
+suite "insight", gemfile: "Gemfile", waits: true, workers: 3, named_only: true, **insight
 suite "insight_8_0", gemfile: "gemfiles/rails_8_0.gemfile", named_only: true, **insight
 suite "insight_7_2", gemfile: "gemfiles/rails_7_2.gemfile", named_only: true, **insight
 suite "insight_main", gemfile: "gemfiles/rails_main/Gemfile", needs: "RAILS_SOURCE", named_only: true, **insight

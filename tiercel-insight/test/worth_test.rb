@@ -8,7 +8,7 @@ require "tiercel/insight"
 
 # What other sizes would change: predictions, compared with stores that really have these sizes.
 class WorthTest < Tiercel::TestCase
-  REQUESTS = 42_000
+  REQUESTS = 30_000
 
   def teardown = Tiercel::Insight.stop
 
@@ -18,7 +18,7 @@ class WorthTest < Tiercel::TestCase
     zipf = zipf(4_000, 0.8)
     { "zipf" => Array.new(REQUESTS) { zipf.call(random) },
       "scans" => Array.new(REQUESTS) { |at| at % 4 == 3 ? 100_000 + (at % 9_000) : zipf.call(random) },
-      "shifting" => Array.new(REQUESTS) { |at| zipf.call(random) + (at / 14_000 * 400) } }
+      "shifting" => Array.new(REQUESTS) { |at| zipf.call(random) + (at / 10_000 * 300) } }
   end
 
   def zipf(count, exponent)
