@@ -22,7 +22,7 @@ class CommandsTest < InsightAppTest
   def test_a_command_says_that_memory_belongs_to_each_process
     with_app do |app|
       app.cache_store = %(:tiercel_store, "memory:")
-      assert_separate(app.rails("cache:stats", "--json"))
+      assert_separate(app.rails("cache:get", "a", "--json"), missing: true)
       assert_separate app.rails("cache:clear", "views/")
       app.cache_store = ":memory_store"
       assert_separate app.rails("cache:clear", "--yes")
@@ -60,10 +60,16 @@ class CommandsTest < InsightAppTest
     assert_equal ["product:1"], found["tiers"].first["tags"]
     missing = app.rails("cache:get", "nothing")
     assert_equal 1, missing.status.exitstatus, missing.to_s
-    assert_operator JSON.parse(out(app.rails("cache:stats", "--json")))["entries"], :>=, 2
+    assert_operator JSON.parse(out(app.rails("cache:stats", "--json")))["backend"]["entries"], :>=, 2
     shown = app.rails("cache:stats")
-    assert_match(/^entries: \d/, out(shown))
+    assert_match(/^  entries: \d+  \(entries, with those of tags/, out(shown))
+    assert_match(/^\d+ hits, \d+ misses.* in all processes of this machine\./, shown.out)
     assert_empty shown.err
+    assert_match(/Examine the application/, out(app.rails("cache:doctor", "--help")))
+    assert_match(/cache:doctor .*cache:stats /m, out(app.rails("-T", "cache")))
+    profile = app.path("tmp/profile.json")
+    out(app.rails("cache:profile", profile))
+    assert_equal 1, JSON.parse(File.read(profile))["version"]
   end
 
   def missing_arguments(app)
@@ -76,8 +82,8 @@ class CommandsTest < InsightAppTest
   end
 
   # @param ran [RailsApp::Ran]
-  def assert_separate(ran)
-    assert ran.ok?, ran.to_s
+  def assert_separate(ran, missing: false)
+    assert_equal missing ? 1 : 0, ran.status.exitstatus, ran.to_s
     assert_match(/\Acache: (memory:|\S+MemoryStore) is a separate cache in each process\./, ran.err)
     JSON.parse(ran.out) if ran.out.start_with?("{")
   end

@@ -47,7 +47,7 @@ class WorthTest < Tiercel::TestCase
       with_tmpdir do |folder|
         cache = store(size)
         Tiercel::Insight.start(cache, folder:, share: 0.5)
-        trace.each_slice(7_000) do |part|
+        trace.each_slice(1_000) do |part|
           run_trace(cache, part)
           Tiercel::Insight.collector.flush
         end
@@ -71,7 +71,7 @@ class WorthTest < Tiercel::TestCase
         caches = { 1.0 => "4MB", 0.5 => "2MB", 2.0 => "8MB" }.transform_values { |size| Tiercel.new("memory:", size:) }
         Tiercel::Insight.start(caches[1.0], folder:, share: 0.5)
         trace = trace.map { |number| number * 7 % 20_011 }
-        trace.each_slice(3_000) do |part|
+        trace.each_slice(1_000) do |part|
           run_trace(caches[1.0], part)
           Tiercel::Insight.collector.flush
         end

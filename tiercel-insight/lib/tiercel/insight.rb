@@ -41,7 +41,6 @@ module Tiercel::Insight
   @folder = nil
   @collector = nil
   @auditor = nil
-  @quiet = false
 
   class << self
     # @return [Collector, nil] the collector of this process
@@ -117,16 +116,9 @@ module Tiercel::Insight
     # @private
     def uncounted? = ActiveSupport::IsolatedExecutionState[UNCOUNTED]
 
-    # Boots the application inside the block without a collector, because its process serves no requests.
-    #
     # @private
-    def quiet
-      @quiet = true
-      yield
-    end
-
-    # @private
-    def quiet? = @quiet
+    # @return [Boolean] whether this process is a command, which counts nothing
+    def quiet? = ENV["TIERCEL_INSIGHT"] == "quiet"
   end
 end
 

@@ -59,9 +59,26 @@ class DoctorDeploymentTest < DoctorCase
     end
   end
 
-  def test_a_deploy_file_that_cannot_be_read
-    files = { "config/deploy.yml" => "servers: <%= raise 'not here' %>" }
-    with_shared { |store,| deployed(files) { |at| assert_nothing_found examine(store, deployment: at) } }
+  # Kamal's files run commands in their ERB.
+  def test_the_erb_of_a_deploy_file_is_never_run
+    with_shared do |store, folder|
+      files = { "config/deploy.yml" => "<% File.write('#{folder}/ran', '') %>\nservers:\n  - 10.0.0.1\n  - <%= `touch #{folder}/ran` %>\n" \
+                                       "registry: <%= `touch #{folder}/ran` %>\n" }
+      deployed(files) do |at|
+        assert_equal ["10.0.0.1"], at.hosts
+        assert_nothing_found examine(store, deployment: at)
+      end
+      refute_path_exists "#{folder}/ran"
+    end
+  end
+
+  def test_a_segment_of_another_size
+    with_shared do |_, folder|
+      store = Tiercel.new("shared:#{folder}/cache", size: "8MB")
+      assert_found(/has 4\.0 MB, although size: is 8\.0 MB/, examine(store))
+    ensure
+      store&.close
+    end
   end
 
   def test_dockers_own_size_of_shared_memory
@@ -110,21 +127,6 @@ class DoctorDeploymentTest < DoctorCase
     refute_includes report.to_text, "secret"
     refute_match(/Marshal over/, examine(Tiercel.new("redis://10.255.255.1", timeout: 0.05, marshal: false,
                                                      error_handler: ->(**) {})).to_text)
-  end
-
-  def test_deletes_that_the_last_tier_has_not_received
-    Tiercel::Lab::Servers::Redis.run do |server|
-      with_tmpdir do |folder|
-        store = Tiercel.new("shared:#{folder}/near?size=4MB", server.url, error_handler: ->(**) {})
-        store.write("name", "value")
-        server.pause
-        store.delete("name")
-        assert_found(/deletes that the last tier has not received/, examine(store))
-      ensure
-        server.resume
-        store&.close
-      end
-    end
   end
 
   def test_hostile_text_does_not_reach_the_terminal

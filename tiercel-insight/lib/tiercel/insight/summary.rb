@@ -72,6 +72,13 @@ class Tiercel::Insight::Summary
       "classes" => profile_classes(worth), "worth" => worth_of(worth)[:sizes] }
   end
 
+  # @return [Hash, nil] the store's own figures; nil if it has none or does not answer
+  def backend
+    @store.stats if @store.respond_to?(:stats)
+  rescue StandardError => error
+    { error: Text.redacted(error.message) }
+  end
+
   private
 
   def worth = @worth ||= Tiercel::Insight.worth(@store, figures: @figures)
@@ -134,12 +141,6 @@ class Tiercel::Insight::Summary
       ["- #{one["status"]}, #{one["count"]} times: #{one["class"]} (#{one["at"]})", one["difference"]].compact.join(": ")
     end
     "Values that differ from what their blocks compute now:\n#{rows.map { |row| Text.printable(row) }.join("\n")}"
-  end
-
-  def backend
-    @store.stats if @store.respond_to?(:stats)
-  rescue StandardError => error
-    { error: Text.redacted(error.message) }
   end
 
   def backend_text

@@ -3,7 +3,6 @@
 require "json"
 require "rails/command"
 require "rails/command/environment_argument"
-require "tiercel/insight"
 
 # Commands for the application's cache, such as `bin/rails cache:doctor` (docs/insight.md).
 class Rails::Command::CacheCommand < Rails::Command::Base
@@ -34,13 +33,16 @@ class Rails::Command::CacheCommand < Rails::Command::Base
 
   desc "stats", "Print hits, misses and their cost, what another size would change, and stale values"
   def stats(*)
+    boot
     summary = ::Tiercel::Insight::Summary.new(cache)
     say options[:json] ? json(summary.to_h) : summary.to_text
+    refuse("the backend did not answer") if cache.respond_to?(:stats) && summary.backend.nil?
   end
 
   desc "top", "Watch the cache: rates, and the classes of keys whose misses cost most"
   method_option :interval, type: :numeric, default: 2, desc: "Seconds between two screens"
   def top(*)
+    boot
     summary = ::Tiercel::Insight::Summary.new(cache)
     options[:json] ? say(json(summary.to_h)) : summary.top(seconds: options[:interval].clamp(0.1, 3_600))
   end
@@ -56,6 +58,7 @@ class Rails::Command::CacheCommand < Rails::Command::Base
 
   desc "profile FILE", "Write what pages read, for bin/lab --profile FILE (JSON)"
   def profile(file)
+    boot
     data = ::Tiercel::Insight::Summary.new(cache).profile
     File.write(file, "#{JSON.pretty_generate(clean(data))}\n")
     answer({ file: }, "Wrote #{printable(file)}.")
@@ -72,13 +75,14 @@ class Rails::Command::CacheCommand < Rails::Command::Base
 
   desc "delete KEY", "Delete the entry of KEY"
   def delete(key)
-    deleted = answered { cache.delete(key) }
+    deleted = cache(separate: true) && answered { cache.delete(key) }
     answer({ key:, deleted: }, deleted ? "Deleted #{printable(key)}." : "#{printable(key)} does not exist.")
   end
 
   desc "clear [PREFIX]", "Delete every entry whose key begins with PREFIX; without PREFIX all of them"
   method_option :yes, type: :boolean, default: false, desc: "Do not ask for confirmation"
   def clear(prefix = nil)
+    cache(separate: true)
     return clear_all if prefix.nil?
     count = answered { cache.delete_matched(pattern_of(prefix)) }
     answer({ prefix:, deleted: count }, "Deleted entries: #{count.is_a?(Integer) ? count : "unknown"}")
@@ -97,28 +101,34 @@ class Rails::Command::CacheCommand < Rails::Command::Base
 
   private
 
-  def current_command_name = ARGV.first.to_s[/\w+\z/]
+  # Only here is Rails loaded, so that the gem's railtie takes part. A command serves no requests, and counts nothing.
+  def boot
+    return if @booted
+    @booted = true
+    ENV["TIERCEL_INSIGHT"] = "quiet"
+    boot_application!
+    require "tiercel/insight"
+  end
 
-  def boot = ::Tiercel::Insight.quiet { boot_application! }
-
-  def cache
+  # @param separate [Boolean] whether the command is useless on a cache of another process
+  def cache(separate: false)
     @cache ||= begin
       boot
       @subject = ::Tiercel::Insight::Doctor::Subject.new("Rails.cache", Rails.cache)
-      separate = @subject.of_each_process? && %w[get delete clear].include?(current_command_name)
-      say_error "cache: #{format(SEPARATE, @subject)}" if separate
+      say_error "cache: #{format(SEPARATE, @subject)}" if separate && @subject.of_each_process?
       Rails.cache
     end
   end
 
   def located(key)
-    ::Tiercel::Insight::EntryReport.new(cache, key).to_h
+    store = cache(separate: true)
+    ::Tiercel::Insight::EntryReport.new(store, key).to_h
   rescue StandardError => error
     refuse(error.message)
   end
 
   def pattern_of(prefix)
-    case @subject&.kind || (cache && @subject.kind)
+    case @subject.kind
     when :tiercel_store, :redis_cache_store then "#{prefix.gsub(/[\\*?\[\]]/) { |char| "\\#{char}" }}*"
     else /\A#{Regexp.escape(prefix)}/
     end
