@@ -14,7 +14,7 @@
 
 #include "leases.h"
 #include "read.h"
-#include "sweep.h"
+#include "calls.h"
 
 static _Atomic unsigned long checks_made;
 static double time_now = 1000.0; /* epoch seconds, as reads see them */

@@ -38,7 +38,7 @@ static inline void walk_anything(tseg *segment, uint64_t random)
 static inline tseg_result lease_anything(tseg *segment, const tseg_key *key, const tseg_value *value, uint64_t random)
 {
     uint64_t name = 1 + (random & 3), ttl_ns = random >> 2 & 1 ? UINT64_MAX : random & 0xffff;
-    tseg_lease_request request = {name, name + 8, ttl_ns, random >> 6 & 15, (uint32_t)random,
+    tseg_lease_request request = {name, name + 8, ttl_ns, (uint32_t)random,
                                   random >> 3 & 1 ? &hostile_token : NULL,
                                   random >> 4 & 1, random >> 5 & 1 ? value : NULL, 2000.0};
 

@@ -1,5 +1,6 @@
 /* The table of leases: full, and out of the reach of evictions. */
 #include "lease_calls.h"
+#include "near.h"
 
 static void a_full_table(void)
 {

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include "change.h"
+#include "entries.h"
 #include "check.h"
 
 static bool is_there(tseg *segment, const tseg_key *key)

@@ -18,7 +18,7 @@ typedef struct {
 
 static uintptr_t value_of_read(uint32_t key, uint32_t version) { return (uintptr_t)key << 32 | version << 1 | 1; }
 
-static void check_counts(const tseg_memo *memo)
+static void check_memo_counts(const tseg_memo *memo)
 {
     uint32_t count = 0;
     uint64_t bytes = 0;
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tseg_memo_set_limit(&run.memo, 1 << 20, 1);
     for (; size >= 4; data += 4, size -= 4) {
         take_step(&run, data);
-        check_counts(&run.memo);
+        check_memo_counts(&run.memo);
     }
     tseg_memo_clear(&run.memo);
     CHECK(run.memo.bytes == 0 && run.memo.count == 0);

@@ -2,9 +2,9 @@
 #ifndef TIERCEL_TEST_PLAYED_HOST_H
 #define TIERCEL_TEST_PLAYED_HOST_H
 
-#include "call.h"
+#include "calls.h"
 #include "check.h"
-#include "internal.h"
+#include "shard.h"
 
 enum { SHARDS = 4, KEYS = 200 };
 

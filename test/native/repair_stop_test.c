@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "attach.h"
+#include "files.h"
 #include "check.h"
 #include "stop.h"
 

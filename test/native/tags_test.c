@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "check.h"
-#include "internal.h"
+#include "shard.h"
 #include "tags.h"
 #include "../../ext/tiercel/frame_layout.h"
 

@@ -1,5 +1,5 @@
 /* The attachments of this process. All its handles on a file share one attachment. */
-#include "system.h"
+#include "files.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,11 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach.h"
-
 #define TSEG_ATTACH_TRIES 10
 
-tseg *tseg_attachments;
 uint64_t tseg_unmapped;
 
 static void locate(tseg *segment)
@@ -94,8 +91,6 @@ bool tseg_path_is_current(const tseg *segment)
         return status.st_dev == segment->device && status.st_ino == segment->inode;
     return errno != ENOENT && errno != ENOTDIR; /* after another error the process keeps its attachment */
 }
-
-void tseg_retire(tseg *segment) { atomic_store(&segment->header->retired, 1); }
 
 static tseg *attach_file(const char *path, tseg_file *file, tseg_sidecar *sidecar, tseg_error *error)
 {

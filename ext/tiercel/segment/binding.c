@@ -1,10 +1,262 @@
-/* Tiercel::Segment: the Ruby object, and the figures of its file. */
-#include <stdlib.h>
-
 #include "binding.h"
 #include "binding_memo.h"
-#include "change.h"
 
+#include <stdlib.h>
+
+/* Ruby as the core's host: work without the GVL, and exceptions that wait until the core has returned. */
+static bool protect(tseg_host *base, VALUE (*function)(VALUE), VALUE argument)
+{
+    int state;
+
+    rb_protect(function, argument, &state);
+    if (state) ((segment_host *)base)->state = state;
+    return !state;
+}
+
+static VALUE handle_interrupts(VALUE unused)
+{
+    rb_thread_check_ints();
+    return unused;
+}
+
+typedef struct {
+    tseg_step *step;
+    void *argument;
+    atomic_bool stop;
+    bool done;
+} long_work;
+
+static void ask_to_stop(void *work) { atomic_store(&((long_work *)work)->stop, true); }
+
+static void *perform_step(void *argument)
+{
+    long_work *work = argument;
+    work->done = work->step(work->argument, &work->stop);
+    return NULL;
+}
+
+static bool run_without_gvl(tseg_host *base, tseg_step *step, void *argument)
+{
+    long_work work = {.step = step, .argument = argument};
+
+    for (;;) {
+        atomic_store(&work.stop, false);
+        /* This function raises nothing by itself. It returns at once if an interrupt is pending. */
+        rb_thread_call_without_gvl2(perform_step, &work, ask_to_stop, &work);
+        if (work.done) return true;
+        if (!protect(base, handle_interrupts, Qnil)) return false;
+    }
+}
+
+typedef struct {
+    void (*work)(void *argument);
+    void *argument;
+} sleeping_work;
+
+static void *perform_sleep(void *argument)
+{
+    const sleeping_work *work = argument;
+    work->work(work->argument);
+    return NULL;
+}
+
+static bool block_without_gvl(tseg_host *base, void (*work)(void *argument), void *argument)
+{
+    sleeping_work sleeping = {work, argument};
+
+    rb_thread_call_without_gvl2(perform_sleep, &sleeping, RUBY_UBF_IO, NULL);
+    return protect(base, handle_interrupts, Qnil);
+}
+
+static tseg *current_segment(tseg_host *base)
+{
+    segment_host *host = (segment_host *)base;
+    tseg *segment = tseg_handle_current(segment_handle_of(host->self), base);
+
+    host->detached = !segment;
+    return segment;
+}
+
+static VALUE report_replaced(VALUE message)
+{
+    return rb_funcall(tiercel_segment_class, rb_intern("report_replaced"), 1,
+                      rb_utf8_str_new_cstr((const char *)message));
+}
+
+static void protect_report(tseg_host *base, const char *message) { protect(base, report_replaced, (VALUE)message); }
+
+segment_host segment_host_of(VALUE self)
+{
+    return (segment_host){{.run = run_without_gvl, .block = block_without_gvl,
+                           .current = current_segment, .report_replaced = protect_report}, self, 0, false};
+}
+
+void segment_raise(const segment_host *host)
+{
+    if (host->state) rb_jump_tag(host->state);
+    if (host->detached) segment_fail_with(host->self, &host->base.error);
+}
+
+/* The time as Ruby sees it. An application's tests can move it. */
+static ID id_now, id_to_f;
+
+/*
+ * Whether Time.now is Ruby's own method. travel_to, Minitest's stub and Timecop replace it, and Tiercel::Clock::Patches
+ * notices that. Until then this file reads the machine's clock, which gives the same time without a call.
+ */
+static bool reads_clock;
+
+static double seconds_of(clockid_t clock)
+{
+    struct timespec time;
+
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Returns false if Ruby code has to run. */
+static bool read_without_ruby(double *now)
+{
+    if (!reads_clock) return false;
+    *now = seconds_of(CLOCK_REALTIME);
+    return true;
+}
+
+double segment_now(void)
+{
+    double now;
+
+    if (RB_LIKELY(read_without_ruby(&now))) return now;
+    return NUM2DBL(rb_funcallv(rb_funcallv(rb_cTime, id_now, 0, NULL), id_to_f, 0, NULL));
+}
+
+/* Segment.reads_clock = whether Time.now is Ruby's own */
+static VALUE segment_set_reads_clock(VALUE class, VALUE original)
+{
+    reads_clock = RTEST(original);
+    return original;
+}
+
+double segment_coarse_now(void) { return seconds_of(TSEG_COARSE_REALTIME); }
+
+__attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment)
+{
+    const tseg_handle *handle;
+    uint64_t unmapped = tseg_unmapped;
+
+    clock->known = true;
+    if (RB_LIKELY(read_without_ruby(&clock->now))) return true;
+    handle = segment_handle_of(self);
+    clock->now = segment_now();
+    /* Ruby code ran. The read may continue if nothing was unmapped, because the handle keeps its segment mapped. */
+    if (RB_LIKELY(unmapped == tseg_unmapped && handle->attached == *segment && !tseg_forked())) return true;
+    *segment = segment_current(self);
+    return false;
+}
+
+void segment_init_time(void)
+{
+    id_now = rb_intern("now");
+    id_to_f = rb_intern("to_f");
+    rb_define_private_method(rb_singleton_class(tiercel_segment_class), "reads_clock=", segment_set_reads_clock, 1);
+}
+
+/* Calls that the core may have to repeat. */
+static void fail(VALUE self, tseg_result result, VALUE key)
+{
+    tseg *attached = segment_handle_of(self)->attached;
+    const char *reason = result == TSEG_BUSY ? "busy" : result == TSEG_READ_ONLY ? "read_only" : "retired";
+    int code = 0;
+
+    if (result == TSEG_READ_ONLY && attached) {
+        code = tseg_why_read_only(attached);
+        if (attached->warned) reason = "still_read_only";
+        attached->warned = true;
+    }
+    rb_funcall(tiercel_segment_class, rb_intern("raise_result"), 4, ID2SYM(rb_intern(reason)), self,
+               key ? key : Qnil, INT2NUM(code));
+}
+
+/* Other threads run during a wait. They must not change these Strings. */
+static VALUE freeze_keys(VALUE keys)
+{
+    VALUE copies = rb_ary_new_capa(RARRAY_LEN(keys));
+
+    for (long i = 0; i < RARRAY_LEN(keys); i++) rb_ary_push(copies, rb_str_new_frozen(RARRAY_AREF(keys, i)));
+    return copies;
+}
+
+tseg_result segment_repeat(VALUE self, segment_call *call)
+{
+    segment_host host = segment_host_of(self);
+    VALUE key = call->key;
+
+    if (call->key) call->key = rb_str_new_frozen(call->key);
+    if (call->bytes) call->bytes = rb_str_new_frozen(call->bytes);
+    if (call->keys) call->keys = freeze_keys(call->keys);
+    tseg_repeat_call(&host.base, &call->base);
+    segment_raise(&host);
+    if (!tseg_is_answer(call->base.result)) fail(self, call->base.result, key);
+    return call->base.result;
+}
+
+/* Tokens: compare_and_set and the memo identify a version of an entry by its token. */
+/* A token in Ruby: the file's id (8 bytes), the origin (8) and the sequence (4). */
+enum { TOKEN_ORIGIN_AT = 8, TOKEN_SEQUENCE_AT = 16, TOKEN_BYTES = 20 };
+
+VALUE segment_token_string(const tseg_token *token)
+{
+    char bytes[TOKEN_BYTES];
+
+    memcpy(bytes, &token->file_id, 8);
+    memcpy(bytes + TOKEN_ORIGIN_AT, &token->origin, 8);
+    memcpy(bytes + TOKEN_SEQUENCE_AT, &token->sequence, 4);
+    return rb_obj_freeze(rb_str_new(bytes, TOKEN_BYTES));
+}
+
+bool segment_parse_token(VALUE string, tseg_token *token)
+{
+    const char *bytes;
+
+    if (!RB_TYPE_P(string, T_STRING) || RSTRING_LEN(string) != TOKEN_BYTES) return false;
+    bytes = RSTRING_PTR(string);
+    memcpy(&token->file_id, bytes, 8);
+    memcpy(&token->origin, bytes + TOKEN_ORIGIN_AT, 8);
+    memcpy(&token->sequence, bytes + TOKEN_SEQUENCE_AT, 4);
+    return true;
+}
+
+typedef struct {
+    VALUE self, key;
+} token_read;
+
+static void make_token_key(void *context, const tseg *segment, tseg_key *key)
+{
+    segment_key(segment, key, ((token_read *)context)->key);
+}
+
+static bool ask_token_time(void *context, tseg_clock *clock, tseg **segment)
+{
+    return segment_ask_time(((token_read *)context)->self, clock, segment);
+}
+
+/* Segment#unchanged?(key, token) -> whether the key still has the live entry of this token */
+static VALUE segment_unchanged(VALUE self, VALUE key, VALUE string)
+{
+    tseg *segment = segment_to_read(self);
+    token_read read = {self, key};
+    tseg_token token;
+    bool unchanged;
+
+    if (!segment || !segment_parse_token(string, &token)) return Qfalse;
+    unchanged = tseg_is_unchanged(&segment, make_token_key, ask_token_time, &read, &token);
+    RB_GC_GUARD(key);
+    return unchanged ? Qtrue : Qfalse;
+}
+
+void segment_init_token(void) { rb_define_method(tiercel_segment_class, "unchanged?", segment_unchanged, 2); }
+
+/* Tiercel::Segment: the Ruby object, and the figures of its file. */
 VALUE tiercel_segment_class;
 
 static void free_handle(void *pointer)

@@ -12,16 +12,11 @@
 #include <ruby/encoding.h>
 #include <ruby/thread.h>
 
-#include "call.h"
-#include "coverage.h"
-#include "handle.h"
-#include "leases.h"
 #include "segment.h"
-#include "sweep.h"
 
 extern VALUE tiercel_segment_class;
 
-/* binding_host.c: Ruby's side of tseg_host. */
+/* binding.c: Ruby's side of tseg_host. */
 typedef struct {
     tseg_host base;
     VALUE self;    /* a Tiercel::Segment; Qnil for work on no segment */
@@ -54,7 +49,7 @@ static inline tseg *segment_current(VALUE self)
 /* Raises the Ruby exception for the error. */
 void segment_fail_with(VALUE self, const tseg_error *error);
 
-/* binding_coverage.c: counts a miss and returns NULL. */
+/* binding_near.c: counts a miss and returns NULL. */
 tseg *segment_distrusted(tseg *segment);
 /* The segment to read from, as segment_current; NULL, which is a miss, if the handle does not trust the copies. */
 static inline tseg *segment_to_read(VALUE self)
@@ -74,7 +69,7 @@ static inline bool segment_may_fill(VALUE self, const tseg *segment)
 /* binding_write.c: the type of the frame of a plain String, or 0 if the String has none. */
 int segment_plain_string_type(VALUE string);
 
-/* binding_time.c */
+/* binding.c */
 double segment_now(void); /* Time.now; runs Ruby code if a test has replaced that method */
 double segment_coarse_now(void); /* the machine's own clock at its last tick */
 typedef struct {
@@ -98,7 +93,7 @@ static inline segment_times segment_times_of(VALUE ttl, bool exact)
 bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment);
 void segment_init_time(void);
 
-/* binding_call.c: calls that the core may have to repeat. */
+/* binding.c: calls that the core may have to repeat. */
 typedef struct {
     tseg_call base;
     VALUE key;   /* 0: the call has `keys` */
@@ -127,11 +122,11 @@ static inline void segment_key(const tseg *segment, tseg_key *key, VALUE string)
     tseg_make_key(segment, key, RSTRING_PTR(string), (uint32_t)RSTRING_LEN(string));
 }
 
-/* binding_token.c */
+/* binding.c */
 VALUE segment_token_string(const tseg_token *token);
 bool segment_parse_token(VALUE string, tseg_token *token);
 
-/* binding_delete.c: deletes a key, and returns whether the entry was live. */
+/* binding_write.c: deletes a key, and returns whether the entry was live. */
 bool segment_delete_key(VALUE self, VALUE key, tseg_delete_function *delete);
 
 /* binding_near.c: the expected epoch of a near fill, XORed with the id of its file. Returns false if there is none. */

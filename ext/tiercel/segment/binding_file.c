@@ -3,7 +3,6 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "attach.h"
 #include "binding.h"
 
 static ID id_raise_error, id_raise_paused, id_make_again;

@@ -1,6 +1,5 @@
 /* The memo's values and Ruby's garbage collector; Segment#memo_bytes= and #keep. */
 #include "binding_memo.h"
-#include "tags.h"
 
 /* The bytes of the frame's value as a String. A compressed frame has an optional part that gives them. */
 static uint32_t decoded_bytes(VALUE frame)

@@ -1,7 +1,5 @@
 /* Coverage: the time until which a segment has received every change of the last tier. */
 #include "coverage.h"
-#include "near.h"
-#include "sweep.h"
 
 static bool is_in_future(uint64_t covered_ns) { return covered_ns > tseg_monotonic_ns() + TSEG_COARSE_NS; }
 

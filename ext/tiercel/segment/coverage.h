@@ -1,13 +1,12 @@
 /*
- * coverage.c: the time until which a segment has received every change of the last tier. "Coverage" in
+ * Layer "coverage": the time until which a segment has received every change of the last tier. "Coverage" in
  * docs/memory-model.md.
  */
 #ifndef TIERCEL_SEGMENT_COVERAGE_H
 #define TIERCEL_SEGMENT_COVERAGE_H
 
-#include "coarse_clock.h"
 #include "handle.h"
-#include "internal.h"
+#include "near.h"
 
 /* The coarse clock may be this far behind the precise one. */
 #define TSEG_COARSE_NS UINT64_C(10000000)

@@ -1,16 +1,12 @@
 /*
- * handle.c: a handle on the segment at a path. It follows the path to a new file, and makes a lost file again. Several
- * handles of a process share one attachment.
+ * Layer "handles": a handle on the segment at a path. It follows the path to a new file, and makes a lost file again.
+ * Several handles of a process share one attachment.
  */
 #ifndef TIERCEL_SEGMENT_HANDLE_H
 #define TIERCEL_SEGMENT_HANDLE_H
 
-#include "system.h"
-
-#include "call.h"
-#include "coarse_clock.h"
+#include "calls.h"
 #include "memo.h"
-#include "segment.h"
 
 /* The longest time that a call which opens, replaces or removes a file waits for another process that does so. */
 #define TSEG_OPENING_WAIT_NS UINT64_C(10000000000)

@@ -1,6 +1,6 @@
 /*
- * Leases, as the host and the tests call them. A lease is the right to compute the value of a key that has no entry.
- * lease.c, lease_take.c, lease_fill.c and lease_wait.c; "Leases" in docs/memory-model.md.
+ * Layer "leases": leases, as the host and the tests call them. A lease is the right to compute the value of a key that has no entry.
+ * "Leases" in docs/memory-model.md.
  *
  * A holder takes a lease, computes the value, and then fills or releases the lease. If the holder takes too long or
  * dies, the lease lapses, and another caller takes it over. All leases of one chain of computations share a lineage.
@@ -12,7 +12,7 @@
 #ifndef TIERCEL_SEGMENT_LEASES_H
 #define TIERCEL_SEGMENT_LEASES_H
 
-#include "segment.h"
+#include "entries.h"
 
 typedef struct {
     uint64_t lineage;           /* a new lineage begins if the key has no lineage to continue */
@@ -23,25 +23,6 @@ typedef struct {
     const tseg_value *shown;    /* replaces that entry until the fill; NULL: the entry stays as it is */
     double shown_expires_at;
 } tseg_lease_request;
-/*
- * The state that a caller without a lease saw before it computed. If any of these values changes, the caller's fill is
- * too late.
- */
-typedef struct {
-    uint64_t file_id, epoch, deletes; /* deletes: the count of the key's shard */
-} tseg_unheld;
-typedef struct {
-    uint64_t lineage, holder, lapses_ns;
-    uint32_t version;
-    tseg_unheld unheld;    /* set by a take that returns TSEG_FULL */
-    bool has_entry;        /* set by a take: the entry that it replaces exists */
-    bool taken_over;       /* set by a take: the former holder had lapsed or was dead */
-    tseg_half *signal;     /* set by a look: the word to sleep on while it has the value `signal_seen` */
-    uint32_t signal_seen;
-} tseg_lease;
-typedef enum { TSEG_LEASE_STANDS, TSEG_LEASE_LAPSED, TSEG_LEASE_GIVEN_BACK, TSEG_LEASE_GONE } tseg_lease_state;
-
-uint32_t tseg_lease_version(const tseg *segment, const void *bytes, size_t count);
 /*
  * TSEG_OK: the caller holds the lease, and *lease has its lineage. TSEG_HELD: *lease is another holder's, which has not
  * lapsed. TSEG_PRESENT: the key has another entry than `replaces`. TSEG_FULL: no slot is free; *lease has the state for
@@ -67,27 +48,5 @@ tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t line
  * any holder of this process).
  */
 tseg_result tseg_lease_abandon(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder);
-
-/*
- * The state of a lease for a caller that saw it with this holder. With `to_wait`, a later change wakes a tseg_sleep on
- * the lease's signal.
- */
-tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
-                                 bool to_wait, tseg_lease *lease);
-/* Another caller's lease, whose end a waiter wants to see. */
-typedef struct {
-    const void *key;
-    uint32_t key_bytes;
-    uint64_t lineage, holder;
-} tseg_awaited_lease;
-/* Waits for that end, at most longest_ns, and sets *state. Returns false if the host was interrupted. */
-bool tseg_lease_wait(tseg_host *host, const tseg_awaited_lease *awaited, uint64_t longest_ns, tseg_lease_state *state);
-
-/* These three take no lock. Each ends lineages and wakes their waiters: those of a key; those of a shard that are older
- * than an epoch; all lineages of the segment. */
-void tseg_lease_end(const tseg *segment, const tseg_key *key);
-void tseg_lease_end_all(const tseg *segment, uint32_t shard, uint32_t epoch);
-void tseg_lease_end_everywhere(const tseg *segment);
-uint64_t tseg_lease_count(const tseg *segment); /* standing leases */
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef TIERCEL_SEGMENT_MEMO_H
 #define TIERCEL_SEGMENT_MEMO_H
 
-#include "segment.h"
+#include "read.h"
 
 enum {
     /* Ruby keeps shorter Strings within the object, where a copy costs as much as sharing. */
@@ -49,7 +49,7 @@ typedef struct {
     uint32_t bytes;
     uint32_t next : TSEG_MEMO_INDEX_BITS; /* index plus 1 of the next slot in the chain or free list; 0: the last */
     uint32_t decoded : 1;
-    uint16_t reads, period; /* the reads up to that period: see memo_admission.c */
+    uint16_t reads, period; /* the reads up to that period: see "Admission" in memo.c */
 } tseg_memo_slot;
 
 typedef struct {
@@ -86,7 +86,6 @@ static inline uint64_t tseg_memo_cost(uint64_t bytes)
     return (cost + TSEG_MEMO_PAGE_BYTES - 1) / TSEG_MEMO_PAGE_BYTES * TSEG_MEMO_PAGE_BYTES;
 }
 
-/* memo_admission.c */
 /* Counts a hit: a read whose value is kept. */
 void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot);
 /* Counts a read of an entry that is not kept. Returns true if the rule would admit its value now. */

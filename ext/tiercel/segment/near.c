@@ -31,14 +31,14 @@ uint32_t tseg_near_stripe(const tseg *segment, const tseg_key *key)
     return (uint32_t)((key->hash >> 13) % segment->geometry.stripes);
 }
 
-const tseg_word *tseg_near_word(const tseg *segment, const tseg_key *key)
+static const tseg_word *word_of(const tseg *segment, const tseg_key *key)
 {
     return segment->stripes + tseg_near_stripe(segment, key);
 }
 
 uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key)
 {
-    return atomic_load_explicit(tseg_near_word(segment, key), memory_order_seq_cst);
+    return atomic_load_explicit(word_of(segment, key), memory_order_seq_cst);
 }
 
 bool tseg_near_is_changing(uint64_t word) { return (as_of(word, period_now()) & COUNTS_MASK) != 0; }
@@ -148,4 +148,26 @@ bool tseg_near_own_epoch(const tseg_begun *begun, uint64_t *epoch)
     if (begun->count != 1 || !tseg_near_is_alone(begun->stripes[0].word)) return false;
     *epoch = begun->stripes[0].word ^ begun->file_id;
     return true;
+}
+
+tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now,
+                           uint64_t stripe_epoch)
+{
+    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
+                          .published_odd = true, .watched = word_of(segment, key), .expected = stripe_epoch};
+    tseg_section section;
+    tseg_entry old;
+    tseg_result result;
+    bool found;
+
+    if (tseg_too_large(segment, &change)) return tseg_refuse(segment);
+    result = tseg_enter(&section, segment, key->shard, now);
+    if (result != TSEG_OK) return result;
+    found = tseg_find(segment, key, &old) == TSEG_OK;
+    /* A live entry is newer or just as good. */
+    if (found && tseg_is_live_in(&section, &old)) result = TSEG_PRESENT;
+    else result = tseg_append(&section, &change, found ? &old : NULL);
+    tseg_leave(&section);
+    if (result == TSEG_OK) tseg_count_write(segment);
+    return result;
 }

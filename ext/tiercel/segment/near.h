@@ -1,11 +1,19 @@
 /*
- * near.c: a segment as a near tier, in front of the last tier. The keys are divided into stripes; each has an epoch,
- * which rejects late fills, and the number of active writers.
+ * Layer "near": a segment as a near tier, in front of the last tier. The keys are divided into stripes; each has an
+ * epoch, which rejects late fills, and the number of active writers.
  */
 #ifndef TIERCEL_SEGMENT_NEAR_H
 #define TIERCEL_SEGMENT_NEAR_H
 
-#include "internal.h"
+#include "entries.h"
+
+/*
+ * A caller takes the epoch before it reads the last tier; an invalidation rejects older epochs.
+ */
+uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key);
+tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at);
+tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now,
+                           uint64_t stripe_epoch);
 
 uint32_t tseg_near_stripe(const tseg *segment, const tseg_key *key);
 /* Whether the word from tseg_near_epoch shows an active writer. If so, no reader may fill a key of the stripe. */

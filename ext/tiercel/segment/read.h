@@ -1,8 +1,50 @@
-/* A read with all its attempts. It is in a header, so that the compiler makes a version of it for each kind of read. */
+/*
+ * Layer "read": finds and reads entries without a lock. tseg_read is in this header, so that the compiler makes a
+ * version of it for each kind of read.
+ */
 #ifndef TIERCEL_SEGMENT_READ_H
 #define TIERCEL_SEGMENT_READ_H
 
-#include "internal.h"
+#include "format.h"
+
+/* A read that fails this often is a miss. */
+#define TSEG_READ_TRIES 4
+
+/*
+ * Compares the key of the slot's entry. TSEG_NOT_VERIFIABLE: the tail has passed the entry, or its lengths are damaged.
+ */
+typedef enum { TSEG_SAME_KEY, TSEG_OTHER_KEY, TSEG_NOT_VERIFIABLE } tseg_verdict;
+tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t word, const tseg_key *key,
+                          tseg_entry *entry);
+/* Whether a stored key has the bytes of this one, which is as long. */
+bool tseg_same_bytes(const tseg_word *stored, const tseg_key *key);
+/* Copy words of the file to any address, and bytes into words of the file. */
+void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes);
+void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes);
+
+/* Finds the key's entry, live or not. Returns TSEG_ABSENT if the key has none. */
+tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry);
+/*
+ * Prefetch the memory that reads of these keys will need: first the buckets of all keys, then the entries that the
+ * buckets lead to.
+ */
+void tseg_prefetch_buckets(const tseg *segment, const tseg_key *keys, unsigned count);
+void tseg_prefetch_entries(const tseg *segment, const tseg_key *keys, unsigned count);
+/* Whether the entry has the current epoch and has not expired at `now` (epoch seconds). */
+bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now);
+/* Copies a part of the value as it is now. */
+void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, uint32_t bytes);
+/* Called after a copy: whether the copied bytes are the entry's. */
+bool tseg_intact(const tseg_entry *entry);
+void tseg_hit(tseg *segment, const tseg_entry *entry);
+tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry);
+bool tseg_is_same(const tseg_token *one, const tseg_token *other);
+
+/*
+ * A callback that sets the clock; `context` belongs to the caller. Returns false if *segment has changed, so that the
+ * read has to start again.
+ */
+typedef bool tseg_time_function(void *context, tseg_clock *clock, tseg **segment);
 
 /* The callbacks of tseg_read. `context` belongs to the caller. */
 /*
@@ -73,5 +115,40 @@ tseg_result tseg_read(tseg **segment, tseg_key_function *make_key, tseg_time_fun
  */
 bool tseg_is_unchanged(tseg **segment, tseg_key_function *make_key, tseg_time_function *ask_time, void *context,
                        const tseg_token *token);
+
+/* The entry that a slot leads to, read without knowing its key. */
+typedef struct {
+    tseg_word *at;
+    uint64_t units, key_bytes, value_bytes;
+    double expires_at;
+    uint32_t epoch;
+} tseg_slot_entry;
+
+/* Confirms earlier reads: they came from the slot's entry if the tail has not passed the entry. */
+static inline bool tseg_is_in_log(const tseg_view *view, uint64_t word)
+{
+    tseg_fence(memory_order_acquire);
+    return tseg_position(word) >= tseg_load(&view->control->tail[tseg_log_of(word)]);
+}
+
+/*
+ * Reads the header of the slot's entry. Returns false if its lengths exceed the log. The caller confirms everything it
+ * has read with tseg_is_in_log.
+ */
+static inline bool tseg_read_slot(const tseg *segment, const tseg_view *view, uint64_t word, tseg_slot_entry *entry)
+{
+    uint64_t sizes, lengths, key_words;
+
+    entry->at = tseg_at(segment, view, tseg_log_of(word), tseg_position(word));
+    sizes = tseg_load(entry->at);
+    if (!tseg_bounds(segment, tseg_log_of(word), tseg_position(word), sizes, &key_words)) return false;
+    lengths = tseg_load_acquire(entry->at + TSEG_ENTRY_LENGTHS);
+    entry->units = tseg_low_half(sizes);
+    entry->key_bytes = tseg_high_half(sizes);
+    entry->value_bytes = tseg_high_half(lengths);
+    entry->expires_at = tseg_double(tseg_load(entry->at + TSEG_ENTRY_EXPIRES_AT));
+    entry->epoch = (uint32_t)tseg_load(entry->at + TSEG_ENTRY_EPOCH);
+    return true;
+}
 
 #endif

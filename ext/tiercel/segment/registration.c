@@ -1,9 +1,9 @@
 /* Registration: a process has a slot in every segment that it uses. A file lock proves that the process is alive. */
-#include "system.h"
+#include "presence.h"
 
 #include <unistd.h>
 
-#include "attach.h"
+tseg *tseg_attachments;
 
 /* Remembers the counts of the slot's earlier owners. */
 static void remember_counters(tseg *segment)
@@ -101,4 +101,35 @@ int tseg_registered(tseg *segment, uint32_t *pids, int capacity)
         count++;
     }
     return count;
+}
+
+static pid_t marked_pid;
+
+static void mark_process(void)
+{
+    if (!tseg_forked_marker) tseg_forked_marker = tseg_fork_marker();
+    if (tseg_forked_marker) *tseg_forked_marker = 1;
+    marked_pid = getpid();
+}
+
+bool tseg_forked(void) { return tseg_forked_marker ? !*tseg_forked_marker : marked_pid && marked_pid != getpid(); }
+
+void tseg_watch_for_forks(void)
+{
+    if (!marked_pid) mark_process();
+    tseg_after_fork();
+}
+
+/* Holds of the parent's waiting threads stay counted in the child, so it never unmaps those segments. */
+void tseg_after_fork(void)
+{
+    if (!tseg_forked()) return;
+    mark_process();
+    tseg_hold_forks();
+    tseg_sidecars_renew(); /* a fork by a direct system call runs no handlers */
+    tseg_allow_forks();
+    for (tseg *segment = tseg_attachments; segment; segment = segment->next) {
+        segment->warned = false;
+        tseg_register(segment);
+    }
 }

@@ -1,26 +1,24 @@
 /* Reserves the room for a file before anything uses the file. */
-#include "system.h"
+#include "files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
 #ifdef TSEG_LINUX
 #include <sys/vfs.h>
 #endif
-
-#include "attach.h"
 
 #define TSEG_RESERVED_PIECE (UINT64_C(4) << 20)
 #define TSEG_TMPFS_MAGIC UINT32_C(0x01021994)
 /* From this size on, a file in memory gets the memory of its logs as they grow. */
 #define TSEG_LAZY_FROM (UINT64_C(1) << 30)
-/* Since Linux 5.14 and 6.1, newer than some C libraries. */
-#define TSEG_POPULATE_WRITE 23
-#define TSEG_COLLAPSE 25
 
 /* A reservation in progress. One call of the system reserves at most `piece` bytes. */
 typedef struct {
@@ -69,7 +67,7 @@ static bool reserve(void *argument, const atomic_bool *stop)
     return true;
 }
 
-/* On tmpfs the file is written instead: the system then maps several pages at a time (map_pages in append.c). */
+/* On tmpfs the file is written instead: the system then maps several pages at a time (map_pages in entries.c). */
 static bool can_reserve(int descriptor)
 {
     struct statfs system;
@@ -84,58 +82,10 @@ static bool reserve(void *argument, const atomic_bool *stop)
 static bool can_reserve(int descriptor) { return (void)descriptor, false; }
 #endif
 
-#ifdef TSEG_LINUX
-bool tseg_back(void *map, uint64_t from, uint64_t to, bool in_large_pages)
-{
-    uint64_t first = from & ~(uint64_t)(TSEG_HEADER_BYTES - 1), whole = (to + TSEG_LARGE_PAGE - 1) & ~(TSEG_LARGE_PAGE - 1);
-    int result;
-
-    do result = madvise((char *)map + first, to - first, TSEG_POPULATE_WRITE);
-    while (result != 0 && (errno == EINTR || errno == EAGAIN));
-    if (result != 0) return false;
-    first = (from + TSEG_LARGE_PAGE - 1) & ~(TSEG_LARGE_PAGE - 1);
-    if (whole > to) whole -= TSEG_LARGE_PAGE;
-    /* Best effort: without large pages the same memory is slower to read. */
-    if (in_large_pages && first < whole && madvise((char *)map + first, whole - first, TSEG_COLLAPSE) != 0) errno = 0;
-    return true;
-}
-
 static bool can_be_lazy(int descriptor, uint64_t bytes)
 {
-    void *page;
-    bool works;
-
-    if (bytes < TSEG_LAZY_FROM || can_reserve(descriptor)) return false;
-    page = mmap(NULL, TSEG_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
-    if (page == MAP_FAILED) return false;
-    works = madvise(page, TSEG_HEADER_BYTES, TSEG_POPULATE_WRITE) == 0;
-    munmap(page, TSEG_HEADER_BYTES);
-    return works;
+    return bytes >= TSEG_LAZY_FROM && !can_reserve(descriptor) && tseg_can_back();
 }
-
-void *tseg_map_file(int descriptor, size_t bytes)
-{
-    char *room, *aligned;
-
-    if (bytes < TSEG_LARGE_PAGES_FROM) return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    room = mmap(NULL, bytes + TSEG_LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) return MAP_FAILED;
-    aligned = room + (TSEG_LARGE_PAGE - (uintptr_t)room % TSEG_LARGE_PAGE) % TSEG_LARGE_PAGE;
-    if (aligned > room) munmap(room, (size_t)(aligned - room));
-    munmap(aligned + bytes, (size_t)(room + TSEG_LARGE_PAGE - aligned));
-    return mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0);
-}
-#else
-bool tseg_back(void *map, uint64_t from, uint64_t to, bool in_large_pages)
-{
-    return (void)map, (void)from, (void)to, (void)in_large_pages, false;
-}
-static bool can_be_lazy(int descriptor, uint64_t bytes) { return (void)descriptor, (void)bytes, false; }
-void *tseg_map_file(int descriptor, size_t bytes)
-{
-    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-}
-#endif
 
 typedef struct {
     void *map;
@@ -170,18 +120,6 @@ bool tseg_back_parts(void *map, const tseg_geometry *geometry, tseg_host *host)
     return errno == 0;
 }
 
-bool tseg_run(tseg_host *host, tseg_step *step, void *argument)
-{
-    atomic_bool never = false;
-
-    return host ? host->run(host, step, argument) : step(argument, &never);
-}
-
-void tseg_finish(tseg_host *host, tseg_step *step, void *argument)
-{
-    if (!tseg_run(host, step, argument)) tseg_run(NULL, step, argument);
-}
-
 /*
  * The file must not be sparse where it is used: if the system has no page for it later, a read dies of SIGBUS. The
  * function checks the free room before it reserves any: on tmpfs, a failing reservation first takes all memory of the machine, and beyond
@@ -213,3 +151,46 @@ bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host, bool *l
     errno = done ? room.failure : EINTR;
     return errno == 0;
 }
+
+/* Leftovers: unfinished files of processes that were killed. */
+/* Whether the rest of a name is "PID.RANDOM.new". */
+static bool is_unfinished(const char *rest)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t pid = strspn(rest, digits), random;
+
+    if (!pid || rest[pid] != '.') return false;
+    random = strspn(rest + pid + 1, digits);
+    return random && strcmp(rest + pid + 1 + random, TSEG_NEW_ENDING) == 0;
+}
+
+static void remove_own(int directory, const char *name)
+{
+    struct stat status;
+
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+        status.st_uid == geteuid())
+        unlinkat(directory, name, 0);
+}
+
+/* A step: see tseg_host. */
+static bool sweep(void *argument, const atomic_bool *stop)
+{
+    const char *path = argument, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t count = strlen(name);
+    char directory[PATH_MAX] = ".";
+    struct dirent *entry;
+    DIR *entries;
+
+    (void)stop;
+    if (slash) snprintf(directory, sizeof directory, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    entries = opendir(directory);
+    while (entries && (entry = readdir(entries)))
+        if (strncmp(entry->d_name, name, count) == 0 && entry->d_name[count] == '.' &&
+            is_unfinished(entry->d_name + count + 1))
+            remove_own(dirfd(entries), entry->d_name);
+    if (entries) closedir(entries);
+    return true;
+}
+
+void tseg_sweep_leftovers(const char *path, tseg_host *host) { tseg_finish(host, sweep, (void *)(uintptr_t)path); }

@@ -1,6 +1,7 @@
 /*
- * Chooses the system's interfaces; every file includes this header first. The portable build (--enable-portable) uses
- * POSIX and C11 alone, on every system, and has an equivalent for each Linux call. adr/018 lists them.
+ * Layer "system": what differs between systems. Every file includes this header first. The portable build
+ * (--enable-portable) uses POSIX and C11 alone, on every system, and has an equivalent for each Linux call. adr/018
+ * lists them.
  */
 #ifndef TIERCEL_SEGMENT_SYSTEM_H
 #define TIERCEL_SEGMENT_SYSTEM_H
@@ -13,5 +14,69 @@
 #elif defined(__APPLE__)
 #define _DARWIN_C_SOURCE 1 /* for fstatfs, which is not in POSIX */
 #endif
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "host.h"
+
+/* Clocks at their last tick. They are a few milliseconds late, and cheaper to read than the precise clocks. */
+#ifdef TSEG_LINUX
+#define TSEG_COARSE_MONOTONIC CLOCK_MONOTONIC_COARSE
+#define TSEG_COARSE_REALTIME CLOCK_REALTIME_COARSE
+#else
+#define TSEG_COARSE_MONOTONIC CLOCK_MONOTONIC
+#define TSEG_COARSE_REALTIME CLOCK_REALTIME
+#endif
+
+static inline struct timespec tseg_coarse_time(void)
+{
+    struct timespec time;
+
+    clock_gettime(TSEG_COARSE_MONOTONIC, &time);
+    return time;
+}
+static inline uint64_t tseg_monotonic_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+bool tseg_fail(tseg_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool tseg_random(void *bytes, size_t count);
+bool tseg_boot_id(uint64_t id[2]); /* returns false and zeros if the system has no boot id */
+double tseg_booted_at(void);       /* epoch seconds; -infinity if the time is unknown */
+/* The reason why a segment cannot lie on the file system of this file; NULL if it can. */
+const char *tseg_unfit_file_system(int descriptor);
+bool tseg_is_in_memory(const char *directory); /* whether files there take memory, and not room on a disk */
+void *tseg_fork_marker(void); /* a byte that the system sets to 0 in a child; NULL: not supported */
+void *tseg_map_private(size_t bytes); /* MAP_FAILED: errno has the reason */
+/* Cached values may be private, and a segment may be larger than the disk for core files. */
+void tseg_leave_out_of_core_files(void *map, size_t bytes);
+#define TSEG_FIT_FILE_SYSTEM "use a path on tmpfs (/dev/shm), ext4 or XFS"
+/* Runs long work through the host, or directly if there is no host. Returns false if the host was interrupted. */
+bool tseg_run(tseg_host *host, tseg_step *step, void *argument);
+/* Like tseg_run, for work that must be completed: if the host stops it, it continues without the host. */
+void tseg_finish(tseg_host *host, tseg_step *step, void *argument);
+/*
+ * Gives these bytes memory. A write into a sparse file would end the process if the system has none; this
+ * returns false.
+ */
+bool tseg_back(void *map, uint64_t from, uint64_t to, bool in_large_pages);
+#define TSEG_LARGE_PAGE (UINT64_C(2) << 20)
+/* From this size on, pages of 2 MB make random reads faster; below, nothing changes. */
+#define TSEG_LARGE_PAGES_FROM (UINT64_C(2) << 30)
+/* Whether this system can do that. */
+bool tseg_can_back(void);
+/* Maps a file of at least 2 GB at an address that allows pages of 2 MB. Returns MAP_FAILED and sets errno. */
+void *tseg_map_file(int descriptor, size_t bytes);
+/* Sleeps until the word differs from `seen`, tseg_wake is called, a signal arrives, or longest_ns is over. */
+void tseg_sleep(_Atomic uint32_t *word, uint32_t seen, uint64_t longest_ns);
+void tseg_wake(_Atomic uint32_t *word);
 
 #endif

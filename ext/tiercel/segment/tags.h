@@ -1,11 +1,27 @@
 /*
- * Entries with tags. A frame contains the generation of each of its tags. The entry is current while the segment has
- * the same generations under the tags' keys. These functions check every length in a frame, so it may hold any bytes.
+ * Layer "tags": entries with tags. A frame contains the generation of each of its tags. The entry is current while the
+ * segment has the same generations under the tags' keys. These functions check every length in a frame, so it may hold
+ * any bytes.
  */
 #ifndef TIERCEL_SEGMENT_TAGS_H
 #define TIERCEL_SEGMENT_TAGS_H
 
-#include "known_generations.h"
+#include "read.h"
+
+/*
+ * Where this process has found the generation of a tag. A generation is a random number, so it leads to its entry
+ * without a hash of the tag's key and without a look-up. The callers of an attachment take turns.
+ */
+typedef struct tseg_known_generation {
+    uint64_t generation;
+    tseg_word *slot; /* NULL: the row is empty */
+    const tseg_word *entry;
+    const tseg_word *tail;
+    uint64_t word;    /* of the slot */
+    uint64_t lengths; /* of the entry, with its sequence */
+    uint64_t key_bytes;
+    uint64_t epoch;   /* of the segment */
+} tseg_known_generation;
 
 enum {
     TSEG_GENERATION_BYTES = 8,

@@ -1,6 +1,5 @@
 /* The table of leases. It lies beside the logs, so evictions do not touch it. "Leases" in docs/memory-model.md. */
-#include "hash.h"
-#include "lease.h"
+#include "lease_table.h"
 
 /* Number of attempts of a call that ends a lineage, if another lease takes the slot in between. */
 #define TSEG_LEASE_TRIES 64u
@@ -186,3 +185,5 @@ uint64_t tseg_lease_count(const tseg *segment)
     }
     return count;
 }
+
+bool tseg_lease_consume(tseg_lease_slot *slot, uint64_t lineage) { return tseg_swap(&slot->lineage, &lineage, 0); }

@@ -1,16 +1,72 @@
-/* The lock file beside a segment. A process opens it once, opens it again after a fork, and marks it as ours. */
-#include "system.h"
+/*
+ * The lock file beside a segment. A process opens it once, opens it again after a fork, and marks it as ours. Byte 0 is
+ * the lock for making and removing files; each process slot has a byte after it.
+ */
+#include "presence.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach.h"
+/*
+ * Locks on bytes of a lock file. On Linux a lock belongs to the open file description, so it stays when other code of
+ * the process opens and closes the file. On other systems a lock belongs to the process, and closing any descriptor of
+ * the file drops it: see tseg_sidecar_keep_slot.
+ */
+#if defined(TSEG_LINUX) && defined(F_OFD_SETLK)
+#define SET_COMMAND(sidecar) ((sidecar)->record_locks ? F_SETLK : F_OFD_SETLK)
+#define GET_COMMAND(sidecar) ((sidecar)->record_locks ? F_GETLK : F_OFD_GETLK)
+#else
+#define SET_COMMAND(sidecar) F_SETLK
+#define GET_COMMAND(sidecar) F_GETLK
+#define ONLY_RECORD_LOCKS 1
+#endif
+
+static int call(int descriptor, int command, struct flock *lock, short type, off_t first, off_t count)
+{
+    int result;
+
+    *lock = (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = first, .l_len = count};
+    do result = fcntl(descriptor, command, lock); while (result < 0 && errno == EINTR);
+    return result;
+}
+
+bool tseg_byte_lock(tseg_sidecar *sidecar, int descriptor, off_t byte)
+{
+    struct flock lock;
+
+#ifdef ONLY_RECORD_LOCKS
+    sidecar->record_locks = true;
+#endif
+    if (call(descriptor, SET_COMMAND(sidecar), &lock, F_WRLCK, byte, 1) == 0) return true;
+    if (errno != EINVAL || sidecar->record_locks) return false;
+    sidecar->record_locks = true; /* an old kernel, an emulator, or a file system without such locks */
+    return call(descriptor, F_SETLK, &lock, F_WRLCK, byte, 1) == 0;
+}
+
+void tseg_byte_unlock(const tseg_sidecar *sidecar, int descriptor, off_t byte)
+{
+    struct flock lock;
+    (void)sidecar;
+    call(descriptor, SET_COMMAND(sidecar), &lock, F_UNLCK, byte, 1);
+}
+
+tseg_byte_state tseg_byte_look(const tseg_sidecar *sidecar, off_t first, off_t count, off_t *locked, pid_t *holder)
+{
+    struct flock lock;
+
+    if (call(sidecar->descriptor, GET_COMMAND(sidecar), &lock, F_WRLCK, first, count) < 0) return TSEG_BYTE_UNKNOWN;
+    if (lock.l_type == F_UNLCK) return TSEG_BYTE_FREE;
+    if (locked) *locked = lock.l_start;
+    if (holder) *holder = lock.l_pid > 0 ? lock.l_pid : 0; /* -1: the lock belongs to an open file description */
+    return TSEG_BYTE_LOCKED;
+}
 
 /* The content of our lock files. It shows that a damaged file beside the lock file was a segment of ours. */
 #define TSEG_MARK "Tiercel: locks of the segment beside this file, layout "
@@ -281,3 +337,169 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar)
      */
     if (pwrite(sidecar->descriptor, ours, (size_t)count, 0) == count && ftruncate(sidecar->descriptor, count) != 0) {}
 }
+
+/*
+ * A process that makes or removes files also locks the byte at this offset plus its pid, so that messages can name it.
+ */
+#define TSEG_MAKER_AT ((off_t)1 << 30)
+
+/* The pid of the process that holds the lock for files; 0: unknown. */
+static pid_t maker(const tseg_sidecar *sidecar)
+{
+    off_t byte;
+    bool found = tseg_byte_look(sidecar, TSEG_MAKER_AT, 0, &byte, NULL) == TSEG_BYTE_LOCKED;
+    return found ? (pid_t)(byte - TSEG_MAKER_AT) : 0;
+}
+
+/*
+ * Only one thread of a process holds the lock for files: files_descriptor. It has a description of its own, so that it
+ * ends with its descriptor, and does not depend on the proof of the process slot. Closing a descriptor would drop
+ * record locks, so these share the descriptor of the slot.
+ */
+bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
+{
+    char pid[32] = "";
+
+    if (sidecar->files_descriptor >= 0) error->holder = getpid();
+    if (sidecar->files_descriptor >= 0)
+        return tseg_fail(error, EAGAIN, "%s is locked by another thread, which makes or removes the segment",
+                         sidecar->path);
+    for (int attempt = 0; attempt < 3; attempt++) {
+        pid_t holder = 0;
+        int descriptor;
+        if (!tseg_sidecar_is_whole(sidecar))
+            return tseg_fail(error, EBADF, "%s was closed by other code", sidecar->path);
+        tseg_hold_forks();
+        descriptor = sidecar->record_locks ? sidecar->descriptor : tseg_sidecar_open_again(sidecar);
+        sidecar->files_descriptor = descriptor;
+        tseg_allow_forks();
+        if (descriptor < 0) return tseg_fail(error, EBADF, "%s cannot be opened again", sidecar->path);
+        if (tseg_byte_lock(sidecar, descriptor, 0)) {
+            tseg_byte_lock(sidecar, descriptor, TSEG_MAKER_AT + getpid());
+            return true;
+        }
+        error->code = errno;
+        tseg_sidecar_unlock_files(sidecar);
+        if (error->code != EACCES && error->code != EAGAIN)
+            return tseg_fail(error, error->code, "%s: file locks do not work here: %s", sidecar->path,
+                             strerror(error->code));
+        if (tseg_byte_look(sidecar, 0, 1, NULL, &holder) != TSEG_BYTE_LOCKED) continue;
+        error->holder = holder ? holder : maker(sidecar);
+        break;
+    }
+    if (error->holder) snprintf(pid, sizeof pid, " (%ld)", (long)error->holder);
+    return tseg_fail(error, EAGAIN, "%s is locked by another process%s, which makes or removes the segment",
+                     sidecar->path, pid);
+}
+
+void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
+{
+    if (!sidecar->record_locks) {
+        tseg_sidecar_close_files(sidecar);
+        return;
+    }
+    sidecar->files_descriptor = -1;
+    if (!tseg_sidecar_is_whole(sidecar)) return;
+    tseg_byte_unlock(sidecar, sidecar->descriptor, TSEG_MAKER_AT + getpid());
+    tseg_byte_unlock(sidecar, sidecar->descriptor, 0);
+}
+
+bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots)
+{
+    if (sidecar->slot >= 0) return true;
+    if (!tseg_sidecar_is_whole(sidecar)) {
+        if (!sidecar->refused) sidecar->refused = EBADF;
+        return false;
+    }
+    sidecar->refused = 0;
+    for (int slot = 0; sidecar->slot < 0 && !sidecar->refused && slot < (int)process_slots; slot++) {
+        if (tseg_byte_lock(sidecar, sidecar->descriptor, 1 + slot)) sidecar->slot = slot;
+        else if (errno != EACCES && errno != EAGAIN) sidecar->refused = errno;
+    }
+    if (sidecar->slot >= 0) tseg_sidecar_prove(sidecar);
+    return sidecar->slot >= 0;
+}
+
+void tseg_sidecar_keep_slot(tseg_sidecar *sidecar)
+{
+    if (sidecar->record_locks && sidecar->slot >= 0 && !tseg_byte_lock(sidecar, sidecar->descriptor, 1 + sidecar->slot))
+        sidecar->slot = -1;
+}
+
+/* A process without the lock file declares no other process dead. */
+bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot)
+{
+    return !tseg_sidecar_is_whole(sidecar) || tseg_byte_look(sidecar, 1 + (off_t)slot, 1, NULL, NULL) != TSEG_BYTE_FREE;
+}
+
+bool tseg_sidecar_in_use(const tseg_sidecar *sidecar)
+{
+    /* The question covers all bytes below TSEG_MAKER_AT, because other layout versions may have more slots. */
+    return !tseg_sidecar_is_whole(sidecar) ||
+           tseg_byte_look(sidecar, 1, TSEG_MAKER_AT - 1, NULL, NULL) != TSEG_BYTE_FREE;
+}
+
+/*
+ * Forks. A child inherits its parent's open file descriptions, and these keep the parent's locks alive. So the child
+ * closes the inherited descriptors and opens the lock files again, even if it never uses a segment.
+ */
+#define FORK_TRIES 1000
+
+static pthread_mutex_t guard;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local bool guarded; /* this thread forks, and holds the guard */
+
+volatile char *tseg_forked_marker;
+
+static void make_guard(void)
+{
+    pthread_mutexattr_t recursive;
+
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&guard, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
+
+/* A thread holds the guard for microseconds. If a thread was stopped with it, the fork continues after a second. */
+static void before_fork(void)
+{
+    const struct timespec pause = {0, 1000000};
+
+    guarded = false;
+    for (int tries = 0; tries < FORK_TRIES && !guarded; tries++) {
+        guarded = pthread_mutex_trylock(&guard) == 0;
+        if (!guarded) nanosleep(&pause, NULL);
+    }
+}
+
+static void in_parent(void)
+{
+    if (guarded) pthread_mutex_unlock(&guard);
+}
+
+/*
+ * Allocates nothing, because another thread of the parent may have held the allocator's lock. The child makes a new
+ * guard: a recursive mutex identifies its owner by a thread number, which differs in the child.
+ */
+static void in_child(void)
+{
+    make_guard();
+    if (tseg_forked_marker) *tseg_forked_marker = 0; /* an emulator may accept MADV_WIPEONFORK and ignore it */
+    tseg_sidecars_renew();
+}
+
+static void prepare(void)
+{
+    make_guard();
+    /* If this fails, a child renews its lock files in its first call. */
+    if (pthread_atfork(before_fork, in_parent, in_child) != 0) {}
+}
+
+void tseg_hold_forks(void)
+{
+    pthread_once(&once, prepare);
+    pthread_mutex_lock(&guard);
+}
+
+void tseg_allow_forks(void) { pthread_mutex_unlock(&guard); }

@@ -1,8 +1,8 @@
-/* A change of one entry: shared by the files that write. */
-#ifndef TIERCEL_SEGMENT_CHANGE_H
-#define TIERCEL_SEGMENT_CHANGE_H
+/* Layer "entries": writes, counters and deletes of single entries. */
+#ifndef TIERCEL_SEGMENT_ENTRIES_H
+#define TIERCEL_SEGMENT_ENTRIES_H
 
-#include "internal.h"
+#include "lease_table.h"
 
 typedef struct {
     const tseg_key *key;
@@ -53,14 +53,34 @@ void tseg_map_ahead(const tseg *segment, const tseg_change *change);
 /* Writes in place or appends. `old` is the key's entry, found under the lock; NULL: the key has none. */
 tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 /*
- * append.c: appends an entry to a log. The slot of `old` then points to the new entry; if `old` is NULL, an empty slot
+ * Appends an entry to a log. The slot of `old` then points to the new entry; if `old` is NULL, an empty slot
  * does. TSEG_ABSENT: old was deleted concurrently. TSEG_CHANGED: the watched word has changed, or the lineage has
  * ended. TSEG_RETIRED: the log has no positions left. TSEG_WOULD_WAIT: see tseg_reserve.
  */
 tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old);
 void tseg_count_write(tseg *segment);
 tseg_result tseg_refuse(tseg *segment); /* counts a refused write, and returns TSEG_TOO_LARGE */
-/* lease_fill.c: ends the lineage on behalf of its fill. Returns false if the lineage had ended before. */
-bool tseg_lease_consume(const tseg_change *change);
+
+/*
+ * Each call takes the lock of one shard. `now` (epoch seconds) decides which entries have expired. In tseg_set
+ * it matters only for the entries that the write meets at a tail, and may be -infinity.
+ */
+tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now);
+tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now);
+tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at,
+                                 double now, const tseg_token *token);
+tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, double expires_at, double now,
+                           int64_t *count);
+tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, double now);
+
+/* Takes no lock. *expires_at is the end of the deleted entry; +infinity if the entry could not be read. */
+tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at);
+typedef tseg_result tseg_delete_function(tseg *segment, const tseg_key *key, double *expires_at);
+/*
+ * Deletes, and raises *latest_end to the end of the deleted entry. Returns TSEG_RETIRED if the segment was retired
+ * before the delete. The caller then has to delete the key in the new file too, because other processes may already
+ * have written it there.
+ */
+tseg_result tseg_delete_once(tseg *segment, const tseg_key *key, tseg_delete_function *delete, double *latest_end);
 
 #endif

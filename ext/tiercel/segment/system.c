@@ -4,13 +4,16 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #ifdef TSEG_LINUX
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #else
 #include <utmpx.h>
@@ -20,7 +23,28 @@
 #include <sys/param.h>
 #endif
 
-#include "attach.h"
+bool tseg_fail(tseg_error *error, int code, const char *format, ...)
+{
+    va_list arguments;
+
+    error->code = code;
+    va_start(arguments, format);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool tseg_run(tseg_host *host, tseg_step *step, void *argument)
+{
+    atomic_bool never = false;
+
+    return host ? host->run(host, step, argument) : step(argument, &never);
+}
+
+void tseg_finish(tseg_host *host, tseg_step *step, void *argument)
+{
+    if (!tseg_run(host, step, argument)) tseg_run(NULL, step, argument);
+}
 
 #define NETWORK "a network file system, whose pages are not shared"
 #define COPY_ON_WRITE "a copy-on-write file system, which reserves no room: a full disk would end every process"
@@ -170,4 +194,84 @@ const char *tseg_unfit_file_system(int descriptor)
 bool tseg_is_in_memory(const char *directory) { return (void)directory, false; }
 
 void *tseg_fork_marker(void) { return NULL; }
+#endif
+
+/* No system has smaller pages. */
+#define LEAST_PAGE 4096u
+/* Since Linux 5.14 and 6.1, newer than some C libraries. */
+#define TSEG_POPULATE_WRITE 23
+#define TSEG_COLLAPSE 25
+
+#ifdef TSEG_LINUX
+bool tseg_back(void *map, uint64_t from, uint64_t to, bool in_large_pages)
+{
+    uint64_t first = from & ~(uint64_t)(LEAST_PAGE - 1), whole = (to + TSEG_LARGE_PAGE - 1) & ~(TSEG_LARGE_PAGE - 1);
+    int result;
+
+    do result = madvise((char *)map + first, to - first, TSEG_POPULATE_WRITE);
+    while (result != 0 && (errno == EINTR || errno == EAGAIN));
+    if (result != 0) return false;
+    first = (from + TSEG_LARGE_PAGE - 1) & ~(TSEG_LARGE_PAGE - 1);
+    if (whole > to) whole -= TSEG_LARGE_PAGE;
+    /* Best effort: without large pages the same memory is slower to read. */
+    if (in_large_pages && first < whole && madvise((char *)map + first, whole - first, TSEG_COLLAPSE) != 0) errno = 0;
+    return true;
+}
+
+bool tseg_can_back(void)
+{
+    void *page = mmap(NULL, LEAST_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    bool works = page != MAP_FAILED && madvise(page, LEAST_PAGE, TSEG_POPULATE_WRITE) == 0;
+
+    if (page != MAP_FAILED) munmap(page, LEAST_PAGE);
+    return works;
+}
+
+void *tseg_map_file(int descriptor, size_t bytes)
+{
+    char *room, *aligned;
+
+    if (bytes < TSEG_LARGE_PAGES_FROM) return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    room = mmap(NULL, bytes + TSEG_LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return MAP_FAILED;
+    aligned = room + (TSEG_LARGE_PAGE - (uintptr_t)room % TSEG_LARGE_PAGE) % TSEG_LARGE_PAGE;
+    if (aligned > room) munmap(room, (size_t)(aligned - room));
+    munmap(aligned + bytes, (size_t)(room + TSEG_LARGE_PAGE - aligned));
+    return mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0);
+}
+#else
+bool tseg_back(void *map, uint64_t from, uint64_t to, bool in_large_pages)
+{
+    return (void)map, (void)from, (void)to, (void)in_large_pages, false;
+}
+bool tseg_can_back(void) { return false; }
+void *tseg_map_file(int descriptor, size_t bytes)
+{
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+}
+#endif
+
+/* Sleeping on a word that processes share, and waking all sleepers. Systems without a futex poll the word. */
+#ifdef TSEG_LINUX
+/* From linux/futex.h, which a system with musl may lack. */
+enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1 };
+
+void tseg_wake(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
+
+void tseg_sleep(_Atomic uint32_t *word, uint32_t seen, uint64_t longest_ns)
+{
+    struct timespec time = {(time_t)(longest_ns / 1000000000u), (long)(longest_ns % 1000000000u)};
+    syscall(SYS_futex, word, FUTEX_WAIT, seen, &time, NULL, 0);
+}
+#else
+void tseg_wake(_Atomic uint32_t *word) { (void)word; }
+
+void tseg_sleep(_Atomic uint32_t *word, uint32_t seen, uint64_t longest_ns)
+{
+    const struct timespec pause = {0, 2000000};
+    uint64_t until = tseg_monotonic_ns() + longest_ns;
+
+    while (atomic_load(word) == seen && tseg_monotonic_ns() < until)
+        if (nanosleep(&pause, NULL) != 0) return; /* the caller handles the signal */
+}
 #endif

@@ -1,0 +1,341 @@
+/* Work on all entries: clears, walks and figures. */
+#include "calls.h"
+
+#include <stdlib.h>
+
+static bool begins_with(const tseg_slot_entry *entry, const uint8_t *prefix, uint32_t count)
+{
+    const tseg_word *stored = entry->at + TSEG_ENTRY_WORDS;
+    uint8_t bytes[8];
+
+    if (entry->key_bytes < count) return false;
+    for (; count; stored++, prefix += 8) {
+        uint32_t part = count < 8 ? count : 8;
+        uint64_t word = tseg_load(stored);
+        memcpy(bytes, &word, 8);
+        if (memcmp(bytes, prefix, part) != 0) return false;
+        count -= part;
+    }
+    return true;
+}
+
+/*
+ * Reads the slot for a pass that has to see each key. TSEG_OK: *entry has a readable key. TSEG_ABSENT: the slot is
+ * empty. TSEG_WOULD_WAIT: a writer is moving the entry. If no other call is moving the entry, or if that call is
+ * stuck, this call empties the slot.
+ */
+static tseg_result read_key_slot(tseg *segment, uint32_t shard, tseg_word *slot, tseg_slot_entry *entry, uint64_t *word)
+{
+    const tseg_view view = tseg_view_of(segment, shard);
+
+    while ((*word = tseg_load_acquire(slot)) != 0) {
+        uint64_t seen = *word;
+        bool written;
+        if (tseg_read_slot(segment, &view, seen, entry) && tseg_is_in_log(&view, seen)) return TSEG_OK;
+        written = tseg_is_being_written(segment, shard);
+        if (!tseg_same_entry(tseg_load_acquire(slot), seen)) continue;
+        if (written) return TSEG_WOULD_WAIT;
+        if (!tseg_swap(slot, &seen, 0)) continue;
+        tseg_count_live(view.control, -1, 0);
+        break;
+    }
+    return TSEG_ABSENT;
+}
+
+void tseg_clear_at_once(tseg *segment)
+{
+    uint32_t epoch = atomic_fetch_add_explicit(&segment->header->epoch, 1, memory_order_seq_cst) + 1;
+
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) {
+        TSEG_STOP_HERE(TSEG_STOP_REPAIR);
+        tseg_lease_end_all(segment, shard, epoch);
+    }
+}
+
+tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared)
+{
+    const tseg_view view = tseg_view_of(segment, shard);
+
+    /* A lease does not contain its key, so all leases of the shard end. */
+    tseg_lease_end_all(segment, shard, tseg_epoch(segment) + 1);
+    for (uint32_t i = 0; i < segment->index_slots; i++) {
+        tseg_word *slot = view.index + i;
+        tseg_result result;
+        tseg_slot_entry entry;
+        uint64_t word;
+        while ((result = read_key_slot(segment, shard, slot, &entry, &word)) == TSEG_OK) {
+            bool matches = begins_with(&entry, prefix, count);
+            if (!tseg_is_in_log(&view, word)) continue;
+            if (!matches) break;
+            TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
+            if (!tseg_swap(slot, &word, 0)) continue;
+            tseg_count_live(view.control, -1, -(int64_t)entry.units);
+            (*cleared)++;
+            break;
+        }
+        if (result == TSEG_WOULD_WAIT) return result;
+    }
+    return TSEG_OK;
+}
+
+/*
+ * Work on all shards, one after the other, while other threads of the host run. Another thread may move to another
+ * file in the middle of the work. The work then starts again in that file.
+ */
+typedef struct shard_sweep {
+    tseg_result (*visit)(struct shard_sweep *all); /* visits the shard `shard`; TSEG_OK or TSEG_WOULD_WAIT */
+    tseg *segment;
+    uint32_t shard;
+    tseg_result result;
+} shard_sweep;
+
+static bool sweep_on(void *argument, const atomic_bool *stop)
+{
+    shard_sweep *all = argument;
+
+    for (; all->shard < all->segment->geometry.shards; all->shard++) {
+        if (atomic_load(stop)) return false;
+        all->result = all->visit(all);
+        if (all->result != TSEG_OK) break;
+    }
+    return true;
+}
+
+/* Visits the shards without the host's lock. Returns TSEG_RETIRED if the host has moved to another file. */
+static tseg_result sweep_all(tseg_host *host, shard_sweep *all)
+{
+    tseg_wait wait = {0};
+    uint64_t file_id;
+
+    all->segment = host->current(host);
+    if (!all->segment) return TSEG_INTERRUPTED;
+    file_id = all->segment->file_id;
+    while (all->shard < all->segment->geometry.shards) {
+        bool would_wait = all->result == TSEG_WOULD_WAIT;
+        all->result = TSEG_OK;
+        if (!(would_wait ? tseg_wait_in_pass(host, all->segment, all->shard, &wait)
+                         : tseg_run_held(host, all->segment, sweep_on, all)))
+            return TSEG_INTERRUPTED;
+        all->segment = host->current(host); /* other threads ran */
+        if (!all->segment) return TSEG_INTERRUPTED;
+        if (all->segment->file_id == file_id) continue;
+        all->shard = 0;
+        all->result = TSEG_OK;
+        return TSEG_RETIRED;
+    }
+    return TSEG_OK;
+}
+
+bool tseg_clear(tseg_host *host)
+{
+    tseg *segment;
+
+    do {
+        segment = host->current(host);
+        if (!segment) return false;
+        tseg_clear_at_once(segment);
+    } while (tseg_is_retired(segment)); /* other processes may already have written into the new file */
+    return true;
+}
+
+typedef struct {
+    shard_sweep base;
+    const void *prefix;
+    uint32_t count;
+    uint64_t cleared;
+} prefix_sweep;
+
+static tseg_result clear_prefix(shard_sweep *base)
+{
+    prefix_sweep *clear = (prefix_sweep *)base;
+    return tseg_clear_prefix(base->segment, base->shard, clear->prefix, clear->count, &clear->cleared);
+}
+
+uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count)
+{
+    prefix_sweep clear = {.base = {.visit = clear_prefix}, .prefix = prefix, .count = count};
+
+    while (sweep_all(host, &clear.base) == TSEG_RETIRED) {}
+    return clear.cleared;
+}
+
+/* A walk keeps the host's lock for this long. Where many keys match, giving the lock up costs more than it saves. */
+#define WITH_HOST_LOCK_NS UINT64_C(2000000)
+
+static bool grow(tseg_batch *batch, size_t bytes)
+{
+    uint8_t *grown;
+
+    if (bytes <= batch->capacity) return true;
+    grown = realloc(batch->bytes, bytes * 2);
+    if (!grown) return false;
+    batch->bytes = grown;
+    batch->capacity = bytes * 2;
+    return true;
+}
+
+/* TSEG_CHANGED: the tail has passed the entry, so the slot has to be read again. */
+static tseg_result take_into_batch(tseg *segment, const tseg_view *view, uint64_t word, const tseg_slot_entry *entry,
+                                   double now, tseg_batch *batch, size_t *used)
+{
+    size_t offset = *used;
+
+    if (entry->epoch != tseg_epoch(segment) || !(entry->expires_at > now)) return TSEG_OK;
+    if (!grow(batch, offset + entry->key_bytes)) return TSEG_NO_MEMORY;
+    tseg_copy_out(batch->bytes + offset, entry->at + TSEG_ENTRY_WORDS, entry->key_bytes);
+    if (!tseg_is_in_log(view, word)) return TSEG_CHANGED;
+    batch->entries[batch->count].key_offset = offset;
+    batch->entries[batch->count].key_bytes = (uint32_t)entry->key_bytes;
+    batch->entries[batch->count].value_bytes = (uint32_t)entry->value_bytes;
+    batch->entries[batch->count].allocated_bytes = (uint32_t)(entry->units * TSEG_UNIT);
+    batch->entries[batch->count].expires_at = entry->expires_at;
+    batch->entries[batch->count].log = (uint8_t)tseg_log_of(word);
+    batch->entries[batch->count].hits = (uint8_t)tseg_hits(word);
+    batch->count++;
+    *used = offset + entry->key_bytes;
+    return TSEG_OK;
+}
+
+tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
+                      tseg_batch *batch)
+{
+    tseg_view view;
+    size_t used = 0;
+
+    batch->count = 0;
+    /* A cursor is valid for one file only; in another file the walk starts again. */
+    if (cursor->file_id != segment->file_id || cursor->slot >= segment->index_slots)
+        *cursor = (tseg_cursor){segment->file_id, 0, 0};
+    if (cursor->shard >= segment->geometry.shards) return TSEG_ABSENT;
+    view = tseg_view_of(segment, cursor->shard);
+    cursor->slot -= cursor->slot % TSEG_BUCKET_SLOTS;
+    for (uint32_t i = cursor->slot; i < cursor->slot + TSEG_BUCKET_SLOTS; i++) {
+        tseg_result result;
+        tseg_slot_entry entry;
+        uint64_t word;
+        while ((result = read_key_slot(segment, cursor->shard, view.index + i, &entry, &word)) == TSEG_OK) {
+            bool matches = begins_with(&entry, prefix, prefix_bytes);
+            if (!tseg_is_in_log(&view, word)) continue;
+            if (!matches) break;
+            result = take_into_batch(segment, &view, word, &entry, now, batch, &used);
+            if (result != TSEG_CHANGED) break;
+        }
+        if (result == TSEG_WOULD_WAIT || result == TSEG_NO_MEMORY) return result;
+    }
+    cursor->slot += TSEG_BUCKET_SLOTS;
+    if (cursor->slot >= segment->index_slots) *cursor = (tseg_cursor){cursor->file_id, cursor->shard + 1, 0};
+    return TSEG_OK;
+}
+
+void tseg_walk_begin(tseg_walker *walker) { walker->until_ns = tseg_monotonic_ns() + WITH_HOST_LOCK_NS; }
+
+static bool fill_batches(void *argument, const atomic_bool *stop)
+{
+    tseg_walker *walker = argument;
+
+    do {
+        tseg_batch *batch = &walker->batches[walker->count];
+        walker->result = tseg_walk(walker->segment, &walker->cursor, walker->prefix, walker->prefix_bytes, walker->now,
+                                   batch);
+        if (walker->result != TSEG_OK) break;
+        if (batch->count) walker->count++;
+    } while (walker->count < TSEG_WALK_BATCHES && !atomic_load(stop) && tseg_monotonic_ns() < walker->until_ns);
+    return true;
+}
+
+bool tseg_walk_on(tseg_host *host, tseg_walker *walker)
+{
+    const atomic_bool never = false;
+
+    walker->count = 0;
+    walker->segment = host->current(host);
+    if (!walker->segment) return false;
+    if (tseg_monotonic_ns() < walker->until_ns) {
+        fill_batches(walker, &never);
+    } else {
+        walker->until_ns = UINT64_MAX;
+        if (!tseg_run_held(host, walker->segment, fill_batches, walker)) return false;
+        walker->until_ns = 0;
+    }
+    walker->at_end = walker->result == TSEG_ABSENT;
+    if (walker->result != TSEG_WOULD_WAIT) return true;
+    walker->segment = host->current(host); /* other threads ran, perhaps */
+    if (!walker->segment) return false;
+    if (walker->segment->file_id != walker->cursor.file_id) return true;
+    return tseg_wait_in_pass(host, walker->segment, walker->cursor.shard, &walker->wait);
+}
+
+static void keep_used(tseg_batch *batch)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (batch->entries[i].hits) batch->entries[kept++] = batch->entries[i];
+    batch->count = kept;
+}
+
+bool tseg_walk_used(tseg *segment, tseg_walker *walker, long *entries, long *buckets)
+{
+    for (walker->count = 0; walker->count < TSEG_WALK_BATCHES && *entries > 0 && *buckets > 0; --*buckets) {
+        tseg_batch *batch = &walker->batches[walker->count];
+        walker->result = tseg_walk(segment, &walker->cursor, NULL, 0, walker->now, batch);
+        walker->at_end = walker->result == TSEG_ABSENT;
+        if (walker->result != TSEG_OK) return false;
+        *entries -= batch->count;
+        keep_used(batch);
+        if (batch->count) walker->count++;
+    }
+    return *entries > 0 && *buckets > 0;
+}
+
+void tseg_walk_free(tseg_walker *walker)
+{
+    for (unsigned i = 0; i < TSEG_WALK_BATCHES; i++) free(walker->batches[i].bytes);
+}
+
+/* Figures of a segment, from counters alone. */
+static void add_shard_counters(const tseg_shard *control, tseg_stats *stats)
+{
+    for (int i = 0; i < TSEG_SHARD_COUNTERS; i++) stats->shard[i] += tseg_load(&control->counters[i]);
+}
+
+static void add_process_counters(const tseg *segment, tseg_stats *stats)
+{
+    for (uint32_t slot = 0; slot < segment->geometry.process_slots; slot++)
+        for (int i = 0; i < TSEG_PROCESS_COUNTERS; i++)
+            stats->process[i] += tseg_load(&segment->processes[slot].counters[i]);
+}
+
+/* Processes that were killed may have left a count too low, so it may be negative. */
+static uint64_t at_least_0(uint64_t half) { return half & UINT64_C(0x80000000) ? 0 : half; }
+
+static void add_content(const tseg *segment, const tseg_shard *control, tseg_stats *stats)
+{
+    uint64_t live = tseg_load(&control->live);
+    bool cleared = tseg_load(&control->emptied) != tseg_epoch(segment);
+
+    for (int log = 0; log < TSEG_LOGS; log++) {
+        uint64_t used = tseg_load(&control->head[log]) - tseg_load(&control->tail[log]);
+        stats->log_bytes += segment->geometry.log_units[log] * TSEG_UNIT;
+        if (!cleared && used <= segment->geometry.log_units[log]) stats->used_bytes += used * TSEG_UNIT;
+    }
+    if (cleared) return;
+    stats->entries += at_least_0(tseg_high_half(live));
+    stats->live_bytes += at_least_0(tseg_low_half(live)) * TSEG_UNIT;
+}
+
+void tseg_collect_counters(tseg *segment, tseg_stats *stats)
+{
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        add_shard_counters(tseg_view_of(segment, shard).control, stats);
+    add_process_counters(segment, stats);
+}
+
+void tseg_collect_stats(tseg *segment, tseg_stats *stats)
+{
+    *stats = (tseg_stats){.leases = tseg_lease_count(segment),
+                          .processes = (uint64_t)tseg_registered(segment, NULL, 0)};
+    tseg_collect_counters(segment, stats);
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        add_content(segment, tseg_view_of(segment, shard).control, stats);
+}

@@ -1,0 +1,104 @@
+/*
+ * Layer "shard": the lock of a shard, its critical section, and the room in its two logs.
+ */
+#ifndef TIERCEL_SEGMENT_SHARD_H
+#define TIERCEL_SEGMENT_SHARD_H
+
+#include "presence.h"
+#include "read.h"
+
+#define TSEG_LOCK_SPIN_NS 20000u
+#ifndef TSEG_LOCK_WAIT_NS /* tests with hundreds of time-outs shorten it */
+#define TSEG_LOCK_WAIT_NS 250000000u
+#endif
+#define TSEG_LONGEST_PAUSE_NS 1000000
+#define TSEG_LONGEST_WATCH_NS UINT64_C(5000000)
+/*
+ * Takes the lock, after a short spin if need be, or returns the reason why it cannot. *taken_over: the former owner
+ * died with the lock.
+ */
+tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over);
+void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word);
+/* Whether a live owner holds the lock and is not stuck. */
+bool tseg_is_being_written(const tseg *segment, uint32_t shard);
+
+/*
+ * A call that meets a live writer returns TSEG_WOULD_WAIT. While tseg_may_wait returns true,
+ * tseg_wait_for_writer then holds the segment, releases the host's lock, blocks in tseg_watch, and reacquires
+ * the host's lock; then the caller repeats the call. Only tseg_watch counts as waiting, because the time that a thread
+ * needs to get the host's lock back says nothing about the writer.
+ */
+typedef struct {
+    bool begun;
+    uint64_t word;    /* the shard's lock word when tseg_watch last read it */
+    uint64_t word_ns; /* how long tseg_watch has seen that word; a nap counts as 10 ms at most */
+    uint64_t ns;      /* how long the call has waited in all; a nap counts as 2 ms at most */
+} tseg_wait;
+/*
+ * Returns false once word_ns or ns has reached the bound; the call then fails as TSEG_BUSY. If word_ns has reached it,
+ * the owner is stuck, and later calls of this process fail at once until the word changes.
+ */
+bool tseg_may_wait(tseg *segment, uint32_t shard, tseg_wait *wait);
+/*
+ * Blocks until the shard's lock word changes, the bound is reached or a signal arrives, but 5 ms at most, so that the
+ * next attempt can find out whether the owner is alive. It reads only the lock word and changes only *wait, so threads
+ * call it without the host's lock.
+ */
+void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait);
+/*
+ * The part of a nap that counts towards a bound. The limit keeps a live owner from looking stuck on a machine that was
+ * paused or is overloaded.
+ */
+#define TSEG_LONGEST_COUNTED_NAP_NS UINT64_C(10000000)
+uint64_t tseg_counted_nap(uint64_t began_ns, uint64_t longest_ns);
+
+/* The caller of these functions holds the shard's lock. */
+typedef struct {
+    tseg *segment;
+    tseg_view view;
+    uint32_t shard;
+    uint32_t epoch;      /* the segment's epoch when the call got the lock */
+    uint64_t lock_word;
+    double now;          /* decides which entries at a tail have expired; -infinity: none */
+    uint64_t head[TSEG_LOGS]; /* checked copies: damage could change the words in the file at any time */
+    uint64_t tail[TSEG_LOGS];
+    tseg_word *kept;     /* the slot that this write will change: evictions leave it as it is */
+    unsigned tails_left; /* how many records the tail may still pass while this call has the lock */
+    unsigned moves_left; /* how many entries this write may still promote or re-append */
+    uint64_t move_bytes_left;
+} tseg_section;
+
+/* A large value over small entries needs more: its call then gives up the lock, and goes on with the next ones. */
+#define TSEG_MAX_TAILS 4096u
+#define TSEG_MAX_MOVES 64u
+#define TSEG_MAX_MOVED_BYTES (UINT64_C(512) << 10)
+
+tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, double now);
+void tseg_leave(tseg_section *section);
+/* The entry that `changing` names is whole, or no slot leads to it any more. */
+static inline void tseg_end_change(tseg_section *section) { tseg_store_release(&section->view.control->changing, 0); }
+/* Whether the entry is live for this call. An entry of a later epoch cannot exist. */
+static inline bool tseg_is_live_in(const tseg_section *section, const tseg_entry *entry)
+{
+    return entry->epoch == section->epoch && entry->expires_at > section->now;
+}
+/*
+ * Makes room and sets *position. TSEG_RETIRED: the log is too small for the entry or has no positions left.
+ * TSEG_TOO_LARGE: the system has no memory for the log of a sparse file.
+ * TSEG_WOULD_WAIT: the tail has passed as many records as it may at a time; the room that was made stays.
+ */
+tseg_result tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position);
+void tseg_commit(tseg_section *section, int log, uint64_t position, uint64_t units);
+bool tseg_has_room(const tseg_section *section, int log, uint64_t units);
+void tseg_reset_log(tseg_section *section, int log);
+bool tseg_ghost_take(tseg_section *section, uint64_t hash);
+void tseg_ghost_put(tseg_section *section, uint64_t hash);
+/* The slot of either bucket that leads to this position, or NULL. */
+tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int log, uint64_t position);
+tseg_word *tseg_empty_slot(tseg_section *section, const tseg_key *key);
+static inline void tseg_count(const tseg_section *section, int counter)
+{
+    tseg_bump(&section->view.control->counters[counter]);
+}
+
+#endif
