@@ -69,14 +69,14 @@ module Tiercel
 
     def read(key, version, event = nil)
       bytes = get(key, event)
-      bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) }
+      bytes.nil? ? MISS : decode(key, bytes, version) { token_of(bytes) }
     end
 
     # @param tags [Tags::Named] the tags that the call names. Their generations are read in the same trip
     # @return [Object, Found] as {#read}; a {Found} if only the path of Rails' entries can compare the entry's tags
     def read_tagged(key, version, tags, event = nil)
       bytes = get_tagged(key, tags, event)
-      bytes.nil? ? MISS : decode(bytes, version, tags.recorded_in?(bytes)) { token_of(bytes) }
+      bytes.nil? ? MISS : decode(key, bytes, version, tags.recorded_in?(bytes)) { token_of(bytes) }
     end
 
     def read_multi(keys, versions, undecided, event = nil)
@@ -84,7 +84,7 @@ module Tiercel
     end
 
     def write(key, value, version, expires_at, ttl, threshold)
-      set(key, @coder.dump_value(value, expires_at, version, !threshold.nil?, threshold || 0), ttl)
+      set(key, @coder.dump_value(value, expires_at, version, !threshold.nil?, threshold || 0, key), ttl)
     end
 
     # --- bytes ---
@@ -194,9 +194,9 @@ module Tiercel
     # @param current [Boolean] whether the entry's tags were compared and are current
     # @yieldreturn [Object, nil] the token, for a {Found}
     # @return [Object, Found]
-    def decode(bytes, version, current = false)
+    def decode(key, bytes, version, current = false)
       bytes.freeze
-      value = current ? @coder.load_tagged_value(bytes, nil, version) : @coder.load_value(bytes, nil, version)
+      value = current ? @coder.load_tagged_value(bytes, nil, version, key) : @coder.load_value(bytes, nil, version, key)
       return resolve(value, bytes, version, (yield if block_given?)) if Coder::Signal === value
       inherit_tags(bytes) if current && Fetch.inside?
       DeepFreeze.call(value) if @frozen
@@ -225,10 +225,9 @@ module Tiercel
     def decode_all(found, keys, versions, undecided)
       return with_versions(found, keys, versions, undecided) if versions
       unsure = false
-      found.transform_values! do |bytes|
-        value = decode(bytes, nil)
+      found.each do |key, bytes|
+        value = found[key] = decode(key, bytes, nil)
         unsure = true if Coder::Signal === value
-        value
       end
       with_tokens(found, keys, undecided) if unsure
       found
@@ -246,7 +245,7 @@ module Tiercel
     def with_versions(found, keys, versions, undecided)
       keys.each_with_index do |key, index|
         bytes = found[key] or next
-        value = found[key] = decode(bytes, versions[index]) { token_of(bytes, index) }
+        value = found[key] = decode(key, bytes, versions[index]) { token_of(bytes, index) }
         undecided << key if Coder::Signal === value
       end
       found

@@ -6,14 +6,9 @@ require_relative "frame"
 
 # Encrypts the payloads of frames with AES-256-GCM (NIST SP 800-38D), a random nonce for each write.
 #
-#   cipher = Tiercel::Cipher.build(keys: [ENV["CACHE_KEY"], ENV["OLD_CACHE_KEY"]])
-#   sealed = cipher.seal("user/1", frame)
-#   cipher.open("user/1", sealed)  # => frame
-#
 # The first key encrypts, all keys decrypt, so keys rotate without a cold cache. Encryption comes after serialization and
-# compression. The sealed payload is: key id (4 bytes), nonce (12), authentication tag (16), ciphertext. The cache key and
-# everything in the frame that does not change later are authenticated: a value cannot be moved to another key, and its
-# expiry, version and tags cannot be altered. docs/frame.md has the byte table.
+# compression. The sealed payload is: key id (4 bytes), nonce (12), authentication tag (16), ciphertext. The cache key is
+# authenticated: a value cannot be moved to another key. docs/frame.md has the byte table.
 class Tiercel::Cipher
   include Tiercel::Frame::Layout
 
@@ -71,54 +66,44 @@ class Tiercel::Cipher
   def accept_plain? = @accept_plain
 
   # @param key [String] the key under which the frame is stored
-  # @param bytes [String] a frame, or raw bytes
-  # @return [String] the frame with an encrypted payload; raw bytes, counters and empty placeholders as they are
-  def seal(key, bytes)
-    return bytes unless Tiercel::Frame.frame?(bytes) && !bytes.getbyte(FLAGS_AT).anybits?(FLAG_ENCRYPTED)
-    type, compressor, = bytes.unpack("x2C2")
-    parts_bytes, expires_at, payload_bytes = bytes.unpack("x6S<EL<")
-    return bytes if type == TYPE_PLACEHOLDER && payload_bytes.zero?
+  # @param type [Integer] the payload's type, and its compressor: numbers of {Frame::Layout}
+  # @param payload [String] serialized and perhaps compressed
+  # @return [String] the sealed payload, for a frame with the flag ENCRYPTED
+  def seal(key, type, compressor, payload)
     id, secret = keys.first
-    parts = bytes.byteslice(HEADER_BYTES, parts_bytes)
     cipher = OpenSSL::Cipher.new("aes-256-gcm").encrypt
     cipher.key = secret
     nonce = cipher.random_iv
-    cipher.auth_data = authenticated(key, type, compressor, expires_at, parts)
+    cipher.auth_data = authenticated(key, type, compressor)
     # OpenSSL refuses empty input; an empty String has an empty ciphertext and a tag.
-    text = payload_bytes.zero? ? "".b : cipher.update(bytes.byteslice((HEADER_BYTES + parts_bytes)..))
+    text = payload.empty? ? "".b : cipher.update(payload)
     text << cipher.final
-    Tiercel::Frame.build(type, "#{id}#{nonce}#{cipher.auth_tag(AUTH_TAG_BYTES)}#{text}", compressor:, expires_at:, parts:,
-                         checksum: true, encrypted: true)
+    "#{id}#{nonce}#{cipher.auth_tag(AUTH_TAG_BYTES)}#{text}"
   end
 
-  # @param key [String] the key under which the bytes were found
-  # @param bytes [String] what {#seal} returned; raw bytes and counters pass
-  # @return [String] the frame with its payload decrypted
-  # @raise [MalformedFrame] if the frame was altered, belongs to another key of the cache, was encrypted with an unknown
+  # @param key [String] the key under which the frame was found
+  # @param frame [Frame]
+  # @return [String] the payload that {#seal} received
+  # @raise [Undecryptable] if the payload was altered, belongs to another key of the cache, was encrypted with an unknown
   #   key, or is not encrypted although it must be
-  def open(key, bytes)
-    return bytes unless Tiercel::Frame.frame?(bytes)
-    frame = Tiercel::Frame.parse(bytes)
-    unless frame.encrypted?
-      return bytes if @accept_plain || (frame.placeholder? && frame.payload.empty?)
-      raise Tiercel::MalformedFrame, "the entry is not encrypted, and encrypt: is on without accept_plain: true"
-    end
+  def open(key, frame)
     sealed = frame.payload
-    id = sealed.byteslice(0, KEY_ID_BYTES)
-    secret = keys[id] or raise Tiercel::MalformedFrame, "the entry was encrypted with a key that encrypt: does not list"
-    raise Tiercel::MalformedFrame, "an encrypted payload is cut off" if sealed.bytesize < OVERHEAD_BYTES
-    parts = bytes.byteslice(HEADER_BYTES, bytes.unpack1("S<", offset: PARTS_BYTES_AT))
+    unless frame.encrypted?
+      return sealed if @accept_plain
+      raise Tiercel::Undecryptable, "the entry is not encrypted, and encrypt: is on without accept_plain: true"
+    end
+    secret = keys[sealed.byteslice(0, KEY_ID_BYTES)] or
+      raise Tiercel::Undecryptable, "the entry was encrypted with a key that encrypt: does not list"
+    raise Tiercel::Undecryptable, "an encrypted payload is cut off" if sealed.bytesize < OVERHEAD_BYTES
     cipher = OpenSSL::Cipher.new("aes-256-gcm").decrypt
     cipher.key = secret
     cipher.iv = sealed.byteslice(KEY_ID_BYTES, NONCE_BYTES)
     cipher.auth_tag = sealed.byteslice(KEY_ID_BYTES + NONCE_BYTES, AUTH_TAG_BYTES)
-    expires_at = frame.expires_at || Float::INFINITY
-    cipher.auth_data = authenticated(key, frame.type, frame.compressor, expires_at, parts)
+    cipher.auth_data = authenticated(key, frame.type, frame.compressor)
     text = sealed.bytesize == OVERHEAD_BYTES ? "".b : cipher.update(sealed.byteslice(OVERHEAD_BYTES..))
     text << cipher.final
-    Tiercel::Frame.build(frame.type, text, compressor: frame.compressor, expires_at:, parts:)
   rescue OpenSSL::Cipher::CipherError
-    raise Tiercel::MalformedFrame, "an encrypted entry was altered, or was moved from another key"
+    raise Tiercel::Undecryptable, "an encrypted entry was altered, or was moved from another key"
   end
 
   # @return [String] without the secrets
@@ -149,17 +134,7 @@ class Tiercel::Cipher
     raise Tiercel::ConfigurationError, "encrypt: true takes the keys of Active Record encryption: #{error.message}"
   end
 
-  # A near tier adds the part COMPUTED_AT to its copy, so that part is not authenticated; the checksum covers it.
-  def authenticated(key, type, compressor, expires_at, parts)
-    unless parts.empty?
-      at = 0
-      kept = "".b
-      while at < parts.bytesize
-        length = parts.unpack1("S<", offset: at + 1) + PART_HEADER_BYTES
-        kept << parts.byteslice(at, length) unless parts.getbyte(at) == PART_COMPUTED_AT
-        at += length
-      end
-    end
-    [key.bytesize, type, compressor, expires_at].pack("L<CCE") << key.b << (kept || "")
-  end
+  # Expiry, version and tags are not authenticated, because layers above add them to a finished frame; a checksum covers
+  # them.
+  def authenticated(key, type, compressor) = [key.bytesize, type, compressor].pack("L<CC") << key.b
 end

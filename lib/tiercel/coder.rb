@@ -2,6 +2,7 @@
 
 require "active_support"
 require "active_support/cache"
+require_relative "cipher"
 require_relative "clock"
 require_relative "codec"
 require_relative "compressors"
@@ -50,40 +51,46 @@ module Tiercel
     # @param inflate_limit [Integer] maximum inflated size of one payload, in bytes
     # @param marshal [Boolean] whether Marshal may dump and load; if false, only the serializer itself loads objects
     # @param legacy [Boolean] whether payloads of Rails 6.1 to 8.1 are read
+    # @param cipher [Cipher, nil] encrypts the payloads; every dump and load then needs the entry's key
     # @param native [Module, nil] the C extension; nil to use Ruby code only
     # @raise [ConfigurationError] if the serializer or the compressor is invalid, or contradicts `marshal: false`
     # @raise [MissingDependency] if its library is not installed
     def initialize(serializer: :auto, compressor: Compressors.default, compress_threshold: DEFAULT_COMPRESS_THRESHOLD,
                    checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, legacy: marshal,
-                   native: Codec.native)
+                   cipher: nil, native: Codec.native)
       @native = native
+      @cipher = cipher
       @serializer = build_serializer(serializer, marshal)
       @auto = @serializer if @serializer.is_a?(Serializers::Auto)
       @plain = !@auto.nil?
       @compressor = Compressors.build(compressor)
       @compress_threshold = compress_threshold
-      @checksum = checksum
-      @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, inflate_limit:, marshal:,
+      @checksum = checksum || !cipher.nil?
+      @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, inflate_limit:, marshal:, cipher:,
                                   plain: plain_form)
+      legacy &&= cipher.nil? || cipher.accept_plain?
       @legacy = LegacyPayload.new(compressor: @compressor, serializer: @serializer, inflate_limit:, marshal:) if legacy
     end
 
     # @return [Boolean] whether frames carry a checksum
     def checksum? = @checksum
 
+    # @return [Boolean] whether payloads are encrypted
+    def encrypts? = !@cipher.nil?
+
     # @param entry [ActiveSupport::Cache::Entry]
     # @return [String] its frame, uncompressed
     # @raise [SerializationError] if the value cannot be dumped (or any error that the serializer raises)
-    def dump(entry)
-      dump_value(entry.value, end_of(entry), entry.version, false, 0)
+    def dump(entry, key = nil)
+      dump_value(entry.value, end_of(entry), entry.version, false, 0, key)
     end
 
     # @param entry [ActiveSupport::Cache::Entry]
     # @param threshold [Integer] minimum payload size in bytes; a smaller payload stays uncompressed
     # @return [String] its frame
     # @raise [SerializationError] see {#dump}
-    def dump_compressed(entry, threshold)
-      dump_value(entry.value, end_of(entry), entry.version, true, threshold)
+    def dump_compressed(entry, threshold, key = nil)
+      dump_value(entry.value, end_of(entry), entry.version, true, threshold, key)
     end
 
     # @param value [Object]
@@ -91,25 +98,42 @@ module Tiercel
     # @param version [String, nil]
     # @param compress [Boolean] whether to compress if that saves enough bytes
     # @param threshold [Integer] minimum payload size in bytes for compression
+    # @param key [String, nil] the key under which the frame is stored, needed for encryption
     # @return [String] the frame
     # @raise [SerializationError] see {#dump}
-    def dump_value(value, expires_at, version, compress = true, threshold = @compress_threshold)
+    def dump_value(value, expires_at, version, compress = true, threshold = @compress_threshold, key = nil)
+      frame = dump_plainly(value, expires_at, version, compress, threshold)
+      @cipher ? sealed(frame, key) : frame
+    end
+
+    # Copies a value through a frame that stays in this process, so it is never encrypted.
+    #
+    # @return [String] a frame for {#load_copy}
+    def dump_copy(value) = dump_plainly(value, nil, nil, false, 0)
+
+    # @param frame [String] from {#dump_copy}
+    # @return [Object]
+    def load_copy(frame) = @reader.read(Frame.parse(frame), nil)
+
+    # @return [String] the frame, not encrypted
+    def dump_plainly(value, expires_at, version, compress, threshold)
       threshold = nil unless compress && @compressor
       frame = dump_native(value, expires_at, version, threshold) if @native
       return frame if frame && (threshold.nil? || frame.bytesize - HEADER_BYTES < threshold)
       return dump_in_ruby(value, expires_at, version, threshold) unless frame
       assemble(frame.getbyte(TYPE_AT), Frame.payload(frame), expires_at, version, nil, threshold)
     end
+    private :dump_plainly
 
     # @param bytes [String] the bytes read from a backend
     # @return [ActiveSupport::Cache::Entry, nil] nil for a placeholder. The first access to the value decodes it and
     #   may raise ActiveSupport::Cache::DeserializationError.
     # @raise [MalformedFrame] if the bytes are neither a frame nor a payload of Rails nor a counter nor text
-    def load(bytes)
+    def load(bytes, key = nil)
       return load_foreign(bytes) unless Frame.frame?(bytes)
       frame = Frame.parse(bytes)
       return if frame.placeholder?
-      LazyEntry.new(@reader, frame)
+      LazyEntry.new(@reader, frame, key)
     end
 
     # The fast form of {#load}: it returns the value and creates no entry.
@@ -122,29 +146,38 @@ module Tiercel
     # @raise [MalformedFrame] if the bytes are damaged
     # @raise [SerializationError] if the payload's type must not be loaded
     # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
-    def load_value(bytes, now = nil, version = nil)
-      if @native
+    def load_value(bytes, now = nil, version = nil, key = nil)
+      if @native && !@cipher
         value = @native.load_frame(bytes, now, version)
         return value unless FALLBACK.equal?(value)
       end
-      load_in_ruby(bytes, now, version)
+      load_in_ruby(bytes, now, version, key)
     end
 
     # As {#load_value}, for a frame whose tags the caller has already verified.
     #
     # @param (see #load_value)
     # @return (see #load_value)
-    def load_tagged_value(bytes, now = nil, version = nil)
-      if @native
+    def load_tagged_value(bytes, now = nil, version = nil, key = nil)
+      if @native && !@cipher
         value = @native.load_tagged_frame(bytes, now, version)
         return value unless FALLBACK.equal?(value)
       end
-      load_in_ruby(bytes, now, version, tags_compared: true)
+      load_in_ruby(bytes, now, version, key, tags_compared: true)
     end
 
     private
 
-    def load_in_ruby(bytes, now, version, tags_compared: false)
+    # The store passes the key with every call, so a missing one is a defect of ours.
+    def sealed(frame, key)
+      raise ArgumentError, "an encrypted entry needs its key" unless key
+      type, compressor = frame.unpack("x2C2")
+      parts_bytes, expires_at = frame.unpack("x6S<E")
+      Frame.build(type, @cipher.seal(key, type, compressor, Frame.payload(frame)), compressor:, expires_at:,
+                  parts: frame.byteslice(HEADER_BYTES, parts_bytes), checksum: true, encrypted: true)
+    end
+
+    def load_in_ruby(bytes, now, version, key, tags_compared: false)
       return SLOW unless Frame.frame?(bytes)
       frame = Frame.parse(bytes)
       return MISS if frame.placeholder?
@@ -152,7 +185,7 @@ module Tiercel
       parts = frame.parts
       return SLOW if parts.tags && !tags_compared
       return SLOW if version && parts.version && !Frame::Version.same?(parts.version, version)
-      @reader.read(frame)
+      @reader.read(frame, key)
     end
 
     def build_serializer(option, marshal)

@@ -54,7 +54,7 @@ module Tiercel
   class Configuration
     # Options of the store itself. All others belong to Rails or to the backend.
     STORE_OPTIONS = (%i[serializer compressor marshal checksum inflate_limit error_handler breaker log_keys
-                        frozen] + FetchPolicy::NAMES).freeze
+                        encrypt frozen] + FetchPolicy::NAMES).freeze
 
     # Options that Rails accepts as defaults for a store's calls.
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
@@ -105,13 +105,16 @@ module Tiercel
       @places.build({ **@options, **inflate_limit }, bounds).tap { Extensions.announce }
     end
 
+    # @return [Cipher, nil]
+    attr_reader :cipher
+
     # @return [Boolean] whether the application passes its own coder
     def coder? = @options.key?(:coder)
 
     # @param backend [Backend] provides the defaults for missing options
     # @return [Coder]
     def frame_coder(backend)
-      Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?,
+      Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?, cipher: @cipher,
                 checksum: @options.fetch(:checksum, backend.checksum?), **inflate_limit)
     end
 
@@ -181,7 +184,9 @@ module Tiercel
     def list(names) = names.empty? ? "none of its own" : names.uniq.sort.map(&:inspect).join(", ")
 
     def check_coder_options
+      @cipher = Cipher.build(@options[:encrypt])
       return unless @options.key?(:coder)
+      raise ConfigurationError, "encrypt: and coder: contradict each other: a coder writes its own bytes" if @cipher
       both = %i[serializer compressor].find { |name| @options[name] }
       raise ConfigurationError, "cannot specify :#{both} and :coder options together: a coder does both" if both
       return if @options[:coder].nil? || marshal?

@@ -18,6 +18,9 @@ module Tiercel
   # beyond the limit. The store treats them as a miss.
   class MalformedFrame < Error; end
 
+  # An encrypted entry that was altered or moved, or whose key is unknown; or a plain one in a store that encrypts.
+  class Undecryptable < MalformedFrame; end
+
   # A value that the configured serializer cannot dump, or a payload that it refuses to load.
   class SerializationError < Error; end
 

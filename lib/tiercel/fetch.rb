@@ -389,13 +389,13 @@ module Tiercel
     def frame(miss, value, own, unchanged)
       jitter = unchanged || own[:expires_in] == miss.options[:expires_in] # an expiry that the block has set gets none
       version = unchanged ? miss.version : miss.store.version_of_write(miss.name, own)
-      return @writer.frame(value, version, own, miss.policy, jitter:) if own[:raw]
+      return @writer.frame(miss.key, value, version, own, miss.policy, jitter:) if own[:raw]
       if miss.inherited
         return if miss.lost? || too_many_tags?(miss)
-        bytes = @writer.frame(value, version, own.merge(tags: nil), miss.policy, jitter:)
+        bytes = @writer.frame(miss.key, value, version, own.merge(tags: nil), miss.policy, jitter:)
         bytes = Frame.with_parts(bytes, tags: miss.recorded).freeze
       else
-        bytes = @writer.frame(value, version, own, miss.policy, jitter:) or return
+        bytes = @writer.frame(miss.key, value, version, own, miss.policy, jitter:) or return
       end
       own[:unless_exist] ? @writer.exclusive(bytes) : bytes
     end

@@ -276,7 +276,7 @@ module ActiveSupport
           versions = versions_of(names, keys, options)
           frames = {}
           hash.each_value.with_index do |value, index|
-            bytes = @writer.frame(value, versions && versions[index], options, policy, jitter: false)
+            bytes = @writer.frame(keys[index], value, versions && versions[index], options, policy, jitter: false)
             frames[keys[index]] = bytes if bytes
           end
           frames.empty? ? nil : @writer.write_multi(frames, @writer.fill_ttl(options, policy))

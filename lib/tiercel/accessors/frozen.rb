@@ -42,7 +42,7 @@ module Tiercel
 
       def decoded(key, read, version)
         bytes, token = read
-        value = decode(bytes, version)
+        value = decode(key, bytes, version)
         return value if Coder::Signal === value || !DeepFreeze.call(value)
         Memo.keep_frozen(@segment, key, bytes, token, value) if token
         value

@@ -58,7 +58,7 @@ module Tiercel
         failed(:write_entry, key, error)
       else
         return stored || too_large(key, value) unless stored.nil? # nil: Ruby has to encode this String
-        set(key, @coder.dump_value(value, expires_at, version, !threshold.nil?, threshold || 0), ttl)
+        set(key, @coder.dump_value(value, expires_at, version, !threshold.nil?, threshold || 0, key), ttl)
       end
 
       # The segment counts its writes.
@@ -84,9 +84,9 @@ module Tiercel
 
       # Decodes a frame. If the memo would keep the String, the segment returns the frame with its token.
       def decoded(key, read, version)
-        return decode(read, version) unless Array === read
+        return decode(key, read, version) unless Array === read
         bytes, token = read
-        value = decode(bytes, version)
+        value = decode(key, bytes, version)
         Memo.keep_string(@segment, key, bytes, token, value) if String === value
         value
       end

@@ -44,7 +44,7 @@ module Tiercel
         local = current or return @far.read(key, version, event)
         fetched = false
         bytes = remembered(local, key, event) { fetched = true }
-        bytes.nil? ? MISS : decode(bytes, version) { token_of(bytes) if fetched }
+        bytes.nil? ? MISS : decode(key, bytes, version) { token_of(bytes) if fetched }
       end
 
       # Compares a remembered copy with the remembered generations.
@@ -53,9 +53,9 @@ module Tiercel
         fetched = false
         bytes = remembered(local, key, event, tags) { fetched = true }
         return MISS if bytes.nil?
-        return decode(bytes, version, tags.recorded_in?(bytes)) { token_of(bytes) } if fetched
+        return decode(key, bytes, version, tags.recorded_in?(bytes)) { token_of(bytes) } if fetched
         generations = tags.keys.map { |name| local.read_entry(generation_key(name)) }
-        decode(bytes, version, tags.recorded_in?(bytes, generations))
+        decode(key, bytes, version, tags.recorded_in?(bytes, generations))
       end
 
       # Uses remembered copies as far as they are usable, and forgets the others (expired, of another version).
@@ -64,10 +64,10 @@ module Tiercel
         known = local&.read_multi_entries(keys)&.compact
         return @far.read_multi(keys, versions, undecided, event) if known.nil? || known.empty?
         wanted = keys.zip(versions).to_h if versions
-        found = known.to_h { |key, bytes| [key, decode(bytes, wanted && wanted[key])] }
+        found = known.to_h { |key, bytes| [key, decode(key, bytes, wanted && wanted[key])] }
         found.select! do |key, value|
           next true unless Coder::Signal === value
-          next undecided << key if undecided?(value, wanted && wanted[key])
+          next undecided << key if undecided?(key, value, wanted && wanted[key])
           local.delete_entry(key)
           false
         end
@@ -177,8 +177,8 @@ module Tiercel
       private
 
       # Whether the reader can use a copy that cannot be decoded here: its tags have to be compared, or it has no frame.
-      def undecided?(found, version)
-        entry = @coder.load(found.bytes)
+      def undecided?(key, found, version)
+        entry = @coder.load(found.bytes, key)
         !entry.nil? && !entry.expired? && !entry.mismatched?(version)
       rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
         false

@@ -14,10 +14,12 @@ module Tiercel
 
       # @param reader [PayloadReader]
       # @param frame [Frame]
-      def initialize(reader, frame)
+      # @param key [String, nil] the key of the entry, needed if it is encrypted
+      def initialize(reader, frame, key)
         super(nil, version: frame.parts.version, expires_at: frame.expires_at)
         @reader = reader
         @frame = frame
+        @key = key
         @resolved = false
       end
 
@@ -53,7 +55,7 @@ module Tiercel
       private
 
       def resolve
-        @value = @reader.read(@frame)
+        @value = @reader.read(@frame, @key)
         @resolved = true
       rescue MalformedFrame, SerializationError => error
         raise ActiveSupport::Cache::DeserializationError, error.message

@@ -21,10 +21,12 @@ module Tiercel
       # @param compressor [Object, nil] the store's compressor
       # @param inflate_limit [Integer] bytes
       # @param marshal [Boolean] whether Marshal may load
+      # @param cipher [Cipher, nil]
       # @param plain [#load] the C extension, or {Serializers::Plain}
-      def initialize(serializer:, compressor:, inflate_limit:, marshal:, plain:)
+      def initialize(serializer:, compressor:, inflate_limit:, marshal:, cipher:, plain:)
         @inflate_limit = inflate_limit
         @marshal = marshal
+        @cipher = cipher
         @plain = plain
         @serializers = { serializer.type => serializer }
         @serializers.delete(TYPE_MARSHAL)
@@ -32,14 +34,17 @@ module Tiercel
       end
 
       # @param frame [Frame]
+      # @param key [String, nil] the entry's key; nil for a copy that never left this process
       # @return [Object]
       # @raise [MalformedFrame] if the payload is damaged or too large, or needs a serializer or compressor that this
       #   store does not have
       # @raise [SerializationError] if Marshal would have to load the payload and that is forbidden
       # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
-      def read(frame)
-        raise MalformedFrame, "the entry is encrypted, and this store has no encrypt:" if frame.encrypted?
-        payload = inflate(frame)
+      def read(frame, key)
+        if frame.encrypted? && (@cipher.nil? || key.nil?)
+          raise Undecryptable, "the entry is encrypted, and this store has no encrypt:"
+        end
+        payload = inflate(frame, @cipher && key ? @cipher.open(key, frame) : frame.payload)
         case frame.type
         when TYPE_PLAIN then @plain.load(payload)
         when TYPE_STRING_UTF_8, TYPE_STRING_BINARY, TYPE_STRING_US_ASCII
@@ -51,8 +56,7 @@ module Tiercel
 
       private
 
-      def inflate(frame)
-        payload = frame.payload
+      def inflate(frame, payload)
         return payload.frozen? ? payload.dup : payload if frame.compressor == COMPRESSOR_NONE
         claimed = frame.parts.inflated_bytes or raise MalformedFrame, "a compressed payload has no size"
         if claimed > @inflate_limit

@@ -361,7 +361,7 @@ module Tiercel
       # Implements Rails' race_condition_ttl: extends an expired entry by this many seconds.
       def longer(entry, race_ttl)
         entry.expires_at = Clock.now + race_ttl
-        @fetch.writer.frame_of_entry(entry, @options[:compress], @options[:compress_threshold])
+        @fetch.writer.frame_of_entry(@key, entry, @options[:compress], @options[:compress_threshold])
       end
     end
   end

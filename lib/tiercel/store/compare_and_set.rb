@@ -81,7 +81,7 @@ module Tiercel::Store::CompareAndSet
   def swap(changes, options)
     policy = policy_for(options)
     frames = changes.to_h do |key, (value, token, version)|
-      [key, [@settings.writer.frame(value, version, options, policy), token]]
+      [key, [@settings.writer.frame(key, value, version, options, policy), token]]
     end
     return false if frames.any? { |_, (bytes, _)| bytes.nil? }
     ttl = @settings.writer.fill_ttl(options, policy)

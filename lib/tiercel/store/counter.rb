@@ -51,7 +51,7 @@ module Tiercel
       def change_expired(operation, key, amount)
         stored = nil
         count = @accessor.count(operation, key) do |backend|
-          stored = !in_range?(amount) || counts?(backend.get_with_token(key), amount)
+          stored = !in_range?(amount) || counts?(key, backend.get_with_token(key), amount)
           stored ? counted(backend, key, amount, Writer::SHORTEST_TTL) : amount
         end
         @reader.remember(key, nil) if count && !stored && @request_local
@@ -60,9 +60,9 @@ module Tiercel
       end
 
       # Whether the entry exists, so that its expiry applies.
-      def counts?((bytes, _token), amount)
+      def counts?(key, (bytes, _token), amount)
         return false if bytes.nil?
-        _, rest = next_count(bytes, amount, 0)
+        _, rest = next_count(key, bytes, amount, 0)
         rest != 0
       end
 
@@ -74,7 +74,7 @@ module Tiercel
         rescue NotACounter => failure
           bytes, token = backend.get_with_token(key)
           next if token.nil? || countable?(bytes, amount)
-          count, rest = next_count(bytes, amount, ttl)
+          count, rest = next_count(key, bytes, amount, ttl)
           break unless count && in_range?(count)
           return count if backend.compare_and_set(key, count.to_s, token, rest)
         end
@@ -92,9 +92,9 @@ module Tiercel
       # Computes the count and the TTL of the counter that replaces an ordinary entry. An Integer becomes a counter with
       # the same expiry. An entry that is expired, or whose tags are invalidated, counts as absent. Any other entry
       # returns nil, and so does an entry with tags, because a counter has no tags.
-      def next_count(bytes, amount, ttl)
+      def next_count(key, bytes, amount, ttl)
         return if Tiercel::Counter.parse(bytes)
-        entry = @coder.load(bytes)
+        entry = @coder.is_a?(Coder) ? @coder.load(bytes, key) : @coder.load(bytes)
         return [amount, ttl] if entry.nil? || entry.expired? || @reader.outdated?(entry)
         return if @reader.recorded_tags(entry)
         value = entry.value

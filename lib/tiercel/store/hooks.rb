@@ -73,14 +73,14 @@ module Tiercel
       # If the application writes an entry that it has read, the entry keeps its recorded tags.
       def write_entry(key, entry, raw: false, **options)
         options.delete(:tags) if options[:tags] && Coder::LazyEntry === entry
-        write_serialized_entry(key, serialize_entry(entry, raw:, **options), raw:, **options)
+        write_serialized_entry(key, serialize_entry(entry, raw:, key:, **options), raw:, **options)
       end
 
       # `batch`: a Hash that collects the frame instead of writing it at once.
       def write_serialized_entry(key, payload, raw: false, unless_exist: false, batch: nil, **options)
         writer = @settings.writer
         policy = policy_for(options)
-        bytes = bytes_of(payload, **options)
+        bytes = bytes_of(key, payload, **options)
         bytes = writer.with_stale_windows(bytes, policy) unless raw
         return if options[:tags] && !(bytes = writer.tagged(bytes, options[:tags]))
         bytes = writer.exclusive(bytes) if unless_exist && !raw
@@ -101,21 +101,21 @@ module Tiercel
         @settings.writer.write_multi(batch, @settings.writer.ttl(raw, policy: policy_for(options), **options))
       end
 
-      def serialize_entry(entry, raw: false, **options)
-        return @settings.writer.frame(entry.value, entry.version, { **options, raw: }, @settings.policy).b if raw
+      def serialize_entry(entry, raw: false, key: nil, **options)
+        return @settings.writer.frame(key, entry.value, entry.version, { **options, raw: }, @settings.policy).b if raw
         return entry if @coder.equal?(PASS_THROUGH) # Rails' `compress` would use Marshal
         return super(entry, **options) unless @coder.is_a?(Coder)
         merged = @options.merge(options)
-        SerializedFrame.new(@settings.writer.frame_of_entry(entry, merged[:compress], merged[:compress_threshold]))
+        SerializedFrame.new(@settings.writer.frame_of_entry(key, entry, merged[:compress], merged[:compress_threshold]))
       end
 
       # Returns the bytes to store. With `coder: nil` the payload is an entry, which becomes a frame here, because
       # backends store bytes only.
-      def bytes_of(payload, compress: @options[:compress], compress_threshold: @options[:compress_threshold], **)
+      def bytes_of(key, payload, compress: @options[:compress], compress_threshold: @options[:compress_threshold], **)
         case payload
         when SerializedFrame then payload.bytes.freeze
         when String then payload
-        else @settings.writer.frame_of_entry(payload, compress, compress_threshold)
+        else @settings.writer.frame_of_entry(key, payload, compress, compress_threshold)
         end
       end
 

@@ -6,6 +6,7 @@ require_relative "../deep_freeze"
 require_relative "../fetch"
 require_relative "../frame"
 require_relative "../leases/placeholder"
+require_relative "../report_limit"
 require_relative "../reports"
 
 module Tiercel
@@ -36,6 +37,7 @@ module Tiercel
         @generations = generations
         @request_local = request_local
         @frozen_values = frozen_values
+        @undecryptable = ReportLimit.new(cool_down: 60.0, max_cool_down: 60.0)
       end
 
       # @param options [Hash] merged; `raw:`, `tags:` and `delete:` count here
@@ -104,7 +106,7 @@ module Tiercel
         return if payload.nil?
         payload = Leases::Placeholder.visible(payload) or return if payload.is_a?(String)
         return ActiveSupport::Cache::Entry.new(raw_value(payload)) if raw && !Frame.frame?(payload)
-        entry = coder.load(payload)
+        entry = coder.is_a?(Coder) ? coder.load(payload, key) : coder.load(payload)
         return entry if entry.nil? || entry.expired?
         return if compare && outdated?(entry, tags)
         value = entry.value
@@ -117,7 +119,12 @@ module Tiercel
 
       # Reports a frame that cannot be decoded; the read is a miss. Possible causes: another program writes these keys,
       # a class is missing, or bytes were lost.
-      def report_undecodable(error, key) = Reports.handled(error, backend: @backend.to_s, key:)
+      # After a change of the encryption every entry is one; a line a minute says so.
+      def report_undecodable(error, key)
+        encryption = error.is_a?(Undecryptable) || error.cause.is_a?(Undecryptable)
+        unreported = encryption ? @undecryptable.admit(:undecryptable) : 0
+        Reports.handled(error, backend: @backend.to_s, key:, unreported:) if unreported
+      end
 
       # --- tags ---
 
@@ -144,7 +151,7 @@ module Tiercel
 
       # @return [String, nil] a frame of the store's own coder, for the callers that wait in this process
       def copy(value)
-        @coder.dump_value(value, nil, nil, false, 0)
+        @coder.dump_copy(value)
       rescue StandardError, SystemStackError
         nil
       end
@@ -152,7 +159,7 @@ module Tiercel
       # @param frame [String] see {#copy}
       # @return [Object]
       def value_of_copy(frame)
-        value = @coder.load(frame).value
+        value = @coder.load_copy(frame)
         DeepFreeze.call(value) if @frozen_values
         value
       end

@@ -33,7 +33,7 @@ module Tiercel
       # @param options [Hash] merged
       # @return [Boolean, nil] whether it is written
       def write(key, value, version, options, policy)
-        bytes = frame(value, version, options, policy, jitter: false) or return
+        bytes = frame(key, value, version, options, policy, jitter: false) or return
         ttl = fill_ttl(options, policy)
         return store(key, bytes, ttl) unless options[:unless_exist]
         add(key, options[:raw] ? bytes : exclusive(bytes), ttl) { |present| absent?(present, key) }
@@ -97,7 +97,7 @@ module Tiercel
       # @param options [Hash] merged
       # @param jitter [Boolean] whether to shorten the TTL by a random share
       # @return [String, nil] the bytes to store; nil if the generations of the tags are unknown
-      def frame(value, version, options, policy, jitter: true)
+      def frame(key, value, version, options, policy, jitter: true)
         raw = options[:raw]
         return value.to_s.b.freeze if raw && raw?(value)
         if (ends = options[:expires_at]&.to_f).nil? && (expires_in = options[:expires_in])
@@ -105,7 +105,7 @@ module Tiercel
           ends = end_after(jitter ? jittered(expires_in, policy) : expires_in)
         end
         threshold = options[:compress] ? options[:compress_threshold] : nil
-        bytes = @coder.dump_value(value, ends, version, !threshold.nil?, threshold || 0)
+        bytes = @coder.dump_value(value, ends, version, !threshold.nil?, threshold || 0, key)
         return bytes.freeze if raw
         tagged(with_stale_windows(bytes, policy), options[:tags])&.freeze
       end
@@ -113,8 +113,8 @@ module Tiercel
       # @param entry [ActiveSupport::Cache::Entry]
       # @param threshold [Integer] size in bytes from which the payload is compressed
       # @return [String] the entry's frame; it keeps the tags that the entry had when it was read
-      def frame_of_entry(entry, compress, threshold)
-        bytes = compress ? @coder.dump_compressed(entry, threshold) : @coder.dump(entry)
+      def frame_of_entry(key, entry, compress, threshold)
+        bytes = compress ? @coder.dump_compressed(entry, threshold, key) : @coder.dump(entry, key)
         recorded = @reader.recorded_tags(entry)
         recorded ? Frame.with_parts(bytes, tags: recorded) : bytes
       end

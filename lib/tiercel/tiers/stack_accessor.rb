@@ -34,7 +34,7 @@ module Tiercel
         return answer(value, NEAR, event) unless Coder::Signal === value
         discard([key]) unless MISS.equal?(value)
         bytes = get_past(key, event)
-        bytes.nil? ? MISS : decode(bytes, version)
+        bytes.nil? ? MISS : decode(key, bytes, version)
       end
 
       def read_multi(keys, versions, undecided, event = nil)

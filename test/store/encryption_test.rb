@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+# suites: store
+
+require "test_helper"
+require "active_support/cache"
+require "active_support/cache/tiercel_store"
+require "redis-client"
+require "tiercel/lab/servers"
+
+# `encrypt:` on every backend: nothing that was cached is readable there, and everything else works as without it.
+class EncryptionTest < Tiercel::TestCase
+  Servers = Tiercel::Lab::Servers
+  OLD, NEW = %w[old new].map { |name| name * 20 }
+  SECRET = "4111-1111-1111-1111"
+
+  # Yields urls, and a block that returns all bytes that the backend keeps outside of this process.
+  PLACES = {
+    memory: ->(_dir, &test) { test.call(["memory:"]) { "" } },
+    shared: ->(dir, &test) { test.call(["shared:#{dir}/segment?size=8MB"]) { File.binread("#{dir}/segment") } },
+    file: ->(dir, &test) { test.call(["file:#{dir}/files"]) { bytes_below("#{dir}/files") } },
+    sqlite: ->(dir, &test) { test.call(["sqlite:#{dir}/c.sqlite3"]) { bytes_below(dir) } },
+    tiers: ->(dir, &test) { test.call(["shared:#{dir}/near?size=8MB", "sqlite:#{dir}/c.sqlite3"]) { bytes_below(dir) } },
+    redis: lambda do |_dir, &test|
+      Servers::Redis.run do |server|
+        client = RedisClient.new(url: server.url)
+        test.call([server.url]) { client.call("KEYS", "*").map { |key| client.call("DUMP", key) }.join }
+      end
+    end,
+    memcached: ->(_dir, &test) { Servers::Memcached.run { |server| test.call([server.url]) { "" } } },
+  }.freeze
+
+  def self.bytes_below(dir) = Dir.glob("#{dir}/**/*", File::FNM_DOTMATCH).select { |path| File.file?(path) }.map { |path| File.binread(path) }.join
+
+  def build(urls, keys: [NEW], **options)
+    encrypt = keys && { keys:, **options.slice(:accept_plain) }
+    ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, encrypt:, compress: false, **options.except(:accept_plain))
+  end
+
+  PLACES.each do |name, place|
+    define_method(:"test_#{name}") do
+      with_tmpdir do |dir|
+        place.call(dir) do |urls, &bytes|
+          check_calls(build(urls))
+          refute_includes bytes.call, SECRET
+          check_keys(urls) unless name == :memory
+        end
+      end
+    end
+
+    define_method(:"test_#{name}_within_a_request_and_with_a_subscriber") do
+      with_tmpdir do |dir|
+        place.call(dir) do |urls|
+          store = build(urls)
+          store.with_local_cache { check_calls(store) }
+          store.clear
+          ActiveSupport::Notifications.subscribed(->(*) {}, /cache_/) { check_calls(store) }
+        end
+      end
+    end
+  end
+
+  def check_calls(store)
+    value = { "card" => SECRET, "list" => [1, :two, nil] }
+    assert store.write("plain", value)
+    assert store.write("text", SECRET * 3, expires_in: 60)
+    assert_equal [value, SECRET * 3], store.read_multi("plain", "text").values
+    assert_equal value, store.read("plain")
+    assert_equal SECRET, store.fetch("computed") { SECRET }
+    assert_equal SECRET, store.fetch("computed") { flunk }
+    assert_equal({ "a" => "a#{SECRET}", "b" => "b#{SECRET}" }, store.fetch_multi("a", "b") { |key| key + SECRET })
+    assert_equal({ "a" => "a#{SECRET}", "b" => "b#{SECRET}" }, store.fetch_multi("a", "b") { flunk })
+    assert store.write_multi({ "m1" => SECRET, "m2" => [SECRET] })
+    assert_equal [SECRET], store.read("m2")
+    assert_equal SECRET, store.fetch("tagged", tags: ["t"]) { SECRET }
+    assert_equal SECRET, store.read("tagged")
+    assert store.invalidate_tags("t")
+    assert_nil store.read("tagged")
+    assert store.write("versioned", SECRET, version: "1")
+    assert_equal [SECRET, nil], [store.read("versioned", version: "1"), store.read("versioned", version: "2")]
+    assert_equal false, store.write("plain", "other", unless_exist: true)
+    assert store.write("once", SECRET, unless_exist: true)
+    assert_equal 3, store.increment("n", 3)
+    assert store.write("number", 41)
+    assert_equal 42, store.increment("number")
+    assert store.write("stale", "old #{SECRET}", expires_in: 60, stale_while_revalidate: 600)
+    travel(61) do
+      assert_equal "new #{SECRET}", store.fetch("stale", expires_in: 60, stale_while_revalidate: 600) { "new #{SECRET}" }
+    end
+    assert_equal({ found: true, value: SECRET }, { found: store.exist?("computed"), value: store.read("computed") })
+    assert store.delete("computed")
+    assert_nil store.read("computed")
+  end
+
+  def check_keys(urls)
+    old = build(urls, keys: [OLD])
+    old.clear
+    assert old.write("k", SECRET)
+    assert_equal SECRET, build(urls, keys: [NEW, OLD]).read("k"), "keys rotate without a cold cache"
+    new = build(urls, keys: [NEW])
+    reports = capture_reports { 3.times { assert_nil new.read("k") } }
+    assert_equal 1, reports.size, "one report a minute, not one a call"
+    assert_equal "fresh", capture_and { new.fetch("k") { "fresh" } }
+    plain = build(urls, keys: nil)
+    assert plain.write("p", SECRET)
+    assert_nil capture_and { new.read("p") }
+    assert_equal SECRET, build(urls, accept_plain: true).read("p")
+    assert new.write("moved", SECRET)
+    bytes = new.backend.get("moved") and new.backend.set("elsewhere", bytes)
+    assert_nil capture_and { new.read("elsewhere") }
+  end
+
+  def capture_and
+    value = nil
+    capture_reports { value = yield }
+    value
+  end
+
+  def test_a_coder_of_ones_own_cannot_be_encrypted
+    error = assert_raises(Tiercel::ConfigurationError) { build(["memory:"], coder: Marshal) }
+    assert_match(/encrypt: and coder: contradict/, error.message)
+  end
+
+  def test_the_keys_of_active_record
+    require "active_record"
+    ActiveRecord::Encryption.configure(primary_key: %w[first second].map { |name| name * 8 }, deterministic_key: "d" * 32,
+                                       key_derivation_salt: "salt" * 8)
+    store = ActiveSupport::Cache.lookup_store(:tiercel_store, "memory:", encrypt: true)
+    assert store.write("k", SECRET)
+    assert_equal SECRET, store.read("k")
+  end
+end
