@@ -43,7 +43,7 @@ module Tiercel
           return new(segment) if segment.is_a?(Segment::Absent)
           remove_unused(place, segment)
           report_other_size(segment, asked) if asked
-          new(segment)
+          new(segment).tap { |backend| backend.asked_bytes = asked }
         end
 
         private
@@ -101,6 +101,10 @@ module Tiercel
           "bundle exec ruby -rtiercel/segment -e 'Tiercel::Segment.replace(#{path.inspect}, bytes: #{bytes})'"
         end
       end
+
+      # @private
+      # @return [Integer, nil] the `size` of the configuration; the segment may have another one
+      attr_accessor :asked_bytes
 
       def to_s = "shared:#{@segment.path}"
     end

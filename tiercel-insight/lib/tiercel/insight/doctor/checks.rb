@@ -442,11 +442,10 @@ class Tiercel::Insight::Doctor
 
       # A segment keeps the size with which it was created.
       def sized(segment)
-        asked = subject.store.respond_to?(:options) && subject.store.options[:size] or return
-        asked = Tiercel::Sizes.bytes(asked)
-        return if (segment.size_bytes - asked).abs <= asked / 50 || subject.tiers.size > 1
+        asked = subject.tiers.filter_map { |tier| tier.asked_bytes if tier.respond_to?(:asked_bytes) }.first or return
+        return if (segment.size_bytes - asked).abs <= asked / 50
         found("#{segment.path} has #{Text.bytes(segment.size_bytes)}, although size: is #{Text.bytes(asked)}",
-              fix: "bin/rails \"tiercel:segments:resize[#{segment.path},#{Tiercel::Sizes.human(asked).delete(" ")}]\" " \
+              fix: "bin/rails \"tiercel:segments:resize[#{segment.path},#{asked}]\" " \
                    "(the new segment is empty)")
       end
 
