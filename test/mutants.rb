@@ -27,3 +27,28 @@ mutant "an encrypted Solid Cache stays", "lib/generators/tiercel/install/install
 mutant "cas compares", "lib/tiercel/store/compare_and_set.rb",
        "@settings.backend.compare_and_set(key, bytes, token, ttl)", "@settings.backend.set(key, bytes, ttl)",
        tests: "test/store/contract_on_disk_test.rb"
+# --- sqlite:, file: and tiers ---
+
+mutant "sqlite: compare_and_set ignores the token", "lib/tiercel/backends/sqlite/connection.rb",
+       " AND version = ?8\"", " AND ?8 = ?8\"", tests: "test/backends/sqlite_test.rb"
+mutant "sqlite: an overwrite counts as new bytes", "lib/tiercel/backends/sqlite/connection.rb",
+       "@inserted == id && before != id", "@inserted == id", tests: "test/backends/sqlite_test.rb"
+mutant "sqlite: a child uses its parent's connection", "lib/tiercel/backends/sqlite.rb",
+       "if current&.own?", "if current", tests: "test/backends/sqlite_test.rb"
+mutant "sqlite: nobody shortens the log", "lib/tiercel/backends/sqlite.rb",
+       "    shorten_log\n  end", "  end", tests: "test/backends/sqlite_test.rb"
+mutant "sqlite: a database without our id is a cache", "lib/tiercel/backends/sqlite/cache_file.rb",
+       "return if id == APPLICATION_ID ||", "return if id ||", tests: "test/backends/sqlite/cache_file_test.rb"
+mutant "file: the ledger forgets removals", "lib/tiercel/backends/file.rb",
+       "note(ledger, path, -blocks(size || 0), -1)", "nil", tests: "test/backends/file_test.rb"
+mutant "file: add overwrites", "lib/tiercel/backends/file.rb",
+       "{ |path| !present(path, key, now, whole: false) }", "{ |path| true || path }", tests: "test/backends/file_test.rb"
+mutant "tiers: a delete that was not confirmed leaves the near copy", "lib/tiercel/tiers/stack_accessor.rb",
+       "          @tier.forget(keys)\n", "", tests: "test/tiers/outage_test.rb"
+mutant "tiers: a pending key is read from the last tier", "lib/tiercel/tiers.rb",
+       "return yield unless @undelivered&.any? && @undelivered.pending([key]).any?", "return yield",
+       tests: "test/tiers/outage_races_test.rb"
+mutant "tiers: generations have no near copies", "lib/tiercel/tiers/copy.rb",
+       "bytes.bytesize == GENERATION_BYTES &&", "false &&", tests: "test/tiers/tagged_copies_test.rb"
+mutant "tiers: any eight bytes are a generation", "lib/tiercel/tiers/copy.rb",
+       " && key.b.include?(GENERATION_KEY)", "", tests: "test/tiers/tagged_copies_test.rb"

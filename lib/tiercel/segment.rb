@@ -268,7 +268,7 @@ module Tiercel
     def each_batch(prefix, described)
       cursor = nil
       turn_ends_at = Clock.monotonic + TURN_SECONDS
-      loop do
+      while true # `loop` would swallow a StopIteration of the caller's block
         cursor, found = walk(cursor, prefix || "", BATCH, described)
         yield found
         break unless cursor

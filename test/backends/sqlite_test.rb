@@ -138,6 +138,20 @@ class SQLiteBackendTest < Tiercel::TestCase
     bounded&.close
   end
 
+  # The row that was inserted last was counted with each overwrite, and others were evicted for it.
+  def test_overwriting_one_entry_evicts_no_other
+    bounded = build_sqlite(size: "4MB")
+    index = 0
+    bounded.set("key#{index += 1}", "x" * 10_000) until bounded.stats[:evictions].positive?
+    bounded.set("last", "x" * 10_000)
+    100.times { bounded.set("last", "x" * 10_000) } # frees what the rounds before still wanted
+    evictions = bounded.stats[:evictions]
+    1_000.times { bounded.set("last", "x" * 10_000) }
+    assert_equal evictions, bounded.stats[:evictions]
+  ensure
+    bounded&.close
+  end
+
   def test_reading_writes_nothing
     bounded = build_sqlite(size: "4MB")
     100.times { |index| bounded.set("key#{index}", "x" * 30_000) }

@@ -84,6 +84,7 @@ class TiersTaggedCopiesTest < Tiercel::TestCase
     store = listening(machine(:one, namespace: "app"))
     store.write("raw", "12345678", raw: true)
     2.times { assert_equal "12345678", store.read("raw", raw: true) }
+    2.times { store.read("raw") }
     assert_nil store.backend.near.get("app:raw")
   end
 end

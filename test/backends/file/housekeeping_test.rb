@@ -55,6 +55,22 @@ class FileHousekeepingTest < Tiercel::TestCase
     assert_equal 0, backend.stats[:entries]
   end
 
+  # A round waited for many locks in turn, each for the whole time budget.
+  def test_housekeeping_does_not_wait_for_the_lock
+    backend = build
+    backend.set("key", "value")
+    lock = File.open("#{@directory}/tiercel-v1/lock", "r+")
+    lock.flock(File::LOCK_EX)
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    fork_and_wait(1) do
+      build.send(:keep_house, 1 << 40, Time.now.to_f) # a write that has just released the lock
+      nil
+    end
+    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, :<, 10 # a call may wait for 20 s here
+  ensure
+    lock&.close
+  end
+
   def test_an_end_beyond_what_file_systems_know
     backend = build
     [1e20, Float::INFINITY, 400 * 365 * 86_400].each do |ttl|

@@ -125,6 +125,12 @@ module Tiercel
           assert_equal ["a[1]?:1".b], backend.scan("a[1]?").map(&:b).uniq
         end
 
+        def test_a_stop_iteration_of_the_caller_passes_a_scan
+          needs_scan
+          backend.set("key", "x")
+          assert_raises(StopIteration) { backend.scan { raise StopIteration } }
+        end
+
         def test_entries_can_be_deleted_during_a_scan
           needs_scan
           200.times { |index| backend.set("key#{index}", "x") }
