@@ -17,7 +17,7 @@ class ExtensionsTest < Tiercel::TestCase
   end
 
   def test_shared_is_memory_in_development_and_test_with_one_warning
-    code = 'stores = %w[shared:a shared:b].map { |url| Tiercel.new(url, size: "2MB", shards: 4) }
+    code = 'stores = %w[shared:a shared:b].map { |url| Tiercel.new(url, size: "2MB") }
             stores.each { |store| p store.fetch("a") { 1 }, store.backend.stats[:size] }'
     %w[development test].each do |environment|
       out, err = pure_ruby(code, RAILS_ENV: environment)

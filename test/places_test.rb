@@ -94,12 +94,12 @@ class PlacesTest < Tiercel::TestCase
   end
 
   def test_whose_an_option_is
-    store = build(shared("size=2MB"), "#{files}?size=50MB", shards: 2)
-    assert_equal [2 << 20, 2], store.backend.near.stats.values_at(:size_bytes, :shards)
+    store = build(shared("size=2MB"), "#{files}?size=50MB", memo: "3MB")
+    assert_equal [2 << 20, 3 << 20], store.backend.near.stats.values_at(:size_bytes, :memo_limit_bytes)
     assert_match(/size: both shared:.* and file:.*\?size=\.\.\./, refused(shared, files, size: "5MB"))
-    assert_match(/unknown option :pool_size for shared:.* > file:/, refused(shared, files, pool_size: 5))
+    assert_match(/unknown option :pool for shared:.* > file:/, refused(shared, files, pool: { size: 5 }))
     assert_match(/unknown option :mode for file:/, refused("memory:", "#{files}?mode=600"))
-    assert_match(/unknown option :shards for memory:/, refused("memory:?shards=1", files))
+    assert_match(/unknown option :mode for memory:/, refused("memory:?mode=600", files))
   end
 
   def test_expiry_and_other_options_of_the_store

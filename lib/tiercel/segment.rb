@@ -136,7 +136,7 @@ module Tiercel
 
       # The journal of deletes for an unreachable last tier (Tiers::Journal), and the account files of older versions.
       def remove_companions(path)
-        beginnings = %w[journal- account].map { |word| "#{::File.basename(path)}.#{word}" }
+        beginnings = %w[account].map { |word| "#{::File.basename(path)}.#{word}" }
         names = Dir.children(::File.dirname(path)).select { |name| name.start_with?(*beginnings) }
         require "fileutils" # takes 10 ms, so a boot does without it
         FileUtils.rm_f(names.map { |name| ::File.join(::File.dirname(path), name) })

@@ -64,6 +64,5 @@ class MemoryTest < Tiercel::TestCase
   def test_options_that_cannot_be
     needs_extension "segment"
     assert_raises(Tiercel::ConfigurationError) { build_backend(size: "none") }
-    assert_raises(Tiercel::ConfigurationError) { build_backend(average_entry_bytes: 10) }
   end
 end

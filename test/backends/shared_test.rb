@@ -33,9 +33,8 @@ class SharedTest < Tiercel::TestCase
   end
 
   def test_options
-    backend = build_backend(size: "4MB", shards: "2", average_entry_bytes: 128, mode: "640")
-    assert_equal [4 << 20, 2, 128],
-                 [backend.segment.size_bytes, backend.segment.shards, backend.segment.average_entry_bytes]
+    backend = build_backend(size: "4MB", mode: "640")
+    assert_equal 4 << 20, backend.segment.size_bytes
     assert_equal 0o640, File.stat(path).mode & 0o777
     backend.close
   end
@@ -73,14 +72,12 @@ class SharedTest < Tiercel::TestCase
   end
 
   def test_options_that_cannot_be
-    { size: "1KB", shards: 3, average_entry_bytes: 10, mode: 0o10000, memo: "1KB" }.each do |name, value|
+    { size: "1KB", mode: 0o10000, memo: "1KB" }.each do |name, value|
       error = assert_raises(Tiercel::ConfigurationError, name) { build_backend(**{ name => value }) }
       assert_match(/\A#{name}: expected/, error.message)
     end
-    assert_raises(Tiercel::ConfigurationError) { build_backend(shards: "two") }
     error = assert_raises(Tiercel::ConfigurationError) { build_backend(memo: 1 << 70) }
     assert_match(/memo: expected 1 MB to 1 TB/, error.message)
-    assert_raises(Tiercel::ConfigurationError) { build_backend(size: "1MB", shards: 64) }
     refute_path_exists path
   end
 

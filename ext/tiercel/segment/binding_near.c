@@ -195,23 +195,6 @@ static VALUE segment_near_gaps(VALUE self)
     return ULL2NUM(atomic_load_explicit(&segment_current(self)->header->near_gaps, memory_order_seq_cst));
 }
 
-/* Segment#near_noted -> a number that changes with each near_note, and once a second */
-static VALUE segment_near_noted(VALUE self)
-{
-    const tseg *segment = segment_current(self);
-    return ULL2NUM(tseg_noted(segment, segment_handle_of(self)->checked_at));
-}
-
-/*
- * Segment#near_note -> nil. Tells all processes that the journal has a new note of a change that the last tier has not
- * received.
- */
-static VALUE segment_near_note(VALUE self)
-{
-    tseg_note(segment_current(self));
-    return Qnil;
-}
-
 /*
  * Segment#near_trust = seconds: this Segment reads and fills copies for this long after the covered time. nil, the
  * default: always.
@@ -261,8 +244,6 @@ void segment_init_coverage(void)
     rb_define_method(tiercel_segment_class, "near_covered", segment_near_covered, 0);
     rb_define_method(tiercel_segment_class, "near_gaps", segment_near_gaps, 0);
     rb_define_method(tiercel_segment_class, "near_listen", segment_near_listen, 1);
-    rb_define_method(tiercel_segment_class, "near_note", segment_near_note, 0);
-    rb_define_method(tiercel_segment_class, "near_noted", segment_near_noted, 0);
     rb_define_method(tiercel_segment_class, "near_server", segment_near_server, 0);
     rb_define_method(tiercel_segment_class, "near_trust=", segment_set_near_trust, 1);
     rb_define_method(tiercel_segment_class, "near_trust_recorded=", segment_set_near_trust_recorded, 1);

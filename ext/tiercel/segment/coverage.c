@@ -99,25 +99,6 @@ bool tseg_uncover(tseg_host *host, uint64_t covered_ns)
 }
 
 /*
- * The number is a Fixnum in Ruby, so it has 61 bits: the low 24 bits contain the second, the others the count of notes.
- */
-#define NOTED_SECOND_BITS 24
-#define NOTED_BITS 61
-
-uint64_t tseg_noted(const tseg *segment, int64_t checked_at)
-{
-    uint64_t second = (uint64_t)checked_at & ((UINT64_C(1) << NOTED_SECOND_BITS) - 1);
-    uint64_t noted = tseg_load_acquire(&segment->header->near_noted) << NOTED_SECOND_BITS | second;
-
-    return noted & ((UINT64_C(1) << NOTED_BITS) - 1);
-}
-
-void tseg_note(tseg *segment)
-{
-    atomic_fetch_add_explicit(&segment->header->near_noted, 1, memory_order_seq_cst);
-}
-
-/*
  * A seat, from its highest bit: process slot + 1 (10 bits) | the listener waits for the interpreter (1) | the end of
  * its term in tenths of a second (21). If two processes take the same seat, they only cost one connection more.
  */

@@ -64,9 +64,5 @@ bool tseg_uncover(tseg_host *host, uint64_t covered_ns);
  */
 bool tseg_take_seat(tseg *segment, bool is_busy);
 
-/* A number that changes with each tseg_note, and whenever the handle looks at its path, which is once a second. */
-uint64_t tseg_noted(const tseg *segment, int64_t checked_at);
-/* Called after a process has noted a change that the last tier has not received. */
-void tseg_note(tseg *segment);
 
 #endif

@@ -127,7 +127,6 @@ AT(tseg_header, epoch, 256);
 AT(tseg_header, retired, 260);
 AT(tseg_header, near_covered, 264);
 AT(tseg_header, near_gaps, 272);
-AT(tseg_header, near_noted, 280);
 AT(tseg_header, near_server, 288);
 AT(tseg_header, near_seats, 296);
 

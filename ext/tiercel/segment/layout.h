@@ -158,7 +158,7 @@ typedef struct {
     tseg_half retired;      /* not 0: every process moves to the file that the path leads to now */
     tseg_word near_covered; /* end of the covered time, in ns of the monotonic clock; 0: never covered */
     tseg_word near_gaps;    /* number of times that all copies were deleted because no listener had covered them */
-    tseg_word near_noted;   /* number of notes about changes that the last tier has not received */
+    tseg_word spare;
     tseg_word near_server;  /* identifies the server and the keys that the listeners subscribe to; 0: unknown */
     tseg_word near_seats;   /* the two processes that listen: see coverage.c */
 } tseg_header;

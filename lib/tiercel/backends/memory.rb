@@ -14,11 +14,10 @@ module Tiercel
       LEAST_NATIVE_BYTES = 1 << 20
 
       # @return [Array<Symbol>] names of the options of {.build}
-      def self.option_names = %i[size average_entry_bytes memo]
+      def self.option_names = %i[size memo]
 
       # @param url [BackendURL]
-      # @param options [Hash] `size:` bytes or a String (32 MB), `average_entry_bytes:` the expected entry size, which
-      #   determines the size of the index (512)
+      # @param options [Hash] `size:` bytes or a String (32 MB), `memo:` see {MemorySegment}
       # @return [MemorySegment, MemoryLRU]
       # @raise [ConfigurationError] if an option is invalid
       def self.build(url, options)

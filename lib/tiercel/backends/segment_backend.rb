@@ -83,20 +83,6 @@ module Tiercel
       module Options
         private
 
-        def whole_number(options, name, default)
-          value = options[name]
-          return default if value.nil?
-          number = Integer(value, exception: false) if value.is_a?(Integer) || value.is_a?(String)
-          return number if number&.positive?
-          raise ConfigurationError, "#{name}: expected an Integer > 0, got #{Redacted.text(value)}"
-        end
-
-        def shards(options)
-          count = whole_number(options, :shards, 0)
-          return count if count.zero? || (count <= 64 && count.nobits?(count - 1))
-          raise ConfigurationError, "shards: expected a power of two up to 64, got #{Redacted.text(options[:shards])}"
-        end
-
         # @return [Integer, nil] nil for a share of the machine's budget
         def memo_bytes(options)
           value = options[:memo]
@@ -113,13 +99,6 @@ module Tiercel
           return bytes if bytes&.between?(Memo::LEAST_BYTES, Memo::MOST_BYTES)
           raise ConfigurationError, "memo: expected 1 MB to 1 TB (bytes, or a String such as \"16MB\"), true for " \
                                     "#{MEMO_SIZE} or false for none, got #{Redacted.text(value)}"
-        end
-
-        def average_entry_bytes(options)
-          bytes = whole_number(options, :average_entry_bytes, 0)
-          return bytes if bytes.zero? || bytes.between?(64, 1 << 30)
-          raise ConfigurationError,
-                "average_entry_bytes: expected 64 or more, got #{Redacted.text(options[:average_entry_bytes])}"
         end
 
         def size_bytes(options)

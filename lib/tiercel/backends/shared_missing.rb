@@ -15,7 +15,7 @@ module Tiercel
     # warning; any other environment fails to boot. `:raise`: the boot always fails. `:miss`: every call is a miss.
     module SharedMissing
       # @return [Array<Symbol>] the options of {Shared}
-      def self.option_names = %i[size shards average_entry_bytes mode memo on_unavailable]
+      def self.option_names = %i[size mode memo on_unavailable]
 
       class << self
         # @param url [BackendURL]

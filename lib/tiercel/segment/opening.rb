@@ -34,7 +34,7 @@ module Tiercel
       # @param bytes [Integer, nil] the size of a new segment; nil for the default, or less if space is short
       # @param memo_bytes [Integer, nil] bytes of values that this process keeps; nil for its share of the machine's
       #   budget
-      # @param options [Hash] `shards:`, `average_entry_bytes:` and `mode:` of {Segment.open}
+      # @param options [Hash] `mode:` of {Segment.open}
       def initialize(place, bytes: nil, memo_bytes: 0, **options)
         @place = place
         @bytes = bytes
