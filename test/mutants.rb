@@ -52,3 +52,33 @@ mutant "tiers: generations have no near copies", "lib/tiercel/tiers/copy.rb",
        "bytes.bytesize == GENERATION_BYTES &&", "false &&", tests: "test/tiers/tagged_copies_test.rb"
 mutant "tiers: any eight bytes are a generation", "lib/tiercel/tiers/copy.rb",
        " && key.b.include?(GENERATION_KEY)", "", tests: "test/tiers/tagged_copies_test.rb"
+
+# --- fetch and leases ---
+
+mutant "a block's value beside a stale lineage is stored", "lib/tiercel/leases/placeholders.rb",
+       "return false unless there&.same_lineage?(lease)", "return false unless there",
+       tests: "test/leases_test.rb"
+mutant "a release that is pushed while the thread ends is lost", "lib/tiercel/background_thread.rb",
+       "@lock.synchronize { launch unless running? }", "@lock.try_lock && (launch unless running?; @lock.unlock)",
+       tests: "test/leases/release_queue_test.rb"
+mutant "an interrupted take keeps its lease", "lib/tiercel/fetch.rb",
+       "@leases.abandon(lease) if lease", "nil",
+       tests: "test/store/fetch/interrupted_test.rb"
+mutant "a follower inherits no tags", "lib/tiercel/fetch.rb",
+       "pass_on_tags(other) if other.tagged?", "nil",
+       tests: "test/store/fetch/inherited_tags_test.rb"
+mutant "an inner entry's tags stay with it", "lib/tiercel/fetch.rb",
+       "pass_on_tags(miss) if miss.tagged?", "nil",
+       tests: "test/store/fetch/inherited_tags_test.rb"
+mutant "the later generation of an inherited tag wins", "lib/tiercel/fetch/miss.rb",
+       "@lost = true unless inherited == own # the tag was invalidated while the block ran", "nil",
+       tests: "test/store/fetch/inherited_tags_test.rb"
+mutant "the segment's own comparison of tags serves a block", "lib/tiercel/accessors/native.rb",
+       "return super if Fetch.inside? # a block", "return super if false # a block",
+       tests: "test/store/fetch/inherited_tags_test.rb"
+mutant "a delete that was not delivered leaves the block shared", "lib/tiercel/fetch.rb",
+       "undelivered.pending([miss.key, *miss.options[:tags]&.keys]).empty?", "true",
+       tests: "test/store/fetch/outage_test.rb"
+mutant "callers wait for a fiber of their own thread", "lib/tiercel/fetch/miss.rb",
+       "@thread.equal?(Thread.current) && (@by_hand || Fiber.current_scheduler.nil?)", "false",
+       tests: "test/store/fetch/fiber_scheduler_test.rb"

@@ -11,7 +11,7 @@ class FetchInFibersTest < Tiercel::TestCase
   def setup
     super
     @dir = Dir.mktmpdir("tiercel-fibers-")
-    @stores = ["shared:#{@dir}/segment", "file:#{@dir}/files"].map { |url| Tiercel.new(url, lease_wait: 20) }
+    @stores = ["shared:#{@dir}/segment", "file:#{@dir}/files"].map { |url| Tiercel.new(url, lease_wait: 60) }
   end
 
   def teardown
