@@ -30,7 +30,7 @@ module Tiercel
     REGISTRY.register(:sqlite, **needs["sqlite3"]) { require_relative("backends/sqlite"); SQLite }
     REGISTRY.register(:memcached) { require_relative("backends/memcached"); Memcached }
     %i[redis rediss redis+cluster rediss+cluster unix].each do |scheme|
-      REGISTRY.register(scheme, **needs["redis-client"]) { require_relative("backends/redis"); Redis }
+      REGISTRY.register(scheme) { require_relative("backends/redis"); Redis }
     end
   end
 end

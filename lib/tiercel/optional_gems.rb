@@ -3,27 +3,17 @@
 require_relative "errors"
 
 module Tiercel
-  # The gems that Tiercel supports but does not depend on: their minimum version and the newest tested version.
-  #
-  # A gem below its minimum version raises an error with the line for the Gemfile. Tiercel changes private methods of
-  # some gems, but only up to the newest tested version. With a newer version it warns once and leaves the methods
-  # unchanged.
+  # The gems that Tiercel supports but does not depend on, and their minimum versions. A gem below its minimum version
+  # raises an error with the line for the Gemfile.
   module OptionalGems
     OLDEST = {
       "brotli" => "0.9.0",
-      "connection_pool" => "2.4.1",
       "lz4_flex" => "1.0.0",
       "msgpack" => "1.7.0",
-      "redis-client" => "0.28.0",
-      "redis-cluster-client" => "0.17.0",
       "snappy" => "0.4.0",
       "sqlite3" => "2.1.0",
       "zstd-ruby" => "2.0.0",
     }.freeze
-    # Gems whose methods are changed; later patches of the same minor version are included.
-    NEWEST = { "redis-client" => "0.31.0", "redis-cluster-client" => "0.17.0" }.freeze
-
-    @warned = {}
 
     class << self
       # @param name [String] the gem's name
@@ -44,19 +34,6 @@ module Tiercel
         return if version.nil? || version >= Gem::Version.new(OLDEST.fetch(name))
         raise MissingDependency, "#{name} #{version} is too old: Tiercel needs #{OLDEST.fetch(name)} or later. " \
                                  "In the Gemfile: #{line(name)}, then: bundle update #{name}"
-      end
-
-      # Call this before methods of the gem are changed.
-      #
-      # @param name [String] the gem's name
-      # @param lost [String] the feature that is missing without the changes, for the warning
-      # @return [Boolean] whether its version was tested
-      def tested?(name, lost)
-        version = version(name)
-        return true if version.nil? || version < Gem::Version.new(NEWEST.fetch(name)).bump
-        @warned[name] ||= warn("Tiercel: #{name} #{version} is newer than the tested version " \
-                               "(#{NEWEST.fetch(name)[/\A\d+\.\d+/]}): #{lost}") || true
-        false
       end
 
       private

@@ -120,41 +120,11 @@ class RedisFaultsTest < Tiercel::TestCase
   end
 
   def test_loading
-    loading = RedisClient::CommandError.parse("LOADING Redis is loading the dataset in memory")
+    loading = Tiercel::Backends::Redis::ReplyError.new("LOADING Redis is loading the dataset in memory")
     assert_kind_of Tiercel::Unavailable, Tiercel::Backends::Redis::Failures.translate(loading, "redis://x", "key")
-    busy = RedisClient::CommandError.parse("CLUSTERDOWN The cluster is down")
+    busy = Tiercel::Backends::Redis::ReplyError.new("CLUSTERDOWN The cluster is down")
     assert_kind_of Tiercel::Unavailable, Tiercel::Backends::Redis::Failures.translate(busy, "redis://x", "key")
-    refused = RedisClient::CommandError.parse("NOPERM this user has no permissions")
+    refused = Tiercel::Backends::Redis::ReplyError.new("NOPERM this user has no permissions")
     assert_kind_of Tiercel::Refused, Tiercel::Backends::Redis::Failures.translate(refused, "redis://x", "key")
-  end
-end
-
-# Repeats the tests with redis-client's driver in Ruby.
-class RedisRubyDriverFaultsTest < Tiercel::TestCase
-  include RemoteFailures
-
-  def build(url, **options) = super(url, driver: :ruby, **options)
-
-  def test_hung_cut_garbage_and_slow
-    Servers::Redis.run do |server|
-      Proxy.run(server) do |proxy|
-        store = build(proxy.url)
-        store.write("key", "value")
-        [{ hold: true }, { cut_after: 1 }, { garble: true }, { delay: 1.0 }].each do |fault|
-          proxy.change(**fault)
-          assert_misses(store)
-          proxy.heal
-          assert_no_reply_for_another(store)
-        end
-      end
-    end
-  end
-
-  def test_thread_kill_and_timeout_in_mid_call
-    Servers::Redis.run do |server|
-      Proxy.run(server) do |proxy|
-        assert_interrupts_are_harmless(proxy, build(proxy.url, pool: { size: 2 }, timeout: 1))
-      end
-    end
   end
 end

@@ -3,8 +3,6 @@
 
 require "test_helper"
 require "active_support/cache"
-require "redis-client"
-require "redis-cluster-client"
 require_relative "tls_rows"
 
 class MemcachedTLSTest < Tiercel::TestCase
@@ -28,6 +26,14 @@ class RedisTLSTest < Tiercel::TestCase
   def server = @server ||= Servers::Redis.new.start
   def place(port, host = "localhost") = "rediss://#{host}:#{port}/0"
   def trusting(authority) = authority ? { ssl_params: { ca_file: authority } } : {}
+
+  def test_a_password
+    server.command("CONFIG", "SET", "requirepass", "key-to-the-door")
+    with_front(server) do |front, authority|
+      assert_equal true, tls_store(front, authority, password: "key-to-the-door").write("key", "value")
+      capture_reports { assert_nil tls_store(front, authority).read("key") }
+    end
+  end
 
   # Reports one master to every client.
   class Sentinel
@@ -95,73 +101,6 @@ class RedisTLSTest < Tiercel::TestCase
   end
 end
 
-# hiredis-client does not verify the host name of a certificate, so it is only used if the options disable that check;
-# the other rows apply to it as well.
-class RedisHiredisTLSTest < Tiercel::TestCase
-  include TLSRows
-
-  ANY_HOST = { verify_hostname: false }.freeze
-
-  def server = @server ||= Servers::Redis.new.start
-  def place(port, host = "localhost") = "rediss://#{host}:#{port}/0"
-  def trusting(authority) = { ssl_params: { **ANY_HOST, **(authority ? { ca_file: authority } : {}) } }
-
-  def build(url, driver: :hiredis, **options) = super
-
-  # hiredis does not make these checks.
-  undef_method :test_another_hosts_certificate, :test_an_address_that_is_not_in_the_certificate
-  undef_method :test_what_no_tls_can_be_made_of_is_told_without_what_is_secret # these options do not disable the check
-  # Its message only says that the handshake failed.
-  def assert_refused(store, _ = nil) = super(store, /the certificate may be at fault/)
-
-  def driver(url, **options)
-    config = Tiercel::Backends::Redis::Address.new(Tiercel::BackendURL.parse(url), options, 0.25).config
-    config.is_a?(RedisClient::ClusterConfig) ? config.client_config.fetch(:driver) : config.driver
-  end
-
-  def test_it_is_refused
-    { "rediss://cache:6380/0" => {}, "rediss+cluster://a:1,b:2" => {}, "redis://name" => { sentinels: "rediss://a:1" },
-      "redis://other" => { sentinels: [{ url: "rediss://a" }] } }.each do |url, options|
-      error = assert_raises(Tiercel::ConfigurationError, url) { build(url, **options) }
-      assert_match(/driver: :hiredis does not verify host names.*verify_hostname: false/, error.message)
-      assert_raises(Tiercel::ConfigurationError) { build(url, ssl_params: { verify_hostname: nil }, **options) }
-    end
-  end
-
-  def test_what_no_tls_can_be_made_of
-    [{ ca_file: __FILE__ }, { key: "secret", cert: "secret" }].each do |params|
-      error = assert_raises(Tiercel::ConfigurationError) { build(place(1), ssl_params: { **ANY_HOST, **params }) }
-      assert_match(/ssl_params: no TLS can be made of/, error.message)
-      refute_match(/secret/, error.message)
-    end
-  end
-
-  def test_a_password
-    server.command("CONFIG", "SET", "requirepass", "key-to-the-door")
-    with_front(server, names: "DNS:elsewhere.example") do |front, authority|
-      store = tls_store(front, authority, password: "key-to-the-door")
-      assert_equal true, store.write("key", "value")
-      capture_reports { assert_nil tls_store(front, authority).read("key") }
-    end
-  end
-
-  def test_it_is_taken_where_the_check_of_the_host_is_given_up
-    [ANY_HOST, { "verify_hostname" => false }, { verify_mode: OpenSSL::SSL::VERIFY_NONE }].each do |params|
-      assert_operator driver("rediss://cache", driver: :hiredis, ssl_params: params), :<, RedisClient::HiredisConnection
-      assert_operator driver("rediss://cache", ssl_params: params), :<, RedisClient::RubyConnection
-    end
-  end
-
-  def test_without_a_driver_it_is_not_taken
-    ["rediss://cache", "rediss+cluster://a:1"].each do |url|
-      assert_operator driver(url), :<, RedisClient::RubyConnection, url
-    end
-    assert_operator driver("redis://cache", sentinels: "rediss://a:1"), :<, RedisClient::RubyConnection
-    assert_operator driver("redis://cache"), :<, RedisClient::HiredisConnection
-    assert_operator driver("redis://cache", sentinels: "a:1"), :<, RedisClient::HiredisConnection
-  end
-end
-
 # A cluster behind TLS whose nodes announce each other by address, as most clusters do.
 class RedisClusterTLSTest < Tiercel::TestCase
   include RemoteFailures
@@ -200,7 +139,7 @@ class RedisClusterTLSTest < Tiercel::TestCase
       reports = capture_reports { assert_nil build(url, **options).read("key") }
       assert_reported(reports, "key")
       careless = { ca_file: authority, verify_hostname: false }
-      store = build(url, driver: :hiredis, **options, ssl_params: careless)
+      store = build(url, **options, ssl_params: careless)
       assert_equal true, store.write_multi((0...50).to_h { |index| ["key#{index}", index] })
       store = build(url, fixed_hostname: "localhost", **options)
       assert_equal true, store.write_multi((0...50).to_h { |index| ["key#{index}", index] })

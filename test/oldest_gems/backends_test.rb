@@ -57,12 +57,6 @@ module OldestGems
     end
   end
 
-  class RedisRubyDriverTest < Tiercel::TestCase
-    include Contract
-
-    def url = "#{RedisTest.server.url}?driver=ruby"
-  end
-
   class RedisClusterTest < Tiercel::TestCase
     include Contract
 
@@ -87,11 +81,8 @@ module OldestGems
     include RemoteFailures
 
     def test_hung_and_forked
-      { Servers::Memcached => [{}], Servers::Redis => [{ driver: :ruby }, { driver: :hiredis }],
-        Servers::RedisCluster => [{}] }.each do |kind, drivers|
-        kind.run do |server|
-          drivers.each { |options| assert_bounded_and_forked(server, build(server.url, **options)) }
-        end
+      [Servers::Memcached, Servers::Redis, Servers::RedisCluster].each do |kind|
+        kind.run { |server| assert_bounded_and_forked(server, build(server.url)) }
       end
     end
 

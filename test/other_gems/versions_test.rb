@@ -3,12 +3,9 @@
 
 require "test_helper"
 require "open3"
-require "tiercel/lab/servers"
 
 # Separate processes in which RubyGems reports other versions as loaded.
 class VersionsOfOtherGemsTest < Tiercel::TestCase
-  Servers = Tiercel::Lab::Servers
-
   # @return [Array(String, String)] output and warnings of a process
   def run_with(versions, script, environment = {})
     pretend = 'Spec = Struct.new(:version, :name); require "tiercel"; ' + versions.map do |name, version|
@@ -20,9 +17,7 @@ class VersionsOfOtherGemsTest < Tiercel::TestCase
     [output, errors]
   end
 
-  { "redis-client" => ["0.27.0", "redis://127.0.0.1"],
-    "connection_pool" => ["2.3.0", "redis://127.0.0.1"], "sqlite3" => ["2.0.4", "sqlite:x"],
-    "redis-cluster-client" => ["0.16.7", "redis+cluster://127.0.0.1:1"] }.each do |name, (version, url)|
+  { "sqlite3" => ["2.0.4", "sqlite:x"] }.each do |name, (version, url)|
     define_method(:"test_#{name}_below_its_oldest") do
       built = "Tiercel.new(#{url.inspect})"
       output, = run_with({ name => version },
@@ -31,18 +26,6 @@ class VersionsOfOtherGemsTest < Tiercel::TestCase
              "In the Gemfile: #{Tiercel::OptionalGems.line(name)}, then: bundle update #{name}\n"
       assert_equal line * 2, output
     end
-  end
-
-  def test_a_cluster_without_its_gem
-    output, = run_with({}, <<~'RUBY')
-      Object.define_method(:require) { |name| name == "redis-cluster-client" ? raise(LoadError, name) : super(name) }
-      begin
-        Tiercel.new("redis+cluster://127.0.0.1:1")
-      rescue Tiercel::MissingDependency => error
-        puts error.message
-      end
-    RUBY
-    assert_match(/needs the gem redis-cluster-client .*: gem "redis-cluster-client", ">= 0\.17"\n\z/, output)
   end
 
   # The extension implements LZ4 itself.
@@ -61,35 +44,6 @@ class VersionsOfOtherGemsTest < Tiercel::TestCase
       RUBY
       assert_match(/\A#{gem == "lz4_flex" ? "zlib" : "lz4"}\n#{gem} #{version} is too old: .* bundle update #{gem}\n\z/,
                    output)
-    end
-  end
-
-  USE = <<~'RUBY'
-    stores = Array.new(2) { Tiercel.new(ARGV_URL, ssl_params: SSL) }
-    stores.each do |store|
-      store.write("key", "value") && store.increment("counter")
-      puts store.read("key"), store.read_multi("key", "absent"), store.delete_multi(%w[key counter])
-    end
-    puts Tiercel::Backends::Redis::Deadline.driver(:ruby).ancestors.include?(Tiercel::Backends::Redis::Deadline::Driver)
-  RUBY
-
-  def use(url, ssl = nil) = USE.sub("ARGV_URL", url.inspect).sub("SSL", ssl.inspect)
-
-  # The gems stay unchanged; timeouts then limit each wait, but not the whole call.
-  def test_newer_than_tested
-    versions = { "redis-client" => "0.999.0", "redis-cluster-client" => "0.999.0" }
-    used = "value\n{\"key\"=>\"value\"}\n2\n" * 2
-    Servers::Redis.run do |server|
-      output, errors = run_with(versions, use(server.url))
-      assert_equal ["#{used}false\n", 1], [output, errors.lines.size], errors
-      assert_match(/\ATiercel: redis-client 0\.999\.0 is newer than the tested version \(0\.\d+\): time/, errors)
-    end
-    Servers::Redis.run(tls: true) do |server|
-      assert_equal "#{used}false\n", run_with(versions, use(server.url, { ca_file: server.certificate.file })).first
-    end
-    Servers::RedisCluster.run do |cluster|
-      output, errors = run_with(versions, use(cluster.url))
-      assert_equal ["#{used}false\n", 2], [output, errors.lines.size], errors
     end
   end
 end

@@ -4,13 +4,14 @@ require_relative "../backend"
 require_relative "../breaker"
 require_relative "../clock"
 require_relative "memcached/counters"
+require_relative "memcached/connection"
 require_relative "memcached/key_dump"
 require_relative "memcached/multi"
-require_relative "memcached/node"
 require_relative "memcached/protocol"
 require_relative "memcached/ring"
 require_relative "memcached/tls"
 require_relative "memcached/wire_key"
+require_relative "remote/node"
 require_relative "remote/options"
 
 module Tiercel
@@ -68,7 +69,10 @@ module Tiercel
         settings = settings(options)
         @timeout = settings[:timeout]
         @ring = Ring.new(servers) do |server|
-          Node.new(server, **settings, breaker: servers.size > 1 ? Breaker.new : nil)
+          name = server.port ? "memcached://#{server.name}" : "memcached:#{server.name}"
+          Remote::Node.new(name, **settings.except(:socket), breaker: servers.size > 1 ? Breaker.new : nil) do
+            Connection.new(server.host, server.port, **settings[:socket])
+          end
         end
         @only = @ring.nodes.first if @ring.nodes.size == 1
         @name = @ring.nodes.map(&:name).join(",").gsub(",memcached://", ",").freeze

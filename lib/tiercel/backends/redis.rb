@@ -1,11 +1,5 @@
 # frozen_string_literal: true
 
-require "digest"
-require "redis-client"
-
-require_relative "../optional_gems"
-%w[redis-client connection_pool].each { |name| Tiercel::OptionalGems.check(name) }
-
 require_relative "../backend"
 require_relative "../clock"
 require_relative "../counter"
@@ -14,6 +8,7 @@ require_relative "redis/abilities"
 require_relative "redis/address"
 require_relative "redis/behind_tiers"
 require_relative "redis/claims"
+require_relative "redis/cluster"
 require_relative "redis/failures"
 require_relative "redis/scripts"
 require_relative "redis/single"
@@ -49,8 +44,7 @@ module Tiercel
       # @option options [String] :username
       # @option options [String, #call] :password
       # @option options [Integer] :db number of the database
-      # @option options [Symbol] :driver :hiredis (the default if its gem is installed) or :ruby
-      # @option options [Hash] :ssl_params parameters for redis-client
+      # @option options [Hash] :ssl_params parameters for OpenSSL::SSL::SSLContext#set_params
       # @option options [Array, String] :sentinels { host:, port: } each, or "HOST:PORT,HOST:PORT"
       # @option options [String] :name the name of the master, if it is not the URL's host
       # @option options [Symbol] :role :master or :replica
@@ -67,13 +61,12 @@ module Tiercel
         super()
         timeout = Remote::Options.timeout(options)
         pool = Remote::Options.pool(options)
-        address = Address.new(url, options, timeout)
+        @address = Address.new(url, options)
         @name = url.to_s.freeze
-        @several = address.cluster?
-        @database = address.database
-        subscribable = options[:role]&.to_sym != :replica && !@several
-        @listening = Address.new(url, { **options, driver: :ruby }, timeout) if subscribable
-        @commands = commands(address, timeout, pool)
+        @several = @address.cluster?
+        @database = @address.database
+        @subscribable = options[:role]&.to_sym != :replica && !@several
+        @commands = (@several ? Cluster : Single).new(@name, @address, timeout: timeout, pool: pool)
       end
 
       def get(key)
@@ -138,7 +131,7 @@ module Tiercel
         Counter.in_range(amount, key)
         guarded(key) do
           abilities.scripts? ? increment_by_script(key, amount, ttl) : increment_in_steps(key, amount, ttl)
-        rescue RedisClient::CommandError => error
+        rescue ReplyError => error
           raise unless Failures.not_a_number?(error)
           raise NotACounter, "the key #{KeyMask.of(key)}: #{OneLine.of(error.message)}; nothing was changed"
         end
@@ -165,7 +158,7 @@ module Tiercel
       # @private
       # @param command [Array<String>] a read-only command such as INFO
       # @return [Object] the reply; in a cluster the reply of one node
-      def ask(*command) = call(command, nil)
+      def ask(*command) = guarded { @commands.ask(command) }
 
       # @private
       # @return [Integer]
@@ -178,21 +171,11 @@ module Tiercel
 
       def remote? = true
 
-      # A cluster's client returns all replies of a trip together.
-      def occupies_at_once? = @commands.respond_to?(:call_either)
-
       private
 
-      def commands(address, timeout, pool)
-        return Single.new(address.config, timeout: timeout, pool: pool) unless address.cluster?
-        config = address.config
-        require_relative "redis/cluster"
-        Cluster.new(config, timeout: timeout, pool: pool)
-      end
-
       def call(command, key, resend: true)
-        @commands.call(command, resend: resend)
-      rescue *Failures::ERRORS => error
+        @commands.call(command, key: key, resend: resend)
+      rescue ReplyError => error
         raise translate(error, key)
       end
 
@@ -216,11 +199,11 @@ module Tiercel
 
       # A frozen reply is a status, such as OK, and no value.
       #
-      # @return [String, nil] in binary
+      # @return [String, nil]
       def binary(reply)
         return if reply.nil?
         expect(nil, reply) if expect(String, reply).frozen?
-        reply.force_encoding(Encoding::BINARY)
+        reply
       end
 
       def increment_by_script(key, amount, ttl)
@@ -232,12 +215,12 @@ module Tiercel
       # unchanged.
       def increment_in_steps(key, amount, ttl)
         commands = [["SET", key, "0", "NX", "PX", ms(ttl)], ["INCRBY", key, amount.to_s]]
-        expect(Integer, expect_all(2, @commands.transaction(commands)).last)
+        expect(Integer, expect_all(2, @commands.transaction(commands, key: key)).last)
       end
 
       def guarded(key = nil)
         yield
-      rescue *Failures::ERRORS => error
+      rescue ReplyError => error
         raise translate(error, key)
       end
 
@@ -249,18 +232,22 @@ module Tiercel
 
       # In a read of many keys, a key of a type other than String is a miss.
       def failed(replies)
-        error = replies.find { |reply| reply.is_a?(Exception) && !reply.is_a?(RedisClient::WrongTypeError) }
+        error = replies.find { |reply| reply.is_a?(Exception) && !wrong_type?(reply) }
         error && translate(error)
       end
 
-      # Each page has its own time budget. Errors of the caller's block are not translated. In a cluster,
-      # redis-cluster-client's cursor selects the next node.
+      def wrong_type?(reply) = reply.is_a?(ReplyError) && reply.code == "WRONGTYPE"
+
+      # Each page has its own time budget. Errors of the caller's block are not translated.
       def each_page(pattern)
-        cursor = "0"
-        begin
-          cursor, keys = expect_all(2, call(["SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT], nil))
-          yield expect(Array, keys)
-        end until cursor == "0"
+        guarded { @commands.each_server }.each do |server|
+          cursor = "0"
+          begin
+            page = guarded { server.call(["SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT]) }
+            cursor, keys = expect_all(2, page)
+            yield expect(Array, keys)
+          end until cursor == "0"
+        end
       end
 
       def clear_all

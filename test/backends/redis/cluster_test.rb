@@ -28,42 +28,32 @@ class RedisClusterTest < Tiercel::TestCase
     assert_equal [0, 0, 0], shares
   end
 
-  # @return [Redis::Cluster] commands over drivers that the module modifies
-  def commands_with(change, timeout: 2)
-    redis = Tiercel::Backends::Redis
-    driver = Class.new(redis::Deadline.driver(:ruby)) { prepend change }
-    config = RedisClient.cluster(nodes: RedisServers.cluster.nodes.map { |node| "redis://127.0.0.1:#{node.port}" },
-                                 concurrency: { model: :none }, protocol: 2, reconnect_attempts: 0,
-                                 driver: redis::NodeShare.driver(driver))
-    redis::Cluster.new(config, timeout: timeout, pool: { size: 2, timeout: 2 })
-  end
+  Redis = Tiercel::Backends::Redis
 
-  # Breaks the connection between the command and its reply.
-  module Cut
-    def call(command, timeout)
-      reply = super
-      raise RedisClient::ConnectionError, "cut" if command.first == "INCR"
-      reply
-    end
-  end
+  # Lets a test come between a command and its reply.
+  module Watched
+    singleton_class.attr_accessor :change
 
-  def test_what_may_have_been_run_is_not_sent_again
-    reader = build_backend
-    commands = commands_with(Cut)
-    [[false, "once", 1], [true, "again", 2..]].each do |resend, key, counts|
-      assert_raises(RedisClient::ConnectionError) { commands.call(["INCR", key], resend: resend) }
-      assert_operator counts, :===, reader.get(key).to_i
-    end
+    def call(command, deadline) = Watched.change ? Watched.change.call(command, -> { super }) : super
+  end
+  Redis::Connection.prepend(Watched)
+
+  # @param change [#call] receives each command, and what runs it
+  def with_commands(change)
+    Watched.change = change
+    yield
   ensure
-    [commands, reader].each { |one| one&.close }
+    Watched.change = nil
   end
 
-  # Makes each page take half a second; the budget is two.
-  module SlowPages
-    def call(command, timeout)
-      sleep 0.5 if command.first.casecmp?("SCAN")
-      super
+  # The connection breaks between the command and its reply.
+  def test_what_may_have_been_run_is_not_sent_again
+    cut = lambda do |command, run|
+      run.call.tap { raise Redis::Connection::Lost, "cut" if command.include?("counter") && command.first != "GET" }
     end
+    backend.increment("warm")
+    with_commands(cut) { assert_raises(Tiercel::Unavailable) { backend.increment("counter") } }
+    assert_equal "1", backend.get("counter")
   end
 
   # A few keys with the prefix are among many other keys, which must not be yielded.
@@ -80,10 +70,19 @@ class RedisClusterTest < Tiercel::TestCase
     assert_equal foreign_keys, backend.stats[:entries]
   end
 
+  # Each page takes a tenth of a second, and the budget is a quarter.
   def test_clear_among_many_keys_of_others_has_a_budget_for_each_page
-    patient = RedisServers.build(RedisServers.cluster.url)
-    patient.instance_variable_set(:@commands, commands_with(SlowPages, timeout: 2))
-    assert_cleared_among(9_000, patient)
+    slow = ->(command, run) { run.call.tap { sleep 0.1 if command.first == "SCAN" } }
+    patient = RedisServers.build(RedisServers.cluster.url, timeout: 0.25)
+    patient.get("warm")
+    with_commands(slow) { assert_cleared_among(9_000, patient) }
+  end
+
+  def test_slots
+    { "123456789" => 12_739, "foo{}{bar}" => 8_363, "{user1000}.following" => 3_443, "{user1000}.followers" => 3_443,
+      "foo{{bar}}zap" => 4_015, "foo{bar}{zap}" => 5_061, "\xFF{\xFE}" => Redis::Cluster.slot("\xFE") }.each do |key, slot|
+      assert_equal slot, Redis::Cluster.slot(key), key.inspect
+    end
   end
 
   def test_clear_among_600_000_keys_of_others

@@ -11,61 +11,74 @@ require_relative "servers"
 class RedisFailoverTest < Tiercel::TestCase
   include UnansweringPorts
 
-  DRIVERS = %w[hiredis ruby].freeze
-
   CALLS = { set_multi: ->(backend) { backend.set_multi({ "a" => "1", "b" => "2" }) },
-            get_or_occupy: ->(backend) { backend.get_or_occupy("absent#{rand}", "lease") },
             occupy_multi: ->(backend) { backend.occupy_multi({ "other" => "lease" }) } }.freeze
 
-  DRIVERS.each do |driver|
-    define_method(:"test_a_dead_and_a_hung_sentinel_with_#{driver}") do
-      RedisServers::Servers::RedisSentinel.run do |sentinel|
-        with_full_queue do |hung|
-          [1, hung].each do |other|
-            sentinels = ["127.0.0.1:#{other}", sentinel.address]
-            backend = RedisServers.build("redis://#{sentinel.name}/0", sentinels:, driver:, timeout: 0.25)
-            wait_until("an answer of the second Sentinel") { stored?(backend) }
-          ensure
-            backend&.close
-          end
+  def test_a_dead_and_a_hung_sentinel
+    RedisServers::Servers::RedisSentinel.run do |sentinel|
+      with_full_queue do |hung|
+        [1, hung].each do |other|
+          sentinels = ["127.0.0.1:#{other}", sentinel.address]
+          backend = RedisServers.build("redis://#{sentinel.name}/0", sentinels:, timeout: 0.25)
+          wait_until("an answer of the second Sentinel") { stored?(backend) }
+        ensure
+          backend&.close
         end
       end
     end
+  end
 
-    # The connections to the former master stay open, and a pipeline does not raise the refusals among its replies.
-    define_method(:"test_a_master_that_becomes_a_replica_with_#{driver}") do
-      servers = Array.new(2) { RedisServers::Servers::Redis.new.start }
-      master = servers.first
-      proxy = MovingProxy.new { master.port }
-      backend = RedisServers.build(proxy.url, driver:)
-      CALLS.each do |name, call|
-        call.call(backend)
-        former, master = master, (servers - [master]).first
-        master.command("REPLICAOF", "NO", "ONE")
-        master.command("FLUSHALL")
-        former.command("REPLICAOF", "127.0.0.1", "1")
-        wait_until("#{name} on the new master") { changes?(master) { call.call(backend) } }
-      end
+  # The connections to the former master stay open, and a pipeline does not raise the refusals among its replies.
+  def test_a_master_that_becomes_a_replica
+    servers = Array.new(2) { RedisServers::Servers::Redis.new.start }
+    master = servers.first
+    proxy = MovingProxy.new { master.port }
+    backend = RedisServers.build(proxy.url)
+    CALLS.each do |name, call|
+      call.call(backend)
+      former, master = master, (servers - [master]).first
+      master.command("REPLICAOF", "NO", "ONE")
+      master.command("FLUSHALL")
+      former.command("REPLICAOF", "127.0.0.1", "1")
+      wait_until("#{name} on the new master") { changes?(master) { call.call(backend) } }
+    end
+  ensure
+    backend&.close
+    proxy&.stop
+    servers&.each(&:stop)
+  end
+
+  # The Sentinel has not noticed yet that its master has become a replica.
+  def test_a_server_of_another_role_is_refused_at_once
+    RedisServers::Servers::RedisSentinel.run do |sentinel|
+      backend = RedisServers.build("redis://#{sentinel.name}/0", sentinels: sentinel.address, timeout: 5)
+      sentinel.master.command("REPLICAOF", "127.0.0.1", "1")
+      error = Timeout.timeout(4) { assert_raises(Tiercel::Unavailable) { backend.get("key") } }
+      assert_match(/expected the master, and its role is :replica/, error.message)
     ensure
       backend&.close
-      proxy&.stop
-      servers&.each(&:stop)
     end
   end
 
-  # redis-client would sleep for the whole budget before it refuses the server.
-  def test_a_server_of_another_role_is_refused_at_once
-    url = Tiercel::BackendURL.parse("redis://name/0")
-    config = Tiercel::Backends::Redis::Address.new(url, { sentinels: "127.0.0.1:1" }, 1).config
-    assert_raises(RedisClient::FailoverError) { Timeout.timeout(0.2) { config.check_role!("slave") } }
+  def test_a_replica_that_a_sentinel_names
+    RedisServers::Servers::RedisSentinel.run do |sentinel|
+      url = "redis://#{sentinel.name}/0"
+      wait_until("a replica", within: 20) do
+        RedisServers.build(url, sentinels: sentinel.address, role: :replica).get("key").nil?
+      rescue Tiercel::BackendError
+        false
+      end
+      replica = RedisServers.build(url, sentinels: sentinel.address, role: :replica)
+      assert_match(/READONLY/, assert_raises(Tiercel::Refused) { replica.set("key", "value") }.message)
+    end
   end
 
   def test_sentinels_with_ipv6_addresses
-    { "[::1]:7000" => ["::1", 7000], "[::1]" => ["::1", 26_379], "rediss://[::1]:7000" => ["::1", 7000],
-      "a:7000" => ["a", 7000], "a" => ["a", 26_379] }.each do |text, place|
+    { "[::1]:7000" => ["::1", 7000, false], "[::1]" => ["::1", 26_379, false], "rediss://[::1]:7" => ["::1", 7, true],
+      "a:7000" => ["a", 7000, false], "a" => ["a", 26_379, false] }.each do |text, place|
       url = Tiercel::BackendURL.parse("redis://name/0")
-      config = Tiercel::Backends::Redis::Address.new(url, { sentinels: text }, 1).config
-      assert_equal [place], config.sentinels.map { |sentinel| [sentinel.host, sentinel.port] }
+      address = Tiercel::Backends::Redis::Address.new(url, { sentinels: text })
+      assert_equal [place], address.sentinels.places, text
     end
   end
 

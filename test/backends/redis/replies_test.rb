@@ -31,29 +31,27 @@ class RedisRepliesTest < Tiercel::TestCase
               tags: [7, ->(store) { store.fetch("tagged", tags: ["tag"]) { 7 } }] }.freeze
 
   KINDS.each do |kind, reply|
-    %w[hiredis ruby].each do |driver|
-      define_method(:"test_#{kind}_with_#{driver}") do
-        with_server(reply) do |url|
-          store = Tiercel.new(url, driver: driver, timeout: 0.2, breaker: false, lease_wait: 1, lease_ttl: 1)
-          reports = capture_reports do
-            CALLS.each_value { |call| call.call(store) }
-            assert_nil store.read("caf\u00E9")
-            FETCHES.each { |name, (value, fetch)| assert_equal value, fetch.call(store), name }
-          end
-          assert_empty reports.reject { |report| report.error.is_a?(Tiercel::Error) }
-          refute_empty reports
-          assert_empty reports.map { |report| report.error.message }.grep_v(/\A[[:print:]]+\z/)
-        ensure
-          store&.close
+    define_method(:"test_#{kind}") do
+      with_server(reply) do |url|
+        store = Tiercel.new(url, timeout: 0.2, breaker: false, lease_wait: 1, lease_ttl: 1)
+        reports = capture_reports do
+          CALLS.each_value { |call| call.call(store) }
+          assert_nil store.read("caf\u00E9")
+          FETCHES.each { |name, (value, fetch)| assert_equal value, fetch.call(store), name }
         end
+        assert_empty reports.reject { |report| report.error.is_a?(Tiercel::Error) }
+        refute_empty reports
+        assert_empty reports.map { |report| report.error.message }.grep_v(/\A[[:print:]]+\z/)
+      ensure
+        store&.close
       end
     end
   end
 
   # The search for its end costs the square of its length.
-  def test_the_driver_in_ruby_reads_no_endless_line
+  def test_no_endless_line_is_read
     with_server("-ERR #{"a" * 200_000}\r\n") do |url|
-      store = Tiercel.new(url, driver: :ruby, breaker: false, timeout: 5)
+      store = Tiercel.new(url, breaker: false, timeout: 5)
       errors = capture_reports { 2.times { assert_nil store.read("key") } }.map(&:error)
       assert_equal [Tiercel::Unavailable] * 2, errors.map(&:class)
       assert_match(/a line of more than 65536 bytes/, errors.last.message)
@@ -63,16 +61,14 @@ class RedisRepliesTest < Tiercel::TestCase
 
   # In a child, because the limit of its memory stays.
   def test_room_for_more_replies_than_memory_holds
-    %w[hiredis ruby].each do |driver|
-      with_server("*2147483647\r\n") do |url|
-        answer = fork_and_wait(1) do
-          Process.setrlimit(:AS, 12 << 30)
-          Tiercel.new(url, driver:, breaker: false, timeout: 2).fetch("key") { 7 }
-        rescue NoMemoryError => error
-          error.class.name
-        end
-        assert_equal [7], answer, driver
+    with_server("*2147483647\r\n") do |url|
+      answer = fork_and_wait(1) do
+        Process.setrlimit(:AS, 12 << 30)
+        Tiercel.new(url, breaker: false, timeout: 2).fetch("key") { 7 }
+      rescue NoMemoryError => error
+        error.class.name
       end
+      assert_equal [7], answer
     end
   end
 
@@ -88,19 +84,15 @@ class RedisRepliesTest < Tiercel::TestCase
   # An error's text may be any bytes. Joined with a key that is not ASCII, they would raise.
   def test_errors_that_are_no_text
     ["-ERR b\xFF\nd\r\n", "-ERR \xFF not an integer or out of range\r\n", "-ERR #{"x" * 100_000}\r\n"].each do |reply|
-      %w[hiredis ruby].each do |driver|
-        with_server(reply.b) { |url| assert_readable(Tiercel.new(url, driver:, breaker: false, timeout: 2)) }
-      end
+      with_server(reply.b) { |url| assert_readable(Tiercel.new(url, breaker: false, timeout: 2)) }
     end
   end
 
   # A server that drips would otherwise take the time budget twice.
   def test_stats_are_one_trip
-    %w[hiredis ruby].each do |driver|
-      with_two_commands_at_once do |url|
-        stats = Tiercel.new(url, driver:, timeout: 2).stats
-        assert_equal [7, "7.0"], stats.values_at(:entries, :version)
-      end
+    with_two_commands_at_once do |url|
+      stats = Tiercel.new(url, timeout: 2).stats
+      assert_equal [7, "7.0"], stats.values_at(:entries, :version)
     end
   end
 
@@ -113,12 +105,19 @@ class RedisRepliesTest < Tiercel::TestCase
   end
 
   def test_stats_of_a_server_that_drips_end_with_the_budget
-    %w[hiredis ruby].each do |driver|
-      with_trickle("$100000\r\n", "x") do |port|
-        started_at = Tiercel::Clock.monotonic
-        Tiercel.new("redis://127.0.0.1:#{port}", driver:, timeout: 0.25, breaker: false).stats
-        assert_operator Tiercel::Clock.monotonic - started_at, :<, 1.25
-      end
+    with_trickle("$100000\r\n", "x") do |port|
+      started_at = Tiercel::Clock.monotonic
+      Tiercel.new("redis://127.0.0.1:#{port}", timeout: 0.25, breaker: false).stats
+      assert_operator Tiercel::Clock.monotonic - started_at, :<, 1.25
+    end
+  end
+
+  # A server that never stops sending is never waited for.
+  def test_a_flood_ends_with_the_budget
+    with_flood("*2147483647\r\n", "$1\r\nx\r\n" * 10_000) do |url|
+      started_at = Tiercel::Clock.monotonic
+      Tiercel.new(url, timeout: 0.25, breaker: false).read_multi("a", "b")
+      assert_operator Tiercel::Clock.monotonic - started_at, :<, 2
     end
   end
 
@@ -137,6 +136,22 @@ class RedisRepliesTest < Tiercel::TestCase
     assert(messages.all? { |message| message.valid_encoding? && !message.include?("\n") && message.size < 2_000 })
   ensure
     store.close
+  end
+
+  def with_flood(beginning, piece)
+    listener = TCPServer.new("127.0.0.1", 0)
+    server = Thread.new do
+      client = listener.accept
+      client.readpartial(1 << 16)
+      client.write(beginning)
+      loop { client.write(piece) }
+    rescue SystemCallError
+      nil
+    end
+    yield "redis://127.0.0.1:#{listener.addr[1]}/0"
+  ensure
+    server.kill
+    listener.close
   end
 
   # Answers INFO and DBSIZE as soon as both have arrived.

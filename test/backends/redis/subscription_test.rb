@@ -94,16 +94,6 @@ class RedisSubscriptionTest < Tiercel::TestCase
     assert_equal 1, server.command("CLIENT", "LIST").lines.count { |line| line.include?("resp=3") }
   end
 
-  # The deadline of an earlier call in the same thread must not affect the subscription.
-  def test_it_is_part_of_no_call
-    Tiercel::Backends::Redis::Deadline.set(Tiercel::Clock.monotonic - 1)
-    open
-    @backend.set("key", "1")
-    Tiercel::Backends::Redis::Deadline.set(Tiercel::Clock.monotonic - 1)
-    assert_equal %w[key], told.flatten.uniq.sort
-    assert_predicate @subscription, :same_server?
-  end
-
   def test_the_end_of_the_server_and_a_replica_are_failures
     own = Tiercel::Lab::Servers::Redis.new.start
     open(own.url)

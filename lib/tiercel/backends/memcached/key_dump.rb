@@ -65,7 +65,7 @@ module Tiercel
             yield WireKey.unescape(key)
             line = connection.read_line(@node.deadline, "\n")
           end
-        rescue *Node::NETWORK_ERRORS => error
+        rescue *Remote::Node::NETWORK_ERRORS => error
           raise @node.failure(error)
         ensure
           connection&.close

@@ -3,18 +3,15 @@
 require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../errors"
+require_relative "../remote/exchange"
 require_relative "protocol"
 require_relative "wire_key"
 
 module Tiercel
   module Backends
     class Memcached < Backend
-      # Operations on many keys: one trip, to all servers of the ring concurrently. Each operation writes the request to
-      # each server before it reads the first response. If some servers fail, the error carries the other servers'
-      # results (see {BackendError#partial}). Each object serves one operation.
-      #
-      # A call never waits for a connection while it holds another: two calls could wait for each other. If all
-      # connections of a server are in use, the call first returns its other connections and then asks that server.
+      # Operations on many keys: one {Remote::Exchange} with all servers of the ring. If some servers fail, the error
+      # carries the other servers' results (see {BackendError#partial}). Each object serves one operation.
       class Multi
         # @param ring [Ring]
         # @param timeout [Float] seconds for the whole operation
@@ -152,34 +149,11 @@ module Tiercel
         # @param read [#call] receives the same; reads its responses
         # @return [BackendError, nil] the first failure
         def exchange(wire_keys, write, read)
-          @deadline, @write, @read = Clock.monotonic + @timeout, write, read
-          @failures = []
-          groups = left = @ring.group(wire_keys).to_a
-          left = ask(left, wait: true) until left.empty?
-          @all_failed = @failures.size == groups.size
-          @failures.find { |error| !error.is_a?(BreakerOpen) } || @failures.first
+          groups = @ring.group(wire_keys)
+          failures = Remote::Exchange.new(Clock.monotonic + @timeout, write, read).run(groups)
+          @all_failed = failures.size == groups.size
+          failures.each_value.find { |error| !error.is_a?(BreakerOpen) } || failures.each_value.first
         end
-
-        # @param groups [Array<Array(Node, Array<Integer>)>] positions of keys, by server
-        # @param wait [Boolean] whether the call holds no connection, so that it may wait for one
-        # @return [Array] the groups that were not sent yet
-        def ask(groups, wait:)
-          (node, at), *others = groups
-          left = nil
-          node.call(nil, deadline: @deadline, wait: wait) do |connection|
-            @write.call(at, connection, @deadline)
-            left ||= ask_others(others, wait: false)
-            @read.call(at, connection, @deadline)
-          end
-          left
-        rescue BackendError => error
-          left ||= ask_others(others, wait: wait)
-          return [groups.first, *left] if error.is_a?(PoolExhausted) && !wait
-          @failures << error
-          left
-        end
-
-        def ask_others(others, wait:) = others.empty? ? others : ask(others, wait: wait)
       end
     end
   end

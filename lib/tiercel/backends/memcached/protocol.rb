@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../backend"
+require_relative "../remote/node"
 require_relative "connection"
 require_relative "token"
 
@@ -14,7 +15,7 @@ module Tiercel
       # concurrently.
       module Protocol
         # The server answered and refused the command.
-        class ServerError < StandardError; end
+        class ServerError < Remote::Node::Refusal; end
         # The server accepts no more connections.
         class TooManyConnections < IOError; end
 

@@ -25,9 +25,7 @@ module Tiercel
                                       "#{Redacted.text(given)}"
           end
           return if given.to_s == "false" || (given.nil? && options[:ssl_params].nil?)
-          Remote::TLSContext.new(options[:ssl_params]) do |params|
-            OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params(params) }.tap(&:setup)
-          end
+          Remote::TLSContext.new(options[:ssl_params])
         end
 
         # A context that the application provides.

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "digest"
-require "redis-client"
 
 require_relative "../../backend"
 require_relative "../../clock"
@@ -40,15 +39,15 @@ module Tiercel
         def known? = !@answer.nil? && (@answer.again_at.nil? || Clock.monotonic < @answer.again_at)
 
         # @return [Boolean] whether the server runs scripts
-        # @raise [RedisClient::Error]
+        # @raise [ReplyError]
         def scripts? = refusal.nil?
 
         # @return [String, nil] the server's reply to a script that it refuses
-        # @raise [RedisClient::Error]
+        # @raise [ReplyError]
         def refusal = answer.refusal
 
         # @return [Boolean] whether the server reports when an entry expires
-        # @raise [RedisClient::Error]
+        # @raise [ReplyError]
         def ends? = answer.ends
 
         # Makes the next call ask the server again.
@@ -63,7 +62,7 @@ module Tiercel
         # @param error [Exception] an error reply
         # @return [void]
         def contradict(error)
-          return unless error.is_a?(RedisClient::CommandError) && @answer && CONTRADICTION.match?(error.message)
+          return unless error.is_a?(ReplyError) && @answer && CONTRADICTION.match?(error.message)
           forget if @answer.refusal.nil? && (@answer.ends || REFUSAL.match?(error.message))
         end
 
@@ -80,10 +79,10 @@ module Tiercel
           answer
         end
 
-        def refused?(reply) = reply.is_a?(RedisClient::CommandError) && REFUSAL.match?(reply.message)
+        def refused?(reply) = reply.is_a?(ReplyError) && REFUSAL.match?(reply.message)
 
         def decided?(reply)
-          return true if !reply.is_a?(Exception) || reply.is_a?(RedisClient::NoScriptError)
+          return true if !reply.is_a?(Exception) || (reply.is_a?(ReplyError) && reply.code == "NOSCRIPT")
           Failures::FORBIDDEN.match?(reply.message)
         end
       end

@@ -17,7 +17,7 @@ module Tiercel
 
         # A replica may lag behind the messages that it has sent. The masters of a cluster can change at any time
         # (adr/016).
-        def subscribable? = !@listening.nil?
+        def subscribable? = @subscribable
 
         # Checks once a minute, because the server's eviction policy may change.
         def uses_wanted?
@@ -37,7 +37,7 @@ module Tiercel
         # @param prefix [String, nil] limits the messages to keys with this prefix; nil for all keys
         # @return [Subscription] a subscription that is not connected yet
         def subscription(prefix = nil)
-          Subscription.new(@name, prefix) { |protocol| @listening.config(protocol:) }
+          Subscription.new(@name, prefix) { |protocol| @address.connection(protocol: protocol) }
         end
 
         # @param prefix [String, nil] see {#subscription}

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "digest"
-require "redis-client"
 
 require_relative "../../backend"
 require_relative "failures"
@@ -48,10 +47,10 @@ module Tiercel
             return occupied(reply, bytes, ttl)
           end
           present, left = guarded(key) do
-            *replies, left = @commands.pipelined(set_or_get(key, bytes, ttl, abilities.ends?) << ["PTTL", key])
+            *replies, left = @commands.pipelined(set_or_get(key, bytes, ttl, abilities.ends?) << ["PTTL", key], key: key)
             [present_in(replies), left]
           end
-          present = replace_other_type(key, bytes, ttl) if present.is_a?(RedisClient::WrongTypeError)
+          present = replace_other_type(key, bytes, ttl) if wrong_type?(present)
           raise translate(present, key) if present.is_a?(Exception)
           occupied(present.is_a?(String) ? [present, left] : present, bytes, ttl)
         end
@@ -60,7 +59,7 @@ module Tiercel
           return {} if pairs.empty?
           replies = guarded { claim_all(pairs, ttl, tokens) }
           pairs.each_with_index do |(key, bytes), index|
-            next unless replies[index].is_a?(RedisClient::WrongTypeError)
+            next unless wrong_type?(replies[index])
             replies[index] = replace_other_type(key, bytes, ttl)
           end
           failure = failed(replies)
@@ -80,15 +79,6 @@ module Tiercel
           written = changes.keys.select.with_index { |_, index| replies[index] == 1 }
           failure = failed(replies) or return written
           raise written.empty? ? failure : failure.with_partial(written)
-        end
-
-        def get_or_occupy(key, bytes, ttl = nil)
-          return super unless occupies_at_once?
-          claim = ["SET", key, bytes, "NX", "PX", ms(ttl)]
-          present, written = guarded(key) { @commands.call_either(["GET", key], claim) }
-          return [binary(present), [nil, present], nil] if present
-          return if written.is_a?(RedisClient::Error)
-          written ? [bytes, [nil, bytes], ttl] : look(key)
         end
 
         def compare_and_set(key, bytes, token, ttl = nil)

@@ -38,7 +38,7 @@ module Tiercel
 
         # @param commands [Single, Cluster]
         # @return [Script] the form that these servers support
-        # @raise [RedisClient::Error]
+        # @raise [ReplyError]
         def for(commands) = @before_7.nil? || commands.abilities.ends? ? self : @before_7
 
         # @param commands [Single, Cluster]
@@ -46,9 +46,10 @@ module Tiercel
         # @param arguments [Array<String>]
         # @return [Object] the script's reply
         def call(commands, key, *arguments)
-          commands.call(["EVALSHA", @sha, "1", key, *arguments], resend: false)
-        rescue RedisClient::NoScriptError
-          commands.call(["EVAL", @source, "1", key, *arguments], resend: false)
+          commands.call(["EVALSHA", @sha, "1", key, *arguments], key: key, resend: false)
+        rescue ReplyError => error
+          raise unless error.code == "NOSCRIPT"
+          commands.call(["EVAL", @source, "1", key, *arguments], key: key, resend: false)
         end
 
         # @param commands [Single, Cluster]
@@ -66,7 +67,9 @@ module Tiercel
         # @param calls [Array<Array<String>, nil>] nil for commands that are not calls of this script
         # @return [Array<Object>] the replies, after the script was sent to servers that did not know it
         def sent_again(commands, replies, calls)
-          unknown = replies.each_index.select { |index| replies[index].is_a?(RedisClient::NoScriptError) }
+          unknown = replies.each_index.select do |index|
+            calls[index] && replies[index].is_a?(ReplyError) && replies[index].code == "NOSCRIPT"
+          end
           return replies if unknown.empty?
           again = commands.pipelined(unknown.map { |index| ["EVAL", @source, "1", *calls[index]] })
           unknown.each_with_index { |index, position| replies[index] = again[position] }

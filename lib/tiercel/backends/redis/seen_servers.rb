@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "digest"
-require "redis-client"
 
 require_relative "../../backend"
 
@@ -18,19 +17,23 @@ module Tiercel
         private_constant :INFO, :RUN_ID
 
         # The server does not report its run id.
-        class Unknown < RedisClient::Error; end
+        class Unknown < StandardError; end
 
         # @return [Array<Integer>] results of {.id}; {#forget} replaces the Array
         attr_reader :ids
         # @return [String, nil]
         attr_accessor :prefix
 
-        # @param driver [#call] an open connection
+        # @param connection [Connection] open
+        # @param deadline [Float]
         # @param prefix [String, nil] the key prefix that is part of the identity
         # @return [Integer] from 1 to 2^63 - 1
-        # @raise [RedisClient::Error]
-        def self.id(driver, prefix)
-          run_id = driver.call(INFO, nil)[RUN_ID, 1] or raise Unknown, "INFO server has no run_id"
+        # @raise [ReplyError, Unknown]
+        def self.id(connection, deadline, prefix)
+          connection.write_all([INFO], deadline)
+          reply = connection.read_reply(deadline)
+          raise reply if reply.is_a?(ReplyError)
+          run_id = reply.to_s[RUN_ID, 1] or raise Unknown, "INFO server has no run_id"
           Digest::SHA256.digest("#{run_id} #{prefix}").unpack1("Q<") >> 1 | 1
         end
 
@@ -41,11 +44,12 @@ module Tiercel
           @ids = []
         end
 
-        # @param driver [#call] an open connection
+        # @param connection [Connection] open
+        # @param deadline [Float]
         # @return [Integer] 0 if the server does not report its id
-        def identify(driver)
-          SeenServers.id(driver, @prefix)
-        rescue RedisClient::CommandError, Unknown
+        def identify(connection, deadline)
+          SeenServers.id(connection, deadline, @prefix)
+        rescue ReplyError, Unknown
           0
         end
 

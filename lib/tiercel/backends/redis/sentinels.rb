@@ -1,45 +1,93 @@
 # frozen_string_literal: true
 
-require "redis-client"
-
 require_relative "../../backend"
-require_relative "deadline"
+require_relative "../../clock"
+require_relative "connection"
 
 module Tiercel
   module Backends
     class Redis < Backend
-      # Extends redis-client's configuration of a master behind Sentinels, so that a call reaches a working Sentinel
-      # within its budget.
-      #
-      # redis-client sleeps for 0.25 s after a Sentinel has failed, lets a Sentinel that hangs use all the time of the
-      # call, and asks the same Sentinel first the next time. A single dead Sentinel would keep every new connection
-      # from the master.
-      module Sentinels
-        # @param config [RedisClient::SentinelConfig]
-        # @return [RedisClient::SentinelConfig] the same object
-        def self.extend_config(config) = Deadline.known? ? config.extend(self) : config
+      # The Sentinels of one master. They name the server for each new connection, and other Sentinels. Each gets half
+      # of the remaining time, and one that has failed is asked last from then on.
+      class Sentinels
+        DOWN = /s_down|o_down|disconnected/
+        private_constant :DOWN
+
+        # @return [Symbol] :master or :replica
+        attr_reader :role
+        # @return [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS; the next one to ask first
+        attr_reader :places
+
+        # @param name [String] the master's name
+        # @param role [Symbol] :master or :replica
+        # @param places [Array<Array>] arguments of `connect`
+        # @yieldparam host [String]
+        # @yieldparam port [Integer]
+        # @yieldparam tls [Boolean]
+        # @yieldreturn [Connection]
+        def initialize(name, role, places, &connect)
+          @name = name
+          @role = role
+          @places = places
+          @connect = connect
+          @found = nil
+        end
+
+        # @param deadline [Float]
+        # @return [Array(String, Integer)] host and port
+        # @raise [IOError, SystemCallError]
+        def find(deadline)
+          @found || begin
+            failure = nil
+            @places.dup.each do |place|
+              now = Clock.monotonic
+              break if now >= deadline
+              return @found = ask(place, now + ((deadline - now) / 2))
+            rescue *Remote::Node::NETWORK_ERRORS, ReplyError => failure
+              @places = [*(@places - [place]), place]
+            end
+            raise failure || IO::TimeoutError.new("no Sentinel answered within the time budget")
+          end
+        end
+
+        # Makes the next connection ask again.
+        #
+        # @return [void]
+        def forget
+          @found = nil
+        end
 
         private
 
-        # Each Sentinel gets half of the remaining time. A Sentinel that has failed is asked last from then on.
-        #
-        # @yieldparam client [RedisClient] once a Sentinel has named a server, the block does not return
-        # @raise [RedisClient::Error] the last failure
-        def each_sentinel
-          failure = nil
-          @sentinel_configs.dup.each do |sentinel|
-            client = sentinel_client(sentinel)
-            Deadline.half { yield client }
-          rescue RedisClient::Error => failure
-            @sentinel_configs.push(@sentinel_configs.delete(sentinel))
-          ensure
-            client&.close
+        def ask(place, deadline)
+          connection = @connect.call(*place)
+          connection.open(deadline)
+          what = @role == :master ? "get-master-addr-by-name" : "replicas"
+          server, others = [what, "sentinels"].map do |question|
+            reply = connection.call(["SENTINEL", question, @name], deadline)
+            reply.is_a?(ReplyError) && question == what ? raise(reply) : reply
           end
-          raise failure if failure
+          learn(others, place.last)
+          found = @role == :master ? server : replica(server)
+          return [found[0], Integer(found[1])] if found.is_a?(Array) && found.size == 2
+          raise IOError, "the Sentinel #{place[0]}:#{place[1]} knows no #{@role} of #{@name.inspect}"
+        ensure
+          connection&.close
         end
 
-        # redis-client would sleep before it refuses a server of another role.
-        def sleep(_seconds) = nil
+        def replica(list)
+          details = Array(list).map { |fields| fields.each_slice(2).to_h }
+          details.reject { |one| DOWN.match?(one["flags"].to_s) }.sample&.values_at("ip", "port")
+        end
+
+        def learn(others, tls)
+          return unless others.is_a?(Array)
+          announced = others.grep(Array).filter_map do |fields|
+            ip, port = fields.each_slice(2).to_h.values_at("ip", "port")
+            [ip, Integer(port), tls] if ip && port.to_s.match?(/\A\d+\z/)
+          end
+          @places |= announced
+        end
       end
     end
   end

@@ -1,26 +1,22 @@
 # frozen_string_literal: true
 
 require_relative "../../backend"
-require_relative "../../clock"
-require_relative "../remote/pool"
+require_relative "../remote/node"
 require_relative "abilities"
 require_relative "connection"
-require_relative "deadline"
-require_relative "set_commands"
 
 module Tiercel
   module Backends
     class Redis < Backend
       # Sends commands to a single server (or to the master that the Sentinels report).
       class Single
-        # @param config [RedisClient::Config::Common]
+        # @param name [String] for errors
+        # @param address [Address]
         # @param timeout [Float] seconds for one call
         # @param pool [Hash] see {Remote::Options.pool}
-        def initialize(config, timeout:, pool:)
-          @config = config
-          @timeout = timeout
-          @one_by_one = Deadline.known?
-          @pool = Remote::Pool.new(**pool) { Connection.new(config, @servers) }
+        def initialize(name, address, timeout:, pool:)
+          @address = address
+          @node = Remote::Node.new(name, timeout:, pool:) { address.connection(servers: @servers) }
           @abilities = Abilities.new(self)
         end
 
@@ -30,49 +26,40 @@ module Tiercel
         attr_accessor :servers
 
         # @param command [Array<String>]
+        # @param key [String, nil] the key, for errors
         # @param resend [Boolean] whether the command may be sent twice
         # @return [Object] the reply
-        # @raise [RedisClient::Error]
-        def call(command, resend: true)
-          deadline = Clock.monotonic + @timeout
-          @pool.with(deadline) do |connection|
-            connection.use(deadline, resend: resend) { |driver| driver.call(command, nil) }
-          end
+        # @raise [ReplyError]
+        # @raise [BackendError]
+        def call(command, key: nil, resend: true)
+          reply = @node.call(key, resend: resend) { |connection, deadline| connection.call(command, deadline) }
+          reply.is_a?(ReplyError) ? raise(reply) : reply
         end
+
+        # @return [Object] the reply of any server
+        def ask(command) = call(command)
 
         # Sends the commands in one trip.
         #
-        # @param commands [Array<Array<String>>, SetCommands]
+        # @param commands [Array<Array<String>>]
+        # @param key [String, nil] the key, for errors
         # @return [Array<Object>] the replies, including errors
-        def pipelined(commands)
-          deadline = Clock.monotonic + @timeout
-          @pool.with(deadline) { |connection| connection.use_pipeline(deadline, commands) }
+        # @raise [BackendError]
+        def pipelined(commands, key: nil, resend: true)
+          @node.call(key, resend: resend) { |connection, deadline| connection.call_all(commands, deadline) }
         end
 
         # Runs commands atomically on the server.
         #
         # @param commands [Array<Array<String>>] commands that must not be sent twice
+        # @param key [String]
         # @return [Array<Object>] the replies
-        # @raise [RedisClient::Error]
-        def transaction(commands)
-          deadline = Clock.monotonic + @timeout
-          @pool.with(deadline) do |connection|
-            connection.use(deadline, resend: false) do |driver|
-              replies = driver.call_pipelined([["MULTI"], *commands, ["EXEC"]], nil, exception: false)
-              error = [*replies, *Array(replies.last)].find { |reply| reply.is_a?(Exception) }
-              error ? raise(error) : replies.last
-            end
-          end
-        end
-
-        # Sends two commands in one trip: see {Connection#use_either}.
-        #
-        # @param commands [Array<Array<String>>]
-        # @return [Array(Object, Object)]
-        # @raise [RedisClient::Error]
-        def call_either(*commands)
-          deadline = Clock.monotonic + @timeout
-          @pool.with(deadline) { |connection| connection.use_either(deadline, commands) }
+        # @raise [ReplyError]
+        # @raise [BackendError]
+        def transaction(commands, key:)
+          replies = pipelined([["MULTI"], *commands, ["EXEC"]], key: key, resend: false)
+          error = [*replies, *Array(replies.last)].find { |reply| reply.is_a?(ReplyError) }
+          error ? raise(error) : replies.last
         end
 
         # @param keys [Array<String>]
@@ -81,11 +68,8 @@ module Tiercel
 
         # @param pairs [Hash{String => String}]
         # @param ms [String] TTL
-        # @return [Array<String, RedisClient::Error>]
-        def set_multi(pairs, ms)
-          commands = SetCommands.new(pairs, ms)
-          pipelined(@one_by_one ? commands : commands.to_a)
-        end
+        # @return [Array<String, ReplyError>]
+        def set_multi(pairs, ms) = pipelined(pairs.map { |key, bytes| ["SET", key, bytes, "PX", ms] })
 
         # @param keys [Array<String>]
         # @return [Array<Integer>] number of deleted keys, in parts
@@ -94,24 +78,26 @@ module Tiercel
         # @return [void]
         def flush = call(%w[FLUSHDB ASYNC])
 
+        # @return [Array<#call>] for each server, what sends a command to it
+        def each_server = [method(:ask)]
+
         # @return [Array<Array(String, Integer)>] INFO and the number of keys for each server
-        # @raise [RedisClient::Error]
         def infos
           replies = pipelined([["INFO"], ["DBSIZE"]])
-          error = replies.find { |reply| reply.is_a?(Exception) }
+          error = replies.find { |reply| reply.is_a?(ReplyError) }
           error ? raise(error) : [replies]
         end
 
         # @return [void]
         def renew
-          @config.reset if @config.sentinel?
+          @address.sentinels&.forget
           @abilities.forget
-          @pool.renew
+          @node.renew
           @servers&.forget # last, so that a caller that sees the new list also uses a connection in it
         end
 
         # @return [void]
-        def close = @pool.close
+        def close = @node.close
       end
     end
   end

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
-require "redis-client"
 require "securerandom"
 
 require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../../forks"
-require_relative "deadline"
+require_relative "connection"
 require_relative "failures"
 require_relative "seen_servers"
 
@@ -48,30 +47,21 @@ module Tiercel
         # @param name [String] the backend's name, for errors
         # @param prefix [String, nil] limits the messages to keys with this prefix; nil for all keys
         # @yieldparam protocol [Integer]
-        # @yieldreturn [RedisClient::Config::Common] the address, resolved again through the Sentinels, with the driver
-        #   in Ruby
-        def initialize(name, prefix = nil, &config)
+        # @yieldreturn [Connection] not open yet
+        def initialize(name, prefix = nil, &connect)
           @name = name
           @prefix = prefix
-          @config = config
+          @connect = connect
         end
 
-        # @param error [Exception] one of {Failures::ERRORS}
+        # @param error [StandardError]
         # @param name [String] the backend's name
         # @return [BackendError]
         def self.failure(error, name)
-          message = "#{error.class}: #{error.message}"
-          return Refused.new(message, backend: name) if impossible?(error)
-          failure = Failures.translate(error, name, nil)
-          return failure unless failure.is_a?(Refused) # may change: the server is full, or no longer the master
-          Unavailable.new(message, backend: name)
+          impossible = error.is_a?(SeenServers::Unknown) ||
+                       (error.is_a?(ReplyError) && IMPOSSIBLE.match?(error.message))
+          (impossible ? Refused : Unavailable).new("#{error.class}: #{error.message}", backend: name)
         end
-
-        def self.impossible?(error)
-          error.is_a?(RedisClient::UnsupportedServer) || error.is_a?(SeenServers::Unknown) ||
-            (error.is_a?(RedisClient::CommandError) && IMPOSSIBLE.match?(error.message))
-        end
-        private_class_method :impossible?
 
         # Connects and subscribes. Every later change of a key is sent.
         #
@@ -81,11 +71,13 @@ module Tiercel
         def open
           guarded do
             @process = Forks.current
-            @client = @config.call(3).new_client
-            @driver = @client.disable_reconnection(&:itself)
-            @server = SeenServers.id(@driver, @prefix)
-            limit
-            @driver.call([*TRACKING, *(["PREFIX", @prefix] if @prefix)], nil)
+            deadline = Clock.monotonic + CHECK_SECONDS
+            @connection = @connect.call(3)
+            @connection.open(deadline)
+            @server = SeenServers.id(@connection, deadline, @prefix)
+            answer(LIMITED, deadline) # a user who may not use the channel gets a subscription without a limit
+            reply = answer([*TRACKING, *(["PREFIX", @prefix] if @prefix)], deadline)
+            raise reply if reply.is_a?(ReplyError)
           end
           self
         end
@@ -96,11 +88,11 @@ module Tiercel
         #   for an answer without information; :none for other messages
         # @raise [BackendError] if the connection is unusable
         def read
-          kind, content = message = guarded { @driver.read(0) }
+          kind, content = message = guarded { @connection.read_reply(nil) }
           return content if kind == INVALIDATE
           return :master if kind == MASTER
           raise Unavailable.new("a replica answers", backend: @name) if kind == REPLICA
-          return :none unless message.is_a?(RedisClient::Error)
+          return :none unless message.is_a?(ReplyError)
           AT_WORK.match?(message.message) ? :busy : guarded { raise message }
         end
 
@@ -108,7 +100,7 @@ module Tiercel
         #
         # @return [void]
         # @raise [BackendError]
-        def ask = guarded { @driver.write(ROLE) }
+        def ask = guarded { @connection.post(ROLE) }
 
         # @return [String] a unique key
         def probe_key = "#{@prefix}#{PROBE}#{SecureRandom.hex(8)}"
@@ -118,17 +110,18 @@ module Tiercel
         # @param key [String] a result of {#probe_key}
         # @return [void]
         # @raise [BackendError]
-        def probe(key) = guarded { @driver.write(["SET", key, "", "PX", PROBE_MS]) }
+        def probe(key) = guarded { @connection.post(["SET", key, "", "PX", PROBE_MS]) }
 
         # @return [Boolean] whether a new connection leads to the same server
         # @raise [BackendError] if the new connection gets no reply in time
         def same_server?
           guarded do
-            Deadline.set(Clock.monotonic + CHECK_SECONDS)
-            client = @config.call(2).new_client
-            SeenServers.id(client.disable_reconnection(&:itself), @prefix) == @server
+            deadline = Clock.monotonic + CHECK_SECONDS
+            connection = @connect.call(2)
+            connection.open(deadline)
+            SeenServers.id(connection, deadline, @prefix) == @server
           ensure
-            client&.close
+            connection&.close
           end
         end
 
@@ -137,24 +130,20 @@ module Tiercel
 
         # @return [void]
         def close
-          @driver.shut_down if Forks.current?(@process) && @driver.respond_to?(:shut_down)
-          @client&.close
-        rescue *Failures::ERRORS
-          nil
+          @connection&.shut_down if Forks.current?(@process)
+          @connection&.close
         end
 
         private
 
-        # If the user may not use the channel, the subscription has no limit.
-        def limit
-          @driver.call(LIMITED, nil)
-        rescue RedisClient::CommandError
-          nil
+        def answer(command, deadline)
+          @connection.write_all([command], deadline)
+          @connection.read_reply(deadline)
         end
 
-        def guarded(&)
-          Deadline.outside(&)
-        rescue *Failures::ERRORS => error
+        def guarded
+          yield
+        rescue ReplyError, SeenServers::Unknown, *Remote::Node::NETWORK_ERRORS => error
           raise Subscription.failure(error, @name)
         end
       end

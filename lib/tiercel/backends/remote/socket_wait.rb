@@ -12,11 +12,11 @@ module Tiercel
       module SocketWait
         # @param socket [IO, #to_io]
         # @param state [Symbol] :wait_readable or :wait_writable, of read_nonblock, write_nonblock, connect_nonblock
-        # @param deadline [Float] a time of {Clock.monotonic}
+        # @param deadline [Float, nil] a time of {Clock.monotonic}; nil for no limit
         # @return [Boolean] false if the deadline came first
         def self.call(socket, state, deadline)
           io = socket.to_io
-          seconds = Clock.seconds_until(deadline)
+          seconds = deadline && Clock.seconds_until(deadline)
           !(state == :wait_writable ? io.wait_writable(seconds) : io.wait_readable(seconds)).nil?
         end
       end

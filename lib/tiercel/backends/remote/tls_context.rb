@@ -22,16 +22,14 @@ module Tiercel
                   OpenSSL::OpenSSLError].freeze
         private_constant :PLACES, :PLACES_OR_TEXTS, :ERRORS
 
-        # @param params [Hash, nil] `ssl_params`, with names as Symbols or Strings
-        # @yieldparam params [Hash{Symbol => Object}] a copy, of the library's to change
-        # @yieldreturn [Object] the context that the library makes
+        # @param params [Hash, nil] `ssl_params`: parameters of SSLContext#set_params, with names as Symbols or Strings.
+        #   `cert` and `key` may be files or their content
         # @raise [ConfigurationError] if none can be made. Values may be private keys: no message shows them,
         #   but for places of files
-        def initialize(params, &make)
+        def initialize(params)
           @params = self.class.parse(params)
-          @make = make
           @stamps = stamps
-          @context = make.call(@params.dup)
+          @context = make
         rescue *ERRORS => error
           raise if error.is_a?(ConfigurationError)
           raise ConfigurationError, "ssl_params: no TLS can be made of #{@params.keys.join(", ")}: #{error.class}: " \
@@ -55,12 +53,21 @@ module Tiercel
           stamps = self.stamps
           return @context if stamps == @stamps
           @stamps = stamps
-          @context = @make.call(@params.dup)
+          @context = make
         rescue *ERRORS # half a file: there will be more of it
           @context
         end
 
         private
+
+        def make
+          params = @params.dup
+          params[:cert] = OpenSSL::X509::Certificate.new(text(params[:cert])) if params[:cert].is_a?(String)
+          params[:key] = OpenSSL::PKey.read(text(params[:key])) if params[:key].is_a?(String)
+          OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params(params) }.tap(&:setup)
+        end
+
+        def text(place_or_text) = ::File.file?(place_or_text) ? ::File.read(place_or_text) : place_or_text
 
         # The times of a file; for a link, the times of its current target.
         def stamps

@@ -7,17 +7,18 @@ require_relative "../../backend"
 require_relative "../../breaker"
 require_relative "../../clock"
 require_relative "../../errors"
-require_relative "../remote/node_log"
-require_relative "../remote/pool"
 require_relative "connection"
-require_relative "protocol"
+require_relative "node_log"
+require_relative "pool"
 
 module Tiercel
   module Backends
-    class Memcached < Backend
-      # One server of the ring: its connections, its time budget, and the translation of socket errors to
-      # {BackendError}s.
+    module Remote
+      # One server: its connections, its time budget, and the translation of socket errors to {BackendError}s.
       class Node
+        # The server answered and refused the command.
+        class Refusal < StandardError; end
+
         # Errors of sockets, name resolution and TLS. A Timeout::Error comes from the caller's own Timeout.
         NETWORK_ERRORS = [IOError, SystemCallError, SocketError, OpenSSL::SSL::SSLError].freeze
         TIMEOUTS = [IO::TimeoutError, Errno::ETIMEDOUT].freeze
@@ -25,27 +26,21 @@ module Tiercel
         # @return [String] "memcached://HOST:PORT"
         attr_reader :name
 
-        # @param server [Ring::Server]
+        # @param name [String] for errors and the log
         # @param timeout [Float] seconds for one call
-        # @param pool [Hash] see {Remote::Options.pool}
-        # @param socket [Hash] see {Connection#initialize}
+        # @param pool [Hash] see {Options.pool}
         # @param breaker [Breaker, nil] this server's breaker, if there are several servers
-        def initialize(server, timeout:, pool:, socket: {}, breaker: nil)
-          @name = server.port ? "memcached://#{server.name}" : "memcached:#{server.name}"
-          @host = server.host
-          @port = server.port
+        # @yieldreturn [Connection]
+        def initialize(name, timeout:, pool:, breaker: nil, &connect)
+          @name = name
           @timeout = timeout
-          @socket = socket
           @breaker = breaker
-          @log = Remote::NodeLog.of(@name) if breaker
-          @pool = Remote::Pool.new(**pool) { connection }
+          @log = NodeLog.of(name) if breaker
+          @connect = connect
+          @pool = Pool.new(**pool, &connect)
         end
 
-        # Runs the block with a connection.
-        #
-        # A server that restarts or closes idle connections leaves dead ones in the pool. If the connection turns out
-        # to be dead, the call is retried once on a new one. A call that must not be sent twice checks the connection
-        # first.
+        # Runs the block with a connection: see {Connection#use}.
         #
         # @param key [String, nil] the key, for errors
         # @param resend [Boolean] whether the block's request may be sent twice
@@ -55,33 +50,23 @@ module Tiercel
         # @yieldparam deadline [Float]
         # @return [Object] the block's value
         # @raise [BackendError]
-        def call(key, resend: true, deadline: Clock.monotonic + @timeout, wait: true)
+        def call(key, resend: true, deadline: Clock.monotonic + @timeout, wait: true, &)
           skip(key) if @breaker && !@breaker.allow?
-          result = @pool.with(deadline, wait: wait) do |connection|
-            fresh = connection.open(deadline, verify: !resend)
-            yield connection, deadline
-          rescue Connection::Lost
-            raise if fresh || !resend
-            connection.close
-            connection.open(deadline)
-            yield connection, deadline
-          end
+          result = @pool.with(deadline, wait: wait) { |connection| connection.use(deadline, resend: resend, &) }
           succeeded if @breaker
           result
         rescue *NETWORK_ERRORS => error
           failed(error) if @breaker
           raise failure(error, key)
-        rescue Remote::Pool::Exhausted => error
+        rescue Pool::Exhausted => error
           raise PoolExhausted.new(error.message, backend: @name, key: key)
-        rescue Protocol::ServerError => error
+        rescue Refusal => error
           succeeded if @breaker # a refusal proves that the server is up
           raise Refused.new(error.message, backend: @name, key: key)
         end
 
         # @return [Connection] a connection outside the pool; the caller closes it
-        def connection
-          Connection.new(@host, @port, @socket)
-        end
+        def connection = @connect.call
 
         # @return [Float] the time of {Clock.monotonic} at which the budget of a call that begins now ends
         def deadline = Clock.monotonic + @timeout
@@ -99,6 +84,11 @@ module Tiercel
 
         # @return [void]
         def close = @pool.close
+
+        # Replaces all connections: see {Pool#renew}.
+        #
+        # @return [void]
+        def renew = @pool.renew
 
         private
 

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+
+module Tiercel
+  module Backends
+    module Remote
+      # One trip to several servers concurrently: the request goes to each server before the first response is read.
+      #
+      # A call never waits for a connection while it holds another: two calls could wait for each other. If all
+      # connections of a server are in use, the call first returns its other connections and then asks that server.
+      # If a server hangs, the responses of the others have arrived by the deadline, and are still read.
+      class Exchange
+        # @param deadline [Float] a time of {Clock.monotonic}
+        # @param write [#call] receives a server's part, connection and deadline; sends the request
+        # @param read [#call] receives the same; reads the responses
+        def initialize(deadline, write, read)
+          @deadline = deadline
+          @write = write
+          @read = read
+          @failures = {}
+        end
+
+        # @param parts [Hash{Node => Object}] what `write` and `read` receive, by server
+        # @return [Hash{Node => BackendError}] the failures
+        def run(parts)
+          left = parts.to_a
+          left = ask(left, wait: true) until left.empty?
+          @failures
+        end
+
+        private
+
+        # @param wait [Boolean] whether the call holds no connection, so that it may wait for one
+        # @return [Array] the parts that were not sent yet
+        def ask(parts, wait:)
+          (node, part), *others = parts
+          left = nil
+          node.call(nil, deadline: @deadline, wait: wait) do |connection|
+            @write.call(part, connection, @deadline)
+            left ||= ask_others(others, wait: false)
+            @read.call(part, connection, @deadline)
+          end
+          left
+        rescue BackendError => error
+          left ||= ask_others(others, wait: wait)
+          return [parts.first, *left] if error.is_a?(PoolExhausted) && !wait
+          @failures[node] = error
+          left
+        end
+
+        def ask_others(others, wait:) = others.empty? ? others : ask(others, wait: wait)
+      end
+    end
+  end
+end
