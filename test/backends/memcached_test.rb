@@ -168,7 +168,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
 
   # Whatever the cause, a connection with an outstanding response never serves another caller.
   def test_a_busy_connection_is_closed_where_it_is_met
-    connection = Tiercel::Backends::Memcached::Connection.new("127.0.0.1", MemcachedServers.one.port, {})
+    connection = Tiercel::Backends::Memcached::Connection.new("127.0.0.1", MemcachedServers.one.port)
     soon = Tiercel::Clock.monotonic + 5
     connection.open(soon)
     connection.write("mg key v\r\n", soon)

@@ -141,8 +141,8 @@ class MemcachedRefusalsTest < Tiercel::TestCase
   # A full node of a ring that is up again after an outage: its breaker closes, although every write is refused.
   def test_a_refusal_closes_the_breaker_of_its_node
     breaker = Tiercel::Breaker.new(failures: 1)
-    server = Tiercel::Backends::Memcached::Ring::Server.parse("127.0.0.1:1")
-    node = Tiercel::Backends::Memcached::Node.new(server, timeout: 5.0, pool: { size: 1, timeout: 1 }, breaker:)
+    node = Tiercel::Backends::Remote::Node.new("memcached://127.0.0.1:1", timeout: 5.0,
+                                               pool: { size: 1, timeout: 1 }, breaker:) { flunk }
     breaker.failed
     breaker.stub(:allow?, true) do
       pool = Object.new

@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "redis-client"
 require_relative "servers"
 
 # `fetch`, tags, counters and claims on servers that lack or refuse commands.

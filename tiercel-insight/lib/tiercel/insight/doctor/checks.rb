@@ -570,18 +570,7 @@ class Tiercel::Insight::Doctor
 
       def examine
         return of_rails unless subject.tiercel?
-        untested
-        hiredis if subject.over?("Redis")
         compressor unless subject.last.near?
-      end
-
-      def untested
-        Tiercel::OptionalGems::NEWEST.each do |gem, newest|
-          version = Gem.loaded_specs[gem]&.version
-          next if version.nil? || version < Gem::Version.new(newest).bump
-          found("#{gem} #{version} is newer than the version that Tiercel was tested with (#{newest})",
-                fix: "#{gem} < #{Gem::Version.new(newest).bump} in the Gemfile, or a newer Tiercel")
-        end
       end
 
       def of_rails
@@ -591,13 +580,7 @@ class Tiercel::Insight::Doctor
         found("#{gem} #{version} is no longer maintained", fix: "gem \"#{gem}\", \">= #{oldest}\" in the Gemfile")
       end
 
-      # Preferences, not problems.
-      def hiredis
-        tls = subject.store.configuration.url.scheme.start_with?("rediss")
-        return if tls || Gem.loaded_specs.key?("hiredis-client")
-        sound("replies are parsed in Ruby; gem \"hiredis-client\" makes large ones faster")
-      end
-
+      # A preference, not a problem.
       def compressor
         return sound("values are compressed with LZ4") if Tiercel::Compressors.default == :lz4
         sound("values are compressed with zlib, which takes 4 to 6 times as long as LZ4 (gem \"lz4_flex\")")
