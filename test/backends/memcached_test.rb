@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "dalli"
 require "tiercel/backends/memcached"
 require "contracts/backend_contract"
 require "tiercel/lab/servers"
