@@ -13,7 +13,7 @@ module CoderDamageBehavior
 
   def test_truncated_frames
     each_frame do |frame|
-      frame.bytesize.times { |size| assert_malformed(frame.byteslice(0, size)) }
+      (1...frame.bytesize).each { |size| assert_malformed(frame.byteslice(0, size)) } # no bytes are a raw ""
     end
   end
 
