@@ -12,7 +12,7 @@ module Tiercel
                           examples: ["help", "help sizes", "help stores"])
         # Commands by purpose, with one example for each group.
         GROUPS = {
-          "Which store" => [%w[compare all capabilities app http boot],
+          "Which store" => [%w[compare switch all capabilities app http boot],
                             "compare --quick --machines 2 --workers 4"],
           "What a call costs" => [%w[sizes cold client sqlite latency herd],
                                   "sizes --quick --size 2KB,100KB"],

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require_relative "../../support/lab_case"
+
+class SwitchTableTest < LabCase
+  Switch = Lab::Tables::Switch
+
+  # No pair mixes CPU time and wall time, or a store in the process with one elsewhere.
+  def test_the_stores_of_a_pair_have_the_same_clock
+    Switch::PAIRS.each do |name, texts|
+      one, other = texts.map { |text| Lab::Contestants.parse(text) }
+      assert_equal one.clock, other.clock, name
+      refute_nil one.configuration
+      refute_nil other.configuration
+    end
+  end
+
+  # Stores in four processes hold four copies; a segment holds one.
+  def test_memory_of_the_workers
+    trial = Switch::Trial.new(%w[memory_store tiercel:shared:], workers: 4, entries: 6_000, seed: 1)
+    trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
+    rows = trial.rows.to_h { |row| [row["store"], row] }
+    rows.each_value { |row| assert_equal "measured", row["status"], row["reason"] }
+    assert_operator rows["memory_store"]["grown"], :>, 6_000 * 2_048 * 3
+    assert_operator rows["memory_store"]["grown"], :>, rows["tiercel:shared:"]["grown"]
+  end
+
+  def test_a_run_of_one_pair
+    run_table(Switch::Table, "--quick", "--budget", "0.001", "--from", "MemoryStore", "--workers", "2", "--entries",
+              "200") do |code, command|
+      assert_equal 0, code, command.out.string
+      assert_match(/A read of 2 KB of HTML\. MemoryStore to shared:/, command.out.string)
+      assert_match(/^memory_store +[\d.]+ MB +-?[\d.]+ MB/, command.out.string)
+      assert_match(/config\.cache_store = :tiercel_store, "shared:"/, command.out.string)
+    end
+  end
+end
