@@ -148,3 +148,27 @@ mutant "a takeover clears the mark before the repair", "ext/tiercel/segment/shar
          "tseg_store(&section->view.control->changing, mark);\n        drop_half_written(section);\n      " \
          "  tseg_end_change(section);",
        native: "segment: repairs that are killed too"
+
+
+# --- insight ---
+
+mutant "words of few keys stay hidden", "tiercel-insight/lib/tiercel/insight/key_class.rb", "SHARED_BY = 20", "SHARED_BY = 1",
+       tests: "tiercel-insight/test/collector_test.rb"
+mutant "files of dead processes are added once", "tiercel-insight/lib/tiercel/insight/process_file.rb",
+       'FileUtils.rm_f(["#{folder}/#{id}.json", "#{folder}/#{id}.reads"])', "nil", tests: "tiercel-insight/test/collector_test.rb"
+mutant "a child counts anew", "tiercel-insight/lib/tiercel/insight/collector.rb",
+       "@counts = Array.new(FIGURES.size, 0)", "@counts ||= Array.new(FIGURES.size, 0)", tests: "tiercel-insight/test/collector_test.rb"
+mutant "an audit compares with a second run", "tiercel-insight/lib/tiercel/insight/audit.rb",
+       "agrees = completed && @comparison.canonical(second) == fresh", "agrees = true", tests: "tiercel-insight/test/audit_test.rb"
+mutant "a changed entry is not stale", "tiercel-insight/lib/tiercel/insight/audit.rb",
+       "return unless @comparison.canonical(again) == cached", "again", tests: "tiercel-insight/test/audit_test.rb"
+mutant "an audit stores nothing", "tiercel-insight/lib/tiercel/insight/audit.rb",
+       "audit&.running? ? nil : super", "super", tests: "tiercel-insight/test/audit_test.rb"
+mutant "values are masked", "tiercel-insight/lib/tiercel/insight/audit.rb",
+       "def shown(value) = @values ? Tiercel", "def shown(value) = true ? Tiercel", tests: "tiercel-insight/test/audit_test.rb"
+mutant "the page is closed", "tiercel-insight/lib/tiercel/insight/web/access.rb",
+       "return Response.text(403, CLOSED) unless local?", "return", tests: "tiercel-insight/test/web_test.rb"
+mutant "the ERB of deploy files is text", "tiercel-insight/lib/tiercel/insight/doctor/deployment.rb",
+       "text = ::File.read(path)", "text = ERB.new(::File.read(path)).result", tests: "tiercel-insight/test/doctor/deployment_test.rb"
+mutant "predictions start from the measured ratio", "tiercel-insight/lib/tiercel/insight/worth.rb",
+       "measured = @counted[:misses].fdiv([@counted[:reads], 1].max)", "measured = 0.0", tests: "tiercel-insight/test/worth_test.rb"
