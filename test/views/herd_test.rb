@@ -27,18 +27,21 @@ class ViewHerdTest < ViewTest
   end
 
   def test_redis
-    Tiercel::Lab::Servers::Redis.run { |server| assert_once(server.url) }
+    Tiercel::Lab::Servers::Redis.run { |server| assert_once(patient(server)) }
   end
 
   def test_memcached
-    Tiercel::Lab::Servers::Memcached.run { |server| assert_once(server.url) }
+    Tiercel::Lab::Servers::Memcached.run { |server| assert_once(patient(server)) }
   end
 
   def test_tiers
-    Tiercel::Lab::Servers::Redis.run { |server| in_segment { |url| assert_once(url, server.url) } }
+    Tiercel::Lab::Servers::Redis.run { |server| in_segment { |url| assert_once(url, patient(server)) } }
   end
 
   private
+
+  # On a busy machine a call may take longer than its usual budget, and a call that fails is a miss.
+  def patient(server) = "#{server.url}?timeout=20&pool=20"
 
   def in_segment
     with_tmpdir { |dir| yield "shared:#{dir}/segment?size=16MB" }

@@ -8,7 +8,7 @@ require "tiercel/insight"
 
 # Every store: totals equal the load, classes show no private part, files of processes are added up.
 class CollectorTest < Tiercel::TestCase
-  SECRETS = Array.new(300) { |index| ["user#{index}@example.com", "tok#{index}x9f8e7d6c5b4a", "81.20.#{index % 256}.7", "my-slug-number-#{index}-here"] }.flatten.push("Zebedee").freeze
+  SECRETS = Array.new(300) { |index| ["user#{index}@example.com", "tok#{index}x9f8e7d6c5b4a", "81.20.#{index % 256}.7", "my-slug-number-#{index}-here"] }.flatten.freeze
 
   def teardown = Tiercel::Insight.stop
 

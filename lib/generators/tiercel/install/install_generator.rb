@@ -47,7 +47,7 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
     refuse("#{PRODUCTION}: its cache_store is not one literal statement.", urls) if call == :unclear
     refuse("#{PRODUCTION}: no counterpart of #{call.slice}", HINTS[kind]) if urls.nil?
     if kind == :solid_cache_store && (file = encrypted)
-      refuse("Solid Cache encrypts its entries (#{file}), and this store would not.", urls)
+      refuse("Solid Cache encrypts its entries (#{file}): add { encrypt: true } to the line.", urls)
     end
     unless rest.nil? || options[:url] || place?(kind, rest)
       refuse("Options are not carried over, because their names may mean something else: #{rest.slice}", urls)

@@ -76,7 +76,7 @@ module Tiercel
 
         # @return [void]
         def write_all(commands, deadline)
-          @servers&.used(@server) if @server # not while the connection asks which server it leads to
+          @servers&.used(@server)
           request = String.new(capacity: 1024)
           commands.each { |command| append(command, request) }
           write(request, deadline)

@@ -62,7 +62,6 @@ class Tiercel::Insight::Collector
     @files = store.cache_path.to_s if store.respond_to?(:cache_path)
     @subscribers = []
     @lock = Mutex.new
-    @starting = Mutex.new
     begin_process
   end
 
@@ -75,7 +74,6 @@ class Tiercel::Insight::Collector
     Tiercel::Observer.current = self if tiercel && defined?(Tiercel::Observer)
     @segment&.sample(self, @share)
     @subscribers << ActiveSupport::Notifications.monotonic_subscribe("process_action.action_controller") do
-      run unless @pid == Process.pid
       @counts[REQUESTS] += 1
     end
     at_exit { flush(last: true) if Process.pid == @pid }
@@ -170,20 +168,16 @@ class Tiercel::Insight::Collector
 
   # Starts the thread; in a forked child for the child's own figures.
   def run
-    @starting.synchronize do
-      next if @runs_in == Process.pid
-      begin_process unless @pid == Process.pid
-      @runs_in = @pid
-      @thread = Thread.new do
-        loop do
-          sleep SECONDS
-          Tiercel::Insight.uncounted { flush }
-          housekeeping
-        end
+    begin_process unless @pid == Process.pid
+    @thread = Thread.new do
+      loop do
+        sleep SECONDS
+        Tiercel::Insight.uncounted { flush }
+        housekeeping
       end
-      @thread.name = "tiercel-insight"
-      @thread.report_on_exception = false
     end
+    @thread.name = "tiercel-insight"
+    @thread.report_on_exception = false
   end
 
   def subscribe(event, method)
