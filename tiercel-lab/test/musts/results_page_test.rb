@@ -34,9 +34,9 @@ class ResultsPageTest < LabCase
       refute_includes text, "old"
       assert_equal ["2026-11-22.md"], Dir.children(File.join(docs, "results"))
       ["[results/2026-11-22.md](results/2026-11-22.md)", "Gems: activesupport 8.1.\n", "- Machine: ",
-       "\nbin/lab all --quick --only layers,profile --within 5\n", "### Profile: times",
+       "\nbin/lab all --quick --only cold,profile --within 5\n", "### Profile: times",
        "Warning: `bin/lab all --resume a-b.jsonl` goes on."].each { |part| assert_includes text, part }
-      refute_match(/^# Cache|How long it took|^### Layers/, text)
+      refute_match(/^# Cache|How long it took|^### Reads with cold/, text)
       assert_operator File.size(page), :<, File.size(File.join(docs, "results", "2026-11-22.md"))
     end
   end
