@@ -118,7 +118,9 @@ module Tiercel
         :lapsed
       end
 
-      def seen(key, bytes) = parse(key, bytes)
+      # A server that has stopped to compare and set leaves its placeholders behind: nobody waits for them.
+      def seen(key, bytes) = (parse(key, bytes) unless @backend.compares?(ask: false) == false)
+
       def lapsed?(lease) = lease.lapses_at <= Clock.monotonic
       def close = @releases.close
 
@@ -190,8 +192,8 @@ module Tiercel
         bytes = shown&.bytes
         stale = bytes && yield(bytes)
         return Present.new(bytes) if stale == :current
-        mine = mine.not_sent.successor(nil, stale)
-        compares.nil? ? mine : mine.with(UNLEASED)
+        mine = mine.successor(nil, stale)
+        compares.nil? ? mine.not_sent : mine.with(UNLEASED)
       end
 
       def fill_plainly(frames, ttl)
