@@ -82,3 +82,113 @@ mutant "a delete that was not delivered leaves the block shared", "lib/tiercel/f
 mutant "callers wait for a fiber of their own thread", "lib/tiercel/fetch/miss.rb",
        "@thread.equal?(Thread.current) && (@by_hand || Fiber.current_scheduler.nil?)", "false",
        tests: "test/store/fetch/fiber_scheduler_test.rb"
+
+
+# --- the segment ---
+
+mutant "a fill is accepted after a delete in between", "ext/tiercel/segment/lease_table.c",
+       "return tseg_swap(&slot->lineage, &lineage, 0); }",
+       "return tseg_swap(&slot->lineage, &lineage, 0), true; }",
+       native: "segment: leases, at stop points (AddressSanitizer)"
+mutant "a release wakes no waiter", "ext/tiercel/segment/leases.c",
+       "        tseg_lease_signal(slot);\n    } else {",
+       "    } else {",
+       native: "segment: leases (AddressSanitizer)"
+mutant "a namespaced clear leaves leases alive", "ext/tiercel/segment/passes.c",
+       "    tseg_lease_end_all(segment, shard, tseg_epoch(segment) + 1);\n",
+       "",
+       native: "segment: leases (AddressSanitizer)"
+mutant "a delete whose swap fails is lost", "ext/tiercel/segment/entries.c",
+       "if (!tseg_swap(slots + i, &word, 0)) continue;\n                tseg_count_live",
+       "if (!tseg_swap(slots + i, &word, 0)) break;\n                tseg_count_live",
+       native: "segment: stop points"
+mutant "a clear empties a shard that has new entries", "ext/tiercel/segment/shard.c",
+       "&section->view.control->emptied, section->epoch);",
+       "&section->view.control->emptied, section->epoch - 1);",
+       native: "segment: operations (gcc)"
+mutant "a read at the end of a TTL", "ext/tiercel/segment/read.c",
+       "entry->expires_at > now;",
+       "entry->expires_at >= now;",
+       native: "segment: operations (gcc)"
+mutant "a walk at the end of a TTL", "ext/tiercel/segment/passes.c",
+       "!(entry->expires_at > now)",
+       "!(entry->expires_at >= now)",
+       native: "segment: operations (gcc)"
+mutant "a sequence wraps", "ext/tiercel/segment/entries.c",
+       "old->sequence < TSEG_LAST_SEQUENCE && ",
+       "",
+       native: "segment: operations (gcc)"
+mutant "a key shorter than the prefix is compared beyond its end", "ext/tiercel/segment/passes.c",
+       "    if (entry->key_bytes < count) return false;\n",
+       "",
+       native: "segment: operations (gcc)"
+mutant "foreign bytes under a tag's key count", "ext/tiercel/segment/tags.c",
+       "entry->value_bytes == TSEG_GENERATION_BYTES;",
+       "true;",
+       native: "segment: tags (AddressSanitizer)"
+mutant "an abandoned near fill blocks its key", "ext/tiercel/segment/entries.c",
+       "    if (change->published_odd)\n        tseg_store(",
+       "    if (0)\n        tseg_store(",
+       native: "segment: stop points"
+mutant "a forgotten writer voids no fill", "ext/tiercel/segment/near.c",
+       "if (!counted) ended += UINT64_C(1) << EPOCH_AT;",
+       "if (!counted) ended += 0;",
+       native: "segment: near fills (AddressSanitizer)"
+mutant "256 writers overflow into the next counter", "ext/tiercel/segment/near.c",
+       "if ((begun >> counter & COUNT_MASK) < COUNT_MASK) begun",
+       "begun",
+       native: "segment: near fills (AddressSanitizer)"
+mutant "writers of a past period are not forgotten", "ext/tiercel/segment/near.c",
+       "(uint64_t)COUNT_MASK << counter_at(now) : (uint64_t)COUNTS_MASK",
+       "(uint64_t)COUNT_MASK << counter_at(now) : (uint64_t)COUNT_MASK << counter_at(now)",
+       native: "segment: near fills (AddressSanitizer)"
+mutant "a takeover clears the mark before the repair", "ext/tiercel/segment/shard.c",
+       "        drop_half_written(section);\n        tseg_end_change(section);",
+       "        uint64_t mark = tseg_load(&section->view.control->changing);\n        " \
+         "tseg_end_change(section);\n        TSEG_STOP_HERE(TSEG_STOP_REPAIR);\n        " \
+         "tseg_store(&section->view.control->changing, mark);\n        drop_half_written(section);\n      " \
+         "  tseg_end_change(section);",
+       native: "segment: repairs that are killed too"
+
+
+# --- insight ---
+
+mutant "words of few keys stay hidden", "tiercel-insight/lib/tiercel/insight/key_class.rb", "SHARED_BY = 20", "SHARED_BY = 1",
+       tests: "tiercel-insight/test/collector_test.rb"
+mutant "files of dead processes are added once", "tiercel-insight/lib/tiercel/insight/process_file.rb",
+       'FileUtils.rm_f(["#{folder}/#{id}.json", "#{folder}/#{id}.reads"])', "nil", tests: "tiercel-insight/test/collector_test.rb"
+mutant "a child counts anew", "tiercel-insight/lib/tiercel/insight/collector.rb",
+       "@counts = Array.new(FIGURES.size, 0)", "@counts ||= Array.new(FIGURES.size, 0)", tests: "tiercel-insight/test/collector_test.rb"
+mutant "an audit compares with a second run", "tiercel-insight/lib/tiercel/insight/audit.rb",
+       "agrees = completed && @comparison.canonical(second) == fresh", "agrees = true", tests: "tiercel-insight/test/audit_test.rb"
+mutant "a changed entry is not stale", "tiercel-insight/lib/tiercel/insight/audit.rb",
+       "return unless @comparison.canonical(again) == cached", "again", tests: "tiercel-insight/test/audit_test.rb"
+mutant "an audit stores nothing", "tiercel-insight/lib/tiercel/insight/audit.rb",
+       "audit&.running? ? nil : super", "super", tests: "tiercel-insight/test/audit_test.rb"
+mutant "values are masked", "tiercel-insight/lib/tiercel/insight/audit.rb",
+       "def shown(value) = @values ? Tiercel", "def shown(value) = true ? Tiercel", tests: "tiercel-insight/test/audit_test.rb"
+mutant "the page is closed", "tiercel-insight/lib/tiercel/insight/web/access.rb",
+       "return Response.text(403, CLOSED) unless local?", "return", tests: "tiercel-insight/test/web_test.rb"
+mutant "the ERB of deploy files is text", "tiercel-insight/lib/tiercel/insight/doctor/deployment.rb",
+       "text = ::File.read(path)", "text = ERB.new(::File.read(path)).result", tests: "tiercel-insight/test/doctor/deployment_test.rb"
+mutant "predictions start from the measured ratio", "tiercel-insight/lib/tiercel/insight/worth.rb",
+       "measured = @counted[:misses].fdiv([@counted[:reads], 1].max)", "measured = 0.0", tests: "tiercel-insight/test/worth_test.rb"
+
+# --- the store ---
+
+mutant "a block that deletes its own key stores nothing", "lib/tiercel/store/writer.rb",
+       "Fetch.deleted(@backend, key) if Fetch.inside?\n        @accessor.delete(key)", "@accessor.delete(key)",
+       tests: "test/store/fetch_contract_test.rb"
+mutant "entries with invalidated tags are misses in a multi read", "lib/tiercel/store/reader.rb",
+       "value = current[part] ? ", "value = true ? ", tests: "test/store/tags_contract_test.rb"
+mutant "007 is no counter", "lib/tiercel/counter.rb", "(?:0|-?[1-9]\\d{0,18})", "-?\\d{1,19}",
+       tests: "test/counter_test.rb"
+mutant "a class that loads a missing file", "lib/tiercel/coder/payload_reader.rb",
+       "rescue StandardError, ScriptError, SystemStackError", "rescue StandardError", tests: "test/store/contract_test.rb"
+mutant "a copy has its own options", "lib/active_support/cache/tiercel_store.rb", "@options = @options.dup\n", "\n",
+       tests: "test/tiers/namespace_test.rb"
+mutant "a raw String that looks like a frame is framed", "lib/tiercel/store/writer.rb",
+       "(String === value && !Frame.frame?(value))", "String === value", tests: "test/store/contract_test.rb"
+mutant "a stub of a hook is noticed", "lib/active_support/cache/tiercel_store.rb",
+       "def singleton_method_added(_name) = @patches&.check", "def singleton_method_added(_name) = nil",
+       tests: "test/store/hooks_test.rb"
