@@ -17,7 +17,9 @@ module Tiercel::Fragments
 
   # @private
   # @return [Boolean] whether fragments in this store are rendered by `fetch`
-  def self.serve?(store) = defined?(ActiveSupport::Cache::TiercelStore) && store.is_a?(ActiveSupport::Cache::TiercelStore)
+  def self.serve?(store)
+    defined?(ActiveSupport::Cache::TiercelStore) && store.is_a?(ActiveSupport::Cache::TiercelStore)
+  end
 
   # A view cannot render in the background, after its request.
   INLINE = { refresh: :inline }.freeze
@@ -117,7 +119,7 @@ module Tiercel::Fragments
       bodies.to_h { |name, body| [name, rendered[name] || build_rendered_template(body, template)] }
     end
   end
-  # `json.cache!`, `cache_if!` and `cache_root!` of jbuilder, which use `Rails.cache`. The class has BasicObject above it.
+  # `json.cache!`, `cache_if!` and `cache_root!` of jbuilder, which use `Rails.cache`. BasicObject is above the class.
   module Json
     private
 

@@ -2,8 +2,8 @@
 
 # The class method `invalidates_cache_tags` of Active Record models.
 module Tiercel::ModelTags
-  # Invalidates tags in `Rails.cache` after each commit that creates, updates, touches or destroys a record: the record's
-  # own tag (model and id), and the given ones.
+  # Invalidates tags in `Rails.cache` after each commit that creates, updates, touches or destroys a record: the
+  # record's own tag (model and id), and the given ones.
   #
   #   class Product < ApplicationRecord
   #     belongs_to :shop
@@ -14,8 +14,8 @@ module Tiercel::ModelTags
   # Statements without callbacks (`update_all`, `insert_all`, `delete_all`, SQL) invalidate nothing. Call
   # `Rails.cache.invalidate_tags` after them. A store without tags is left alone.
   #
-  # @param tags [Array<String, Symbol>] a String is a tag; a Symbol is a method whose result is a tag, a record, nil, or a
-  #   list of these
+  # @param tags [Array<String, Symbol>] a String is a tag; a Symbol is a method whose result is a tag, a record, nil,
+  #   or a list of these
   # @yieldreturn [Object] like the result of such a method
   # @return [void]
   def invalidates_cache_tags(*tags, &block)

@@ -2,7 +2,8 @@
 
 require "rails/railtie"
 
-# Tiercel in a Rails application. Constants are written from the root: an application may have a model `Memo` or `Store`.
+# Tiercel in a Rails application. Constants are written from the root, because an application may have a model `Memo`
+# or `Store`.
 class Tiercel::Railtie < Rails::Railtie
   # The newest Rails version that the test suites run on.
   NEWEST_RAILS = Gem::Version.new("8.2")

@@ -38,9 +38,13 @@ class CachingViewsPageTest < ViewTest
     ActionView::PartialRenderer.collection_cache = @store
     Models::ApplicationRecord.establish_connection(adapter: "sqlite3", database: ":memory:")
     Models::ApplicationRecord.connection.create_table(:shops) { |table| [table.string(:name), table.timestamps] }
-    Models::ApplicationRecord.connection.create_table(:products) { |table| [table.string(:name), table.references(:shop), table.timestamps] }
+    Models::ApplicationRecord.connection.create_table(:products) do |table|
+      [table.string(:name), table.references(:shop), table.timestamps]
+    end
     @shops = [Models::Shop.create!(name: "One"), Models::Shop.create!(name: "Two")]
-    @products = @shops.flat_map { |shop| %w[a b].map { |name| Models::Product.create!(name: "#{shop.name}-#{name}", shop:) } }
+    @products = @shops.flat_map do |shop|
+      %w[a b].map { |name| Models::Product.create!(name: "#{shop.name}-#{name}", shop:) }
+    end
     @rate = -> { "1.08" }
     @user = User.new("Huey")
     @page = build

@@ -11,7 +11,8 @@ class ViewChangesTest < ViewTest
               write_fragment.action_controller cache_write.active_support].freeze
   # Where a rendering is stopped: before and after each event, and in the block before and after it reads the data.
   POINTS = [*EVENTS.product(%i[start finish]), %i[block start], %i[block finish]].freeze
-  PAGE = "<% cache [@product, 'box'], tags: [@product] do %><% rendering(:start) %><%= @data.first %><% rendering(:finish) %><% end %>"
+  PAGE = "<% cache [@product, 'box'], tags: [@product] do %><% rendering(:start) %>" \
+         "<%= @data.first %><% rendering(:finish) %><% end %>"
 
   def test_memory = assert_changes_are_seen("memory:")
 

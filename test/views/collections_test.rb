@@ -25,7 +25,8 @@ class CollectionsTest < ViewTest
     assert_equal "", get(listing)
     store.clear
     @products = products(1, 2)
-    framed = "<%= render partial: 'product', collection: @products, cached: true, layout: 'frame', spacer_template: 'line' %>"
+    framed = "<%= render partial: 'product', collection: @products, cached: true, layout: 'frame', " \
+             "spacer_template: 'line' %>"
     page = listing(framed, "_frame" => "[<%= yield %>]", "_line" => "-")
     2.times { assert_equal "[<i>a0/2</i>]-[<i>b1/2</i>]", get(page) }
   end
@@ -85,7 +86,8 @@ class CollectionsTest < ViewTest
 
   def test_an_invalidation_while_an_item_is_rendered
     @cached = { tags: ->(product) { [product] } }
-    page = listing("<%= render partial: 'product', collection: @products, cached: @cached %>", "_product" => "<%= rendering(product.id) %>")
+    page = listing("<%= render partial: 'product', collection: @products, cached: @cached %>",
+                   "_product" => "<%= rendering(product.id) %>")
     self.on_render = ->(id) { store.invalidate_tags(products(3).first) && "old#{id}" }
     assert_equal "old1old2old3", get(page)
     self.on_render = ->(id) { "new#{id}" }
@@ -93,7 +95,8 @@ class CollectionsTest < ViewTest
   end
 
   def test_an_item_that_raises
-    page = listing("<%= render partial: 'product', collection: @products, cached: true %>", "_product" => "<%= rendering(product.id) %>")
+    page = listing("<%= render partial: 'product', collection: @products, cached: true %>",
+                   "_product" => "<%= rendering(product.id) %>")
     self.on_render = ->(id) { id == 2 ? raise(IOError, "broken") : "x" }
     assert_kind_of IOError, assert_raises(ActionView::Template::Error) { get(page) }.cause
     self.on_render = ->(_) { "y" }
@@ -150,7 +153,8 @@ class CollectionsTest < ViewTest
 
   def products(*ids) = ids.map { |id| Product.new(id, ("a".."z").to_a[id - 1], 1) }
 
-  def listing(text = "<%= render partial: 'product', collection: @products, cached: true %>", store: self.store, **templates)
+  def listing(text = "<%= render partial: 'product', collection: @products, cached: true %>",
+              store: self.store, **templates)
     test = self
     ActionView::PartialRenderer.collection_cache = store
     controller(store:, "index" => text, "_product" => ITEM, **templates) do

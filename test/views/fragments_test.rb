@@ -8,7 +8,8 @@ require "minitest/mock"
 
 # `cache` in a view.
 class FragmentsTest < ViewTest
-  PAGE = { "index" => "<p><% cache 'box', @options || {} do %><% rendering %><b>é &amp; <%= @text || '<' %></b><% end %></p>" }.freeze
+  PAGE = { "index" => "<p><% cache 'box', @options || {} do %><% rendering %>" \
+                      "<b>é &amp; <%= @text || '<' %></b><% end %></p>" }.freeze
 
   def test_a_fragment_is_rendered_once_and_then_read
     page = controller(**PAGE)
@@ -43,7 +44,9 @@ class FragmentsTest < ViewTest
       key = seen.first.last.fetch(:key)
       assert_equal "<b>é &amp; &lt;</b>", cache.read(key)
       refute_instance_of ActiveSupport::SafeBuffer, cache.read(key)
-      seen.map { |name, payload| [name, payload.merge(key: payload[:key].flatten.map { |part| part.to_s.sub(/:\h+/, "") })] }
+      seen.map do |name, payload|
+        [name, payload.merge(key: payload[:key].flatten.map { |part| part.to_s.sub(/:\h+/, "") })]
+      end
     end
     assert_equal(%w[read write read], events.first.map { |name, _| name[/\A[a-z]+/] })
     assert_equal events.last, events.first
@@ -73,8 +76,11 @@ class FragmentsTest < ViewTest
   def test_an_invalidation_and_a_deletion_while_it_renders
     key = nil
     page = controller("index" => "<% cache 'box', tags: ['shop'] do %><%= rendering %><% end %>")
-    subscriber = ActiveSupport::Notifications.subscribe("read_fragment.action_controller") { |*event| key = event[4][:key] }
-    [-> { store.invalidate_tags("shop") }, -> { store.delete(key) }, -> { store.clear }].each_with_index do |change, index|
+    subscriber = ActiveSupport::Notifications.subscribe("read_fragment.action_controller") do |*event|
+      key = event[4][:key]
+    end
+    changes = [-> { store.invalidate_tags("shop") }, -> { store.delete(key) }, -> { store.clear }]
+    changes.each_with_index do |change, index|
       self.on_render = ->(_) { [change.call, "old #{index}"].last }
       assert_equal "old #{index}", get(page)
       self.on_render = ->(_) { "new #{index}" }
@@ -86,7 +92,8 @@ class FragmentsTest < ViewTest
   end
 
   def test_stale_windows
-    page = controller("index" => "<% cache 'box', expires_in: 10, stale_while_revalidate: 60, stale_if_error: 600 do %>" \
+    page = controller("index" => "<% cache 'box', expires_in: 10, stale_while_revalidate: 60, " \
+                                 "stale_if_error: 600 do %>" \
                                  "<%= rendering %><% end %>")
     self.on_render = ->(_) { "first" }
     get(page)
@@ -147,13 +154,16 @@ class FragmentsTest < ViewTest
 
   def test_what_rails_has_around_cache
     page = controller(
-      "index" => "<% cache_if(true, 'a') { %><% rendering %>1<%= caching? %><% } %><% cache_if(false, 'b') { %>2<%= caching? %><% } %>" \
+      "index" => "<% cache_if(true, 'a') { %><% rendering %>1<%= caching? %><% } %>" \
+                 "<% cache_if(false, 'b') { %>2<%= caching? %><% } %>" \
                  "<% cache_unless(false, 'c') { %>3<% content_for(:side, 'side') %><% } %>-<%= content_for(:side) %>",
-      "uncacheable" => "<% cache('x') { %><% uncacheable! %><% } %>", "digestless" => "<% cache('d', skip_digest: true) { %>4<% } %>"
+      "uncacheable" => "<% cache('x') { %><% uncacheable! %><% } %>",
+      "digestless" => "<% cache('d', skip_digest: true) { %>4<% } %>"
     )
     assert_equal "1true2false3-side", get(page)
     assert_equal "1true2false3-", get(page), "a hit has no content_for, as in Rails"
-    assert_match(/can't be fragment cached/, assert_raises(ActionView::Template::Error) { get(page, :uncacheable) }.message)
+    error = assert_raises(ActionView::Template::Error) { get(page, :uncacheable) }
+    assert_match(/can't be fragment cached/, error.message)
     get(page, :digestless)
     assert_equal "4", store.read([:views, "d"])
   end
@@ -179,7 +189,8 @@ class FragmentsTest < ViewTest
   end
 
   def test_a_layout_a_stream_and_a_live_action
-    templates = PAGE.merge("layouts/site" => "<html><%= yield %><% cache('foot') { %><% rendering(:foot) %>f<% } %></html>")
+    templates = PAGE.merge("layouts/site" =>
+                             "<html><%= yield %><% cache('foot') { %><% rendering(:foot) %>f<% } %></html>")
     page = controller("page" => PAGE["index"], "layouts/site" => templates["layouts/site"]) do
       def index = render(action: "page", layout: "site")
       def streamed = render(action: "page", layout: "site", stream: true)
@@ -201,7 +212,8 @@ class FragmentsTest < ViewTest
   end
 
   def test_formats_have_their_own_fragments
-    page = controller("index.html.erb" => "<% cache('box') { %>html<% } %>", "index.json.erb" => "<% cache('box') { %>{}<% } %>") do
+    page = controller("index.html.erb" => "<% cache('box') { %>html<% } %>",
+                      "index.json.erb" => "<% cache('box') { %>{}<% } %>") do
       def both
         respond_to do |format|
           format.html { render(action: "index", layout: false) }

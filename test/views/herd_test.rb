@@ -56,7 +56,8 @@ class ViewHerdTest < ViewTest
     count do |log|
       at_once(urls, THREADS) do |cache|
         self.on_render = ->(_) { log.call("fragment") && sleep(0.2) && nil }
-        page = controller(store: cache, "index" => "<% cache 'box' do %><% rendering %>text<% end %>")
+        page = controller(store: cache,
+                          "index" => "<% cache 'box' do %><% rendering %>text<% end %>")
         -> { get(page) == "text" }
       end
     end.size

@@ -28,7 +28,8 @@ class JbuilderTest < ViewTest
     inside = Queue.new
     leave = Queue.new
     self.on_render = ->(_) { (inside << 1) && leave.pop && nil }
-    page = json("json.cache!('box', tags: ['shop']) { rendering; json.name 'é<' }; json.cache_if!(false, 'x') { json.other 1 }")
+    page = json("json.cache!('box', tags: ['shop']) { rendering; json.name 'é<' };" \
+                "json.cache_if!(false, 'x') { json.other 1 }")
     callers = Array.new(5) { Thread.new { get(page) } }
     inside.pop
     wait_until("the others wait") { callers.all? { |thread| thread.status == "sleep" } }

@@ -46,7 +46,9 @@ class RussianDollsTest < ViewTest
     ActionView::PartialRenderer.collection_cache = store
     text = "<% cache 'list' do %><% rendering(:list) %><%= render partial: 'product', collection: @products, " \
            "cached: { tags: ->(product) { product } } %><% end %>"
-    page = controller("index" => text, "_product" => "<% rendering(product.id) %>x") { before_action { @products = products } }
+    page = controller("index" => text, "_product" => "<% rendering(product.id) %>x") do
+      before_action { @products = products }
+    end
     2.times { get(page) }
     assert_equal [:list, *1..20], rendered
     store.invalidate_tags(products[3])
@@ -72,7 +74,8 @@ class RussianDollsTest < ViewTest
   end
 
   def test_an_invalidation_of_the_inner_tag_while_the_outer_fragment_renders
-    text = "<% cache 'outer' do %><% cache 'inner', tags: 'in' do %><%= rendering(:inner) %><% end %><%= rendering(:outer) %><% end %>"
+    text = "<% cache 'outer' do %><% cache 'inner', tags: 'in' do %><%= rendering(:inner) %><% end %>" \
+           "<%= rendering(:outer) %><% end %>"
     page = controller("index" => text)
     shown = "old"
     self.on_render = lambda do |what|

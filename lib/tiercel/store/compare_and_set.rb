@@ -6,8 +6,8 @@ module Tiercel::Store::CompareAndSet
   FAILED = Object.new.freeze
   private_constant :FAILED
 
-  # Replaces a value unless it has changed since it was read. A missing, expired or invalidated entry yields nothing. The
-  # new entry gets the options and tags of this call, like that of a `write`.
+  # Replaces a value unless it has changed since it was read. A missing, expired or invalidated entry yields nothing.
+  # The new entry gets the options and tags of this call, like that of a `write`.
   #
   #   cache.cas("members") { |members| members + ["Huey"] } # => true
   #
@@ -51,8 +51,10 @@ module Tiercel::Store::CompareAndSet
       present = values.keys
       @settings.generations.fix(options[:tags]) if options[:tags]
       changes = (yield(values) || {}).slice(*present)
-      swap(changes.to_h { |name, value| [keys[name], [value, found[keys[name]].last, normalize_version(name, options)]] },
-           options)
+      changes = changes.to_h do |name, value|
+        [keys[name], [value, found[keys[name]].last, normalize_version(name, options)]]
+      end
+      swap(changes, options)
     end
   end
 

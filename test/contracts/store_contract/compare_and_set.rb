@@ -78,7 +78,8 @@ module Tiercel
           assert_equal({ "a" => 1, "b" => 2, "c" => 3 }, seen)
           assert_equal false, done
           assert_equal({ "a" => 10, "b" => 20, "c" => 3 }, store.read_multi("a", "b", "c", "d"))
-          assert_equal(true, store.cas_multi("a", "c", { expires_in: 60 }) { |values| values.transform_values { |n| n + 1 } })
+          done = store.cas_multi("a", "c", { expires_in: 60 }) { |values| values.transform_values { |n| n + 1 } }
+          assert_equal true, done
           assert_equal({ "a" => 11, "c" => 4 }, store.read_multi("a", "c"))
           assert_nil store.cas_multi { flunk }
           assert_equal(true, store.cas_multi("x") { |values| (values == {}) && nil })

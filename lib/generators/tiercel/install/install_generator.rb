@@ -70,7 +70,8 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
     return if behavior == :revoke || options[:pretend]
     insight = Gem.loaded_specs.key?("tiercel-insight")
     return rails_command("cache:doctor", env: "production") if insight && File.exist?(in_root("bin/rails"))
-    say "  To examine the cache: #{'add gem "tiercel-insight" to the Gemfile, then ' unless insight}bin/rails cache:doctor"
+    first = 'add gem "tiercel-insight" to the Gemfile, then ' unless insight
+    say "  To examine the cache: #{first}bin/rails cache:doctor"
   end
 
   private
@@ -110,7 +111,8 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
   end
 
   def encrypted
-    files = Dir.glob(%w[config/cache.yml config/*.rb config/environments/*.rb config/initializers/*.rb], base: in_root(""))
+    places = %w[config/cache.yml config/*.rb config/environments/*.rb config/initializers/*.rb]
+    files = Dir.glob(places, base: in_root(""))
     files.find { |path| read(path).match?(ENCRYPTED) }
   end
 
@@ -125,7 +127,8 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
 
   def replace(path, call, urls)
     text = read(path)
-    from, upto = call ? [call.location.start_offset, call.location.end_offset] : [text.index("configure do\n").+(13)] * 2
+    top = text.b.index("configure do\n")&.+(13)
+    from, upto = call ? [call.location.start_offset, call.location.end_offset] : [top, top]
     before = text.byteslice(0, from)
     was = text.byteslice(from...upto)
     indent = before[/[ \t]*\z/].then { |spaces| spaces.empty? ? "  " : spaces }
