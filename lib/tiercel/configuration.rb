@@ -24,7 +24,7 @@ module Tiercel
       average_entry_bytes: "remove it: the index fits entries of every usual size; `size:` bounds the bytes",
       clear: "remove it: `clear` deletes the keys of a namespace",
       clear_visibility: "remove it: every process sees a `clear` at once",
-      driver: "remove it: Tiercel speaks the protocol of Redis itself, and needs neither redis-client nor hiredis-client",
+      driver: "remove it: Tiercel speaks the protocol of Redis itself, and needs no gem for it",
       early_refresh: "use a shorter `expires_in:` with `stale_while_revalidate:`",
       fast_path: "remove it: all calls take one path",
       fetch_timeout: "use `stale_while_revalidate:` with `refresh: :background`, and the timeout of the client that " \

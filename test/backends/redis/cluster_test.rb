@@ -80,7 +80,8 @@ class RedisClusterTest < Tiercel::TestCase
 
   def test_slots
     { "123456789" => 12_739, "foo{}{bar}" => 8_363, "{user1000}.following" => 3_443, "{user1000}.followers" => 3_443,
-      "foo{{bar}}zap" => 4_015, "foo{bar}{zap}" => 5_061, "\xFF{\xFE}" => Redis::Cluster.slot("\xFE") }.each do |key, slot|
+      "foo{{bar}}zap" => 4_015, "foo{bar}{zap}" => 5_061,
+      "\xFF{\xFE}" => Redis::Cluster.slot("\xFE") }.each do |key, slot|
       assert_equal slot, Redis::Cluster.slot(key), key.inspect
     end
   end

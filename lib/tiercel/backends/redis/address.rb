@@ -116,11 +116,11 @@ module Tiercel
             given = FOR_ONE_MASTER.select { |name| @options[name] }
             given << :db unless @database.zero?
             return if given.empty?
-            raise ConfigurationError, "#{@url}: #{given.join(", ")}: a cluster does not support this, because it finds " \
-                                      "its masters itself and has only one database"
+            raise ConfigurationError, "#{@url}: #{given.join(", ")}: a cluster does not support this, because it " \
+                                      "finds its masters itself and has only one database"
           elsif @hosts.size > 1
-            raise ConfigurationError, "#{@url}: expected one server. Several are redis+cluster://HOST:PORT,HOST:PORT, " \
-                                      "or one master with the option sentinels:"
+            raise ConfigurationError, "#{@url}: expected one server. Several are " \
+                                      "redis+cluster://HOST:PORT,HOST:PORT, or one master with the option sentinels:"
           end
         end
 

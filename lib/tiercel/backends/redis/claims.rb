@@ -47,7 +47,8 @@ module Tiercel
             return occupied(reply, bytes, ttl)
           end
           present, left = guarded(key) do
-            *replies, left = @commands.pipelined(set_or_get(key, bytes, ttl, abilities.ends?) << ["PTTL", key], key: key)
+            commands = set_or_get(key, bytes, ttl, abilities.ends?) << ["PTTL", key]
+            *replies, left = @commands.pipelined(commands, key: key)
             [present_in(replies), left]
           end
           present = replace_other_type(key, bytes, ttl) if wrong_type?(present)

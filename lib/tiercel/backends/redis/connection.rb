@@ -139,7 +139,9 @@ module Tiercel
         def greet(deadline)
           login = Array(@login&.call)
           commands = []
-          commands << ["HELLO", "3", *(["AUTH", *(login.size == 1 ? ["default"] : []), *login] if login.any?)] if @protocol == 3
+          if @protocol == 3
+            commands << ["HELLO", "3", *(["AUTH", *(["default"] if login.size == 1), *login] if login.any?)]
+          end
           commands << ["AUTH", *login] if @protocol == 2 && login.any?
           commands << ["SELECT", @database.to_s] unless @database.zero?
           commands << ["ROLE"] if @sentinels
@@ -157,7 +159,8 @@ module Tiercel
 
         def check_role(reply)
           role = ROLES[Array(reply).first]
-          raise WrongRole, "expected the #{@sentinels.role}, and its role is #{role.inspect}" unless role == @sentinels.role
+          return if role == @sentinels.role
+          raise WrongRole, "expected the #{@sentinels.role}, and its role is #{role.inspect}"
         end
 
         # A connection to a server that no longer does a master's work, or that accepts no more clients, is closed. The
@@ -237,7 +240,8 @@ module Tiercel
         # A negative number, one that has not arrived as a whole, or none.
         def read_other_number(deadline)
           text = read_line(deadline)
-          text.match?(/\A-?\d{1,19}\z/) ? text.to_i : unexpected("#{text.byteslice(0, 20).inspect} in place of a number")
+          return text.to_i if text.match?(/\A-?\d{1,19}\z/)
+          unexpected("#{text.byteslice(0, 20).inspect} in place of a number")
         end
 
         def unexpected(what) = raise(Garbage, what)

@@ -15,7 +15,7 @@ module Tiercel
 
         # @return [Symbol] :master or :replica
         attr_reader :role
-        # @return [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS; the next one to ask first
+        # @return [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS
         attr_reader :places
 
         # @param name [String] the master's name
