@@ -6,9 +6,9 @@ require_relative "frame"
 
 # Encrypts the payloads of frames with AES-256-GCM (NIST SP 800-38D), a random nonce for each write.
 #
-# The first key encrypts, all keys decrypt, so keys rotate without a cold cache. Encryption comes after serialization and
-# compression. The sealed payload is: key id (4 bytes), nonce (12), authentication tag (16), ciphertext. The cache key is
-# authenticated: a value cannot be moved to another key. docs/frame.md has the byte table.
+# The first key encrypts, all keys decrypt, so keys rotate without a cold cache. Encryption comes after serialization
+# and compression. The sealed payload is: key id (4 bytes), nonce (12), authentication tag (16), ciphertext. The cache
+# key is authenticated: a value cannot be moved to another key. docs/frame.md has the byte table.
 class Tiercel::Cipher
   include Tiercel::Frame::Layout
 
@@ -22,9 +22,9 @@ class Tiercel::Cipher
   PURPOSE = "tiercel frame 1"
   private_constant :PURPOSE
 
-  # @param option [true, false, nil, Hash] the store's option `encrypt:`. true takes the keys of Active Record encryption;
-  #   a Hash has `keys:` (Array of secret Strings of at least 32 bytes, the newest first) and `accept_plain:` (whether
-  #   frames that are not encrypted are still read)
+  # @param option [true, false, nil, Hash] the store's option `encrypt:`. true takes the keys of Active Record
+  #   encryption; a Hash has `keys:` (Array of secret Strings of at least 32 bytes, the newest first) and
+  #   `accept_plain:` (whether frames that are not encrypted are still read)
   # @return [Cipher, nil] nil without encryption
   # @raise [ConfigurationError] for anything else
   def self.build(option)
@@ -84,8 +84,8 @@ class Tiercel::Cipher
   # @param key [String] the key under which the frame was found
   # @param frame [Frame]
   # @return [String] the payload that {#seal} received
-  # @raise [Undecryptable] if the payload was altered, belongs to another key of the cache, was encrypted with an unknown
-  #   key, or is not encrypted although it must be
+  # @raise [Undecryptable] if the payload was altered, belongs to another key of the cache, was encrypted with an
+  #   unknown key, or is not encrypted although it must be
   def open(key, frame)
     sealed = frame.payload
     unless frame.encrypted?

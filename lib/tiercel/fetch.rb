@@ -242,7 +242,8 @@ module Tiercel
       follow(miss, other, &)
     end
 
-    # A delete or an invalidation that this process could not deliver ends the sharing: the block may have begun earlier.
+    # A delete or an invalidation that this process could not deliver ends the sharing: the block may have begun
+    # earlier.
     #
     # @return [Miss] the miss itself, or another one that computes the same value
     def share_by_key(miss)

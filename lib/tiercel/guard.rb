@@ -27,7 +27,8 @@ module Tiercel
 
     # Calls that delete: a delete that the server did not confirm is sent again.
     DELETES = { delete_entry: :frame, delete_multi_entries: :frame, invalidate_tags: :generation }.freeze
-    # Calls that may go on although a delete of their keys is waiting: a later write is deleted with it, which is a miss.
+    # Calls that may go on although a delete of their keys is waiting: a later write is deleted with it, which is a
+    # miss.
     WRITES = %i[write_entry write_multi_entries increment decrement clear delete_matched cleanup stats].freeze
     private_constant :DELETES, :WRITES
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # A program that watches the stores of this process without subscribing to their events, such as tiercel-insight. A
-# hit of `shared:` costs less than an event, so a segment passes on only the reads of some keys ({Segment#sample}), and a
-# `fetch` only the durations of its blocks.
+# hit of `shared:` costs less than an event, so a segment passes on only the reads of some keys ({Segment#sample}), and
+# a `fetch` only the durations of its blocks.
 #
 # @private
 module Tiercel::Observer

@@ -3,8 +3,8 @@
 
 require "test_helper"
 
-# The C core has no circles: segment_ext.c lists its files in the order of their layers, and each file calls and includes
-# only what lies above it in that list.
+# The C core has no circles: segment_ext.c lists its files in the order of their layers, and each file calls and
+# includes only what lies above it in that list.
 class SegmentLayersTest < Tiercel::TestCase
   FOLDER = File.expand_path("../../ext/tiercel/segment", __dir__)
   # Headers without a file of the same name, and the file whose layer they belong to.

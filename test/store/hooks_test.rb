@@ -3,8 +3,8 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 
-# Other code patches Rails' methods, overrides hooks in a subclass, or stubs a method of a store. Then Rails' own methods
-# serve the calls, over the hooks. Tests whose effects cannot be undone run in a child process.
+# Other code patches Rails' methods, overrides hooks in a subclass, or stubs a method of a store. Then Rails' own
+# methods serve the calls, over the hooks. Tests whose effects cannot be undone run in a child process.
 class StoreHooksTest < Tiercel::TestCase
   Store = ActiveSupport::Cache::Store
   TiercelStore = ActiveSupport::Cache::TiercelStore

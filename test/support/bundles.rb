@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Installs the gems of every suite and of every contestant of the lab: `bin/setup bundles`. Gems that cannot be installed
-# are reported, and are no failure: the suite or the lab's row says so again.
+# Installs the gems of every suite and of every contestant of the lab: `bin/setup bundles`. Gems that cannot be
+# installed are reported, and are no failure: the suite or the lab's row says so again.
 
 require_relative "runner/bundle"
 require_relative "runner/suites"

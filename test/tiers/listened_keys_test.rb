@@ -48,7 +48,8 @@ class TiersListenedKeysTest < Tiercel::TestCase
     end
   end
 
-  # The listener of the process receives the messages of the first namespace. The copies lived a minute without messages.
+  # The listener of the process receives the messages of the first namespace. The copies lived a minute without
+  # messages.
   def test_a_dup_with_another_namespace_is_no_exception
     store = listening(machine(:one, namespace: "app"))
     store.namespace = "other"

@@ -81,8 +81,8 @@ class TiersOutageRacesTest < Tiercel::TestCase
     assert_nil @store.read("key")
   end
 
-  # A server that accepts no writes, such as a demoted master: the key stays in the list, and no read of the process finds the
-  # entry that was to be deleted. Other keys are read and get near copies.
+  # A server that accepts no writes, such as a demoted master: the key stays in the list, and no read of the process
+  # finds the entry that was to be deleted. Other keys are read and get near copies.
   def test_a_server_that_refuses_to_delete
     [@store, build("memory:?ttl=600&bus=false", shared)].each do |store|
       names = %w[a b]

@@ -38,7 +38,8 @@ bool tseg_replace(const char *path, const tseg_options *options, tseg_error *err
 
 /*
  * Returns false and sets errno if the room cannot be reserved. EINTR: the host was interrupted. *lazily: the file is
- * large and lies in memory, so its logs get their memory as they grow; otherwise creating 100 GB takes most of a minute.
+ * large and lies in memory, so its logs get their memory as they grow; otherwise creating 100 GB takes most of a
+ * minute.
  */
 bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host, bool *lazily);
 /* The parts of a lazily allocated file that are used from the start: everything but the logs. */

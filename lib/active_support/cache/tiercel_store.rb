@@ -25,8 +25,9 @@ module ActiveSupport
     # If the options of a call cannot change its result (none; or an expiry, for a read), no options are merged and no
     # object is created. If a subscriber or a logger listens, the same steps run inside Rails' `instrument`.
     #
-    # Rails' own methods (`super`) run over {Tiercel::Store::Hooks} in two cases: the store has a `coder:` of its own, or
-    # other code has patched a method that Tiercel would bypass. `fetch` then takes no leases, and the log says so once.
+    # Rails' own methods (`super`) run over {Tiercel::Store::Hooks} in two cases: the store has a `coder:` of its own,
+    # or other code has patched a method that Tiercel would bypass. `fetch` then takes no leases, and the log says so
+    # once.
     class TiercelStore < Store
       # Rails checks this method before it uses the cache versions of records.
       #

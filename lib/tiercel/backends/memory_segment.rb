@@ -15,8 +15,8 @@ module Tiercel
         include SegmentBackend::Options
 
         # @param _url [BackendURL]
-        # @param options [Hash] `size:` bytes or a String (at least 1 MB), `memo:` bytes ("16MB") for long Strings that are returned without a copy and therefore use memory
-        #   twice; by default an eighth of `size` (false: none)
+        # @param options [Hash] `size:` bytes or a String (at least 1 MB), `memo:` bytes ("16MB") for long Strings that
+        #   are returned without a copy and therefore use memory twice; by default an eighth of `size` (false: none)
         # @return [MemorySegment]
         # @raise [ConfigurationError] if the memory cannot be allocated
         def build(_url, options)

@@ -51,7 +51,8 @@ module Tiercel
       # @private
       # @see Backend::StoreParts#build_accessor
       def build_accessor(guard, coder, frozen: false, **)
-        # The segment reads and writes plain Strings by itself, and its memo keeps values: not if payloads are encrypted.
+        # The segment reads and writes plain Strings by itself, and its memo keeps values: not if payloads are
+        # encrypted.
         return super if coder.encrypts?
         require_relative "../accessors/#{frozen ? "frozen" : "native"}"
         (frozen ? Accessors::Frozen : Accessors::Native).new(self, guard, coder)

@@ -13,8 +13,8 @@ module Tiercel
     # leases, and every delete ends a lineage. Only while the backend does not answer, its callers share a block by the
     # key.
     #
-    # One lock guards all flights of the process, so that a cycle of waits is found even across stores. Each thread holds
-    # the lock only for a moment.
+    # One lock guards all flights of the process, so that a cycle of waits is found even across stores. Each thread
+    # holds the lock only for a moment.
     #
     # @private
     class Flights
@@ -24,8 +24,8 @@ module Tiercel
       HELD = :tiercel_fetch_level
       # A running block: its miss; the misses whose leases the same call holds; the block around it.
       Level = Struct.new(:miss, :others, :outer)
-      # Interval in seconds between two looks of a follower: whether its leader is still there, and whether other threads
-      # need a database connection that the follower keeps.
+      # Interval in seconds between two looks of a follower: whether its leader is still there, and whether other
+      # threads need a database connection that the follower keeps.
       LOOK = 1.0
       # With this many flights, those whose leases have lapsed long ago are forgotten: Ruby runs no `ensure` of a fiber
       # that is suspended in its block and then dropped.
@@ -132,8 +132,8 @@ module Tiercel
 
       # Passes an outcome on to the followers, and ends the joining of others.
       #
-      # - `:frame`: bytes of the store's own coder; `:found`: an entry's bytes from the backend; `:value`: an object that
-      #   cannot be dumped
+      # - `:frame`: bytes of the store's own coder; `:found`: an entry's bytes from the backend; `:value`: an object
+      #   that cannot be dumped
       # - `:error`: the error that the block raised
       #
       # @return [void]

@@ -11,8 +11,8 @@ require_relative "../store/tags/write_options"
 
 module Tiercel
   class Fetch
-    # One missed key of a `fetch` or `fetch_multi`: what its caller wants, and the block that computes it. Once the block
-    # runs, or waits for another process, other callers of this process follow the miss ({Flights}).
+    # One missed key of a `fetch` or `fetch_multi`: what its caller wants, and the block that computes it. Once the
+    # block runs, or waits for another process, other callers of this process follow the miss ({Flights}).
     #
     # @private
     class Miss

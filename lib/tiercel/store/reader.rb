@@ -14,8 +14,8 @@ module Tiercel
     # Reads values: bytes from the {Accessor}, then expiry, version and tags, then the value.
     #
     # A read returns the value, {Accessor::MISS}, or an {Accessor::Found}: an entry that exists and cannot be used
-    # (expired, of another version, damaged, a lease's placeholder). `fetch` passes a Found on to {Fetch}, which needs its
-    # bytes; for every other call it is a miss.
+    # (expired, of another version, damaged, a lease's placeholder). `fetch` passes a Found on to {Fetch}, which needs
+    # its bytes; for every other call it is a miss.
     #
     # @private
     class Reader

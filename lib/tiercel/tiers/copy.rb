@@ -10,8 +10,8 @@ module Tiercel
   class Tiers < Backend
     # Turns the last tier's bytes into the bytes of a near copy. Raw bytes, counters and leases get no copy.
     #
-    # A value with tags and the generations of its tags have a copy each: a generation is a key like any other. A read in
-    # the near tier compares both. Without the copy of a generation, the last tier decides.
+    # A value with tags and the generations of its tags have a copy each: a generation is a key like any other. A read
+    # in the near tier compares both. Without the copy of a generation, the last tier decides.
     #
     # A copy is the frame that a store over `shared:` alone would write. It has no checksum, since that was verified,
     # and is compressed only if the value is long. So the segment returns plain Strings without a Ruby object for the

@@ -11,7 +11,8 @@ require_relative "insight/version"
 # memory would bring, and values that are no longer true. docs/insight.md describes it.
 #
 #   Tiercel::Insight.figures.totals      # => { hits: 91_204, misses: 512, block_seconds: 40.3, ... } of the machine
-#   Tiercel::Insight.worth.sentences     # => ["512.0 MB in place of 256.0 MB: 3.1 ms less per request [2.4 to 3.9]", ...]
+#   Tiercel::Insight.worth.sentences
+#   # => ["512.0 MB in place of 256.0 MB: 3.1 ms less per request [2.4 to 3.9]", ...]
 #   Tiercel::Insight.audit(0.001)        # verifies one hit in 1,000
 module Tiercel::Insight
   # The root of the gem's errors.

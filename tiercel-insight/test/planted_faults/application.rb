@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# A shop with one page for each kind of stale cache, in a faulty and in a correct form, and with pages whose content differs
-# at every rendering. Arguments: "faulty" or "correct", the store, the share of the audit, rounds.
-# Prints the pages with stale values as JSON.
+# A shop with one page for each kind of stale cache, in a faulty and in a correct form, and with pages whose content
+# differs at every rendering. Arguments: "faulty" or "correct", the store, the share of the audit, rounds. Prints the
+# pages with stale values as JSON.
 require "json"
 require "logger"
 require "rails"

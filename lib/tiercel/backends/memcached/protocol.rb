@@ -129,8 +129,8 @@ module Tiercel
           touched
         end
 
-        # Adds to a decimal number; an absent one starts at `amount`. Reads the bytes before, in the same trip, because the
-        # server also adds to text that is nearly a number.
+        # Adds to a decimal number; an absent one starts at `amount`. Reads the bytes before, in the same trip, because
+        # the server also adds to text that is nearly a number.
         #
         # @param amount [Integer] from 0 to 2**64 - 1
         # @return [Array(Integer, String, String)] the sum (nil if the bytes are not a number), the bytes before (nil if

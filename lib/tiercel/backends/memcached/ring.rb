@@ -8,9 +8,10 @@ require_relative "../../backend"
 module Tiercel
   module Backends
     class Memcached < Backend
-      # Maps keys to servers, by consistent hashing as in libmemcached's ketama: 160 points for each server, weighted, at
-      # the first 32 bits of the SHA-1 of "SERVER:INDEX". These are Dalli's points, so a ring that Rails' MemCacheStore
-      # filled stays warm. There is no failover: a key of a dead server is a miss, never an older value on another server.
+      # Maps keys to servers, by consistent hashing as in libmemcached's ketama: 160 points for each server, weighted,
+      # at the first 32 bits of the SHA-1 of "SERVER:INDEX". These are Dalli's points, so a ring that Rails'
+      # MemCacheStore filled stays warm. There is no failover: a key of a dead server is a miss, never an older value on
+      # another server.
       class Ring
         POINTS_PER_SERVER = 160
         # A host, or an IPv6 address in brackets, or the path of a socket; then port and weight (a socket has no port).

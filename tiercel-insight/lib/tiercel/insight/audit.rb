@@ -2,8 +2,8 @@
 
 require "set"
 
-# Is the cache telling the truth? On a share of the hits of `fetch`, and of `cache` in views, the block runs as well, inside
-# the same request, and its value is compared with the cached one.
+# Is the cache telling the truth? On a share of the hits of `fetch`, and of `cache` in views, the block runs as well,
+# inside the same request, and its value is compared with the cached one.
 #
 # A difference is a stale value only if the cached entry is still the same, and if a second run of the block agrees with
 # the first one. The second run sees a clock that is moved by a day, an hour, a minute and a second, so that values that
@@ -15,8 +15,8 @@ class Tiercel::Insight::Audit
   # A checked value: what the caller got from the cache, and how to compute it anew.
   Hit = Struct.new(:name, :options, :value, :block, :reread, :store, keyword_init: true)
 
-  # Time.now for the second run of a block: this thread's clock is ahead, and Time.now is Ruby's own (or a test's) before
-  # and afterwards.
+  # Time.now for the second run of a block: this thread's clock is ahead, and Time.now is Ruby's own (or a test's)
+  # before and afterwards.
   module MovedClock
     SECONDS = 90_061
     KEY = :tiercel_insight_moved_clock
@@ -190,9 +190,9 @@ class Tiercel::Insight::Audit
   # @private
   def nested = yield
 
-  # Every call adds the share to what may be checked. It is spent evenly over the places of the code, because a fault is in
-  # a place, and a page that is rarely visited has as many of them: a place that was checked more often than the average
-  # has to wait.
+  # Every call adds the share to what may be checked. It is spent evenly over the places of the code, because a fault is
+  # in a place, and a page that is rarely visited has as many of them: a place that was checked more often than the
+  # average has to wait.
   #
   # @private
   # @param block [Proc] of the call
@@ -264,8 +264,8 @@ class Tiercel::Insight::Audit
     note(class_name, place, agrees ? "stale" : "not repeatable", agrees ? @comparison.first_difference(cached, fresh) : nil, hit)
   end
 
-  # Runs the block. It may leave with `break`, `throw` or `return`, which must not reach the caller: a `return` in `ensure`
-  # ends them. An exception that another thread raises here (a timeout) goes on.
+  # Runs the block. It may leave with `break`, `throw` or `return`, which must not reach the caller: a `return` in
+  # `ensure` ends them. An exception that another thread raises here (a timeout) goes on.
   #
   # @return [Array(Boolean, Object)] whether the block has completed, and its value
   def run(hit)

@@ -5,10 +5,10 @@ require "zlib"
 
 # Counts what a process does with its cache, and writes the figures to the machine's folder once in two seconds.
 #
-# Every store reports its calls through ActiveSupport::Notifications. A hit of Tiercel's `shared:` and `memory:` costs less
-# than an event, so there the segment counts, and passes on the reads of a share of the keys (Tiercel::Segment#sample);
-# blocks of `fetch` arrive through Tiercel::Observer. Nothing here runs in the caller's thread but counting and appending to
-# an Array: a thread of the collector classifies keys and writes files.
+# Every store reports its calls through ActiveSupport::Notifications. A hit of Tiercel's `shared:` and `memory:` costs
+# less than an event, so there the segment counts, and passes on the reads of a share of the keys
+# (Tiercel::Segment#sample); blocks of `fetch` arrive through Tiercel::Observer. Nothing here runs in the caller's
+# thread but counting and appending to an Array: a thread of the collector classifies keys and writes files.
 class Tiercel::Insight::Collector
   ProcessFile = Tiercel::Insight::ProcessFile
   SECONDS = 2

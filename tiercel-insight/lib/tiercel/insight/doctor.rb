@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Examines the cache stores of an application, in the process that uses them. Does the store answer, is its size bounded,
-# do all processes that need it share it? `bin/rails cache:doctor` prints the results; docs/insight.md lists the checks.
+# Examines the cache stores of an application, in the process that uses them. Does the store answer, is its size
+# bounded, do all processes that need it share it? `bin/rails cache:doctor` prints the results; docs/insight.md lists
+# the checks.
 #
 #   report = Tiercel::Insight::Doctor.new({ "Rails.cache" => Rails.cache }).examine
 #   puts report.to_text

@@ -13,9 +13,9 @@ class Tiercel::Insight::EntryReport
     @name = name
   end
 
-  # @return [Hash{Symbol => Object}] :key, and :tiers, nearest first. Each tier has :tier (its name) and :found; an entry
-  #   of Tiercel also has :bytes, :type, :compressor, :ttl_seconds, :version, :tags; and :invalidated_tags, if a tag was
-  #   invalidated since, so that reads miss the entry
+  # @return [Hash{Symbol => Object}] :key, and :tiers, nearest first. Each tier has :tier (its name) and :found; an
+  #   entry of Tiercel also has :bytes, :type, :compressor, :ttl_seconds, :version, :tags; and :invalidated_tags, if a
+  #   tag was invalidated since, so that reads miss the entry
   # @raise [StandardError] if a tier fails
   def to_h
     return { key: @name, tiers: [{ tier: @store.class.name, found: @store.exist?(@name) }] } unless tiercel?

@@ -4,9 +4,9 @@ require "fileutils"
 require "json"
 require "securerandom"
 
-# What one process writes for the readers of the machine: ID.json, its figures, replaced as a whole; and ID.reads, a ring
-# of its sampled reads. The process holds a lock on ID.reads for as long as it lives, so that readers of any container
-# that shares the folder can tell the files of dead processes. These are added to `past.json` and removed.
+# What one process writes for the readers of the machine: ID.json, its figures, replaced as a whole; and ID.reads, a
+# ring of its sampled reads. The process holds a lock on ID.reads for as long as it lives, so that readers of any
+# container that shares the folder can tell the files of dead processes. These are added to `past.json` and removed.
 #
 # @private
 class Tiercel::Insight::ProcessFile

@@ -2,10 +2,10 @@
 
 # What more or less memory would change, and what each class of keys is worth, from the sampled reads.
 #
-# The sample has every read of the keys whose hash is below a threshold, and the threshold falls until the keys fit into a
-# fixed amount of memory: SHARDS (Waldspurger et al., FAST'15), fixed size. The sampled reads run through small caches with
-# the store's own policy, whose capacities are reduced by the same share: miniature simulation (Waldspurger et al., ATC'17).
-# Two corrections:
+# The sample has every read of the keys whose hash is below a threshold, and the threshold falls until the keys fit into
+# a fixed amount of memory: SHARDS (Waldspurger et al., FAST'15), fixed size. The sampled reads run through small caches
+# with the store's own policy, whose capacities are reduced by the same share: miniature simulation (Waldspurger et al.,
+# ATC'17). Two corrections:
 #
 # - The expected number of reads divides the misses, not the sampled number, because a few hot keys decide the latter
 #   (SHARDS-adj). All hot keys hit at every size, so the difference belongs to the hits.
@@ -239,8 +239,8 @@ class Tiercel::Insight::Worth
     [known_misses, first_misses]
   end
 
-  # If many first reads hit, the sample does not reach back to the beginning, and some of the other first reads would hit in
-  # a larger cache: in the share in which other misses of the present size would.
+  # If many first reads hit, the sample does not reach back to the beginning, and some of the other first reads would
+  # hit in a larger cache: in the share in which other misses of the present size would.
   def with_firsts((known, first), (now_known, _))
     now = now_known.sum(&:first)
     avoided = now.zero? ? 0.0 : 1 - [known.sum(&:first).fdiv(now), 1.0].min

@@ -47,7 +47,8 @@ module Tiercel
         # The last change point of a process' blocks, if its blocks only fell before it.
         #
         # @param costs [Array<Float>] of the blocks in their order
-        # @return [Integer] number of first blocks that are warm-up: none, or two up to half of all; one is rather a pause
+        # @return [Integer] number of first blocks that are warm-up: none, or two up to half of all; one is rather a
+        #   pause
         def warm_up(costs)
           (costs.size / 2).downto(2).find { |size| costs.first(size).min > costs.drop(size).max * FALL } || 0
         end

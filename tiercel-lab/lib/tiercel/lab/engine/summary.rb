@@ -21,8 +21,8 @@ module Tiercel
       #   is 1
       # - `needs`: the estimated number of processes for a verdict; nil if there is a verdict, if the ratio is close to
       #   the margin, or after a quick run
-      # - `flags`: "unsteady" (its cost still fell when the recording began), "compiling" (YJIT compiled during a slice), "saturated" (the client's CPU was), "incomplete" (fewer
-      #   processes), "hurried" (fewer blocks)
+      # - `flags`: "unsteady" (its cost still fell when the recording began), "compiling" (YJIT compiled during a
+      #   slice), "saturated" (the client's CPU was), "incomplete" (fewer processes), "hurried" (fewer blocks)
       Summary = Data.define(:ns, :mean_ns, :mad_ns, :gc_ns, :ratio, :mean_ratio, :slow, :floor, :margin, :verdict,
                             :p_value, :needs, :flags)
 

@@ -21,7 +21,8 @@ module Tiercel
 
         # @param processes [Array<Array<Float>>] the values of each process
         # @param alpha [Float]
-        # @return [Interval] the mean of the processes' medians with its bounds; with fewer than {LEAST_PROCESSES}, the whole range
+        # @return [Interval] the mean of the processes' medians with its bounds; with fewer than {LEAST_PROCESSES}, the
+        #   whole range
         # @raise [ArgumentError] without processes, or if a process has no values
         def of(processes, alpha: ALPHA)
           raise ArgumentError, "median of no values" if processes.empty? || processes.any?(&:empty?)

@@ -5,8 +5,8 @@ require_relative "../table"
 module Tiercel
   module Lab
     module Tables
-      # One line of the configuration changed: Rails' stores and Solid Cache, each beside the store of Tiercel that takes
-      # its place. The pairs differ in nothing but the line.
+      # One line of the configuration changed: Rails' stores and Solid Cache, each beside the store of Tiercel that
+      # takes its place. The pairs differ in nothing but the line.
       module Switch
         PAIRS = { "RedisCacheStore" => ["redis_cache_store", "tiercel:redis:"],
                   "MemCacheStore" => ["mem_cache_store", "tiercel:memcached:"],
