@@ -12,8 +12,8 @@ class CounterTest < Tiercel::TestCase
   end
 
   def test_what_is_none
-    ["", "-", "+1", "007", "-0", "-07", "00", " 1", "1 ", "1\n", "1.5", "1e3", "0x1", "abc", "1a", "--1", "\u0661", "1\0", (2**63).to_s,
-     (-2**63 - 1).to_s, "9" * 19, "9" * 20, "1" * 1_000, "\xFF".b].each do |bytes|
+    ["", "-", "+1", "007", "-0", "-07", "00", " 1", "1 ", "1\n", "1.5", "1e3", "0x1", "abc", "1a", "--1", "\u0661",
+     "1\0", (2**63).to_s, (-2**63 - 1).to_s, "9" * 19, "9" * 20, "1" * 1_000, "\xFF".b].each do |bytes|
       assert_nil Counter.parse(bytes), bytes.inspect
     end
   end

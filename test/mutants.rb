@@ -42,7 +42,8 @@ mutant "sqlite: a database without our id is a cache", "lib/tiercel/backends/sql
 mutant "file: the ledger forgets removals", "lib/tiercel/backends/file.rb",
        "note(ledger, path, -blocks(size || 0), -1)", "nil", tests: "test/backends/file_test.rb"
 mutant "file: add overwrites", "lib/tiercel/backends/file.rb",
-       "{ |path| !present(path, key, now, whole: false) }", "{ |path| true || path }", tests: "test/backends/file_test.rb"
+       "{ |path| !present(path, key, now, whole: false) }", "{ |path| true || path }",
+       tests: "test/backends/file_test.rb"
 mutant "tiers: a delete that was not confirmed leaves the near copy", "lib/tiercel/tiers/stack_accessor.rb",
        "          @tier.forget(keys)\n", "", tests: "test/tiers/outage_test.rb"
 mutant "tiers: a pending key is read from the last tier", "lib/tiercel/tiers.rb",
@@ -153,26 +154,32 @@ mutant "a takeover clears the mark before the repair", "ext/tiercel/segment/shar
 
 # --- insight ---
 
-mutant "words of few keys stay hidden", "tiercel-insight/lib/tiercel/insight/key_class.rb", "SHARED_BY = 20", "SHARED_BY = 1",
-       tests: "tiercel-insight/test/collector_test.rb"
+mutant "words of few keys stay hidden", "tiercel-insight/lib/tiercel/insight/key_class.rb",
+       "SHARED_BY = 20", "SHARED_BY = 1", tests: "tiercel-insight/test/collector_test.rb"
 mutant "files of dead processes are added once", "tiercel-insight/lib/tiercel/insight/process_file.rb",
-       'FileUtils.rm_f(["#{folder}/#{id}.json", "#{folder}/#{id}.reads"])', "nil", tests: "tiercel-insight/test/collector_test.rb"
+       'FileUtils.rm_f(["#{folder}/#{id}.json", "#{folder}/#{id}.reads"])', "nil",
+       tests: "tiercel-insight/test/collector_test.rb"
 mutant "a child counts anew", "tiercel-insight/lib/tiercel/insight/collector.rb",
-       "@counts = Array.new(FIGURES.size, 0)", "@counts ||= Array.new(FIGURES.size, 0)", tests: "tiercel-insight/test/collector_test.rb"
+       "@counts = Array.new(FIGURES.size, 0)", "@counts ||= Array.new(FIGURES.size, 0)",
+       tests: "tiercel-insight/test/collector_test.rb"
 mutant "an audit compares with a second run", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "agrees = completed && @comparison.canonical(second) == fresh", "agrees = true", tests: "tiercel-insight/test/audit_test.rb"
+       "agrees = completed && @comparison.canonical(second) == fresh", "agrees = true",
+       tests: "tiercel-insight/test/audit_test.rb"
 mutant "a changed entry is not stale", "tiercel-insight/lib/tiercel/insight/audit.rb",
        "return unless @comparison.canonical(again) == cached", "again", tests: "tiercel-insight/test/audit_test.rb"
 mutant "an audit stores nothing", "tiercel-insight/lib/tiercel/insight/audit.rb",
        "audit&.running? ? nil : super", "super", tests: "tiercel-insight/test/audit_test.rb"
 mutant "values are masked", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "def shown(value) = @values ? Tiercel", "def shown(value) = true ? Tiercel", tests: "tiercel-insight/test/audit_test.rb"
+       "def shown(value) = @values ? Tiercel", "def shown(value) = true ? Tiercel",
+       tests: "tiercel-insight/test/audit_test.rb"
 mutant "the page is closed", "tiercel-insight/lib/tiercel/insight/web/access.rb",
        "return Response.text(403, CLOSED) unless local?", "return", tests: "tiercel-insight/test/web_test.rb"
 mutant "the ERB of deploy files is text", "tiercel-insight/lib/tiercel/insight/doctor/deployment.rb",
-       "text = ::File.read(path)", "text = ERB.new(::File.read(path)).result", tests: "tiercel-insight/test/doctor/deployment_test.rb"
+       "text = ::File.read(path)", "text = ERB.new(::File.read(path)).result",
+       tests: "tiercel-insight/test/doctor/deployment_test.rb"
 mutant "predictions start from the measured ratio", "tiercel-insight/lib/tiercel/insight/worth.rb",
-       "measured = @counted[:misses].fdiv([@counted[:reads], 1].max)", "measured = 0.0", tests: "tiercel-insight/test/worth_test.rb"
+       "measured = @counted[:misses].fdiv([@counted[:reads], 1].max)", "measured = 0.0",
+       tests: "tiercel-insight/test/worth_test.rb"
 
 # --- the store ---
 
@@ -184,7 +191,8 @@ mutant "entries with invalidated tags are misses in a multi read", "lib/tiercel/
 mutant "007 is no counter", "lib/tiercel/counter.rb", "(?:0|-?[1-9]\\d{0,18})", "-?\\d{1,19}",
        tests: "test/counter_test.rb"
 mutant "a class that loads a missing file", "lib/tiercel/coder/payload_reader.rb",
-       "rescue StandardError, ScriptError, SystemStackError", "rescue StandardError", tests: "test/store/contract_test.rb"
+       "rescue StandardError, ScriptError, SystemStackError", "rescue StandardError",
+       tests: "test/store/contract_test.rb"
 mutant "a copy has its own options", "lib/active_support/cache/tiercel_store.rb", "@options = @options.dup\n", "\n",
        tests: "test/tiers/namespace_test.rb"
 mutant "a raw String that looks like a frame is framed", "lib/tiercel/store/writer.rb",

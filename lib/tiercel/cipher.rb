@@ -35,10 +35,11 @@ class Tiercel::Cipher
       unknown = option.keys.map(&:to_sym) - %i[keys accept_plain]
       option = option.transform_keys(&:to_sym)
       return new(check(option[:keys]), accept_plain: option[:accept_plain] == true) if unknown.empty?
-      raise Tiercel::ConfigurationError, "encrypt: unknown #{unknown.map(&:inspect).join(", ")}; there are :keys and :accept_plain"
+      raise Tiercel::ConfigurationError, "encrypt: unknown #{unknown.map(&:inspect).join(", ")}; " \
+                                         "there are :keys and :accept_plain"
     end
-    raise Tiercel::ConfigurationError, "encrypt: expected true or a Hash such as { keys: [ENV.fetch(\"CACHE_KEY\")] }, " \
-                                       "got an object of #{option.class}"
+    raise Tiercel::ConfigurationError, "encrypt: expected true or a Hash such as " \
+                                       "{ keys: [ENV.fetch(\"CACHE_KEY\")] }, got an object of #{option.class}"
   end
 
   # The message never contains a secret.
@@ -51,7 +52,8 @@ class Tiercel::Cipher
     short = secrets.index { |secret| secret.bytesize < LEAST_SECRET_BYTES }
     return secrets unless short
     raise Tiercel::ConfigurationError, "encrypt: keys: expected secrets of at least #{LEAST_SECRET_BYTES} bytes (for " \
-                                       "example from `bin/rails secret`); number #{short + 1} has #{secrets[short].bytesize}"
+                                       "example from `bin/rails secret`); " \
+                                       "number #{short + 1} has #{secrets[short].bytesize}"
   end
   private_class_method :check
 
@@ -124,8 +126,8 @@ class Tiercel::Cipher
 
   def active_record_secrets
     unless defined?(ActiveRecord::Encryption)
-      raise Tiercel::ConfigurationError, "encrypt: true takes the keys of Active Record encryption, which is not loaded: " \
-                                         "use encrypt: { keys: [...] }"
+      raise Tiercel::ConfigurationError, "encrypt: true takes the keys of Active Record encryption, which is not " \
+                                         "loaded: use encrypt: { keys: [...] }"
     end
     provider = ActiveRecord::Encryption::DerivedSecretKeyProvider.new(ActiveRecord::Encryption.config.primary_key)
     newest = provider.encryption_key.secret

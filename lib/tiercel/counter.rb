@@ -24,8 +24,8 @@ module Tiercel
     # @return [Integer] the new count
     # @raise [NotACounter] if the bytes are not a counter, or the sum leaves the range
     def self.add(bytes, amount, key)
-      count = parse(bytes) or raise NotACounter, "the key #{KeyMask.of(key)} holds #{bytes.bytesize} bytes that are not a " \
-                                                 "decimal 64-bit number: write it with `raw: true` or " \
+      count = parse(bytes) or raise NotACounter, "the key #{KeyMask.of(key)} holds #{bytes.bytesize} bytes that are " \
+                                                 "not a decimal 64-bit number: write it with `raw: true` or " \
                                                  "`write_counter` first"
       in_range(count + amount, key)
     end

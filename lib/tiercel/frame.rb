@@ -44,7 +44,8 @@ module Tiercel
       # @param encrypted [Boolean] whether the payload is encrypted
       # @return [String] the frame, binary
       # @raise [SerializationError] if the payload has 4 GiB or more
-      def build(type, payload, compressor: COMPRESSOR_NONE, expires_at: nil, parts: "", checksum: false, encrypted: false)
+      def build(type, payload, compressor: COMPRESSOR_NONE, expires_at: nil, parts: "", checksum: false,
+                encrypted: false)
         payload_bytes = payload.bytesize
         if payload_bytes > MAX_PAYLOAD_BYTES
           raise SerializationError, "a value of #{Sizes.human(payload_bytes)} does not fit a frame"

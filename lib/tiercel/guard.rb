@@ -64,7 +64,8 @@ module Tiercel
       @clock = clock
       @failing = false
       @timed_out = false
-      @undelivered = Undelivered.new(backend, clock:) { |error, method| failed(error, method, nil, nil) } if backend.remote?
+      @undelivered =
+        (Undelivered.new(backend, clock:) { |error, method| failed(error, method, nil, nil) } if backend.remote?)
       @failures = @breaker_openings = 0
     end
 

@@ -281,7 +281,8 @@ module Tiercel
     def raise_not_a_counter(key, amount)
       bytes = get(key)
       Counter.add(bytes, amount, key) if bytes
-      raise NotACounter, "the key #{KeyMask.of(key)} has bytes that are not a decimal 64-bit number; nothing was changed"
+      raise NotACounter, "the key #{KeyMask.of(key)} has bytes that are not a decimal 64-bit number; " \
+                         "nothing was changed"
     end
   end
 end

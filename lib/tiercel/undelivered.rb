@@ -154,8 +154,8 @@ class Tiercel::Undelivered
   def forbidden?(error) = error.is_a?(Tiercel::Refused) && error.forbidden
 
   def report_lost(count, why)
-    error = Tiercel::Refused.new("#{count} deletes that the server did not confirm are lost (#{why}): old values under " \
-                                 "these keys may be read until they expire", backend: @backend.to_s)
+    error = Tiercel::Refused.new("#{count} deletes that the server did not confirm are lost (#{why}): old values " \
+                                 "under these keys may be read until they expire", backend: @backend.to_s)
     @handle.call(error, :undelivered)
   end
 end

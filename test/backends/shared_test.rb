@@ -91,7 +91,8 @@ class SharedTest < Tiercel::TestCase
     _, said = capture_io { build_backend(size: "16MB") }
     command = said[/bundle exec ruby .*'$/].to_s
     assert_match(/#{path} has 8.0 MB, not the 16.0 MB of `size`/, said)
-    assert system(*%W[#{RbConfig.ruby} -I#{File.expand_path("../../lib", __dir__)} -rtiercel/segment -e], command[/'(.*)'/, 1])
+    library = File.expand_path("../../lib", __dir__)
+    assert system(RbConfig.ruby, "-I#{library}", "-rtiercel/segment", "-e", command[/'(.*)'/, 1])
     _, said = capture_io { assert_equal 16 << 20, build_backend(size: "16MB").segment.size_bytes }
     assert_empty said
   end

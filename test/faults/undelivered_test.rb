@@ -65,7 +65,9 @@ class UndeliveredFaultsTest < Tiercel::TestCase
         server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         real = Process.method(:clock_gettime)
         later = -> { real.call(Process::CLOCK_MONOTONIC) + 5 }
-        reports = capture_reports { Tiercel::Clock.stub(:monotonic, later) { assert_equal 2, store.increment("n#{timeout}") } }
+        reports = capture_reports do
+          Tiercel::Clock.stub(:monotonic, later) { assert_equal 2, store.increment("n#{timeout}") }
+        end
         assert_empty reports
       end
     end

@@ -37,7 +37,8 @@ class ReleaseQueueTest < Tiercel::TestCase
 
   # Calls the block when the thread has just found the queue empty and is about to end.
   def at_the_end(queue)
-    again = queue.instance_variable_get(:@thread).instance_variable_get(:@again)
-    queue.instance_variable_get(:@thread).instance_variable_set(:@again, -> { again.call.tap { |more| yield unless more } })
+    thread = queue.instance_variable_get(:@thread)
+    again = thread.instance_variable_get(:@again)
+    thread.instance_variable_set(:@again, -> { again.call.tap { |more| yield unless more } })
   end
 end

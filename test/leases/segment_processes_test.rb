@@ -52,7 +52,8 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
     leases = backend.build_leases(Through.new)
     mine = leases.take(leases.own("k", 600.0, nil)) { flunk }
 
-    assert_equal([[true, false]], fork_and_wait(1) { [leases.take(leases.own("k", 1.0, nil)) { flunk }.mine?, mine.mine?] })
+    taken = fork_and_wait(1) { [leases.take(leases.own("k", 1.0, nil)) { flunk }.mine?, mine.mine?] }
+    assert_equal [[true, false]], taken
     assert leases.fill(mine, "value", nil)
   end
 

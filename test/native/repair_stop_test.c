@@ -135,7 +135,9 @@ static int test_takeover(void (*work)(void))
     return at - 2;
 }
 
-/* A clear that dies, and a write that dies while it empties the shard: the entry is a miss, and the counts are right. */
+/*
+ * A clear that dies, and a write that dies while it empties the shard: the entry is a miss, and the counts are right.
+ */
 static int test_clear(void)
 {
     int at = 1;

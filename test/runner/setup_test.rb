@@ -113,7 +113,8 @@ class SetupTest < Tiercel::TestCase
       hold = 'lock "$1/$2"; with_lock "$1/shared" eval "echo in >>$1/trace; sleep 0.1; echo out >>$1/trace"'
       %w[a b c].map { |checkout| Thread.new { shell(hold, dir, checkout) } }.each(&:join)
       assert_equal %w[in out] * 3, File.readlines("#{dir}/trace", chomp: true)
-      orphan = 'log="$1/log"; : >"$log"; lock "$1/d"; with_lock "$1/shared" step text sh -c "echo in >>$1/trace; read line <$1/pipe"'
+      orphan = 'log="$1/log"; : >"$log"; lock "$1/d"; ' \
+               'with_lock "$1/shared" step text sh -c "echo in >>$1/trace; read line <$1/pipe"'
       File.mkfifo("#{dir}/pipe")
       parts = %w[common steps].map { |part| ". #{BIN}/support/#{part}.sh" }
       killed = spawn("bash", "-c", [*parts, orphan].join("\n"), "bash", dir, pgroup: true, err: File::NULL)

@@ -110,7 +110,9 @@ class SegmentLongWorkTest < Tiercel::TestCase
     fill
     { scan: -> { @segment.scan("nothing") { flunk } },
       scan_all: -> { @segment.scan { |key| key } },
-      clear_prefix: -> { @segment.clear_prefix("nothing") } }.each { |name, pass| assert_ticks(name, attempts: 5, &pass) }
+      clear_prefix: -> { @segment.clear_prefix("nothing") } }.each do |name, pass|
+      assert_ticks(name, attempts: 5, &pass)
+    end
   end
 
   # A clear takes no longer with more entries: it raises the segment's epoch. Each shard is emptied by its next write.

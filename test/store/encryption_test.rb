@@ -19,7 +19,9 @@ class EncryptionTest < Tiercel::TestCase
     shared: ->(dir, &test) { test.call(["shared:#{dir}/segment?size=8MB"]) { File.binread("#{dir}/segment") } },
     file: ->(dir, &test) { test.call(["file:#{dir}/files"]) { bytes_below("#{dir}/files") } },
     sqlite: ->(dir, &test) { test.call(["sqlite:#{dir}/c.sqlite3"]) { bytes_below(dir) } },
-    tiers: ->(dir, &test) { test.call(["shared:#{dir}/near?size=8MB", "sqlite:#{dir}/c.sqlite3"]) { bytes_below(dir) } },
+    tiers: lambda do |dir, &test|
+      test.call(["shared:#{dir}/near?size=8MB", "sqlite:#{dir}/c.sqlite3"]) { bytes_below(dir) }
+    end,
     redis: lambda do |_dir, &test|
       Servers::Redis.run do |server|
         client = RedisClient.new(url: server.url)
@@ -29,7 +31,10 @@ class EncryptionTest < Tiercel::TestCase
     memcached: ->(_dir, &test) { Servers::Memcached.run { |server| test.call([server.url]) { "" } } },
   }.freeze
 
-  def self.bytes_below(dir) = Dir.glob("#{dir}/**/*", File::FNM_DOTMATCH).select { |path| File.file?(path) }.map { |path| File.binread(path) }.join
+  def self.bytes_below(dir)
+    paths = Dir.glob("#{dir}/**/*", File::FNM_DOTMATCH).select { |path| File.file?(path) }
+    paths.map { |path| File.binread(path) }.join
+  end
 
   def build(urls, keys: [NEW], **options)
     encrypt = keys && { keys:, **options.slice(:accept_plain) }
@@ -84,7 +89,8 @@ class EncryptionTest < Tiercel::TestCase
     assert_equal 42, store.increment("number")
     assert store.write("stale", "old #{SECRET}", expires_in: 60, stale_while_revalidate: 600)
     travel(61) do
-      assert_equal "new #{SECRET}", store.fetch("stale", expires_in: 60, stale_while_revalidate: 600) { "new #{SECRET}" }
+      fetched = store.fetch("stale", expires_in: 60, stale_while_revalidate: 600) { "new #{SECRET}" }
+      assert_equal "new #{SECRET}", fetched
     end
     assert_equal({ found: true, value: SECRET }, { found: store.exist?("computed"), value: store.read("computed") })
     assert store.delete("computed")
@@ -122,8 +128,8 @@ class EncryptionTest < Tiercel::TestCase
 
   def test_the_keys_of_active_record
     require "active_record"
-    ActiveRecord::Encryption.configure(primary_key: %w[first second].map { |name| name * 8 }, deterministic_key: "d" * 32,
-                                       key_derivation_salt: "salt" * 8)
+    ActiveRecord::Encryption.configure(primary_key: %w[first second].map { |name| name * 8 },
+                                       deterministic_key: "d" * 32, key_derivation_salt: "salt" * 8)
     store = ActiveSupport::Cache.lookup_store(:tiercel_store, "memory:", encrypt: true)
     assert store.write("k", SECRET)
     assert_equal SECRET, store.read("k")

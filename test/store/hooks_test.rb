@@ -67,7 +67,9 @@ class StoreHooksTest < Tiercel::TestCase
     in_child do
       store = TiercelStore.new("memory:")
       seen = @seen
-      Store.prepend(Module.new { define_method(:instrument) { |*arguments, &block| seen << :event; super(*arguments, &block) } })
+      Store.prepend(Module.new do
+        define_method(:instrument) { |*arguments, &block| seen << :event; super(*arguments, &block) }
+      end)
       ActiveSupport.run_load_hooks(:after_initialize, Object.new)
       store.read("a")
       assert_equal [:event], @seen
@@ -106,7 +108,8 @@ class StoreHooksTest < Tiercel::TestCase
                   mod = ActiveSupport::Notifications.const_get(name) and (mod if Module === mod) },
                 ActiveSupport::Notifications::Fanout::Subscribers::Timed, String, Hash, Array, Kernel]
       methods = -> { others.flat_map { |mod| [mod, mod.singleton_class] }.to_h { |mod|
-        [mod, [mod.ancestors - Class.ancestors, (mod.instance_methods(false) + mod.private_instance_methods(false)).sort.map { |name|
+        own = (mod.instance_methods(false) + mod.private_instance_methods(false)).sort
+        [mod, [mod.ancestors - Class.ancestors, own.map { |name|
           [name, mod.instance_method(name).owner, mod.instance_method(name).source_location] }]] } }
       before = methods.call
       require "active_support/cache/tiercel_store"

@@ -69,7 +69,9 @@ class Mutants
   def noticed?(copy, mutant)
     content = find(copy, mutant)
     File.write("#{copy}/#{mutant.path}", content.sub(mutant.from) { mutant.to })
-    raise "#{mutant.name}: does not compile" if mutant.path.start_with?("ext/") && fails?(copy, %w[bin/setup --quiet core])
+    if mutant.path.start_with?("ext/") && fails?(copy, %w[bin/setup --quiet core])
+      raise "#{mutant.name}: does not compile"
+    end
     by = commands(mutant).find { |command| fails?(copy, command) }
     @out.puts "#{by ? "noticed " : "SURVIVED"}  #{mutant.name}#{"  (#{by.drop(1).join(" ")})" if by}"
     @out.flush
@@ -79,7 +81,8 @@ class Mutants
   end
 
   def commands(mutant)
-    [*([%w[bin/test] + mutant.tests] if mutant.tests.any?), *([["bin/test", "native", "-n", mutant.native]] if mutant.native)]
+    [*([%w[bin/test] + mutant.tests] if mutant.tests.any?),
+     *([["bin/test", "native", "-n", mutant.native]] if mutant.native)]
   end
 
   def fails?(copy, command)

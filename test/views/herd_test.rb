@@ -70,7 +70,8 @@ class ViewHerdTest < ViewTest
     rendered = count do |log|
       waits = at_once(urls, 1) do |cache, index|
         ActionView::PartialRenderer.collection_cache = cache
-        page = controller(store: cache, "index" => "<%= render partial: 'product', collection: @products, cached: true %>",
+        page = controller(store: cache,
+                          "index" => "<%= render partial: 'product', collection: @products, cached: true %>",
                           "_product" => "<% rendering(product.id) %><%= product.id %>,") do
           before_action { @products = products }
         end

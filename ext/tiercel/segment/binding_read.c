@@ -262,8 +262,8 @@ PART_OF_READ VALUE result_of(const value_read *read, read_kind kind, const tseg 
     return kept ? segment_share(read->value) : read->value;
 }
 
-PART_OF_READ VALUE finished(const value_read *read, read_kind kind, bool keeps, const tseg *segment, const tseg_key *key,
-                            const tseg_entry *entry)
+PART_OF_READ VALUE finished(const value_read *read, read_kind kind, bool keeps, const tseg *segment,
+                            const tseg_key *key, const tseg_entry *entry)
 {
     if (keeps) return result_of(read, kind, segment, key, entry);
     if (kind == READ_FROZEN && read->framed) return rb_ary_new_from_args(1, rb_obj_freeze(read->value));

@@ -104,7 +104,8 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
 
     tseg_fence(memory_order_seq_cst);
     TSEG_STOP_HERE(TSEG_STOP_BEFORE_CONSUME);
-    if (change->lease ? tseg_lease_consume(change->lease, change->lineage) : tseg_load_acquire(change->watched) == change->expected) {
+    if (change->lease ? tseg_lease_consume(change->lease, change->lineage)
+                      : tseg_load_acquire(change->watched) == change->expected) {
         tseg_store_release(at + TSEG_ENTRY_LENGTHS, tseg_lengths_word(2, change->value));
     } else {
         tseg_drop_entry(section->view.control, slot, published, tseg_needed_units(change));
@@ -421,7 +422,8 @@ tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
                 if (!tseg_swap(slots + i, &word, 0)) continue;
                 tseg_count_live(view.control, -1, verdict == TSEG_SAME_KEY ? -(int64_t)entry.units : 0);
                 if (verdict == TSEG_NOT_VERIFIABLE || (entry.sequence & 1)) *expires_at = INFINITY;
-                else if (entry.epoch == tseg_epoch(segment) && entry.expires_at > *expires_at) *expires_at = entry.expires_at;
+                else if (entry.epoch == tseg_epoch(segment) && entry.expires_at > *expires_at)
+                    *expires_at = entry.expires_at;
                 break;
             }
         }

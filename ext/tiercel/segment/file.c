@@ -335,8 +335,8 @@ static bool allocate(int descriptor, const char *path, const tseg_options *optio
         int code;
         if (!tseg_lay_out(geometry, bytes, options->shards, options->average_entry_bytes, TSEG_PROCESS_SLOTS))
             return tseg_fail(error, EINVAL, "%s: %llu bytes in %u shards for entries of %u bytes (0: the default): "
-                             "expected 1 MB or more, shards a power of two up to 1,024 with room for a log each, entries "
-                             "of 64 bytes or more; give a larger size or fewer shards", path,
+                             "expected 1 MB or more, shards a power of two up to 1,024 with room for a log each, "
+                             "entries of 64 bytes or more; give a larger size or fewer shards", path,
                              (unsigned long long)bytes, options->shards, options->average_entry_bytes);
         if (tseg_allocate_file(descriptor, geometry->file_bytes, options->host, lazily)) return true;
         code = errno;

@@ -328,7 +328,8 @@ class Tiercel::Backends::File
 
   def note(ledger, path, bytes, entries)
     at = path.byteslice(@root.bytesize + 1, 2).hex * 16
-    known_bytes, known_entries = (ledger.pread(16, at) rescue nil).to_s.unpack("q<q<") # rubocop:disable Style/RescueModifier
+    known = (ledger.pread(16, at) rescue nil) # rubocop:disable Style/RescueModifier
+    known_bytes, known_entries = known.to_s.unpack("q<q<")
     ledger.pwrite([[known_bytes.to_i + bytes, 0].max, [known_entries.to_i + entries, 0].max].pack("q<q<"), at)
   end
 

@@ -50,7 +50,8 @@ module Tiercel
           ttl = ttl(false, expires_in:, race_condition_ttl: options[:race_condition_ttl])
           ends = end_after(expires_in)
         end
-        stored = @accessor.write(key, value, version, ends, ttl, options[:compress] ? options[:compress_threshold] : nil)
+        threshold = options[:compress_threshold] if options[:compress]
+        stored = @accessor.write(key, value, version, ends, ttl, threshold)
         Fetch.wrote(@backend, key, @accessor.get(key)) if stored && Fetch.inside?
         stored
       end

@@ -58,7 +58,9 @@ class InheritedTagsTest < Tiercel::TestCase
     each_store do |store|
       runs = []
       page = lambda do
-        nested(store, runs, %w[page section list card]) { store.fetch("price", tags: ["product:1"]) { runs << "price"; 1 } }
+        nested(store, runs, %w[page section list card]) do
+          store.fetch("price", tags: ["product:1"]) { runs << "price"; 1 }
+        end
         nested(store, runs, %w[sibling]) { "plain" }
       end
       page.call

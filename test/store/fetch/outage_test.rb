@@ -24,7 +24,9 @@ class FetchOutageTest < Tiercel::TestCase
 
   CALLS = {
     fetch: ->(store, &block) { store.fetch("key") { block.call } },
-    fetch_multi: ->(store, &block) { store.fetch_multi("key", "other") { |name| name == "key" ? block.call : 1 }["key"] },
+    fetch_multi: lambda do |store, &block|
+      store.fetch_multi("key", "other") { |name| name == "key" ? block.call : 1 }["key"]
+    end,
   }.freeze
 
   CALLS.each do |name, call|

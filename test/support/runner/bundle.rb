@@ -20,7 +20,8 @@ module TestRunner
         return if complete?
         out.puts "  installing the gems of #{File.basename(@gemfile)}"
         out.flush
-        lines = IO.popen([@environment, *bundle, "install", "--quiet", "--jobs", "2", { err: %i[child out] }], &:readlines)
+        install = [*bundle, "install", "--quiet", "--jobs", "2"]
+        lines = IO.popen([@environment, *install, { err: %i[child out] }], &:readlines)
         return if Process.last_status.success?
         "the gems of #{@gemfile} could not be installed: #{lines.last.to_s.strip}"
       end

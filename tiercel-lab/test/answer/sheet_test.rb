@@ -64,7 +64,8 @@ class AnswerSheetTest < LabCase
   end
 
   PROFILE = { "version" => 1, "reads_per_request" => 30, "hit_ratio" => 0.9, "miss_ms" => { "mean" => 12.5 },
-              "round_trip_ms" => 0.8, "values" => [{ "bytes" => 900, "share" => 0.5 }, { "bytes" => 21_000, "share" => 0.5 }],
+              "round_trip_ms" => 0.8,
+              "values" => [{ "bytes" => 900, "share" => 0.5 }, { "bytes" => 21_000, "share" => 0.5 }],
               "worth" => [{ "factor" => 0.125, "miss_ratio" => 0.4 }] }.freeze
 
   def page(facts)

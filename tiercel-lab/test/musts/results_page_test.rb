@@ -26,7 +26,8 @@ class ResultsPageTest < LabCase
   end
 
   def test_the_named_tables_stand_between_the_marks
-    in_docs("# Title\n\"Profile:\ntimes\"\n#{Page::MARKS.first}\nearlier figures\n#{Page::MARKS.last}\nafter\n") do |docs, page|
+    text = "# Title\n\"Profile:\ntimes\"\n#{Page::MARKS.first}\nearlier figures\n#{Page::MARKS.last}\nafter\n"
+    in_docs(text) do |docs, page|
       2.times { Page.new(recorded).write(docs) }
       text = File.read(page)
       assert text.start_with?("# Title\n\"Profile:\ntimes\"\n#{Page::MARKS.first}\n")

@@ -13,7 +13,8 @@ require_relative "../../codec"
 #
 # A file whose length differs from its header is truncated (by a crash of the machine, or by a full disk behind
 # a network). Reads treat it as absent.
-class Tiercel::Backends::File::Record < Struct.new(:key, :bytes, :expires_at, :token) # rubocop:disable Style/StructInheritance
+class Tiercel::Backends::File::Record <
+      Struct.new(:key, :bytes, :expires_at, :token) # rubocop:disable Style/StructInheritance
   MAGIC = "TCF1"
   HEADER_BYTES = 32
   FORMAT = "a4VEQ<Q<"

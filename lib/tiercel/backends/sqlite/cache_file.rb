@@ -119,8 +119,8 @@ class Tiercel::Backends::SQLite::CacheFile
   def remains
     left = COMPANIONS.map { |name| "#{@path}#{name}" }.select { |file| ::File.exist?(file) }
     return left if left.empty? || ::File.exist?(@lock.path)
-    raise Foreign, "#{left.first} belongs to a database that no longer exists, and stays unchanged: use another path, " \
-                   "or delete it if nothing needs it"
+    raise Foreign, "#{left.first} belongs to a database that no longer exists, and stays unchanged: use another " \
+                   "path, or delete it if nothing needs it"
   end
 
   # @return [String, nil] a description of the content, if it is not a cache

@@ -7,7 +7,8 @@ class GateBudgetTest < LabCase
 
   # On c8fa7d5a the plan assumed 0.12 s to open an arm that took 1 s, and a planted allocation took over 900 s.
   def test_the_cells_that_are_timed_fit_into_the_time_that_is_left
-    { [180, 3, 1.0] => 12, [180, 3, 0.1] => 37, [0, 3, 1.0] => 0, [110, 2, 1.0] => 11 }.each do |(left, arms, open), most|
+    { [180, 3, 1.0] => 12, [180, 3, 0.1] => 37,
+      [0, 3, 1.0] => 0, [110, 2, 1.0] => 11 }.each do |(left, arms, open), most|
       room = Timing.room(left, arms, open)
       assert_operator room, :<=, most
       slices = Timing::PROTOCOL.slices * Timing::PROTOCOL.slice_ns / 1e9

@@ -100,7 +100,8 @@ module Tiercel
         private
 
         def changed(other)
-          missing = Candidate.suiting(other) - @candidates.map { |one| one.text == "tiercel" ? "tiercel:shared:" : one.text }
+          measured = @candidates.map { |one| one.text == "tiercel" ? "tiercel:shared:" : one.text }
+          missing = Candidate.suiting(other) - measured
           return Change.new(other, :unmeasured, missing) if missing.any?
           choice = Choice.new(@candidates, other, equality: @equality, page: @page, now: @now)
           return Change.new(other, :nothing, []) unless choice.first

@@ -37,7 +37,9 @@ module Tiercel
         def sentence
           first = choice.first
           return "No store of this run suits these constraints." unless first
-          return "#{name(first)} is the first choice: no other store of this run suits." if choice.shown.one? && !other_now
+          if choice.shown.one? && !other_now
+            return "#{name(first)} is the first choice: no other store of this run suits."
+          end
           unless choice.clear?
             others = [first, *choice.tied].map { |one| name(one) }
             return "Cannot tell which is cheapest: #{listed(others)}."
@@ -51,7 +53,9 @@ module Tiercel
         def left_out
           broken = choice.broken
           return [] if broken.empty?
-          reasons = broken.group_by(&:last).map { |reason, all| "#{listed(all.map { |one, _| name(one) }, "and")} (#{reason})" }
+          reasons = broken.group_by(&:last).map do |reason, all|
+            "#{listed(all.map { |one, _| name(one) }, "and")} (#{reason})"
+          end
           ["Left out: #{reasons.join("; ")}."]
         end
 
@@ -165,8 +169,8 @@ module Tiercel
         def trips? = choice.constraints.machines > 1
 
         def trip_words
-          "Computed: #{Report::Format.duration(choice.page.round_trip_us / 1e6)} for each trip to another machine; near " \
-            "tiers send on one call in #{(1 / Choice::FAR_SHARE).round}."
+          "Computed: #{Report::Format.duration(choice.page.round_trip_us / 1e6)} for each trip to another machine; " \
+            "near tiers send on one call in #{(1 / Choice::FAR_SHARE).round}."
         end
 
         def changes

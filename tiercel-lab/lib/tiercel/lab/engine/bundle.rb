@@ -45,7 +45,9 @@ module Tiercel
           return if installed?
           progress&.say("installing the bundle #{name} (once)")
           log = File.join(folder, "install.log")
-          return if alone { installed? || Program.run(clean_environment, bundler, "install", "--quiet", out: log, err: log) }
+          return if alone do
+            installed? || Program.run(clean_environment, bundler, "install", "--quiet", out: log, err: log)
+          end
           raise CannotRun, "the bundle #{name} could not be installed (#{File.readlines(log).last.to_s.strip}); " \
                            "see #{log}, or type: BUNDLE_GEMFILE=#{gemfile} bundle install"
         end

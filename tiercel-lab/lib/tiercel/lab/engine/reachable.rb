@@ -25,8 +25,8 @@ module Tiercel
         def connect(text, host, port)
           Socket.tcp(host, port, connect_timeout: SECONDS).close
         rescue SystemCallError, SocketError, IOError => e
-          raise UsageError, "#{text.sub(%r{//[^@/]*@}, "//")}: #{host}:#{port} does not answer (#{e.message[/\A[^-]*/].strip}); " \
-                            "nothing was measured"
+          raise UsageError, "#{text.sub(%r{//[^@/]*@}, "//")}: #{host}:#{port} does not answer " \
+                            "(#{e.message[/\A[^-]*/].strip}); nothing was measured"
         end
       end
     end

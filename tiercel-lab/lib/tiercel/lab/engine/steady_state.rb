@@ -27,7 +27,8 @@ module Tiercel
         # @param least_seconds [Float]
         # @yieldreturn [Float] nanoseconds of a call in one more probe
         # @return [Boolean] whether a steady state was reached
-        def reach(least_seconds: 0.0, most_seconds: MOST_SECONDS, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+        def reach(least_seconds: 0.0, most_seconds: MOST_SECONDS,
+                  clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
           started, probes = clock.call, []
           loop do
             probes << yield

@@ -48,7 +48,8 @@ module Tiercel
           def plan
             contestants = chosen_contestants
             baseline = contestants.find { |contestant| contestant.name == baseline_contestant.name }
-            values = chosen_values(settings.page.source ? settings.page.values : settings.quick ? Values::QUICK : Values::DEFAULT)
+            default = settings.quick ? Values::QUICK : Values::DEFAULT
+            values = chosen_values(settings.page.source ? settings.page.values : default)
             comparisons_of(values, operations, contestants, baseline:, loop: !settings.quick)
           end
 
@@ -64,7 +65,8 @@ module Tiercel
 
           # With constraints, the stores that satisfy them.
           def candidates
-            settings.constrained? || settings.now || settings.page.source ? Answer::Candidate.suiting(settings.constraints) : Contestants::DEFAULT
+            return Contestants::DEFAULT unless settings.constrained? || settings.now || settings.page.source
+            Answer::Candidate.suiting(settings.constraints)
           end
 
           def operations

@@ -37,8 +37,8 @@ module Tiercel
 
           def plan_in_words
             files = configuration.benchmarks.flat_map { |glob| Dir.glob(glob, base: root) }
-            ["#{configuration.cells.size} cells of stores, #{files.size} files of benchmarks, of #{base} and #{head}; " \
-             "at most #{Report::Format.minutes(expected_seconds)} (`budget` of #{File.basename(file)})",
+            ["#{configuration.cells.size} cells of stores, #{files.size} files of benchmarks, of #{base} and " \
+             "#{head}; at most #{Report::Format.minutes(expected_seconds)} (`budget` of #{File.basename(file)})",
              *configuration.cells.map { |cell| GatedCell.store(*cell).label },
              *files].join("\n")
           end

@@ -151,8 +151,8 @@ module Tiercel
           end
 
           def add_profiles(document)
-            columns = { "cell" => "cell", "side" => "side",
-                        "file for the profiler's viewer" => ->(row) { row["file"] ? File.basename(row["file"]) : missing(row) } }
+            file = ->(row) { row["file"] ? File.basename(row["file"]) : missing(row) }
+            columns = { "cell" => "cell", "side" => "side", "file for the profiler's viewer" => file }
             document.section("Where the time goes") do |section|
               section.add(columns_table("Gate: profiles", rows("profiles"), columns))
             end

@@ -124,7 +124,9 @@ module Tiercel
 
           def add_difference(section, before, after)
             return section.text("One of the two has no samples.") unless [before, after].all? { |row| watched?(row) }
-            shares = [before, after].map { |row| own(row).then { |all| all.transform_values { |n| n.fdiv(all.values.sum) } } }
+            shares = [before, after].map do |row|
+              own(row).then { |all| all.transform_values { |n| n.fdiv(all.values.sum) } }
+            end
             names = shares.flat_map(&:keys).uniq
             names = names.max_by(TOP) { |name| (shares[1].fetch(name, 0.0) - shares[0].fetch(name, 0.0)).abs }
             rows = names.map do |name|

@@ -33,7 +33,10 @@ module Tiercel
               forked = Array.new(workers) { worker(contestant, context, objects, entries) }
               before = forked.map { |one| one.fetch(:bytes) }.sum
               forked.each { |one| one[:go].puts("fill") } # the first of them writes, all read
-              forked.each { |one| one[:said].gets.to_s.then { |line| raise CannotRun, line.strip unless line == "full\n" } }
+              forked.each do |one|
+                line = one[:said].gets.to_s
+                raise CannotRun, line.strip unless line == "full\n"
+              end
               bytes = Engine::ResidentMemory.bytes(forked.map { |one| one[:pid] })
               { bytes:, grown: bytes && (bytes - before), server_bytes: server && (server_bytes(server_pids) - server) }
             ensure
@@ -63,7 +66,9 @@ module Tiercel
             wait.gets
             names = Array.new(entries) { |index| "entry:#{index}" }
             PASSES.times do
-              names.each_with_index { |name, index| store.read(name) || store.write(name, "#{objects[index % objects.size]}#{index}") }
+              names.each_with_index do |name, index|
+                store.read(name) || store.write(name, "#{objects[index % objects.size]}#{index}")
+              end
             end
             trim
             say.puts("full")

@@ -86,7 +86,10 @@ module Tiercel
           def workers = facts_given.fetch(:workers, WORKERS)
           def entries = facts_given.fetch(:entries, ENTRIES.values.first)
 
-          def trial = @trial ||= Trial.new(pairs.values.flatten, workers:, entries:, seed: settings.seed, requires: settings.requires)
+          def trial
+            @trial ||= Trial.new(pairs.values.flatten, workers:, entries:, seed: settings.seed,
+                                                       requires: settings.requires)
+          end
         end
 
         class View < Tables::View
@@ -94,11 +97,14 @@ module Tiercel
 
           def sentence
             found = PAIRS.filter_map do |name, (_, ours)|
-              cell = cells(role: "contestant").find { |one| one["contestant"]["text"] == ours && one["operation"] == "read" }
+              cell = cells(role: "contestant").find do |one|
+                one["contestant"]["text"] == ours && one["operation"] == "read"
+              end
               next unless cell && measured?(cell) && cell["summary"]["ratio"] && cell["summary"]["verdict"]
               "#{name} to #{ours.delete_prefix("tiercel:")}: #{words(cell)}"
             end
-            found.any? ? "A read of #{title_of(cells.first["value"])}. #{found.join("; ")}." : "Nothing could be measured."
+            return "Nothing could be measured." if found.empty?
+            "A read of #{title_of(cells.first["value"])}. #{found.join("; ")}."
           end
 
           def fill(document)
@@ -124,11 +130,12 @@ module Tiercel
           def add_memory(section)
             facts = notes("memory")
             columns = { "store" => "store",
-                        "#{facts["kind"]} of #{facts["workers"]} workers" => [->(row) { megabytes(row["bytes"]) }, "MB"],
+                        "#{facts["kind"]} of #{facts["workers"]} workers" =>
+                          [->(row) { megabytes(row["bytes"]) }, "MB"],
                         "of it their entries" => [->(row) { megabytes(row["grown"]) }, "MB"],
                         "the server's" => [->(row) { megabytes(row["server_bytes"]) }, "MB"] }
-            section.add(columns_table("Switch: memory", rows("memory"), columns, labels: 1,
-                                      note: "Each worker reads #{facts["entries"]} entries of 2 KB twice, most of what a store of 32 MB holds."))
+            note = "Each worker reads #{facts["entries"]} entries of 2 KB twice, most of what a store of 32 MB holds."
+            section.add(columns_table("Switch: memory", rows("memory"), columns, labels: 1, note:))
           end
 
           def megabytes(bytes) = bytes && (bytes / 1e6)
