@@ -59,7 +59,7 @@ module Tiercel
       def exit = @blocks -= 1
 
       # @return [Boolean] whether the code runs inside a block
-      def inside? = @blocks.positive? && !Fiber[Flights::HELD].nil?
+      def inside? = @blocks > 0 && !Fiber[Flights::HELD].nil?
 
       # A caller has read an entry with tags: the entry that the running block computes depends on them too.
       #

@@ -130,7 +130,7 @@ module ActiveSupport
           unless heard?(Events::READ)
             found = @accessor.read(key, version)
             found = @reader.decide(found, key, version) if Found === found
-            return hit(found, name, key, options) unless Signal === found
+            return subscribed?(Events::FETCH_HIT) ? hit(found, name, key, options) : found unless Signal === found
             options = options ? merged_options(options) : @options
             return miss(name, key, version, options, policy, found, &)
           end

@@ -66,9 +66,15 @@ module Tiercel
       # @param event [String] one of the constants above, or of {NAMES}
       # @return [Boolean] whether the event has a subscriber or a log line
       def heard?(event)
-        ActiveSupport::Notifications.notifier.listening?(event) || @patches.events? ||
-          ((logger = self.logger) && logger.debug? && !silence?) || false
+        return true if ActiveSupport::Notifications.notifier.listening?(event) || @patches.events?
+        logger = self.logger
+        logger.nil? ? false : logger.debug? && !silence?
       end
+
+      # For the second event of a call, after {#heard?} of the first was false: there is no logger.
+      #
+      # @return [Boolean] whether the event has a subscriber
+      def subscribed?(event) = ActiveSupport::Notifications.notifier.listening?(event)
 
       # @return [String] the key for an event's payload. Rails interprets a key's bytes as UTF-8
       def event_key(name, key, options)

@@ -169,11 +169,16 @@ module Tiercel
         Patches.once_booted(self)
       end
 
-      # @return [Boolean] whether Rails' own methods serve every call
-      def any? = @any
+      # Readers, because YJIT reads an instance variable through one without a call.
+      attr_reader :any, :events
 
-      # @return [Boolean] whether every call sends events
-      def events? = @events
+      # @!method any?
+      #   @return [Boolean] whether Rails' own methods serve every call
+      alias any? any
+
+      # @!method events?
+      #   @return [Boolean] whether every call sends events
+      alias events? events
 
       # @return [String] for the log
       def to_s = @coder ? "the store has a coder: of its own" : "#{@names.join(", ")} are patched"
