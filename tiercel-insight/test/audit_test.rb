@@ -18,8 +18,10 @@ class AuditTest < Tiercel::TestCase
 
   def each_store
     with_tmpdir do |folder|
-      { "memory store" => ActiveSupport::Cache::MemoryStore.new, "file store" => ActiveSupport::Cache::FileStore.new("#{folder}/rails"),
-        "memory:" => Tiercel.new("memory:", size: "8MB"), "shared:" => Tiercel.new("shared:#{folder}/segment", size: "8MB"),
+      { "memory store" => ActiveSupport::Cache::MemoryStore.new,
+        "file store" => ActiveSupport::Cache::FileStore.new("#{folder}/rails"),
+        "memory:" => Tiercel.new("memory:", size: "8MB"),
+        "shared:" => Tiercel.new("shared:#{folder}/segment", size: "8MB"),
         "sqlite:" => Tiercel.new("sqlite:#{folder}/cache.sqlite3") }.each do |name, store|
         @audit = Tiercel::Insight.audit(1.0, store:, values: true)
         yield store, name
@@ -57,8 +59,9 @@ class AuditTest < Tiercel::TestCase
 
   def test_what_differs_by_itself_is_not_repeatable
     each_store do |store, name|
-      blocks = { time: -> { Time.now.to_i / 60 }, day: -> { Date.current.to_s }, random: -> { rand }, token: -> { SecureRandom.hex },
-                 object: -> { [Object.new.to_s] }, counter: -> { @number = @number.to_i + 1 } }
+      blocks = { time: -> { Time.now.to_i / 60 }, day: -> { Date.current.to_s }, random: -> { rand },
+                 token: -> { SecureRandom.hex }, object: -> { [Object.new.to_s] },
+                 counter: -> { @number = @number.to_i + 1 } }
       blocks.each_key { |key| store.fetch(key) { blocks[key].call } }
       travel(3_700) { blocks.each_key { |key| store.fetch(key) { blocks[key].call } } }
       assert_empty @audit.stale, name
@@ -69,8 +72,9 @@ class AuditTest < Tiercel::TestCase
   def test_equal_values_are_equal
     each_store do |store, name|
       at = Time.at(1_700_000_000, 123_456_789, :nsec)
-      value = -> { { list: [1, 2.5, nil, true, :symbol], time: at, date: Date.new(2026, 1, 2), set: Set[3, 1], product: Product.new("a", 1),
-                     text: "é".html_safe, nested: { "a" => { 1 => [] } }, big: BigDecimal("1.25"), nan: Float::NAN } }
+      value = -> { { list: [1, 2.5, nil, true, :symbol], time: at, date: Date.new(2026, 1, 2), set: Set[3, 1],
+                     product: Product.new("a", 1), text: "é".html_safe, nested: { "a" => { 1 => [] } },
+                     big: BigDecimal("1.25"), nan: Float::NAN } }
       3.times { store.fetch("value") { value.call } }
       assert_empty @audit.to_a, name
     end

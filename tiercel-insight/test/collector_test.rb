@@ -8,13 +8,17 @@ require "tiercel/insight"
 
 # Every store: totals equal the load, classes show no private part, files of processes are added up.
 class CollectorTest < Tiercel::TestCase
-  SECRETS = Array.new(300) { |index| ["user#{index}@example.com", "tok#{index}x9f8e7d6c5b4a", "81.20.#{index % 256}.7", "my-slug-number-#{index}-here"] }.flatten.freeze
+  SECRETS = Array.new(300) { |index|
+    ["user#{index}@example.com", "tok#{index}x9f8e7d6c5b4a", "81.20.#{index % 256}.7", "my-slug-number-#{index}-here"]
+  }.flatten.freeze
 
   def teardown = Tiercel::Insight.stop
 
   def stores(folder)
-    { "memory store" => ActiveSupport::Cache::MemoryStore.new, "file store" => ActiveSupport::Cache::FileStore.new("#{folder}/rails"),
-      "memory:" => Tiercel.new("memory:", size: "16MB"), "shared:" => Tiercel.new("shared:#{folder}/segment", size: "16MB"),
+    { "memory store" => ActiveSupport::Cache::MemoryStore.new,
+      "file store" => ActiveSupport::Cache::FileStore.new("#{folder}/rails"),
+      "memory:" => Tiercel.new("memory:", size: "16MB"),
+      "shared:" => Tiercel.new("shared:#{folder}/segment", size: "16MB"),
       "file:" => Tiercel.new("file:#{folder}/files"), "sqlite:" => Tiercel.new("sqlite:#{folder}/cache.sqlite3"),
       "tiers" => Tiercel.new("shared:#{folder}/near", "sqlite:#{folder}/last.sqlite3") }
   end
@@ -86,8 +90,8 @@ class CollectorTest < Tiercel::TestCase
   end
 
   def test_hostile_keys
-    keys = ["", " ", "\0", "\xFF\xFE".b, "a\u202Eb", "é" * 1_000, "x" * 10_000, "/" * 500, ":::", "\e[2J", "\u{1F600}", 5, :a, ["a", nil],
-            { "b" => 1 }]
+    keys = ["", " ", "\0", "\xFF\xFE".b, "a\u202Eb", "é" * 1_000, "x" * 10_000, "/" * 500, ":::", "\e[2J",
+            "\u{1F600}", 5, :a, ["a", nil], { "b" => 1 }]
     each_store do |name, store|
       keys.each do |key|
         store.fetch(key) { 1 }
@@ -146,9 +150,10 @@ class CollectorTest < Tiercel::TestCase
       store = ActiveSupport::Cache::MemoryStore.new
       Tiercel::Insight.start(store, folder:)
       notifications = ActiveSupport::Notifications
-      notifications.instrument("read_fragment.action_controller", key: ["views", "products/show:#{"a" * 32}", "products/7"]) { nil }
+      key = ["views", "products/show:#{"a" * 32}", "products/7"]
+      notifications.instrument("read_fragment.action_controller", key: key) { nil }
       sleep 0.02
-      notifications.instrument("write_fragment.action_controller", key: ["views", "products/show:#{"a" * 32}", "products/7"]) { nil }
+      notifications.instrument("write_fragment.action_controller", key: key) { nil }
       one = Tiercel::Insight.figures.classes.first
       assert_match(%r{\Aviews/products/show:\*/}, one[:name])
       assert_in_delta 0.02, one[:seconds], 0.015

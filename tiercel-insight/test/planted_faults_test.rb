@@ -11,8 +11,10 @@ class PlantedFaultsTest < Tiercel::TestCase
   APPLICATION = File.expand_path("planted_faults/application.rb", __dir__)
 
   def run_application(form, store, share, rounds)
-    folders = $LOAD_PATH.grep(%r{tiercel-insight/lib|/lib\z}).grep(%r{insight|#{Regexp.escape(Dir.pwd)}/lib}).flat_map { |path| ["-I", path] }
-    out, err, status = Open3.capture3(RbConfig.ruby, "-W0", "-rtmpdir", "-I", "lib", *folders, APPLICATION, form, store, share.to_s, rounds.to_s)
+    paths = $LOAD_PATH.grep(%r{tiercel-insight/lib|/lib\z}).grep(%r{insight|#{Regexp.escape(Dir.pwd)}/lib})
+    folders = paths.flat_map { |path| ["-I", path] }
+    out, err, status = Open3.capture3(RbConfig.ruby, "-W0", "-rtmpdir", "-I", "lib", *folders,
+                                      APPLICATION, form, store, share.to_s, rounds.to_s)
     assert_predicate status, :success?, err
     JSON.parse(out.lines.last, symbolize_names: true)
   end

@@ -50,8 +50,9 @@ class WebTest < Tiercel::TestCase
     with_load do
       status, headers, body = get(web(protected_by: :routes))
       assert_equal 200, status
-      assert_match(/default-src 'none'; script-src 'nonce-[^']+'; style-src 'nonce-/, headers["content-security-policy"])
-      nonce = headers["content-security-policy"][/nonce-([^']+)'/, 1]
+      policy = headers["content-security-policy"]
+      assert_match(/default-src 'none'; script-src 'nonce-[^']+'; style-src 'nonce-/, policy)
+      nonce = policy[/nonce-([^']+)'/, 1]
       assert_includes body, %(<style nonce="#{nonce}">)
       refute_match(/style=|onclick=|@example|secret-value|<b>inbox/, body)
       assert_includes body, "user:*"
@@ -65,7 +66,8 @@ class WebTest < Tiercel::TestCase
     with_load do
       app = web(protected_by: :routes)
       assert_equal 405, app.call(Rack::MockRequest.env_for("/", method: "POST", "HTTP_HOST" => "localhost")).first
-      assert_equal 405, app.call(Rack::MockRequest.env_for("/clear", method: "DELETE", "HTTP_HOST" => "localhost")).first
+      delete = Rack::MockRequest.env_for("/clear", method: "DELETE", "HTTP_HOST" => "localhost")
+      assert_equal 405, app.call(delete).first
       assert_equal 404, get(app, "/keys").first
       assert_equal 413, get(app, "/?#{"a" * 9_000}").first
       assert_empty app.call(Rack::MockRequest.env_for("/", method: "HEAD", "HTTP_HOST" => "localhost")).last
@@ -74,10 +76,14 @@ class WebTest < Tiercel::TestCase
 
   def test_a_curve_with_its_band
     with_load(Tiercel.new("memory:", size: "4MB")) do
-      reads = Array.new(20_000) { |at| Tiercel::Insight::Figures::Read.new(at, (at * at % 4_001) * 1_000_000, at < 2_000 ? nil : 900, "a/*") }
+      reads = Array.new(20_000) do |at|
+        Tiercel::Insight::Figures::Read.new(at, (at * at % 4_001) * 1_000_000, at < 2_000 ? nil : 900, "a/*")
+      end
       worth = Tiercel::Insight::Worth.new(reads, 1.0, { warm: 0, reads: 20_000, misses: 2_000, requests: 100 },
-                                          capacity: Tiercel::Insight::Capacity.new(1_500, 4 << 20, :s3fifo), costs: { "a/*" => 0.001 })
-      page = Tiercel::Insight::Web::Page.new(@store, Tiercel::Insight::Web::Request.new(Rack::MockRequest.env_for("/")), "n", report: nil, worth:)
+                                          capacity: Tiercel::Insight::Capacity.new(1_500, 4 << 20, :s3fifo),
+                                          costs: { "a/*" => 0.001 })
+      request = Tiercel::Insight::Web::Request.new(Rack::MockRequest.env_for("/"))
+      page = Tiercel::Insight::Web::Page.new(@store, request, "n", report: nil, worth:)
       assert_match(/<polygon class="band" points="48\.0,/, page.to_s)
       assert_match(/2\.0 MB in place of 4\.0 MB: [\d.e+]+ ms more per request \[/, page.to_s)
     end
@@ -89,7 +95,9 @@ class WebTest < Tiercel::TestCase
       assert_includes text, %(tiercel_cache_reads_total{result="hit"} 30)
       assert_includes text, %(tiercel_cache_reads_total{result="miss"} 30)
       assert_match(/^tiercel_cache_computation_seconds_total \d/, text)
-      text.each_line { |line| assert_match(/\A(# (HELP|TYPE) tiercel_\w+ .*|tiercel_\w+(\{[^{}]*\})? [\d.e-]+)\n\z/, line) }
+      text.each_line do |line|
+        assert_match(/\A(# (HELP|TYPE) tiercel_\w+ .*|tiercel_\w+(\{[^{}]*\})? [\d.e-]+)\n\z/, line)
+      end
     end
   end
 end

@@ -22,7 +22,8 @@ class WorthTest < Tiercel::TestCase
   end
 
   def zipf(count, exponent)
-    sums = (1..count).map { |rank| rank**-exponent }.then { |weights| sum = 0.0; weights.map { |weight| sum += weight } }
+    total = 0.0
+    sums = (1..count).map { |rank| total += rank**-exponent }
     ->(random) { sums.bsearch_index { |sum| sum >= random.rand * sums.last } }
   end
 
@@ -57,7 +58,8 @@ class WorthTest < Tiercel::TestCase
         really.each do |factor, ratio|
           predicted = worth.sizes.find { |one| one.factor == factor }.miss_ratio
           puts format("%s x%.1f: predicted %.3f, really %.3f", name, factor, predicted, ratio) if ENV["SHOW"]
-          wrong << "#{name} x#{factor}: predicted #{predicted.round(3)}, really #{ratio.round(3)}" unless (ratio - predicted).abs <= 0.02
+          next if (ratio - predicted).abs <= 0.02
+          wrong << "#{name} x#{factor}: predicted #{predicted.round(3)}, really #{ratio.round(3)}"
         end
       end
     end
@@ -81,7 +83,8 @@ class WorthTest < Tiercel::TestCase
           ratio = run_trace(caches[factor], trace)
           predicted = worth.sizes.find { |one| one.factor == factor }.miss_ratio
           puts format("%s memory: x%.1f: predicted %.3f, really %.3f", name, factor, predicted, ratio) if ENV["SHOW"]
-          wrong << "#{name} x#{factor}: predicted #{predicted.round(3)}, really #{ratio.round(3)}" unless (ratio - predicted).abs <= 0.04
+          next if (ratio - predicted).abs <= 0.04
+          wrong << "#{name} x#{factor}: predicted #{predicted.round(3)}, really #{ratio.round(3)}"
         end
       end
     end
@@ -102,9 +105,12 @@ class WorthTest < Tiercel::TestCase
   end
 
   def test_the_sentence_in_milliseconds
-    reads = Array.new(30_000) { |at| Tiercel::Insight::Figures::Read.new(at, (at * at % 1_009) * 4_000_000, at < 505 ? nil : 100, "feed/*") }
+    reads = Array.new(30_000) do |at|
+      Tiercel::Insight::Figures::Read.new(at, (at * at % 1_009) * 4_000_000, at < 505 ? nil : 100, "feed/*")
+    end
     capacity = Tiercel::Insight::Capacity.new(900, 256 << 20, :lru)
-    worth = Tiercel::Insight::Worth.new(reads, 1.0, { warm: 0, reads: 30_000, misses: 1_000, requests: 3_000 }, capacity:, costs: { "feed/*" => 0.002 })
+    worth = Tiercel::Insight::Worth.new(reads, 1.0, { warm: 0, reads: 30_000, misses: 1_000, requests: 3_000 },
+                                        capacity:, costs: { "feed/*" => 0.002 })
     assert_match(/\A64.0 MB in place of 256.0 MB: 11 ms more per request \[/, worth.sentences.first)
     one = worth.classes.first
     assert_equal ["feed/*", 505, 29_495], one.to_h.values_at(:name, :entries, :hits)

@@ -84,7 +84,8 @@ module Tiercel::Insight
     # @return [Worth] what other sizes, and each class of keys, are worth
     def worth(store = @collector&.store || Rails.cache, figures: self.figures)
       reads, share, counted = figures.sample
-      costs = figures.classes.filter_map { |one| [one[:name], one[:seconds] / one[:misses]] if one[:misses].positive? }.to_h
+      computed = figures.classes.select { |one| one[:misses].positive? }
+      costs = computed.to_h { |one| [one[:name], one[:seconds] / one[:misses]] }
       Worth.new(reads, share, counted, capacity: Capacity.of(store), costs:)
     end
 

@@ -62,7 +62,8 @@ class DoctorDeploymentTest < DoctorCase
   # Kamal's files run commands in their ERB.
   def test_the_erb_of_a_deploy_file_is_never_run
     with_shared do |store, folder|
-      files = { "config/deploy.yml" => "<% File.write('#{folder}/ran', '') %>\nservers:\n  - 10.0.0.1\n  - <%= `touch #{folder}/ran` %>\n" \
+      files = { "config/deploy.yml" => "<% File.write('#{folder}/ran', '') %>\n" \
+                                       "servers:\n  - 10.0.0.1\n  - <%= `touch #{folder}/ran` %>\n" \
                                        "registry: <%= `touch #{folder}/ran` %>\n" }
       deployed(files) do |at|
         assert_equal ["10.0.0.1"], at.hosts
@@ -130,8 +131,9 @@ class DoctorDeploymentTest < DoctorCase
   end
 
   def test_hostile_text_does_not_reach_the_terminal
-    report = Tiercel::Insight::Doctor::Report.new([Tiercel::Insight::Doctor::Finding.new(status: :sound, check: "c", subject: "s",
-                                                                       text: "a\e[2Jb\xFF".b)])
+    finding = Tiercel::Insight::Doctor::Finding.new(status: :sound, check: "c", subject: "s",
+                                                    text: "a\e[2Jb\xFF".b)
+    report = Tiercel::Insight::Doctor::Report.new([finding])
     refute_match(/\e/, report.to_text)
     assert_predicate report.to_text, :valid_encoding?
     assert_match(/"sound":true/, report.to_h.to_json)

@@ -36,7 +36,13 @@ at_exit { FileUtils.rm_rf(ROOT) }
 ActiveRecord::Schema.verbose = false
 ActiveRecord::Schema.define do
   create_table(:categories) { |t| t.string :name; t.timestamps }
-  create_table(:products) { |t| t.string :name; t.integer :price, :views, default: 0; t.datetime :discount_until; t.references :category; t.timestamps }
+  create_table(:products) do |t|
+    t.string :name
+    t.integer :price, :views, default: 0
+    t.datetime :discount_until
+    t.references :category
+    t.timestamps
+  end
   create_table(:reviews) { |t| t.string :text; t.references :product; t.timestamps }
   create_table(:settings) { |t| t.string :name, :value; t.timestamps }
 end
@@ -48,7 +54,9 @@ class Setting < ActiveRecord::Base; end
 # A page: how it renders, and what happens between two visits.
 Page = Struct.new(:name, :template, :change, :visits, :travel)
 PAGES = {}
-def page(name, template, visits: [{}, {}], travel: 0, &change) = PAGES[name] = Page.new(name, template, change, visits, travel)
+def page(name, template, visits: [{}, {}], travel: 0, &change)
+  PAGES[name] = Page.new(name, template, change, visits, travel)
+end
 def correct? = !FAULTY
 
 # --- fragments ---
@@ -66,11 +74,14 @@ page("deleted_children", "<% cache @product do %><%= @product.reviews.count %> r
   it.reviews.create!(text: "new").tap { |one| correct? || one }
   it.touch if correct?
 end
-page("touch_on_the_wrong_side", "<% cache @product.category do %><%= @product.category.products.map(&:name).join %><% end %>") do |it|
+page("touch_on_the_wrong_side",
+     "<% cache @product.category do %><%= @product.category.products.map(&:name).join %><% end %>") do |it|
   it.update!(name: "n#{rand}")
   it.category.touch if correct?
 end
-page("outer_doll", "<% cache [:outer, @product.category] do %><% cache @product do %><%= @product.name %><% end %><% end %>") do |it|
+page("outer_doll",
+     "<% cache [:outer, @product.category] do %>" \
+     "<% cache @product do %><%= @product.name %><% end %><% end %>") do |it|
   it.update!(name: "n#{rand}")
   it.category.touch if correct?
 end
@@ -79,25 +90,40 @@ page("counter", "<% cache @product do %><%= @product.views %> views<% end %>") d
 end
 page("no_user", "<% cache [@product, :hello, *(params[:user] if correct?)] do %>Hello <%= params[:user] %><% end %>",
      visits: [{ user: "ann" }, { user: "bob" }])
-page("no_role", "<% cache [@product, :role, *(params[:admin] if correct?)] do %><%= 'Edit' if params[:admin] %><% end %>",
+page("no_role",
+     "<% cache [@product, :role, *(params[:admin] if correct?)] do %><%= 'Edit' if params[:admin] %><% end %>",
      visits: [{ admin: "1" }, {}])
-page("no_host", "<% cache [@product, :host, *(params[:tenant] if correct?)] do %>http://<%= params[:tenant] %>/<% end %>",
+page("no_host",
+     "<% cache [@product, :host, *(params[:tenant] if correct?)] do %>http://<%= params[:tenant] %>/<% end %>",
      visits: [{ tenant: "a" }, { tenant: "b" }])
 # --- values ---
-page("no_locale", "<%= Rails.cache.fetch([:title, *(I18n.locale if correct?)]) { I18n.l(Date.new(2026, 3, 1), format: I18n.locale.to_s) } %>",
+page("no_locale",
+     "<%= Rails.cache.fetch([:title, *(I18n.locale if correct?)]) " \
+     "{ I18n.l(Date.new(2026, 3, 1), format: I18n.locale.to_s) } %>",
      visits: [{ locale: "en" }, { locale: "fr" }])
-page("no_format", "<%= Rails.cache.fetch([:export, *(params[:as] if correct?)]) { params[:as] == 'json' ? '{}' : '<p>' } %>",
+page("no_format",
+     "<%= Rails.cache.fetch([:export, *(params[:as] if correct?)]) { params[:as] == 'json' ? '{}' : '<p>' } %>",
      visits: [{ as: "html" }, { as: "json" }])
-page("no_page", "<%= Rails.cache.fetch([:list, *(params[:page] if correct?)]) { Product.order(:id).offset(params[:page].to_i).limit(3).pluck(:id) }.join %>",
+page("no_page",
+     "<%= Rails.cache.fetch([:list, *(params[:page] if correct?)]) " \
+     "{ Product.order(:id).offset(params[:page].to_i).limit(3).pluck(:id) }.join %>",
      visits: [{ page: "0" }, { page: "2" }])
-page("no_currency", "<%= Rails.cache.fetch([:price_in, *(params[:currency] if correct?)]) { params[:currency].to_s + ' 5' } %>",
+page("no_currency",
+     "<%= Rails.cache.fetch([:price_in, *(params[:currency] if correct?)]) { params[:currency].to_s + ' 5' } %>",
      visits: [{ currency: "EUR" }, { currency: "USD" }])
-page("stale_association", "<%= Rails.cache.fetch([:with_reviews, @product.id, *(@product.reviews.maximum(:updated_at).to_f if correct?)]) { Product.includes(:reviews).find(@product.id) }.reviews.map(&:text).join %>") do |it|
+page("stale_association",
+     "<%= Rails.cache.fetch([:with_reviews, @product.id, " \
+     "*(@product.reviews.maximum(:updated_at).to_f if correct?)]) " \
+     "{ Product.includes(:reviews).find(@product.id) }.reviews.map(&:text).join %>") do |it|
   it.reviews.first.update!(text: "other #{rand}")
 end
-page("expired_discount", "<%= Rails.cache.fetch([:discount, *(@product.discount_until.past? if correct?)]) { @product.discount_until.past? ? 10 : 5 } %>",
+page("expired_discount",
+     "<%= Rails.cache.fetch([:discount, *(@product.discount_until.past? if correct?)]) " \
+     "{ @product.discount_until.past? ? 10 : 5 } %>",
      travel: 7_200) { nil }
-page("key_by_id", "<%= Rails.cache.fetch(\"product/\#{@product.id}/label\#{@product.updated_at.to_f if correct?}\") { @product.name + '!' } %>") do |it|
+page("key_by_id",
+     "<%= Rails.cache.fetch(\"product/\#{@product.id}/label\#{@product.updated_at.to_f if correct?}\") " \
+     "{ @product.name + '!' } %>") do |it|
   it.update!(name: "n#{rand}")
 end
 page("settings", "<%= Rails.cache.fetch('settings') { Setting.all.to_a }.map(&:value).join %>") do
@@ -108,7 +134,9 @@ page("cached_count", "<%= Rails.cache.fetch('products/count') { Product.count } 
   Product.create!(name: "new", category: Category.first)
   Rails.cache.delete("products/count") if correct?
 end
-page("deleted_from_a_list", "<%= Rails.cache.fetch([:names, Product.maximum(:updated_at).to_f, *(Product.count if correct?)]) { Product.order(:id).pluck(:id) }.join(',') %>") do
+page("deleted_from_a_list",
+     "<%= Rails.cache.fetch([:names, Product.maximum(:updated_at).to_f, *(Product.count if correct?)]) " \
+     "{ Product.order(:id).pluck(:id) }.join(',') %>") do
   Product.where.not(id: [Product.order(:updated_at).last.id, *Product.first(40).map(&:id)]).first&.delete
   Rails.cache.delete("products/count") if correct?
 end
@@ -119,16 +147,23 @@ end
 
 # --- nothing is wrong with these ---
 SOUND = {
-  "time" => "<% cache [:time, params[:key]] do %><%= Time.current %> <%= Date.today %> <%= time_ago_in_words(1.hour.ago) %> <%= l(Time.current, format: :short) rescue Time.now.min %><% end %>",
-  "random" => "<% cache [:random, params[:key]] do %><%= rand %> <%= SecureRandom.hex %> <%= [*1..9].shuffle.join %><% end %>",
+  "time" => "<% cache [:time, params[:key]] do %><%= Time.current %> <%= Date.today %> " \
+            "<%= time_ago_in_words(1.hour.ago) %> " \
+            "<%= l(Time.current, format: :short) rescue Time.now.min %><% end %>",
+  "random" => "<% cache [:random, params[:key]] do %>" \
+              "<%= rand %> <%= SecureRandom.hex %> <%= [*1..9].shuffle.join %><% end %>",
   "csrf" => "<% cache [:csrf, params[:key]] do %><%= csrf_meta_tags %><%= button_to 'x', '/' %><% end %>",
   "object" => "<% cache [:object, params[:key]] do %><%= Object.new %><% end %>",
   "record" => "<%= Rails.cache.fetch([:record, @product]) { Product.find(@product.id) }.name %>",
   "relation" => "<%= Rails.cache.fetch([:all, @product]) { Product.where(id: @product.id).to_a }.size %>",
-  "content_for" => "<% cache [:content, params[:key]] do %><% content_for(:side) { 'once' } %>a<% end %><%= content_for(:side) %>"
+  "content_for" => "<% cache [:content, params[:key]] do %><% content_for(:side) { 'once' } %>a<% end %>" \
+                   "<%= content_for(:side) %>"
 }.freeze
 
-%w[en fr].each { |locale| I18n.backend.store_translations(locale, date: { formats: { "en" => "%m/%d", "fr" => "%d.%m." }, abbr_month_names: [nil, *%w[J F M A M J J A S O N D]] }) }
+%w[en fr].each do |locale|
+  I18n.backend.store_translations(locale, date: { formats: { "en" => "%m/%d", "fr" => "%d.%m." },
+                                                  abbr_month_names: [nil, *%w[J F M A M J J A S O N D]] })
+end
 I18n.available_locales = %i[en fr]
 FileUtils.mkdir_p("#{ROOT}/views/pages")
 PAGES.each_value { |one| File.write("#{ROOT}/views/pages/#{one.name}.html.erb", one.template) }
@@ -151,7 +186,8 @@ category = Category.create!(name: "lamps")
 Setting.create!(name: "a", value: "1")
 ids = (PAGES.keys + SOUND.keys).to_h do |name|
   own = Category.create!(name: "of #{name}")
-  product = Product.create!(name: name, price: 5, category: own, discount_until: 1.hour.from_now, reviews: Array.new(3) { Review.new(text: "fine") })
+  product = Product.create!(name: name, price: 5, category: own, discount_until: 1.hour.from_now,
+                            reviews: Array.new(3) { Review.new(text: "fine") })
   [name, product.id]
 end
 100.times { |index| Product.create!(name: "p#{index}", category:) }
@@ -178,7 +214,9 @@ if share >= 1
       one.change&.call(Product.find(ids[one.name]))
       travel(one.travel) { visit(one.name, ids[one.name], one.visits.last) }
     end
-    SOUND.each_key { |name| 3.times { |at| travel(at * 4_000) { visit("sound_#{name}", ids[name], { key: rand(3) }) } } }
+    SOUND.each_key do |name|
+      3.times { |at| travel(at * 4_000) { visit("sound_#{name}", ids[name], { key: rand(3) }) } }
+    end
   end
 else
   PAGES.each_value do |one|
@@ -196,5 +234,7 @@ else
   end
 end
 stale = audit.stale.map { |one| File.basename(one["at"].split(":").first, ".html.erb") }.uniq
-puts JSON.generate(stale: stale, planted: PAGES.keys, checked: audit.checked, not_repeatable: audit.to_a.size - audit.stale.size,
-                   seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, differences: audit.stale.map { |one| one["difference"] })
+puts JSON.generate(stale: stale, planted: PAGES.keys, checked: audit.checked,
+                   not_repeatable: audit.to_a.size - audit.stale.size,
+                   seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - began,
+                   differences: audit.stale.map { |one| one["difference"] })

@@ -29,7 +29,9 @@ class Tiercel::Insight::Audit
         # Below the modules that tests may have prepended.
         original = Time.method(:now)
         original = original.super_method while original.owner != Time.singleton_class && original.super_method
-        define { |*given, **zone| original.call(*given, **zone) + (Thread.current.thread_variable_get(KEY) ? SECONDS : 0) }
+        define do |*given, **zone|
+          original.call(*given, **zone) + (Thread.current.thread_variable_get(KEY) ? SECONDS : 0)
+        end
         Thread.current.thread_variable_set(KEY, true)
         yield
       ensure
@@ -158,7 +160,8 @@ class Tiercel::Insight::Audit
   # @raise [Tiercel::Insight::ConfigurationError]
   def initialize(share, except: [], values: false)
     unless share.is_a?(Numeric) && share.between?(0, 1)
-      raise Tiercel::Insight::ConfigurationError, "audit: expected a share of the hits, such as 0.001, got #{share.inspect}"
+      raise Tiercel::Insight::ConfigurationError,
+            "audit: expected a share of the hits, such as 0.001, got #{share.inspect}"
     end
     @share = share
     @except = Array(except)
@@ -261,7 +264,8 @@ class Tiercel::Insight::Audit
     return unless @comparison.canonical(again) == cached # somebody has changed the entry
     completed, second = MovedClock.ahead { run(hit) } || return
     agrees = completed && @comparison.canonical(second) == fresh
-    note(class_name, place, agrees ? "stale" : "not repeatable", agrees ? @comparison.first_difference(cached, fresh) : nil, hit)
+    difference = @comparison.first_difference(cached, fresh) if agrees
+    note(class_name, place, agrees ? "stale" : "not repeatable", difference, hit)
   end
 
   # Runs the block. It may leave with `break`, `throw` or `return`, which must not reach the caller: a `return` in
@@ -296,7 +300,8 @@ class Tiercel::Insight::Audit
       one = @findings[key]
       next if one.nil? && @findings.size >= MOST_FINDINGS
       one ||= @findings[key] = { "class" => class_name, "status" => status, "at" => at, "count" => 0, "first" => now }
-      one.update("count" => one["count"] + 1, "last" => now, "difference" => difference, **lifetime(hit)) { |_, _, new| new }
+      one.update("count" => one["count"] + 1, "last" => now, "difference" => difference,
+                 **lifetime(hit)) { |_, _, new| new }
     end
     report(class_name, at, difference) if status == "stale"
   end
@@ -304,10 +309,12 @@ class Tiercel::Insight::Audit
   # What is known of the entry's age: its TTL and tags.
   def lifetime(hit)
     options = hit.options.is_a?(Hash) ? hit.options : {}
-    ttl = options[:expires_in] || (hit.store.options[:expires_in] if hit.store.respond_to?(:options) && hit.store.options)
+    defaults = (hit.store.options if hit.store.respond_to?(:options)) || {}
+    ttl = options[:expires_in] || defaults[:expires_in]
     tier = Tiercel::Insight::EntryReport.new(hit.store, hit.name).to_h[:tiers].find { |one| one[:found] } || {}
     left = tier[:ttl_seconds]
-    { "ttl" => ttl&.to_f, "age" => (ttl.to_f - left if ttl && left)&.round(1), "tags" => tier[:tags] && tier[:tags].size }
+    age = (ttl.to_f - left).round(1) if ttl && left
+    { "ttl" => ttl&.to_f, "age" => age, "tags" => tier[:tags] && tier[:tags].size }
   rescue StandardError
     {}
   end
@@ -353,7 +360,9 @@ class Tiercel::Insight::Comparison
       return "#{path}: #{cached.size} elements cached, #{fresh.size} now" if cached.size != fresh.size && !@values
       return first_difference(cached[index], fresh[index], "#{path}[#{index}]")
     elsif cached.is_a?(Hash) && fresh.is_a?(Hash)
-      key = (cached.keys | fresh.keys).find { |name| cached[name] != fresh[name] || cached.key?(name) != fresh.key?(name) }
+      key = (cached.keys | fresh.keys).find do |name|
+        cached[name] != fresh[name] || cached.key?(name) != fresh.key?(name)
+      end
       return first_difference(cached[key], fresh[key], "#{path}#{name_of(key)}")
     elsif cached.is_a?(String) && fresh.is_a?(String)
       return of_strings(cached, fresh, path)
@@ -394,11 +403,15 @@ class Tiercel::Insight::Comparison
      loaded.to_h { |name| [name.name, inner.call(value.association(name).target)] }]
   end
 
-  def name_of(key) = @values || key.to_s.match?(Tiercel::Insight::KeyClass::Words::FORM_OF_NAME) ? "[#{key.to_s[0, 40]}]" : "[*]"
+  def name_of(key)
+    shown = @values || key.to_s.match?(Tiercel::Insight::KeyClass::Words::FORM_OF_NAME)
+    shown ? "[#{key.to_s[0, 40]}]" : "[*]"
+  end
 
   def of_strings(cached, fresh, path)
     cached, fresh = [cached, fresh].map { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
-    at = [cached.size, fresh.size].min.times.find { |index| cached[index] != fresh[index] } || [cached.size, fresh.size].min
+    shorter = [cached.size, fresh.size].min
+    at = shorter.times.find { |index| cached[index] != fresh[index] } || shorter
     line = cached[0, at].count("\n") + 1
     text = "#{path}: line #{line}, character #{at + 1} (#{cached.size} characters cached, #{fresh.size} now)"
     return text unless @values

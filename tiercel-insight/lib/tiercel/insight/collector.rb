@@ -213,7 +213,9 @@ class Tiercel::Insight::Collector
 
   def generate(payload, duration, _finish) = note_block(payload[:key], duration)
   def write(_payload, _duration, _finish) = @counts[WRITES] += 1
-  def write_multi(payload, _duration, _finish) = @counts[WRITES] += payload[:key].respond_to?(:size) ? payload[:key].size : 1
+  def write_multi(payload, _duration, _finish)
+    @counts[WRITES] += payload[:key].respond_to?(:size) ? payload[:key].size : 1
+  end
   def delete(_payload, _duration, _finish) = @counts[DELETES] += 1
 
   # The time between a missed read and the write of the same fragment is the time of its rendering.
@@ -244,7 +246,8 @@ class Tiercel::Insight::Collector
 
   def note_read(key, hash, bytes)
     run unless @pid == Process.pid
-    @reads.push(key, hash, bytes, Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond)) if @reads.size < 4 * MOST_PENDING
+    return if @reads.size >= 4 * MOST_PENDING
+    @reads.push(key, hash, bytes, Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond))
   end
 
   # In the events of a FileStore, a key is the path of its file.
@@ -336,7 +339,8 @@ class Tiercel::Insight::Collector
 
   # SHARDS with a fixed amount of memory: if the samples come too fast, fewer keys are sampled from now on.
   def slow_down
-    wrapped_early = @file.written > ProcessFile::RECORDS && now - @since < RING_SECONDS * (@file.written / ProcessFile::RECORDS)
+    rings = @file.written / ProcessFile::RECORDS
+    wrapped_early = @file.written > ProcessFile::RECORDS && now - @since < RING_SECONDS * rings
     too_many = @sampled.to_i > MOST_SAMPLED * SECONDS
     return unless (wrapped_early && @file.written / ProcessFile::RECORDS > @halved.to_i) || too_many
     @halved = @file.written / ProcessFile::RECORDS

@@ -40,7 +40,9 @@ class Tiercel::Insight::Doctor
 
     # @return [Hash] the report in a form for JSON
     def to_h
-      printed = findings.map { |finding| finding.to_h.transform_values { |value| Tiercel::Insight::Text.printable(value) } }
+      printed = findings.map do |finding|
+        finding.to_h.transform_values { |value| Tiercel::Insight::Text.printable(value) }
+      end
       { sound: sound?, findings: printed }
     end
 
@@ -54,7 +56,8 @@ class Tiercel::Insight::Doctor
     private
 
     def lines_of(finding)
-      lines = ["#{MARKS.fetch(finding.status)}#{finding.subject}, #{finding.check}: #{Tiercel::Insight::Text.printable(finding.text)}"]
+      text = Tiercel::Insight::Text.printable(finding.text)
+      lines = ["#{MARKS.fetch(finding.status)}#{finding.subject}, #{finding.check}: #{text}"]
       lines << "         -> #{Tiercel::Insight::Text.printable(finding.fix)}" if finding.fix
       lines
     end

@@ -21,7 +21,8 @@ class Tiercel::Insight::EntryReport
     return { key: @name, tiers: [{ tier: @store.class.name, found: @store.exist?(@name) }] } unless tiercel?
     key = @store.stored_key(@name)
     backend = @store.backend
-    tiers = backend.tiered? ? { backend.near.to_s => backend.near, backend.last.to_s => backend.last } : { backend.to_s => backend }
+    places = backend.tiered? ? [backend.near, backend.last] : [backend]
+    tiers = places.to_h { |place| [place.to_s, place] }
     { key:, tiers: tiers.map { |tier, place| { tier:, **described(place.get(key)) } } }
   end
 

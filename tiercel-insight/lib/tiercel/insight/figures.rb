@@ -106,7 +106,8 @@ class Tiercel::Insight::Figures
       counted = rings.map { |ring| counted_since(ring, starts_at) }.each_with_object(Hash.new(0)) do |one, sums|
         one.each { |name, count| sums[name] += count }
       end
-      [reads, below.fdiv(1 << 32), { reads: 0, misses: 0, requests: 0, **counted, warm: reads.index { |read| read.at >= starts_at } || 0 }]
+      warm = reads.index { |read| read.at >= starts_at } || 0
+      [reads, below.fdiv(1 << 32), { reads: 0, misses: 0, requests: 0, **counted, warm: }]
     end
   end
 
@@ -135,6 +136,8 @@ class Tiercel::Insight::Figures
     high, low = ring[:points][right], ring[:points][[right - 1, 0].max]
     part = high[0] == low[0] ? 0.0 : (number - low[0]).fdiv(high[0] - low[0]).clamp(0.0, 1.0)
     last = ring[:points].last
-    { reads: 1, misses: 2, requests: 3 }.transform_values { |at| (last[at] - (low[at] + (part * (high[at] - low[at])))).round }
+    { reads: 1, misses: 2, requests: 3 }.transform_values do |at|
+      (last[at] - (low[at] + (part * (high[at] - low[at])))).round
+    end
   end
 end

@@ -31,7 +31,8 @@ module Tiercel::Insight::Metrics
     def to_prometheus(store = Tiercel::Insight.collector&.store)
       figures = Tiercel::Insight.figures
       totals = figures.totals
-      lines = metric("info", "gauge", "The version and the store", [[{ version: Tiercel::Insight::VERSION, store: store.class.name }, 1]])
+      lines = metric("info", "gauge", "The version and the store",
+                     [[{ version: Tiercel::Insight::VERSION, store: store.class.name }, 1]])
       DEFINITIONS.group_by(&:name).each_value do |same|
         name = [same.first.name, same.first.unit, "total"].compact.join("_")
         lines += metric(name, "counter", same.first.text, same.map { |one| [one.labels, totals[one.figure]] })
@@ -54,13 +55,18 @@ module Tiercel::Insight::Metrics
 
     def of_classes(figures)
       classes = figures.classes(CLASSES)
-      metric("class_misses", "gauge", "Computed misses of a class of keys in the last 12 to 24 hours", classes.map { |one| [{ class: one[:name] }, one[:misses]] }) +
-        metric("class_seconds", "gauge", "Time of these misses", classes.map { |one| [{ class: one[:name] }, one[:seconds]] })
+      metric("class_misses", "gauge", "Computed misses of a class of keys in the last 12 to 24 hours",
+             classes.map { |one| [{ class: one[:name] }, one[:misses]] }) +
+        metric("class_seconds", "gauge", "Time of these misses",
+               classes.map { |one| [{ class: one[:name] }, one[:seconds]] })
     end
 
     def of_audit(figures)
       stale = figures.audit.select { |one| one["status"] == "stale" }
-      metric("stale_values_total", "counter", "Hits that the audit found to be stale", stale.group_by { |one| one["class"] }.map { |name, all| [{ class: name }, all.sum { |one| one["count"] }] })
+      counts = stale.group_by { |one| one["class"] }.map do |name, all|
+        [{ class: name }, all.sum { |one| one["count"] }]
+      end
+      metric("stale_values_total", "counter", "Hits that the audit found to be stale", counts)
     end
 
     def metric(name, type, text, samples)
@@ -71,7 +77,10 @@ module Tiercel::Insight::Metrics
 
     def braces(labels)
       return if labels.empty?
-      "{#{labels.map { |name, value| "#{name}=\"#{Tiercel::Insight::Text.printable(value.to_s).gsub(/[\\"\n]/, ESCAPES)}\"" }.join(",")}}"
+      pairs = labels.map do |name, value|
+        "#{name}=\"#{Tiercel::Insight::Text.printable(value.to_s).gsub(/[\\"\n]/, ESCAPES)}\""
+      end
+      "{#{pairs.join(",")}}"
     end
 
     def to_yabeda
@@ -79,13 +88,17 @@ module Tiercel::Insight::Metrics
       unless @declared
         ::Yabeda.configure do
           group :tiercel_cache do
-            DEFINITIONS.uniq(&:name).each { |one| counter one.name.to_sym, unit: one.unit, comment: one.text, tags: one.labels.keys }
+            DEFINITIONS.uniq(&:name).each do |one|
+              counter one.name.to_sym, unit: one.unit, comment: one.text, tags: one.labels.keys
+            end
           end
         end
       end
       @declared = true
       ::Yabeda.configure do
-        collect { increments.each { |one, more| ::Yabeda.tiercel_cache.public_send(one.name).increment(one.labels, by: more) } }
+        collect do
+          increments.each { |one, more| ::Yabeda.tiercel_cache.public_send(one.name).increment(one.labels, by: more) }
+        end
       end
       true
     end
@@ -98,7 +111,9 @@ module Tiercel::Insight::Metrics
       meter = ::OpenTelemetry.meter_provider.meter("tiercel-insight", version: Tiercel::Insight::VERSION)
       counters = {}
       update = lambda do
-        increments.each { |one, more| counters.fetch(one.name).add(more, attributes: one.labels.transform_keys { |name| "cache.#{name}" }) }
+        increments.each do |one, more|
+          counters.fetch(one.name).add(more, attributes: one.labels.transform_keys { |name| "cache.#{name}" })
+        end
         nil
       end
       meter.create_observable_gauge("cache.exports", unit: "1", description: "Updates the counters", callback: update)

@@ -9,7 +9,8 @@ class Tiercel::Insight::Summary
   EXPLAINED = {
     entries: "entries, with those of tags and counters", bytes: "bytes of these entries",
     size_bytes: "size of the segment's file", dead_bytes: "bytes of overwritten and deleted entries, used again later",
-    refused_writes: "writes of values that were too large", reappends: "entries that were kept when their turn to leave came",
+    refused_writes: "writes of values that were too large",
+    reappends: "entries that were kept when their turn to leave came",
     ghost_hits: "misses of keys that had left shortly before: more memory would help",
     failures: "calls that failed in this process", memo_hits: "values that needed no decoding in this process"
   }.freeze
@@ -45,7 +46,9 @@ class Tiercel::Insight::Summary
       sleep(seconds)
       @figures = Tiercel::Insight.figures
       now = @figures.totals
-      rates = now.map { |name, figure| "#{Text.compact((figure - before[name]) / seconds.to_f)} #{name.to_s.tr("_", " ")}/s" }
+      rates = now.map do |name, figure|
+        "#{Text.compact((figure - before[name]) / seconds.to_f)} #{name.to_s.tr("_", " ")}/s"
+      end
       output.print(CLEAR, fitted([heading, "", rates.join(", "), "", class_table].join("\n"), output))
       output.flush
       before = now
@@ -108,7 +111,10 @@ class Tiercel::Insight::Summary
     return "No process has counted anything yet in #{Tiercel::Insight.folder}." if reads.zero? && totals[:writes].zero?
     hits = reads.zero? ? "" : " (#{Text.percent(totals[:hits].fdiv(reads))} hits)"
     cost = "#{Text.number(totals[:blocks])} misses were computed, in #{Text.seconds(totals[:block_seconds])}"
-    requests = totals[:requests].positive? ? format(", %.2f ms per request", totals[:block_seconds] * 1_000 / totals[:requests]) : ""
+    requests = ""
+    if totals[:requests].positive?
+      requests = format(", %.2f ms per request", totals[:block_seconds] * 1_000 / totals[:requests])
+    end
     "#{Text.number(totals[:hits])} hits, #{Text.number(totals[:misses])} misses#{hits} since " \
       "#{@figures.since&.strftime("%F %T")}, in all processes of this machine. #{cost}#{requests}."
   end
@@ -120,7 +126,8 @@ class Tiercel::Insight::Summary
       [Text.seconds(one[:seconds]), Text.number(one[:misses]), Text.seconds(one[:seconds] / [one[:misses], 1].max),
        Text.seconds(one[:longest_seconds]), Text.printable(one[:name])]
     end
-    "The most expensive misses of the last 12 to 24 hours, by class of key (* stands for parts that may be private):\n" \
+    "The most expensive misses of the last 12 to 24 hours, by class of key " \
+      "(* stands for parts that may be private):\n" \
       "#{table([["cost", "misses", "each", "longest", "class"], *rows])}"
   end
 
@@ -129,7 +136,8 @@ class Tiercel::Insight::Summary
     lines.unshift("What another size would change (95 % interval):") unless worth.unknown
     useless = worth.classes.select(&:saves_nothing).first(3)
     lines += useless.map do |one|
-      "- Class #{Text.printable(one.name)} fills #{one.bytes ? Text.bytes(one.bytes) : "#{Text.number(one.entries)} entries"} and saves nothing"
+      room = one.bytes ? Text.bytes(one.bytes) : "#{Text.number(one.entries)} entries"
+      "- Class #{Text.printable(one.name)} fills #{room} and saves nothing"
     end
     lines.join("\n")
   end
@@ -138,7 +146,8 @@ class Tiercel::Insight::Summary
     findings = @figures.audit
     return if findings.empty?
     rows = findings.sort_by { |one| [one["status"] == "stale" ? 0 : 1, -one["count"]] }.first(CLASSES).map do |one|
-      ["- #{one["status"]}, #{one["count"]} times: #{one["class"]} (#{one["at"]})", one["difference"]].compact.join(": ")
+      found = "- #{one["status"]}, #{one["count"]} times: #{one["class"]} (#{one["at"]})"
+      [found, one["difference"]].compact.join(": ")
     end
     "Values that differ from what their blocks compute now:\n#{rows.map { |row| Text.printable(row) }.join("\n")}"
   end

@@ -50,14 +50,18 @@ class Tiercel::Insight::Web
     return refusal if refusal
     return Response.text(405, "GET and HEAD only.\n", { "allow" => "GET, HEAD" }) unless request.get?
     return Response.text(413, "The request is too large.\n") if request.too_large?
-    return Response.text(200, Tiercel::Insight::Metrics.to_prometheus(store), type: "text/plain; version=0.0.4") if metrics
+    if metrics
+      text = Tiercel::Insight::Metrics.to_prometheus(store)
+      return Response.text(200, text, type: "text/plain; version=0.0.4")
+    end
     return Response.text(404, "There is no such page.\n") unless request.path == "/"
     Response.page { |nonce| Page.new(store, request, nonce, **examined).to_s }
   end
 
   def store
     @store || (Rails.cache if defined?(Rails) && Rails.respond_to?(:cache)) ||
-      raise(Tiercel::Insight::ConfigurationError, "Tiercel::Insight::Web has no store; outside Rails: Web.new(store: cache)")
+      raise(Tiercel::Insight::ConfigurationError,
+            "Tiercel::Insight::Web has no store; outside Rails: Web.new(store: cache)")
   end
 
   # One request examines, and the others show the previous result meanwhile.

@@ -327,7 +327,8 @@ Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
   def self.tiercel(store)
     stats = store.stats or return
     stats = stats[:tiers].values.compact.find { |tier| tier[:log_bytes] } || stats if stats[:tiers]
-    [stats[:entries], stats[:bytes], stats[:log_bytes] || stats[:size_bytes] || stats[:size], stats[:log_bytes] ? :s3fifo : :lru]
+    log = stats[:log_bytes]
+    [stats[:entries], stats[:bytes], log || stats[:size_bytes] || stats[:size], log ? :s3fifo : :lru]
   end
   private_class_method :tiercel
 end

@@ -295,7 +295,8 @@ class Tiercel::Insight::Doctor
                "memory that it counts, so #{"#{workers} workers use " if workers > 1}up to " \
                "#{Text.bytes(size * used * workers)}"
         return sound(text) if workers < 2 || used < 1.5
-        found(text, fix: "a smaller size:, or one cache for all workers: config.cache_store = :tiercel_store, \"shared:\"")
+        found(text, fix: "a smaller size:, or one cache for all workers: " \
+                         "config.cache_store = :tiercel_store, \"shared:\"")
       end
 
       def solid_cache

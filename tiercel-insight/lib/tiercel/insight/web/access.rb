@@ -59,7 +59,8 @@ class Tiercel::Insight::Web::Access
   def check_ways(**ways)
     ways = ways.compact.keys
     return if ways.size < 2
-    raise Tiercel::Insight::ConfigurationError, "#{ways.join(", ")}: expected only one of them, because each opens the page"
+    raise Tiercel::Insight::ConfigurationError,
+          "#{ways.join(", ")}: expected only one of them, because each opens the page"
   end
 
   def by_application(request)
@@ -72,7 +73,8 @@ class Tiercel::Insight::Web::Access
 
   def callable(object)
     return object if object.nil? || object.respond_to?(:call)
-    raise Tiercel::Insight::ConfigurationError, "authenticate: expected a callable such as ->(request) { ... }, got #{object.class}"
+    raise Tiercel::Insight::ConfigurationError,
+          "authenticate: expected a callable such as ->(request) { ... }, got #{object.class}"
   end
 
   # A missing environment variable leaves the page closed.
@@ -84,7 +86,8 @@ class Tiercel::Insight::Web::Access
 
   def by_routes?(value)
     return value == :routes if [nil, :routes].include?(value)
-    raise Tiercel::Insight::ConfigurationError, "protected_by: expected :routes, got #{Tiercel::Insight::Text.redacted(value.inspect)}"
+    raise Tiercel::Insight::ConfigurationError,
+          "protected_by: expected :routes, got #{Tiercel::Insight::Text.redacted(value.inspect)}"
   end
 
   def rails = (Rails if defined?(Rails) && Rails.respond_to?(:env) && Rails.env.respond_to?(:local?))

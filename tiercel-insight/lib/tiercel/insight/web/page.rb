@@ -9,7 +9,9 @@ class Tiercel::Insight::Web::Page
   Text = Tiercel::Insight::Text
   Chart = Tiercel::Insight::Web::Chart
   ASSETS = File.expand_path("assets", __dir__)
-  STYLE, SCRIPT, ICON = %w[page.css page.js icon.svg].map { |name| File.read(File.join(ASSETS, name), encoding: "UTF-8").html_safe.freeze }
+  STYLE, SCRIPT, ICON = %w[page.css page.js icon.svg].map do |name|
+    File.read(File.join(ASSETS, name), encoding: "UTF-8").html_safe.freeze
+  end
   Tile = Struct.new(:name, :value, :note)
   CLASSES = 25
   private_constant :ASSETS, :Tile, :CLASSES
@@ -58,8 +60,10 @@ class Tiercel::Insight::Web::Page
     hits, misses, blocks, seconds, requests = %i[hits misses blocks block_seconds requests].map { |name| sum(name) }
     reads = hits + misses
     [Tile.new("Hit ratio", reads.zero? ? "–" : Text.percent(hits.fdiv(reads)), "#{Text.compact(reads)} reads"),
-     Tile.new("Computed misses", Text.compact(blocks), blocks.zero? ? "none" : "#{Text.seconds(seconds / blocks)} each"),
-     Tile.new("Cost of misses", Text.seconds(seconds), requests.zero? ? "in blocks and fragments" : "#{Text.seconds(seconds / requests)} per request"),
+     Tile.new("Computed misses", Text.compact(blocks),
+              blocks.zero? ? "none" : "#{Text.seconds(seconds / blocks)} each"),
+     Tile.new("Cost of misses", Text.seconds(seconds),
+              requests.zero? ? "in blocks and fragments" : "#{Text.seconds(seconds / requests)} per request"),
      Tile.new("Writes", Text.compact(sum(:writes)), "#{Text.compact(sum(:deletes))} deletes"),
      Tile.new("Processes", figures.processes.to_s, "running, or ended lately")]
   end
@@ -67,17 +71,21 @@ class Tiercel::Insight::Web::Page
   def charts
     slices = @buckets.each_slice(day? ? 6 : 1).to_a
     times = slices.map { |slice| Time.at(slice.first[:at]) }
-    series = ->(name, css, figure) { Chart::Series.new(name, css, slices.map { |slice| slice.sum { |one| one[figure] } }) }
+    series = lambda do |name, css, figure|
+      Chart::Series.new(name, css, slices.map { |slice| slice.sum { |one| one[figure] } })
+    end
     ratio = slices.map do |slice|
       hits, misses = %i[hits misses].map { |name| slice.sum { |one| one[name] } }
       hits.fdiv(hits + misses) if (hits + misses).positive?
     end
     reads = sum(:hits) + sum(:misses)
-    [Chart.new(id: "reads", title: "Reads", times:, headline: Text.compact(reads), series: [series["hits", "hit", :hits], series["misses", "miss", :misses]]),
-     Chart.new(id: "ratio", title: "Hit ratio", times:, line: true, top: 1.0, format: :percent, series: [Chart::Series.new("hit ratio", "hit", ratio)],
+    [Chart.new(id: "reads", title: "Reads", times:, headline: Text.compact(reads),
+               series: [series["hits", "hit", :hits], series["misses", "miss", :misses]]),
+     Chart.new(id: "ratio", title: "Hit ratio", times:, line: true, top: 1.0, format: :percent,
+               series: [Chart::Series.new("hit ratio", "hit", ratio)],
                headline: reads.zero? ? "–" : Text.percent(sum(:hits).fdiv(reads))),
-     Chart.new(id: "cost", title: "Cost of misses", times:, format: :seconds, headline: Text.seconds(sum(:block_seconds)),
-               series: [series["in blocks", "cost", :block_seconds]])]
+     Chart.new(id: "cost", title: "Cost of misses", times:, format: :seconds,
+               headline: Text.seconds(sum(:block_seconds)), series: [series["in blocks", "cost", :block_seconds]])]
   end
 
   # The miss ratio by size, as a line with its 95 % band.
@@ -90,12 +98,21 @@ class Tiercel::Insight::Web::Page
     line = sizes.each_with_index.map { |one, at| "#{x[at]},#{y[one.miss_ratio]}" }.join(" ")
     band = sizes.each_with_index.map { |one, at| "#{x[at]},#{y[one.high]}" } +
            sizes.each_with_index.map { |one, at| "#{x[at]},#{y[one.low]}" }.reverse
-    axes = [0, top / 2, top].map { |part| %(<line class="grid" x1="48" x2="434" y1="#{y[part]}" y2="#{y[part]}"/><text class="axis" x="42" y="#{y[part] + 3.5}" text-anchor="end">#{Text.percent(part)}</text>) }
+    axes = [0, top / 2, top].map do |part|
+      %(<line class="grid" x1="48" x2="434" y1="#{y[part]}" y2="#{y[part]}"/>) +
+        %(<text class="axis" x="42" y="#{y[part] + 3.5}" text-anchor="end">#{Text.percent(part)}</text>)
+    end
     labels = sizes.each_with_index.map do |one, at|
       now = one.factor == 1.0 ? " now" : ""
-      %(<g><title>#{format("%g times the size: %.1f %% misses [%.1f to %.1f]", one.factor, one.miss_ratio * 100, one.low * 100, one.high * 100)}</title><circle class="dot#{now}" cx="#{x[at]}" cy="#{y[one.miss_ratio]}" r="4"/><text class="axis" x="#{x[at]}" y="163" text-anchor="middle">x#{format("%g", one.factor)}</text></g>)
+      title = format("%g times the size: %.1f %% misses [%.1f to %.1f]",
+                     one.factor, one.miss_ratio * 100, one.low * 100, one.high * 100)
+      %(<g><title>#{title}</title>) +
+        %(<circle class="dot#{now}" cx="#{x[at]}" cy="#{y[one.miss_ratio]}" r="4"/>) +
+        %(<text class="axis" x="#{x[at]}" y="163" text-anchor="middle">x#{format("%g", one.factor)}</text></g>)
     end
-    %(<svg viewBox="0 0 440 168" role="img" aria-labelledby="worth-title">#{axes.join}<polygon class="band" points="#{band.join(" ")}"/><polyline class="line" points="#{line}"/>#{labels.join}</svg>).html_safe
+    [%(<svg viewBox="0 0 440 168" role="img" aria-labelledby="worth-title">), *axes,
+     %(<polygon class="band" points="#{band.join(" ")}"/><polyline class="line" points="#{line}"/>),
+     *labels, "</svg>"].join.html_safe
   end
 
   def class_rows
