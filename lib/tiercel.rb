@@ -21,6 +21,7 @@ require_relative "tiercel/coder"
 #   cache = Tiercel.new("memory:", size: "64MB")
 #   cache.fetch("city") { "Duckburgh" }
 module Tiercel
+  autoload :Cipher, "tiercel/cipher" # loads OpenSSL
   autoload :Fragments, "tiercel/fragments"
   autoload :ModelTags, "tiercel/model_tags"
 

@@ -2,7 +2,6 @@
 
 require "active_support"
 require "active_support/cache"
-require_relative "cipher"
 require_relative "clock"
 require_relative "codec"
 require_relative "compressors"

@@ -185,7 +185,7 @@ module Tiercel
     def list(names) = names.empty? ? "none of its own" : names.uniq.sort.map(&:inspect).join(", ")
 
     def check_coder_options
-      @cipher = Cipher.build(@options[:encrypt])
+      @cipher = Cipher.build(@options[:encrypt]) if @options[:encrypt]
       return unless @options.key?(:coder)
       raise ConfigurationError, "encrypt: and coder: contradict each other: a coder writes its own bytes" if @cipher
       both = %i[serializer compressor].find { |name| @options[name] }

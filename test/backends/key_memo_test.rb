@@ -2,11 +2,11 @@
 
 require "test_helper"
 require "objspace"
-require "tiercel/backends/key_memo"
+require "tiercel/backends/disk"
 require "tiercel/backends/file"
 
 class KeyMemoTest < Tiercel::TestCase
-  KeyMemo = Tiercel::Backends::KeyMemo
+  KeyMemo = Tiercel::Backends::Disk::KeyMemo
 
   def test_what_is_computed_is_remembered
     computed = []
@@ -33,9 +33,9 @@ class KeyMemoTest < Tiercel::TestCase
   # With `max_key_size: false` a key can have any size.
   def test_backends_do_not_keep_long_keys
     with_tmpdir do |dir|
-      paths = Tiercel::Backends::File::Layout.new(dir).paths
+      backend = Tiercel::Backends::File.new(dir)
       before = bytes_of_strings
-      100.times { |index| paths["#{index}#{"k" * 200_000}"] }
+      100.times { |index| backend.get("#{index}#{"k" * 200_000}") }
 
       assert_operator bytes_of_strings - before, :<, 5_000_000
     end

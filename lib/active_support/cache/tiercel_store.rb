@@ -214,8 +214,9 @@ module ActiveSupport
         return super if names.empty? || @patches.any?
         options = names.extract_options!
         options = options.empty? ? @options : merged_options(options)
-        keys = keys_of(names, options)
+        keys = keys_of(names, options) if Events::KEYS_IN_EVENTS # else a name that is refused is within the event
         instrument_multi(:read_multi, keys_in_event(names, keys, options), options) do |event|
+          keys ||= keys_of(names, options)
           found = read_several(names, keys, versions_of(names, keys, options), options, event)
           event[:hits] = names_in_event(found.keys, options) if heard?(Events::READ_MULTI)
           found
@@ -231,11 +232,12 @@ module ActiveSupport
           @settings.generations.fix(options[:tags]) if options[:tags] && names.any?
           return fetch_without_leases { super(*names, options, &) }
         end
-        keys = keys_of(names, options)
-        versions = versions_of(names, keys, options)
+        keys = keys_of(names, options) if Events::KEYS_IN_EVENTS
         policy = policy_for(options)
         made = {}
         values = instrument_multi(:read_multi, keys_in_event(names, keys, options), options) do |event|
+          keys ||= keys_of(names, options)
+          versions = versions_of(names, keys, options)
           useless = {}
           found = options[:force] ? {} : read_several(names, keys, versions, options, event, useless)
           made = complete(names, keys, versions, found, useless, options, policy, &) if found.size < names.size
@@ -268,10 +270,10 @@ module ActiveSupport
       def write_multi(hash, options = nil)
         return super if hash.empty? || @patches.any?
         options = !options || options.empty? ? @options : merged_options(options)
-        names = hash.keys
-        keys = keys_of(names, options)
-        return write_one_by_one(hash, keys, options) if options[:unless_exist]
+        return write_one_by_one(hash, options) if options[:unless_exist]
         instrument_multi(:write_multi, hash_in_event(hash, options), options) do
+          names = hash.keys
+          keys = keys_of(names, options)
           next if options[:tags] && !@settings.generations.fix(options[:tags])
           policy = policy_for(options)
           versions = versions_of(names, keys, options)
@@ -743,8 +745,9 @@ module ActiveSupport
         instrument_multi(:write_multi, hash_in_event(made, options), options) { true }
       end
 
-      def write_one_by_one(hash, keys, options)
+      def write_one_by_one(hash, options)
         instrument_multi(:write_multi, hash_in_event(hash, options), options) do
+          keys = keys_of(hash.keys, options)
           hash.each_with_index do |(name, value), index|
             @writer.write(keys[index], value, normalize_version(name, options), options, policy_for(options))
           end

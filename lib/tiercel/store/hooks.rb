@@ -216,7 +216,6 @@ module Tiercel
         names.select { |name| store.respond_to?(name, true) && !ours?(store.method(name).owner) }
       end
 
-
       # The audit of tiercel-insight passes every call on.
       def ours?(owner) = @own.include?(owner) || owner.name.to_s.start_with?("Tiercel::Insight::")
 

@@ -20,20 +20,22 @@ class DoctorReadmeTest < DoctorCase
   def test_every_configuration_line
     lines = File.read(README).scan(/^(?:# )?(config\.cache_store = .*|cache = Tiercel\.new\(.*)$/).flatten
     assert_operator lines.size, :>=, 5
-    Tiercel::Lab::Servers::Redis.run do |server|
-      server.command("CONFIG", "SET", "maxmemory", "100mb")
-      server.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-      lines.each { |line| assert_sound(line, server) }
+    Tiercel::Lab::Servers::Redis.run do |redis|
+      redis.command("CONFIG", "SET", "maxmemory", "100mb")
+      redis.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+      Tiercel::Lab::Servers::Memcached.run do |memcached|
+        lines.each { |line| assert_sound(line, redis, memcached) }
+      end
     end
   end
 
   private
 
-  def assert_sound(line, server)
+  def assert_sound(line, redis, memcached)
     deployed(PUMA) do |at|
       Dir.chdir(at.instance_variable_get(:@root)) do
         Dir.mkdir("storage")
-        store = build(line, server)
+        store = build(line, redis, memcached)
         report = examine(store, deployment: at)
         assert_predicate report, :sound?, "#{line}\n#{report.to_text}"
         assert_operator report.findings.count { |finding| finding.status == :sound }, :>=, 3, line
@@ -43,9 +45,10 @@ class DoctorReadmeTest < DoctorCase
     end
   end
 
-  # An application's segment is in /dev/shm and its server on another host; here both are local to the test.
-  def build(line, server)
-    line = line.gsub(/"redis:[^"]*"/, server.url.inspect).gsub('"shared:my-app"', '"shared:./segment"')
+  # An application's segment is in /dev/shm and its servers on other hosts; here all are local to the test.
+  def build(line, redis, memcached)
+    line = line.gsub(/"redis:[^"]*"/, redis.url.inspect).gsub(/"memcached:[^"]*"/, memcached.url.inspect)
+               .gsub('"shared:my-app"', '"shared:./segment"')
                .gsub('"shared:"', '"shared:./segment"').sub(/:tiercel_store(?=\s*(#|\z))/, '\0, "shared:./segment"')
                .gsub(/"(1|10)GB"/, '"64MB"')
     config = Configuration.new
