@@ -106,7 +106,7 @@ module Tiercel
       @request_local = request_local
       @frozen_values = frozen_values
       @plain_strings = !coder.checksum?
-      @shares_options = Store::Tags::WriteOptions::CopiedWhenSet.possible?
+      @shares_options = WriteOptions::CopiedWhenSet.possible?
       @warnings = Warnings.new(logger)
       @flights = Flights.new
       @counts = { lease_waits: 0, lease_takeovers: 0, stale_hits: 0, background_refreshes: 0 }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "errors"
+require_relative "gone_options"
 require_relative "redacted"
 
 module Tiercel
@@ -8,6 +9,10 @@ module Tiercel
   #
   # @private
   class FetchPolicy
+    # If `race_condition_ttl` is set, the backend keeps an expired entry for this many seconds, so that callers can
+    # read the stale value. Rails uses the same number.
+    RACE_CONDITION_GRACE = 300
+
     # Seconds after which another caller may take over the lease of a slow holder.
     DEFAULT_LEASE_TTL = 10.0
 

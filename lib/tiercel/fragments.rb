@@ -18,7 +18,7 @@ module Tiercel::Fragments
   # @private
   # @return [Boolean] whether fragments in this store are rendered by `fetch`
   def self.serve?(store)
-    defined?(ActiveSupport::Cache::TiercelStore) && store.is_a?(ActiveSupport::Cache::TiercelStore)
+    store.respond_to?(:fetch_multi_missing)
   end
 
   # A view cannot render in the background, after its request.

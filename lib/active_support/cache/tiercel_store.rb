@@ -693,7 +693,7 @@ module ActiveSupport
       def generate_and_write(name, key, options)
         tags = options[:tags]
         @settings.generations.fix(tags) if tags
-        own = Tags::WriteOptions.new(options.dup, self)
+        own = ::Tiercel::Fetch::WriteOptions.new(options.dup, self)
         value = instrument(:generate, event_key(name, key, options), options) { yield(name, own) }
         write(name, value, own.options) unless value.nil? && own.options[:skip_nil]
         value

@@ -7,7 +7,7 @@ require_relative "../deep_freeze"
 require_relative "../forks"
 require_relative "../frame"
 require_relative "../leases"
-require_relative "../store/tags/write_options"
+require_relative "write_options"
 
 module Tiercel
   class Fetch
@@ -190,7 +190,7 @@ module Tiercel
       def release(lease) = @fetch.leases.release(lease, stale_ttl:)
 
       # @return [Float] seconds for which a released lease keeps its stale value
-      def stale_ttl = Store::Writer::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
+      def stale_ttl = FetchPolicy::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
 
       # The value that plain reads return during the computation: see {Leases#take}.
       #
@@ -269,7 +269,7 @@ module Tiercel
       def compute
         @computed = true
         options = @fetch.shares_options ? @options : @options.dup
-        @given = Store::Tags::WriteOptions::CopiedWhenSet.new(options, @store)
+        @given = WriteOptions::CopiedWhenSet.new(options, @store)
         Observer.timed(@key) { yield @name, @given }
       end
 

@@ -2,7 +2,6 @@
 
 require_relative "tags/generations"
 require_relative "tags/named"
-require_relative "tags/write_options"
 
 module Tiercel
   module Store

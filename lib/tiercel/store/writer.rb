@@ -10,10 +10,6 @@ module Tiercel
     #
     # @private
     class Writer
-      # If `race_condition_ttl` is set, the backend keeps an expired entry for this many seconds, so that callers can
-      # read the stale value. Rails uses the same number.
-      RACE_CONDITION_GRACE = 300
-
       # The backend's TTL if the caller's TTL is zero or negative, in seconds. The frame says that the entry has
       # expired.
       SHORTEST_TTL = 0.001
@@ -185,8 +181,8 @@ module Tiercel
 
       def framed_ttl(ttl, race_condition_ttl, policy)
         ttl += policy.stale_seconds if policy.stale_seconds
-        return ttl + [RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
-        @backend.remote? ? ttl : ttl + [ttl, RACE_CONDITION_GRACE].min
+        return ttl + [FetchPolicy::RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
+        @backend.remote? ? ttl : ttl + [ttl, FetchPolicy::RACE_CONDITION_GRACE].min
       end
     end
   end

@@ -104,6 +104,7 @@ class Tiercel::Backends::SQLite::CacheFile
 
   # Removes the cache with its lock, if it is one.
   def remove
+    return unless ::File.exist?(@path) # the lock would be created again
     @lock.hold do
       verify
       FileUtils.rm_f(["", *COMPANIONS, ".lock"].map { |name| "#{@path}#{name}" })
