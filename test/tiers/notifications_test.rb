@@ -39,7 +39,7 @@ class TiersNotificationsTest < Tiercel::TestCase
     assert_equal([[false, false]] * 2, seen.map { |payload| [payload[:hit], payload.key?(:tier)] })
   end
 
-  def test_raw_and_tagged_values_are_the_last_tiers
+  def test_raw_values_are_the_last_tiers_and_tagged_values_the_near_tiers
     store = build(shared, files)
     store.write("raw", "bytes", raw: true)
     store.write("tagged", "value", tags: "tag")
@@ -50,7 +50,7 @@ class TiersNotificationsTest < Tiercel::TestCase
       store.read("absent", raw: true)
       store.read("absent", tags: "tag")
     end
-    assert_equal [files, files, files, nil, nil], seen.map { |payload| payload[:tier] }
+    assert_equal [files, shared, shared, nil, nil], seen.map { |payload| payload[:tier] }
   end
 
   def test_how_many_of_several_names_each_tier_had
