@@ -50,7 +50,8 @@ class TiersNotificationsTest < Tiercel::TestCase
       store.read("absent", raw: true)
       store.read("absent", tags: "tag")
     end
-    assert_equal [files, shared, shared, nil, nil], seen.map { |payload| payload[:tier] }
+    segment = "shared:#{@dir}/segment"
+    assert_equal [files, segment, segment, nil, nil], seen.map { |payload| payload[:tier] }
   end
 
   def test_how_many_of_several_names_each_tier_had
