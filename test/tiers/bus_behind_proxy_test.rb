@@ -28,7 +28,7 @@ class TiersBusBehindProxyTest < Tiercel::TestCase
   end
 
   GREETINGS = {
-    cuts_off: [:close.to_proc, /EOFError|ECONNRESET/],
+    cuts_off: [:close.to_proc, /Connection::Lost|ECONNRESET/],
     refuses_in_words_of_its_own: [->(client) { client.write("-ERR unsupported command\r\n") }, /unsupported command/],
     does_not_know_it: [->(client) { client.write("-ERR unknown command 'HELLO'\r\n") }, /HELLO/]
   }.freeze

@@ -76,7 +76,7 @@ module Tiercel
 
         # @return [void]
         def write_all(commands, deadline)
-          @servers&.used(@server)
+          @servers&.used(@server) if @server # not while the connection asks which server it leads to
           request = String.new(capacity: 1024)
           commands.each { |command| append(command, request) }
           write(request, deadline)
@@ -148,6 +148,7 @@ module Tiercel
           replies = commands.empty? ? [] : commands.zip(call_greeting(commands, deadline))
           replies.each { |_, reply| raise reply if reply.is_a?(ReplyError) }
           check_role(replies.last.last) if @sentinels
+          @server = nil # of the connection before
           @server = @servers&.identify(self, deadline)
           @connected_at = Clock.monotonic
         end
