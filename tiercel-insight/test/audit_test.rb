@@ -55,6 +55,9 @@ class AuditTest < Tiercel::TestCase
     store.fetch("user:alice@example.com") { value }
     refute_match(/alice|secret/, audit.to_a.to_s)
     assert_equal 1, audit.stale.size
+    number = 4_711
+    2.times { |index| store.fetch("number") { number + index } }
+    refute_match(/471[12]/, audit.to_a.to_s)
   end
 
   def test_what_differs_by_itself_is_not_repeatable

@@ -10,7 +10,7 @@ require "tiercel/insight"
 class CollectorTest < Tiercel::TestCase
   SECRETS = Array.new(300) { |index|
     ["user#{index}@example.com", "tok#{index}x9f8e7d6c5b4a", "81.20.#{index % 256}.7", "my-slug-number-#{index}-here"]
-  }.flatten.freeze
+  }.flatten.push("Zebedee").freeze
 
   def teardown = Tiercel::Insight.stop
 

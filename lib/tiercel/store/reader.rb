@@ -190,24 +190,37 @@ module Tiercel
 
       private
 
+      # Entries with equal tags are compared once, and their values are decoded without an entry.
       def decide_all(found, undecided, versions, options, useless)
-        entries = {}
-        recorded = {}
-        undecided.each do |key|
-          what = useless[key] = found.delete(key)
-          entry = entry(what.bytes, key:, raw: options[:raw], compare: false)
-          next if entry.nil? || entry.expired? || entry.mismatched?(versions && versions[key])
-          entries[key] = entry
-          tags = recorded_tags(entry) and recorded[key] = tags
+        by_tags = undecided.group_by { |key| tags_part(found[key].bytes) }
+        others = by_tags.delete(nil) || []
+        recorded = by_tags.to_h { |part, keys| [part, tags_of(found[keys.first].bytes)] }
+        others += by_tags.reject { |part, _| recorded[part] }.values.flatten
+        recorded.compact!
+        current = recorded.empty? ? {} : @generations.all_current(recorded, options[:tags])
+        recorded.each_key do |part|
+          by_tags[part].each do |key|
+            value = current[part] ? @accessor.decode(key, found[key].bytes, versions && versions[key], true) : MISS
+            next found[key] = value unless Coder::Signal === value
+            current[part] ? others << key : useless[key] = found.delete(key)
+          end
         end
-        current = @generations.all_current(recorded, options[:tags]) unless recorded.empty?
-        entries.each do |key, entry|
-          tags = recorded[key]
-          next if tags && !current[key]
-          Fetch.inherit(@backend, tags) if tags && Fetch.inside?
-          useless.delete(key)
-          found[key] = entry.value
+        others.each do |key|
+          value = decide(found[key], key, versions && versions[key], raw: options[:raw], tags: options[:tags])
+          Coder::Signal === value ? useless[key] = found.delete(key) : found[key] = value
         end
+      end
+
+      # @return [String, nil] the part of a frame with its tags; nil without, and for a placeholder
+      def tags_part(bytes)
+        Frame.part(bytes, Frame::Layout::PART_TAGS) if Frame.frame?(bytes) && !Leases::Placeholder.placeholder?(bytes)
+      end
+
+      # @return [Hash{String => Integer}, nil] nil for a damaged frame
+      def tags_of(bytes)
+        Frame.parse(bytes).parts.tags
+      rescue MalformedFrame
+        nil
       end
 
       def taken_away(key, version, options)

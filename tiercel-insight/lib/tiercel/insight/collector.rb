@@ -62,6 +62,7 @@ class Tiercel::Insight::Collector
     @files = store.cache_path.to_s if store.respond_to?(:cache_path)
     @subscribers = []
     @lock = Mutex.new
+    @starting = Mutex.new
     begin_process
   end
 
@@ -74,6 +75,7 @@ class Tiercel::Insight::Collector
     Tiercel::Observer.current = self if tiercel && defined?(Tiercel::Observer)
     @segment&.sample(self, @share)
     @subscribers << ActiveSupport::Notifications.monotonic_subscribe("process_action.action_controller") do
+      run unless @pid == Process.pid
       @counts[REQUESTS] += 1
     end
     at_exit { flush(last: true) if Process.pid == @pid }
@@ -168,16 +170,20 @@ class Tiercel::Insight::Collector
 
   # Starts the thread; in a forked child for the child's own figures.
   def run
-    begin_process unless @pid == Process.pid
-    @thread = Thread.new do
-      loop do
-        sleep SECONDS
-        Tiercel::Insight.uncounted { flush }
-        housekeeping
+    @starting.synchronize do
+      next if @runs_in == Process.pid
+      begin_process unless @pid == Process.pid
+      @runs_in = @pid
+      @thread = Thread.new do
+        loop do
+          sleep SECONDS
+          Tiercel::Insight.uncounted { flush }
+          housekeeping
+        end
       end
+      @thread.name = "tiercel-insight"
+      @thread.report_on_exception = false
     end
-    @thread.name = "tiercel-insight"
-    @thread.report_on_exception = false
   end
 
   def subscribe(event, method)
