@@ -10,8 +10,14 @@ Compilation = Struct.new(:folder) do
   # @return [Array<Compilation>] one for each extension
   def self.all = Dir["#{__dir__}/tiercel/*/extconf.rb"].sort.map { |extconf| new(File.dirname(extconf)) }
 
-  # @return [String] "codec" or "segment"
-  def name = File.basename(folder)
+  # Builds all extensions, or ends the process with the reason and the remedy.
+  #
+  # @param target [String] folder for the libraries
+  def self.to(target)
+    all.each { |compilation| puts compilation.into(target) }
+  rescue Compilation::Failed => error
+    abort "#{error.message}\n#{error.remedy}"
+  end
 
   # @param target [String] folder for the library
   # @return [String] path of the library
@@ -40,8 +46,7 @@ Compilation = Struct.new(:folder) do
     output = output.b.force_encoding(Encoding::UTF_8).scrub("?")
     raise Compilation::Failed.new(command, output) unless status.success?
   rescue Errno::ENOENT => error
-    raise Compilation::Failed.new(command, "#{error.message}: a C compiler and make are needed (Debian: apt-get " \
-                                           "install build-essential)")
+    raise Compilation::Failed.new(command, error.message)
   end
 end
 
@@ -51,8 +56,16 @@ class Compilation::Failed < StandardError
   TELLING = [/\A.*\berror: .*/, /The compiler failed[^(]*/, /\A.*(\bfailed\b|not found|no such file).*/i].freeze
   LONGEST_REASON = 200
 
-  # @return [String] one line
-  attr_reader :reason
+  REMEDY = <<~TEXT
+    Tiercel is not installed, because its C extensions could not be built: %s
+
+    They need a C compiler with C11 atomics, make and Ruby's headers:
+      Debian, Ubuntu   apt-get install build-essential   (ruby-dev for the system's Ruby)
+      Alpine           apk add build-base                (ruby-dev for the system's Ruby)
+      Fedora           dnf install gcc make redhat-rpm-config ruby-devel
+      macOS            xcode-select --install
+    Then install again. For a machine without a compiler, build a precompiled gem: docs/installing.md.
+  TEXT
 
   # @param command [Array<String>]
   # @param output [String] what it printed
@@ -62,4 +75,7 @@ class Compilation::Failed < StandardError
     @reason = (found || lines.last || "no output").strip.delete_suffix(".")[0, LONGEST_REASON]
     super("#{command.join(" ")} failed:\n#{output}")
   end
+
+  # @return [String] the reason in one line, and what to install
+  def remedy = format(REMEDY, @reason)
 end

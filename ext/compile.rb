@@ -7,9 +7,4 @@
 
 require_relative "compilation"
 
-begin
-  Compilation.all.each { |compilation| puts compilation.into(File.expand_path("../lib/tiercel", __dir__)) }
-rescue Compilation::Failed => error
-  abort error.message
-end
-FileUtils.rm_f(Dir["#{__dir__}/build_failure.{txt,shown}"])
+Compilation.to(File.expand_path("../lib/tiercel", __dir__))

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Measures the gain of our own code compared with the library or the Ruby form (adr/021).
+# Measures the gain of our own code compared with the library (adr/021).
 module OwnCode
   ROUNDS = 9
   # CPU time of each side in one round.
@@ -11,7 +11,7 @@ module OwnCode
 
   class << self
     # @return [Array<Pair>]
-    def pairs = checksums + compressors + forms + [in_memory]
+    def pairs = checksums + compressors
 
     # @yieldparam pair [Pair]
     # @yieldparam ns [Array(Float, Float)] CPU time per call of our code and of the other side: the minimum of all
@@ -30,48 +30,23 @@ module OwnCode
     def checksums
       [1_000, 20_000].map do |bytes|
         data = Random.new(1).bytes(bytes)
-        Pair.new("CRC-32 of #{bytes} B", -> { Tiercel::Codec.crc32(data) }, "Zlib", -> { Zlib.crc32(data) })
+        Pair.new("CRC-32 of #{bytes} B", -> { Tiercel::CodecExt.crc32(data) }, "Zlib", -> { Zlib.crc32(data) })
       end
     end
 
     def compressors
       require "tiercel/compressors/lz4"
-      require "tiercel/compressors/lz4/gem"
-      gem = Tiercel::Compressors::LZ4::Gem
-      own = Tiercel::Codec.native
+      require "lz4_flex"
+      own = Tiercel::CodecExt
       { "24 KB" => 400, "822 KB" => 14_000 }.flat_map do |size, rows|
         text = Array.new(rows) { |i| "<li class=\"row\"><a href=\"/items/#{i * 7_919}\">Item #{i}</a></li>\n" }.join
         block = own.lz4_deflate(text)
         from = [text.bytesize].pack("w").bytesize
-        [Pair.new("LZ4, deflate #{size}", -> { own.lz4_deflate(text) }, "lz4_flex", -> { gem.lz4_deflate(text) }),
+        [Pair.new("LZ4, deflate #{size}", -> { own.lz4_deflate(text) }, "lz4_flex",
+                  -> { Lz4Flex::VarInt.compress(text) }),
          Pair.new("LZ4, inflate #{size}", -> { own.lz4_inflate(block, from, text.bytesize) }, "lz4_flex, unchecked",
-                  -> { Lz4Flex::VarInt.decompress(block) }),
-         Pair.new("LZ4, inflate #{size}", -> { own.lz4_inflate(block, from, text.bytesize) },
-                  "lz4_flex, checked in Ruby", -> { gem.lz4_inflate(block, from, text.bytesize) })]
+                  -> { Lz4Flex::VarInt.decompress(block) })]
       end
-    end
-
-    # The implementations in C and in Ruby, which write the same bytes.
-    def forms
-      rows = Array.new(50) { |i| { "id" => i, "name" => "row #{i}" } }
-      values = { "String of 1 KB" => "x" * 1_000, "50 rows" => rows }
-      c, ruby = [Tiercel::Codec.native, nil].map { |native| Tiercel::Coder.new(native:, compressor: nil) }
-      values.flat_map do |name, value|
-        frame = c.dump_value(value, nil, nil)
-        raise "the two forms differ" unless frame == ruby.dump_value(value, nil, nil)
-        [Pair.new("frame, dump #{name}", -> { c.dump_value(value, nil, nil) }, "Ruby",
-                  -> { ruby.dump_value(value, nil, nil) }),
-         Pair.new("frame, load #{name}", -> { c.load_value(frame, 0.0) }, "Ruby", -> { ruby.load_value(frame, 0.0) })]
-      end
-    end
-
-    def in_memory
-      require "tiercel/backends/memory"
-      require "tiercel/backends/memory_lru"
-      segment = Tiercel::Backends::Memory.build(Tiercel::BackendURL.parse("memory:"), { size: 32 << 20 })
-      lru = Tiercel::Backends::MemoryLRU.new
-      [segment, lru].each { |backend| backend.set("key", "x" * 1_000) }
-      Pair.new("memory:, get 1 KB", -> { segment.get("key") }, "the LRU in Ruby", -> { lru.get("key") })
     end
 
     def calibrate(arm)
@@ -88,11 +63,10 @@ module OwnCode
   end
 end
 
-desc "Measure what our own LZ4, CRC-32 and C forms gain over a library or over Ruby (adr/021)"
+desc "Measure what our own LZ4 and CRC-32 gain over a library (adr/021)"
 task :own_code do
   $LOAD_PATH.unshift(File.expand_path("lib"))
   require "tiercel"
-  abort "rake own_code: the extensions are not built: rake compile" unless Tiercel::Codec.native
   puts "| | ours, ns | other, ns | | ours / other |", "| --- | ---: | ---: | --- | ---: |"
   OwnCode.measure do |pair, (ours, other)|
     puts format("| %s | %.0f | %.0f | %s | %.2f |", pair.what, ours, other, pair.other_name, ours / other)

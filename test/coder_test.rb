@@ -10,7 +10,7 @@ module CoderBehavior
   Entry = ActiveSupport::Cache::Entry
   NOW = 1_700_000_000.0
 
-  def coder(**options) = Coder.new(native: native, **options)
+  def coder(**options) = Coder.new(**options)
 
   def test_an_entry_comes_back
     entry = coder.load(coder.dump(Entry.new({ a: 1 }, expires_at: NOW, version: "v1")))
@@ -204,29 +204,4 @@ end
 
 class CoderTest < Tiercel::TestCase
   include CoderBehavior
-
-  def setup
-    skip "the extension is not built" unless native
-  end
-
-  def native = Tiercel::Codec.native
-end
-
-class PureRubyCoderTest < Tiercel::TestCase
-  include CoderBehavior
-
-  def native = nil
-
-  def test_both_forms_make_the_same_frames
-    skip "the extension is not built" unless Tiercel::Codec.native
-    values = [nil, true, 1, -1, 1.5, "text", "\xFF".b, "a".encode("US-ASCII"), :a, [], {}, [[1, { "a" => :b }]],
-              "x" * 30_000]
-    values.product([nil, 1.7e9], [true, false], [nil, "v1", "é"]) do |value, expires_at, checksum, version|
-      frames = [nil, Tiercel::Codec.native].map do |native|
-        Tiercel::Coder.new(native:, checksum:).dump_value(value, expires_at, version)
-      end
-
-      assert_equal(*frames)
-    end
-  end
 end

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
-require "tiercel/backends/memory_lru"
+require "support/ruby_memory"
 require "tmpdir"
 
 # Leases over the backends that need no server; the contract of fetch covers all backends.
@@ -11,7 +11,7 @@ class LeasesTest < Tiercel::TestCase
 
   def each_leases
     Dir.mktmpdir("tiercel-leases-") do |dir|
-      [Tiercel::Backends::MemoryLRU.new, Tiercel.new("memory:").backend, Tiercel.new("file:#{dir}").backend]
+      [RubyMemory.new, Tiercel.new("memory:").backend, Tiercel.new("file:#{dir}").backend]
         .each { |backend| yield backend.build_leases(Tiercel::Guard.new(backend)), backend }
     end
   end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "backend"
-require_relative "extensions"
 require_relative "optional_gems"
 require_relative "registry"
 
@@ -15,16 +14,8 @@ module Tiercel
     REGISTRY = Registry.new("backend")
 
     REGISTRY.register(:null) { require_relative("backends/null"); Null }
-    REGISTRY.register(:memory) { require_relative("backends/memory"); Memory }
-    REGISTRY.register(:shared) do
-      if Extensions.load("segment")
-        require_relative("backends/shared")
-        Shared
-      else
-        require_relative("backends/shared_missing")
-        SharedMissing
-      end
-    end
+    REGISTRY.register(:memory) { require_relative("backends/memory_segment"); MemorySegment }
+    REGISTRY.register(:shared) { require_relative("backends/shared"); Shared }
     REGISTRY.register(:file) { require_relative("backends/file"); File }
     needs = ->(gem) { { gem: gem, version: OptionalGems.requirement(gem) } }
     REGISTRY.register(:sqlite, **needs["sqlite3"]) { require_relative("backends/sqlite"); SQLite }

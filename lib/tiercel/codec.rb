@@ -6,19 +6,19 @@ require_relative "codec/signals"
 require_relative "errors"
 require_relative "extensions"
 
+Tiercel::Extensions.load("codec")
+
 module Tiercel
-  # Loads the C extension for frames and plain data, if it was built. Without it the same work is done in Ruby. Each
-  # form reads frames that the other wrote.
+  # The C extension for frames and plain data.
   #
   # @private
   module Codec
-    # @return [Module, nil] the extension
-    def self.native = NATIVE
+    # @return [Module] the extension
+    def self.native = CodecExt
 
-    NATIVE = Extensions.load("codec") ? CodecExt : nil
-    # Has `crc32(bytes, crc)`: the CRC-32 (RFC 1952) of bytes that follow others with the checksum `crc`. On
-    # processors with carry-less multiplication the extension is several times as fast as Zlib.
-    CHECKSUMS = NATIVE.respond_to?(:crc32) ? NATIVE : Zlib
-    private_constant :NATIVE
+    # Has `crc32(bytes, crc)`: the CRC-32 (RFC 1952) of bytes that follow others with the checksum `crc`. The extension
+    # has it if it was built with zlib's headers. On processors with carry-less multiplication it is several times as
+    # fast as Zlib.
+    CHECKSUMS = CodecExt.respond_to?(:crc32) ? CodecExt : Zlib
   end
 end

@@ -51,13 +51,11 @@ module Tiercel
     # @param marshal [Boolean] whether Marshal may dump and load; if false, only the serializer itself loads objects
     # @param legacy [Boolean] whether payloads of Rails 6.1 to 8.1 are read
     # @param cipher [Cipher, nil] encrypts the payloads; every dump and load then needs the entry's key
-    # @param native [Module, nil] the C extension; nil to use Ruby code only
     # @raise [ConfigurationError] if the serializer or the compressor is invalid, or contradicts `marshal: false`
     # @raise [MissingDependency] if its library is not installed
     def initialize(serializer: :auto, compressor: Compressors.default, compress_threshold: DEFAULT_COMPRESS_THRESHOLD,
                    checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, legacy: marshal,
-                   cipher: nil, native: Codec.native)
-      @native = native
+                   cipher: nil)
       @cipher = cipher
       @serializer = build_serializer(serializer, marshal)
       @auto = @serializer if @serializer.is_a?(Serializers::Auto)
@@ -65,8 +63,7 @@ module Tiercel
       @compressor = Compressors.build(compressor)
       @compress_threshold = compress_threshold
       @checksum = checksum || !cipher.nil?
-      @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, inflate_limit:, marshal:, cipher:,
-                                  plain: plain_form)
+      @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, inflate_limit:, marshal:, cipher:)
       legacy &&= cipher.nil? || cipher.accept_plain?
       @legacy = LegacyPayload.new(compressor: @compressor, serializer: @serializer, inflate_limit:, marshal:) if legacy
     end
@@ -117,7 +114,7 @@ module Tiercel
     # @return [String] the frame, not encrypted
     def dump_plainly(value, expires_at, version, compress, threshold)
       threshold = nil unless compress && @compressor
-      frame = dump_native(value, expires_at, version, threshold) if @native
+      frame = dump_native(value, expires_at, version, threshold)
       return frame if frame && (threshold.nil? || frame.bytesize - HEADER_BYTES < threshold)
       return dump_in_ruby(value, expires_at, version, threshold) unless frame
       assemble(frame.getbyte(TYPE_AT), Frame.payload(frame), expires_at, version, nil, threshold)
@@ -146,8 +143,8 @@ module Tiercel
     # @raise [SerializationError] if the payload's type must not be loaded
     # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
     def load_value(bytes, now = nil, version = nil, key = nil)
-      if @native && !@cipher
-        value = @native.load_frame(bytes, now, version)
+      unless @cipher
+        value = CodecExt.load_frame(bytes, now, version)
         return value unless FALLBACK.equal?(value)
       end
       load_in_ruby(bytes, now, version, key)
@@ -158,8 +155,8 @@ module Tiercel
     # @param (see #load_value)
     # @return (see #load_value)
     def load_tagged_value(bytes, now = nil, version = nil, key = nil)
-      if @native && !@cipher
-        value = @native.load_tagged_frame(bytes, now, version)
+      unless @cipher
+        value = CodecExt.load_tagged_frame(bytes, now, version)
         return value unless FALLBACK.equal?(value)
       end
       load_in_ruby(bytes, now, version, key, tags_compared: true)
@@ -189,15 +186,13 @@ module Tiercel
 
     def build_serializer(option, marshal)
       serializer = Serializers.build(option)
-      return Serializers::Auto.new(plain: plain_form, marshal:) if serializer.is_a?(Serializers::Auto)
+      return Serializers::Auto.new(marshal:) if serializer.is_a?(Serializers::Auto)
       return serializer if marshal
       return serializer.strict if serializer.respond_to?(:strict)
       return serializer unless serializer.type == TYPE_MARSHAL
       raise ConfigurationError, "serializer #{Redacted.text(option)} and marshal: false contradict each other: " \
                                 "choose auto, message_pack, json or as_json"
     end
-
-    def plain_form = @native || Serializers::Plain
 
     # Rails treats an `expires_at` that is not a number as no expiry.
     def end_of(entry)
@@ -206,7 +201,7 @@ module Tiercel
     end
 
     def dump_native(value, expires_at, version, threshold)
-      @native.dump_frame(value, expires_at, version, @plain, @checksum, threshold)
+      CodecExt.dump_frame(value, expires_at, version, @plain, @checksum, threshold)
     rescue SystemStackError
       nil
     end

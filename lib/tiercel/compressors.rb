@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "codec"
 require_relative "errors"
 require_relative "frame/layout"
 require_relative "optional_gems"
@@ -17,16 +16,11 @@ module Tiercel
 
     REGISTRY.register(:none) { nil }
     REGISTRY.register(:zlib) { require_relative("compressors/zlib"); Zlib.new }
+    REGISTRY.register(:lz4) { require_relative("compressors/lz4"); LZ4.new }
     over = lambda do |gem, name, &make|
       REGISTRY.register(name, gem: gem, version: OptionalGems.requirement(gem)) do
         make.call.tap { OptionalGems.check(gem) }
       end
-    end
-    lz4 = lambda { require_relative("compressors/lz4"); LZ4.new }
-    if Codec.native.respond_to?(:lz4_deflate)
-      REGISTRY.register(:lz4, &lz4)
-    else
-      over.call("lz4_flex", :lz4, &lz4)
     end
     over.call("zstd-ruby", :zstd) { require_relative("compressors/zstd"); Zstd.new }
     over.call("snappy", :snappy) { require_relative("compressors/snappy"); Snappy.new }
@@ -42,8 +36,8 @@ module Tiercel
     }.freeze
 
     class << self
-      # @return [Symbol] the default compressor: LZ4 if the extension or its gem is available, else zlib
-      def default = REGISTRY.available?(:lz4) ? :lz4 : :zlib
+      # @return [Symbol] the default compressor
+      def default = :lz4
 
       # @param option [Symbol, String, nil, Array(Symbol, Hash), #deflate, #compress] the `compressor:` option: a
       #   name, a name with its options (`[:zstd, { level: 3 }]`), nil for none, or an object

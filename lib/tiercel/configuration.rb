@@ -68,7 +68,7 @@ module Tiercel
     # @return [Backend]
     def build_backend
       bounds = frozen_values? ? { memo: Memo::FROZEN_BYTES } : {}
-      @places.build({ **@options, **inflate_limit }, bounds).tap { Extensions.announce }
+      @places.build({ **@options, **inflate_limit }, bounds)
     end
 
     # @return [Cipher, nil]

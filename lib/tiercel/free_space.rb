@@ -8,10 +8,10 @@ module Tiercel
   # @private
   module FreeSpace
     # @param path [String] the path of a file, which need not exist
-    # @return [Integer, nil] free bytes on the file system of `path`; nil without the C extension, or if the system
-    #   does not report them
+    # @return [Integer, nil] free bytes on the file system of `path`; nil if the system does not report them
     def self.beside(path)
-      Segment.free_bytes(::File.dirname(path)) if Extensions.load("segment")
+      Extensions.load("segment")
+      Segment.free_bytes(::File.dirname(path))
     rescue SystemCallError
       nil
     end

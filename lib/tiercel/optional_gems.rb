@@ -8,7 +8,6 @@ module Tiercel
   module OptionalGems
     OLDEST = {
       "brotli" => "0.9.0",
-      "lz4_flex" => "1.0.0",
       "msgpack" => "1.7.0",
       "snappy" => "0.4.0",
       "sqlite3" => "2.1.0",

@@ -68,7 +68,7 @@ module Tiercel
     # @return [Backend]
     def build(options, memo = {})
       load_tiers if all.size > 1
-      kept = all.reject { |place| left_out?(place, options) }
+      kept = all.dup
       memo = { memo: memo_bytes(kept.shift) } if memory_before_shared?(kept)
       *near, last = kept.map { |place| build_place(place, options, memo) }
       near.empty? ? last : stack(near(kept.first, near.first, last, options[:inflate_limit]), last)
@@ -101,14 +101,6 @@ module Tiercel
       return bytes if bytes >= Memo::LEAST_BYTES
       raise ConfigurationError, "size: expected 1 MB or more in #{place.url} in front of shared:, got " \
                                 "#{Redacted.text(size)}"
-    end
-
-    # Without the C extension there is no near tier.
-    def left_out?(place, options)
-      return false if !place.tier || Extensions.load("segment")
-      require_relative "backends/shared_missing"
-      Backends::SharedMissing.leave_out(place.url, options.slice(:on_unavailable).merge(place.url.options))
-      true
     end
 
     def build_place(place, options, memo)
@@ -164,12 +156,8 @@ module Tiercel
     end
 
     def near(place, backend, last, inflate_limit)
-      if backend.respond_to?(:segment)
-        bus = bus?(last)
-        return Tiers::Near.new(backend, ttl: ttl(place), bus: bus || watched?(backend, last), inflate_limit:)
-      end
-      raise ConfigurationError, "#{place.url} in front of #{url}: a near tier needs Tiercel's C extension and a " \
-                                "size of at least 1 MB"
+      bus = bus?(last)
+      Tiers::Near.new(backend, ttl: ttl(place), bus: bus || watched?(backend, last), inflate_limit:)
     end
 
     def stack(near, last)

@@ -8,7 +8,7 @@ require_relative "extensions"
 require_relative "segment/notice"
 require_relative "sizes"
 
-Tiercel::Extensions.demand("segment")
+Tiercel::Extensions.load("segment")
 
 module Tiercel
   # A cache in memory that all processes of a machine share (or, without a path, private memory of one process). The C

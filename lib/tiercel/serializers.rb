@@ -11,9 +11,6 @@ module Tiercel
   # A serializer responds to `dump(value) -> String`, `load(bytes) -> value` and `type`, the number in a frame's
   # header that identifies it. A user's own serializer needs only `dump` and `load`.
   module Serializers
-    # The pure-Ruby implementation, used only without the C extension.
-    autoload :Plain, File.expand_path("serializers/plain", __dir__)
-
     REGISTRY = Registry.new("serializer")
 
     REGISTRY.register(:auto) { require_relative("serializers/auto"); Auto.new }

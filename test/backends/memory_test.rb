@@ -1,21 +1,21 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "tiercel/backends/memory"
+require "tiercel/backends/memory_segment"
 
 class MemoryTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 
-  def build_backend(**options) = Tiercel::Backends::Memory.build(Tiercel::BackendURL.parse("memory:"), options)
+  def build_backend(**options) = Tiercel::Backends::MemorySegment.build(Tiercel::BackendURL.parse("memory:"), options)
 
-  def test_it_is_the_segment_engine_where_the_extension_is_built
-    needs_extension "segment"
+  def test_it_is_the_segment_engine
     assert_instance_of Tiercel::Backends::MemorySegment, backend
     assert_equal "memory:", backend.to_s
   end
 
-  def test_a_size_that_is_too_small_for_the_engine_gives_the_lru
-    assert_instance_of Tiercel::Backends::MemoryLRU, build_backend(size: 20_000)
+  def test_a_size_that_is_too_small_for_the_engine
+    error = assert_raises(Tiercel::ConfigurationError) { build_backend(size: 20_000) }
+    assert_equal "size: expected 1 MB or more, got 20000", error.message
   end
 
   def test_it_keeps_to_its_size
@@ -29,7 +29,6 @@ class MemoryTest < Tiercel::TestCase
 
   # 1/256 of 64 MB, at least 128 KB; options override it.
   def test_values_are_compressed_from_a_share_of_the_size_on
-    needs_extension "segment"
     value = "<li>a row</li>" * 15_000
     stored = lambda do |size, **options|
       store = Tiercel.new("memory:", size:, **options)
@@ -43,7 +42,6 @@ class MemoryTest < Tiercel::TestCase
     assert_operator stored["64MB", compress_threshold: 200_000], :<, value.bytesize / 10
     assert_operator stored["1MB", compress: false], :>, value.bytesize
     assert_equal 128 * 1024, build_backend(size: "1MB").compress_threshold_bytes
-    assert_equal 128 * 1024, build_backend(size: 20_000).compress_threshold_bytes
   end
 
   def test_a_child_has_a_copy_of_its_own
@@ -62,7 +60,6 @@ class MemoryTest < Tiercel::TestCase
   end
 
   def test_options_that_cannot_be
-    needs_extension "segment"
     assert_raises(Tiercel::ConfigurationError) { build_backend(size: "none") }
   end
 end

@@ -21,7 +21,7 @@ end
 
 def median(numbers) = numbers.sort[numbers.size / 2]
 
-form = Tiercel::Codec.native || Tiercel::Serializers::Plain
+form = Tiercel::CodecExt
 [10_000, 50_000].product(KINDS.to_a, KINDS.first(2)) do |size, (keys, key), (values, value)|
   hash = (0...size).to_h { |index| [key.call(index), value.call(index)] }
   plain, marshalled = form.dump(hash), Marshal.dump(hash)

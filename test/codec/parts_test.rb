@@ -2,6 +2,7 @@
 # suites: store
 
 require "test_helper"
+require "support/ruby_coder"
 
 # The C form decodes a frame's parts with the same results as the Ruby form.
 class CodecPartsTest < Tiercel::TestCase
@@ -73,7 +74,7 @@ class CodecPartsTest < Tiercel::TestCase
       bytes = frame(TYPES.sample(random:), any_parts(random), expires_at: [nil, 1e9, 2e9].sample(random:))
       wanted = [nil, "v", "é", "w"].sample(random:)
       call = %i[load_value load_tagged_value].sample(random:)
-      results = [Tiercel::Codec.native, nil].map { |native| outcome(native, call, bytes, wanted) }
+      results = [Coder.new, RubyCoder.new].map { |coder| outcome(coder, call, bytes, wanted) }
 
       assert_equal results.last, results.first, "round #{round} of seed #{seed}: #{bytes.unpack1("H*")}"
       told[results.first.first] += 1
@@ -95,8 +96,8 @@ class CodecPartsTest < Tiercel::TestCase
     (0..parts.size).each { |size| parts.to_a.combination(size).each { |chosen| yield chosen.to_h } }
   end
 
-  def outcome(native, call, bytes, wanted)
-    value = Coder.new(native:).public_send(call, bytes, NOW, wanted)
+  def outcome(coder, call, bytes, wanted)
+    value = coder.public_send(call, bytes, NOW, wanted)
     Coder::Signal === value ? [value] : [:value, value, (value.encoding if value.is_a?(String))]
   rescue Tiercel::MalformedFrame
     [Tiercel::MalformedFrame]

@@ -41,7 +41,7 @@ module CoderDamageBehavior
 
   def test_payloads_of_mutated_msgpack
     random = Random.new(11)
-    payloads = SAMPLES.filter_map { |value| Tiercel::Serializers::Plain.dump(value) }.reject { |bytes| bytes.size < 4 }
+    payloads = SAMPLES.filter_map { |value| Tiercel::CodecExt.dump(value) }.reject { |bytes| bytes.size < 4 }
     2_000.times do
       payload = payloads.sample(random:).dup
       random.rand(1..4).times { payload.setbyte(random.rand(payload.bytesize), random.rand(256)) }
@@ -87,7 +87,7 @@ module CoderDamageBehavior
 
   private
 
-  def coder = @coder ||= Tiercel::Coder.new(native: native)
+  def coder = @coder ||= Tiercel::Coder.new
 
   def nested_marshal(depth) = Tiercel::Frame.build(0x10, "\x04\b".b + ("[\x06" * depth).b + "0".b)
 
@@ -99,7 +99,7 @@ module CoderDamageBehavior
 
   def each_frame(checksum: true)
     SAMPLES.each do |value|
-      maker = Tiercel::Coder.new(checksum:, native: native)
+      maker = Tiercel::Coder.new(checksum:)
       yield maker.dump_value(value, nil, nil, false, 0)
       yield maker.dump_value(value, 4e9, "version", true, 1)
     end
@@ -138,16 +138,4 @@ end
 
 class CoderDamageTest < Tiercel::TestCase
   include CoderDamageBehavior
-
-  def setup
-    skip "the extension is not built" unless native
-  end
-
-  def native = Tiercel::Codec.native
-end
-
-class PureRubyCoderDamageTest < Tiercel::TestCase
-  include CoderDamageBehavior
-
-  def native = nil
 end

@@ -9,7 +9,7 @@ module CoderPayloadBehavior
   Parts = Tiercel::Frame::Parts
   NOW = 1_700_000_000.0
 
-  def coder(**options) = Coder.new(native: native, **options)
+  def coder(**options) = Coder.new(**options)
 
   def test_values_are_compressed_from_the_threshold_on_if_it_saves_enough
     frames = [[true, 100], [true, 101], [false, 1]].map do |compress, threshold|
@@ -126,16 +126,4 @@ end
 
 class CoderPayloadsTest < Tiercel::TestCase
   include CoderPayloadBehavior
-
-  def setup
-    skip "the extension is not built" unless native
-  end
-
-  def native = Tiercel::Codec.native
-end
-
-class PureRubyCoderPayloadsTest < Tiercel::TestCase
-  include CoderPayloadBehavior
-
-  def native = nil
 end

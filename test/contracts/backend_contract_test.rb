@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "tiercel/backends/memory_lru"
+require "support/ruby_memory"
 require "contracts/backend_contract"
 
 # Verifies that the published contract detects backends unfit for leases and tags: each test plants one fault in a
 # passing backend, and the named tests must fail.
 class BackendContractFaultsTest < Tiercel::TestCase
-  # A backend of one process, without MemoryLRU's own overrides.
-  class Sound < Tiercel::Backends::MemoryLRU
+  # A backend of one process, that passes.
+  class Sound < RubyMemory
   end
 
   FAULTS = {

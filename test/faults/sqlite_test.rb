@@ -149,13 +149,6 @@ class SQLiteFaultsTest < Tiercel::TestCase
     end
   end
 
-  def test_without_the_extension_the_room_of_the_disk_is_unknown
-    code = "store = Tiercel.new('sqlite:#{path}'); print store.write('a', 1), store.read('a')"
-    lib = File.expand_path("../../lib", __dir__)
-    out = IO.popen({ "TIERCEL_PURE_RUBY" => "1" }, [RbConfig.ruby, "-I#{lib}", "-rtiercel", "-e", code], &:read)
-    assert_equal "true1", out
-  end
-
   def test_a_disk_that_has_become_larger_is_used
     needs_extension "segment" # which knows how much of a disk is free
     skip "mounting needs root" unless SmallVolume.available?

@@ -51,19 +51,15 @@ class FrameVersionTest < Tiercel::TestCase
     assert Version.same?(LONG, LONG)
   end
 
-  def test_both_forms_write_the_same_frames_and_read_each_other
-    forms = [nil, Tiercel::Codec.native].uniq
+  def test_frames_have_them
+    coder = Tiercel::Coder.new
     ["v", LONGEST[1..], LONGEST, LONG, LONG * 3, "é" * 30_000].product(["text", { a: 1 }]) do |version, value|
-      frames = forms.map { |native| Tiercel::Coder.new(native:).dump_value(value, nil, version, false) }
-      assert_equal 1, frames.uniq.size
-      forms.each do |native|
-        coder = Tiercel::Coder.new(native:)
-        assert_equal value, coder.load_value(frames.first, 0.0, version)
-        assert_equal value, coder.load_value(frames.first, 0.0, nil)
-        assert_equal Tiercel::Coder::SLOW, coder.load_value(frames.first, 0.0, "#{version}w")
-        refute coder.load(frames.first).mismatched?(version)
-        assert coder.load(frames.first).mismatched?("#{version}w")
-      end
+      frame = coder.dump_value(value, nil, version, false)
+      assert_equal value, coder.load_value(frame, 0.0, version)
+      assert_equal value, coder.load_value(frame, 0.0, nil)
+      assert_equal Tiercel::Coder::SLOW, coder.load_value(frame, 0.0, "#{version}w")
+      refute coder.load(frame).mismatched?(version)
+      assert coder.load(frame).mismatched?("#{version}w")
     end
   end
 

@@ -31,13 +31,11 @@ class GoldenFramesTest < Tiercel::TestCase
 
   def test_kept_frames_are_read
     each_value do |name, bytes, value, options|
-      forms.each do |native|
-        coder = GoldenFrames.coder({ native: }.merge(options))
-        [coder.load(bytes).value, coder.load_value(bytes, 0.0)].each do |loaded|
-          assert_equal Marshal.dump(value), Marshal.dump(loaded), "#{name}\n#{ADVICE}"
-        end
-        assert_in_delta GoldenFrames::EXPIRES_AT, coder.load(bytes).expires_at, 0, "#{name}\n#{ADVICE}"
+      coder = GoldenFrames.coder(options)
+      [coder.load(bytes).value, coder.load_value(bytes, 0.0)].each do |loaded|
+        assert_equal Marshal.dump(value), Marshal.dump(loaded), "#{name}\n#{ADVICE}"
       end
+      assert_in_delta GoldenFrames::EXPIRES_AT, coder.load(bytes).expires_at, 0, "#{name}\n#{ADVICE}"
     end
   end
 
@@ -56,8 +54,6 @@ class GoldenFramesTest < Tiercel::TestCase
   end
 
   private
-
-  def forms = [nil, Tiercel::Codec.native].uniq
 
   def each_value
     GoldenFrames.kept.slice(*GoldenFrames::VALUES.keys).each do |name, bytes|

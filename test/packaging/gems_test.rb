@@ -82,7 +82,7 @@ class GemsTest < Tiercel::TestCase
     assert_empty broken
   end
 
-  def test_tiercel_is_built_by_the_rakefile_that_never_fails
+  def test_tiercel_is_built_by_its_rakefile
     assert_equal ["ext/Rakefile"], specification("tiercel").extensions
   end
 
@@ -118,7 +118,6 @@ class GemsTest < Tiercel::TestCase
       value, *features = output.lines(chomp: true)
       assert_equal "1", value
       assert_equal %w[codec_ext segment_ext], features.filter_map { |path| path[/(codec|segment)_ext/] }.sort.uniq
-      refute_path_exists Dir["#{home}/gems/tiercel-*/ext"].first + "/build_failure.txt"
       assert_empty(features.reject { |path| path.start_with?(home) })
     end
   end

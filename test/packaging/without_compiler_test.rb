@@ -5,8 +5,10 @@ require "bundler"
 require "open3"
 require "rubygems/package"
 require_relative "../support/committed_files"
+require_relative "../support/installed_gem"
 
-# Ways to get the C extensions if `gem install` does not compile them.
+# Installations without a C compiler: of the source gem, which fails, and of a precompiled one; and a gem by its path,
+# which nobody compiles.
 class WithoutCompilerTest < Tiercel::TestCase
   ROOT = CommittedFiles::ROOT
   NO_BUNDLE = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP].to_h { |name| [name, nil] }.freeze
@@ -24,6 +26,21 @@ class WithoutCompilerTest < Tiercel::TestCase
     env = { "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile") }
     run_command(RbConfig.ruby, "-S", "bundle", "exec", "rake", "native[#{folder}]", env:, chdir: ROOT)
     Dir["#{folder}/*.gem"].first
+  end
+
+  def test_the_source_gem_is_not_installed_and_says_what_is_missing
+    error = assert_raises(RuntimeError) { InstalledGem.open(path: "/nonexistent") { flunk "it was installed" } }
+    assert_match(/^ *Tiercel is not installed, because its C extensions could not be built: The compiler failed/,
+                 error.message)
+    assert_match(/apt-get install build-essential/, error.message)
+  end
+
+  def test_the_reason_is_the_compilers_own
+    error = assert_raises(RuntimeError) do
+      plant = { "ext/tiercel/segment/segment_ext.c" => "int planted = ;\n" }
+      InstalledGem.open(plant:) { flunk "it was installed" }
+    end
+    assert_match(/could not be built: .*segment_ext\.c:\d+:\d+: error: expected expression/, error.message)
   end
 
   def test_a_native_gem_installs_and_works_where_there_is_no_compiler
@@ -58,7 +75,7 @@ class WithoutCompilerTest < Tiercel::TestCase
       end
       output, status = bundled.call
       refute status.success?
-      command = output[%r{Type: ruby (\S+/ext/compile\.rb)\.}, 1]
+      command = output[%r{type: ruby (\S+/ext/compile\.rb)}, 1]
       assert_equal "#{clone}/ext/compile.rb", command, output
       run_command(RbConfig.ruby, command)
       output, status = bundled.call

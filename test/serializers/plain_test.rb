@@ -2,9 +2,8 @@
 # suites: kernel
 
 require "test_helper"
-require "tiercel/serializers/plain"
 
-# Plain and other values, for the C form and the Ruby form.
+# Plain and other values.
 module PlainBehavior
   class Name < String; end
   class Names < Array; end
@@ -178,56 +177,10 @@ module PlainBehavior
   def nest(depth) = depth.times.reduce(1) { |inner, index| index.even? ? [inner] : { a: inner } }
 end
 
-class PurePlainTest < Tiercel::TestCase
-  include PlainBehavior
-
-  # Runs code when the walk writes an Integer.
-  class Packer
-    def initialize(&change) = @change = change
-    def write_array_header(_size) = self
-    def write_map_header(_size) = self
-    def write_ext(_type, _bytes) = self
-
-    def write_int(_number)
-      @change&.call
-      @change = nil
-      self
-    end
-  end
-
-  def test_an_array_that_changes_meanwhile_raises_as_with_marshal
-    [:clear, :pop, ->(array) { array << 4 }].each do |change|
-      array = [1, 2, 3]
-      error = assert_raises(RuntimeError) { write(array) { change.to_proc.call(array) } }
-      assert_match(/Array modified during dump/, error.message)
-    end
-  end
-
-  def test_a_hash_that_changes_meanwhile_raises
-    [:clear, ->(hash) { hash.delete(:c) }].each do |change|
-      hash = { a: 1, b: 2, c: 3 }
-      error = assert_raises(RuntimeError) { write(hash) { change.to_proc.call(hash) } }
-      assert_match(/Hash modified during dump/, error.message)
-    end
-  end
-
-  def plain = Tiercel::Serializers::Plain
-
-  private
-
-  def write(value, &change)
-    Tiercel::Serializers::Plain::Writer.new(Packer.new(&change)).write(value, 0)
-  end
-end
-
-class NativePlainTest < Tiercel::TestCase
+class PlainTest < Tiercel::TestCase
   include PlainBehavior
 
   module Marker; end
-
-  def setup
-    skip "the extension is not built" unless Tiercel::Codec.native
-  end
 
   def plain = Tiercel::Codec.native
 

@@ -66,8 +66,6 @@ module StoreContractTests
   define("MemoryHeard", [HeardCalls, InMemory], {})
   VARIANTS.each { |name, options| define_both(name, InMemory, options) }
 
-  if Tiercel::Extensions.load("segment")
-    define_both("Shared", InSharedMemory, {})
-    define("SharedMemoFast", InSharedMemory, VARIANTS["Memo"])
-  end
+  define_both("Shared", InSharedMemory, {})
+  define("SharedMemoFast", InSharedMemory, VARIANTS["Memo"])
 end

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
-require "tiercel/backends/memory_lru"
+require "support/ruby_memory"
 require "logger"
 require "stringio"
 require "timeout"
@@ -11,7 +11,7 @@ require "timeout"
 # path and off it.
 module StoreErrorsTests
   # Works until the test makes it fail.
-  class Unsteady < Tiercel::Backends::MemoryLRU
+  class Unsteady < RubyMemory
     # @return [Exception, nil] the error that every call raises
     attr_accessor :failure
     # @return [Integer] number of calls

@@ -3,7 +3,7 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
-require "tiercel/backends/memory_lru"
+require "support/ruby_memory"
 
 # A password in a URL, or by mistake anywhere else, never appears in a message.
 class StorePasswordsTest < Tiercel::TestCase
@@ -75,7 +75,7 @@ class StorePasswordsTest < Tiercel::TestCase
   end
 
   # A backend whose URL contains a password.
-  class Secretive < Tiercel::Backends::MemoryLRU
+  class Secretive < RubyMemory
     def self.option_names = [:token]
 
     def self.build(url, _options) = new.tap { |backend| backend.instance_variable_set(:@url, url) }

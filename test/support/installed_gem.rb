@@ -13,10 +13,6 @@ class InstalledGem
   ROOT = CommittedFiles::ROOT
   NO_BUNDLE = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP RAILS_ENV RACK_ENV].to_h { |name| [name, nil] }.freeze
   GEM = [RbConfig.ruby, "-S", File.join(RbConfig::CONFIG["bindir"], "gem")].freeze
-  # Files of the store suite that need the segment to load, or that test only the segment.
-  NEEDS_SEGMENT = %r{Tiercel::Segment|tiercel/segment|memory_segment|MemorySegment|Backends::Shared|shared:|Tiers|
-                     segment_table|FetchPlaces}x
-
   # The result of a command.
   Ran = Struct.new(:out, :err, :status) do
     def ok? = status.success?
@@ -67,12 +63,6 @@ class InstalledGem
   # @return [String] the folder of the installed gem
   def gem_folder = Dir["#{home}/gems/tiercel-[0-9]*"].first
 
-  # @return [String] the reason why an extension could not be built
-  def failure = File.read(File.join(gem_folder, "ext/build_failure.txt"))
-
-  # @return [Boolean] whether any extension was built
-  def compiled? = Dir["#{home}/**/*.{so,bundle}"].any?
-
   # @return [Ran] the result of Ruby code that uses the installed gem
   def ruby(code, *arguments, env: {}) = run(RbConfig.ruby, "-e", code, *arguments, env:)
 
@@ -84,18 +74,6 @@ class InstalledGem
     code = "ARGV.shift(#{files.size}).each { |file| require File.expand_path(file) }"
     run(RbConfig.ruby, "-e", code, *files, 
         env: { "RUBYLIB" => load_path.join(File::PATH_SEPARATOR), "MT_NO_PLUGINS" => "1" })
-  end
-
-  # @return [Array<String>] test files of the store suite that need no segment
-  def files_without_segment
-    Dir.glob("test/**/*_test.rb", base: ROOT).sort.select do |file|
-      next if file.match?(%r{\Atest/(native|oldest_gems|packaging|rails_app|rails_behaviours|runner|segment)/})
-      # These test the compiled extensions of this tree, or the gems of a bundle.
-      next if file.match?(%r{\Atest/(codec_test\.rb|other_gems/|doctor/)})
-      text = File.read(File.join(ROOT, file))
-      next if text[/^# suites: (.*)/, 1]&.match?(/\Akernel\z/)
-      text.include?("needs_extension") || file.end_with?("store/contract_test.rb") || !text.match?(NEEDS_SEGMENT)
-    end
   end
 
   # The environment for an application's commands: a separate bundle with the installed gem.

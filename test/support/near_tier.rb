@@ -2,7 +2,7 @@
 
 require "tiercel/tiers"
 require "tiercel/backends/shared"
-require "tiercel/backends/memory"
+require "tiercel/backends/memory_segment"
 
 # A near tier in front of a Hash.
 module NearTier

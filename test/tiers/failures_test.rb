@@ -4,7 +4,7 @@
 require "test_helper"
 require "tiercel/tiers"
 require "active_support/cache/tiercel_store"
-require "tiercel/backends/memory"
+require "tiercel/backends/memory_segment"
 require "tiercel/backends/shared"
 require "tiercel/backends/sqlite"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
@@ -100,7 +100,7 @@ class TiersFailuresTest < Tiercel::TestCase
       opening.define_singleton_method(:place) { Struct.new(:path).new("full") }
       absent = Tiercel::Segment::Absent.new(opening, Tiercel::Unavailable.new("no room"))
       near = Tiercel::Tiers::Near.new(Tiercel::Backends::Shared.new(absent), bus: true)
-      tiers = Tiercel::Tiers.new(near, Tiercel::Backends::Memory.build(nil, {}))
+      tiers = Tiercel::Tiers.new(near, Tiercel::Backends::MemorySegment.build(nil, {}))
       reports = []
       near.guard = Tiercel::Guard.new(near.backend, error_handler: ->(exception:, **) { reports << exception })
       Tiercel::Tiers::Watch.new(Tiercel::Backends::SQLite.new("#{@dir}/cache.sqlite3"), near)

@@ -3,7 +3,7 @@
 require "test_helper"
 require "tiercel/tiers"
 require "tiercel/backends/shared"
-require "tiercel/backends/memory"
+require "tiercel/backends/memory_segment"
 
 # A process without its own bus, on a segment whose other processes have one.
 class TiersRecordedCoverageTest < Tiercel::TestCase
@@ -12,7 +12,7 @@ class TiersRecordedCoverageTest < Tiercel::TestCase
 
   def setup
     @directory = Dir.mktmpdir
-    @last = Tiercel::Backends::Memory.build(nil, {})
+    @last = Tiercel::Backends::MemorySegment.build(nil, {})
     @with_bus = near(bus: true)
     @without = near(bus: false)
   end

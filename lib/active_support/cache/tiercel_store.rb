@@ -558,11 +558,11 @@ module ActiveSupport
       def key_of(name, options)
         most = @settings.max_key_bytes
         if name.instance_of?(String) && !name.respond_to?(:cache_key) && !name.respond_to?(:cache_version) &&
-           RULES&.own_key?(name, @options, options, most)
+           RULES.own_key?(name, @options, options, most)
           return name
         end
         namespace = options&.key?(:namespace) ? options[:namespace]&.to_s : namespace_now
-        RULES&.key(name, namespace, most) || normalize_key(name, options).dup
+        RULES.key(name, namespace, most) || normalize_key(name, options).dup
       end
 
       # @param key [String] the result of {#key_of}
@@ -571,13 +571,13 @@ module ActiveSupport
       def version_of(name, key, options)
         return normalize_version(name, options) if options&.key?(:version)
         return if key.equal?(name)
-        version = RULES ? RULES.version(name) : false
+        version = RULES.version(name)
         version == false ? normalize_version(name) : version
       end
 
       # @return [Array<String>] the names themselves if all are their own keys
       def keys_of(names, options)
-        keys = RULES.keys(names, namespace_of(options), @settings.max_key_bytes) if RULES && @plain
+        keys = RULES.keys(names, namespace_of(options), @settings.max_key_bytes) if @plain
         keys || names.map { |name| normalize_key(name, options) }
       end
 
@@ -585,7 +585,7 @@ module ActiveSupport
       def versions_of(names, keys, options)
         return names.map { |name| normalize_version(name, options) } if options[:version]
         return if keys.equal?(names)
-        versions = RULES ? RULES.versions(names) : false
+        versions = RULES.versions(names)
         versions == false ? names.map { |name| normalize_version(name, options) } : versions
       end
 
@@ -594,13 +594,12 @@ module ActiveSupport
       # @return [Hash, nil, false] the options if the key or the version depends on them, nil if neither does; false if
       #   the call has to merge its options
       def naming_options(options)
-        return false unless RULES
         naming = RULES.naming_options(options, @most_tags, Tags::Named::MAX_BYTES, true)
         @worker && naming && naming.key?(:namespace) ? false : naming
       end
 
       def only_expires_in?(options)
-        options.size == 1 && options.key?(:expires_in) && RULES&.lasts?(options[:expires_in])
+        options.size == 1 && options.key?(:expires_in) && RULES.lasts?(options[:expires_in])
       end
 
       # Tags become a {Tiercel::Store::Tags::Named}; the worker of a parallel test gets its own namespace.

@@ -22,12 +22,10 @@ module Tiercel
       # @param inflate_limit [Integer] bytes
       # @param marshal [Boolean] whether Marshal may load
       # @param cipher [Cipher, nil]
-      # @param plain [#load] the C extension, or {Serializers::Plain}
-      def initialize(serializer:, compressor:, inflate_limit:, marshal:, cipher:, plain:)
+      def initialize(serializer:, compressor:, inflate_limit:, marshal:, cipher:)
         @inflate_limit = inflate_limit
         @marshal = marshal
         @cipher = cipher
-        @plain = plain
         @serializers = { serializer.type => serializer }
         @serializers.delete(TYPE_MARSHAL)
         @compressors = compressor ? { compressor.id => compressor } : {}
@@ -46,7 +44,7 @@ module Tiercel
         end
         payload = inflate(frame, @cipher && key ? @cipher.open(key, frame) : frame.payload)
         case frame.type
-        when TYPE_PLAIN then @plain.load(payload)
+        when TYPE_PLAIN then CodecExt.load(payload)
         when TYPE_STRING_UTF_8, TYPE_STRING_BINARY, TYPE_STRING_US_ASCII
           payload.force_encoding(STRING_ENCODINGS[frame.type])
         when TYPE_STRING_ENCODED then payload.force_encoding(encoding(frame))

@@ -3,28 +3,20 @@
 require_relative "../frame/layout"
 require_relative "../codec"
 require_relative "bounds"
-# Must come first: it raises if the gem is missing, and the next attempt loads this file again.
-require_relative "lz4/gem" unless Tiercel::Codec.native.respond_to?(:lz4_deflate)
 
 module Tiercel
   module Compressors
     # LZ4 blocks after their size as a base-128 number, low digits first. This is the format of the gems lz4-ruby and
-    # lz4_flex. The C extension implements it; without the extension, the gem lz4_flex does.
+    # lz4_flex. The C extension implements it.
     class LZ4
       include Bounds
-
-      # @return [Boolean] whether the extension is built, so that no gem is needed
-      def self.native? = Codec.native.respond_to?(:lz4_deflate)
-
-      FORM = native? ? Codec.native : Gem
-      private_constant :FORM
 
       # @return [Integer] in the frame's header
       def id = Frame::Layout::COMPRESSOR_LZ4
 
       # @param bytes [String]
       # @return [String]
-      def deflate(bytes) = FORM.lz4_deflate(bytes)
+      def deflate(bytes) = CodecExt.lz4_deflate(bytes)
 
       # @param bytes [String]
       # @param inflated_bytes [Integer, nil] the size claimed by the frame
@@ -34,7 +26,7 @@ module Tiercel
       def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
         claimed, position = leading_size(bytes, "an lz4")
         check_claim(claimed, limit)
-        inflated = FORM.lz4_inflate(bytes, position, claimed) if claimed == (inflated_bytes || claimed)
+        inflated = CodecExt.lz4_inflate(bytes, position, claimed) if claimed == (inflated_bytes || claimed)
         return inflated if inflated
         raise MalformedFrame, "an lz4 payload is not the #{inflated_bytes || claimed} bytes it claims to be"
       rescue NoMemoryError => error

@@ -10,9 +10,9 @@ module Tiercel
     # The default: msgpack for plain data, Marshal for everything else. It preserves everything that Marshal
     # preserves.
     class Auto
-      # @param plain [#dump, #load] the msgpack implementation: {Plain}, or the C extension
+      # @param plain [#dump, #load] the msgpack implementation
       # @param marshal [Boolean] whether Marshal may be used
-      def initialize(plain: Codec.native || Plain, marshal: true)
+      def initialize(plain: CodecExt, marshal: true)
         @plain = plain
         @marshal = marshal ? Marshal.new : nil
       end

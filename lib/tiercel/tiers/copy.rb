@@ -19,11 +19,9 @@ module Tiercel
     #
     # @private
     module Copy
-      NATIVE = Codec.native
       # Of a tag's generation ({Store::Tags}): its size, and a part of its key.
       GENERATION_BYTES = 8
       GENERATION_KEY = "tiercel:tag:"
-      private_constant :NATIVE
 
       class << self
         include Frame::Layout
@@ -41,7 +39,7 @@ module Tiercel
         # @return [String, nil] nil for a damaged frame, and for an entry without a copy
         def of(bytes, longest)
           return unless Frame.frame?(bytes)
-          (NATIVE && NATIVE.unchecked_frame(bytes)) || parsed(bytes, longest)
+          CodecExt.unchecked_frame(bytes) || parsed(bytes, longest)
         end
 
         # @param bytes [String] the result of {.of}

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-require "tiercel/backends/memory_lru"
+require "support/ruby_memory"
 
 module LockStep
   # A memory backend that pretends to be remote, so that a request-local cache pays off, and counts its calls.
-  class FarMemory < Tiercel::Backends::MemoryLRU
+  class FarMemory < RubyMemory
     OPERATIONS = %i[
       get get_multi get_with_token set set_multi add compare_and_set delete delete_multi increment touch
       look occupy occupy_multi compare_and_set_multi
@@ -15,7 +15,7 @@ module LockStep
 
     # @param local_cache [Boolean] whether the store mounts a request-local cache
     def initialize(local_cache:)
-      super(size: "4MB")
+      super()
       @local_cache = local_cache
       @trips = 0
     end

@@ -22,9 +22,6 @@ class Tiercel::Backends::File::Record <
   FIRST_READ_BYTES = 32 * 1024
   READ = ::File::RDONLY | ::File::BINARY
   ATTEMPTS = 3
-  # The extension, if it is built, reads a small file in one call.
-  NATIVE = (Tiercel::Codec.native if Tiercel::Codec.native.respond_to?(:read_small))
-  private_constant :NATIVE
 
   def expired?(now) = expires_at && expires_at <= now
 
@@ -34,7 +31,7 @@ class Tiercel::Backends::File::Record <
     # @return [Record, nil] nil if there is no file, or it is not a file of the cache
     # @raise [SystemCallError]
     def read(path, whole: true)
-      start = NATIVE&.read_small(path)
+      start = Tiercel::CodecExt.read_small(path) # a small file in one call
       return parse_small(start, whole) if start
       start.nil? ? read_in_ruby(path, whole) : nil
     end
