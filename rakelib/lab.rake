@@ -29,8 +29,7 @@ namespace :lab do
     end
   end
 
-  desc "Fill docs/results.md, and write every table into docs/results/DATE.md, from a kept run of `bin/lab all`: " \
-       "rake lab:results[RESULTS]"
+  desc "Fill docs/results.md from a kept run of `bin/lab all`: rake lab:results[RESULTS]"
   task :results, [:results] do |_task, arguments|
     $LOAD_PATH.unshift(File.expand_path("lib"), File.expand_path("tiercel-lab/lib"))
     require_relative "../tiercel-lab/musts/results_page"

@@ -5,8 +5,8 @@ require "test_helper"
 require "tiercel/segment/place"
 require_relative "../support/earlier_revision"
 
-# During a deploy, processes of two versions share a cache. Each reads the other's frames, SQLite files, file caches
-# and (with the same layout) segments.
+# During a deploy, processes of two versions share a cache. Each reads the other's frames, SQLite files and file
+# caches; segments of another layout are files of their own.
 class EarlierRevisionTest < Tiercel::TestCase
   REVISION = "d6db077"
   VALUES = {
@@ -25,7 +25,7 @@ class EarlierRevisionTest < Tiercel::TestCase
     skip "this clone has no #{REVISION}" unless EarlierRevision.available?(REVISION)
   end
 
-  %w[shared sqlite file].each do |scheme|
+  %w[sqlite file].each do |scheme|
     define_method("test_#{scheme}_is_read_and_written_by_both_at_once") do
       beside("#{scheme}:%s/cache") do |store, ask|
         either_reads_what_the_other_wrote(store, ask)
@@ -61,16 +61,15 @@ class EarlierRevisionTest < Tiercel::TestCase
     end
   end
 
-  # While processes use both segments, neither version reads, damages or removes the other's.
+  # The earlier revision has another layout. While processes use both segments, neither reads, damages or removes the
+  # other's.
   def test_another_layout_has_a_file_of_its_own
-    skip "compiles everything once more: --long" unless long?
-    other = EarlierRevision.altered { |folder| change_layout(folder) }
     name = "tiercel-test-layout-#{Process.pid}"
     store = Tiercel.new("shared:#{name}", size: "8MB")
     2.times do |round|
-      other.run(format(OPEN, url: "shared:#{name}", values: [Marshal.dump({})].pack("m0"))) do |ask|
+      self.class.earlier.run(format(OPEN, url: "shared:#{name}", values: [Marshal.dump({})].pack("m0"))) do |ask|
         paths = [store.backend.segment.path, ask.call("store.backend.segment.path")]
-        assert_equal %w[.v3 .v4], paths.map { |path| File.extname(path) }
+        assert_equal %w[.v3 .v2], paths.map { |path| File.extname(path) }
         before = round - 1 if round.positive?
         assert_equal [before, before], [store.read("here"), ask.call('store.read("there")')]
         store.write("here", round)
@@ -83,6 +82,24 @@ class EarlierRevisionTest < Tiercel::TestCase
   ensure
     store&.close
     FileUtils.rm_f(Dir["{/dev/shm,#{Dir.tmpdir}}/{,tiercel-}#{name}*"]) if name
+  end
+
+  # A path is one file: whoever comes second is refused, and the first one's segment stays as it is.
+  def test_another_layout_at_the_same_path_is_refused
+    with_tmpdir do |folder|
+      ours, theirs = %w[ours theirs].map { |name| "shared:#{folder}/#{name}" }
+      store = Tiercel.new(ours)
+      store.write("here", 1)
+      self.class.earlier.run(format(OPEN, url: theirs, values: [Marshal.dump({})].pack("m0"))) do |ask|
+        ask.call('store.write("there", 2)')
+        refused = [assert_raises(Tiercel::ConfigurationError) { Tiercel.new(theirs) },
+                   assert_raises(RuntimeError) { ask.call("Tiercel.new(#{ours.inspect})") }]
+        refused.each { |error| assert_match(/has another layout version: use another path/, error.message) }
+        assert_equal [1, 2], [store.read("here"), ask.call('store.read("there")')]
+      end
+    ensure
+      store&.close
+    end
   end
 
   private
@@ -136,15 +153,5 @@ class EarlierRevisionTest < Tiercel::TestCase
     sleep 0.05 # the other process fetches now; it gets the value immediately or after a wait
     go_on << "computed once"
     assert_equal ["computed once"] * 2, [holder.value, waiter.value]
-  end
-
-  def change_layout(folder)
-    { "ext/tiercel/segment/layout.h" => "#define TSEG_LAYOUT_VERSION %du",
-      "lib/tiercel/segment.rb" => "LAYOUT_VERSION = %d" }.each do |name, line|
-      path = File.join(folder, name)
-      text = File.read(path)
-      File.write(path, text.sub(format(line, 3)) { format(line, 4) })
-      refute_equal text, File.read(path)
-    end
   end
 end

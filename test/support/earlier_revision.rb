@@ -26,15 +26,6 @@ class EarlierRevision
     end
   end
 
-  # @yieldparam folder [String] a copy of this version, for the block to alter
-  # @return [EarlierRevision]
-  def self.altered
-    new do |folder|
-      %w[lib ext].each { |name| FileUtils.cp_r(File.join(ROOT, name), folder) }
-      yield folder
-    end
-  end
-
   def initialize
     @folder = File.realpath(Dir.mktmpdir("tiercel-revision-"))
     owner = Process.pid

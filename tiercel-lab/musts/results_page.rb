@@ -6,8 +6,8 @@ module Tiercel
   module Lab
     module Tables
       module Musts
-        # Publishes a kept run of `all`: every table in a page of its own, and a few between two marks of
-        # docs/results.md. These are the tables that the text before the marks names in quotes.
+        # Publishes a kept run of `all`: a few of its tables between two marks of docs/results.md. These are the tables
+        # that the text before the marks names in quotes.
         class ResultsPage
           MARKS = ["<!-- rake lab:results -->", "<!-- end of rake lab:results -->"].freeze
 
@@ -26,20 +26,15 @@ module Tiercel
             raise UsageError, "a quick run, expected a full one" if Engine::Protocol.from(protocol).quick?
             arguments = results["run"]["arguments"].join(" ").gsub(FILES, "").split
             @results = results.merge("run" => results["run"].merge("arguments" => arguments))
-            @date = results["run"]["started_at"][0, 10]
             @document = CLI.document(@results, program: "bin/lab")
           end
 
-          # @param docs [String] the folder with results.md; the pages of older runs are deleted
-          # @return [Array<String>] the written files
+          # @param docs [String] the folder with results.md
+          # @return [String] the written file
           def write(docs)
-            folder, page = File.join(docs, "results"), File.join(docs, "results.md")
-            text = filled(File.read(page))
-            Dir[File.join(folder, "*.md")].each { |file| File.delete(file) }
-            whole = File.join(folder, "#{@date}.md")
-            File.write(whole, rendered)
-            File.write(page, text)
-            [whole, page]
+            page = File.join(docs, "results.md")
+            File.write(page, filled(File.read(page)))
+            page
           end
 
           private
@@ -56,9 +51,10 @@ module Tiercel
 
           # The page has a title of its own.
           def short(names)
-            groups = rendered(folds: false).sub(/\A# .*\n/, "").split(/^(?=## )/)
+            report = Report::Markdown.render(@document, folds: false).gsub(FOLDER, "")
+            groups = report.sub(/\A# .*\n/, "").split(/^(?=## )/)
             text = groups.map { |group| tables(group, names).join }.join
-            "\nEvery table of this run: [results/#{@date}.md](results/#{@date}.md). Gems: #{gems}.\n#{text}\n"
+            "\nGems: #{gems}.\n#{text}\n"
           end
 
           # @return [Array<String>] the introduction of a group and its named tables, or all if the group is named
@@ -73,10 +69,8 @@ module Tiercel
           def shortened(section)
             return section if section.lines.size <= LONGEST
             rows = section.lines.count { |line| line.start_with?("|") } - 2
-            "#{section.lines.first}\n#{rows} rows: on the [complete page](results/#{@date}.md).\n\n"
+            "#{section.lines.first}\n#{rows} rows: in the report of `bin/lab all`.\n\n"
           end
-
-          def rendered(**options) = Report::Markdown.render(@document, **options).gsub(FOLDER, "")
 
           # The measured gems of the lab's own bundle.
           def gems

@@ -18,8 +18,6 @@ class ResultsPageTest < LabCase
 
   def in_docs(text)
     Dir.mktmpdir do |docs|
-      Dir.mkdir(File.join(docs, "results"))
-      File.write(File.join(docs, "results", "2020-01-01.md"), "older")
       File.write(page = File.join(docs, "results.md"), text)
       yield docs, page
     end
@@ -33,12 +31,11 @@ class ResultsPageTest < LabCase
       assert text.start_with?("# Title\n\"Profile:\ntimes\"\n#{Page::MARKS.first}\n")
       assert text.end_with?("#{Page::MARKS.last}\nafter\n")
       refute_includes text, "earlier figures"
-      assert_equal ["2026-11-22.md"], Dir.children(File.join(docs, "results"))
-      ["[results/2026-11-22.md](results/2026-11-22.md)", "Gems: activesupport 8.1.\n", "- Machine: ",
+      assert_equal ["results.md"], Dir.children(docs)
+      ["Gems: activesupport 8.1.\n", "- Machine: ",
        "\nbin/lab all --quick --only cold,profile --within 5\n", "### Profile: times",
        "Warning: `bin/lab all --resume a-b.jsonl` goes on."].each { |part| assert_includes text, part }
       refute_match(/^# Cache|How long it took/, text)
-      assert_operator File.size(page), :<, File.size(File.join(docs, "results", "2026-11-22.md"))
     end
   end
 
@@ -62,12 +59,12 @@ class ResultsPageTest < LabCase
     names.each { |found| assert titles.any? { |title| title.start_with?(found) }, found }
   end
 
-  def test_long_tables_stay_on_the_complete_page
+  def test_long_tables_stay_in_the_report
     page = Page.new(recorded)
     short = "### Short\n\n| a |\n| --- |\n#{"| 1 |\n" * 50}"
     long = "### Long\n\n| a |\n| --- |\n#{"| 1 |\n" * 70}"
     assert_equal short, page.send(:shortened, short)
-    assert_equal "### Long\n\n70 rows: on the [complete page](results/2026-11-22.md).\n\n", page.send(:shortened, long)
+    assert_equal "### Long\n\n70 rows: in the report of `bin/lab all`.\n\n", page.send(:shortened, long)
   end
 
   def test_other_runs_and_pages_without_marks_are_refused
@@ -76,7 +73,7 @@ class ResultsPageTest < LabCase
     assert_match(/one of all/, assert_raises(Lab::UsageError) { Page.new(recorded("command" => "sizes")) }.message)
     in_docs("# Title\n") do |docs, _page|
       assert_match(/expected <!--/, assert_raises(Lab::UsageError) { Page.new(recorded).write(docs) }.message)
-      assert_path_exists File.join(docs, "results", "2020-01-01.md")
+      assert_equal "# Title\n", File.read(File.join(docs, "results.md"))
     end
   end
 end
