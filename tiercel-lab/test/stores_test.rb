@@ -135,8 +135,8 @@ class ContestantsTest < LabCase
     assert_equal "config.cache_store = :tiercel_store", parse("tiercel").configuration
     assert_equal 'config.cache_store = :tiercel_store, "redis://HOST:6379/0", { frozen: true }',
                  parse("tiercel:redis:#frozen=true").configuration
-    assert_equal 'config.cache_store = :tiercel_store, "shared:?ttl=9", "sqlite:storage/cache.sqlite3?synchronous=off"',
-                 parse("shared:?ttl=9 sqlite:?synchronous=off").configuration
+    assert_equal 'config.cache_store = :tiercel_store, "shared:?ttl=9", "sqlite:storage/cache.sqlite3?size=64MB"',
+                 parse("shared:?ttl=9 sqlite:?size=64MB").configuration
     assert_equal 'config.cache_store = :tiercel_store, "file:/dev/shm/cache"', parse("tiercel:file:").configuration
     assert_equal 'config.cache_store = :mem_cache_store, "HOST:11211", { compress: false }',
                  parse("mem_cache_store#compress=false").configuration

@@ -153,7 +153,7 @@ class AllCommandTest < LabCase
 
   def test_the_answer_and_the_slowest_verdicts_count_twice_in_a_quick_run
     entries = Lab::CLI::All::Entry.all.group_by(&:weight)
-    assert_equal [%w[compare sizes client], [1, 2]], [entries.fetch(2).map(&:name), entries.keys.sort]
+    assert_equal [%w[compare switch sizes client], [1, 2]], [entries.fetch(2).map(&:name), entries.keys.sort]
     command = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
     compare, app = entries.values_at(2, 1).map(&:first)
     command.instance_variable_set(:@left, { compare => 30.0, app => 60.0 })

@@ -51,7 +51,7 @@ module Tiercel
         end
 
         class Table < Tables::Table
-          called "switch", "One line changed: Rails' stores, each beside Tiercel in its place."
+          called "switch", "One line changed: each store of Rails beside Tiercel."
           example "switch --quick", "switch --from RedisCacheStore", "switch --plan"
           takes :quick, :seed, :cells
           full blocks: 16
