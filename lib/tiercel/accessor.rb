@@ -51,8 +51,11 @@ module Tiercel
       end
     end
 
-    # @param backend [Backend, nil] nil for a subclass that wraps another accessor
-    # @param guard [Guard, nil]
+    # @return [Backend]
+    attr_reader :backend
+
+    # @param backend [Backend]
+    # @param guard [Guard, nil] nil for a subclass that wraps another accessor
     # @param coder [Coder]
     # @param frozen [Boolean] whether values of plain types come back deep-frozen
     def initialize(backend, guard, coder, frozen: false)

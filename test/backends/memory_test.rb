@@ -1,4 +1,5 @@
 # frozen_string_literal: true
+# quick
 
 require "test_helper"
 require "tiercel/backends/memory_segment"

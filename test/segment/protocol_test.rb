@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # suites: kernel
+# quick
 
 require "test_helper"
 require_relative "protocol_model"

@@ -8,7 +8,7 @@ require "active_support/cache/tiercel_store"
 # frame's bytes, and every other entry has the same result as with Rails' own steps.
 class StoreTaggedTest < Tiercel::TestCase
   # With this size the LRU in plain Ruby is used.
-  URL = "memory:?size=900KB"
+  URL = "memory:?size=1200KB"
 
   def setup
     skip "the extension is not built" unless Tiercel::Codec.native

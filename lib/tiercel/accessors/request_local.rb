@@ -23,7 +23,7 @@ module Tiercel
 
       # @param far [Accessor] the wrapped accessor
       def initialize(far, coder, frozen: false)
-        super(nil, nil, coder, frozen:)
+        super(far.backend, nil, coder, frozen:) # blocks inherit tags by the backend
         @far = far
         @registry_key = :"tiercel_local_cache_#{object_id}"
         @invalidations = 0

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 # suites: kernel
+# quick
 
 require "test_helper"
 require "minitest/mock"
