@@ -32,8 +32,8 @@ class ContestantsTest < LabCase
   end
 
   def test_the_commands_of_the_readme
-    readme = File.read(File.expand_path("../../README.md", __dir__))
-    stores = readme.scan(/^bin\/lab .*--store (\S+)/).flatten
+    readme = File.read(File.expand_path("../README.md", __dir__))
+    stores = readme.scan(/^bundle exec tiercel-lab .*$/).flat_map { |line| line.scan(/--store (\S+)/) }.flatten
     refute_empty stores
     stores.each { |text| assert parse(text) }
   end

@@ -11,7 +11,7 @@ module CannedAll
 
   # @return [Hash{String => Object}]
   def results
-    parts = { "compare" => compare, "selfcheck" => selfcheck }.map do |name, found|
+    parts = { "compare" => compare, "sizes" => compare("sizes"), "selfcheck" => selfcheck }.map do |name, found|
       { name:, arguments: ["--quick"], state: "complete", code: 0, seconds: 12.5, note: nil, results: found }
     end
     parts << { name: "sqlite", arguments: ["--quick"], state: "failed", code: 2, seconds: 0.4,

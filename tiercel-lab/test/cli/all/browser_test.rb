@@ -29,7 +29,7 @@ class JoinedReportBrowserTest < Tiercel::TestCase
     assert_equal width, page.evaluate("document.documentElement.scrollWidth"), where
     assert_empty page.evaluate(OVERFLOWING), where
     charts = page.evaluate(VISIBLE_CHARTS)
-    assert_equal [1] * 4, charts, where
+    assert_equal [1] * 3, charts, where
     assert_equal SCHEMES[scheme], page.evaluate("getComputedStyle(document.body).backgroundColor"), where
     shots = ENV.fetch("TIERCEL_LAB_SCREENSHOTS", nil)
     page.screenshot(path: File.join(shots, "all-#{scheme}-#{width}.png"), full: true) if shots

@@ -101,12 +101,12 @@ class AllCommandTest < LabCase
 
   def test_sigterm_keeps_what_is_complete_and_says_how_to_go_on
     Dir.mktmpdir do |folder|
-      command = [RbConfig.ruby, Lab::CLI::All::Child::EXECUTABLE, "all", "--quick", "--only", "profile,serializers",
+      command = [RbConfig.ruby, Lab::CLI::All::Child::EXECUTABLE, "all", "--quick", "--only", "serializers,profile",
                  "--results", folder]
       Open3.popen3({ "XDG_CACHE_HOME" => folder, "TIERCEL_LAB_PROGRAM" => "bin/lab" }, *command,
                    pgroup: true) do |input, out, err, thread|
         input.close
-        wait_until("a table of the run", within: 100) { Dir[File.join(folder, "*.parts", "profile", "*.jsonl")].any? }
+        wait_until("a table of the run", within: 100) { Dir[File.join(folder, "*.parts", "serializers", "*.jsonl")].any? }
         Process.kill(:TERM, thread.pid)
         text = out.read
         assert_equal 130, thread.value.exitstatus, err.read
@@ -114,7 +114,7 @@ class AllCommandTest < LabCase
       end
       results = Lab::Engine::Results.load(Dir[File.join(folder, "*-all-*.jsonl")].first)
       refute results["complete"]
-      assert_equal %w[profile interrupted], results["parts"].first.values_at("name", "state")
+      assert_equal %w[serializers interrupted], results["parts"].first.values_at("name", "state")
       assert_equal 1, results["parts"].size
     end
   end

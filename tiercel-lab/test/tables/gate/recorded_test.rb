@@ -15,9 +15,16 @@ class GateRecordedTest < LabCase
     sizes = analyses.sizes.select { |size| size <= processes.size }
     sizes.each_with_index do |size, index|
       found = Lab::Statistics::MedianInterval.of(processes.first(size), alpha: analyses.alpha(size)).exp.record
-      decided = Judgement.slower?(found, MARGIN) || Judgement.within?(found, MARGIN)
-      return found if decided || index == sizes.size - 1
+      return found if decided?(found) || index == sizes.size - 1
     end
+  end
+
+  def decided?(found) = Judgement.slower?(found, MARGIN) || Judgement.within?(found, MARGIN)
+
+  # Some recordings end where narrower intervals than today's had decided. A gate would measure on.
+  def whole?(gate)
+    last = Lab::Tables::Gate::Timing::PROTOCOL.analyses.sizes.last
+    gate["passes"].all? { |pass| pass.size >= last || decided?(ratio(pass)) }
   end
 
   def verdict(gate) = Judgement.time(gate["passes"].map { |pass| ratio(pass) }, margin: MARGIN)["verdict"]
@@ -25,8 +32,10 @@ class GateRecordedTest < LabCase
   def verdicts(kind) = GATES.select { |gate| gate["kind"] == kind }.map { |gate| verdict(gate) }
 
   def test_ten_percent_more_is_found
-    found = verdicts("slower")
-    assert_operator found.size, :>=, 19
+    whole, cut = GATES.select { |gate| gate["kind"] == "slower" }.partition { |gate| whole?(gate) }
+    assert_operator whole.size, :>=, 18
+    assert_operator cut.size, :<=, 1
+    found = whole.map { |gate| verdict(gate) }
     assert_operator found.count("regressed"), :>=, found.size * 0.95, found.tally.to_s
   end
 
