@@ -22,11 +22,6 @@ class StorePropertyTest < Tiercel::TestCase
     ActiveSupport::Cache::Store.logger = @logger
   end
 
-  # Below one megabyte the LRU in plain Ruby is used, above it the segment's engine if it is built.
-  def test_over_a_little_memory
-    compare(calls(2_500)) { |store, **options| store.new("memory:", size: "1200KB", **options) }
-  end
-
   def test_over_memory
     compare(calls(2_500)) { |store, **options| store.new("memory:", size: "4MB", **options) }
   end
