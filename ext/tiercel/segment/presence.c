@@ -22,10 +22,11 @@
 #if defined(TSEG_LINUX) && defined(F_OFD_SETLK)
 #define SET_COMMAND(sidecar) ((sidecar)->record_locks ? F_SETLK : F_OFD_SETLK)
 #define GET_COMMAND(sidecar) ((sidecar)->record_locks ? F_GETLK : F_OFD_GETLK)
+#define ONLY_RECORD_LOCKS false
 #else
 #define SET_COMMAND(sidecar) F_SETLK
 #define GET_COMMAND(sidecar) F_GETLK
-#define ONLY_RECORD_LOCKS 1
+#define ONLY_RECORD_LOCKS true
 #endif
 
 static int call(int descriptor, int command, struct flock *lock, short type, off_t first, off_t count)
@@ -41,9 +42,6 @@ bool tseg_byte_lock(tseg_sidecar *sidecar, int descriptor, off_t byte)
 {
     struct flock lock;
 
-#ifdef ONLY_RECORD_LOCKS
-    sidecar->record_locks = true;
-#endif
     if (call(descriptor, SET_COMMAND(sidecar), &lock, F_WRLCK, byte, 1) == 0) return true;
     if (errno != EINVAL || sidecar->record_locks) return false;
     sidecar->record_locks = true; /* an old kernel, an emulator, or a file system without such locks */
@@ -149,10 +147,9 @@ static tseg_sidecar *remember(int descriptor, const struct stat *file, const cha
         tseg_fail(error, ENOMEM, "out of memory");
         return NULL;
     }
-    *sidecar = (tseg_sidecar){.descriptor = descriptor, .opened_by = getpid(), .device = file->st_dev,
-                              .inode = file->st_ino, .slot = -1, .making = -1, .files_descriptor = -1,
-                              .references = 1, .path = copy,
-                              .next = all_sidecars};
+    *sidecar = (tseg_sidecar){.descriptor = descriptor, .record_locks = ONLY_RECORD_LOCKS, .opened_by = getpid(),
+                              .device = file->st_dev, .inode = file->st_ino, .slot = -1, .making = -1,
+                              .files_descriptor = -1, .references = 1, .path = copy, .next = all_sidecars};
     all_sidecars = sidecar;
     return sidecar;
 }
@@ -367,14 +364,20 @@ bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
     for (int attempt = 0; attempt < 3; attempt++) {
         pid_t holder = 0;
         int descriptor;
+        bool locked, shared = sidecar->record_locks;
         if (!tseg_sidecar_is_whole(sidecar))
             return tseg_fail(error, EBADF, "%s was closed by other code", sidecar->path);
         tseg_hold_forks();
-        descriptor = sidecar->record_locks ? sidecar->descriptor : tseg_sidecar_open_again(sidecar);
+        descriptor = shared ? sidecar->descriptor : tseg_sidecar_open_again(sidecar);
         sidecar->files_descriptor = descriptor;
         tseg_allow_forks();
         if (descriptor < 0) return tseg_fail(error, EBADF, "%s cannot be opened again", sidecar->path);
-        if (tseg_byte_lock(sidecar, descriptor, 0)) {
+        locked = tseg_byte_lock(sidecar, descriptor, 0);
+        if (!shared && sidecar->record_locks) { /* only now known: again, with the descriptor of the slot */
+            tseg_sidecar_close_files(sidecar);
+            continue;
+        }
+        if (locked) {
             tseg_byte_lock(sidecar, descriptor, TSEG_MAKER_AT + getpid());
             return true;
         }
