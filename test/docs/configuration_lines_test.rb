@@ -69,22 +69,4 @@ class ConfigurationLinesTest < Tiercel::TestCase
     assert_kind_of ActiveSupport::Cache::TiercelStore, store
     store.backend
   end
-
-  def test_the_coder_that_seals_entries
-    in_an_application do
-      block = blocks("migrating.md").grep(/SealedCoder/).first
-      (arguments, *), place = run_block(block)
-      store = ActiveSupport::Cache.lookup_store(*arguments)
-      assert_equal true, store.write("name", { secret: "x" * 5_000 })
-      assert_equal({ secret: "x" * 5_000 }, store.read("name"))
-      sealed = store.backend.get("name")
-      refute_includes sealed, "secret"
-      store.backend.set("name", sealed.sub(/.\z/) { |char| char == "A" ? "B" : "A" })
-      reports = capture_reports { assert_nil store.read("name") }
-      assert_equal 1, reports.size
-      assert_kind_of Tiercel::MalformedFrame, reports.first.error
-      assert_respond_to place::SealedCoder, :dump
-      store.backend.close
-    end
-  end
 end

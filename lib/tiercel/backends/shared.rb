@@ -94,7 +94,7 @@ module Tiercel
         end
 
         def resize_command(path, bytes)
-          return "bin/rails \"tiercel:segments:resize[#{path},#{bytes}]\"" if defined?(Rails.application)
+          return "bin/rails \"tiercel:segments:resize[#{path},#{bytes}]\"" if defined?(Rails.application) && Rails.application
           "bundle exec ruby -rtiercel/segment -e 'Tiercel::Segment.replace(#{path.inspect}, bytes: #{bytes})'"
         end
       end
