@@ -94,7 +94,8 @@ module Tiercel
         end
 
         def resize_command(path, bytes)
-          return "bin/rails \"tiercel:segments:resize[#{path},#{bytes}]\"" if defined?(Rails.application) && Rails.application
+          application = Rails.application if defined?(Rails.application)
+          return "bin/rails \"tiercel:segments:resize[#{path},#{bytes}]\"" if application
           "bundle exec ruby -rtiercel/segment -e 'Tiercel::Segment.replace(#{path.inspect}, bytes: #{bytes})'"
         end
       end
