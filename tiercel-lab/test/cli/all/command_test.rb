@@ -106,7 +106,8 @@ class AllCommandTest < LabCase
       Open3.popen3({ "XDG_CACHE_HOME" => folder, "TIERCEL_LAB_PROGRAM" => "bin/lab" }, *command,
                    pgroup: true) do |input, out, err, thread|
         input.close
-        wait_until("a table of the run", within: 100) { Dir[File.join(folder, "*.parts", "serializers", "*.jsonl")].any? }
+        parts = File.join(folder, "*.parts", "serializers", "*.jsonl")
+        wait_until("a table of the run", within: 100) { Dir[parts].any? }
         Process.kill(:TERM, thread.pid)
         text = out.read
         assert_equal 130, thread.value.exitstatus, err.read
