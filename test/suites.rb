@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The suites of bin/test, in the order in which they run. docs/testing.md explains how files are assigned to them.
+# The suites of bin/test, in the order in which they run. test/README.md explains how files are assigned to them.
 #
 # suite NAME, gemfile:, tests: globs of files, which run in a process with that bundle
 # suite NAME, commands: FILE   shell commands, each of which is a test

@@ -1,6 +1,6 @@
 /*
- * The header of a frame, version 1, as lib/tiercel/frame.rb writes it. Numbers are little-endian. docs/frame.md has the
- * table of its bytes. Both extensions include this file.
+ * The header of a frame, version 1, as lib/tiercel/frame.rb writes it. Numbers are little-endian.
+ * lib/tiercel/frame.md has the table of its bytes. Both extensions include this file.
  */
 #ifndef TIERCEL_FRAME_LAYOUT_H
 #define TIERCEL_FRAME_LAYOUT_H

@@ -8,7 +8,7 @@ require_relative "frame"
 #
 # The first key encrypts, all keys decrypt, so keys rotate without a cold cache. Encryption comes after serialization
 # and compression. The sealed payload is: key id (4 bytes), nonce (12), authentication tag (16), ciphertext. The cache
-# key is authenticated: a value cannot be moved to another key. docs/frame.md has the byte table.
+# key is authenticated: a value cannot be moved to another key. lib/tiercel/frame.md has the byte table.
 class Tiercel::Cipher
   include Tiercel::Frame::Layout
 

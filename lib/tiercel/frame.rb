@@ -8,7 +8,7 @@ require_relative "frame/version"
 require_relative "sizes"
 
 module Tiercel
-  # The bytes that a backend stores: a fixed header, optional parts, and the payload. docs/frame.md has the byte
+  # The bytes that a backend stores: a fixed header, optional parts, and the payload. lib/tiercel/frame.md has the byte
   # table.
   #
   #   bytes = Frame.build(Frame::Layout::TYPE_STRING_UTF_8, "abc", expires_at: 1.8e9)

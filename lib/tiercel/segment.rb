@@ -38,7 +38,7 @@ module Tiercel
   #   `clear_memo` drops them.
   # - `unchanged?(key, token)`: whether the entry still has this token. Counts as a hit.
   #
-  # Methods for a segment as a near tier (docs/memory-model.md, "Near fill"):
+  # Methods for a segment as a near tier (memory-model.md, "Near fill"):
   #
   # - `near_epoch(key)`: call it before the read from the last tier; nil while another caller changes the key
   # - `near_fill(key, bytes, ttl, epoch)`: stores the copy after that read; true if stored
@@ -60,7 +60,7 @@ module Tiercel
   # - `near_trust_recorded = seconds`: the same, once any process has covered the segment
   # - `near_uncover(covered)`: ends the coverage
   #
-  # A segment works only in the main Ractor: Ruby raises Ractor::UnsafeError in others. docs/memory-model.md lists the
+  # A segment works only in the main Ractor: Ruby raises Ractor::UnsafeError in others. memory-model.md lists the
   # guarantees between processes.
   class Segment
     # Part of the file names, so that files of two layouts can coexist.

@@ -24,7 +24,7 @@ class RedisSocketTest < Tiercel::TestCase
   end
 end
 
-# A server like Redis 6 and KeyDB; docs/testing.md explains how to test with a real one.
+# A server like Redis 6 and KeyDB; test/README.md explains how to test with a real one.
 class RedisBeforeSevenTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 

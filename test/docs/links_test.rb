@@ -9,7 +9,10 @@ class LinksTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
   REPOSITORY = %r{\Ahttps://github\.com/tiercel/tiercel/(?:blob|tree|raw)/main/}
   FENCE = /^ *```.*?^ *```/m
-  PAGES = Dir.chdir(ROOT) { Dir["*.md", "docs/**/*.md", "adr/*.md", "tiercel-lab/README.md"] }.freeze
+  PAGES = Dir.chdir(ROOT) do
+    Dir["*.md", "{docs,adr,tiercel-lab/docs}/**/*.md", "{test,tiercel-lab,tiercel-insight}/README.md",
+        "{ext,lib}/**/*.md"]
+  end.freeze
 
   PAGES.each do |page|
     define_method(:"test_#{page}") do

@@ -8,8 +8,8 @@ class GoldenFramesTest < Tiercel::TestCase
   ADVICE = <<~TEXT
     A frame that a release wrote is no longer what it was. Servers and disks are full of such frames, so:
     - if the layout was not meant to change, mend the code;
-    - if it was, leave the old number its meaning and take a new one (lib/tiercel/frame/layout.rb, docs/frame.md),
-      then add golden frames for it with: ruby -Ilib test/golden/golden_frames.rb
+    - if it was, leave the old number its meaning and take a new one (lib/tiercel/frame/layout.rb,
+      lib/tiercel/frame.md), then add golden frames for it with: ruby -Ilib test/golden/golden_frames.rb
     Never edit a line of test/golden/frames.txt.
   TEXT
 

@@ -5,7 +5,7 @@
 #
 # A call is Ruby code in a Fiber that pauses before each `atomically`. Its next step depends only on the results of
 # its earlier steps. So a state consists of the shared memory and those results, and known states are not explored
-# again. docs/memory-model.md discusses the additional orders of weak memory models.
+# again. memory-model.md discusses the additional orders of weak memory models.
 class ProtocolModel
   # One call in progress.
   class Call

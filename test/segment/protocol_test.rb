@@ -7,7 +7,7 @@ require "test_helper"
 require_relative "protocol_model"
 require_relative "protocol_calls"
 
-# The segment's protocol for one key, as stated in docs/memory-model.md, in all interleavings. Variants with one rule
+# The segment's protocol for one key, as stated in memory-model.md, in all interleavings. Variants with one rule
 # omitted must fail.
 class SegmentProtocolTest < Tiercel::TestCase
   include ProtocolCalls

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A live process that holds the lock of a segment's shard: it is registered, and the file contains its lock word.
-# docs/segment-layout.md has the offsets.
+# ext/tiercel/segment/segment-layout.md has the offsets.
 module LockedShard
   PROCESSES_AT = 120
   SHARDS_AT = 144

@@ -1,6 +1,6 @@
 /*
  * Layer "coverage": the time until which a segment has received every change of the last tier. "Coverage" in
- * docs/memory-model.md.
+ * memory-model.md.
  */
 #ifndef TIERCEL_SEGMENT_COVERAGE_H
 #define TIERCEL_SEGMENT_COVERAGE_H

@@ -94,7 +94,7 @@ static tseg_result publish(tseg_section *section, const tseg_change *change, con
 
 /*
  * Ends a fill that was published with an odd sequence: makes the sequence even if the fill is in time, and else deletes
- * the entry. The fence has to come first: see "Near fill" and "Leases" in docs/memory-model.md.
+ * the entry. The fence has to come first: see "Near fill" and "Leases" in memory-model.md.
  */
 static tseg_result confirm(tseg_section *section, const tseg_change *change, int log, uint64_t position,
                            tseg_word *slot, uint64_t published)

@@ -108,7 +108,7 @@ bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint
     return lay_out_shard(geometry);
 }
 
-/* The offsets in docs/segment-layout.md. The build fails if a compiler or a change of a struct moves a field. */
+/* The offsets in segment-layout.md. The build fails if a compiler or a change of a struct moves a field. */
 #define AT(type, field, offset) \
     _Static_assert(offsetof(type, field) == (offset), #type "." #field " is where the document says")
 

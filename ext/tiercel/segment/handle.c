@@ -245,7 +245,7 @@ static bool replace_file(const char *path, tseg_sidecar *sidecar, const tseg_opt
 
 /*
  * Removes (without options) or replaces a file under the lock for files. The file is retired before its path changes:
- * see "Moving" in docs/memory-model.md.
+ * see "Moving" in memory-model.md.
  */
 static bool with_files_locked(const char *path, const tseg_options *options, bool only_unused, tseg_host *host,
                               tseg_error *error)

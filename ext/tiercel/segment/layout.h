@@ -1,5 +1,5 @@
 /*
- * Byte layout of a segment file, version 3. docs/segment-layout.md has the same as a table. A released number is never
+ * Byte layout of a segment file, version 3. segment-layout.md has the same as a table. A released number is never
  * reused.
  *
  * header | process table | stripes | lease groups | shard 0 | shard 1 | ...

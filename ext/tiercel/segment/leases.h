@@ -1,6 +1,6 @@
 /*
  * Layer "leases": leases, as the host and the tests call them. A lease is the right to compute the value of a key that
- * has no entry. "Leases" in docs/memory-model.md.
+ * has no entry. "Leases" in memory-model.md.
  *
  * A holder takes a lease, computes the value, and then fills or releases the lease. If the holder takes too long or
  * dies, the lease lapses, and another caller takes it over. All leases of one chain of computations share a lineage.

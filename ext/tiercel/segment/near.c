@@ -1,6 +1,6 @@
 /*
  * A segment as a near tier, in front of the last tier: writers that are changing the last tier, and fills that come too
- * late. Takes no lock. "Near fill" in docs/memory-model.md.
+ * late. Takes no lock. "Near fill" in memory-model.md.
  *
  * The word of a stripe, from its highest bit: epoch (32 bits) | period of the last beginning (16) | writers of odd
  * periods (8) | writers of even periods (8). A period has 8.6 s. A writer counts during the period of its beginning and

@@ -2,7 +2,7 @@
  * The shared-memory segment, as the binding and the tests call it. The core contains no Ruby.
  *
  * A tseg is an attachment of this process to a file or to private memory. Reads and deletes take no lock; a write takes
- * the lock of one shard. docs/memory-model.md explains the protocol and proves it. layout.h explains the terms.
+ * the lock of one shard. memory-model.md explains the protocol and proves it. layout.h explains the terms.
  * Each layer has a header, which includes only headers of the layers below it.
  *
  * Processes synchronize through the segment alone. Threads of a process also need the host's lock, which lets one

@@ -2,7 +2,7 @@
 
 module Tiercel
   class Frame
-    # The numbers of frame version 1. docs/frame.md has the byte table.
+    # The numbers of frame version 1. lib/tiercel/frame.md has the byte table.
     #
     # A number that a release has used never changes its meaning; the golden frames in test/golden enforce this.
     module Layout

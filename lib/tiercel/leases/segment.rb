@@ -8,7 +8,7 @@ module Tiercel
     # Leases in a table of the segment, beside its logs, for `shared:` and `memory:`. Eviction does not affect them. A
     # fill, a release and a delete wake waiting callers, and a holder's death is noticed within 25 ms.
     #
-    # The stale value is the entry itself, which stays until it is overwritten or evicted. docs/memory-model.md,
+    # The stale value is the entry itself, which stays until it is overwritten or evicted. memory-model.md,
     # "Leases", describes the protocol.
     #
     # If the table is full, the caller computes without a lease ({Unheld}), and the stats count it. The value is

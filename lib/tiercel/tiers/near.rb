@@ -11,7 +11,7 @@ module Tiercel
     # The near tier: a {Segment} with copies of entries of the last tier. No copy lives longer than the tier's `ttl`.
     #
     # No copy outlives a change by a process on the same segment. The segment keeps an epoch and a count of writers for
-    # each of 1,024 stripes of keys; see "Near fill" in docs/memory-model.md:
+    # each of 1,024 stripes of keys; see "Near fill" in memory-model.md:
     #
     # - When a writer begins, the epoch and the count rise, and the copies of its keys are deleted. The writer then
     #   changes the last tier, fills its copy if it was alone in the stripe, and ends.

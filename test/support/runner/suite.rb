@@ -41,7 +41,7 @@ module TestRunner
     end
 
     # @return [String, nil] the reason why the suite cannot run here
-    def missing = ("#{needs} is not set (docs/testing.md)" if needs && ENV[needs].to_s.empty?)
+    def missing = ("#{needs} is not set (test/README.md)" if needs && ENV[needs].to_s.empty?)
 
     # @return [Boolean] whether it runs only if it is named
     def on_demand? = @on_demand

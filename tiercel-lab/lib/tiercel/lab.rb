@@ -5,7 +5,7 @@ require_relative "lab/tables"
 
 module Tiercel
   # The instrument that measures and compares cache stores. Its command line is `tiercel-lab` (in this repository:
-  # `bin/lab`); see docs/lab.md.
+  # `bin/lab`); see tiercel-lab/docs/lab.md.
   module Lab
   end
 end

@@ -112,7 +112,7 @@ class EveryCommandTest < LabCase
   end
 
   def test_the_documents_have_every_exit_code
-    text = File.read(File.expand_path("../../../docs/lab.md", __dir__))
+    text = File.read(File.expand_path("../../docs/lab.md", __dir__))
     Lab::CLI::ExitCodes::MEANINGS.each_key { |code| assert_match(/^\| #{code} \|/, text) }
   end
 

@@ -3,9 +3,9 @@
 require "test_helper"
 require_relative "sample"
 
-# Runs the examples of docs/report.md.
+# Runs the examples of tiercel-lab/docs/report.md.
 class ReportGuideTest < Tiercel::TestCase
-  GUIDE = File.read(File.expand_path("../../../docs/report.md", __dir__))
+  GUIDE = File.read(File.expand_path("../../docs/report.md", __dir__))
   EXAMPLE = GUIDE[/^```ruby\n(.*?)^```$/m, 1]
 
   # The objects that the examples use.

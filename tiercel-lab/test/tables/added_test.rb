@@ -2,9 +2,9 @@
 
 require_relative "../support/lab_case"
 
-# The example table of docs/lab.md, built step by step.
+# The example table of tiercel-lab/docs/lab.md, built step by step.
 class AddedTableTest < LabCase
-  PAGE = File.expand_path("../../../docs/lab.md", __dir__)
+  PAGE = File.expand_path("../../docs/lab.md", __dir__)
 
   def with_table
     source = File.read(PAGE)[/^```ruby\n(module Tiercel\n.*?)^```/m, 1]

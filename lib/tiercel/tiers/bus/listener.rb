@@ -10,7 +10,7 @@ module Tiercel
     class Bus
       # One subscription from beginning to end, and the thread that reads it. The thread deletes the copies of changed
       # keys, and records the time until which the near tier has received every change ("The bus" in
-      # docs/memory-model.md).
+      # memory-model.md).
       #
       # @private
       class Listener
@@ -58,7 +58,7 @@ module Tiercel
         # @return [Boolean] whether this listener has covered the near tier
         def covered? = !@covered.nil?
 
-        # Asks the server if a question is due. There is one question at a time: docs/memory-model.md needs that.
+        # Asks the server if a question is due. There is one question at a time: memory-model.md needs that.
         #
         # @param late [Boolean] whether this process waits for Ruby's lock
         # @return [Boolean] whether the answer will cover the machine's near tier

@@ -40,7 +40,7 @@ module Tiercel
       #     add Sizes::Table
       #   end
       #
-      # docs/lab.md adds one, step by step.
+      # tiercel-lab/docs/lab.md adds one, step by step.
       class Table
         include Options
 
