@@ -16,7 +16,7 @@ class DiagramsTest < Tiercel::TestCase
       picture = REXML::Document.new(svg).root
       assert_equal %w[svg img], [picture.name, picture.attributes["role"]]
       refute_empty picture.attributes["aria-label"]
-      shown = Dir["#{ROOT}/{README.md,docs/*.md}"].select { |page| File.read(page).include?("#{name}.svg)") }
+      shown = Dir["#{ROOT}/{README.md,docs/*.md,ext/**/*.md}"].select { |page| File.read(page).include?("#{name}.svg)") }
       refute_empty shown, "no page shows #{name}.svg"
     end
   end
