@@ -9,7 +9,7 @@ class Tiercel::Railtie < Rails::Railtie
   NEWEST_RAILS = Gem::Version.new("8.2")
 
   config.tiercel = ActiveSupport::OrderedOptions.new
-  # Whether parallel test processes use separate caches (docs/application-tests.md).
+  # Whether parallel test processes use separate caches (docs/testing.md).
   config.tiercel.separate_test_workers = true
   # Whether `cache` in views renders a missing fragment once among all processes (docs/caching-views.md).
   config.tiercel.fragments = true
