@@ -46,6 +46,13 @@ class InstallGeneratorTest < Tiercel::TestCase
     end
   end
 
+  def test_no_method_replaces_one_of_rails
+    generator = Tiercel::Generators::InstallGenerator
+    own = generator.private_instance_methods(false) + generator.public_instance_methods(false)
+    rails = Rails::Generators::Base
+    assert_empty own & (rails.instance_methods + rails.private_instance_methods)
+  end
+
   def test_every_other_statement_stays_and_the_line_to_paste_is_printed
     REFUSED.each do |present|
       in_application(present) do |root|

@@ -59,7 +59,7 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
   # @return [void]
   def replace_development
     return restore(DEVELOPMENT) if behavior == :revoke
-    return unless File.file?(in_root(DEVELOPMENT))
+    return unless File.file?(absolute(DEVELOPMENT))
     call, kind, *arguments = present(DEVELOPMENT)
     return replace(DEVELOPMENT, call, ["memory:"]) if kind == :memory_store && arguments.empty?
     say "  #{DEVELOPMENT} stays. For tags there: #{line(["memory:"])}" unless kind == :tiercel_store
@@ -69,7 +69,7 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
   def examine
     return if behavior == :revoke || options[:pretend]
     insight = Gem.loaded_specs.key?("tiercel-insight")
-    return rails_command("cache:doctor", env: "production") if insight && File.exist?(in_root("bin/rails"))
+    return rails_command("cache:doctor", env: "production") if insight && File.exist?(absolute("bin/rails"))
     first = 'add gem "tiercel-insight" to the Gemfile, then ' unless insight
     say "  To examine the cache: #{first}bin/rails cache:doctor"
   end
@@ -112,7 +112,7 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
 
   def encrypted
     places = %w[config/cache.yml config/*.rb config/environments/*.rb config/initializers/*.rb]
-    files = Dir.glob(places, base: in_root(""))
+    files = Dir.glob(places, base: absolute(""))
     files.find { |path| read(path).match?(ENCRYPTED) }
   end
 
@@ -135,7 +135,7 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
     new = "#{MARK}#{was}\n#{indent}#{line(urls)}"
     text = "#{before}#{call ? new : "#{indent}#{new}\n"}#{text.byteslice(upto..)}"
     say_status(:changed, "#{path}: #{line(urls)}")
-    File.write(in_root(path), text) unless options[:pretend]
+    File.write(absolute(path), text) unless options[:pretend]
   end
 
   def restore(path)
@@ -147,7 +147,7 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
     end
     return if new.nil?
     say_status(:restored, path)
-    File.write(in_root(path), text) unless options[:pretend]
+    File.write(absolute(path), text) unless options[:pretend]
     left = new.scan(/"(?:sqlite|file):([^"?]+)/).flatten.map { |name| "#{name}*" }
     left << "the segment of shared: (bin/rails tiercel:segments:remove)" if new.include?('"shared:')
     say "  What stays, and is yours to remove: #{left.join(", ")}", :yellow if left.any?
@@ -159,7 +159,7 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
                        "docs/migrating.md): #{paste}\nOr name the place: --url=redis://HOST:6379/0"
   end
 
-  def in_root(path) = File.expand_path(path, destination_root)
+  def absolute(path) = File.expand_path(path, destination_root)
 
-  def read(path) = File.file?(in_root(path)) ? File.read(in_root(path)) : ""
+  def read(path) = File.file?(absolute(path)) ? File.read(absolute(path)) : ""
 end
