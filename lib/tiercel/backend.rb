@@ -130,18 +130,7 @@ module Tiercel
       look(key)
     end
 
-    # Reads as {#get} does and writes the bytes if the key is absent. The backend returns an existing entry even if it
-    # refuses writes. Needs one trip if the medium allows it.
-    #
-    # @return [Array(String, Object, Float), nil] as {#occupy}; nil if the key is absent and the write was refused
-    def get_or_occupy(key, bytes, ttl = nil)
-      present, token = get_with_token(key)
-      present ? [present, token, nil] : occupy(key, bytes, ttl)
-    rescue Refused
-      nil
-    end
-
-    # @return [Boolean] whether {#get_or_occupy} needs no more trips than {#get}
+    # @return [Boolean] whether {#occupy} of an absent key needs one trip, as {#get} does
     def occupies_at_once? = false
 
     # @param pairs [Hash{String => String}] keys and bytes

@@ -48,7 +48,10 @@ module Tiercel
     SLICE = { first: 8, most: 256, growth: 4, seconds: 0.05 }.freeze
     # `fetch_multi` stores the computed values at least this many times within a `lease_ttl`.
     STORES_PER_TTL = 3
-    private_constant :MISS, :NESTED_WAIT, :PAUSE, :MOST_TAGS, :SLICE, :STORES_PER_TTL
+    # After so many misses the next fetch probably misses too, so it acquires the lease without reading first: two trips
+    # in place of three. The first hit ends the series.
+    SERIES = 3
+    private_constant :SERIES, :MISS, :NESTED_WAIT, :PAUSE, :MOST_TAGS, :SLICE, :STORES_PER_TTL
 
     @blocks = 0
 
@@ -109,11 +112,20 @@ module Tiercel
       @shares_options = WriteOptions::CopiedWhenSet.possible?
       @warnings = Warnings.new(logger)
       @flights = Flights.new
+      @series = backend.occupies_at_once?
+      @misses_in_series = 0
       @counts = { lease_waits: 0, lease_takeovers: 0, stale_hits: 0, background_refreshes: 0 }
     end
 
     # @return [Hash{Symbol => Integer}] counts of this process
     def stats = @counts.dup
+
+    # Threads may overwrite each other's count, which affects only the number of trips.
+    #
+    # @return [Boolean] whether to call {#value} without reading first: see {SERIES}
+    def expects_miss?(key)
+      @misses_in_series >= SERIES && @request_local&.current&.read_entry(key).nil?
+    end
 
     # @return [Integer] number of computations that are running or awaited in this process
     def size = @flights.size
@@ -123,11 +135,13 @@ module Tiercel
     # @param store [ActiveSupport::Cache::TiercelStore] sends the events
     # @param options [Hash] merged options
     # @param found [#bytes, #token, nil] the unusable entry that the caller's read has found
+    # @param unread [Boolean] whether the caller has not read the key, because it expects a miss
     # @param storing [#call, nil] must call the block that it receives, which stores the value
     # @yield the block of `fetch`
     # @return [Object] the value: the block's, another caller's, or a stale one
-    def value(store, name, key, version, options, policy, found = nil, storing: nil, &)
+    def value(store, name, key, version, options, policy, found = nil, unread: false, storing: nil, &)
       miss = Miss.new(self, store, name, key, version, options, policy, found)
+      miss.unread = unread
       miss.storing = storing if storing
       value = resolve(miss, &)
       store.notify_of_hit(miss) unless miss.computed && !miss.stale
@@ -214,6 +228,7 @@ module Tiercel
     # @param present [Leases::Present] an entry that another caller has stored
     # @return [Object] its value, if the caller can use it; else MISS
     def found(miss, present)
+      @misses_in_series = 0
       value = miss.value_of(present.bytes)
       return value if MISS.equal?(value)
       @reader.remember(miss.key, present.bytes)
@@ -236,10 +251,19 @@ module Tiercel
     # The backend did not answer, so nobody knows who has the lease. Then callers of this process share a block by its
     # key.
     def lead_unanswered(miss, lease, &)
+      value = miss.unread ? read_after_all(miss) : MISS
+      return value unless Coder::Signal === value
       other = share_by_key(miss)
       return lead(miss, lease, &) if other.equal?(miss)
       give_back(miss, lease)
       follow(miss, other, &)
+    end
+
+    # A server that is full refuses a lease, and still has the value that the caller has not looked for.
+    def read_after_all(miss)
+      @misses_in_series = 0
+      miss.unread = false
+      @reader.read(miss.key, miss.version, miss.options)
     end
 
     # A delete or an invalidation that this process could not deliver ends the sharing: the block may have begun
@@ -278,7 +302,10 @@ module Tiercel
       value = Flights.within(miss) do |outermost|
         made = miss.store.generate(miss) { miss.compute { |name, given| yield name, given } }
         miss.record_tags
-        own = miss.lease = nil if store(miss, lease, made, outermost)
+        if store(miss, lease, made, outermost)
+          own = miss.lease = nil
+          @misses_in_series += 1 if @series
+        end
         made
       end
       finish(miss, value)

@@ -43,6 +43,17 @@ class RedisFaultsTest < Tiercel::TestCase
     end
   end
 
+  # After a series of misses a fetch asks for the lease before it reads.
+  def test_a_full_server_returns_what_it_has_within_a_series_of_misses
+    with_server do |server|
+      store = build(server.url, breaker: LONG_BREAKER, timeout: PATIENCE_SECONDS)
+      store.write("key", "value")
+      4.times { |index| store.fetch("miss/#{index}") { "computed" } }
+      server.command("CONFIG", "SET", "maxmemory", "1")
+      assert_equal "value", quietly { store.fetch("key") { flunk } }
+    end
+  end
+
   def test_read_only_replica
     with_server do |server|
       store = build(server.url, breaker: LONG_BREAKER, timeout: PATIENCE_SECONDS)

@@ -73,7 +73,7 @@ class StoreTripsTest < Tiercel::TestCase
   ONLY_ON_REDIS = %i[delete_matched clear].freeze
 
   # One server with Rails' store and both variants of ours, through a proxy.
-  Place = Struct.new(:proxy, :rails, :ours)
+  Place = Struct.new(:proxy, :rails, :ours, :url)
 
   def self.places = @places ||= { redis: redis, memcached: memcached }
 
@@ -102,7 +102,7 @@ class StoreTripsTest < Tiercel::TestCase
     ours.transform_values! { |options| Tiercel.new(url, timeout: 5, **options, **OPTIONS) }
     ours.each_value { |store| store.backend.compares? }
     load_scripts(ours.each_value.first)
-    Place.new(proxy, rails, ours)
+    Place.new(proxy, rails, ours, url)
   end
 
   # Redis receives a script with its first use, and one query about its abilities.
@@ -126,8 +126,22 @@ class StoreTripsTest < Tiercel::TestCase
       store = place.ours.fetch("leases")
       read, fetch = OPERATIONS.values_at(:read, :fetch)
       assert_equal [1, 3], [read, fetch].map { |operation| trips(place, store, operation, :other_version) }
-      assert_equal [1, 3], [read, fetch].map { |operation| trips(place, store, operation, :miss) }
       assert_equal [1, 1], [read, fetch].map { |operation| trips(place, store, operation, :hit) }
+    end
+  end
+
+  def test_a_series_of_misses_takes_two_trips_each_until_the_first_hit
+    self.class.places.each_value do |place|
+      store = Tiercel.new(place.url, timeout: 5, frozen: true, namespace: "series")
+      store.write("there", ["value"])
+      fetch = ->(name) { place.proxy.count { assert_equal ["value"], store.fetch(name) { ["value"] } } }
+      store.fetch("first") { ["value"] }
+      3.times { |index| store.fetch("warm/#{index}") { ["value"] } }
+      assert_equal [2, 2, 2], (1..3).map { |index| fetch.call("miss/#{index}") }
+      assert_equal [1, 1, 3, 3, 3, 2], %w[there there a b c d].map { |name| fetch.call(name) }
+      assert_predicate store.fetch("there") { flunk }.first, :frozen?
+      store.with_local_cache { assert_equal [1, 0], [fetch.call("there"), fetch.call("there")] }
+      store.clear
     end
   end
 

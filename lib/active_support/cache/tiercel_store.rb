@@ -128,6 +128,10 @@ module ActiveSupport
           version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
           policy = @settings.policy
           unless heard?(Events::READ)
+            if @series&.expects_miss?(key) && policy.lease
+              return @series.value(self, name, key, version, options ? merged_options(options) : @options, policy,
+                                   unread: true, &)
+            end
             found = @accessor.read(key, version)
             found = @reader.decide(found, key, version) if Found === found
             return subscribed?(Events::FETCH_HIT) ? hit(found, name, key, options) : found unless Signal === found
@@ -539,6 +543,7 @@ module ActiveSupport
         @options[:namespace] = within_worker(@options[:namespace]) if @worker
         @settings.listen_for(own_prefix)
         @plain = @options.values_at(*SLOW_OPTIONS).none?
+        @series = @settings.fetch if @settings.backend.occupies_at_once?
         @plain_writes = @settings.policy.stale_seconds.nil?
         @most_tags = (Tags::Named::MAX_COUNT if @accessor.compares_tags?)
         own = [TiercelStore, ::Tiercel::Store::Events, ::Tiercel::Store::Hooks]

@@ -144,13 +144,6 @@ module Tiercel
         found(present, line) if present
       end
 
-      # Returns an existing entry even if the server refuses writes; the two requests may run in any order.
-      def get_or_occupy(key, bytes, ttl = nil)
-        occupy(key, bytes, ttl)
-      rescue Refused
-        nil
-      end
-
       def occupies_at_once? = true
 
       def occupy_multi(pairs, ttl = nil, tokens = {})

@@ -28,8 +28,6 @@ module Tiercel
       include BehindTiers
       include Claims
 
-      OK = "OK"
-      private_constant :OK
       SCAN_COUNT = "1000"
       GLOB_CHARACTERS = /[*?\[\]\\]/n
 

@@ -39,6 +39,8 @@ module Tiercel
       # For the events: whether the caller receives an expired value; whether it took the lease over from a holder that
       # stored no value in time; why it computes a value although one exists
       attr_accessor :stale, :takeover, :reason
+      # @return [Boolean] whether the caller has not read the key yet
+      attr_accessor :unread
       # @return [Boolean] whether the block has run
       attr_reader :computed
       # @return [String, Integer, nil] the bytes, or the count of a counter, that the block itself has written under the
@@ -209,7 +211,9 @@ module Tiercel
         entry = entry_of(bytes)
         return MISS if entry.nil? || entry.expired? || entry.mismatched?(@version)
         inherit(entry)
-        entry.value
+        value = entry.value
+        DeepFreeze.call(value) if @fetch.frozen_values
+        value
       end
 
       # Whether this call may return the value of another caller's block, which may have begun before the tags that the

@@ -67,34 +67,6 @@ module Tiercel
           assert_equal({}, backend.delete_frames([]))
         end
 
-        def test_get_or_occupy_writes_where_nothing_is
-          bytes, token, = backend.get_or_occupy("key", "mine", CLAIM_TTL)
-          assert_equal "mine".b, bytes
-          assert_left CLAIM_TTL, backend.look("key").last
-          assert_equal "mine".b, backend.get_or_occupy("key", "mine", CLAIM_TTL).first, "known by its bytes"
-          assert_equal true, backend.compare_and_set("key", "value", token)
-          assert_equal false, backend.compare_and_set("key", "again", token)
-          assert_equal "value".b, backend.get("key")
-        end
-
-        def test_get_or_occupy_reads_what_is_there
-          ["theirs", "", "12", "\0\xFF".b, "long" * 50_000].each do |there|
-            backend.set("key", there)
-            bytes, token = backend.get_or_occupy("key", "mine", CLAIM_TTL)
-            assert_equal there.b, bytes
-            assert_equal Encoding::BINARY, bytes.encoding
-            assert_equal there.b, backend.get("key")
-            assert_equal true, backend.compare_and_set("key", "value", token)
-          end
-        end
-
-        def test_get_or_occupy_never_brings_back_what_was_deleted
-          token = backend.get_or_occupy("key", "mine", CLAIM_TTL)[1]
-          backend.delete("key")
-          assert_equal false, backend.compare_and_set("key", "value", token)
-          assert_nil backend.get("key")
-        end
-
         # The expiry tests wait for a remote server's clock; memcached counts whole seconds.
         def test_what_was_occupied_ends
           backend.occupy("key", "mine", 1)

@@ -168,13 +168,15 @@ module Tiercel
         def write_set_multi(connection, pairs, ttl, deadline)
           request = String.new(capacity: pairs.sum { |key, bytes| key.bytesize + bytes.bytesize + 40 })
           flags = "T#{ttl}"
-          pairs.each { |key, bytes| request << set_request(key, bytes, flags) }
+          pairs.each { |key, bytes| append_set(request, key, bytes, flags) }
           connection.write(request, deadline)
         end
 
         # @return [Array<Symbol>] results as of {#set}, in order
         def read_set_multi(connection, count, deadline)
-          answers = Array.new(count) { stored_or_refusal(connection, connection.read_line(deadline)) }
+          answers = Array.new(count) do
+            connection.skip_line?(72, 68) ? :stored : stored_or_refusal(connection, connection.read_line(deadline)) # HD
+          end
           connection.finish
           answers.each { |answer| raise answer if answer.is_a?(ServerError) }
         end
@@ -214,9 +216,12 @@ module Tiercel
 
         # With an encoding other than binary, Ruby could not append bytes that are not ASCII.
         def set_request(key, bytes, flags)
+          append_set(String.new(capacity: key.bytesize + bytes.bytesize + 48), key, bytes, flags)
+        end
+
+        def append_set(request, key, bytes, flags)
           bytes = bytes.b unless bytes.encoding == Encoding::BINARY || bytes.ascii_only?
-          String.new(capacity: key.bytesize + bytes.bytesize + 48) <<
-            "ms " << key << " " << bytes.bytesize.to_s << " " << flags << "\r\n" << bytes << "\r\n"
+          request << "ms " << key << " " << bytes.bytesize.to_s << " " << flags << "\r\n" << bytes << "\r\n"
         end
 
         def cas_request(key, bytes, ttl, cas) = set_request(key, bytes, cas ? "T#{ttl} C#{cas}" : "T#{ttl}")

@@ -56,6 +56,8 @@ module Tiercel
           occupied(present.is_a?(String) ? [present, left] : present, bytes, ttl)
         end
 
+        def occupies_at_once? = true
+
         def occupy_multi(pairs, ttl = nil, tokens = {})
           return {} if pairs.empty?
           replies = guarded { claim_all(pairs, ttl, tokens) }

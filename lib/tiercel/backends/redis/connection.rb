@@ -7,6 +7,9 @@ require_relative "../remote/connection"
 module Tiercel
   module Backends
     class Redis < Backend
+      OK = "OK"
+      private_constant :OK
+
       # An error reply, such as "OOM command not allowed".
       class ReplyError < StandardError
         # @return [String] the first word
@@ -77,7 +80,8 @@ module Tiercel
         # @return [void]
         def write_all(commands, deadline)
           @servers&.used(@server) if @server # not while the connection asks which server it leads to
-          request = String.new(capacity: 1024)
+          # Most batches have values of one size; a String that grows is copied.
+          request = String.new(capacity: commands.size * (96 + (commands.first[2]&.bytesize || 0)))
           commands.each { |command| append(command, request) }
           write(request, deadline)
         end
@@ -107,7 +111,7 @@ module Tiercel
           @position += 1
           case type
           when 36, 61 then read_bulk(deadline) # $ =
-          when 43 then -read_line(deadline) # +
+          when 43 then skip_line?(79, 75) ? OK : -read_line(deadline) # +
           when 58 then read_number(deadline) # :
           when 45 then ReplyError.new(read_line(deadline)) # -
           when 42, 126, 62 then read_array(read_number(deadline), deadline, depth) # * ~ >
@@ -179,7 +183,8 @@ module Tiercel
           command.each do |part|
             part = part.b unless part.encoding == Encoding::BINARY || part.ascii_only?
             bytes = part.bytesize
-            request << (SIZES[bytes] || "\r\n$#{bytes}\r\n") << part
+            (size = SIZES[bytes]) ? request << size : request << "\r\n$" << bytes.to_s << CRLF
+            request << part
           end
           request << CRLF
         end

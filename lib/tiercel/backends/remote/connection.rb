@@ -124,6 +124,17 @@ module Tiercel
           line
         end
 
+        # Skips a line of these two bytes, the usual reply to a write, without a new String.
+        #
+        # @return [Boolean] false if the next line is another one, or has not arrived
+        def skip_line?(first, second)
+          buffer, at = @buffer, @position
+          return false unless buffer.getbyte(at + 3) == 10 && buffer.getbyte(at) == first &&
+                              buffer.getbyte(at + 1) == second && buffer.getbyte(at + 2) == 13
+          @position = at + 4
+          true
+        end
+
         # @return [Integer] the position of the next line end
         def line_end(deadline, line_end = CRLF)
           until (at = @buffer.byteindex(line_end, @position))
