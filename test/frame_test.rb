@@ -54,12 +54,6 @@ class FrameTest < Tiercel::TestCase
     end
   end
 
-  def test_bytes_in_another_encoding_are_parsed
-    bytes = Frame.build(TYPE_STRING_UTF_8, "é", checksum: true).force_encoding(Encoding::UTF_8)
-
-    assert_equal "é".b, Frame.parse(bytes).payload
-  end
-
   def test_every_truncation_is_found
     bytes = sample(checksum: false)
     bytes.bytesize.times { |size| assert_malformed bytes.byteslice(0, size), "the first #{size} bytes" }
@@ -107,16 +101,6 @@ class FrameTest < Tiercel::TestCase
 
   def test_no_frame_begins_as_a_rails_payload_or_a_counter_does
     refute_includes [0x00, 0x01, 0x04, 0x78, 0xCC, 0x2D, *0x30..0x39], MAGIC
-  end
-
-  def test_rails_stores_read_our_frames_as_misses
-    names = %i[marshal_7_0 marshal_7_1 message_pack]
-    serializers = names.map { |name| ActiveSupport::Cache::SerializerWithFallback[name] }
-    frames = TYPES.map { |type| Frame.build(type, "payload", checksum: true) }
-
-    serializers.product(frames) do |serializer, frame|
-      assert_nil ActiveSupport::Cache::Coder.new(serializer, Zlib).load(frame)
-    end
   end
 
   def test_numbers_are_used_once

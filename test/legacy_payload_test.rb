@@ -8,34 +8,6 @@ require "active_support/message_pack"
 class LegacyPayloadTest < Tiercel::TestCase
   Entry = ActiveSupport::Cache::Entry
   NOW = 1_700_000_000.25
-  VALUES = [nil, 1, "text", "größe", "\xFF".b, "a".encode("US-ASCII"), :a, { a: [1, "b"] }, "0" * 5_000,
-            Time.at(0)].freeze
-
-  def test_rails_7_0_payloads
-    each_entry do |entry|
-      assert_read entry, rails(:marshal_7_0).dump(entry)
-      assert_read entry, rails(:marshal_7_0).dump_compressed(entry, 100)
-    end
-  end
-
-  def test_rails_7_1_payloads_with_marshal
-    each_entry do |entry|
-      coder = ActiveSupport::Cache::Coder.new(rails(:marshal_7_1), Zlib)
-
-      assert_read entry, coder.dump(entry)
-      assert_read entry, coder.dump_compressed(entry, 100)
-    end
-  end
-
-  def test_rails_7_1_payloads_with_message_pack
-    each_entry(VALUES.grep_v(Time)) do |entry|
-      coder = ActiveSupport::Cache::Coder.new(rails(:message_pack), Zlib)
-
-      assert_read entry, coder.dump(entry)
-      assert_read entry, coder.dump_compressed(entry, 100)
-    end
-  end
-
   def test_rails_7_1_payloads_with_a_serializer_and_compressor_of_the_applications_own
     own = Class.new do
       def self.dump(value) = "own#{value}"
@@ -62,15 +34,6 @@ class LegacyPayloadTest < Tiercel::TestCase
     assert_equal version, coder.load(payload).version
   end
 
-  def test_marshal_can_be_forbidden
-    strict = coder(marshal: false, legacy: true)
-    seventy_one = ActiveSupport::Cache::Coder.new(rails(:marshal_7_1), Zlib)
-    [rails(:marshal_7_0).dump(Entry.new(1)), seventy_one.dump(Entry.new(1))].each do |payload|
-      assert_raises(Tiercel::SerializationError) { strict.load(payload) }
-    end
-    assert_equal "text", strict.load(seventy_one.dump(Entry.new("text"))).value
-  end
-
   def test_message_pack_needs_marshal_or_to_be_the_stores_own_serializer
     packed = ActiveSupport::Cache::Coder.new(rails(:message_pack), Zlib).dump(Entry.new([1, :a]))
     %i[auto json as_json].each do |serializer|
@@ -78,13 +41,6 @@ class LegacyPayloadTest < Tiercel::TestCase
       assert_raises(Tiercel::SerializationError) { coder(serializer:, marshal: false, legacy: true).load(packed) }
     end
     assert_equal [1, :a], coder(serializer: :message_pack, marshal: false, legacy: true).load(packed).value
-  end
-
-  def test_without_marshal_they_are_refused_by_default
-    payload = ActiveSupport::Cache::Coder.new(rails(:marshal_7_1), Zlib).dump(Entry.new("text"))
-
-    assert_raises(Tiercel::MalformedFrame) { coder(marshal: false).load(payload) }
-    assert_equal "text", coder(marshal: false, legacy: true).load(payload).value
   end
 
   def test_they_can_be_refused
@@ -128,12 +84,6 @@ class LegacyPayloadTest < Tiercel::TestCase
   def coder(**options) = Tiercel::Coder.new(**options)
 
   def rails(name) = ActiveSupport::Cache::SerializerWithFallback[name]
-
-  def each_entry(values = VALUES)
-    values.product([nil, NOW], [nil, "v1"]) do |value, expires_at, version|
-      yield Entry.new(value, expires_at:, version:)
-    end
-  end
 
   def assert_read(entry, payload)
     loaded = coder.load(payload)

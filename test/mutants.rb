@@ -58,7 +58,7 @@ mutant "tiers: any eight bytes are a generation", "lib/tiercel/tiers/copy.rb",
 
 mutant "a block's value beside a stale lineage is stored", "lib/tiercel/leases/placeholders.rb",
        "return false unless there&.same_lineage?(lease)", "return false unless there",
-       tests: "test/leases_test.rb"
+       tests: "test/contracts/backend_contract_test.rb"
 mutant "a release that is pushed while the thread ends is lost", "lib/tiercel/background_thread.rb",
        "@lock.synchronize { launch unless running? }", "@lock.try_lock && (launch unless running?; @lock.unlock)",
        tests: "test/leases/release_queue_test.rb"
@@ -83,7 +83,6 @@ mutant "a delete that was not delivered leaves the block shared", "lib/tiercel/f
 mutant "callers wait for a fiber of their own thread", "lib/tiercel/fetch/miss.rb",
        "@thread.equal?(Thread.current) && (@by_hand || Fiber.current_scheduler.nil?)", "false",
        tests: "test/store/fetch/fiber_scheduler_test.rb"
-
 
 # --- the segment ---
 
@@ -150,7 +149,6 @@ mutant "a takeover clears the mark before the repair", "ext/tiercel/segment/shar
          "tseg_store(&section->view.control->changing, mark);\n        drop_half_written(section);\n      " \
          "  tseg_end_change(section);",
        native: "segment: repairs that are killed too"
-
 
 # --- insight ---
 

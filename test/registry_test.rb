@@ -32,12 +32,6 @@ class RegistryTest < Tiercel::TestCase
     assert_kind_of LoadError, error.cause
   end
 
-  def test_a_gem_without_a_version
-    @registry.register(:squeeze, gem: "squeeze-ruby") { require "no_such_library_anywhere" }
-    error = assert_raises(Tiercel::MissingDependency) { @registry.fetch(:squeeze) }
-    assert error.message.end_with?(%(gem "squeeze-ruby")), error.message
-  end
-
   def test_a_file_of_our_own_that_is_missing_is_no_missing_gem
     @registry.register(:squeeze) { require "no_such_library_anywhere" }
     assert_raises(LoadError) { @registry.fetch(:squeeze) }
@@ -50,17 +44,6 @@ class RegistryTest < Tiercel::TestCase
     installed = true
     assert @registry.available?(:squeeze)
     assert_equal :there, @registry.fetch(:squeeze)
-  end
-
-  def test_available
-    @registry.register(:zlib) { :z }
-    assert @registry.available?(:zlib)
-    refute @registry.available?(:gzip)
-  end
-
-  def test_names_are_sorted
-    %i[b c a].each { |name| @registry.register(name) { name } }
-    assert_equal %i[a b c], @registry.names
   end
 
   def test_a_name_can_be_registered_anew

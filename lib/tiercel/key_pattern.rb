@@ -5,25 +5,6 @@ module Tiercel
   #
   # @private
   class KeyPattern
-    # u8 options of the Regexp, u8 whether there is a prefix, u16 length of the prefix in bytes; then the prefix, then
-    # the Regexp's source.
-    HEADER = "CCS<"
-    HEADER_BYTES = 4
-    OPTIONS = Regexp::IGNORECASE | Regexp::EXTENDED | Regexp::MULTILINE
-    private_constant :HEADER, :HEADER_BYTES, :OPTIONS
-
-    # @param bytes [String] the result of {#dump}
-    # @return [KeyPattern, nil] nil if the bytes are not a pattern
-    def self.load(bytes)
-      options, has_prefix, prefix_bytes = bytes.unpack(HEADER)
-      return if prefix_bytes.nil? || HEADER_BYTES + prefix_bytes > bytes.bytesize
-      prefix = bytes.byteslice(HEADER_BYTES, prefix_bytes).force_encoding(Encoding::UTF_8)
-      source = bytes.byteslice((HEADER_BYTES + prefix_bytes)..).force_encoding(Encoding::UTF_8)
-      new((prefix if has_prefix == 1), Regexp.new(source, options & OPTIONS))
-    rescue RegexpError, ArgumentError
-      nil
-    end
-
     # @return [String, nil] the prefix of the keys
     attr_reader :prefix
     # @return [Regexp] matches whole keys
@@ -41,14 +22,6 @@ module Tiercel
     def match?(key)
       text = key.dup.force_encoding(Encoding::UTF_8)
       @regexp.match?(text.valid_encoding? ? text : text.scrub)
-    end
-
-    # @return [String, nil] nil for a Regexp with an encoding other than UTF-8, or a prefix of 64 KB and more
-    def dump
-      source = @regexp.source
-      prefix_bytes = @prefix.to_s.bytesize
-      return unless [Encoding::UTF_8, Encoding::US_ASCII].include?(source.encoding) && prefix_bytes < 1 << 16
-      [@regexp.options & OPTIONS, @prefix ? 1 : 0, prefix_bytes].pack(HEADER) << @prefix.to_s.b << source.b
     end
   end
 end

@@ -29,15 +29,6 @@ class CodecPartsTest < Tiercel::TestCase
     end
   end
 
-  def test_tags_are_left_to_the_caller_once_the_entry_is_not_over
-    each_choice_of(UNDECIDING) do |chosen|
-      parts = Parts.encode(tags: TAGS, **chosen)
-
-      assert_equal Coder::SLOW, native(frame(0x01, parts))
-      assert_equal Coder::EXPIRED, native(frame(0x01, parts, expires_at: 1e9))
-    end
-  end
-
   def test_a_placeholder_is_a_miss_whatever_it_has
     each_choice_of({ version: "v", tags: TAGS, **UNDECIDING }) do |chosen|
       [nil, 1e9, 2e9].product(["", PAYLOAD]).each do |expires_at, payload|
@@ -45,23 +36,6 @@ class CodecPartsTest < Tiercel::TestCase
 
         assert_equal Coder::MISS, native(bytes, "w"), chosen
         assert_nil Coder.new.load(bytes), chosen
-      end
-    end
-  end
-
-  def test_a_placeholder_is_a_miss_without_a_report_where_no_frame_becomes_a_string
-    frame = Tiercel::Frame.build(0x20, "", parts: Parts.encode(**UNDECIDING, tags: TAGS))
-    with_tmpdir do |dir|
-      ["memory:", "shared:#{dir}/s"].each do |url|
-        store = Tiercel.new(url, size: "1MB")
-        store.backend.set("k", frame)
-
-        assert_empty(capture_reports { assert_equal [nil, {}, false], reads(store, "k") }, url)
-        store.backend.set("k", frame.byteslice(0, 30))
-
-        refute_empty capture_reports { reads(store, "k") }, "a damaged frame is reported"
-      ensure
-        store&.backend&.close
       end
     end
   end
@@ -89,8 +63,6 @@ class CodecPartsTest < Tiercel::TestCase
   def frame(type, parts, expires_at: nil) = Tiercel::Frame.build(type, PAYLOAD, expires_at:, parts:, checksum: true)
 
   def native(bytes, version = nil) = Tiercel::Codec.native.load_frame(bytes, NOW, version)
-
-  def reads(store, key) = [store.read(key), store.read_multi(key), store.exist?(key)]
 
   def each_choice_of(parts)
     (0..parts.size).each { |size| parts.to_a.combination(size).each { |chosen| yield chosen.to_h } }

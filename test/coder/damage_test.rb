@@ -4,7 +4,7 @@ require "test_helper"
 
 # Whatever bytes a backend returns, reading them yields a value or one of three errors. The store turns each error
 # into a miss and a report.
-module CoderDamageBehavior
+class CoderDamageTest < Tiercel::TestCase
   EXPECTED = [Tiercel::MalformedFrame, Tiercel::SerializationError, ActiveSupport::Cache::DeserializationError].freeze
   SAMPLES = [
     "text", "größe".encode("UTF-16LE"), nil, -5, [1, 2.5, "a", :b, { "k" => [nil, true], c: "\xFF".b }],
@@ -134,8 +134,4 @@ module CoderDamageBehavior
     return unless Tiercel::Frame.frame?(bytes)
     assert_raises(Tiercel::MalformedFrame, bytes.inspect) { coder.load_value(bytes, 0.0) }
   end
-end
-
-class CoderDamageTest < Tiercel::TestCase
-  include CoderDamageBehavior
 end

@@ -3,8 +3,8 @@
 
 require "test_helper"
 
-# The payload of a frame: compressed or not, accepted or refused. Runs with the C form and with the Ruby form.
-module CoderPayloadBehavior
+# The payload of a frame: compressed or not, accepted or refused.
+class CoderPayloadsTest < Tiercel::TestCase
   Coder = Tiercel::Coder
   Frame = Tiercel::Frame
   Parts = Tiercel::Frame::Parts
@@ -32,10 +32,6 @@ module CoderPayloadBehavior
     [nil, "", 1, Random.new(1).bytes(5_000), [*0..127].pack("C*")].each do |value|
       assert_equal coder.dump_value(value, nil, nil, false, 1), coder.dump_value(value, nil, nil, true, 1)
     end
-  end
-
-  def test_without_a_compressor_nothing_is_compressed
-    assert_operator coder(compressor: nil).dump_value("0" * 5_000, nil, nil, true, 1).bytesize, :>, 5_000
   end
 
   def test_another_coder_reads_it_whatever_its_own_serializer_and_compressor_are
@@ -76,26 +72,6 @@ module CoderPayloadBehavior
     assert entry.mismatched?("2")
   end
 
-  def test_a_cycle_goes_through_marshal
-    array = [1]
-    array << array
-    loaded = coder.load_value(coder.dump_value(array, nil, nil), NOW)
-
-    assert_same loaded, loaded.last
-  end
-
-  def test_what_cannot_be_marshalled_raises_what_marshal_raises
-    assert_raises(TypeError) { coder.dump_value([-> {}], nil, nil) }
-  end
-
-  def test_marshal_can_be_forbidden_when_dumping
-    strict = coder(marshal: false)
-    error = assert_raises(Tiercel::SerializationError) { strict.dump_value(Time.at(0), nil, nil) }
-
-    assert_match(/Time: not plain data .* marshal: false/, error.message)
-    assert_equal [1, "a", :b], strict.load_value(strict.dump_value([1, "a", :b], nil, nil), NOW)
-  end
-
   def test_marshal_can_be_forbidden_when_loading
     strict = coder(marshal: false, legacy: true)
     frame = coder.dump_value(Time.at(0), nil, nil)
@@ -112,19 +88,9 @@ module CoderPayloadBehavior
     assert_equal [1], coder(marshal: false, serializer: :json).load_value(frame, NOW)
   end
 
-  def test_marshal_as_the_serializer_contradicts_its_ban
-    [:marshal, Marshal].each do |serializer|
-      assert_raises(Tiercel::ConfigurationError) { coder(serializer:, marshal: false) }
-    end
-  end
-
   private
 
   def define_passing_class
     Object.const_set(:PassingClass, Class.new)
   end
-end
-
-class CoderPayloadsTest < Tiercel::TestCase
-  include CoderPayloadBehavior
 end

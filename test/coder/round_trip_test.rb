@@ -4,13 +4,11 @@
 require "test_helper"
 require "date"
 
-# type x encoding x size class x serializer x compressor
+# Values of each type, in each encoding and size class, through every serializer; the compressors take turns.
 class RoundTripTest < Tiercel::TestCase
   ENCODINGS = [Encoding::UTF_8, Encoding::BINARY, Encoding::US_ASCII, Encoding::UTF_16LE, Encoding::Shift_JIS,
                Encoding::ISO_8859_1].freeze
   SIZES = [0, 1, 23, 31, 32, 255, 256, 1_023, 16_384, 70_000].freeze
-  # Compressing these values in every combination would take a long time and cover no further code.
-  LARGE_CONTAINERS = [Array.new(70_000, 7), (0...70_000).to_h { |i| [i, i] }].freeze
   REGISTRY = Tiercel::Compressors::REGISTRY
   COMPRESSORS = REGISTRY.names.select { |name| REGISTRY.available?(name) }.freeze
 
@@ -30,22 +28,9 @@ class RoundTripTest < Tiercel::TestCase
     end
   end
 
-  def test_strings_inside_of_objects
-    ENCODINGS.product(SIZES) do |encoding, size|
-      string = text(size).encode(encoding)
-      %i[auto marshal].each { |serializer| assert_round_trip([string, { string.dup => string.dup }], serializer) }
-    end
-  end
-
   def test_what_every_serializer_keeps
     %i[auto marshal message_pack json as_json].product(SCALARS + CONTAINERS) do |serializer, value|
       assert_round_trip(value, serializer)
-    end
-  end
-
-  def test_large_containers
-    %i[auto marshal].product(LARGE_CONTAINERS) do |serializer, value|
-      assert_round_trip(value, serializer, %i[none zlib])
     end
   end
 
@@ -57,32 +42,17 @@ class RoundTripTest < Tiercel::TestCase
     %i[auto marshal].product(OBJECTS) { |serializer, value| assert_round_trip(value, serializer) }
   end
 
-  def test_not_a_number
-    %i[auto marshal message_pack].each do |serializer|
-      coder = Tiercel::Coder.new(serializer:)
-
-      assert_predicate coder.load_value(coder.dump_value(Float::NAN, nil, nil), 0.0), :nan?
-      assert_predicate coder.load_value(coder.dump_value([Float::NAN], nil, nil), 0.0).first, :nan?
-    end
-  end
-
   private
 
   def text(size) = ("<li>row</li> " * (size / 13 + 1))[0, size]
 
-  def assert_round_trip(value, serializer, compressors = COMPRESSORS)
-    compressors.each do |compressor|
-      coder = coder(serializer, compressor)
-      loaded = coder.load_value(coder.dump_value(value, nil, nil, true, 1), 0.0)
-      message = -> { "#{serializer} #{compressor} #{value.inspect[0, 100]}" }
-      assert value.eql?(loaded) || value == loaded, message
-      assert_equal describe(value), describe(loaded), message
-    end
-  end
-
-  def coder(serializer, compressor)
-    @coders ||= Hash.new { |coders, options| coders[options] = Tiercel::Coder.new(**options) }
-    @coders[{ serializer:, compressor: }]
+  def assert_round_trip(value, serializer)
+    compressor = COMPRESSORS[(@turn = @turn.to_i + 1) % COMPRESSORS.size]
+    coder = Tiercel::Coder.new(serializer:, compressor:)
+    loaded = coder.load_value(coder.dump_value(value, nil, nil, true, 1), 0.0)
+    message = -> { "#{serializer} #{compressor} #{value.inspect[0, 100]}" }
+    assert value.eql?(loaded) || value == loaded, message
+    assert_equal describe(value), describe(loaded), message
   end
 
   # Includes differences that == ignores.
@@ -90,8 +60,8 @@ class RoundTripTest < Tiercel::TestCase
     case value
     when String then [value.encoding, value.bytesize]
     when Float then [value, 1 / value]
-    when Array then value.size > 1_000 ? value.size : value.map { |element| describe(element) }
-    when Hash then value.size > 1_000 ? value.size : value.map { |key, element| [describe(key), describe(element)] }
+    when Array then value.map { |element| describe(element) }
+    when Hash then value.map { |key, element| [describe(key), describe(element)] }
     else value.class
     end
   end

@@ -33,24 +33,6 @@ class FramePartsTest < Tiercel::TestCase
     end
   end
 
-  def test_no_parts_are_no_bytes
-    assert_equal "", Parts.encode
-    assert_nil Parts.decode("").version
-  end
-
-  def test_versions_keep_their_encoding
-    ["v", "", "é", "v".encode("US-ASCII"), "\xFF\x00".b, "é".encode("ISO-8859-1")].each do |version|
-      decoded = Parts.decode(Parts.encode(version:)).version
-
-      assert_equal version, decoded
-      assert_equal version.encoding, decoded.encoding
-    end
-  end
-
-  def test_a_version_that_is_not_a_string_is_its_text
-    assert_equal "true", Parts.decode(Parts.encode(version: true)).version
-  end
-
   def test_tags_that_are_cut_off_anywhere_are_refused
     tags = { "a" => 1, "bc" => 2 }
     data = Parts.encode(tags:).byteslice(3..)

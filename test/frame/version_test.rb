@@ -51,25 +51,4 @@ class FrameVersionTest < Tiercel::TestCase
   def test_a_long_one_that_was_kept_as_it_was
     assert Version.same?(LONG, LONG)
   end
-
-  def test_frames_have_them
-    coder = Tiercel::Coder.new
-    ["v", LONGEST[1..], LONGEST, LONG, LONG * 3, "é" * 30_000].product(["text", { a: 1 }]) do |version, value|
-      frame = coder.dump_value(value, nil, version, false)
-      assert_equal value, coder.load_value(frame, 0.0, version)
-      assert_equal value, coder.load_value(frame, 0.0, nil)
-      assert_equal Tiercel::Coder::SLOW, coder.load_value(frame, 0.0, "#{version}w")
-      refute coder.load(frame).mismatched?(version)
-      assert coder.load(frame).mismatched?("#{version}w")
-    end
-  end
-
-  def test_a_memo_knows_them
-    cache = Tiercel.new("memory:", memo: "1MB")
-    cache.write("text", "a" * 2_000, version: LONG)
-    4.times do
-      assert_equal "a" * 2_000, cache.read("text", version: LONG)
-      assert_nil cache.read("text", version: "#{LONG}w")
-    end
-  end
 end

@@ -45,46 +45,11 @@ class InstalledGem
     self
   end
 
-  # Builds another gem and installs it into the same GEM_HOME.
-  #
-  # @param folder [String] the folder with the gem's sources
-  # @param name [String] the gem's name
-  # @return [self]
-  def install_beside(folder, name)
-    package = File.join(@folder, "#{name}.gem")
-    [[*GEM, "build", "--strict", "#{name}.gemspec", "--output", package],
-     [*GEM, "install", "--local", "--ignore-dependencies", "--no-document", package]].each do |command|
-      ran = run(*command, chdir: folder)
-      raise "#{command.join(" ")} failed: #{ran}" unless ran.ok?
-    end
-    self
-  end
-
   # @return [String] the folder of the installed gem
   def gem_folder = Dir["#{home}/gems/tiercel-[0-9]*"].first
 
   # @return [Ran] the result of Ruby code that uses the installed gem
   def ruby(code, *arguments, env: {}) = run(RbConfig.ruby, "-e", code, *arguments, env:)
-
-  # Runs tests of this repository with the gems of this process, and Tiercel from the installed gem.
-  #
-  # @param files [Array<String>]
-  # @return [Ran]
-  def run_tests(files)
-    code = "ARGV.shift(#{files.size}).each { |file| require File.expand_path(file) }"
-    run(RbConfig.ruby, "-e", code, *files, 
-        env: { "RUBYLIB" => load_path.join(File::PATH_SEPARATOR), "MT_NO_PLUGINS" => "1" })
-  end
-
-  # The environment for an application's commands: a separate bundle with the installed gem.
-  #
-  # @param gemfile [String] path of a Gemfile that has Tiercel by its path
-  # @return [Hash{String => String}] environment variables
-  def bundle_environment(gemfile)
-    copy = File.join(@folder, "Gemfile")
-    File.write(copy, File.read(gemfile).sub(/^gem "tiercel", .*$/) { %(gem "tiercel", "= #{version}") })
-    { "BUNDLE_GEMFILE" => copy, "GEM_HOME" => home, "GEM_PATH" => gem_path, "BUNDLE_LOCAL" => "1" }
-  end
 
   private
 

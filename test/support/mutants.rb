@@ -32,6 +32,7 @@ class Mutants
     in_copy do |copy|
       chosen = @mutants.select { |mutant| mutant.name.match?(pattern) }
       chosen.each { |mutant| find(copy, mutant) } # before the first of them costs time
+      passes_unchanged(copy, chosen)
       survivors = chosen.reject { |mutant| noticed?(copy, mutant) }
       @out.puts "#{chosen.size - survivors.size} of #{chosen.size} faults noticed"
       survivors
@@ -66,14 +67,22 @@ class Mutants
     raise "#{mutant.name}: #{mutant.path} has #{content.scan(mutant.from).size} places with #{mutant.from.inspect}"
   end
 
+  # A test that fails without a fault would notice every fault.
+  def passes_unchanged(copy, chosen)
+    chosen.flat_map { |mutant| commands(mutant) }.uniq.each do |command|
+      by = failed(copy, command)
+      raise "#{command.join(" ")} fails without a fault: #{by}" if by
+    end
+  end
+
   def noticed?(copy, mutant)
     content = find(copy, mutant)
     File.write("#{copy}/#{mutant.path}", content.sub(mutant.from) { mutant.to })
-    if mutant.path.start_with?("ext/") && fails?(copy, %w[bin/setup --quiet core])
+    if mutant.path.start_with?("ext/") && failed(copy, %w[bin/setup --quiet core])
       raise "#{mutant.name}: does not compile"
     end
-    by = commands(mutant).find { |command| fails?(copy, command) }
-    @out.puts "#{by ? "noticed " : "SURVIVED"}  #{mutant.name}#{"  (#{by.drop(1).join(" ")})" if by}"
+    by = commands(mutant).filter_map { |command| failed(copy, command) }.first
+    @out.puts "#{by ? "noticed " : "SURVIVED"}  #{mutant.name}#{"  (#{by})" if by}"
     @out.flush
     !by.nil?
   ensure
@@ -85,10 +94,11 @@ class Mutants
      *([["bin/test", "native", "-n", mutant.native]] if mutant.native)]
   end
 
-  def fails?(copy, command)
+  # @return [String, nil] the first test that failed
+  def failed(copy, command)
     output, status = Open3.capture2e("timeout", "-k", "5", LIMIT.to_s, *command, chdir: copy, stdin_data: "")
-    return false if status.success?
+    return if status.success?
     raise "#{command.join(" ")}: #{output}" if status.exitstatus == 2
-    true
+    status.exitstatus == 124 ? "#{LIMIT} s" : output[/^  \w+: (\S+#\S+)$/, 1] || command.drop(1).join(" ")
   end
 end

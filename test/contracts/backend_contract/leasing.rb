@@ -96,6 +96,14 @@ module Tiercel
           assert_equal [false, true], [paused.mine?, paused.paused?]
         end
 
+        def test_a_damaged_placeholder_is_no_lease
+          held = take_lease
+          bytes = backend.get("key") or return assert_predicate(held, :mine?) # in a table of its own
+          bytes = bytes.dup
+          bytes.setbyte(30, bytes.getbyte(30) ^ 1)
+          backend.set("key", bytes)
+          assert_predicate leases.take(leases.own("key", LEASE_TTL, nil)) { nil }, :mine?
+        end
         def test_a_waiting_caller_gets_the_value_or_learns_that_the_lease_is_gone
           mine = take_lease
           theirs = take_lease
