@@ -66,29 +66,6 @@ class GuardTest < Tiercel::TestCase
     assert_equal 2, output.string.lines.size
   end
 
-  def test_refusals_of_different_causes_are_all_reported
-    guarded = guard
-    reports = capture_reports do
-      2.times do
-        guarded.call(:write_entry) { raise full_disk(1) }
-        guarded.call(:write_entry) { raise Tiercel::Refused, "read-only" }
-        guarded.call(:write_entry, "k") { guarded.too_large("k", 2_000_000 + rand(9)) }
-        guarded.call(:delete_entry) { raise Tiercel::Refused, "read-only" }
-      end
-    end
-
-    assert_equal 4, reports.size
-  end
-
-  def test_an_error_handler_that_raises_gets_every_refusal
-    raising = guard(error_handler: ->(exception:, **) { raise exception })
-    reports = capture_reports do
-      3.times { assert_raises(Tiercel::Refused) { raising.call(:write_entry) { raise full_disk(1) } } }
-    end
-
-    assert_equal 1, reports.size
-  end
-
   # Like a backend that wraps a library's error about one file among many.
   def full_disk(number)
     raise Errno::ENOSPC, "/cache/#{number}/.new-#{number}ab"
@@ -109,13 +86,6 @@ class GuardTest < Tiercel::TestCase
     assert_equal({ "a" => "1" }, result)
     assert_equal 1, reports.size
     refute_predicate guarded, :open?
-  end
-
-  def test_the_breaker_of_one_server_among_many_is_not_reported_again
-    reports = capture_reports do
-      assert_nil guard.call(:read_entry) { raise Tiercel::BreakerOpen, "one of three" }
-    end
-    assert_empty reports
   end
 
   def test_the_answers_of_the_other_servers_close_the_breaker

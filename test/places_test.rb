@@ -79,10 +79,6 @@ class PlacesTest < Tiercel::TestCase
                  refused("memory:?size=20KB", shared, files))
   end
 
-  def test_passwords_are_not_told
-    refute_match(/secret/, refused("redis://user:secret@127.0.0.1:1", "redis://user:secret@127.0.0.1:2"))
-  end
-
   def test_ttl_is_a_near_tiers
     assert_equal [1.0, 0.25], [build("memory:", files), build("memory:?ttl=0.25", files)].map { _1.backend.near.ttl }
     %w[0 -1 x NaN Infinity].each do |ttl|
@@ -172,16 +168,6 @@ class PlacesTest < Tiercel::TestCase
     assert_equal [["memory: > #{files}-7", "value"]], entered
   end
 
-  def test_a_worker_of_tests_has_no_two_tiers_of_the_same_kind
-    entered = fork_and_wait(1) do
-      store = build("memory:", shared, files)
-      Tiercel::TestWorker.enter("7", empty: false)
-      store.write("key", "value")
-      [store.backend.to_s, store.read("key"), store.stats[:tiers].size]
-    end
-    assert_equal [["memory: > #{files}-7", "value", 2]], entered
-  end
-
   def test_a_copy_is_no_way_around_the_inflate_limit
     text = "text " * 1_000
     build(files, compress_threshold: 100).write("key", text)
@@ -224,20 +210,5 @@ class PlacesTest < Tiercel::TestCase
     assert_match(/expires_in: use `ttl=SECONDS` for a near tier's copies/, refused("memory:?expires_in=5", files))
     assert_match(/expires_in: the store's, and no backend's: give it as a keyword/,
                  refused("memory:", "#{files}?expires_in=5"))
-  end
-
-  def test_after_a_fork
-    store = build("memory:", shared, files)
-    store.write("key", "old")
-    assert_equal ["old"], fork_and_wait(1) { store.read("key").tap { store.write("other", "child's") } }
-    assert_equal "child's", store.read("other")
-  end
-
-  def test_inspect_and_close
-    store = build(shared, files)
-    assert_includes store.inspect, "shared:#{@dir}/segment > #{files}"
-    store.write("key", "value")
-    store.close
-    assert_equal "value", store.read("key")
   end
 end

@@ -56,10 +56,6 @@ class TestWorkerTest < Tiercel::TestCase
     end
   end
 
-  def test_workers_of_one_folder_do_not_see_each_other
-    with_tmpdir { |directory| assert_workers_alone("file:#{directory}/cache") }
-  end
-
   def test_workers_of_one_server_do_not_see_each_other
     Tiercel::Lab::Servers::Redis.run do |server|
       assert_workers_alone(server.url)
@@ -128,30 +124,12 @@ class TestWorkerTest < Tiercel::TestCase
     end
   end
 
-  def test_a_worker_keeps_the_bound_of_the_memo
-    with_tmpdir do |directory|
-      store = Tiercel.new("shared:#{directory}/segment", size: "8MB", memo: "2MB", frozen: true)
-      assert_equal 2 << 20, in_worker(1) { store.backend.segment.memo_bytes }
-    end
-  end
-
-  def test_a_coder_of_the_applications_own_stays
-    store = Tiercel.new("memory:", coder: Marshal)
-    assert_equal(Marshal, in_worker(1) { store.instance_variable_get(:@coder) })
-  end
-
   def test_the_process_that_is_no_worker_leaves_nothing
     store = Tiercel.new("memory:")
     store.write("name", 1)
     Tiercel::TestWorker.leave
     assert_equal 1, store.read("name")
     assert_nil Tiercel::TestWorker.number
-  end
-
-  def test_what_could_not_be_built_is_left_alone
-    broken = ActiveSupport::Cache::TiercelStore.allocate
-    store = Tiercel.new("memory:")
-    assert_equal([false, 1], in_worker(1) { [broken.built?, store.increment("n")] })
   end
 
   def test_a_store_that_cannot_be_built_any_more_is_named

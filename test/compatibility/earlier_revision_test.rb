@@ -35,21 +35,6 @@ class EarlierRevisionTest < Tiercel::TestCase
     end
   end
 
-  # A frame that was written with `unless_exist` has a part that the earlier revision does not know.
-  def test_what_was_written_with_unless_exist
-    %w[sqlite file].each do |scheme|
-      beside("#{scheme}:%s/cache") do |store, ask|
-        VALUES.each { |name, value| store.write("here #{name}", value, unless_exist: true, expires_in: 60) }
-        here = ask.call('VALUES.keys.to_h { |name| [name, store.read("here #{name}")] }')
-        assert_equal Marshal.dump(VALUES), Marshal.dump(here)
-        assert_equal false, ask.call('store.write("here text", 1, unless_exist: true)')
-        assert_equal true, ask.call('store.delete("here text")')
-        ask.call('store.write("here text", "theirs", unless_exist: true)')
-        assert_equal ["theirs", false], [store.read("here text"), store.write("here text", 1, unless_exist: true)]
-      end
-    end
-  end
-
   def test_an_entry_expires_for_both_at_one_time
     beside("file:%s/cache") do |store, ask|
       store.write("here", 1, expires_in: 60)
@@ -82,24 +67,6 @@ class EarlierRevisionTest < Tiercel::TestCase
   ensure
     store&.close
     FileUtils.rm_f(Dir["{/dev/shm,#{Dir.tmpdir}}/{,tiercel-}#{name}*"]) if name
-  end
-
-  # A path is one file: whoever comes second is refused, and the first one's segment stays as it is.
-  def test_another_layout_at_the_same_path_is_refused
-    with_tmpdir do |folder|
-      ours, theirs = %w[ours theirs].map { |name| "shared:#{folder}/#{name}" }
-      store = Tiercel.new(ours)
-      store.write("here", 1)
-      self.class.earlier.run(format(OPEN, url: theirs, values: [Marshal.dump({})].pack("m0"))) do |ask|
-        ask.call('store.write("there", 2)')
-        refused = [assert_raises(Tiercel::ConfigurationError) { Tiercel.new(theirs) },
-                   assert_raises(RuntimeError) { ask.call("Tiercel.new(#{ours.inspect})") }]
-        refused.each { |error| assert_match(/has another layout version: use another path/, error.message) }
-        assert_equal [1, 2], [store.read("here"), ask.call('store.read("there")')]
-      end
-    ensure
-      store&.close
-    end
   end
 
   private

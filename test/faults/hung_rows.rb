@@ -149,18 +149,6 @@ module HungRows
     end
   end
 
-  def test_hung_breaker_of_operations_on_many_keys
-    with_server do |server|
-      store = build(server.url, breaker: LONG_BREAKER)
-      answer { store.write("key", "value") }
-      server.pause
-      reports = capture_reports { 3.times { assert_empty store.read_multi("key", "other") } }
-      assert_equal 3, reports.size
-      assert_not_asked(store)
-      server.resume
-    end
-  end
-
   def test_hung_breaker
     with_server { |server| assert_breaker(server.url, -> { server.pause }, -> { server.resume }) }
   end

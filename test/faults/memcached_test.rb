@@ -29,26 +29,6 @@ class MemcachedFaultsTest < Tiercel::TestCase
     end
   end
 
-  # Values of about the size of a lease, because the server has separate pages for each size.
-  def fill_with_small_ones(backend)
-    [40, 80, 120].each do |bytes|
-      100.times { |page| backend.set_multi(Array.new(500) { |at| ["#{bytes}/#{page}/#{at}", "x" * bytes] }.to_h) }
-      flunk "it has room for more of #{bytes}"
-    rescue Tiercel::Refused
-      next
-    end
-  end
-
-  # The operations that write only if the key is absent.
-  def assert_what_is_there_stays(store)
-    fill_with_small_ones(store.backend)
-    reports = capture_reports { 2.times { assert_equal("value", store.fetch("key") { flunk }) } }
-    assert_empty reports
-    assert_equal(false, store.write("key", "other", unless_exist: true))
-    assert_operator store.backend.occupy("key", "mine", 60).first, :end_with?, "value"
-    assert_equal "value", store.read("key")
-  end
-
   def capture_reports_of
     value = nil
     capture_reports { value = yield }
@@ -92,15 +72,6 @@ class MemcachedFaultsTest < Tiercel::TestCase
       assert_no_reply_for_another(store)
     ensure
       others&.each(&:close)
-    end
-  end
-
-  def test_what_is_not_a_counter
-    with_server do |server|
-      store = build(server.url, timeout: PATIENCE_SECONDS)
-      store.write("key", "text", raw: true)
-      assert_nil store.increment("key")
-      assert_equal "text", store.read("key", raw: true)
     end
   end
 end
@@ -193,17 +164,6 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
       assert_equal 2, lines.size, lines.join
       assert_match(/\AWARN Tiercel: #{name} does not answer \(Errno::ECONNREFUSED/, lines.first)
       assert_match(/\AWARN Tiercel: #{name} answers again; \d+ calls were skipped in \d/, lines.last)
-    end
-  end
-
-  def test_the_server_comes_back
-    with_ring do |store, servers|
-      fill(store)
-      servers.first.kill
-      capture_reports { NAMES.each { |name| store.read(name) } }
-      servers.first.start
-      answer { store.write_multi(NAMES.to_h { |name| [name, "new"] }) }
-      assert_found(NAMES.to_h { |name| [name, "new"] }) { store.read_multi(*NAMES) }
     end
   end
 end

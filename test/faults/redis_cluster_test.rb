@@ -57,22 +57,6 @@ class RedisClusterFaultsTest < Tiercel::TestCase
     end
   end
 
-  def test_a_node_is_named_in_the_log_when_it_fails_and_when_it_is_back
-    with_cluster do |store, cluster|
-      node = node_of(cluster, "name1")
-      name = "redis://#{node.host}:#{node.port}"
-      lines = logged do
-        node.pause
-        capture_reports { 12.times { store.read("name1") } }
-        node.resume
-        answer { store.read("name1") == "value of name1" && store.read("name1") }
-      end.grep(/does not answer|answers again/)
-      assert_equal 2, lines.size, lines.join
-      assert_match(/\AWARN Tiercel: #{name} does not answer \(IO::TimeoutError/, lines.first)
-      assert_match(/\AWARN Tiercel: #{name} answers again; \d+ calls were skipped in \d/, lines.last)
-    end
-  end
-
   def test_a_slot_on_its_way
     with_cluster(timeout: PATIENCE_SECONDS) do |store, cluster|
       key = "asking"

@@ -101,15 +101,6 @@ class RedisFaultsTest < Tiercel::TestCase
     end
   end
 
-  def test_what_is_not_a_counter
-    with_server do |server|
-      store = build(server.url, timeout: PATIENCE_SECONDS)
-      store.write("key", "text", raw: true)
-      assert_nil store.increment("key")
-      assert_equal "text", store.read("key", raw: true)
-    end
-  end
-
   def test_a_password_that_is_wrong
     with_server(password: "secret") do |server|
       assert_equal true, build(server.url, timeout: PATIENCE_SECONDS).write("key", "value")

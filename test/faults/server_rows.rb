@@ -95,10 +95,6 @@ module ServerRows
     end
   end
 
-  def test_garbage_breaker
-    with_proxy { |proxy, _| assert_breaker(proxy.url, -> { proxy.change(garble: true) }, -> { proxy.heal }) }
-  end
-
   def test_cut_inside_a_reply
     with_proxy do |proxy, _|
       store = build(proxy.url)
@@ -127,12 +123,6 @@ module ServerRows
     answer { store.write("key", "back") }
   ensure
     place&.stop
-  end
-
-  { slow: { delay: 1.0 }, cut: { cut_after: 1 } }.each do |name, fault|
-    define_method(:"test_#{name}_breaker") do
-      with_proxy { |proxy, _| assert_breaker(proxy.url, -> { proxy.change(**fault) }, -> { proxy.heal }) }
-    end
   end
 
   def test_late_replies_reach_nobody
@@ -219,27 +209,6 @@ module ServerRows
       assert_equal "value1", reader.value
       assert_equal [(0...5).map { |index| "value#{index}" }, (5...10).map { |index| "value#{index}" }], answers
       assert_equal "value7", store.read("fork7")
-    end
-  end
-
-  def test_an_error_handler_is_told_once
-    place = start_server.tap(&:stop)
-    calls = []
-    handler = ->(method:, returning:, exception:) { calls << [method, returning, exception] }
-    store = build(place.url, error_handler: handler)
-    store.read("key")
-    store.delete("key")
-    assert_equal [[:read_entry, nil], [:delete_entry, false]], calls.map { |call| call.first(2) }
-    assert(calls.all? { |call| call.last.is_a?(Tiercel::Unavailable) && call.last.cause })
-  end
-
-  def test_an_error_handler_may_raise
-    place = start_server.tap(&:stop)
-    store = build(place.url, error_handler: ->(exception:, **) { raise exception })
-    capture_reports do
-      assert_raises(Tiercel::Unavailable) { store.read("key") }
-      assert_raises(Tiercel::Unavailable) { store.write("key", 1) }
-      assert_raises(Tiercel::Unavailable) { store.increment("key") }
     end
   end
 end

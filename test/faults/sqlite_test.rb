@@ -34,27 +34,6 @@ class SQLiteFaultsTest < Tiercel::TestCase
     assert_equal [20_000], set_aside.map { |file| File.size(file) }
   end
 
-  # test/backends/sqlite/cache_file_test.rb covers all the ways to find another file and leave it unchanged.
-  def test_a_foreign_database_is_refused_at_construction_and_stays
-    in_child { SQLite3::Database.new(path).execute_batch("CREATE TABLE users (name); INSERT INTO users VALUES ('me')") }
-    before = File.binread(path)
-    error = assert_raises(Tiercel::ConfigurationError) { build_store }
-    assert_match(/another program's database/, error.message)
-    assert_equal before, File.binread(path)
-    assert_equal [path], Dir["#{path}*"]
-  end
-
-  def test_the_cache_of_a_later_release_stays_as_it_is
-    in_child { SQLite3::Database.new(path).execute_batch(<<~SQL) }
-      CREATE TABLE future (name);
-      PRAGMA application_id = #{Tiercel::Backends::SQLite::CacheFile::APPLICATION_ID};
-      PRAGMA user_version = 99
-    SQL
-    error = assert_raises(Tiercel::Refused) { build.get("key") }
-    assert_match(/layout 99/, error.message)
-    assert_empty set_aside
-  end
-
   def test_damage_under_an_open_connection
     backend = build
     backend.set_multi((0...500).to_h { |index| ["key#{index}", "x" * 1_000] })

@@ -92,16 +92,6 @@ module TLSRows
     end
   end
 
-  def test_large_values_and_many_threads
-    with_front(server) do |front, authority|
-      store = tls_store(front, authority, compress: false)
-      values = (0...20).to_h { |index| ["large#{index}", Random.bytes(50_000)] }
-      assert_equal true, store.write_multi(values)
-      assert store.read_multi(*values.keys) == values
-      assert_no_reply_for_another(store)
-    end
-  end
-
   def test_another_hosts_certificate
     with_front(server, names: "DNS:elsewhere.example") do |front, authority|
       assert_refused(tls_store(front, authority), /hostname mismatch/)

@@ -19,12 +19,6 @@ class LeasesSegmentBusyTest < Tiercel::TestCase
     assert_predicate take("k"), :mine?
   end
 
-  def test_a_paused_release_too
-    mine = take("k")
-    while_locked { @leases.release(mine, pause: 5) }
-    assert_predicate take("k"), :mine?
-  end
-
   def test_a_fill_ends_the_lineage_without_the_lock
     mine = take("k")
     waiting = waiter("k")

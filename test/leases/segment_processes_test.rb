@@ -57,20 +57,6 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
     assert leases.fill(mine, "value", nil)
   end
 
-  # 8 processes read, compute and delete. None reads a value that was computed before a completed delete.
-  def test_nothing_deleted_comes_back
-    origin = File.join(@directory, "origin")
-    File.write(origin, [0].pack("Q"))
-    fork_and_wait(8) do |index|
-      random = Random.new(index)
-      300.times { random.rand(6).zero? ? change(origin) : read_or_compute(origin) }
-    end
-    stats = @backend.stats
-
-    assert_operator stats[:leases_taken], :>, 50
-    assert_operator stats[:lease_fills_lost], :>, 0
-  end
-
   private
 
   # A child that runs the block and then waits, or runs the lambda that the block returns.
@@ -86,30 +72,5 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
     end
     ready.read(1)
     child
-  end
-
-  # A number in a file is the origin. A writer changes it and then deletes the key, without a lock that readers use.
-  def change(origin)
-    File.open(origin, "r+b") do |file|
-      file.flock(File::LOCK_EX)
-      file.pwrite([@floor = number(file) + 1].pack("Q"), 0)
-    end
-    @backend.delete("origin")
-  end
-
-  def number(file) = file.pread(8, 0).unpack1("Q")
-
-  # A read returns at least the value at the time of this process' last delete.
-  def read_or_compute(origin)
-    seen = @backend.get("origin")
-    @floor ||= 0
-    if seen
-      assert_operator Integer(seen), :>=, @floor
-    else
-      lease = @leases.take(@leases.own("origin", 2.0, nil)) { |bytes| bytes }
-      value = File.open(origin, "rb") { |file| number(file) }
-      sleep(rand * 0.002)
-      @leases.fill(lease, value.to_s, nil) if lease.respond_to?(:lineage)
-    end
   end
 end

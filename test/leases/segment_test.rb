@@ -11,14 +11,6 @@ class LeasesSegmentTest < Tiercel::TestCase
 
   Present = Tiercel::Leases::Present
 
-  def test_the_table_is_what_shared_and_memory_give
-    memory = Tiercel.new("memory:", size: "1MB").backend
-    [@leases, memory.build_leases(Through.new)].each do |leases|
-      assert_instance_of Tiercel::Leases::Segment, leases
-      assert_equal [true, false], 2.times.map { leases.take(leases.own("k", 10.0, nil)) { flunk }.mine? }
-    end
-  end
-
   def test_a_holder_and_those_who_meet_him
     mine = take("k", version: "1")
     same, other = %w[1 2].map { |version| take("k", version:) }
@@ -120,28 +112,6 @@ class LeasesSegmentTest < Tiercel::TestCase
     assert_equal [:other_fiber, Present.new("value")], order
   end
 
-  def test_a_full_table_is_counted_and_its_callers_store_all_the_same
-    backend = Tiercel.new("memory:", size: "1MB").backend
-    leases = backend.build_leases(Through.new)
-    all = Array.new(600) { |number| leases.take(leases.own("k#{number}", 10.0, nil)) { flunk } }
-
-    assert all.all?(&:mine?)
-    assert_operator backend.stats[:leases], :<=, 256
-    assert_equal 600, backend.stats[:leases] + backend.stats[:lease_table_full]
-    backend.set("k599", "written")
-    stored = all.map { |lease| leases.fill(lease, "value", nil) }
-
-    assert_equal [600, false], [stored.count(true) + 1, stored.last]
-    assert_equal 0, backend.stats[:leases]
-  end
-
-  def test_a_value_that_is_too_large_ends_the_lease
-    mine = take("k")
-
-    assert_equal :too_large, @leases.fill(mine, "x" * 2_000_000, nil)
-    assert_predicate take("k"), :mine?
-  end
-
   def test_what_is_resized_meanwhile_lets_waiters_go
     take("k")
     held = take("k")
@@ -151,16 +121,5 @@ class LeasesSegmentTest < Tiercel::TestCase
 
     assert waiter.join(5)
     assert_equal :gone, waiter.value
-  end
-
-  # Other callers write half of the segment while the value is computed.
-  def test_eviction_does_not_reach_a_lease
-    stored = Array.new(20) do |round|
-      mine = take("k#{round}")
-      1_000.times { |number| @backend.set("other#{round}-#{number}", "x" * 2_000) }
-      @leases.fill(mine, "value", nil) && @backend.get("k#{round}") == "value"
-    end
-
-    assert_operator stored.count(true), :>=, 19
   end
 end

@@ -14,13 +14,6 @@ class ColumnsTest < Tiercel::TestCase
     assert_empty(sources.flat_map { |path| long_lines(path) }, "break these lines: at most #{COLUMNS} columns")
   end
 
-  def test_columns_are_characters
-    with_tmpdir do |directory|
-      File.write(File.join(directory, "a.rb"), "#{"ü" * COLUMNS}\n#{"ü" * (COLUMNS + 1)}\n")
-      assert_equal ["a.rb:2: 121"], long_lines("a.rb", directory)
-    end
-  end
-
   private
 
   # @return [Array<String>] "PATH:LINE: COLUMNS" of each line that is too long

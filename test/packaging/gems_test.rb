@@ -122,16 +122,6 @@ class GemsTest < Tiercel::TestCase
     end
   end
 
-  def test_tiercel_lab_installs_and_names_its_version
-    in_empty_gem_home do |home|
-      install(home, "tiercel")
-      install(home, "tiercel-lab")
-      output = ruby(home, 'gem "tiercel-lab"; require "tiercel/lab/version"; puts Tiercel::Lab::VERSION')
-      assert_equal "#{specification("tiercel-lab").version}\n", output
-      assert_path_exists File.join(home, "bin/tiercel-lab")
-    end
-  end
-
   def in_empty_gem_home = with_tmpdir { |home| yield File.realpath(home) }
 
   def install(home, name)

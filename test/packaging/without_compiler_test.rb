@@ -22,12 +22,6 @@ class WithoutCompilerTest < Tiercel::TestCase
     output
   end
 
-  def native_gem(folder)
-    env = { "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile") }
-    run_command(RbConfig.ruby, "-S", "bundle", "exec", "rake", "native[#{folder}]", env:, chdir: ROOT)
-    Dir["#{folder}/*.gem"].first
-  end
-
   def test_the_source_gem_is_not_installed_and_says_what_is_missing
     error = assert_raises(RuntimeError) { InstalledGem.open(path: "/nonexistent") { flunk "it was installed" } }
     assert_match(/^ *Tiercel is not installed, because its C extensions could not be built: The compiler failed/,
@@ -41,27 +35,6 @@ class WithoutCompilerTest < Tiercel::TestCase
       InstalledGem.open(plant:) { flunk "it was installed" }
     end
     assert_match(/could not be built: .*segment_ext\.c:\d+:\d+: error: expected expression/, error.message)
-  end
-
-  def test_a_native_gem_installs_and_works_where_there_is_no_compiler
-    with_tmpdir do |folder|
-      gem = native_gem(folder)
-      assert_match(/-(gnu|musl|darwin.*)\.gem\z/, gem)
-      requirement = Gem::Package.new(gem).spec.required_ruby_version
-      assert requirement.satisfied_by?(Gem::Version.new(RUBY_VERSION)), requirement
-      refute requirement.satisfied_by?(Gem::Version.new(RUBY_VERSION).bump.bump), "for one line of Ruby"
-      contents = Gem::Package.new(gem).contents
-      assert_equal %w[codec_ext segment_ext], contents.grep(/\.(so|bundle)\z/).map { |path| path[/\w+_ext/] }.sort
-      assert_empty contents.grep(%r{\Aext/|\.(c|h|o)\z})
-
-      home = File.realpath(folder)
-      env = { "GEM_HOME" => home, "GEM_PATH" => [home, *Gem.path].join(":"), "PATH" => "/nonexistent", "CC" => nil }
-      run_command(RbConfig.ruby, "-S", File.join(RbConfig::CONFIG["bindir"], "gem"), "install", "--local",
-                  "--no-document", "--ignore-dependencies", gem, env:)
-      counted = run_command(RbConfig.ruby, "-e", COUNT, "#{folder}/segment", env:)
-      assert_match(/\A1CodecExt|\A1Tiercel::CodecExt/, counted)
-      assert_equal 2, counted.scan("#{home}/gems/tiercel-").size, counted
-    end
   end
 
   # Bundler does not compile a gem in a path. The message contains a command, and that command works.

@@ -41,15 +41,6 @@ class RunnerLanesTest < Tiercel::TestCase
     assert_equal ["three ...", "one ...", "four ..."], result.output.lines(chomp: true).grep(/ \.\.\.\z/)
   end
 
-  def test_a_suite_that_fails_beside_others_is_shown
-    suite "one", "class FailingTest < Minitest::Test\n  def test_it = flunk('because')\nend\n", waits: true
-    suite "two", PASSING
-    result = run_tests
-    assert_equal 1, result.status
-    assert_match(/^one \.\.\.$.*because.*^  one: 0 of 1 passed, 1 FAILED/m, result.output)
-    assert_equal "1 passed, 1 failed, 0 skipped", result.summary
-  end
-
   # Waits for the other test, which another process has to begin.
   MEET = 'File.write(mine, ""); 200.times { File.exist?(other) ? break : sleep(0.05) }'
 

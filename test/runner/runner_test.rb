@@ -7,15 +7,6 @@ require_relative "small_repository"
 class RunnerTest < Tiercel::TestCase
   include SmallRepository
 
-  def test_passing_suites
-    suite "one", PASSING
-    suite "two", PASSING
-    result = run_tests
-    assert_equal 0, result.status, result.output
-    assert_equal "2 passed, 0 failed, 0 skipped", result.summary
-    assert_equal 1, result.output.scan(/^\d+ passed, \d+ failed, \d+ skipped$/).size
-  end
-
   def test_failures_errors_and_skips_are_counted_and_named
     suite "one", <<~RUBY
       class MixedTest < Minitest::Test
@@ -57,12 +48,6 @@ class RunnerTest < Tiercel::TestCase
     assert_equal 1, result.status
     assert_equal "2 passed, 1 failed, 0 skipped", result.summary
     assert_includes result.output, "ended before its tests did in CrashingTest#test_b: signal KILL"
-  end
-
-  def test_a_suite_that_exits_early_with_success_fails
-    suite "exiting", "class ExitingTest < Minitest::Test\n  def test_it = exit!(0)\nend\n"
-    result = run_tests
-    assert_equal [1, "0 passed, 1 failed, 0 skipped"], [result.status, result.summary]
   end
 
   def test_a_suite_that_fails_after_its_tests_fails
@@ -135,12 +120,6 @@ class RunnerTest < Tiercel::TestCase
     assert_includes result.output, "  why"
     assert_equal "1 passed, 2 failed, 0 skipped", run_tests("--long").summary
     assert_equal "1 passed, 0 failed, 0 skipped", run_tests("-n", "true").summary
-  end
-
-  def test_long_is_said_to_the_tests
-    suite "one", "class LongTest < Minitest::Test\n  def test_it = assert_equal('1', ENV['TIERCEL_LONG'])\nend\n"
-    assert_equal 1, run_tests.status
-    assert_equal 0, run_tests("--long").status
   end
 
   def test_names_choose_suites_and_tests

@@ -35,13 +35,6 @@ class SupportTest < Tiercel::TestCase
     end
   end
 
-  def test_a_warning_of_a_file_of_ours_raises_as_it_is_loaded
-    error = assert_raises(StrictWarnings::Error) do
-      eval("def unused_variable\n  unused = 1\nend", binding, File.join(StrictWarnings::ROOT, "lib/made_up.rb"), 1)
-    end
-    assert_match(/unused/, error.message)
-  end
-
   def test_a_gem_s_warning_is_dropped_and_a_message_is_not
     _, errors = capture_io { Warning.warn("/gems/other/lib/a.rb:1: warning: unused\n") }
     assert_empty errors
@@ -62,15 +55,6 @@ class SupportTest < Tiercel::TestCase
     refute MovedClock.method_defined?(:now, false)
   end
 
-  def test_travel_gives_the_block_s_value = assert_equal(3, travel(1) { 3 })
-
-  def test_capture_reports
-    reports = capture_reports { ActiveSupport.error_reporter.handle { raise ArgumentError, "reported" } }
-    assert_equal ["reported"], reports.map { |report| report.error.message }
-    assert reports.first.handled
-    assert_empty capture_reports { nil }
-  end
-
   def test_fork_and_wait_gives_the_values_of_the_children
     pids = fork_and_wait(3) { |index| [index, Process.pid] }
     assert_equal [0, 1, 2], pids.map(&:first)
@@ -88,17 +72,5 @@ class SupportTest < Tiercel::TestCase
     assert_match(/Expected: 1/, failure_of { assert_equal 1, 2 })
     assert_match(/without an answer.*SIGKILL/m, failure_of { Process.kill(:KILL, Process.pid) })
     assert_match(/still running after 0.3 s/, failure_of(within: 0.3) { sleep 60 })
-  end
-
-  def test_with_tmpdir_removes_the_folder
-    kept = with_tmpdir { |dir| File.write("#{dir}/a", "") && dir }
-    refute_path_exists kept
-  end
-
-  def test_wait_until
-    count = 0
-    assert_equal 3, wait_until { (count += 1) >= 3 && count }
-    assert_match(/a miracle: not within 0.02 s/,
-                 assert_raises(Minitest::Assertion) { wait_until("a miracle", within: 0.02) { false } }.message)
   end
 end

@@ -14,11 +14,6 @@ class StoreConfigurationTest < Tiercel::TestCase
     assert_equal "memory:", store.backend.to_s
   end
 
-  def test_by_an_array_as_in_an_applications_configuration
-    store = ActiveSupport::Cache.lookup_store([:tiercel_store, "memory:", { namespace: "n" }])
-    assert_equal "n", store.namespace
-  end
-
   def test_without_rails
     assert_instance_of ActiveSupport::Cache::TiercelStore, Tiercel.new("memory:")
     assert_instance_of ActiveSupport::Cache::TiercelStore, Tiercel.new(:memory)
@@ -71,10 +66,6 @@ class StoreConfigurationTest < Tiercel::TestCase
     assert_match(/unknown option :sise for memory:.*:size/m, error.message)
   end
 
-  def test_an_option_of_the_store_in_the_url
-    assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:?namespace=n") }
-  end
-
   def test_nil_in_the_place_of_a_url
     [[nil], [""], [nil, "memory:"]].each do |urls|
       error = assert_raises(Tiercel::ConfigurationError, urls.inspect) { Tiercel.new(*urls) }
@@ -109,13 +100,6 @@ class StoreConfigurationTest < Tiercel::TestCase
       assert_match(expected, error.message)
       refute_match(/unspoken/, error.message)
     end
-  end
-
-  def test_what_was_meant_stands_before_the_list_of_what_there_is
-    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", sise: "1MB") }
-    assert_equal 'unknown option :sise for memory:, got "1MB". sise: did you mean size?',
-                 error.message.lines.first.chomp
-    assert_match(/\AThis backend knows .*:size.*\n\z/, error.message.lines[1])
   end
 
   def test_several_servers_are_one_url
@@ -183,12 +167,6 @@ class StoreConfigurationTest < Tiercel::TestCase
     end
   end
 
-  def test_aliases_of_expires_in
-    store = Tiercel.new("memory:", expire_in: 60)
-    store.write("a", 1)
-    travel(61) { assert_nil store.read("a") }
-  end
-
   def test_compress_threshold
     assert_equal 2_048, Tiercel.new("memory:", compress_threshold: "2KB").options[:compress_threshold]
     assert_equal 0, Tiercel.new("memory:", compress_threshold: 0).options[:compress_threshold]
@@ -211,10 +189,6 @@ class StoreConfigurationTest < Tiercel::TestCase
     store.write("n" * 41, 1)
     assert_equal 1, store.read("n" * 41)
     refute_includes store.backend.scan.to_a, "n" * 41
-  end
-
-  def test_max_key_size_is_no_option_of_the_calls
-    refute Tiercel.new("memory:", max_key_size: 100).options.key?(:max_key_size)
   end
 
   def test_a_breaker_that_cannot_work

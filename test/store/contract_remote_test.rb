@@ -5,11 +5,12 @@ require "test_helper"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
 require "contracts/store_contract"
+require "support/heard_calls"
 require "support/store_places"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# The contract of the store over servers, on the fast path and off it.
+# The contract of the store over servers.
 module StoreContractRemoteTests
   # Servers shared by all tests of this file; each test clears them.
   module Servers
@@ -31,7 +32,7 @@ module StoreContractRemoteTests
     end
 
     def build_store(**options)
-      ActiveSupport::Cache::TiercelStore.new(server.url, timeout: TIMEOUT_SECONDS, **self.class::OPTIONS, **options)
+      ActiveSupport::Cache::TiercelStore.new(server.url, timeout: TIMEOUT_SECONDS, **options)
     end
 
     def build_peer(_store, **options) = build_store(**options)
@@ -42,8 +43,10 @@ module StoreContractRemoteTests
     def server = Servers.memcached
   end
 
+  # With subscribers and a logger.
   module InRedis
     include Place
+    include HeardCalls
     def server = Servers.redis
   end
 

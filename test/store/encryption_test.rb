@@ -51,17 +51,6 @@ class EncryptionTest < Tiercel::TestCase
         end
       end
     end
-
-    define_method(:"test_#{name}_within_a_request_and_with_a_subscriber") do
-      with_tmpdir do |dir|
-        place.call(dir) do |urls|
-          store = build(urls)
-          store.with_local_cache { check_calls(store) }
-          store.clear
-          ActiveSupport::Notifications.subscribed(->(*) {}, /cache_/) { check_calls(store) }
-        end
-      end
-    end
   end
 
   def check_calls(store)

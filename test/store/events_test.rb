@@ -14,38 +14,9 @@ class StoreEventsTest < Tiercel::TestCase
     end
   end
 
-  def test_the_payloads_for_two_subscribers
-    KINDS.keys.combination(2) do |kinds|
-      alike(kinds) { |_, see| kinds.each { |kind| subscribe(kind, &see) } }
-    end
-  end
-
-  def test_the_payloads_for_patterns
-    ["cache_read.active_support", /read/, nil, "cache_fetch_hit.active_support"].each do |pattern|
-      alike(pattern) { |_, see| subscribe(:five, pattern, &see) }
-    end
-  end
-
-  def test_the_arguments_of_a_subscriber_with_five_parameters
-    { subscribe: Time, monotonic_subscribe: Float }.each do |method, time|
-      seen = nil
-      @subscribers << NOTIFICATIONS.public_send(method, "cache_read.active_support") { |*arguments| seen = arguments }
-      tiercel.read("a")
-      assert_equal ["cache_read.active_support", NOTIFICATIONS.instrumenter.id], seen.values_at(0, 3)
-      assert_equal [time, time], seen[1, 2].map(&:class)
-      assert_operator seen[1], :<=, seen[2]
-    end
-  end
-
   def test_the_lines_of_every_logger
     LOGGERS.each do |name, logger|
       alike(name) { |_, see| log_to(logger, &see) }
-    end
-  end
-
-  def test_lines_and_events
-    KINDS.each_key do |kind|
-      alike(kind) { |_, see| subscribe(kind, &see) && log_to(LOGGERS["Logger"], &see) }
     end
   end
 
@@ -68,24 +39,12 @@ class StoreEventsTest < Tiercel::TestCase
     end
   end
 
-  # The second event of a `fetch` has its own check.
-  def test_a_logger_that_leaves_the_level_debug_after_a_line
-    alike("level") { |_, see| log_to(->(out) { logger_of_one_line(out) }, &see) }
-  end
-
   def test_a_subscriber_that_changes_the_level
     [Logger::INFO, Logger::DEBUG].each do |level|
       alike(level) do |_, see|
         log_to(->(out) { Logger.new(out, level: level.zero? ? 1 : 0, formatter: ->(*, text) { "#{text}\n" }) }, &see)
         subscribe(:five, "cache_read.active_support") { store_logger.level = level }
       end
-    end
-  end
-
-  def test_a_subscriber_that_removes_the_logger
-    alike("no logger") do |_, see|
-      log_to(LOGGERS["Logger"], &see)
-      subscribe(:five, "cache_read.active_support") { ActiveSupport::Cache::Store.logger = nil }
     end
   end
 
@@ -103,30 +62,6 @@ class StoreEventsTest < Tiercel::TestCase
     end
   end
 
-  def test_several_subscribers_that_raise
-    KINDS.keys.repeated_combination(2) do |kinds|
-      alike(kinds) do |_, see|
-        kinds.each { |kind| subscribe(kind) { |*event| see.call(*event) && raise(IOError, "from #{kind}") } }
-      end
-    end
-  end
-
-  def test_subscribers_that_raise_what_is_no_standard_error
-    alike("Interrupt") { |_, see| subscribe(:five) { |*event| see.call(*event) && raise(NotImplementedError, "no") } }
-  end
-
-  def test_a_subscriber_that_subscribes_within_an_event
-    KINDS.each_key do |kind|
-      alike(kind) do |_, see|
-        inside = nil
-        subscribe(kind) do |*event|
-          see.call(*event)
-          inside ||= subscribe(:five) { |*late| see.call(:late, *late) }
-        end
-      end
-    end
-  end
-
   def test_a_subscriber_that_unsubscribes_within_an_event
     KINDS.each_key do |kind|
       alike(kind) do |_, see|
@@ -136,37 +71,9 @@ class StoreEventsTest < Tiercel::TestCase
     end
   end
 
-  def test_a_subscriber_that_unsubscribes_by_name
-    alike("by name") do |_, see|
-      subscribe(:five, "cache_read.active_support") do |name, payload|
-        see.call(name, payload) && NOTIFICATIONS.unsubscribe(name)
-      end
-    end
-  end
-
-  def test_a_subscriber_that_reads_within_an_event
-    alike("reads") do |store, see|
-      inside = false
-      subscribe(:five) do |*event|
-        see.call(*event)
-        next if inside
-        inside = true
-        store.read("a")
-        inside = false
-      end
-    end
-  end
-
   # Each event has a payload of its own.
   def test_a_subscriber_that_changes_the_payload
     alike("changes") { |_, see| subscribe(:five) { |_, payload| see.call(nil, payload.dup) && payload.clear } }
-  end
-
-  def test_options_that_change_after_the_first_line
-    alike("options", around: lambda do |store, &call|
-      store.options[:expires_in] = store.options[:expires_in] == 60 ? 60.0 : 60
-      call.call
-    end) { |_, see| log_to(LOGGERS["Logger"], &see) }
   end
 
   def test_a_throw_out_of_a_block
@@ -190,10 +97,4 @@ class StoreEventsTest < Tiercel::TestCase
   end
 
   private
-
-  def logger_of_one_line(out)
-    logger = Logger.new(out, level: Logger::DEBUG)
-    logger.formatter = ->(*, text) { logger.level = logger.debug? ? 1 : 0; "#{text}\n" }
-    logger
-  end
 end

@@ -7,7 +7,7 @@ require "contracts/store_contract"
 require "support/fetch_places"
 require "support/heard_calls"
 
-# `fetch` with many callers for one value: over every backend, on the fast path and through Rails' methods.
+# `fetch` with many callers for one value: over every backend.
 module FetchContractTests
   module Place
     include Tiercel::Contracts::FetchContract
@@ -28,17 +28,14 @@ module FetchContractTests
     include HeardCalls
 
     def place = :memory
-    def way = {}
   end
 
   FetchPlaces::URLS.each_key do |place|
-    { "" => {} }.each do |label, way|
-      test_class = Class.new(Tiercel::TestCase) do
-        include Place
-        define_method(:place) { place }
-        define_method(:way) { way }
-      end
-      const_set("#{place.capitalize}#{label}Test", test_class)
+    test_class = Class.new(Tiercel::TestCase) do
+      include Place
+
+      define_method(:place) { place }
     end
+    const_set("#{place.capitalize}Test", test_class)
   end
 end

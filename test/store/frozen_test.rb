@@ -22,13 +22,6 @@ class FrozenTest < Tiercel::TestCase
     end
   end
 
-  def test_a_counter_whose_name_is_given_twice
-    counting = store
-    counting.increment("visits")
-    assert_equal({ "visits" => 1 }, counting.read_multi("visits", "visits"))
-    assert_equal({ "visits" => 1 }, counting.fetch_multi("visits", "visits") { flunk })
-  end
-
   # Values with a part that is not of a plain type: a class, a subclass, an object with instance variables.
   Point = Struct.new(:x)
   Pair = Data.define(:left)
@@ -83,26 +76,6 @@ class FrozenTest < Tiercel::TestCase
       fork_and_wait(1) { other.write("rows", [3]) }
       assert_equal [3], cache.read("rows")
     end
-  end
-
-  def test_end_and_version_are_checked_though_the_object_is_kept
-    cache = store
-    cache.write("rows", [1], expires_in: 10, version: "1")
-    assert_equal [1], cache.read("rows")
-    assert_nil cache.read("rows", version: "2")
-    assert_equal [1], cache.read("rows", version: "1")
-    travel(11) { assert_nil cache.read("rows") }
-  end
-
-  def test_other_types_are_decoded_afresh_and_not_frozen
-    cache = store
-    range_in_array = [1..2, Struct.new(:a)]
-    cache.write("set", Set[1])
-    first = cache.read("set")
-    refute_predicate first, :frozen?
-    refute_same first, cache.read("set")
-    refute Tiercel::DeepFreeze.call(range_in_array)
-    refute_predicate range_in_array, :frozen?
   end
 
   def test_whatever_is_not_of_the_listed_types_is_decoded_afresh
@@ -172,14 +145,6 @@ class FrozenTest < Tiercel::TestCase
     refute_predicate deep, :frozen?
   end
 
-  def test_counters_are_not_kept
-    cache = store
-    cache.increment("counter")
-    assert_equal 1, cache.read("counter")
-    cache.increment("counter")
-    assert_equal 2, cache.read("counter")
-  end
-
   # The memo of Strings also contains objects, within its limit.
   def test_one_memo_keeps_objects_and_strings
     needs_extension "segment"
@@ -216,17 +181,5 @@ class FrozenTest < Tiercel::TestCase
     4.times { assert deeply_frozen?(cache.read("rows")) && cache.read("text").frozen? }
     refute_same cache.read("rows"), cache.read("rows")
     assert_equal 0, cache.stats[:memo_entries]
-  end
-
-  def test_code_that_is_loaded_anew_forgets_all
-    needs_extension "segment"
-    cache = store
-    cache.write("rows", ROWS)
-    3.times { cache.read("rows") }
-    first = cache.read("rows")
-    Tiercel::Memo.clear_all
-    assert_equal 0, cache.stats[:memo_entries]
-    refute_same first, cache.read("rows")
-    assert_equal 32 << 20, cache.backend.segment.memo_bytes
   end
 end

@@ -131,15 +131,6 @@ class StoreMemoTest < Tiercel::TestCase
     end
   end
 
-  # The generation of the tag has its own expiry, and the test moves the clock.
-  def test_tagged_entries_with_an_end
-    store = Tiercel.new("memory:")
-    store.write("key", TEXT, tags: %w[one], expires_in: 60)
-    8.times { assert_equal TEXT, store.read("key") }
-    travel(59) { assert_equal TEXT, store.read("key") }
-    travel(61) { assert_nil store.read("key") }
-  end
-
   private
 
   def filled

@@ -7,12 +7,6 @@ require "active_support/cache/tiercel_store"
 
 # Options without an effect on the call, as views pass them on (`cache record`, `cache record, expires_in:`).
 class StoreOptionsTest < Tiercel::TestCase
-  # Rails treats false like nil.
-  def test_no_options_may_be_false
-    store = Tiercel.new("memory:")
-    assert_equal [1, 1, 1], [store.fetch("a", false) { 1 }, store.fetch("a", false) { 2 }, store.read("a", false)]
-  end
-
   # A miss validates options that a hit ignores.
   def test_options_of_a_miss_leave_a_hit_fast
     store = Tiercel.new("memory:")

@@ -30,15 +30,6 @@ class StoreTaggedTest < Tiercel::TestCase
     end
   end
 
-  # The generations of old and new tags are recorded in the order of the call.
-  def test_a_tag_without_a_generation_before_one_with
-    each_store do |store|
-      store.fetch("other", tags: ["old"]) { 1 }
-      store.fetch("name", tags: %w[new old]) { 1 }
-      assert_equal 1, without_ruby_frames { store.fetch("name", tags: %w[new old]) { flunk } }
-    end
-  end
-
   def test_other_tags_than_the_entry_has
     each_store do |store|
       [[], %w[a b], %w[b a], ["a"], %w[a b c], ["c"]].each do |tags|
@@ -48,40 +39,6 @@ class StoreTaggedTest < Tiercel::TestCase
         assert_equal 2, store.fetch("name", tags:) { 2 }, tags.inspect
         store.delete("name")
       end
-    end
-  end
-
-  def test_an_untagged_entry
-    each_store do |store|
-      store.write("name", 1)
-      store.invalidate_tags("a")
-      assert_equal 1, store.fetch("name", tags: ["a"]) { flunk }
-    end
-  end
-
-  def test_versions_compression_and_expiry
-    each_store do |store|
-      options = { tags: ["a"], version: "1", expires_in: 60 }
-      store.fetch("name", **options) { "x" * 5_000 }
-      assert_equal "x" * 5_000, store.fetch("name", **options) { flunk }
-      assert_equal 2, store.fetch("name", **options, version: "2") { 2 }
-      travel(61) { assert_equal 3, store.fetch("name", **options, version: "2") { 3 } }
-    end
-  end
-
-  # The value is stored with the generations that were read before the block.
-  def test_an_invalidation_inside_the_block
-    each_store do |store|
-      store.fetch("name", tags: ["a"]) { store.invalidate_tags("a") && 1 }
-      assert_equal 2, store.fetch("name", tags: ["a"]) { 2 }
-    end
-  end
-
-  def test_a_generation_of_other_bytes
-    each_store do |store|
-      store.fetch("name", tags: ["a"]) { 1 }
-      store.backend.set("#{store.stored_prefix}tiercel:tag:a", "foreign")
-      assert_equal 2, store.fetch("name", tags: ["a"]) { 2 }
     end
   end
 

@@ -5,7 +5,7 @@ require "test_helper"
 require "contracts/tags_contract"
 require "support/fetch_places"
 
-# Tags over every backend, on the fast path and through Rails' methods.
+# Tags over every backend.
 module TagsContractTests
   PLACES = [*FetchPlaces::URLS.keys, :tiers].freeze
 
@@ -13,7 +13,7 @@ module TagsContractTests
     include Tiercel::Contracts::TagsContract
     include FetchPlaces::Place
 
-    def build_store(**options) = place == :tiers ? build_tiers(**way, **options) : super
+    def build_store(**options) = place == :tiers ? build_tiers(**options) : super
 
     private
 
@@ -25,13 +25,11 @@ module TagsContractTests
   # Differences between Rails versions do not depend on the backend.
   on_this_line = ActiveSupport.version >= Gem::Version.new("8.1") ? PLACES : %i[sqlite]
   on_this_line.each do |place|
-    { "" => {} }.each do |label, way|
-      test_class = Class.new(Tiercel::TestCase) do
-        include Place
-        define_method(:place) { place }
-        define_method(:way) { way }
-      end
-      const_set("#{place.capitalize}#{label}Test", test_class)
+    test_class = Class.new(Tiercel::TestCase) do
+      include Place
+
+      define_method(:place) { place }
     end
+    const_set("#{place.capitalize}Test", test_class)
   end
 end

@@ -43,11 +43,6 @@ class StoreTooLargeTest < Tiercel::TestCase
     end
   end
 
-  def test_raw_bytes_and_what_is_serialized
-    each_store { |store, url| assert_one_report(url, key: "raw") { store.write("raw", LARGE, raw: true) } }
-    each_store { |store, url| assert_one_report(url, key: "array") { store.write("array", [LARGE]) } }
-  end
-
   def test_many_values
     each_store do |store, url|
       assert_one_report(url) { store.write_multi({ "small" => "1", "large" => LARGE }) }

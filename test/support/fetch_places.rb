@@ -36,7 +36,7 @@ module FetchPlaces
     ActiveSupport::Cache::TiercelStore.new(URLS.fetch(place).call(dir), **patience, **options)
   end
 
-  # For tests of a contract over one of {URLS} (`place`), with the options `way`.
+  # For tests of a contract over one of {URLS} (`place`).
   module Place
     def setup
       super
@@ -51,7 +51,7 @@ module FetchPlaces
 
     # All stores of one test share their data; with private memory they share one backend.
     def build_store(**)
-      built = FetchPlaces.build(place, @dir, **way, **)
+      built = FetchPlaces.build(place, @dir, **)
       return built unless place == :memory
       @memory ||= built.backend
       built.backend.equal?(@memory) || skip("memory: is of one store")

@@ -5,18 +5,14 @@ require "tmpdir"
 
 # Test classes of the store's contract over several places.
 module StorePlaces
-  WAYS = { "" => {} }.freeze
-
-  # Defines a test class on the fast path, and one off it, for each place.
+  # Defines a test class for each place.
   #
   # @param tests [Module] receives the classes
   # @param places [Hash{String => Module}] by the beginnings of the classes' names; each includes the contract
   # @return [void]
   def self.define(tests, places)
-    places.to_a.product(WAYS.to_a) do |(name, place), (way, options)|
-      test_class = Class.new(Tiercel::TestCase) { include place }
-      test_class.const_set(:OPTIONS, options)
-      tests.const_set("#{name}#{way}Test", test_class)
+    places.each do |name, place|
+      tests.const_set("#{name}Test", Class.new(Tiercel::TestCase) { include place })
     end
   end
 

@@ -9,14 +9,14 @@ require "support/store_places"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
-# The contract of the store over tiers, on the fast path and off it.
+# The contract of the store over tiers.
 module TiersStoreContractTests
   module Stack
     include Tiercel::Contracts::StoreContract
     include StorePlaces::Folder
 
     def build_store(**options)
-      ActiveSupport::Cache::TiercelStore.new(*urls, timeout: 5, **self.class::OPTIONS, **options)
+      ActiveSupport::Cache::TiercelStore.new(*urls, timeout: 5, **options)
     end
 
     def shared = "shared:#{dir}/segment?size=16MB"

@@ -117,15 +117,6 @@ module Tiercel
           assert_equal [], backend.compare_and_set_multi({}, CLAIM_TTL)
         end
 
-        def test_claims_of_many
-          pairs = (0...300).to_h { |index| ["key#{index}", "holder of #{index}"] }
-          taken = backend.occupy_multi(pairs, CLAIM_TTL)
-          assert_equal pairs, taken.transform_values(&:first)
-          changes = taken.to_h { |key, (bytes, token)| [key, ["#{bytes}, filled", token]] }
-          assert_equal pairs.keys.sort, backend.compare_and_set_multi(changes, CLAIM_TTL).sort
-          assert_equal(pairs.transform_values { |bytes| "#{bytes}, filled" }, backend.get_multi(pairs.keys))
-        end
-
         def test_one_process_occupies_and_all_see_which
           needs_processes
           backend.set("warm", "up")

@@ -49,20 +49,6 @@ module Tiercel
             assert_operator took, :<, PATIENCE
           end
         end
-
-        def test_blocks_that_share_a_few_connections
-          pool = Queue.new
-          5.times { |index| pool << index }
-          values = in_threads(50) do |index|
-            store.fetch("pooled/#{index % 3}") do
-              connection = pool.pop
-              sleep 0.01
-              pool << connection
-              "made"
-            end
-          end
-          assert_equal ["made"] * 50, values
-        end
       end
     end
   end

@@ -43,19 +43,6 @@ module Tiercel
           assert_equal "new", patient.read(Record.new("2"))
         end
 
-        def test_the_same_of_several_processes
-          needs_processes
-          patient = new_store(lease_ttl: 60)
-          process { patient.fetch(Record.new("1")) { note("began"); eventually { notes.include?("end") }; "one" } }
-          eventually { notes.include?("began") }
-          in_processes(3) do
-            2.times { patient.fetch(Record.new("2")) { note("run"); sleep 0.1; "two" } }
-            note("end")
-          end
-          assert_operator notes.count("run"), :<=, 3, "once in each process"
-          assert_equal "two", patient.read(Record.new("2"))
-        end
-
         def test_callers_that_name_different_tags
           patient = new_store(lease_ttl: 60)
           runs = Queue.new

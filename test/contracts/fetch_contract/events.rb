@@ -63,16 +63,6 @@ module Tiercel
           assert_equal [1, 1], revalidating.stats.values_at(:background_refreshes, :stale_hits)
         end
 
-        def test_several_in_the_background_are_told_once
-          revalidating = stale_store(stale_while_revalidate: 60, refresh: :background)
-          later do
-            told = heard { revalidating.fetch_multi("name") { "new" } }
-            assert_includes told, ["cache_fetch_hit", { stale: true }]
-            eventually("no refresh") { revalidating.read("name") == "new" }
-          end
-          assert_equal [1, 1], revalidating.stats.values_at(:background_refreshes, :stale_hits)
-        end
-
         def test_waits_are_told_in_milliseconds
           began = Queue.new
           told = heard do
@@ -84,15 +74,6 @@ module Tiercel
           waited = told.assoc("cache_fetch_hit").last[:waited]
           assert_operator waited, :>, 1
           assert_operator waited, :<, PATIENCE * 1_000
-        end
-
-        def test_waits_for_other_processes_are_told
-          needs_processes
-          process { store.fetch("slow") { note("began"); sleep 0.5; "made" } }
-          eventually { notes.include?("began") }
-          told = heard { assert_equal("made", store.fetch("slow") { flunk }) }
-          assert_operator told.assoc("cache_fetch_hit").last[:waited], :>, 1
-          assert_equal 1, store.stats[:lease_waits]
         end
 
         def test_takeovers_are_told_and_warned_of_once
@@ -110,14 +91,6 @@ module Tiercel
           assert_equal 2, hasty.stats[:lease_takeovers]
           assert_equal 1, log.scan("took over the lease of */*:").size, log
           assert_includes 1..(1 + seconds.floor), log.scan("took over").size, "one line, and then none for a second"
-        end
-
-        def test_the_log_has_a_line_for_each
-          revalidating = stale_store(stale_while_revalidate: 60)
-          log = logged(Logger::DEBUG) do
-            later { hold_a_refresh(revalidating) { revalidating.fetch("name") { flunk } } }
-          end
-          assert_match(/Cache fetch_hit: name \(.*stale.*true.*\)/, log)
         end
 
         private

@@ -84,18 +84,6 @@ module Tiercel
           end
         end
 
-        def test_what_the_block_raises_itself_goes_to_those_who_wait_within_a_timeout_too
-          patient = new_store(lease_ttl: 60)
-          runs = Queue.new
-          errors = in_threads(4) do
-            Timeout.timeout(60) { patient.fetch("raises") { runs << 1; sleep 0.2; Integer("no number") } }
-          rescue ArgumentError => error
-            error.message
-          end
-          assert_equal [4, 1], [errors.size, errors.uniq.size]
-          assert_equal 1, runs.size
-        end
-
         # Threads are killed during reads, takes, waits, blocks and fills. Between two instructions a killed thread
         # may be unable to release its lease; then others wait until the lease lapses.
         def test_threads_that_are_killed_at_any_moment_keep_nobody_waiting
@@ -153,28 +141,6 @@ module Tiercel
           assert_equal [nil], values.uniq
           assert_equal 1, runs.size
           assert_equal false, patient.exist?("nothing")
-        end
-
-        def test_a_value_that_is_no_use_to_others_is_given_to_them_all_the_same
-          io_like = Class.new { def marshal_dump = raise(TypeError, "never") }.new
-          values = in_threads(3) do
-            store.fetch("undumpable") { sleep 0.05; io_like }
-          rescue TypeError, SerializationError => error
-            error.class
-          end
-          assert_equal 3, values.size
-          assert_equal false, store.exist?("undumpable")
-        end
-
-        def test_a_process_that_forks_within_a_block
-          needs_processes
-          value = store.fetch("forks") do
-            in_processes(1) { note store.fetch("of the child") { "child" } }
-            "parent"
-          end
-          assert_equal "parent", value
-          assert_equal ["child"], notes
-          assert_equal %w[parent child], [store.read("forks"), store.read("of the child")]
         end
 
         # The parent waits for its child, which waits for the lease of the parent.

@@ -28,16 +28,6 @@ module Tiercel
           assert_equal({ "run" => 1, "old" => CALLERS }, notes.tally)
         end
 
-        def test_several_names_are_not_waited_for_either
-          needs_processes
-          revalidating = stale_store(stale_while_revalidate: 60, lease_ttl: 60, refresh: :background)
-          later do
-            all_fetch(revalidating, multi: true) { after_answers(CALLERS) }
-            assert_equal "new", revalidating.read("name")
-          end
-          assert_equal({ "run" => 1, "old" => CALLERS }, notes.tally)
-        end
-
         private
 
         # Every process runs until the refresh has ended.

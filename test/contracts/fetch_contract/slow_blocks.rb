@@ -5,17 +5,6 @@ module Tiercel
     module FetchContract
       # Blocks that run as long as a lease, or longer.
       module SlowBlocks
-        # On a busy machine the holder may sleep longer than its lease; then the test tries another key.
-        def test_a_block_almost_as_long_as_its_lease_runs_once
-          slow = new_store(lease_ttl: 2.5, lease_wait: PATIENCE)
-          in_time = (1..5).find do |round|
-            in_callers(3) { |index| once(slow, "slow/#{round}", index) }
-            notes.grep(/\Arun #{round}/).size == 1 || notes.include?("in time #{round}")
-          end
-          assert in_time, "no lease was kept in five rounds"
-          assert_equal 1, notes.count("run #{in_time}")
-        end
-
         def test_a_block_of_three_leases_is_stored_by_the_first_that_finishes
           slow = new_store(lease_ttl: 0.4, lease_wait: PATIENCE)
           in_callers(3) do |index|
@@ -52,19 +41,6 @@ module Tiercel
             note("same") if values == names.to_h { |name| [name, name] }
           end
           assert_equal [*names, "same", "same"].sort, notes.sort
-        end
-
-        # Computed values are stored while the remaining ones are computed.
-        def test_fetch_multi_of_a_thousand_keys_is_stored_though_it_takes_three_leases
-          slow = new_store(lease_ttl: 0.4, lease_wait: PATIENCE)
-          names = Array.new(1_000) { |index| "slow/#{index}" }
-          in_callers(3) do |index|
-            sleep index * 0.3
-            values = slow.fetch_multi(*names) { |name| sleep 0.0013; "#{name} by #{index}" }
-            note("given #{values.size}")
-          end
-          assert_equal ["given 1000"] * 3, notes.grep(/\Agiven/)
-          assert_equal names, slow.read_multi(*names).keys
         end
 
         def test_fetch_multi_of_slow_keys_is_stored_though_its_leases_lapse
@@ -116,17 +92,6 @@ module Tiercel
         private
 
         def wait_for_one(queue) = eventually { queue.size == 1 }
-
-        # Records whether the block ran, and whether the whole call ended within the lease. A forked process first
-        # copies the memory that the call changes, because that alone may take longer than the rest of a lease.
-        def once(slow, name, index)
-          GC.start
-          slow.fetch("#{name} before #{index}") { index }
-          began = Clock.monotonic
-          ran = false
-          slow.fetch(name) { ran = true; note("run #{name[/\d+/]}"); sleep 2.25; index }
-          note("in time #{name[/\d+/]}") if ran && Clock.monotonic - began < 2.48
-        end
       end
     end
   end

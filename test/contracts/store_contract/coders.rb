@@ -40,21 +40,6 @@ module Tiercel
           assert(coder.dumped.all?(ActiveSupport::Cache::Entry))
         end
 
-        def test_a_coder_in_multi_operations
-          coder = RecordingCoder.new
-          coded = new_store(coder: coder)
-          coded.write_multi({ "a" => 1, "b" => 2 })
-          assert_equal({ "a" => 1, "b" => 2 }, coded.read_multi("a", "b", "absent"))
-          assert_equal [1, 2], coder.dumped.map(&:value)
-          assert_equal [1, 2], coder.loaded.map(&:value)
-        end
-
-        def test_a_coder_is_not_asked_for_a_miss
-          coder = RecordingCoder.new
-          new_store(coder: coder).read("absent")
-          assert_empty coder.loaded
-        end
-
         def test_a_coder_that_compresses_gets_the_threshold
           coder = CompressingCoder.new
           coded = new_store(coder: coder, compress: true)
@@ -70,15 +55,6 @@ module Tiercel
           coded.write("name", "value", expires_in: 60, version: 1)
           assert_equal [nil, "value"], [coded.read("name", version: 2), coded.read("name", version: 1)]
           later(61) { assert_nil coded.read("name") }
-        end
-
-        def test_race_condition_ttl_behind_a_coder
-          coded = new_store(coder: RecordingCoder.new)
-          coded.write("name", "old", expires_in: 60)
-          later(61) do
-            coded.fetch("name", race_condition_ttl: 10) { assert_equal "old", coded.read("name"); "new" }
-            assert_equal "new", coded.read("name")
-          end
         end
 
         def test_counters_behind_a_coder
@@ -107,11 +83,6 @@ module Tiercel
           compressing.write("name", value)
           assert_equal value, compressing.read("name")
           assert_operator compressing.backend.get(key_of("name")).bytesize, :<, 1_000
-        end
-
-        def test_a_nil_coder_does_not_serialize
-          entry = ActiveSupport::Cache::Entry.new("value")
-          assert_same entry, new_store(coder: nil).send(:serialize_entry, entry)
         end
       end
     end

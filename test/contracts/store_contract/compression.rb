@@ -65,12 +65,6 @@ module Tiercel
           assert_equal "inflated", own.read("name")
         end
 
-        def test_compressed_values_in_multi_operations
-          compressing = new_store(compress: true, compress_threshold: 1)
-          compressing.write_multi({ "a" => LARGE, "b" => SMALL })
-          assert_equal({ "a" => LARGE, "b" => SMALL }, compressing.read_multi("a", "b"))
-        end
-
         private
 
         # @return [Integer] size of a value in the backend

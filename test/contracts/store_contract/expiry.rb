@@ -23,18 +23,6 @@ module Tiercel
           end
         end
 
-        def test_fetch_and_its_options
-          store.fetch("name", expires_in: 60) { "value" }
-          later(59) { assert_equal("value", store.fetch("name", expires_in: 60) { "again" }) }
-          later(61) { assert_equal("again", store.fetch("name", expires_in: 60) { "again" }) }
-        end
-
-        def test_each_entry_has_its_own_end
-          store.write("short", 1, expires_in: 10)
-          store.write("long", 2, expires_in: 20)
-          later(11) { assert_equal({ "long" => 2 }, store.read_multi("short", "long")) }
-        end
-
         def test_a_new_write_has_a_new_end
           store.write("name", 1, expires_in: 10)
           store.write("name", 2, expires_in: 30)

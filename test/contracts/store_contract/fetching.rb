@@ -81,11 +81,6 @@ module Tiercel
           assert_equal "in out", store.read("outer")
         end
 
-        def test_the_block_may_write_the_same_name
-          assert_equal("block", store.fetch("name") { store.write("name", "inside"); "block" })
-          assert_equal "block", store.read("name")
-        end
-
         def test_the_block_sets_options_of_the_write
           store.fetch("name") do |_name, options|
             options.expires_in = 30
@@ -119,12 +114,6 @@ module Tiercel
           store.fetch("name", call_options) { |_name, options| options.expires_in = 5; 1 }
           assert_equal options_before, store.options
           assert_equal({ expires_in: 60 }, call_options)
-        end
-
-        def test_options_may_be_a_hash_or_keywords
-          assert_equal(1, store.fetch("hash", { expires_in: 10 }) { 1 })
-          assert_equal(1, store.fetch("keywords", expires_in: 10) { 1 })
-          later(11) { assert_equal [false, false], [store.exist?("hash"), store.exist?("keywords")] }
         end
       end
     end

@@ -48,11 +48,6 @@ module Tiercel
           assert_equal(%w[generate write], events { store.fetch("a", force: true) { 1 } }.map(&:name))
         end
 
-        def test_a_fetch_without_a_block_is_a_read
-          seen = events { store.fetch("a") }
-          assert_equal [["read", nil]], seen.map { |event| [event.name, event[:super_operation]] }
-        end
-
         def test_a_skipped_nil_is_not_written
           assert_equal(%w[read generate], events { store.fetch("a", skip_nil: true) { nil } }.map(&:name))
         end
@@ -73,11 +68,6 @@ module Tiercel
           assert_equal :fetch_multi, seen[0][:super_operation]
           assert_equal [in_events("a", "b"), in_events("b")], [seen[0][:key], seen[0][:hits]]
           assert_equal in_events("a"), seen[1][:key].keys
-        end
-
-        def test_events_of_a_fetch_multi_that_hits
-          store.write("b", 1)
-          assert_equal(%w[read_multi], events { store.fetch_multi("b") { 2 } }.map(&:name).first(1))
         end
 
         def test_events_of_write_multi_and_delete_multi
@@ -103,35 +93,6 @@ module Tiercel
           seen = events { assert_raises(IOError) { store.fetch("a") { raise IOError, "gone" } } }
           assert_equal %w[read generate], seen.map(&:name)
           assert_equal ["IOError", "gone"], seen[1][:exception]
-        end
-
-        def test_subscribers_of_every_kind_are_told
-          %w[cache_read.active_support].push(/cache_read/, nil).each do |pattern|
-            seen = []
-            subscriber = ActiveSupport::Notifications.subscribe(pattern) { |name, *| seen << name }
-            store.read("a")
-            ActiveSupport::Notifications.unsubscribe(subscriber)
-            store.read("a")
-            assert_equal ["cache_read.active_support"], seen, pattern.inspect
-          end
-        end
-
-        def test_subscribers_that_take_the_event
-          seen = []
-          subscriber = ActiveSupport::Notifications.subscribe("cache_read.active_support") { |event| seen << event }
-          store.read("a")
-          assert_instance_of ActiveSupport::Notifications::Event, seen.fetch(0)
-          assert_equal key_of("a"), seen[0].payload[:key]
-          assert_operator seen[0].duration, :>=, 0
-        ensure
-          ActiveSupport::Notifications.unsubscribe(subscriber)
-        end
-
-        def test_what_a_subscriber_raises_comes_out
-          failing = ActiveSupport::Notifications.subscribe("cache_read.active_support") { |*| raise IOError }
-          assert_raises(StandardError) { store.read("a") }
-        ensure
-          ActiveSupport::Notifications.unsubscribe(failing)
         end
       end
     end

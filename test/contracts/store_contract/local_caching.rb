@@ -193,53 +193,12 @@ module Tiercel
           end
         end
 
-        def test_multi_reads_answer_in_the_order_of_the_names
-          needs_local_cache
-          store.write_multi({ "a" => 1, "b" => 2, "c" => 3 })
-          store.with_local_cache do
-            store.read("b")
-            assert_equal %w[a b c], store.read_multi("a", "b", "c").keys
-            assert_equal %w[c b a], store.fetch_multi("c", "b", "a") { 0 }.keys
-          end
-        end
-
-        def test_force_asks_nobody
-          needs_local_cache
-          store.with_local_cache do
-            store.write_multi({ "a" => 1, "b" => 1 })
-            assert_equal 2, store.fetch("a", force: true) { 2 }
-            assert_equal({ "a" => 3, "b" => 3 }, store.fetch_multi("a", "b", force: true) { 3 })
-          end
-        end
-
-        def test_what_cannot_be_decoded_is_no_value_in_the_local_cache
-          needs_local_cache
-          store.backend.set(key_of("a"), "\x7Fgarbage")
-          store.with_local_cache do
-            reports { assert_nil store.read("a") }
-            reports { assert_equal({}, store.read_multi("a")) }
-            reports { assert_equal({ "a" => 1 }, store.fetch_multi("a") { 1 }) }
-          end
-        end
-
         def test_what_a_failed_write_meant_is_not_remembered
           needs_local_cache
           store.with_local_cache do
             store.write("a", 1)
             assert_raises(TypeError) { store.write_multi({ "a" => 2, "b" => -> {} }) }
             assert_equal({ "a" => 1 }, store.read_multi("a", "b"))
-          end
-        end
-
-        def test_without_a_coder_each_reader_has_an_object_of_its_own
-          needs_local_cache
-          plain = new_store(coder: nil)
-          plain.with_local_cache do
-            written = { "list" => [] }
-            plain.write("a", written)
-            written["list"] << 1
-            plain.read("a")["list"] << 2
-            assert_equal({ "list" => [] }, plain.read("a"))
           end
         end
 

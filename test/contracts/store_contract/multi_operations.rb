@@ -88,13 +88,6 @@ module Tiercel
           assert_equal true, store.exist?("c")
         end
 
-        def test_fetch_multi_of_a_store_with_skip_nil
-          skipping = build_store(skip_nil: true)
-          assert_equal({ "nothing" => nil, "one" => 1 },
-                       skipping.fetch_multi("nothing", "one") { |name| 1 if name == "one" })
-          assert_equal({ "one" => 1 }, skipping.read_multi("nothing", "one"))
-        end
-
         def test_fetch_multi_with_expires_in
           store.fetch_multi("a", "b", expires_in: 10) { 1 }
           later(9) { assert_equal({ "a" => 1, "b" => 1 }, store.read_multi("a", "b")) }
@@ -120,14 +113,6 @@ module Tiercel
           store.read_multi(*names, options)
           store.fetch_multi(*names, options) { 1 }
           assert_equal 3, store.delete_multi(names)
-        end
-
-        def test_a_hundred_names
-          hash = (0...100).to_h { |number| ["name#{number}", number] }
-          store.write_multi(hash)
-          assert_equal hash, store.read_multi(*hash.keys)
-          assert_equal hash, store.fetch_multi(*hash.keys) { flunk "all are there" }
-          assert_equal 100, store.delete_multi(hash.keys)
         end
       end
     end

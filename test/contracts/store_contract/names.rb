@@ -56,27 +56,12 @@ module Tiercel
           assert_equal "value", store.read("records/1")
         end
 
-        def test_case_and_space_count
-          store.write("name", 1)
-          ["Name", "NAME", " name", "name ", "name\n", "name\0"].each do |name|
-            assert_nil store.read(name), name.inspect
-          end
-        end
-
         def test_a_name_is_not_changed
           names = [+"string", ["a", +"b"], { "k" => 1 }]
           copies = Marshal.load(Marshal.dump(names))
           names.each { |name| store.write(name, 1) && store.read(name) }
           names.each { |name| store.fetch(name) { 2 } && store.delete(name) }
           assert_equal copies, names
-        end
-
-        def test_a_name_that_is_changed_afterwards
-          name = +"name"
-          store.write(name, "value")
-          name << "2"
-          assert_equal "value", store.read("name")
-          assert_nil store.read(name)
         end
 
         def test_odd_characters
@@ -104,13 +89,6 @@ module Tiercel
           store.write("\u00fcml\u00e4ut", "value")
           assert_equal "value", store.read("\u00fcml\u00e4ut".b)
           assert_equal "value", store.read("\u00fcml\u00e4ut".dup.force_encoding(Encoding::ISO_8859_1))
-        end
-
-        def test_bytes_that_are_no_text
-          name = "\xFF\xFE\x80".b
-          assert_equal true, store.write(name, "value")
-          assert_equal "value", store.read(name)
-          assert_equal true, store.delete(name)
         end
 
         def test_long_names_are_told_apart

@@ -66,14 +66,6 @@ module Tiercel
           assert_equal 4, spaced.read_counter("name", namespace: "other")
         end
 
-        def test_a_namespace_in_another_encoding_than_the_name
-          spaced = new_store(namespace: "sp\u00e4ce")
-          name = "\u00fcml\u00e4ut".b
-          spaced.write(name, 1)
-          assert_equal 1, spaced.read(name)
-          assert_equal 1, spaced.read("\u00fcml\u00e4ut")
-        end
-
         def test_long_names_behind_a_namespace
           spaced = new_store(namespace: "space")
           spaced.write("n" * 300, 1)

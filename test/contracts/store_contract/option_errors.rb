@@ -36,11 +36,6 @@ module Tiercel
           assert_match(/error_handler.*:no/, error.message)
         end
 
-        def test_an_inflate_limit_has_to_be_a_size
-          error = assert_raises(ArgumentError) { build_store(inflate_limit: "much") }
-          assert_match(/inflate_limit.*much/, error.message)
-        end
-
         def test_options_of_a_call_that_nobody_knows_are_let_through
           assert_equal true, store.write("a", 1, unknown: 1)
           assert_equal 1, store.read("a", unknown: 1)

@@ -27,12 +27,6 @@ module Tiercel
           end
         end
 
-        def test_not_without_it
-          store.write("name", "old", expires_in: 60)
-          later(61) { store.fetch("name") { assert_nil store.read("name"); "new" } }
-          assert_equal "new", store.read("name")
-        end
-
         def test_a_block_that_raises_leaves_the_ended_value_for_a_while
           store.write("name", "old", expires_in: 60)
           later(61) do
@@ -40,14 +34,6 @@ module Tiercel
             assert_equal "old", store.read("name")
           end
           later(91) { assert_nil store.read("name") }
-        end
-
-        def test_of_the_store
-          guarded = new_store(race_condition_ttl: 10)
-          guarded.write("name", "old", expires_in: 60)
-          later(61) do
-            assert_equal("new", guarded.fetch("name") { assert_equal "old", guarded.read("name"); "new" })
-          end
         end
 
         def test_the_value_made_anew_has_its_whole_time

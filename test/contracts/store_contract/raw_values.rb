@@ -43,12 +43,6 @@ module Tiercel
           assert_equal "\xFF\x00".b, store.read("bytes", raw: true)
         end
 
-        def test_raw_values_are_the_callers_own
-          store.write("name", "text", raw: true)
-          store.read("name", raw: true) << "!"
-          assert_equal "text", store.read("name", raw: true)
-        end
-
         def test_raw_in_fetch_and_multi_operations
           assert_equal("text", store.fetch("a", raw: true) { "text" })
           assert_equal("text", store.fetch("a", raw: true) { flunk "it is there" })

@@ -21,12 +21,6 @@ module Tiercel
           assert_nil store.fetch("absent")
         end
 
-        def test_the_last_write_counts
-          store.write("name", "first")
-          assert_equal true, store.write("name", "second")
-          assert_equal "second", store.read("name")
-        end
-
         def test_nil_and_false_are_values
           store.write("nil", nil)
           store.write("false", false)
@@ -81,17 +75,6 @@ module Tiercel
           refute_predicate store.read("name"), :frozen?
           refute_predicate store.fetch("name") { "not run" }, :frozen?
           refute_predicate store.read_multi("name").fetch("name"), :frozen?
-        end
-
-        def test_a_frozen_value_can_be_written
-          assert_equal true, store.write("name", "frozen".freeze)
-          assert_equal "frozen", store.read("name")
-        end
-
-        def test_exist_tells_what_is_there
-          store.write("name", "value")
-          assert_equal true, store.exist?("name")
-          assert_equal false, store.exist?("other")
         end
 
         def test_delete_tells_whether_something_was_there

@@ -29,11 +29,6 @@ module Tiercel
           assert_equal 3, store.read_counter("c")
         end
 
-        def test_options_are_readable
-          optioned = new_store(expires_in: 60, namespace: "n", race_condition_ttl: 5)
-          assert_equal [60, "n", 5], optioned.options.values_at(:expires_in, :namespace, :race_condition_ttl)
-        end
-
         def test_attributes_can_be_set_for_a_block
           skip "Object#with is not loaded" unless store.respond_to?(:with)
           store.with(logger: nil) { assert_nil store.logger }
@@ -49,11 +44,6 @@ module Tiercel
           changing.write("a", 1)
           changing.fetch("b") { 2 }
           later(61) { assert_equal({}, changing.read_multi("a", "b")) }
-        end
-
-        def test_arguments_of_the_constructor_are_not_changed
-          options = { namespace: "n", expires_in: 60, compress: true }.freeze
-          assert_equal "n", new_store(**options).namespace
         end
 
         def test_threads_use_it_together

@@ -82,13 +82,6 @@ module Tiercel
           assert_nil store.read(two)
         end
 
-        def test_write_multi_with_versions
-          record = Record.new("records/1", 1)
-          store.write_multi({ record => 1, "plain" => 2 })
-          assert_equal({ record => 1, "plain" => 2 }, store.read_multi(record, "plain"))
-          assert_nil store.read(Record.new("records/1", 2))
-        end
-
         def test_a_version_may_be_in_any_encoding
           %w[UTF-8 ISO-8859-1 UTF-16LE].each do |encoding|
             one, two = %w[é1 é2].map { |text| text.encode(encoding) }
@@ -129,10 +122,6 @@ module Tiercel
             assert_equal "new", store.read("name", version: version)
             assert_nil store.read("name", version: "#{version}w")
           end
-        end
-
-        def test_records_of_active_record_may_have_versions
-          assert_predicate store.class, :supports_cache_versioning?
         end
       end
     end

@@ -34,15 +34,6 @@ module Tiercel
           assert_equal({ "d" => 4 }, store.read_multi("a", "b", "c", "d"))
         end
 
-        def test_what_is_written_after_an_invalidation_stays
-          3.times do |index|
-            store.write("name", index, tags: ["tag"])
-            assert_equal index, store.read("name")
-            store.invalidate_tags("tag")
-            assert_nil store.read("name")
-          end
-        end
-
         def test_another_store_sees_it
           other = new_store
           store.write("name", "value", tags: ["tag"])

@@ -120,18 +120,6 @@ module Tiercel
           end_process(child) if child
         end
 
-        def test_a_block_runs_once_for_all_who_want_it
-          runs = Queue.new
-          leasing = @store = new_store(lease: true)
-          gate = Queue.new
-          threads = Array.new(20) do
-            Thread.new { gate.pop && leasing.fetch("name", tags: %w[a b]) { runs << 1; sleep 0.1; "value" } }
-          end
-          20.times { gate << 1 }
-          assert_equal ["value"], threads.map(&:value).uniq
-          assert_equal 1, runs.size
-        end
-
         private
 
         # Another caller invalidates the tag before the block runs.

@@ -83,14 +83,6 @@ module Tiercel
           assert_match(/coder:/, assert_raises(ArgumentError) { own.write("name", 1, tags: ["tag"]) }.message)
         end
 
-        def test_no_coder_is_the_frames_own
-          framed = new_store(coder: nil)
-          framed.write("name", 1, tags: ["tag"])
-          assert_equal 1, framed.read("name")
-          framed.invalidate_tags("tag")
-          assert_nil framed.read("name")
-        end
-
         def test_an_invalidation_is_told_and_counted
           events = []
           ActiveSupport::Notifications.subscribed(->(*arguments) { events << arguments.last },

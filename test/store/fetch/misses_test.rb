@@ -6,32 +6,6 @@ require "active_support/cache/tiercel_store"
 
 # Values, expiries and options of an uncontended miss, compared with a store without leases.
 class FetchMissesTest < Tiercel::TestCase
-  VALUES = ["text", "bytes".b, "ascii".encode("US-ASCII"), "latin \xE9".dup.force_encoding("ISO-8859-1"), "",
-            "x" * 5_000, "broken \xFF", "frozen".freeze, :symbol, 1, { "a" => [1] }].freeze
-
-  def test_values_come_back_as_without_leases
-    each_store do |store, plain|
-      VALUES.each_with_index do |value, index|
-        got = [store, plain].map { |one| [one.fetch("v#{index}") { value }, one.read("v#{index}")] }
-
-        assert_equal got.last, got.first
-        assert_equal got.last.map { |read| facts(read) }, got.first.map { |read| facts(read) }
-      end
-    end
-  end
-
-  def test_a_string_with_instance_variables
-    value = (+"text").tap { |string| string.instance_variable_set(:@a, 1) }
-    each_store do |store, plain|
-      found = [store, plain].map do |one|
-        one.fetch("name") { value }
-        one.read("name").instance_variable_get(:@a)
-      end
-
-      assert_equal found.last, found.first
-    end
-  end
-
   def test_ends_and_compression_are_the_stores
     [{ expires_in: 60 }, { expires_in: 60, jitter: 0.5 }, { compress: true, compress_threshold: 100 }].each do |options|
       each_store(**options) do |store, plain|
@@ -78,29 +52,7 @@ class FetchMissesTest < Tiercel::TestCase
     rails.remove_method(:skip_nil=)
   end
 
-  # A write of the inner block under the same key counts as the outer block's write too.
-  def test_a_block_within_another_one_of_the_same_key
-    each_store do |store|
-      assert_equal "outer", store.fetch("name") { store.fetch("name") { "inner" } && "outer" }
-      assert_equal "outer", store.read("name")
-      assert_equal "last", store.fetch("own") { store.write("own", "first") && "last" }
-      assert_equal "last", store.read("own")
-    end
-  end
-
-  def test_what_is_too_large_is_refused_and_reported
-    errors = []
-    store = Tiercel.new("memory:", size: "1MB", compress: false,
-                                   error_handler: ->(exception:, **) { errors << exception })
-
-    assert_equal 600_000, store.fetch("name") { "x" * 600_000 }.bytesize
-    assert_equal [Tiercel::Refused], errors.map(&:class)
-    assert_equal 600_000, store.fetch("name") { "y" * 600_000 }.bytesize
-  end
-
   private
-
-  def facts(value) = value.is_a?(String) ? [value.class, value.encoding, value.valid_encoding?] : value.class
 
   # Yields stores with and without leases.
   def each_store(**options)
