@@ -106,6 +106,10 @@ mutant "a clear empties a shard that has new entries", "ext/tiercel/segment/shar
        "&section->view.control->emptied, section->epoch);",
        "&section->view.control->emptied, section->epoch - 1);",
        native: "segment: operations (gcc)"
+mutant "an append asks for 2 MB under the lock", "ext/tiercel/segment/log.c",
+       "#define BACKED_AHEAD_BYTES (UINT64_C(64) << 10)",
+       "#define BACKED_AHEAD_BYTES (UINT64_C(2) << 20)",
+       native: "segment: what the system does to its file (AddressSanitizer)"
 mutant "a read at the end of a TTL", "ext/tiercel/segment/read.c",
        "entry->expires_at > now;",
        "entry->expires_at >= now;",

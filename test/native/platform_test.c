@@ -59,13 +59,24 @@ int __wrap_posix_fallocate(int descriptor, off_t offset, off_t bytes)
 
 static bool memory_is_short;
 static unsigned backings; /* calls that give a sparse file memory */
+static size_t largest_backing;
+static tseg *backed; /* the locks of this segment are looked at */
+static bool first_backing_has_lock;
+
+static bool has_lock(const tseg *segment)
+{
+    for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
+        if (tseg_load(&tseg_view_of(segment, shard).control->lock) & TSEG_LOCK_SLOT_MASK) return true;
+    return false;
+}
 
 int __real_madvise(void *memory, size_t bytes, int advice);
 int __wrap_madvise(void *memory, size_t bytes, int advice);
 int __wrap_madvise(void *memory, size_t bytes, int advice)
 {
     if (advice != 23) return __real_madvise(memory, bytes, advice); /* MADV_POPULATE_WRITE */
-    backings++;
+    if (!backings++ && backed) first_backing_has_lock = has_lock(backed);
+    if (bytes > largest_backing) largest_backing = bytes;
     errno = EFAULT;
     return memory_is_short ? -1 : __real_madvise(memory, bytes, advice);
 }
@@ -263,7 +274,10 @@ static void test_a_large_file_grows_with_its_logs(void)
     file_system = 0x01021994; /* tmpfs */
     segment = attach(1 << 30, 0, &error);
     CHECK(segment && stat(path, &status) == 0 && status.st_size == 1 << 30 && status.st_blocks < (128 << 20) / 512);
+    backings = 0;
+    largest_backing = 0;
     CHECK(works(segment));
+    CHECK(backings == 1 && largest_backing <= 64 << 10); /* under the lock, so it holds other writers up */
     before = backings;
     for (int i = 0; i < 100; i++) CHECK(works(segment));
     CHECK(backings == before);
@@ -272,6 +286,11 @@ static void test_a_large_file_grows_with_its_logs(void)
     CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_TOO_LARGE);
     CHECK(read_value(segment, &key, bytes, sizeof bytes, NULL) == -1);
     memory_is_short = false;
+    backings = 0;
+    backed = segment;
+    first_backing_has_lock = true;
+    CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_OK && backings == 2 && !first_backing_has_lock);
+    backed = NULL;
     for (int i = 0; i < 8; i++) CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_OK);
     CHECK(read_value(segment, &key, bytes, sizeof bytes, NULL) == sizeof bytes);
     check_counts(segment);

@@ -20,14 +20,20 @@ static void map_pages(const tseg_word *at, uint64_t units)
 void tseg_map_ahead(const tseg *segment, const tseg_change *change)
 {
     const tseg_view view = tseg_view_of(segment, change->key->shard);
-    uint64_t units = tseg_needed_units(change), position, rest;
+    uint64_t units = tseg_needed_units(change), ring, at;
+    tseg_word *first;
     int log;
 
     if (TSEG_LIKELY(tseg_value_bytes(change->value) < MAPPED_AHEAD_BYTES) || !segment->sidecar) return;
     log = units > segment->geometry.log_units[TSEG_SMALL] / 4 ? TSEG_MAIN : TSEG_SMALL;
-    position = tseg_load(&view.control->head[log]);
-    rest = segment->geometry.log_units[log] - position % segment->geometry.log_units[log];
-    map_pages(tseg_at(segment, &view, log, rest < units ? position + rest : position), units);
+    ring = segment->geometry.log_units[log];
+    at = tseg_load(&view.control->head[log]) % ring;
+    if (ring - at < units) at = 0;
+    first = tseg_at(segment, &view, log, at);
+    /* A read of a page that a sparse file does not have yet ends the process if the system has none. */
+    if (at + units <= tseg_load(&view.control->backed[log])) map_pages(first, units);
+    else tseg_back(segment->map, (uint64_t)((char *)first - (char *)segment->map),
+                   (uint64_t)((char *)first - (char *)segment->map) + units * TSEG_UNIT);
 }
 
 static void write_entry(tseg_section *section, const tseg_change *change, int log, uint64_t position, uint64_t units)

@@ -146,7 +146,7 @@ static bool map_file(tseg_file *file, int descriptor, const struct stat *status)
 {
     file->bytes = (size_t)status->st_size;
     if (file->bytes < TSEG_HEADER_BYTES) return true;
-    file->map = tseg_map_file(descriptor, file->bytes);
+    file->map = mmap(NULL, file->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (file->map == MAP_FAILED) {
         file->map = NULL;
         return false;
@@ -365,7 +365,7 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
 
     if (unfit) return tseg_fail(error, ENOTSUP, "%s would be on %s: %s", path, unfit, TSEG_FIT_FILE_SYSTEM);
     if (!allocate(descriptor, path, options, stale, &geometry, &lazily, error)) return false;
-    map = tseg_map_file(descriptor, geometry.file_bytes);
+    map = mmap(NULL, geometry.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (map == MAP_FAILED) return tseg_fail(error, errno, "%s cannot be mapped into memory: %s", path, strerror(errno));
     if (lazily && !tseg_back_parts(map, &geometry, options->host)) code = errno;
     if (code) tseg_fail(error, code, "%s: %s", path, code == EINTR ? "interrupted" : "its index has no room");

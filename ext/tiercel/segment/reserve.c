@@ -99,14 +99,12 @@ static bool back_parts(void *argument, const atomic_bool *stop)
 {
     backing *parts = argument;
     const tseg_geometry *geometry = parts->geometry;
-    bool in_large_pages = geometry->file_bytes >= TSEG_LARGE_PAGES_FROM;
 
-    if (!parts->shard && !tseg_back(parts->map, 0, geometry->shards_offset, false)) parts->failure = ENOSPC;
+    if (!parts->shard && !tseg_back(parts->map, 0, geometry->shards_offset)) parts->failure = ENOSPC;
     for (; parts->shard < geometry->shards && !parts->failure; parts->shard++) {
         uint64_t from = geometry->shards_offset + parts->shard * geometry->shard_bytes;
         if (atomic_load_explicit(stop, memory_order_relaxed)) return false;
-        if (!tseg_back(parts->map, from, from + geometry->log_offset[TSEG_SMALL], in_large_pages))
-            parts->failure = ENOSPC;
+        if (!tseg_back(parts->map, from, from + geometry->log_offset[TSEG_SMALL])) parts->failure = ENOSPC;
     }
     return true;
 }

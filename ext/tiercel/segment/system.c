@@ -196,26 +196,18 @@ bool tseg_is_in_memory(const char *directory) { return (void)directory, false; }
 void *tseg_fork_marker(void) { return NULL; }
 #endif
 
-/* No system has smaller pages. */
-#define LEAST_PAGE 4096u
-/* Since Linux 5.14 and 6.1, newer than some C libraries. */
-#define TSEG_POPULATE_WRITE 23
-#define TSEG_COLLAPSE 25
-
 #ifdef TSEG_LINUX
-bool tseg_back(void *map, uint64_t from, uint64_t to, bool in_large_pages)
+#define LEAST_PAGE 4096u     /* no system has smaller pages */
+#define TSEG_POPULATE_WRITE 23 /* since Linux 5.14, newer than some C libraries */
+
+bool tseg_back(void *map, uint64_t from, uint64_t to)
 {
-    uint64_t first = from & ~(uint64_t)(LEAST_PAGE - 1), whole = (to + TSEG_LARGE_PAGE - 1) & ~(TSEG_LARGE_PAGE - 1);
+    uint64_t first = from & ~(uint64_t)(LEAST_PAGE - 1);
     int result;
 
     do result = madvise((char *)map + first, to - first, TSEG_POPULATE_WRITE);
     while (result != 0 && (errno == EINTR || errno == EAGAIN));
-    if (result != 0) return false;
-    first = (from + TSEG_LARGE_PAGE - 1) & ~(TSEG_LARGE_PAGE - 1);
-    if (whole > to) whole -= TSEG_LARGE_PAGE;
-    /* Best effort: without large pages the same memory is slower to read. */
-    if (in_large_pages && first < whole && madvise((char *)map + first, whole - first, TSEG_COLLAPSE) != 0) errno = 0;
-    return true;
+    return result == 0;
 }
 
 bool tseg_can_back(void)
@@ -226,29 +218,9 @@ bool tseg_can_back(void)
     if (page != MAP_FAILED) munmap(page, LEAST_PAGE);
     return works;
 }
-
-void *tseg_map_file(int descriptor, size_t bytes)
-{
-    char *room, *aligned;
-
-    if (bytes < TSEG_LARGE_PAGES_FROM) return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    room = mmap(NULL, bytes + TSEG_LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) return MAP_FAILED;
-    aligned = room + (TSEG_LARGE_PAGE - (uintptr_t)room % TSEG_LARGE_PAGE) % TSEG_LARGE_PAGE;
-    if (aligned > room) munmap(room, (size_t)(aligned - room));
-    munmap(aligned + bytes, (size_t)(room + TSEG_LARGE_PAGE - aligned));
-    return mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0);
-}
 #else
-bool tseg_back(void *map, uint64_t from, uint64_t to, bool in_large_pages)
-{
-    return (void)map, (void)from, (void)to, (void)in_large_pages, false;
-}
+bool tseg_back(void *map, uint64_t from, uint64_t to) { return (void)map, (void)from, (void)to, false; }
 bool tseg_can_back(void) { return false; }
-void *tseg_map_file(int descriptor, size_t bytes)
-{
-    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-}
 #endif
 
 /* Sleeping on a word that processes share, and waking all sleepers. Systems without a futex poll the word. */

@@ -67,14 +67,9 @@ void tseg_finish(tseg_host *host, tseg_step *step, void *argument);
  * Gives these bytes memory. A write into a sparse file would end the process if the system has none; this
  * returns false.
  */
-bool tseg_back(void *map, uint64_t from, uint64_t to, bool in_large_pages);
-#define TSEG_LARGE_PAGE (UINT64_C(2) << 20)
-/* From this size on, pages of 2 MB make random reads faster; below, nothing changes. */
-#define TSEG_LARGE_PAGES_FROM (UINT64_C(2) << 30)
+bool tseg_back(void *map, uint64_t from, uint64_t to);
 /* Whether this system can do that. */
 bool tseg_can_back(void);
-/* Maps a file of at least 2 GB at an address that allows pages of 2 MB. Returns MAP_FAILED and sets errno. */
-void *tseg_map_file(int descriptor, size_t bytes);
 /* Sleeps until the word differs from `seen`, tseg_wake is called, a signal arrives, or longest_ns is over. */
 void tseg_sleep(_Atomic uint32_t *word, uint32_t seen, uint64_t longest_ns);
 void tseg_wake(_Atomic uint32_t *word);
