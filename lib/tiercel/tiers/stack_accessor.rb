@@ -40,7 +40,10 @@ module Tiercel
       def read_multi(keys, versions, undecided, event = nil)
         found = @near.read_multi(keys, versions, useless = [])
         discard(useless.each { |key| found.delete(key) }) unless useless.empty?
-        return found if found.size == keys.size && event.nil?
+        if found.size == keys.size
+          event[:tiers] = { @names[NEAR] => keys.size } if event
+          return found
+        end
         missing = keys.uniq - found.keys
         late, last = get_multi_past(missing)
         near = found.size + late.size
