@@ -43,6 +43,7 @@ class TiersNotificationsTest < Tiercel::TestCase
     store = build(shared, files)
     store.write("raw", "bytes", raw: true)
     store.write("tagged", "value", tags: "tag")
+    store.read("tagged") # makes a copy of the tag's generation too
     seen = payloads_of("cache_read") do
       store.read("raw", raw: true)
       store.read("tagged", tags: "tag")

@@ -45,6 +45,17 @@ class TiersTaggedCopiesTest < Tiercel::TestCase
     assert_equal 0, count
   end
 
+  # The segment compares the tags itself, whether the call names them or not.
+  def test_a_near_hit_that_names_its_tags_is_the_segments
+    store = listening(machine(:one, namespace: "app"))
+    store.write("key", VALUE, tags: %w[a b])
+    kept_tagged(store)
+    calls = Hash.new(0)
+    trace = TracePoint.new(:call) { |call| calls[call.method_id] += 1 if call.path.include?("/tiers/") }
+    trace.enable { assert_equal VALUE, store.fetch("key", tags: %w[a b]) { flunk } }
+    assert_operator calls.size, :<=, 3, calls.inspect
+  end
+
   def test_an_invalidation_is_seen_at_once_by_every_process_of_the_machine
     store = listening(machine(:one, namespace: "app"))
     store.write("key", VALUE, tags: %w[a b])

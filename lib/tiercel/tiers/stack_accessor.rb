@@ -28,29 +28,31 @@ module Tiercel
         @names = backend.tiers.map(&:to_s)
       end
 
+      # The near tier compares the tags of its copies, and {#generations} those of the last tier's entries.
+      def compares_tags? = true
+
       # A copy that is no plain value, such as one of another version, is deleted; the last tier then answers.
       def read(key, version, event = nil)
         value = @near.read(key, version)
         return answer(value, NEAR, event) unless Coder::Signal === value
-        discard([key]) unless MISS.equal?(value)
+        @tier.forget([key]) unless MISS.equal?(value)
         bytes = get_past(key, event)
         bytes.nil? ? MISS : decode(key, bytes, version)
       end
 
       def read_multi(keys, versions, undecided, event = nil)
         found = @near.read_multi(keys, versions, useless = [])
-        discard(useless.each { |key| found.delete(key) }) unless useless.empty?
-        if found.size == keys.size
-          event[:tiers] = { @names[NEAR] => keys.size } if event
-          return found
+        @tier.forget(useless.each { |key| found.delete(key) }) unless useless.empty?
+        near = found.size
+        unless near == keys.size
+          missing = keys.uniq - found.keys
+          late, last = get_multi_past(missing)
+          near += late.size
+          wanted = versions && keys.zip(versions).to_h.values_at(*missing)
+          found.merge!(decode_all(last.merge!(late).slice(*missing), missing, wanted, undecided))
         end
-        missing = keys.uniq - found.keys
-        late, last = get_multi_past(missing)
-        near = found.size + late.size
-        wanted = versions && keys.zip(versions).to_h.values_at(*missing)
-        found.merge!(decode_all(last.merge!(late).slice(*missing), missing, wanted, undecided))
-        note_tiers(event, keys, found, near)
-        found.slice(*keys)
+        note_tiers(event, near, found.size - near)
+        near == keys.size ? found : found.slice(*keys)
       end
 
       def get(key, event = nil)
@@ -59,21 +61,23 @@ module Tiercel
         get_past(key, event)
       end
 
-      def get_multi(keys, event = nil, tags = nil)
-        found, near = get_both(tags ? keys | tags.keys : keys, keys)
-        note_tiers(event, keys, found, near)
-        tags&.know(found)
-        found
+      def get_multi(keys, event = nil)
+        near = @tier.get_multi(keys)
+        late, last = get_multi_past(keys - near.keys)
+        note_tiers(event, near.merge!(late).size, last.size)
+        near.size == keys.size ? near : near.merge!(last).slice(*keys)
       end
 
-      def get_tagged(key, tags, event = nil)
-        found, near = get_both([key] | tags.keys, [key])
-        tags.know(found)
-        bytes = found[key]
-        bytes && answer(bytes, near.zero? ? LAST : NEAR, event)
+      # Near copies of generations, then the last tier's. An invalidation on this machine deletes the copies first; one
+      # of another machine arrives as for any key. A value that is written with an outdated generation is a miss later.
+      #
+      # @yieldreturn [Boolean] whether a copy may be used
+      def far_generations(keys, &usable)
+        near = @tier.get_multi(keys)
+        near = near.select(&usable) if usable
+        near.size == keys.size ? near : near.merge(super(keys - near.keys))
       end
-
-      def get_multi_tagged(keys, tags, event = nil) = get_multi(keys, event, tags)
+      alias generations far_generations
 
       # Raw bytes have no copies.
       def get_raw(key, event = nil)
@@ -83,7 +87,7 @@ module Tiercel
 
       def get_multi_raw(keys, event = nil)
         found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi_last(keys) }
-        note_tiers(event, keys, found, 0)
+        note_tiers(event, 0, found.size)
         found
       end
 
@@ -117,11 +121,6 @@ module Tiercel
 
       private
 
-      # Deletes copies that are of no use to the caller.
-      def discard(keys)
-        @tier.forget(keys)
-      end
-
       # @return [Object] the value, after the event has the name of its tier
       def answer(value, number, event)
         event[:tier] = @names[number] if event
@@ -146,26 +145,9 @@ module Tiercel
         [(keys - found.keys).to_h { |key| [key, @tier.get_late(key, @stale_if_error)] }.compact, found]
       end
 
-      # @param counted [Array<String>] the keys that the caller counts
-      # @return [Array(Hash{String => String}, Integer)] the entries of both tiers, and the number of counted keys that
-      #   the near tier had
-      def get_both(keys, counted)
-        near = @tier.get_multi(keys)
-        late, last = get_multi_past(keys - near.keys)
-        hits = tally(counted, near.merge!(late))
-        [near.size == keys.size ? near : near.merge!(last).slice(*keys), hits]
-      end
-
-      # @return [Integer] how many of the keys are near
-      def tally(keys, near)
-        keys.count { |key| near.key?(key) }
-      end
-
-      # Writes into the event how many of the keys each tier had; `near` of those that were found are near copies.
-      def note_tiers(event, keys, found, near)
-        return unless event
-        last = found.slice(*keys).size - near
-        event[:tiers] = @names.zip([near, last]).to_h.reject { |_, count| count.zero? }
+      # Writes into the event how many of the found keys each tier had.
+      def note_tiers(event, near, last)
+        event[:tiers] = @names.zip([near, last]).to_h.reject { |_, count| count.zero? } if event
       end
 
       # A change that the last tier did not receive: the guard sends a delete again when the server answers. So does a
