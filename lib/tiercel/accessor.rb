@@ -41,14 +41,25 @@ module Tiercel
     class Found < Coder::Signal
       # @return [String] the bytes that were read, frozen
       attr_reader :bytes
-      # @return [Object, nil] the token for {Backend#compare_and_set}; nil if it would need another trip
-      attr_reader :token
 
       def initialize(bytes, token = nil)
+        super("Found")
         @bytes = bytes
         @token = token
-        super("Found")
       end
+
+      # Of the entries of a read of several keys few need a token, so each is made when it is asked for.
+      #
+      # @param last_read [Object, nil] of that read
+      # @return [void]
+      def read_by(backend, last_read, index)
+        @backend = backend
+        @last_read = last_read
+        @index = index
+      end
+
+      # @return [Object, nil] the token for {Backend#compare_and_set}; nil if it would need another trip
+      def token = @token ||= @backend&.token_shown(@bytes, @last_read, @index)
     end
 
     # @return [Backend]
@@ -84,6 +95,14 @@ module Tiercel
 
     def read_multi(keys, versions, undecided, event = nil)
       decode_all(get_multi(keys, event), keys, versions, undecided)
+    end
+
+    # @param tags [Tags::Named] see {#read_tagged}. Entries with tags are undecided
+    # @return [Hash{String => Object}] as {#read_multi}
+    def read_multi_tagged(keys, versions, tags, undecided, event = nil)
+      found = get_multi_tagged(keys, tags, event)
+      (tags.keys - keys).each { |key| found.delete(key) }
+      decode_all(found, keys, versions, undecided)
     end
 
     def write(key, value, version, expires_at, ttl, threshold)
@@ -209,9 +228,8 @@ module Tiercel
     end
 
     # @param bytes [String] the result of the last read
-    # @param index [Integer] index of the key in a read of several keys
     # @return [Object, nil] the token of the bytes; nil if it would need another trip
-    def token_of(bytes, index = 0) = @backend.token_shown(bytes, @backend.last_read, index)
+    def token_of(bytes) = @backend.token_shown(bytes, @backend.last_read)
 
     private
 
@@ -226,30 +244,21 @@ module Tiercel
 
     # Replaces the values in place, which is quicker than a new Hash because Ruby does not hash the keys again.
     def decode_all(found, keys, versions, undecided)
-      return with_versions(found, keys, versions, undecided) if versions
       unsure = false
-      found.each do |key, bytes|
-        value = found[key] = decode(key, bytes, nil)
-        unsure = true if Coder::Signal === value
+      if versions
+        keys.each_with_index do |key, index|
+          bytes = found[key] or next
+          unsure = true if Coder::Signal === (found[key] = decode(key, bytes, versions[index]))
+        end
+      else
+        found.each { |key, bytes| unsure = true if Coder::Signal === (found[key] = decode(key, bytes, nil)) }
       end
-      with_tokens(found, keys, undecided) if unsure
-      found
-    end
-
-    def with_tokens(found, keys, undecided)
-      at = keys.each_with_index.to_h
-      found.each do |key, value|
-        next unless Coder::Signal === value
-        undecided << key
-        found[key] = Found.new(value.bytes, token_of(value.bytes, at[key]))
-      end
-    end
-
-    def with_versions(found, keys, versions, undecided)
+      return found unless unsure
+      last_read = @backend.last_read
       keys.each_with_index do |key, index|
-        bytes = found[key] or next
-        value = found[key] = decode(key, bytes, versions[index]) { token_of(bytes, index) }
-        undecided << key if Coder::Signal === value
+        next unless Coder::Signal === (value = found[key])
+        value.read_by(@backend, last_read, index)
+        undecided << key
       end
       found
     end

@@ -121,7 +121,7 @@ module Tiercel
         @invalidations_lock.synchronize { @invalidations += 1 }
       end
 
-      def token_of(bytes, index = 0) = @far.token_of(bytes, index)
+      def token_of(bytes) = @far.token_of(bytes)
 
       # Reads all keys from the backend, because the caller has already looked for usable copies.
       def get_multi(keys, event = nil) = @far.get_multi(keys, event)

@@ -7,7 +7,6 @@ module Tiercel
       # @param name [String] the name that {#inspect} shows
       def initialize(name)
         @name = name
-        freeze
       end
 
       # @return [String]
@@ -16,6 +15,6 @@ module Tiercel
 
     # The signals of {Coder#load_value}: MISS for no usable value, EXPIRED for an expired entry, SLOW for a frame that
     # only {Coder#load} can decode. The C extension returns FALLBACK if the Ruby form must decide.
-    MISS, EXPIRED, SLOW, FALLBACK = %w[MISS EXPIRED SLOW FALLBACK].map { |name| Signal.new(name) }
+    MISS, EXPIRED, SLOW, FALLBACK = %w[MISS EXPIRED SLOW FALLBACK].map { |name| Signal.new(name).freeze }
   end
 end

@@ -83,6 +83,21 @@ module Tiercel
           new(split(bytes))
         end
 
+        # @param data [String] the part TAGS, in binary; a tag that is cut off is left out
+        # @yieldparam key [String]
+        # @yieldparam generation [String] its bytes
+        # @return [nil]
+        def each_tag(data)
+          position = 0
+          while (finish = position + TAG_FIXED_BYTES) <= data.bytesize
+            length = data.getbyte(position) | (data.getbyte(position + 1) << 8)
+            break if (finish += length) > data.bytesize
+            key = data.byteslice(position + 2, length).force_encoding(Encoding::UTF_8).freeze
+            yield key, data.byteslice(finish - 8, 8)
+            position = finish
+          end
+        end
+
         private
 
         include Layout
@@ -163,16 +178,12 @@ module Tiercel
 
       def read_tags(data)
         tags = {}
-        position = 0
-        while position < data.bytesize
-          length = data.unpack1("S<", offset: position) or raise MalformedFrame, "part TAGS is truncated"
-          name = data.byteslice(position + 2, length)
-          generation = data.byteslice(position + 2 + length, 8)&.unpack1("Q<")
-          raise MalformedFrame, "part TAGS is truncated" unless generation
-          tags[name.force_encoding(Encoding::UTF_8)] = generation
-          position += 2 + length + 8
+        bytes = 0
+        Parts.each_tag(data) do |key, generation|
+          tags[key] = generation.unpack1("Q<")
+          bytes += key.bytesize + TAG_FIXED_BYTES
         end
-        tags
+        bytes == data.bytesize ? tags : raise(MalformedFrame, "part TAGS is truncated")
       end
 
       # Encoding names that depend on process settings; "internal" may be nil.

@@ -79,15 +79,14 @@ module Tiercel
       def read_multi(keys, versions, options, event = nil, useless = {})
         tags = options[:tags]
         undecided = []
-        if options[:raw] || (tags && !@accessor.compares_tags?)
-          all = tags ? @accessor.get_multi_tagged(keys, tags, event) : @accessor.get_multi_raw(keys, event)
-          at = keys.each_with_index.to_h
-          found = {}
-          at.each do |key, index|
-            bytes = all[key] or next
-            undecided << key
-            found[key] = Accessor::Found.new(bytes, @accessor.token_of(bytes, index))
-          end
+        if options[:raw]
+          found = tags ? @accessor.get_multi_tagged(keys, tags, event) : @accessor.get_multi_raw(keys, event)
+          found = found.slice(*keys).to_h { |key, bytes| [key, Accessor::Found.new(bytes)] }
+          last_read = @backend.last_read
+          keys.each_with_index { |key, index| found[key]&.read_by(@backend, last_read, index) }
+          undecided.concat(found.keys)
+        elsif tags && !@accessor.compares_tags?
+          found = @accessor.read_multi_tagged(keys, versions, tags, undecided, event)
         else
           found = @accessor.read_multi(keys, versions, undecided, event)
         end
@@ -192,35 +191,16 @@ module Tiercel
 
       # Entries with equal tags are compared once, and their values are decoded without an entry.
       def decide_all(found, undecided, versions, options, useless)
-        by_tags = undecided.group_by { |key| tags_part(found[key].bytes) }
-        others = by_tags.delete(nil) || []
-        recorded = by_tags.to_h { |part, keys| [part, tags_of(found[keys.first].bytes)] }
-        others += by_tags.reject { |part, _| recorded[part] }.values.flatten
-        recorded.compact!
-        current = recorded.empty? ? {} : @generations.all_current(recorded, options[:tags])
-        recorded.each_key do |part|
-          by_tags[part].each do |key|
-            value = current[part] ? @accessor.decode(key, found[key].bytes, versions && versions[key], true) : MISS
-            next found[key] = value unless Coder::Signal === value
-            current[part] ? others << key : useless[key] = found.delete(key)
-          end
-        end
-        others.each do |key|
-          value = decide(found[key], key, versions && versions[key], raw: options[:raw], tags: options[:tags])
+        tags = undecided.map { |key| Frame.part(found[key].bytes, Frame::Layout::PART_TAGS) }
+        outdated = @generations.outdated_among(tags.uniq.compact, options[:tags])
+        undecided.each_with_index do |key, index|
+          its_tags = tags[index]
+          next useless[key] = found.delete(key) if its_tags && !outdated.empty? && outdated.include?(its_tags)
+          version = versions && versions[key]
+          value = its_tags ? @accessor.decode(key, found[key].bytes, version, true) : found[key]
+          value = decide(found[key], key, version, raw: options[:raw], tags: options[:tags]) if Coder::Signal === value
           Coder::Signal === value ? useless[key] = found.delete(key) : found[key] = value
         end
-      end
-
-      # @return [String, nil] the part of a frame with its tags; nil without, and for a placeholder
-      def tags_part(bytes)
-        Frame.part(bytes, Frame::Layout::PART_TAGS) if Frame.frame?(bytes) && !Leases::Placeholder.placeholder?(bytes)
-      end
-
-      # @return [Hash{String => Integer}, nil] nil for a damaged frame
-      def tags_of(bytes)
-        Frame.parse(bytes).parts.tags
-      rescue MalformedFrame
-        nil
       end
 
       def taken_away(key, version, options)

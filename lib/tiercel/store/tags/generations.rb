@@ -45,19 +45,35 @@ module Tiercel
         # @return [Boolean] whether they are current
         def current?(recorded, tags = nil)
           known = tags&.known
-          return recorded.all? { |key, generation| known[key] == generation } if known && covers?(tags, recorded)
-          same?(recorded, found_for([recorded]))
+          unless known && recorded.each_key.all? { |key| tags.key?(key) }
+            found = @accessor.generations(recorded.keys) { |key, bytes| Named.generation(bytes) == recorded[key] }
+            known = found.transform_values { |bytes| Named.generation(bytes) }
+          end
+          recorded.all? { |key, generation| known[key] == generation }
         end
 
-        # @param all [Hash{Object => Hash}] the recorded generations of several entries
-        # @param tags [Tags::Named, nil] tags whose generations were read in the same trip
-        # @return [Hash{Object => Boolean}] whether each entry is current; takes at most one trip
-        def all_current(all, tags = nil)
-          covered, rest = all.partition { |_, recorded| tags&.known && covers?(tags, recorded) }
-          found = found_for(rest.map(&:last)) unless rest.empty?
-          result = covered.to_h { |key, recorded| [key, current?(recorded, tags)] }
-          rest.each { |key, recorded| result[key] = same?(recorded, found) }
-          result
+        # @param parts [Array<String>] different parts TAGS of entries
+        # @param tags [Named, nil] tags whose generations were read in the same trip
+        # @return [Array<String>] the parts with a generation that is not current; takes at most one trip
+        def outdated_among(parts, tags = nil)
+          found = tags&.found
+          wanted = {}
+          parts.each do |part|
+            Frame::Parts.each_tag(part) do |key, generation|
+              known = wanted[key]
+              wanted[key] = known.nil? || known == generation ? generation : false # false: entries differ
+            end
+          end
+          unknown = found ? wanted.keys.reject { |key| tags.key?(key) } : wanted.keys
+          unless unknown.empty?
+            # A remembered generation that differs from one in an entry may be outdated, and is read again.
+            read = @accessor.generations(unknown) { |key, bytes| wanted[key] == bytes }
+            found = found ? found.merge(read) : read
+          end
+          return [] if wanted.all? { |key, generation| found[key] == generation }
+          parts.select do |part|
+            Frame::Parts.each_tag(part) { |key, generation| break true unless found[key] == generation }
+          end
         end
 
         # @param keys [Array<String>]
@@ -65,21 +81,6 @@ module Tiercel
         def invalidate(keys) = keys.empty? || @accessor.invalidate(keys)
 
         private
-
-        def covers?(tags, recorded) = recorded.each_key.all? { |key| tags.key?(key) }
-
-        # Reads the current generations. If a remembered generation differs from the one in an entry, the remembered one
-        # may be outdated and is read again.
-        def found_for(all)
-          wanted = {}
-          all.each { |recorded| recorded.each { |key, generation| (wanted[key] ||= []) << generation } }
-          wanted.each_value(&:uniq!)
-          @accessor.generations(wanted.keys) { |key, bytes| wanted[key] == [Named.generation(bytes)] }
-        end
-
-        def same?(recorded, found)
-          recorded.all? { |key, generation| Named.generation(found[key]) == generation }
-        end
 
         # Creates generations. If another process creates one concurrently, both processes use that one.
         #

@@ -84,6 +84,9 @@ module Tiercel
           end
         end
 
+        # @return [Hash{String => String}, nil] the bytes that were read, by key; nil before the first read
+        def found = @generations && @keys.zip(@generations).to_h
+
         # @param begun [Hash{String => Integer}] generations of the other tags
         # @return [void]
         def complete(begun)
