@@ -15,7 +15,7 @@ suites.map { |suite| File.join(root, suite.gemfile) }.uniq.each do |gemfile|
 end
 
 $LOAD_PATH.unshift(File.join(root, "tiercel-lab/lib"))
-require "tiercel/lab/engine/bundle"
+require "tiercel/lab"
 Dir[File.join(root, "tiercel-lab/gemfiles/*.gemfile")].each do |gemfile|
   Tiercel::Lab::Engine::Bundle.new(File.basename(gemfile, ".gemfile")).install
 rescue Tiercel::Lab::Engine::CannotRun => e

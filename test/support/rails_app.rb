@@ -4,8 +4,7 @@ require "digest"
 require "fileutils"
 require "open3"
 require "tmpdir"
-require "tiercel/lab/engine/shop"
-require "tiercel/lab/errors"
+require "tiercel/lab"
 
 # A copy of a Rails application (the lab's examples/shop) with Tiercel in its bundle; a test may change its files.
 # Each command boots the application, which takes about a second, so each test asserts as much as possible per

@@ -15,8 +15,6 @@ class CLITest < LabCase
       %w[nonsense] => /command "nonsense".*compare/,
       %w[--require /nowhere.rb] => /file does not exist/, %w[--data /nowhere] => /folder does not exist/,
       %w[extra] => /extra/,
-      %w[musts no-such-target] => /target "no-such-target" is not known\. Known: .* more$/,
-      %w[musts fast-path-1z] => /Did you mean fast-path-1/,
       %w[--survives fire] => /--survives fire: expected nothing, restart, reboot$/,
       ["--html", __dir__] => /a folder; name a file/, ["--results", __FILE__] => /cannot be kept: .* --results DIR/,
       %w[--memory 12XB] => /--memory 12XB: expected a size from 64KB to 64TB, such as 512MB or 2GB$/,
@@ -61,11 +59,10 @@ class CLITest < LabCase
   def test_help_has_examples_commands_and_exit_codes
     code, out, = lab("--help")
     assert_equal 0, code
-    ["Without a command: compare.", "  musts ", "help stores|operations", "130  interrupted"].each do |words|
+    ["Without a command: compare.", "help stores|operations", "130  interrupted"].each do |words|
       assert_includes out, words
     end
     refute_includes out, "\u2026", "every line is whole"
-    assert_includes lab("musts", "--help")[1], "bin/lab musts fast-path-1a"
     assert_match(/^Usage: bin\/lab compare A B \[options\]$/, lab("compare", "A", "B", "--help")[1])
     assert_match(/\Atiercel-lab \d/, lab("--version")[1])
   end
@@ -76,7 +73,6 @@ class CLITest < LabCase
       assert_equal 0, code
       assert_match(/\A96 cells in about .*servers to start: memcached, redis\.$/, out)
       refute_match(/html-822kb +read_multi/, lab("--plan", "--results", results)[1])
-      assert_equal 0, lab("musts", "--plan", "--results", results).first
       assert_empty Dir.children(results)
     end
   end

@@ -21,7 +21,7 @@ class EveryCommandTest < LabCase
 
   def test_help_has_every_command_in_one_group_and_an_example_of_each_group
     groups = Lab::CLI::Help::GROUPS.values
-    assert_equal Lab::CLI.names - %w[choice musts], groups.flat_map(&:first).sort
+    assert_equal Lab::CLI.names - %w[choice], groups.flat_map(&:first).sort
     groups.each { |names, example| assert_includes names, example.split.first }
     _, out, = lab("--help")
     assert_equal groups.size, out.scan(/, such as: /).size

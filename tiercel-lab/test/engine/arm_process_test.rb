@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../support/lab_case"
-require "tiercel/lab/engine/arm_process"
+require "tiercel/lab"
 
 class ArmProcessTest < LabCase
   ArmProcess = Lab::Engine::ArmProcess

@@ -2,7 +2,7 @@
 
 require_relative "../support/lab_case"
 require "minitest/mock"
-require "tiercel/lab/engine/stopwatch"
+require "tiercel/lab"
 
 class StopwatchTest < LabCase
   def test_sleep_is_waiting_and_work_is_not

@@ -7,7 +7,7 @@ require_relative "recording"
 # the recorded run.
 class GoldenTest < LabCase
   # Commands that keep a run. `compare` has two forms.
-  COMMANDS = %w[all boot capabilities client cold compare compare-sides compressors end-to-end herd http latency musts
+  COMMANDS = %w[all boot capabilities client cold compare compare-sides compressors end-to-end herd latency
                 profile selfcheck serializers sizes sqlite].freeze
   LARGEST_BYTES = 64 * 1024
   MEANT = "is rendered otherwise than before; where that is meant: " \

@@ -24,10 +24,8 @@ module Record
                                  --store memory_store]],
     "herd" => %w[--quick --store memory_store --store redis_cache_store --store tiercel:shared:
                  --store tiercel:redis:],
-    "http" => %w[tiercel-lab/test/support/page.ru --config null_store --config memory: --quick --requests 4],
     "latency" => [*QUICK, *%w[--round-trips 0.5 --bandwidth 100 --iterations 40 --rates 40,800 --store redis_cache_store
                               --store tiercel:shared:]],
-    "musts" => [*QUICK, *%w[fast-path-1a fast-path-1b]],
     "profile" => [*QUICK, *%w[memory_store --no-raw --seconds 0.2]],
     "selfcheck" => %w[--recordings 1 --budget 0.001 --processes 6],
     "serializers" => [*QUICK, *%w[--value rows-50 --serializer marshal,json,auto]],

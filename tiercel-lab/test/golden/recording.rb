@@ -4,8 +4,7 @@ require "digest"
 require "json"
 require "stringio"
 require "tiercel/lab/cli"
-require_relative "../../musts/choice/table"
-require_relative "../../musts/table"
+require_relative "../../musts/choice"
 
 # A recorded run. `recordings/` contains its results (NAME.json), its output (NAME.txt), and its exit code with digests
 # of its other renderings (renderings.json).

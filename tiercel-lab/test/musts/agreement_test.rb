@@ -5,7 +5,7 @@ require_relative "../support/canned"
 require_relative "../../musts/agreement"
 
 class AgreementTest < LabCase
-  Agreement = Lab::Tables::Musts::Agreement
+  Agreement = Lab::Tables::Agreement
 
   # @param ratios [Hash{String => Array(Float, String)}] ratio and verdict, by table and store
   # @param states [Hash{String => String}] states of tables that are not complete

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "tiercel/lab/report"
+require "tiercel/lab"
 require_relative "sample"
 
 class ReportCsvTest < Tiercel::TestCase

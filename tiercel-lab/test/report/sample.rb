@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/lab/report"
-require "tiercel/lab/statistics"
+require "tiercel/lab"
 
 # A report with every kind of element, and figures like those of a real run.
 module SampleReport

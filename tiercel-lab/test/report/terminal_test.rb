@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "tiercel/lab/statistics"
-require "tiercel/lab/report"
+require "tiercel/lab"
 
 class TerminalReportTableTest < Tiercel::TestCase
   Report = Tiercel::Lab::Report

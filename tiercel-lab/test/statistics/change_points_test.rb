@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "tiercel/lab/statistics"
+require "tiercel/lab"
 
 # Series with and without steps, over many seeds.
 class ChangePointsTest < Tiercel::TestCase

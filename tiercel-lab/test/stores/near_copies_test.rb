@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../support/lab_case"
-require "tiercel/lab/load/entries"
-require "tiercel/lab/load/subject"
+require "tiercel/lab"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 

@@ -4,8 +4,7 @@
 # load them through --require.
 require "active_support"
 require "active_support/cache"
-require "tiercel/lab/stores"
-require "tiercel/lab/values"
+require "tiercel/lab"
 
 module Planted
   # Sometimes returns another key's value.

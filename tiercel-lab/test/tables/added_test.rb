@@ -21,7 +21,7 @@ class AddedTableTest < LabCase
 
   def test_it_is_a_command_with_everything_that_a_command_has
     with_table do |table|
-      assert_match(/^Your tables\n(  (?:choice|musts) .*\n)*  namespaces  What a namespace costs a hit\.$/,
+      assert_match(/^Your tables\n(  choice .*\n)*  namespaces  What a namespace costs a hit\.$/,
                    lab("help")[1])
       assert_match(/\A2 cells in about/, lab("namespaces", "--plan", "--quick")[1])
       run_table(table, "--quick") do |code, command|

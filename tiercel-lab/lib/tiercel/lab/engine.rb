@@ -1,21 +1,19 @@
 # frozen_string_literal: true
 
-require_relative "engine/comparison"
-require_relative "engine/job"
-require_relative "engine/machine"
-require_relative "engine/measurement"
-require_relative "engine/outcome"
-require_relative "engine/paired"
-require_relative "engine/protocol"
-require_relative "engine/results"
-require_relative "engine/run"
-require_relative "engine/trial"
-
-module Tiercel
-  module Lab
-    # The measuring engine: plans, fresh processes, slices and their summaries. It does not know the tables, and does
-    # not print.
-    module Engine
-    end
+module Tiercel::Lab
+  # The measuring engine: plans, fresh processes, slices and their summaries. It does not know the tables, and does
+  # not print.
+  module Engine
+    Tiercel::Lab.declare self,
+                         "engine/arm" => %i[Arm ArmProcess Context SingleArm TimedArm],
+                         "engine/calibration" => %i[Calibration SteadyState],
+                         "engine/machine" => %i[Disturbance Machine Pinning ResidentMemory ServerCPU Stopwatch],
+                         "engine/bundle" => %i[Bundle Gemfile Program], "engine/shop" => %i[Shop],
+                         "engine/job" => %i[Job Worker WorkerPool],
+                         "engine/cell" => %i[ArmSpec Cell Comparison Outcome Paired],
+                         "engine/measurement" => %i[Measurement Pace Round Rounds Slots],
+                         "engine/protocol" => %i[Protocol], "engine/summary" => %i[Noise Summary Warnings],
+                         "engine/run" => %i[Reachable Recorder Results Run],
+                         "engine/trial" => %i[Scratch ServerPool Trial]
   end
 end

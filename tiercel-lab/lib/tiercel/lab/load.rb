@@ -1,22 +1,494 @@
 # frozen_string_literal: true
 
-require_relative "load/arrivals"
-require_relative "load/cache_server"
-require_relative "load/driver"
-require_relative "load/entries"
-require_relative "load/fleet"
-require_relative "load/keys"
-require_relative "load/trial"
+module Tiercel::Lab
+  # One load driver for all tables in which several processes use a store at the same time. A load is a product:
+  #
+  #   arrivals x keys x operation x processes -> totals and histograms
+  #
+  # {Fleet} starts the processes and sends them calls, {Client} holds the stores of a process, {Driver} makes the
+  # requests. A table's trial chooses the loads and records their results.
+  module Load
+    Tiercel::Lab.declare self, "load/fleet" => %i[CacheServer Client Fleet Site Trial],
+                      "load/pages" => %i[Application Connection Pages PumaServer]
 
-module Tiercel
-  module Lab
-    # One load driver for all tables in which several processes use a store at the same time. A load is a product:
+    # The times of a load's requests.
     #
-    #   arrivals x keys x operation x processes -> totals and histograms
+    # - `closed`: each request follows the answer to the previous one, for a number of `requests` or of `seconds`
+    # - `exponential`, `constant`: requests are due at a `rate` for `seconds`, whether earlier ones were answered or
+    #   not. A late answer delays the requests that are due meanwhile, and their waiting time counts. (A closed loop
+    #   ignores it: "coordinated omission", Gil Tene, 2013.)
     #
-    # {Fleet} starts the processes and sends them calls, {Client} holds the stores of a process, {Driver} makes the
-    # requests. A table's trial chooses the loads and records their results.
-    module Load
+    # @!attribute [r] at
+    #   @return [Float, nil] monotonic seconds at which the first request is due; the clock is the same in every
+    #   process
+    Arrivals = Data.define(:kind, :requests, :seconds, :rate, :seed, :at) do
+      def initialize(kind: "closed", requests: nil, seconds: nil, rate: nil, seed: 1, at: nil) = super
+
+      # @return [Boolean] whether requests are due at a rate
+      def open? = kind != "closed"
+
+      # @return [Array<Float>] seconds from the start to each due time of an open load
+      def schedule
+        random = Random.new(seed)
+        due = 0.0
+        Array.new([(rate * seconds).ceil, 1].max) { due.tap { due += gap(random) } }
+      end
+
+      private
+
+      # An exponential distribution by inversion: -ln(1 - u) / rate.
+      def gap(random) = kind == "constant" ? 1.0 / rate : -Math.log(1.0 - random.rand) / rate
+    end
+
+    class Arrivals
+      OPEN = %w[exponential constant].freeze
+    end
+
+    # Draws ranks with probability proportional to 1 / (rank + 1)**s, in constant time, by the alias method (Vose, "A
+    # linear algorithm for generating random numbers with a given distribution", 1991).
+    class Zipf
+      # @return [Integer] number of ranks
+      attr_reader :items
+      # @return [Float] exponent; 0 is uniform
+      attr_reader :s
+
+      # @param items [Integer] at least 1
+      # @param s [Numeric] at least 0
+      # @raise [ArgumentError] for other values
+      def initialize(items, s)
+        raise ArgumentError, "items: expected >= 1, got #{items.inspect}" unless items.is_a?(Integer) && items >= 1
+        raise ArgumentError, "s: expected a number >= 0, got #{s.inspect}" unless s.is_a?(Numeric) && s >= 0
+        @items = items
+        @s = Float(s)
+        build_table
+      end
+
+      # @param rank [Integer] from 0
+      # @return [Float] its probability
+      def probability(rank) = @weights[rank] / @total
+
+      # @param random [Random]
+      # @return [Integer] a rank from 0
+      def sample(random)
+        column = random.rand(@items)
+        random.rand < @thresholds[column] ? column : @aliases[column]
+      end
+
+      private
+
+      def build_table
+        @weights = Array.new(@items) { |rank| (rank + 1)**-@s }
+        @total = @weights.sum
+        scaled = @weights.map { |weight| weight * @items / @total }
+        @thresholds = Array.new(@items, 1.0)
+        @aliases = Array.new(@items) { |rank| rank }
+        poor, rich = (0...@items).partition { |rank| scaled[rank] < 1.0 }
+        until poor.empty? || rich.empty?
+          giver = rich.last
+          taker = poor.pop
+          @thresholds[taker] = scaled[taker]
+          @aliases[taker] = giver
+          scaled[giver] -= 1.0 - scaled[taker]
+          poor.push(rich.pop) if scaled[giver] < 1.0
+        end
+      end
+    end
+
+    # The order in which a process requests the entries 0...items.
+    #
+    # - `in turn`: one after the other, again and again
+    # - `uniform`: at random
+    # - `zipf`: at random; the probability of the entry with rank r is proportional to 1 / (r + 1)**exponent
+    # - `near and new`: a share of `near` from the first {NEAR} entries, and entries that no process has requested yet
+    class Keys
+      NEAR = 200
+
+      # @param items [Integer]
+      # @param exponent [Float] the exponent in Zipf's law
+      def initialize(items:, kind: "in turn", exponent: 1.0, seed: 1)
+        @items = items
+        @kind = kind
+        @random = Random.new(seed)
+        @zipf = Zipf.new(items, exponent) if kind == "zipf"
+        @next = kind == "near and new" ? NEAR : 0
+      end
+
+      # @param count [Integer]
+      # @param near [Integer, nil] number of near entries among them
+      # @return [Array<Integer>] the next entries
+      def draw(count, near: nil)
+        case @kind
+        when "zipf" then Array.new(count) { @zipf.sample(@random) }
+        when "uniform" then Array.new(count) { @random.rand(@items) }
+        when "near and new"
+          (Array.new(near || count) { @random.rand(NEAR) } + following(count - (near || count)))
+            .shuffle(random: @random)
+        else following(count)
+        end
+      end
+
+      private
+
+      def following(count) = Array.new(count) { @next.tap { @next = (@next + 1) % @items } }
+    end
+
+    # Names and values of a load. Every process with the same parameters has the same entries.
+    class Entries
+      # Generated values are parts of a text of this length.
+      TEXT_BYTES = 65_536
+
+      attr_reader :names
+
+      # @param label [String] label that is part of every name
+      # @param items [Integer, nil] number of entries; nil: the number of values in `value`
+      # @param bytes [Integer, nil] size of a generated value
+      # @param value [String, nil] a value of {Values}, instead of generated ones
+      # @param article [Boolean] whether to use the second article's value: 1,001 random digits and letters
+      def initialize(label:, seed:, items: nil, bytes: nil, value: nil, article: false)
+        @bytes = bytes
+        @values = [figures_and_letters(seed)] if article
+        @values ||= Values.fetch(value).generate(seed) if value
+        @text = Values::Text.new(name: "base", title: "", bytes: TEXT_BYTES, count: 1).generate(seed).first if bytes
+        # The names are shuffled, so that popular entries are no neighbours.
+        @names = Array.new(items || @values.size) { |index| format("tiercel-lab:%s:%07d", label, index) }
+                      .shuffle(random: Random.new(seed))
+      end
+
+      def size = names.size
+
+      # @return [Object] generated values differ for every index
+      def value(index)
+        return @values[index % @values.size] if @values
+        start = index % (TEXT_BYTES - @bytes)
+        "#{index}:#{@text.byteslice(start, @bytes)}".byteslice(0, @bytes)
+      end
+
+      # @param found [Object] the value that was read under the name of the index
+      # @raise [Missed, WrongValue]
+      def check(index, found, must: true)
+        raise Missed, "a read of a written name found nothing" if found.nil? && must
+        return if found.nil? || found == value(index)
+        raise WrongValue, "a read returned another value than the written one"
+      end
+
+      private
+
+      # The article's script joins an Array of characters.
+      def figures_and_letters(seed)
+        random = Random.new(seed)
+        [Array.new(1_001) { random.rand(36).to_s(36) }.join]
+      end
+    end
+
+    # The operations of a load. Each is a Proc that takes the index of an entry and returns whether it found or stored
+    # a value. A Proc belongs to one store, so that its call sites see a single class.
+    module Calls
+      module_function
+
+      # @param name [String] a public method of this module
+      # @param subject [Subject]
+      # @return [Proc]
+      def of(name, subject) = public_send(name, subject.store, subject.entries)
+
+      # Reads, and writes after a miss.
+      def read_or_write(store, entries)
+        names = entries.names
+        lambda do |index|
+          next true if store.read(names[index])
+          store.write(names[index], entries.value(index))
+          false
+        end
+      end
+
+      def read(store, entries)
+        names = entries.names
+        ->(index) { !store.read(names[index]).nil? }
+      end
+
+      def write(store, entries)
+        names = entries.names
+        ->(index) { store.write(names[index], entries.value(index)) }
+      end
+
+      def fetch(store, entries)
+        names = entries.names
+        lambda do |index|
+          hit = true
+          store.fetch(names[index]) { hit = false }
+          hit
+        end
+      end
+
+      # The loop of the second article.
+      def exist_and_fetch(store, entries)
+        found = fetch(store, entries)
+        names = entries.names
+        ->(index) { store.exist?(names[index]) && found.call(index) }
+      end
+
+      # Calls Tiercel's backend without the store above it.
+      def backend_get(store, entries)
+        backend, names = store.backend, entries.names
+        ->(index) { !backend.get(names[index]).nil? }
+      end
+
+      def backend_set(store, entries)
+        backend, names = store.backend, entries.names
+        values = Array.new(entries.size) { |index| entries.value(index).b.freeze }
+        ->(index) { backend.set(names[index], values[index]) }
+      end
+    end
+
+    # Makes the requests of one process or thread at the times of its {Arrivals}.
+    #
+    # A driver measures `totals` (requests, hits, seconds, CPU), or additionally a `histogram` of the requests' times,
+    # or the nanoseconds of `each` request. An open load has two histograms: `response` counts from the moment at
+    # which a request was due, `service` from the moment at which it was sent.
+    class Driver
+      # Calls between two readings of the clock, and the length of a load without a number of requests.
+      CHUNK = 256
+      PERIOD = 16 * CHUNK
+      # The driver spins for this time, because a sleep may end half a millisecond late.
+      SPIN_SECONDS = 0.0006
+      # Achieved rate divided by offered rate. Below this share the store is overloaded.
+      LEAST_SHARE = 0.99
+      # An overloaded open load ends after this many times its duration. Requests that are still due are not sent.
+      PATIENCE = 3
+
+      # Runs a driver in each of several threads.
+      #
+      # @yieldparam thread [Integer]
+      # @return [Array<Object>] the blocks' values
+      def self.in_threads(count)
+        Array.new(count) do |thread|
+          Thread.new do
+            Thread.current.report_on_exception = false # the value raises it
+            yield thread
+          end
+        end.map(&:value)
+      end
+
+      # @param clock [#call] monotonic seconds
+      # @param wait [#call] seconds to sleep
+      def initialize(clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }, wait: method(:sleep))
+        @clock = clock
+        @wait = wait
+      end
+
+      # @param arrivals [Arrivals]
+      # @param keys [#draw] see {Keys}
+      # @param measure [String] "totals", "histogram" or "each"
+      # @param near [Integer, nil] see {Keys#draw}
+      # @param check [Proc, nil] takes the block's value and returns whether it is a hit; runs outside of the timed
+      #   part, and only if calls are timed one by one
+      # @yieldparam index [Integer] index of the entry
+      # @yieldreturn [Object] true for a hit
+      # @return [Hash{Symbol => Object}]
+      def run(arrivals, keys, measure: "totals", near: nil, check: nil, &operation)
+        plan = planned(arrivals, keys, near)
+        late = arrivals.at && wait_until(arrivals.at)
+        before = Process.times
+        cpu, started = cpu_now, @clock.call
+        found = arrivals.open? ? open(plan, arrivals, operation) : closed(plan, arrivals, measure, operation, check)
+        seconds = @clock.call - started
+        after = Process.times
+        { seconds:, cpu_seconds: cpu_now - cpu, user: after.utime - before.utime, system: after.stime - before.stime,
+          late_seconds: late, **found }.compact
+      end
+
+      private
+
+      def cpu_now = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+
+      # Draws keys and computes arrival times before the timed part.
+      def planned(arrivals, keys, near)
+        return keys.draw(arrivals.requests, near:) unless arrivals.seconds
+        return keys.draw(PERIOD).each_slice(CHUNK).to_a unless arrivals.open?
+        due = arrivals.schedule
+        due.zip(keys.draw(due.size))
+      end
+
+      # --- Closed load: the next request follows the answer ---
+
+      def closed(plan, arrivals, measure, operation, check)
+        return one_by_one(plan, arrivals, measure, operation, check) unless measure == "totals"
+        requests = hits = 0
+        chunks(plan, arrivals) do |chunk|
+          chunk.each { |index| hits += 1 if operation.call(index) }
+          requests += chunk.size
+        end
+        { requests:, hits: }
+      end
+
+      def one_by_one(plan, arrivals, measure, operation, check)
+        taken, hits = [], 0
+        chunks(arrivals.seconds ? plan.flatten.each_slice(1) : plan, arrivals) do |chunk|
+          chunk.each do |index|
+            started = @clock.call
+            found = operation.call(index)
+            taken << ((@clock.call - started) * 1e9).round
+            hits += 1 if check ? check.call(found) : found
+          end
+        end
+        { requests: taken.size, hits:, **(measure == "each" ? { ns: taken } : { service: histogram(taken) }) }
+      end
+
+      # @yieldparam chunk [Array<Integer>]
+      def chunks(plan, arrivals)
+        return yield plan unless arrivals.seconds
+        deadline = @clock.call + arrivals.seconds
+        plan.cycle do |chunk|
+          yield chunk
+          break if @clock.call >= deadline
+        end
+      end
+
+      def histogram(taken)
+        taken.each_with_object(Statistics::Histogram.new) { |ns, histogram| histogram.record(ns) }.to_h
+      end
+
+      # --- Open load: requests have arrival times ---
+
+      def open(plan, arrivals, operation)
+        hits, response, service = 0, [], []
+        started = @clock.call
+        plan.each do |at, index|
+          wait_until(started + at)
+          sent = @clock.call
+          break if sent - started > arrivals.seconds * PATIENCE
+          hits += 1 if operation.call(index)
+          done = @clock.call
+          response << ((done - started - at) * 1e9).round
+          service << ((done - sent) * 1e9).round
+        end
+        { hits:, **rates(plan, arrivals, response.size, @clock.call - started), rising: rising?(response),
+          response: histogram(response), service: histogram(service) }
+      end
+
+      # Sleeps, then spins.
+      #
+      # @return [Float] seconds by which it is late
+      def wait_until(due)
+        while (left = due - @clock.call).positive?
+          @wait.call(left - SPIN_SECONDS) if left > SPIN_SECONDS
+        end
+        -left
+      end
+
+      # Offered and achieved rate of the requests that were sent, up to the last answer.
+      def rates(plan, arrivals, sent, elapsed)
+        span = plan[sent - 1].first + (1.0 / arrivals.rate)
+        elapsed = [elapsed, span].max
+        { requests: sent, unsent: plan.size - sent, offered: sent / span, achieved: sent / elapsed,
+          share: span / elapsed }
+      end
+
+      # Whether the requests' waiting time grew during the load.
+      def rising?(response)
+        first, second = response.each_slice((response.size / 2.0).ceil).to_a
+        second ? second.sum.fdiv(second.size) > first.sum.fdiv(first.size) : false
+      end
+    end
+
+    # A contestant's store in the process that uses it, with the entries of a load.
+    class Subject
+      attr_reader :store, :contestant
+      # @return [Entries, nil]
+      attr_reader :entries
+      # @return [Keys, nil]
+      attr_reader :keys
+
+      # @param text [String] text of the contestant
+      # @param context [Hash] see {Engine::Context#initialize}
+      # @raise [CannotRun]
+      def initialize(text:, context:, entries: nil, keys: nil)
+        @contestant = Contestants.parse(text)
+        @entries = entries
+        @keys = keys
+        @context = Engine::Context.new(**context)
+        @contestant.load_gems
+        @store = @contestant.build(@context)
+        @contestant.wait_until_ready(@store)
+      end
+
+      # @raise [WrongValue] if a write is refused
+      def fill
+        names = entries.names
+        @contestant.filling(store, names.size) do
+          names.each_with_index do |name, index|
+            next if store.write(name.dup, entries.value(index))
+            raise WrongValue, "the write of a value was refused"
+          end
+        end
+      end
+
+      # @param sample [Integer, nil] number of first entries; nil: all
+      # @param must [Boolean] whether each of them must be found
+      # @raise [Missed, WrongValue]
+      def verify(sample: nil, must: true)
+        entries.names.first(sample || entries.size).each_with_index do |name, index|
+          entries.check(index, store.read(name), must:)
+        end
+      end
+
+      # On the user's servers and in the user's folders it deletes every name. The lab's servers end with the run.
+      def close
+        @contestant.tear_down(store, entries && @contestant.foreign? ? entries.names : [])
+      ensure
+        @context.clean_up
+      end
+    end
+
+    # The requests of one side as they were recorded: blocks of process, block, some facts of the block, and the
+    # nanoseconds of each request.
+    class Blocks
+      # @param row [Hash{String => Object}] a row with "blocks"
+      # @param facts [Integer] figures of a block; they follow the numbers of the process and the block
+      def initialize(row, facts: 0)
+        @blocks = row["blocks"]
+        @from = 2 + facts
+      end
+
+      def any? = @blocks.any?
+
+      # @return [Array<Integer>] durations of all requests
+      def ns = @blocks.flat_map { |block| block.drop(@from) }
+
+      # @yieldparam facts [Array<Numeric>] figures of the block
+      # @yieldparam ns [Array<Integer>] durations of the block's requests
+      # @yieldreturn [Float]
+      # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
+      def by_process
+        @blocks.group_by(&:first).transform_values do |blocks|
+          blocks.to_h { |block| [block[1], yield(block[2...@from], block.drop(@from))] }
+        end
+      end
+
+      # @yield see {#by_process}
+      # @return [Array<Float>] one figure for each block
+      def figures(&) = by_process(&).values.flat_map(&:values)
+
+      # @yield see {#by_process}
+      # @return [Statistics::Interval]
+      def interval(&) = Statistics::MedianInterval.of(by_process(&).values.map(&:values))
+
+      # @param other [Blocks]
+      # @yield see {#by_process}
+      # @return [Statistics::Interval] the median ratio of paired blocks
+      def ratio_to(other, &) = Engine::Paired.ratio(by_process(&), other.by_process(&))
+
+      # How far two copies of the same side differ, by the more distant bound.
+      #
+      # @return [Float] 0.02: 2 %
+      def noise_to(other, &) = Math.exp(ratio_to(other, &).map { |ratio| Math.log(ratio) }.reach) - 1.0
+
+      # @return [Statistics::Interval] microseconds, from one figure for each process
+      def quantile(share)
+        each = @blocks.group_by(&:first).values.map do |blocks|
+          [Statistics.quantile(blocks.flat_map { |block| block.drop(@from) }, share) / 1e3]
+        end
+        Statistics::MedianInterval.of_times(each)
+      end
     end
   end
 end

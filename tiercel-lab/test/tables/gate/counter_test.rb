@@ -3,7 +3,7 @@
 require_relative "../../support/lab_case"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
-require "tiercel/lab/tables/gate/counter"
+require "tiercel/lab"
 
 class GateCounterTest < LabCase
   PASSES = 3

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../support/lab_case"
-require "tiercel/lab/tables/profile/folded"
+require "tiercel/lab"
 
 class ProfileFoldedTest < LabCase
   Folded = Lab::Tables::Profile::Folded

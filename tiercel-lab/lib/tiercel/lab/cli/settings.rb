@@ -1,211 +1,300 @@
 # frozen_string_literal: true
 
-require_relative "../answer"
-require_relative "../engine"
-require_relative "../folder"
-require_relative "../stores"
-require_relative "user_file"
+module Tiercel::Lab
+  module CLI
+    # A Ruby file of the user's (`--require`).
+    module UserFile
+      module_function
 
-module Tiercel
-  module Lab
-    module CLI
-      # The options that commands share. A command names those that it uses ({Tables::Table.takes}) and refuses the
-      # others. Every measuring command has {OWN} and {OUTPUTS}.
-      class Settings
-        DEFAULT_SEED = 1
-        # Writes to standard output in place of a file.
-        OUTPUT = "-"
-        # The smallest value of --processes.
-        LEAST_PROCESSES = 2
+      # @param file [String]
+      # @return [String] its full path
+      # @raise [UsageError] if the file does not exist, raises, or ends the program
+      def load(file)
+        path = File.expand_path(file)
+        raise UsageError, "--require #{file}: the file does not exist" unless File.file?(path)
+        path.tap { run(file, path) }
+      end
 
-        # Options in groups that commands name, in the order of help, with an example for each option. Help shows the
-        # first example of each group.
-        GROUPS = {
-          "The application" => { constraints: "--machines 2 --survives restart", now: "--now redis_cache_store",
-                                 profile: "--profile page.yml" },
-          "How long" => { quick: "--quick", plan: "--plan", seed: "--seed 7", budget: "--budget 60",
-                          processes: "--processes 12" },
-          "On what" => { data: "--data storage/fragments", url: "--url production=redis://10.0.0.7:6379/0",
-                         require: "--require my_store.rb" },
-          "Results" => { results: "--results runs", json: "--json -", reports: "--html report.html" }
-        }.freeze
-        OPTIONS = GROUPS.values.flat_map(&:keys).freeze
-        OWN = %i[plan results json].freeze
-        OUTPUTS = %i[reports].freeze
+      def run(file, path)
+        aside { require path }
+      rescue SystemExit => e
+        raise UsageError, "--require #{file}: the file ends the program (exit #{e.status})#{place(e, path)}"
+      rescue StandardError, ScriptError => e
+        raise UsageError, "--require #{file}: #{e.message.lines.first.to_s.strip} (#{e.class})#{place(e, path)}"
+      end
 
-        # @return [Boolean]
-        attr_reader :quick
-        # @return [Boolean] whether to print the plan and measure nothing
-        attr_reader :plan
-        # @return [Integer]
-        attr_reader :seed
-        # @return [String, nil] file for the run as a JSON document
-        attr_reader :json
-        # @return [Hash{Symbol => String}] files for reports, by :html, :markdown, :csv
-        attr_reader :reports
-        # @return [String, nil] folder with the user's values
-        attr_reader :data
-        # @return [Array<String>] Ruby files with the user's contestants
-        attr_reader :requires
-        # @return [Array<Contestant>] contestants of --url
-        attr_reader :urls
-        # @return [String] folder for results
-        attr_reader :results
+      # Sends to stderr what the file prints, because the output may be JSON (`--json -`).
+      def aside
+        kept = STDOUT.dup
+        STDOUT.reopen(STDERR)
+        yield
+      ensure
+        STDOUT.reopen(kept)
+        kept.close
+      end
 
-        def initialize
-          @seed = DEFAULT_SEED
-          @requires = []
-          @urls = []
-          @constraints = {}
-          @reports = {}
-          @quick = @plan = false
-          @results = Engine::Recorder.default_directory
+      # @return [String, nil] the line of the file
+      def place(error, path)
+        line = error.backtrace.to_a.find { |text| text.start_with?("#{path}:") } or return
+        " in line #{line.delete_prefix("#{path}:").to_i}"
+      end
+      private_class_method :run, :aside, :place
+    end
+
+    # Shows the current measurement and the remaining time on stderr. At a terminal it overwrites one line; elsewhere
+    # it prints a line from time to time.
+    class Progress
+      # Seconds between printed lines.
+      PLAIN_SECONDS = 15
+      # Overrides {PLAIN_SECONDS}, for programs that read the lines.
+      PLAIN_VARIABLE = "TIERCEL_LAB_PROGRESS_SECONDS"
+      # Seconds between updates at a terminal.
+      LIVE_SECONDS = 0.2
+
+      # @param io [IO]
+      # @param expected_seconds [Float] expected duration of the whole run in seconds
+      def initialize(io, expected_seconds:)
+        @io = io
+        @live = io.respond_to?(:tty?) && io.tty? && ENV["TERM"] != "dumb"
+        @expected = expected_seconds
+        @every = @live ? LIVE_SECONDS : Float(ENV.fetch(PLAIN_VARIABLE, PLAIN_SECONDS))
+        @done = 0.0
+        @started = now
+        @shown = @live ? 0.0 : @started
+      end
+
+      # @param seconds [Float] planned time of the finished step
+      # @param what [String] name of the finished step
+      def advance(seconds, what)
+        @done += seconds
+        return if now - @shown < @every
+        @shown = now
+        show("#{(100 * @done / @expected).clamp(0, 100).round} %, #{Report::Format.minutes(left)} left: #{what}")
+      end
+
+      # @param seconds [Float] planned time of additional steps
+      def expect(seconds) = @expected += seconds
+
+      # @param text [String] a message
+      def say(text)
+        clear
+        @io.puts text
+      end
+
+      # Clears the line.
+      def clear = (@io.print("\r\e[K") if @live)
+
+      # @return [Float] seconds
+      def left
+        pace = @done.positive? ? (now - @started) / @done : 1.0
+        [(@expected - @done) * pace, 0.0].max
+      end
+
+      private
+
+      def show(text)
+        @live ? @io.print("\r\e[K#{text}") : @io.puts(text)
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    # The options that commands share. A command names those that it uses ({Tables::Table.takes}) and refuses the
+    # others. Every measuring command has {OWN} and {OUTPUTS}.
+    class Settings
+      DEFAULT_SEED = 1
+      # Writes to standard output in place of a file.
+      OUTPUT = "-"
+      # The smallest value of --processes.
+      LEAST_PROCESSES = 2
+
+      # Options in groups that commands name, in the order of help, with an example for each option. Help shows the
+      # first example of each group.
+      GROUPS = {
+        "The application" => { constraints: "--machines 2 --survives restart", now: "--now redis_cache_store",
+                               profile: "--profile page.yml" },
+        "How long" => { quick: "--quick", plan: "--plan", seed: "--seed 7", budget: "--budget 60",
+                        processes: "--processes 12" },
+        "On what" => { data: "--data storage/fragments", url: "--url production=redis://10.0.0.7:6379/0",
+                       require: "--require my_store.rb" },
+        "Results" => { results: "--results runs", json: "--json -", reports: "--html report.html" }
+      }.freeze
+      OPTIONS = GROUPS.values.flat_map(&:keys).freeze
+      OWN = %i[plan results json].freeze
+      OUTPUTS = %i[reports].freeze
+
+      # @return [Boolean]
+      attr_reader :quick
+      # @return [Boolean] whether to print the plan and measure nothing
+      attr_reader :plan
+      # @return [Integer]
+      attr_reader :seed
+      # @return [String, nil] file for the run as a JSON document
+      attr_reader :json
+      # @return [Hash{Symbol => String}] files for reports, by :html, :markdown, :csv
+      attr_reader :reports
+      # @return [String, nil] folder with the user's values
+      attr_reader :data
+      # @return [Array<String>] Ruby files with the user's contestants
+      attr_reader :requires
+      # @return [Array<Contestant>] contestants of --url
+      attr_reader :urls
+      # @return [String] folder for results
+      attr_reader :results
+
+      def initialize
+        @seed = DEFAULT_SEED
+        @requires = []
+        @urls = []
+        @constraints = {}
+        @reports = {}
+        @quick = @plan = false
+        @results = Engine::Recorder.default_directory
+      end
+
+      # @param protocol [Engine::Protocol]
+      # @return [Engine::Protocol] with the limits of --budget and --processes
+      def bounded(protocol)
+        protocol = protocol.with(budget_seconds: [@budget, protocol.budget_seconds].compact.min) if @budget
+        return protocol unless @processes
+        protocol.with(processes: [protocol.processes, @processes].min, most_processes: @processes)
+      end
+
+      # @return [Engine::Protocol]
+      def protocol = quick ? Engine::Protocol::QUICK : Engine::Protocol::FULL
+
+      # @return [Answer::Constraints] the user's, completed by the machine's suggestions
+      def constraints = @suggested ||= Answer::Constraints.suggested(Engine::Machine.describe, **@constraints)
+
+      # @return [Boolean] whether the user gave any
+      def constrained? = @constraints.any?
+
+      # @return [Array<String>] files of the requested reports
+      def report_files = reports.values - [OUTPUT]
+
+      # @param groups [Array<Symbol>] some of {OPTIONS}
+      # @param parser [OptionParser]
+      # @return [OptionParser]
+      def parser(groups, parser)
+        GROUPS.each do |title, all|
+          used = all.slice(*groups)
+          parser.separator("\n#{title}, such as #{used.each_value.first}:") if used.any?
+          used.each_key { |group| send(:"add_#{group}", parser) }
         end
+        parser
+      end
 
-        # @param protocol [Engine::Protocol]
-        # @return [Engine::Protocol] with the limits of --budget and --processes
-        def bounded(protocol)
-          protocol = protocol.with(budget_seconds: [@budget, protocol.budget_seconds].compact.min) if @budget
-          return protocol unless @processes
-          protocol.with(processes: [protocol.processes, @processes].min, most_processes: @processes)
+      # Checks all options together before the measurement: contradictions, and missing folders.
+      #
+      # @raise [UsageError]
+      def check
+        raise UsageError, "--processes #{@processes}: a quick run has a fixed number" if @processes && quick
+        [*report_files, *(json unless json == OUTPUT)].each { |file| Folder.check_of(file, file) }
+      end
+
+      # @return [Answer::Page] the user's, or the assumed one
+      def page = @page || Answer::Page::ASSUMED
+
+      # @return [String, nil] text of the store that the application has now
+      def now
+        return @now if defined?(@now)
+        @now = Answer::Now.found
+      end
+
+      private
+
+      def add_now(parser)
+        parser.on("--now STORE", "the store that you have (else of config/environments/production.rb)") do |text|
+          @now = Answer::Now.named(text)
         end
+      end
 
-        # @return [Engine::Protocol]
-        def protocol = quick ? Engine::Protocol::QUICK : Engine::Protocol::FULL
+      def add_profile(parser)
+        parser.on("--profile FILE", "your page, as `bin/rails cache:profile FILE` writes it") do |file|
+          @page = Answer::Page.read(file)
+        end
+      end
 
-        # @return [Answer::Constraints] the user's, completed by the machine's suggestions
-        def constraints = @suggested ||= Answer::Constraints.suggested(Engine::Machine.describe, **@constraints)
-
-        # @return [Boolean] whether the user gave any
-        def constrained? = @constraints.any?
-
-        # @return [Array<String>] files of the requested reports
-        def report_files = reports.values - [OUTPUT]
-
-        # @param groups [Array<Symbol>] some of {OPTIONS}
-        # @param parser [OptionParser]
-        # @return [OptionParser]
-        def parser(groups, parser)
-          GROUPS.each do |title, all|
-            used = all.slice(*groups)
-            parser.separator("\n#{title}, such as #{used.each_value.first}:") if used.any?
-            used.each_key { |group| send(:"add_#{group}", parser) }
+      def add_constraints(parser)
+        { machines: "that share the cache (1)", workers: "on each machine (its cores)" }.each do |name, words|
+          parser.on("--#{name} N", Integer, words) do |number|
+            @constraints[name] = Answer::Constraints.count(name, number)
           end
-          parser
         end
-
-        # Checks all options together before the measurement: contradictions, and missing folders.
-        #
-        # @raise [UsageError]
-        def check
-          raise UsageError, "--processes #{@processes}: a quick run has a fixed number" if @processes && quick
-          [*report_files, *(json unless json == OUTPUT)].each { |file| Folder.check_of(file, file) }
+        parser.on("--memory SIZE", "memory for the cache on each machine, such as 512MB") do |size|
+          @constraints[:memory_bytes] = Answer::Constraints.bytes(size)
         end
-
-        # @return [Answer::Page] the user's, or the assumed one
-        def page = @page || Answer::Page::ASSUMED
-
-        # @return [String, nil] text of the store that the application has now
-        def now
-          return @now if defined?(@now)
-          @now = Answer::Now.found
+        events = Answer::Constraints::SURVIVES
+        parser.on("--survives WHAT", "#{events.join(", ")}: the event that entries must survive") do |what|
+          raise UsageError, "--survives #{what}: expected #{events.join(", ")}" unless events.include?(what)
+          @constraints[:survives] = what
         end
+      end
 
-        private
+      def add_quick(parser)
+        parser.on("--quick", "a short run: finds only differences of over 10 %") { @quick = true }
+      end
 
-        def add_now(parser)
-          parser.on("--now STORE", "the store that you have (else of config/environments/production.rb)") do |text|
-            @now = Answer::Now.named(text)
+      def add_plan(parser)
+        parser.on("--plan", "print what would be measured, and how long it takes") { @plan = true }
+      end
+
+      def add_seed(parser)
+        parser.on("--seed N", Integer, "seed of values and orders (#{DEFAULT_SEED})") { |seed| @seed = seed }
+      end
+
+      def add_budget(parser)
+        parser.on("--budget SECONDS", Float, "time limit: late cells make fewer blocks, at least two") do |seconds|
+          raise UsageError, "--budget #{seconds}: expected more than 0" unless seconds.positive?
+          @budget = seconds
+        end
+      end
+
+      def add_processes(parser)
+        parser.on("--processes N", Integer,
+                  "the most processes for undecided cells (#{Engine::Protocol::FULL.most_processes})") do |most|
+          raise UsageError, "--processes #{most}: expected #{LEAST_PROCESSES} or more" if most < LEAST_PROCESSES
+          @processes = most
+        end
+      end
+
+      def add_data(parser)
+        parser.on("--data DIR", "your own files as values") { |directory| @data = directory }
+      end
+
+      def add_url(parser)
+        parser.on("--url NAME=URL",
+                  "your own server or store (memcached://, redis://, TYPE:PLACE): gets a key prefix, " \
+                  "is never flushed; repeatable") do |text|
+          raise UsageError, "--url #{text}: expected NAME=URL" unless text.match?(/\A[\w.-]+=\S/)
+          @urls << Contestants.parse(text)
+        end
+      end
+
+      def add_require(parser)
+        parser.on("--require FILE", "Ruby file that defines your own stores") do |file|
+          @requires |= [UserFile.load(file)]
+        end
+      end
+
+      def add_results(parser)
+        parser.on("--results DIR", "folder for kept runs; created if missing") { |directory| @results = directory }
+      end
+
+      def add_json(parser)
+        parser.on("--json FILE", "also write the run as one JSON document; - prints it") { |file| @json = file }
+      end
+
+      # Refuses `--markdown kept.jsonl`: the user has most likely forgotten the report's file, and it would overwrite
+      # results.
+      def add_reports(parser)
+        parser.on("--html FILE", "report as one HTML file") { |file| @reports[:html] = file }
+        parser.on("--csv FILE", "tables for a spreadsheet") { |file| @reports[:csv] = file }
+        parser.on("--markdown [FILE]", "report as Markdown, into a file or printed") do |file|
+          if file&.match?(/\.jsonl?\z/)
+            raise UsageError, "--markdown #{file}: this is a file of results; write --markdown=FILE"
           end
-        end
-
-        def add_profile(parser)
-          parser.on("--profile FILE", "your page, as `bin/rails cache:profile FILE` writes it") do |file|
-            @page = Answer::Page.read(file)
-          end
-        end
-
-        def add_constraints(parser)
-          { machines: "that share the cache (1)", workers: "on each machine (its cores)" }.each do |name, words|
-            parser.on("--#{name} N", Integer, words) do |number|
-              @constraints[name] = Answer::Constraints.count(name, number)
-            end
-          end
-          parser.on("--memory SIZE", "memory for the cache on each machine, such as 512MB") do |size|
-            @constraints[:memory_bytes] = Answer::Constraints.bytes(size)
-          end
-          events = Answer::Constraints::SURVIVES
-          parser.on("--survives WHAT", "#{events.join(", ")}: the event that entries must survive") do |what|
-            raise UsageError, "--survives #{what}: expected #{events.join(", ")}" unless events.include?(what)
-            @constraints[:survives] = what
-          end
-        end
-
-        def add_quick(parser)
-          parser.on("--quick", "a short run: finds only differences of over 10 %") { @quick = true }
-        end
-
-        def add_plan(parser)
-          parser.on("--plan", "print what would be measured, and how long it takes") { @plan = true }
-        end
-
-        def add_seed(parser)
-          parser.on("--seed N", Integer, "seed of values and orders (#{DEFAULT_SEED})") { |seed| @seed = seed }
-        end
-
-        def add_budget(parser)
-          parser.on("--budget SECONDS", Float, "time limit: late cells make fewer blocks, at least two") do |seconds|
-            raise UsageError, "--budget #{seconds}: expected more than 0" unless seconds.positive?
-            @budget = seconds
-          end
-        end
-
-        def add_processes(parser)
-          parser.on("--processes N", Integer,
-                    "the most processes for undecided cells (#{Engine::Protocol::FULL.most_processes})") do |most|
-            raise UsageError, "--processes #{most}: expected #{LEAST_PROCESSES} or more" if most < LEAST_PROCESSES
-            @processes = most
-          end
-        end
-
-        def add_data(parser)
-          parser.on("--data DIR", "your own files as values") { |directory| @data = directory }
-        end
-
-        def add_url(parser)
-          parser.on("--url NAME=URL",
-                    "your own server or store (memcached://, redis://, TYPE:PLACE): gets a key prefix, " \
-                    "is never flushed; repeatable") do |text|
-            raise UsageError, "--url #{text}: expected NAME=URL" unless text.match?(/\A[\w.-]+=\S/)
-            @urls << Contestants.parse(text)
-          end
-        end
-
-        def add_require(parser)
-          parser.on("--require FILE", "Ruby file that defines your own stores") do |file|
-            @requires |= [UserFile.load(file)]
-          end
-        end
-
-        def add_results(parser)
-          parser.on("--results DIR", "folder for kept runs; created if missing") { |directory| @results = directory }
-        end
-
-        def add_json(parser)
-          parser.on("--json FILE", "also write the run as one JSON document; - prints it") { |file| @json = file }
-        end
-
-        # Refuses `--markdown kept.jsonl`: the user has most likely forgotten the report's file, and it would overwrite
-        # results.
-        def add_reports(parser)
-          parser.on("--html FILE", "report as one HTML file") { |file| @reports[:html] = file }
-          parser.on("--csv FILE", "tables for a spreadsheet") { |file| @reports[:csv] = file }
-          parser.on("--markdown [FILE]", "report as Markdown, into a file or printed") do |file|
-            if file&.match?(/\.jsonl?\z/)
-              raise UsageError, "--markdown #{file}: this is a file of results; write --markdown=FILE"
-            end
-            @reports[:markdown] = file || OUTPUT
-          end
+          @reports[:markdown] = file || OUTPUT
         end
       end
     end

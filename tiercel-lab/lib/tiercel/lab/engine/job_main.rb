@@ -2,7 +2,6 @@
 
 # The program of a {Tiercel::Lab::Engine::Job}: `ruby job_main.rb INPUT_FD OUTPUT_FD PATH [FILE...]`. It does not use
 # standard output, because contestants may print there.
-require "json"
 begin
   require "active_support"
   require "active_support/cache"
@@ -14,8 +13,8 @@ rescue LoadError
 end
 
 input, output, path, *files = ARGV
-require_relative "../declarations"
-require_relative "../#{path}"
+require_relative "../../lab"
+require_relative "../#{path}" if path.start_with?("tables/")
 files.each { |file| require File.expand_path(file) }
 Signal.trap("INT", "IGNORE") # the parent decides
 

@@ -1,181 +1,391 @@
 # frozen_string_literal: true
 
-require_relative "cell"
-require_relative "comparison"
-require_relative "protocol"
-require_relative "summary"
-require_relative "worker_pool"
-require_relative "disturbance"
-require_relative "pace"
-require_relative "pinning"
-require_relative "round"
-require_relative "rounds"
-require_relative "scratch"
-require_relative "server_pool"
+module Tiercel::Lab
+  module Engine
+    # The order in which a process builds and runs its arms. Inside one process the order alone makes a difference of
+    # 6 %. Every second process therefore reverses the order of the process before: each arm precedes each other arm
+    # in half of the processes.
+    module Slots
+      # Multiples of this number, modulo 1, spread evenly over 0 to 1, however many there are.
+      GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2
 
-module Tiercel
-  module Lab
-    module Engine
-      # Measures comparisons. It starts the servers. For each value it then runs {Protocol#processes} rounds; the fresh
-      # workers of a round go through all comparisons of the value.
+      module_function
+
+      # @param ids [Array<Integer>]
+      # @param process [Integer]
+      # @param seed [Integer]
+      # @return [Array<Integer>] the order in which the process builds its arms
+      def order(ids, process:, seed:)
+        shuffled = ids.shuffle(random: Random.new((seed * 1_000) + (process / 2)))
+        process.even? ? shuffled : shuffled.reverse
+      end
+
+      # Runs every arm once, then all arms in reverse (ABBA). Each block begins with another arm.
       #
-      #   measurement = Measurement.new(comparisons, protocol: Protocol::QUICK, seed: 1)
-      #   measurement.run { |value, cells| ... }   # yields a value's cells as soon as they are complete
-      #   measurement.cells
-      class Measurement
-        # Whether a cell has a verdict.
-        VERDICT = ->(cell) { cell.summary.verdict != :cannot_tell }
+      # @param order [Array<Integer>] the process' order of arms
+      # @param block [Integer]
+      # @return [Array<Integer>]
+      def block(order, block)
+        forward = order.rotate(block)
+        forward + forward.reverse
+      end
 
-        # Estimates the time of comparisons and of their workers.
-        #
-        # @param comparisons [Array<Comparison>]
-        # @return [Float] seconds
-        def self.expected_seconds(comparisons, protocol)
-          all = seconds_of(comparisons, protocol)
-          return all unless protocol.budget_seconds
-          least = seconds_of(comparisons, protocol.with(blocks: protocol.least_blocks))
-          [all, [least, protocol.budget_seconds].max].min
+      # The length of the unrecorded run between an arm's warm-up and its first slice. Each process begins with a
+      # fresh store. Without a head start a pause every N calls comes at the same recorded calls in every process:
+      # 60 ms every 16.5 slices is then measured as 35 ms, and a pause every 40 slices is never seen.
+      #
+      # @param process [Integer]
+      # @param most [Float] slices of the longest head start
+      # @return [Float] slices
+      def head_start(process, most:) = (process * GOLDEN_RATIO) % 1.0 * most
+    end
+
+    # Divides a run's time budget among its comparisons, in proportion to their expected times. On a busy machine
+    # every cell then gets fewer blocks, and no cell is missing.
+    class Pace
+      # @param expected_seconds [Float] expected duration of the whole run in seconds
+      # @param budget_seconds [Numeric, nil] nil: no limit
+      def initialize(expected_seconds:, budget_seconds:)
+        @budget = budget_seconds
+        @expected = expected_seconds
+        @begun = 0.0
+        @started = now
+      end
+
+      # Begins a part of the run.
+      #
+      # @param seconds [Float] its expected time
+      # @return [void]
+      def begin(seconds) = @begun += seconds
+
+      # @return [Boolean] whether the parts so far have exceeded their share of the budget
+      def behind? = @budget ? now - @started > @budget * [@begun / @expected, 1.0].min : false
+
+      # @param seconds [Float] expected time of a part beyond the plan
+      # @return [Boolean] whether the budget has room for the part
+      def room?(seconds) = @budget ? now - @started + seconds <= @budget * [@begun / @expected, 1.0].min : true
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    # The rounds of one value. If the machine was disturbed during some rounds, more are made, and the least disturbed
+    # ones count. The disturbance is measured by steal and by the workers' time in the run queue; the rounds' own
+    # results have no influence.
+    class Rounds
+      # @yieldparam process [Integer] number of the next round
+      # @yieldreturn [Float, nil] the share of the round's time that other programs took; nil if unknown
+      def initialize(&make)
+        @make = make
+        @shares = []
+      end
+
+      # @return [Integer] number of rounds so far
+      def made = @shares.size
+
+      # @param size [Integer] rounds that the analysis uses
+      # @param again [Boolean] whether to replace disturbed rounds, up to a third of `size`
+      # @yieldreturn [Boolean] whether the budget has room for another round
+      # @return [void]
+      def make(size, again:)
+        missing = size - used_of(size).size
+        missing.times { add }
+        return unless again
+        (size / 3).times do
+          break unless disturbed?(worst(size)) && yield
+          add
+          break if disturbed?(@shares.last) # the machine is not quiet between disturbances, it is busy
         end
+      end
 
-        def self.seconds_of(comparisons, protocol)
-          workers = comparisons.group_by(&:value).each_value.sum do |of_value|
-            of_value.flat_map { |comparison| comparison.bundles.keys }.uniq.size
+      # @param size [Integer]
+      # @return [Array<Integer>] numbers of the rounds that the figures leave out
+      def aside(size) = (0...made).to_a - used_of(size)
+
+      private
+
+      def add = @shares << @make.call(made)
+
+      def used_of(size) = (0...made).min_by(size) { |process| [@shares[process].to_f, process] }
+
+      def worst(size) = @shares[used_of(size).last]
+
+      def disturbed?(share) = share.to_f > Protocol::DISTURBED_SHARE
+    end
+
+    # One set of fresh workers that goes through all comparisons of one value.
+    class Round
+      # @param process [Integer] number of the round
+      # @param cells [Array<Cell>] cells of the whole run
+      # @param pace [Pace] the time budget
+      # @param options see {Measurement}
+      def initialize(process:, comparisons:, cells:, protocol:, seed:, pool:, scratch:, requires:, progress:,
+                     pinning:, digests:, pace:)
+        @pace = pace
+        @process = process
+        @comparisons = comparisons
+        @cells = cells.group_by(&:comparison)
+        @protocol = protocol
+        @seed = seed
+        @pool = pool
+        @scratch = scratch
+        @progress = progress
+        @digests = digests
+        arms = comparisons.flat_map { |comparison| open_arms(comparison) }
+        @workers = WorkerPool.new(bundles: arms.map { |arm| bundle(arm) }.uniq, pinning:, requires:, progress:)
+      end
+
+      # @return [void]
+      def run
+        # Begins with another comparison in each process, so that the youngest process does not always measure the
+        # same one.
+        @comparisons.rotate(@process).each do |comparison|
+          share = comparison.expected_seconds(@protocol, arms: open_arms(comparison), processes: 1)
+          @pace.begin(share) if @process < @protocol.processes
+          measure(comparison)
+          @progress&.advance(share, comparison.id)
+        end
+      ensure
+        @workers.stop
+      end
+
+      private
+
+      # The arms without a verdict.
+      def open_arms(comparison) = @cells.fetch(comparison).reject(&:decided?).map(&:arm)
+
+      def measure(comparison)
+        @workers.restart_lost
+        cells = @cells.fetch(comparison).to_h { |cell| [cell.arm.id, cell] }
+        arms = open(comparison, running(comparison, cells), cells)
+        run_blocks(arms, cells) if arms.any?
+        ask(arms, cells, "close") { {} }.flatten.each { |outcome| cells[outcome["id"]].note(outcome) }
+      end
+
+      def run_blocks(arms, cells)
+        @protocol.blocks.times do |block|
+          break if block >= @protocol.least_blocks && @pace.behind?
+          run_block(block, arms, cells)
+        end
+      end
+
+      # The arms that can run, in the order of this process.
+      def running(comparison, cells)
+        ids = Slots.order(comparison.arms.map(&:id), process: @process, seed: @seed)
+        open_arms(comparison).sort_by { |arm| ids.index(arm.id) }.select do |arm|
+          cell = cells[arm.id]
+          why = arm.operation.unsuitable(comparison.value) and cell.note(Outcome.failure("unsuitable", why))
+          failure = @workers.failure(arm) and cell.note(Outcome.failure(Outcome::CANNOT_RUN, failure))
+          cell.sound?
+        end
+      end
+
+      def open(comparison, arms, cells)
+        facts = { value: comparison.value.to_spec, seed: @seed, slice_ns: @protocol.slice_ns,
+                  label: format("%d-%02d", Process.pid, @process), servers: @pool.facts(comparison.servers),
+                  folders: @scratch.folders }
+        answers = ask(arms, cells, "open") do |share|
+          facts.merge(arms: share.map { |arm| arm_request(arm, cells[arm.id]) })
+        end
+        answers.each do |answer|
+          @digests[comparison.value.name] ||= answer["digest"]
+          answer["arms"].each { |outcome| cells[outcome["id"]].note(outcome) }
+        end
+        arms.select { |arm| cells[arm.id].sound? }
+      end
+
+      def arm_request(arm, cell)
+        { id: arm.id, text: arm.contestant.text, operation: arm.operation.name, calls: cell.calls,
+          warm_up: cell.warm_up, exact: cell.allocations.nil?,
+          garbage_bytes: @protocol.garbage_bytes(arm.contestant.medium), head_start: @protocol.head_start(@process) }
+      end
+
+      # Arms that follow each other in the same worker share one call.
+      def run_block(block, arms, cells)
+        position = 0
+        Slots.block(arms, block).chunk_while { |one, other| bundle(one) == bundle(other) }.each do |pass|
+          slices = ask(pass, cells, "pass") { |share| { arms: share.map { |arm| [arm.id, cells[arm.id].calls] } } }
+          slices.flatten(1).each do |id, *figures|
+            cells[id].slices << Cell::Slice.new(@process, block, position, *figures)
+            position += 1
           end
-          comparisons.sum { |comparison| comparison.expected_seconds(protocol) } +
-            (workers * protocol.processes * Protocol::WORKER_SECONDS)
         end
-        private_class_method :seconds_of
+      end
 
-        # @return [Array<Cell>] in the order planned
-        attr_reader :cells
-        # @return [Hash{String => String}] SHA-256 of each value's objects, by the value's name
-        attr_reader :digests
-        # @return [Array<Hash>] the started servers
-        attr_reader :servers
-        # @return [Array<Hash>] shares of steal and CPU pressure, one for each round
-        attr_reader :disturbances
-        # @return [Pinning]
-        attr_reader :pinning
-        attr_writer :progress
+      def bundle(arm) = arm.contestant.bundle
 
-        # @param comparisons [Array<Comparison>]
-        # @param protocol [Protocol]
-        # @param seed [Integer]
-        # @param requires [Array<String>] files with contestants of the user's
-        # @param progress [#advance, #expect, #say, nil]
-        # @param pinning [Pinning]
-        # @param decided [#call] whether a cell needs no more processes; by default, whether it has a verdict
-        def initialize(comparisons, protocol:, seed:, requires: [], progress: nil, pinning: Pinning.new,
-                       decided: VERDICT)
-          @comparisons = comparisons
-          @protocol = protocol
-          @seed = seed
-          @requires = requires
-          @progress = progress
-          @pinning = pinning
-          @decided = decided
-          @digests = {}
-          @servers = []
-          @disturbances = []
-          @cells = comparisons.flat_map { |comparison| comparison.arms.map { |arm| Cell.new(comparison, arm) } }
+      # Calls every worker that has some of the arms. If a worker is lost, its arms fail.
+      def ask(arms, cells, method)
+        @workers.each(arms.select { |arm| @workers.failure(arm).nil? }) do |worker, share|
+          worker.call(method, **yield(share))
+        rescue WorkerLost => e
+          @workers.lose(worker, e)
+          share.each { |arm| cells[arm.id].note(Outcome.failure(Outcome::CANNOT_RUN, e.message)) }
+          nil
         end
+      end
+    end
 
-        # @yieldparam value [Value]
-        # @yieldparam cells [Array<Cell>] cells of this value, with summaries
-        # @return [Array<Cell>] all of them
-        # @raise [Interrupt] after it has summarized and yielded the cells measured so far
-        def run(&on_value)
-          expected_seconds = @comparisons.sum { |comparison| comparison.expected_seconds(@protocol) }
-          @pace = Pace.new(expected_seconds:, budget_seconds: @protocol.budget_seconds)
-          with_resources do |pool, scratch|
-            @comparisons.group_by(&:value).each do |value, comparisons|
-              measure_value(value, comparisons, pool, scratch, &on_value)
-            end
+    # Measures comparisons. It starts the servers. For each value it then runs {Protocol#processes} rounds; the fresh
+    # workers of a round go through all comparisons of the value.
+    #
+    #   measurement = Measurement.new(comparisons, protocol: Protocol::QUICK, seed: 1)
+    #   measurement.run { |value, cells| ... }   # yields a value's cells as soon as they are complete
+    #   measurement.cells
+    class Measurement
+      # Whether a cell has a verdict.
+      VERDICT = ->(cell) { cell.summary.verdict != :cannot_tell }
+
+      # Estimates the time of comparisons and of their workers.
+      #
+      # @param comparisons [Array<Comparison>]
+      # @return [Float] seconds
+      def self.expected_seconds(comparisons, protocol)
+        all = seconds_of(comparisons, protocol)
+        return all unless protocol.budget_seconds
+        least = seconds_of(comparisons, protocol.with(blocks: protocol.least_blocks))
+        [all, [least, protocol.budget_seconds].max].min
+      end
+
+      def self.seconds_of(comparisons, protocol)
+        workers = comparisons.group_by(&:value).each_value.sum do |of_value|
+          of_value.flat_map { |comparison| comparison.bundles.keys }.uniq.size
+        end
+        comparisons.sum { |comparison| comparison.expected_seconds(protocol) } +
+          (workers * protocol.processes * Protocol::WORKER_SECONDS)
+      end
+      private_class_method :seconds_of
+
+      # @return [Array<Cell>] in the order planned
+      attr_reader :cells
+      # @return [Hash{String => String}] SHA-256 of each value's objects, by the value's name
+      attr_reader :digests
+      # @return [Array<Hash>] the started servers
+      attr_reader :servers
+      # @return [Array<Hash>] shares of steal and CPU pressure, one for each round
+      attr_reader :disturbances
+      # @return [Pinning]
+      attr_reader :pinning
+      attr_writer :progress
+
+      # @param comparisons [Array<Comparison>]
+      # @param protocol [Protocol]
+      # @param seed [Integer]
+      # @param requires [Array<String>] files with contestants of the user's
+      # @param progress [#advance, #expect, #say, nil]
+      # @param pinning [Pinning]
+      # @param decided [#call] whether a cell needs no more processes; by default, whether it has a verdict
+      def initialize(comparisons, protocol:, seed:, requires: [], progress: nil, pinning: Pinning.new,
+                     decided: VERDICT)
+        @comparisons = comparisons
+        @protocol = protocol
+        @seed = seed
+        @requires = requires
+        @progress = progress
+        @pinning = pinning
+        @decided = decided
+        @digests = {}
+        @servers = []
+        @disturbances = []
+        @cells = comparisons.flat_map { |comparison| comparison.arms.map { |arm| Cell.new(comparison, arm) } }
+      end
+
+      # @yieldparam value [Value]
+      # @yieldparam cells [Array<Cell>] cells of this value, with summaries
+      # @return [Array<Cell>] all of them
+      # @raise [Interrupt] after it has summarized and yielded the cells measured so far
+      def run(&on_value)
+        expected_seconds = @comparisons.sum { |comparison| comparison.expected_seconds(@protocol) }
+        @pace = Pace.new(expected_seconds:, budget_seconds: @protocol.budget_seconds)
+        with_resources do |pool, scratch|
+          @comparisons.group_by(&:value).each do |value, comparisons|
+            measure_value(value, comparisons, pool, scratch, &on_value)
           end
-          cells
         end
+        cells
+      end
 
-        private
+      private
 
-        def with_resources
-          pool = ServerPool.new(pinning:)
-          scratch = Scratch.new
-          yield pool, scratch
-        ensure
-          @servers = pool.describe
-          pool.stop
-          scratch&.remove
-        end
+      def with_resources
+        pool = ServerPool.new(pinning:)
+        scratch = Scratch.new
+        yield pool, scratch
+      ensure
+        @servers = pool.describe
+        pool.stop
+        scratch&.remove
+      end
 
-        # Cells that an analysis decides take no part in later rounds, see {Statistics::InterimAnalyses}.
-        def measure_value(value, comparisons, pool, scratch)
-          mine = @cells.select { |cell| cell.comparison.value.equal?(value) }
-          open, done = comparisons, 0
-          rounds = Rounds.new { |process| round(process, value, open, pool, scratch, mine) }
-          @protocol.analyses.sizes.each do |size|
-            open = comparisons.reject { |comparison| comparison_decided?(comparison, mine) }
-            break if open.empty? || !time_for?(open, mine, size - rounds.made, first: done.zero?)
-            rounds.make(size, again: @protocol.equality) { time_for?(open, mine, 1, first: false) }
-            done = rounds.made
-            use(rounds.aside(size), value, mine)
-            Summary.fill(mine, protocol: @protocol, run: @cells)
-            mark_decided(mine)
-          end
-        ensure
-          mine.each { |cell| cell.keep(done) } if done.positive?
+      # Cells that an analysis decides take no part in later rounds, see {Statistics::InterimAnalyses}.
+      def measure_value(value, comparisons, pool, scratch)
+        mine = @cells.select { |cell| cell.comparison.value.equal?(value) }
+        open, done = comparisons, 0
+        rounds = Rounds.new { |process| round(process, value, open, pool, scratch, mine) }
+        @protocol.analyses.sizes.each do |size|
+          open = comparisons.reject { |comparison| comparison_decided?(comparison, mine) }
+          break if open.empty? || !time_for?(open, mine, size - rounds.made, first: done.zero?)
+          rounds.make(size, again: @protocol.equality) { time_for?(open, mine, 1, first: false) }
+          done = rounds.made
+          use(rounds.aside(size), value, mine)
           Summary.fill(mine, protocol: @protocol, run: @cells)
-          yield value, mine if block_given?
+          mark_decided(mine)
         end
+      ensure
+        mine.each { |cell| cell.keep(done) } if done.positive?
+        Summary.fill(mine, protocol: @protocol, run: @cells)
+        yield value, mine if block_given?
+      end
 
-        def use(aside, value, cells)
-          cells.each { |cell| cell.aside = aside unless cell.decided? }
-          @disturbances.each do |round|
-            round["aside"] = aside.include?(round["process"]) if round["value"] == value.name
-          end
+      def use(aside, value, cells)
+        cells.each { |cell| cell.aside = aside unless cell.decided? }
+        @disturbances.each do |round|
+          round["aside"] = aside.include?(round["process"]) if round["value"] == value.name
         end
+      end
 
-        # @return [Float] the share of the round's time that other programs took
-        def round(process, value, comparisons, pool, scratch, cells)
-          disturbance = Disturbance.new
-          Round.new(process:, comparisons:, cells: @cells, protocol: @protocol, seed: @seed, pool:, scratch:,
-                            requires: @requires, progress: @progress, pinning:, digests: @digests, pace: @pace).run
-          found = { "delay" => delay(cells.flat_map(&:slices).select { |slice| slice.process == process }),
-                    **disturbance.shares }
-          @disturbances << found.merge("value" => value.name, "process" => process)
-          found.values_at("delay", "steal").sum(&:to_f)
-        end
+      # @return [Float] the share of the round's time that other programs took
+      def round(process, value, comparisons, pool, scratch, cells)
+        disturbance = Disturbance.new
+        Round.new(process:, comparisons:, cells: @cells, protocol: @protocol, seed: @seed, pool:, scratch:,
+                          requires: @requires, progress: @progress, pinning:, digests: @digests, pace: @pace).run
+        found = { "delay" => delay(cells.flat_map(&:slices).select { |slice| slice.process == process }),
+                  **disturbance.shares }
+        @disturbances << found.merge("value" => value.name, "process" => process)
+        found.values_at("delay", "steal").sum(&:to_f)
+      end
 
-        # The share of the slices' time that the arms spent in the run queue.
-        def delay(slices)
-          told = slices.select(&:delay_ns)
-          told.sum(&:delay_ns).fdiv(told.sum(&:ns)).round(4) if told.any?
-        end
+      # The share of the slices' time that the arms spent in the run queue.
+      def delay(slices)
+        told = slices.select(&:delay_ns)
+        told.sum(&:delay_ns).fdiv(told.sum(&:ns)).round(4) if told.any?
+      end
 
-        # The baseline and its null arm stay open as long as one contestant is undecided.
-        def mark_decided(cells)
-          cells.group_by(&:comparison).each_value do |group|
-            rows, others = group.partition { |cell| cell.arm.role == :contestant }
-            rows.each { |cell| cell.decided = !cell.measured? || @decided.call(cell) }
-            others.each { |cell| cell.decided = cell.arm.role == :loop || rows.all?(&:decided?) }
-          end
+      # The baseline and its null arm stay open as long as one contestant is undecided.
+      def mark_decided(cells)
+        cells.group_by(&:comparison).each_value do |group|
+          rows, others = group.partition { |cell| cell.arm.role == :contestant }
+          rows.each { |cell| cell.decided = !cell.measured? || @decided.call(cell) }
+          others.each { |cell| cell.decided = cell.arm.role == :loop || rows.all?(&:decided?) }
         end
+      end
 
-        def comparison_decided?(comparison, cells)
-          cells.all? { |cell| cell.decided? || !cell.comparison.equal?(comparison) }
-        end
+      def comparison_decided?(comparison, cells)
+        cells.all? { |cell| cell.decided? || !cell.comparison.equal?(comparison) }
+      end
 
-        # Additional rounds exceed the plan, so a run drops them if its budget has no room.
-        def time_for?(comparisons, cells, processes, first:)
-          return true if first
-          seconds = comparisons.sum do |comparison|
-            open = cells.select { |cell| cell.comparison.equal?(comparison) && !cell.decided? }
-            comparison.expected_seconds(@protocol, arms: open.map(&:arm), processes:) +
-              (processes * Protocol::WORKER_SECONDS)
-          end
-          return false unless @pace.room?(seconds)
-          @progress&.expect(seconds)
-          true
+      # Additional rounds exceed the plan, so a run drops them if its budget has no room.
+      def time_for?(comparisons, cells, processes, first:)
+        return true if first
+        seconds = comparisons.sum do |comparison|
+          open = cells.select { |cell| cell.comparison.equal?(comparison) && !cell.decided? }
+          comparison.expected_seconds(@protocol, arms: open.map(&:arm), processes:) +
+            (processes * Protocol::WORKER_SECONDS)
         end
+        return false unless @pace.room?(seconds)
+        @progress&.expect(seconds)
+        true
       end
     end
   end

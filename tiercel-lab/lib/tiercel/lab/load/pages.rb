@@ -1,129 +1,271 @@
 # frozen_string_literal: true
 
-require "digest"
-require_relative "../engine/outcome"
-require_relative "../errors"
-require_relative "connection"
-require_relative "driver"
-require_relative "keys"
+require "net/http"
 
-module Tiercel
-  module Lab
-    module Load
-      # Requests pages of an application, in a process of its own. Every answer is an {Engine::Outcome}.
-      class Pages
-        # Errors of a request that may fail.
-        FAILURES = [SystemCallError, IOError, Net::OpenTimeout, Net::ReadTimeout].freeze
-        # Requests before anything is timed; YJIT compiles at the 30th call.
-        WARM_UP = 40
-        WARM_UP_SECONDS = 5.0
+module Tiercel::Lab
+  module Load
+    # A persistent HTTP connection.
+    class Connection
+      TIMEOUT_SECONDS = 30
+      # Asks for uncompressed bodies, which can be compared byte by byte.
+      HEADERS = { "Accept-Encoding" => "identity", "User-Agent" => "tiercel-lab" }.freeze
 
-        def initialize
-          @kept = {}
-        end
+      # @param url [String]
+      def initialize(url)
+        @uri = URI(url)
+      end
 
-        # Opens a connection that later requests share, requests the page once, then warms up.
-        #
-        # @param id [String] id of the connection
-        # @param url [String]
-        # @return [Hash] the first request's figures; see {#ask}
-        def open(id:, url:)
-          outcome do
-            connection = @kept[id] = Connection.new(url).open
-            first = requested(-> { connection }, 1, 1, Page.new(url))
-            deadline = now + WARM_UP_SECONDS
-            WARM_UP.times { connection.get if now < deadline }
-            first
-          end
-        end
+      # Opens the connection unless it is open.
+      #
+      # @return [self]
+      def open = tap { @http ||= connect }
 
-        # Requests a page again and again.
-        #
-        # @param url [String] URL of the page, or of the application if `path` is given
-        # @param id [String, nil] id of an open connection; nil: the requests open their own connections
-        # @param path [String, nil]
-        # @param requests [Integer] number of requests of all connections together
-        # @param connections [Integer] number of concurrent connections
-        # @param sha256 [String, nil] digest that every body must have
-        # @param failures [Boolean] whether requests may fail; they are counted
-        # @return [Hash] "ns" of each request with an answer, "seconds" of all, "failed"; "http_status", "sha256" and
-        #   "bytes" of the last answer
-        def ask(url:, requests:, id: nil, path: nil, connections: 1, sha256: nil, failures: false)
-          connect = -> { id ? @kept.fetch(id) : Connection.new(url) }
-          outcome { requested(connect, requests, connections, Page.new(url, path, sha256, failures)) }
-        end
+      # @param path [String]
+      # @return [Net::HTTPResponse] with its whole body
+      def get(path = @uri.request_uri)
+        open
+        @http.request(Net::HTTP::Get.new(path, HEADERS))
+      end
 
-        # @return [nil]
-        def close
-          @kept.each_value(&:close)
-          @kept.clear
+      # Closes the connection; the next request opens another one.
+      def close
+        @http&.finish if @http&.started?
+      ensure
+        @http = nil
+      end
+
+      private
+
+      def connect
+        http = Net::HTTP.new(@uri.host, @uri.port)
+        http.use_ssl = @uri.scheme == "https"
+        http.open_timeout = http.read_timeout = TIMEOUT_SECONDS
+        http.keep_alive_timeout = TIMEOUT_SECONDS
+        http.max_retries = 0 # a request that was sent twice would be timed once
+        http.start
+      end
+    end
+
+    # Requests pages of an application, in a process of its own. Every answer is an {Engine::Outcome}.
+    class Pages
+      # Errors of a request that may fail.
+      FAILURES = [SystemCallError, IOError, Net::OpenTimeout, Net::ReadTimeout].freeze
+
+
+      # Requests a page again and again.
+      #
+      # @param url [String] URL of the page, or of the application if `path` is given
+      # @param path [String, nil]
+      # @param requests [Integer] number of requests of all connections together
+      # @param connections [Integer] number of concurrent connections
+      # @param sha256 [String, nil] digest that every body must have
+      # @param failures [Boolean] whether requests may fail; they are counted
+      # @return [Hash] "ns" of each request with an answer, "seconds" of all, "failed"; "http_status", "sha256" and
+      #   "bytes" of the last answer
+      def ask(url:, requests:, path: nil, connections: 1, sha256: nil, failures: false)
+        outcome { requested(-> { Connection.new(url) }, requests, connections, Page.new(url, path, sha256, failures)) }
+      end
+
+      private
+
+      # The class of an error is for programmers; the user knows the address.
+      def outcome(&)
+        found = Engine::Outcome.of(&)
+        found["reason"] ? found.merge("reason" => found["reason"].sub(/\A(SocketError|Errno::\w+): /, "")) : found
+      end
+
+      # @param connect [#call] returns a connection
+      def requested(connect, requests, connections, page)
+        arrivals = Arrivals.new(requests: requests / connections)
+        parts = Driver.in_threads(connections) { over_one(connect.call, arrivals, page) }
+        answered = parts.flat_map { |part| part[:ns] }
+        { ns: answered, seconds: parts.map { |part| part[:seconds] }.max,
+          failed: parts.sum { |part| part[:requests] } - answered.size, **page.answer }
+      end
+
+      def over_one(connection, arrivals, page)
+        answered = []
+        check = ->(response) { answered << page.answered?(response) }
+        found = Driver.new.run(arrivals, Keys.new(items: 1), measure: "each", check:) { page.get(connection) }
+        found.merge(ns: found[:ns].zip(answered).filter_map { |ns, answer| ns if answer })
+      ensure
+        connection.close
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      # A requested page, and the content that it must have.
+      Page = Struct.new(:url, :path, :sha256, :failures, :last) do
+        # @return [Net::HTTPResponse, nil] nil for a request that failed, and may
+        def get(connection)
+          connection.get(*path)
+        rescue *FAILURES
+          raise unless failures
+          connection.close
           nil
+        end
+
+        # @return [Boolean]
+        # @raise [WrongValue] for another page, unless requests may fail
+        def answered?(response)
+          wrong = response && wrong(response)
+          raise WrongValue, wrong if wrong && !failures
+          return false if wrong || response.nil?
+          self.last = response
+          true
+        end
+
+        # @return [Hash{Symbol => Object}]
+        def answer
+          body = last&.body.to_s
+          { http_status: last&.code, sha256: Digest::SHA256.hexdigest(body), bytes: body.bytesize }
         end
 
         private
 
-        # The class of an error is for programmers; the user knows the address.
-        def outcome(&)
-          found = Engine::Outcome.of(&)
-          found["reason"] ? found.merge("reason" => found["reason"].sub(/\A(SocketError|Errno::\w+): /, "")) : found
+        def wrong(response)
+          return "#{url}#{path} answered #{response.code} #{response.message}" unless response.is_a?(Net::HTTPSuccess)
+          return if sha256.nil? || Digest::SHA256.hexdigest(response.body) == sha256
+          "#{url}#{path} answered with another body (#{response.body.bytesize} B) than at first"
         end
+      end
+      private_constant :Page
+    end
 
-        # @param connect [#call] returns a connection
-        def requested(connect, requests, connections, page)
-          arrivals = Arrivals.new(requests: requests / connections)
-          parts = Driver.in_threads(connections) { over_one(connect.call, arrivals, page) }
-          answered = parts.flat_map { |part| part[:ns] }
-          { ns: answered, seconds: parts.map { |part| part[:seconds] }.max,
-            failed: parts.sum { |part| part[:requests] } - answered.size, **page.answer }
-        end
+    # The application under Puma, preloaded by a master, with two workers.
+    class PumaServer < Servers::Server
+      # A Rails application takes a long time to start, and several start at once.
+      START_SECONDS = 60
+      WORKERS = 2
+      THREADS = 3
 
-        def over_one(connection, arrivals, page)
-          answered = []
-          check = ->(response) { answered << page.answered?(response) }
-          found = Driver.new.run(arrivals, Keys.new(items: 1), measure: "each", check:) { page.get(connection) }
-          found.merge(ns: found[:ns].zip(answered).filter_map { |ns, answer| ns if answer })
-        ensure
-          connection.close unless @kept.value?(connection)
-        end
+      def self.program = "env"
+      def self.package = "coreutils"
 
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      # @param shop [Engine::Shop]
+      # @param cache_store [String]
+      def initialize(shop, cache_store, **)
+        super(**)
+        @shop = shop
+        @cache_store = cache_store
+      end
 
-        # A requested page, and the content that it must have.
-        Page = Struct.new(:url, :path, :sha256, :failures, :last) do
-          # @return [Net::HTTPResponse, nil] nil for a request that failed, and may
-          def get(connection)
-            connection.get(*path)
-          rescue *FAILURES
-            raise unless failures
-            connection.close
-            nil
-          end
+      # @return [String]
+      def url = "http://#{HOST}:#{port}"
 
-          # @return [Boolean]
-          # @raise [WrongValue] for another page, unless requests may fail
-          def answered?(response)
-            wrong = response && wrong(response)
-            raise WrongValue, wrong if wrong && !failures
-            return false if wrong || response.nil?
-            self.last = response
-            true
-          end
+      # @return [String]
+      def to_s = "puma with #{@cache_store} at #{url}"
 
-          # @return [Hash{Symbol => Object}]
-          def answer
-            body = last&.body.to_s
-            { http_status: last&.code, sha256: Digest::SHA256.hexdigest(body), bytes: body.bytesize }
-          end
+      # @return [Array<Integer>] PIDs of the present workers, without the master
+      def workers = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
 
-          private
+      # @return [Float, nil] CPU seconds of master and workers
+      def cpu_seconds = Engine::ServerCPU.seconds([pid, *workers])
 
-          def wrong(response)
-            return "#{url}#{path} answered #{response.code} #{response.message}" unless response.is_a?(Net::HTTPSuccess)
-            return if sha256.nil? || Digest::SHA256.hexdigest(response.body) == sha256
-            "#{url}#{path} answered with another body (#{response.body.bytesize} B) than at first"
-          end
-        end
-        private_constant :Page
+      # @return [Integer, nil] memory of master and workers
+      def memory_bytes = Engine::ResidentMemory.bytes([pid, *workers])
+
+      # Kills one worker, as the kernel does when memory runs out.
+      def kill_worker = Process.kill(:KILL, workers.first)
+
+      private
+
+      def arguments
+        given, removed = environment.partition { |_name, value| value }
+        ["-C", @shop.folder, *removed.flat_map { |name, _value| ["-u", name] },
+         *given.map { |pair| pair.join("=") }, RbConfig.ruby, "-S", "puma", "-C", "config/puma.rb"]
+      end
+
+      # Logs only warnings, and lifts the rate limit.
+      def environment
+        { **@shop.environment(@cache_store), "BIND" => "tcp://#{HOST}:#{port}", "WEB_CONCURRENCY" => WORKERS.to_s,
+          "RAILS_MAX_THREADS" => THREADS.to_s, "RAILS_LOG_LEVEL" => "warn", "SEARCHES_A_MINUTE" => "1000000000" }
+      end
+
+      # The server listens before its workers are ready. A request would find out more, but it would fill caches.
+      def ask_version = workers.size == WORKERS && exchange("") { "listening" }
+    end
+
+    # One application with one store, and the cache server that the store needs.
+    class Application
+      # Failures of an application while it serves.
+      INCIDENTS = %w[kill_worker stop_server].freeze
+      CACHE_BYTES = 64 * 1024 * 1024
+      # Seconds for requests to come in before the incident.
+      PAUSE_SECONDS = 0.2
+
+      # @param shop [Engine::Shop]
+      # @param store [#text, #server] the store; its text has names of folders and addresses to fill in
+      # @param folders [Hash{Symbol => String}] "memory" and "disk"
+      def initialize(shop, store, folders)
+        @shop = shop
+        @store = store
+        @folders = folders
+      end
+
+      # @return [self]
+      def start
+        @server = CacheServer.start(@store.server, bytes: CACHE_BYTES)
+        @puma = PumaServer.new(@shop, cache_store).start
+        self
+      rescue Servers::Error
+        stop
+        raise
+      end
+
+      # @return [void]
+      def stop
+        @puma&.stop
+        @server&.stop
+      end
+
+      # @return [String]
+      def url = @puma.url
+
+      # @yieldreturn [Object]
+      # @return [Array(Object, Float, Float)] the block's value; CPU seconds of the application and of the cache
+      #   server during the block
+      def counted
+        before = cpu
+        value = yield
+        [value, *cpu.zip(before).map { |now, then_| now - then_ }]
+      end
+
+      # @return [Hash{String => Integer}] memory of the application's processes and of the cache server, in bytes
+      def memory
+        { "bytes" => @puma.memory_bytes,
+          "server_bytes" => @server ? Engine::ResidentMemory.bytes([@server.pid]) : 0 }
+      end
+
+      # @return [Boolean]
+      def suffers?(incident) = incident == "kill_worker" || !@server.nil?
+
+      # @return [void]
+      def kill_worker
+        sleep PAUSE_SECONDS
+        @puma.kill_worker
+      end
+
+      # Lets the server hang, which is worse for its clients than a stopped server.
+      #
+      # @return [void]
+      def stop_server
+        sleep PAUSE_SECONDS
+        @server.pause
+      end
+
+      # @return [void]
+      def recover(incident) = (@server.resume if incident == "stop_server")
+
+      private
+
+      # Does not use `format`, which warns about names that a text does not contain.
+      def cache_store = @store.text.gsub(/%<(\w+)>s/) { { **@folders, **places }.fetch($1.to_sym) }
+
+      def places = @server ? { url: @server.url, address: "#{@server.host}:#{@server.port}" } : {}
+
+      def cpu
+        [@puma.cpu_seconds, @server ? Engine::ServerCPU.seconds([@server.pid]) : 0.0]
       end
     end
   end

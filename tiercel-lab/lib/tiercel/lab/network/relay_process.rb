@@ -2,7 +2,7 @@
 
 # The process of a {Tiercel::Lab::Network::Proxy}. Its arguments: file descriptors of the listener and of the control
 # socket, whether the listener is a Unix socket, and the target.
-require_relative "relay"
+require_relative "../../lab"
 
 trap("INT", "IGNORE") # a Ctrl-C at the terminal is for the parent, whose end ends this
 listener_fd, control_fd, kind, *target = ARGV

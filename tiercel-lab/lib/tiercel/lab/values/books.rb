@@ -1,58 +1,63 @@
 # frozen_string_literal: true
 
-require_relative "text"
+module Tiercel::Lab
+  module Values
+    # Active Record objects with loaded associations, as applications cache them: Arrays of books, each with its
+    # author and three reviews. They come from a SQLite database in memory.
+    class Books < Value
+      REVIEWS = 3
+      CHARACTERS = [*"a".."z", *"A".."Z", *"0".."9"].freeze
+      # The length of a word with its space in the lab's other texts.
+      WORD_BYTES = 7
 
-module Tiercel
-  module Lab
-    module Values
-      # Active Record objects with loaded associations, as applications cache them: Arrays of books, each with its
-      # author and three reviews. They come from a SQLite database in memory.
-      class Books < Value
-        REVIEWS = 3
-        CHARACTERS = [*"a".."z", *"A".."Z", *"0".."9"].freeze
-        # The length of a word with its space in the lab's other texts.
-        WORD_BYTES = 7
+      # @param books [Integer] number of books in each Array
+      # @param random_strings [Boolean] whether long texts are random characters, as in the first article, instead of
+      #   words
+      # @param options see {Value#initialize}
+      def initialize(books:, random_strings: false, **options)
+        super(**options)
+        @books = books
+        @random_strings = random_strings
+      end
 
-        # @param books [Integer] number of books in each Array
-        # @param random_strings [Boolean] whether long texts are random characters, as in the first article, instead of
-        #   words
-        # @param options see {Value#initialize}
-        def initialize(books:, random_strings: false, **options)
-          super(**options)
-          @books = books
-          @random_strings = random_strings
-        end
+      def approximate_bytes = @books * 2_000
 
-        def approximate_bytes = @books * 2_000
+      # @raise [CannotRun] if the bundle lacks Active Record or sqlite3
+      def generate(seed)
+        require_relative "books_schema"
+        prose = @random_strings ? method(:random_text) : Schema.method(:words)
+        Schema.fill(Random.new(seed), books: @books * count, reviews: REVIEWS, prose:)
+        Array.new(count) { |index| Schema.load((index * @books)...((index + 1) * @books)) }
+      rescue LoadError => e
+        raise CannotRun, "Active Record objects need the gems activerecord and sqlite3 in the bundle (#{e.message})"
+      end
 
-        # @raise [CannotRun] if the bundle lacks Active Record or sqlite3
-        def generate(seed)
-          require_relative "books/schema"
-          prose = @random_strings ? method(:random_text) : Schema.method(:words)
-          Schema.fill(Random.new(seed), books: @books * count, reviews: REVIEWS, prose:)
-          Array.new(count) { |index| Schema.load((index * @books)...((index + 1) * @books)) }
-        rescue LoadError => e
-          raise CannotRun, "Active Record objects need the gems activerecord and sqlite3 in the bundle (#{e.message})"
-        end
+      # Compares the content, because Active Record compares only ids.
+      def same?(expected, found) = found.is_a?(Array) && content(expected) == content(found)
 
-        # Compares the content, because Active Record compares only ids.
-        def same?(expected, found) = found.is_a?(Array) && content(expected) == content(found)
+      # Digests the content: marshalled records contain more than that.
+      def digest(objects) = Digest::SHA256.hexdigest(Marshal.dump(objects.map { |object| content(object) }))
 
-        # Digests the content: marshalled records contain more than that.
-        def digest(objects) = Digest::SHA256.hexdigest(Marshal.dump(objects.map { |object| content(object) }))
+      private
 
-        private
+      def random_text(random, words)
+        Array.new(words * WORD_BYTES) { CHARACTERS[random.rand(CHARACTERS.size)] }.join
+      end
 
-        def random_text(random, words)
-          Array.new(words * WORD_BYTES) { CHARACTERS[random.rand(CHARACTERS.size)] }.join
-        end
-
-        def content(books)
-          books.map do |book|
-            [book.class.name, book.attributes, book.author.attributes, book.reviews.map(&:attributes)]
-          end
+      def content(books)
+        books.map do |book|
+          [book.class.name, book.attributes, book.author.attributes, book.reviews.map(&:attributes)]
         end
       end
+    end
+
+    # Marshalled Active Record objects with their associations, which the first article compresses.
+    class BooksDump < Books
+      def generate(seed) = super.map { |books| Marshal.dump(books) }
+
+      def same?(expected, found) = expected == found
+
+      def digest(objects) = super(objects.map { |bytes| Marshal.load(bytes) })
     end
   end
 end

@@ -1,105 +1,100 @@
 # frozen_string_literal: true
 
-require_relative "../single_arm"
-require_relative "benchmarks"
+module Tiercel::Lab
+  module Tables
+    module Gate
+      # Counts the cost of one call of a cell, in a process of its own. During {#run} the parent counts the traffic
+      # between this process and its servers.
+      class Counter
+        CALLS = 50
+        # A pass lasts at most this long, so a slow benchmark makes fewer calls.
+        SECONDS = 0.25
+        # Allocations of a concurrent thread appear in some passes, not in all.
+        PASSES = 3
+        # Rails does not count these either: schema queries are cached, and transactions are not queries.
+        NOT_COUNTED = %w[SCHEMA TRANSACTION].freeze
 
-module Tiercel
-  module Lab
-    module Tables
-      module Gate
-        # Counts the cost of one call of a cell, in a process of its own. During {#run} the parent counts the traffic
-        # between this process and its servers.
-        class Counter
-          CALLS = 50
-          # A pass lasts at most this long, so a slow benchmark makes fewer calls.
-          SECONDS = 0.25
-          # Allocations of a concurrent thread appear in some passes, not in all.
-          PASSES = 3
-          # Rails does not count these either: schema queries are cached, and transactions are not queries.
-          NOT_COUNTED = %w[SCHEMA TRANSACTION].freeze
-
-          # @return [Array<Hash>] "name" and "clock" of each benchmark
-          # @param files [Array<String>]
-          def list(files:)
-            Engine::Outcome.of do
-              Benchmarks.load(files)
-              { benchmarks: Benchmarks.all.values.map { |one| { name: one.name, clock: one.clock } } }
-            end
+        # @return [Array<Hash>] "name" and "clock" of each benchmark
+        # @param files [Array<String>]
+        def list(files:)
+          Engine::Outcome.of do
+            Benchmarks.load(files)
+            { benchmarks: Benchmarks.all.values.map { |one| { name: one.name, clock: one.clock } } }
           end
-
-          # Builds a cell, warms it up and verifies it.
-          #
-          # @return [Hash] an outcome; "calls": that {#run} makes
-          def open(text:, operation:, value:, seed:, context:)
-            Engine::Outcome.of do
-              @large = Values.from_spec(value).large?
-              @arm, = SingleArm.build(text:, operation:, value:, seed:, context:, prefix: "tiercel-lab:gate",
-                                      slice_ns: 1_000_000)
-              { calls: @calls = calls }
-            end
-          end
-
-          # Makes one pass while the parent counts the traffic.
-          def run
-            prepare(@calls)
-            @arm.run(@calls)
-          end
-
-          # @return [Hash] an outcome with "objects", "queries", "stored_bytes" of one call
-          def count
-            Engine::Outcome.of do
-              objects = Array.new(PASSES) { objects_of(@calls) }.min - Array.new(PASSES) { objects_of(0) }.min
-              { objects: per_call(objects), queries: queries && per_call(queries), stored_bytes: stored_bytes }
-            end
-          end
-
-          # Verifies the cell once more and tears it down.
-          def close
-            Engine::Outcome.of { @arm.verify }
-          ensure
-            Engine::Outcome.of { @arm.tear_down }
-            @arm.operation.leave
-          end
-
-          private
-
-          def calls
-            started = Engine::Stopwatch.seconds
-            prepare(1)
-            @arm.run(1)
-            most = @large ? 4 : CALLS
-            (SECONDS / (Engine::Stopwatch.seconds - started)).floor.clamp(1, most)
-          end
-
-          def prepare(calls) = (@arm.operation.before_slice(@arm, calls) if @arm.operation.prepared?)
-
-          def objects_of(calls)
-            prepare(calls)
-            before = GC.stat(:total_allocated_objects)
-            @arm.run(calls)
-            GC.stat(:total_allocated_objects) - before
-          end
-
-          # @return [Integer, nil] number of queries in all calls; nil without Active Record
-          def queries
-            return unless defined?(ActiveSupport::Notifications) && defined?(ActiveRecord)
-            prepare(@calls)
-            made = 0
-            counter = lambda do |*, payload|
-              made += 1 unless payload[:cached] || NOT_COUNTED.include?(payload[:name])
-            end
-            ActiveSupport::Notifications.subscribed(counter, "sql.active_record") { @arm.run(@calls) }
-            made
-          end
-
-          def stored_bytes
-            @arm.stored_bytes["stored_bytes"]
-          rescue StandardError # not every store shows its stored bytes
-            nil
-          end
-
-          def per_call(number) = number.fdiv(@calls).round(2)
         end
+
+        # Builds a cell, warms it up and verifies it.
+        #
+        # @return [Hash] an outcome; "calls": that {#run} makes
+        def open(text:, operation:, value:, seed:, context:)
+          Engine::Outcome.of do
+            @large = Values.from_spec(value).large?
+            @arm, = Engine::SingleArm.build(text:, operation:, value:, seed:, context:, prefix: "tiercel-lab:gate",
+                                    slice_ns: 1_000_000)
+            { calls: @calls = calls }
+          end
+        end
+
+        # Makes one pass while the parent counts the traffic.
+        def run
+          prepare(@calls)
+          @arm.run(@calls)
+        end
+
+        # @return [Hash] an outcome with "objects", "queries", "stored_bytes" of one call
+        def count
+          Engine::Outcome.of do
+            objects = Array.new(PASSES) { objects_of(@calls) }.min - Array.new(PASSES) { objects_of(0) }.min
+            { objects: per_call(objects), queries: queries && per_call(queries), stored_bytes: stored_bytes }
+          end
+        end
+
+        # Verifies the cell once more and tears it down.
+        def close
+          Engine::Outcome.of { @arm.verify }
+        ensure
+          Engine::Outcome.of { @arm.tear_down }
+          @arm.operation.leave
+        end
+
+        private
+
+        def calls
+          started = Engine::Stopwatch.seconds
+          prepare(1)
+          @arm.run(1)
+          most = @large ? 4 : CALLS
+          (SECONDS / (Engine::Stopwatch.seconds - started)).floor.clamp(1, most)
+        end
+
+        def prepare(calls) = (@arm.operation.before_slice(@arm, calls) if @arm.operation.prepared?)
+
+        def objects_of(calls)
+          prepare(calls)
+          before = GC.stat(:total_allocated_objects)
+          @arm.run(calls)
+          GC.stat(:total_allocated_objects) - before
+        end
+
+        # @return [Integer, nil] number of queries in all calls; nil without Active Record
+        def queries
+          return unless defined?(ActiveSupport::Notifications) && defined?(ActiveRecord)
+          prepare(@calls)
+          made = 0
+          counter = lambda do |*, payload|
+            made += 1 unless payload[:cached] || NOT_COUNTED.include?(payload[:name])
+          end
+          ActiveSupport::Notifications.subscribed(counter, "sql.active_record") { @arm.run(@calls) }
+          made
+        end
+
+        def stored_bytes
+          @arm.stored_bytes["stored_bytes"]
+        rescue StandardError # not every store shows its stored bytes
+          nil
+        end
+
+        def per_call(number) = number.fdiv(@calls).round(2)
       end
     end
   end

@@ -1,0 +1,636 @@
+# frozen_string_literal: true
+
+module Tiercel::Lab
+  module CLI
+    # Measures all tables, one after the other.
+    module All
+      # The run of one table as a part of a run of all tables.
+      #
+      # - `name`: of the command; `arguments`: as on the command line
+      # - `state`: one of {STATES}
+      # - `code`: exit code; nil if a signal ended the table, or if it did not begin
+      # - `seconds`: duration
+      # - `note`: the reason why it is incomplete
+      # - `results`: the table's document, nil if there is none
+      Part = Data.define(:name, :arguments, :state, :code, :seconds, :note, :results) do
+        def initialize(name:, arguments:, state:, seconds:, code: nil, note: nil, results: nil) = super
+
+        # @return [Boolean] whether a resumed run can skip it
+        def complete? = state == "complete"
+
+        # @return [Hash{String => Object}] the form of the results file
+        def to_h = super.transform_keys(&:to_s)
+      end
+
+      class Part
+        STATES = ["complete", "interrupted", "out of time", "failed"].freeze
+
+        # @param record [Hash{String => Object}] a record from {#to_h}
+        # @raise [UsageError] if another version of the lab wrote the record, or the file is damaged
+        def self.from(record)
+          new(**record.to_h.transform_keys(&:to_sym))
+        rescue ArgumentError => e
+          raise UsageError, "a part of the run is not of this version of the lab (#{e.message}); measure it again"
+        end
+      end
+
+      # A table in `lab all`, with its arguments.
+      #
+      # - `name`: of the command
+      # - `arguments`: in `lab all`
+      # - `seconds`: expected time of a quick run, for commands that cannot estimate it
+      # - `weight`: of its expected time, if a quick run shares its time among the tables
+      Entry = Data.define(:name, :arguments, :seconds, :weight) do
+        # @return [Array<Entry>] all tables: first those of the articles in their order, then the others
+        def self.all
+          Tables.in_all.map do |table|
+            new(name: table.name, arguments: table.arguments_in_all, seconds: table.seconds_in_all,
+                weight: table.weight_in_all)
+          end
+        end
+
+        def initialize(name:, arguments: [], seconds: 60, weight: 1) = super
+
+        def known? = Tables.known?(name)
+
+        # @param given [Hash{Symbol => Array<String>}] options by group, see {Settings::OPTIONS}
+        # @return [Array<String>] the options that the table uses
+        def used(given) = known? ? given.slice(*Tables.fetch(name).taken).values.flatten : given.values.flatten
+
+        # @param more [Array<String>] additional arguments
+        # @return [Float] seconds
+        def expected_seconds(more)
+          return 0.0 unless known?
+          command = TableCommand.new(Tables.fetch(name), out: StringIO.new, err: StringIO.new, program: "")
+          (command.estimate([*arguments, *more]) || seconds).to_f
+        rescue UsageError, OptionParser::ParseError
+          seconds.to_f # the run itself says what is wrong
+        end
+      end
+
+      # The time limits of a run of all tables. The run ends in time on a busy machine too, and a table that hangs
+      # does not stop the others.
+      class Timetable
+        # After `whole_seconds` no table begins, and the running one is stopped. After `table_seconds` a table is
+        # stopped and shows its results so far. `cell_seconds` limits the cells of one table together (nil: no limit);
+        # a late table makes fewer blocks.
+        #
+        # On two cores the plan is 13 minutes for a quick run of everything, an hour for a full run, and at most 13
+        # minutes for a table of a full run. A busy machine may double them.
+        QUICK = { whole_seconds: 14.5 * 60, table_seconds: 180, cell_seconds: 75 }.freeze
+        FULL = { whole_seconds: 70 * 60, table_seconds: 18 * 60, cell_seconds: nil }.freeze
+        # The cells' share of a table's time. The rest is for starting, verifying and summarizing.
+        CELL_SHARE = 0.6
+        # No table begins with less time than this.
+        LEAST_SECONDS = 15
+
+        # @param quick [Boolean]
+        # @param minutes [Numeric, nil] limit of the whole run; nil: the limits above
+        # @param clock [#call] monotonic seconds
+        def initialize(quick:, minutes: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+          @whole, @table, @cells = (quick ? QUICK : FULL).values_at(:whole_seconds, :table_seconds, :cell_seconds)
+          @whole = minutes * 60.0 if minutes
+          @clock = clock
+          @started = clock.call
+        end
+
+        # A quick run divides the remaining time among the remaining tables, in proportion to their planned times. On
+        # a busy machine every table then makes fewer blocks, and none is left out.
+        #
+        # @param share [Float] the next table's share of the remaining plan
+        # @return [Hash{Symbol => Array<String>}] options for the table
+        def options(share = 1.0)
+          @cells ? { budget: ["--budget", [@cells, limit(share) * CELL_SHARE].min.round.to_s] } : {}
+        end
+
+        # @return [Numeric] time limit of the next table in seconds
+        def limit(share = 1.0) = [@table, @cells ? left * share : left].min
+
+        # @return [Boolean] whether the next table may begin
+        def time_left? = left >= LEAST_SECONDS
+
+        # @return [String] the reason why a table did not begin
+        def no_time = format("no time was left: no table begins after %g minutes", @whole / 60)
+
+        private
+
+        def left = @whole - (@clock.call - @started)
+      end
+
+      # Runs one table's command in a process of its own. A table that fails or fills the memory does not affect the
+      # others. The process has its own process group: Ctrl-C and SIGTERM reach the parent alone, which then stops the
+      # process once.
+      class Child
+        EXECUTABLE = File.expand_path("../../../../exe/tiercel-lab", __dir__)
+        # Seconds between lines of progress.
+        PROGRESS = "1"
+        # Time to end after a signal: a table summarizes, renders, and stops its servers.
+        GRACE_SECONDS = 30
+        # The number of last error lines that are kept.
+        TAIL = 4
+
+        # @param entry [Entry]
+        # @param more [Array<String>] options for all tables, as on the command line
+        # @param hidden [Array<String>] internal options
+        # @param folder [String] folder of the results
+        # @param limit [Numeric, nil] seconds until it is stopped
+        def initialize(entry, more:, folder:, hidden: [], limit: nil)
+          @entry = entry
+          @arguments = [*entry.arguments, *more]
+          @hidden = hidden
+          @folder = folder
+          @limit = limit
+          @tail = []
+        end
+
+        # @yieldparam line [String] a line of progress
+        # @return [Part]
+        def run(&on_line)
+          @started = now
+          status = follow(&on_line)
+          part(status, newest_results)
+        end
+
+        private
+
+        def follow(&on_line)
+          reader, writer = IO.pipe
+          command = [RbConfig.ruby, EXECUTABLE, @entry.name, *@arguments, *@hidden, "--results", @folder]
+          @pid = Process.spawn({ Progress::PLAIN_VARIABLE => PROGRESS }, *command, in: File::NULL,
+                               out: File::NULL, err: writer, pgroup: true)
+          writer.close
+          read(reader, &on_line)
+          @status
+        ensure
+          reader&.close
+          abandon
+        end
+
+        # Reads until the process ends. The end of the pipe may come later, because the process' children hold it too.
+        def read(reader, &on_line)
+          until ended?
+            wait(reader, &on_line)
+            stop("out of time") if !@stopped && @limit && now - @started > @limit
+            kill if @stopped && now - @stopped > GRACE_SECONDS
+          end
+          take(reader, &on_line)
+        rescue SignalException
+          stop("interrupted")
+          retry
+        end
+
+        def wait(reader, &)
+          reader.wait_readable(0.1) ? take(reader, &) : nil
+          sleep 0.05 if @closed
+        end
+
+        def take(reader)
+          (@rest ||= +"") << reader.read_nonblock(65_536)
+          while (line = @rest.slice!(/\A[^\n]*\n/))
+            line = line.scrub.strip
+            next if line.empty?
+            @tail = [*@tail, line].last(TAIL)
+            yield line if block_given?
+          end
+        rescue IO::WaitReadable
+          nil
+        rescue EOFError
+          @closed = true
+        end
+
+        def ended? = @status ? true : (_pid, @status = Process.wait2(@pid, Process::WNOHANG)) && !@status.nil?
+
+        # A second Ctrl-C kills the process.
+        def stop(why)
+          return kill if @stopped
+          @why = why
+          @stopped = now
+          Process.kill(:INT, @pid)
+        rescue Errno::ESRCH
+          nil # it has ended by itself
+        end
+
+        def kill
+          Process.kill(:KILL, -@pid)
+        rescue Errno::ESRCH
+          nil
+        end
+
+        # Ends the process if an error ends the parent.
+        def abandon
+          return if @pid.nil? || @status
+          Process.kill(:TERM, @pid)
+          Process.wait(@pid)
+        rescue SystemCallError
+          nil
+        end
+
+        def part(status, results)
+          state, note = outcome(status, results)
+          Part.new(name: @entry.name, arguments: @arguments, state:, code: status&.exitstatus, note:, results:,
+                   seconds: (now - @started).round(1))
+        end
+
+        def outcome(status, results)
+          return [@why, @why == "out of time" ? "stopped after #{@limit.round} s" : "interrupted"] if @why
+          return ["complete", nil] if results && results["complete"] && [0, 1, 3, 4].include?(status.exitstatus)
+          ended = status.signaled? ? "ended by signal #{status.termsig}" : "exit code #{status.exitstatus}"
+          ["failed", [ended, *@tail].join("; ")]
+        end
+
+        # Also reads the results of an interrupted run, whose lines were written during the run.
+        def newest_results
+          path = Dir[File.join(@folder, "*.jsonl")].max_by { |file| File.mtime(file) }
+          path && Engine::Results.load(path)
+        rescue UsageError
+          nil
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+
+      # Shows the progress of all tables, computed from each table's own progress lines.
+      class Overall
+        SHARE = /\A(\d+) %, .*?: (.*)\z/
+
+        # @param err [IO]
+        # @param expected [Hash{Entry => Float}] seconds
+        def initialize(err, expected)
+          @expected = expected
+          @progress = Progress.new(err, expected_seconds: [expected.each_value.sum, 1.0].max)
+          @number = 0
+        end
+
+        # @param entry [Entry] the table that begins
+        # @return [void]
+        def begin(entry)
+          @entry = entry
+          @number += 1
+          @within = 0.0
+          advance(0.0, "begins")
+        end
+
+        # @param line [String] a line of the table's progress
+        # @return [void]
+        def line(line)
+          percent, what = line.match(SHARE)&.captures
+          advance(percent ? (percent.to_i / 100.0).clamp(@within, 1.0) : @within, what || line)
+        end
+
+        # @param part [Part] the table that has ended
+        # @return [void]
+        def end(part)
+          advance(1.0, "ends") if @entry
+          @entry = nil
+          took = Report::Format.minutes(part.seconds)
+          @progress.say("#{part.name}: #{[part.state, part.note].compact.join(", ")}; took #{took}")
+        end
+
+        # @return [void]
+        def clear = @progress.clear
+
+        private
+
+        def advance(share, what)
+          @progress.advance((share - @within) * @expected.fetch(@entry, 0.0),
+                            "#{@number}/#{@expected.size} #{@entry.name}: #{what}")
+          @within = share
+        end
+      end
+
+      # The report of `lab all`: the answer, the findings, then a chapter for each table. A chapter shows a sentence
+      # and the tables of its article (or one short table); the rest is folded. An incomplete table shows the reason
+      # and its results so far.
+      class View < Tables::View
+        # Names of tables that are not ordinary words.
+        NAMES = { "sqlite" => "SQLite" }.freeze
+        # Maximum number of findings.
+        MOST = 7
+
+        def title = "Cache stores: every table"
+
+        def subtitle
+          how = "Full form; what is computed says so"
+          how = "Quick form: each table varies one factor from its default and takes few levels" if quick?
+          "#{parts.size} tables in #{Report::Format.minutes(parts.sum(&:seconds))}. #{how}."
+        end
+
+        def build
+          light = parts.map { |part| part.to_h.merge("results" => Chapters.light(part.results)) }
+          document = Report::Document.new(title:, subtitle:, command:, data: results.merge("parts" => light),
+                                          environment:)
+          document.answer = answer&.element
+          document.verdict(sentence, warnings:)
+          found = parts.to_h { |part| [part, chapter(part)] }
+          document.findings.concat(chosen_findings)
+          found.each { |part, chapter| add(document, part, chapter) }
+          overview(document)
+          document
+        end
+
+        # The answer of the table that has one.
+        def answer
+          part = parts.find { |one| one.results&.key?("constraints") } or return
+          Tables.fetch(part.name).view(part.results, command:).answer
+        end
+
+        # The worst exit code of the parts: wrong values, then missing figures, then targets that do not hold.
+        #
+        # @return [Integer] see {ExitCodes}
+        def exit_code
+          codes = parts.map { |part| part.complete? ? part.code : ExitCodes::UNDECIDED }
+          worst = [ExitCodes::WRONG_VALUES, ExitCodes::UNDECIDED, ExitCodes::DOES_NOT_HOLD]
+          worst.find { |code| codes.include?(code) } || ExitCodes::OK
+        end
+
+        private
+
+        # @return [Array<Part>]
+        def parts = @parts ||= results.fetch("parts", []).map { |record| Part.from(record) }
+
+        def sentence
+          complete = parts.count(&:complete?)
+          return "All #{complete} tables are complete." if complete == parts.size
+          "#{complete} of #{parts.size} tables are complete."
+        end
+
+        # The servers of all parts.
+        def environment
+          servers = parts.flat_map { |part| part.results ? part.results.fetch("servers", []) : [] }
+                         .map { |server| server.values_at("name", "version").compact.join(" ") }.uniq
+          servers.any? ? super.merge("Servers" => servers.join(", ")) : super
+        end
+
+        # The first finding of each table in their order, then the tables' other findings.
+        def chosen_findings
+          all = @findings.to_a
+          by_turn = (0...all.map(&:size).max.to_i).flat_map { |turn| all.filter_map { |of_one| of_one[turn] } }
+          chosen = by_turn.first(MOST)
+          all.flatten.select { |finding| chosen.include?(finding) }
+        end
+
+        # The table's report, or the reason why there is none.
+        def chapter(part)
+          return part.note.to_s unless part.results
+          view = Tables.fetch(part.name).view(part.results, command: command_of(part))
+          view.build.tap { (@findings ||= []) << view.findings }
+        rescue StandardError => e # an error in one table's report must not prevent the other reports
+          [part.note, "its report could not be made: #{e.message.lines.first&.strip} (#{e.class})"].compact.join("; ")
+        end
+
+        def add(document, part, chapter)
+          if chapter.is_a?(Report::Document)
+            Chapters.add(document, chapter, title: heading(part, chapter), anchor: part.name, folded: true,
+                                            article: article(part),
+                                            note: ("Not complete: #{part.note}." unless part.complete?))
+          else
+            document.section(part.name, anchor: part.name) do |section|
+              section.text("There is no table: #{chapter}")
+              section.code(command_of(part))
+            end
+          end
+        end
+
+        def article(part)
+          view = Tables.fetch(part.name).view(part.results, command:)
+          view.class.article if view.class.respond_to?(:article)
+        end
+
+        def overview(document)
+          document.section("How long it took") do |section|
+            table = Report::Table.new("All: tables", header: %w[table took state], command:)
+            parts.each { |part| table.row(part.name, Report::Format.minutes(part.seconds), part.state) }
+            section.fold("#{parts.size} tables", [table])
+          end
+        end
+
+        def command_of(part) = Tables.command_line(part.name, part.arguments, command[/\A(.*?) all\b/, 1] || command)
+
+        # Some titles already begin with the table's name.
+        def heading(part, chapter)
+          return chapter.title if Report.slug(chapter.title).start_with?(part.name)
+          name = NAMES.fetch(part.name) { part.name.tr("-", " ").capitalize }
+          "#{name}: #{chapter.title.sub(/\A[A-Z](?=[a-z ])/, &:downcase)}"
+        end
+      end
+
+      NAME = "all"
+
+      # Measures every table in a process of its own, and makes one report of all.
+      class Command < CLI::Command
+        FACTS = Facts.new(
+          name: NAME,
+          groups: [:constraints, :quick, :seed, :data, :url, :require, *Settings::OWN, *Settings::OUTPUTS],
+          summary: "Makes every table, and one report of all of them.",
+          examples: ["all --quick", "all --quick --html report.html", "all --only sizes,client --html report.html",
+                     "all --skip end-to-end --plan", "all --resume kept-all.jsonl --html report.html"]
+        )
+
+        # The option, and the only shorter form that is not ambiguous.
+        RESUME = /\A--resume?(=|\z)/
+        private_constant :RESUME
+
+        def facts = FACTS
+
+        # The options of the resumed run come first, so that new options override them.
+        def call(arguments)
+          super([*kept_arguments(arguments), *arguments])
+        rescue UsageError => e
+          err.puts "#{@program}: #{e.message}"
+          ExitCodes::USAGE
+        end
+
+        def perform
+          raise UsageError, "--only, --skip: no table is left; name one of #{names.join(", ")}" if chosen.none?
+          return plan if settings.plan
+          @run = Engine::Run.new(command: NAME, arguments: @arguments, settings:, progress: nil)
+          @run.start
+          FileUtils.mkdir_p(folder)
+          take
+          finish
+          CLI.exit_code(@run.results)
+        end
+
+        # @return [Array<Entry>] all tables
+        def entries = Entry.all
+
+        # @param arguments [Array<String>]
+        # @return [Float] seconds
+        def estimate(arguments)
+          prepare(arguments)
+          expected.each_value.sum
+        end
+
+        private
+
+        def names = entries.map(&:name)
+
+        def options(parser)
+          parser.on("--only A,B", Array, "only these of #{names.join(", ")}") { |given| @only = known(given, names) }
+          parser.on("--skip A,B", Array, "all tables except these") { |given| @skip = known(given, names) }
+          parser.on("--within MINUTES", Float, "time limit: no table begins later (70; quick: 14.5)") do |minutes|
+            raise UsageError, "--within #{minutes}: expected more than 0" unless minutes.positive?
+            @minutes = minutes
+          end
+          parser.on("--resume FILE", "continue a kept run, without its complete tables") do |file|
+            @resumed = kept(file)
+          end
+        end
+
+        def known(given, names)
+          given.each { |name| raise UsageError, Catalogue.unknown("table", name, names) unless names.include?(name) }
+        end
+
+        def kept(file)
+          results = Engine::Results.load(file)
+          command, arguments = results["run"].values_at("command", "arguments")
+          raise UsageError, "--resume #{file}: a run of #{command}, expected one of all" if command != NAME
+          return results if arguments.is_a?(Array) && results["environment"].is_a?(Hash)
+          raise UsageError, "--resume #{file}: its arguments or its environment are missing; measure it again"
+        end
+
+        def kept_arguments(arguments)
+          index = arguments.index { |text| text.match?(RESUME) } or return []
+          file = arguments[index][/=(.+)/, 1] || arguments[index + 1]
+          before = file ? kept(file)["run"]["arguments"].dup : []
+          while (at = before.index { |text| text.match?(RESUME) })
+            before.slice!(at, before[at].include?("=") ? 1 : 2)
+          end
+          before
+        end
+
+        def chosen
+          @chosen ||= entries.select do |entry|
+            (@only.nil? || @only.include?(entry.name)) && !@skip.to_a.include?(entry.name)
+          end
+        end
+
+        # The complete tables of the resumed run. Raises if another machine measured them.
+        def done
+          @done ||= begin
+            check_machine if @resumed
+            kept = (@resumed ? @resumed.fetch("parts", []) : []).map { |record| Part.from(record) }
+            kept.select { |part| part.complete? && chosen.any? { |entry| same?(entry, part) } }
+          end
+        end
+
+        def check_machine
+          machines = [@resumed["environment"], Engine::Machine.describe]
+          theirs, ours = machines.map { |facts| Engine::Machine.sentence(facts) }
+          raise UsageError, "--resume: that run is of another machine (#{theirs}), this is #{ours}" if theirs != ours
+        end
+
+        def same?(entry, part) = entry.name == part.name && part.arguments == [*entry.arguments, *entry.used(given)]
+
+        def to_measure = chosen.reject { |entry| done.any? { |part| part.name == entry.name } }
+
+        # The options that all tables use, as on the command line.
+        def given
+          @given ||= {
+            quick: ("--quick" if settings.quick),
+            seed: (["--seed", settings.seed.to_s] unless settings.seed == Settings::DEFAULT_SEED),
+            data: (["--data", settings.data] if settings.data),
+            constraints: (settings.constraints.options if settings.constrained?),
+            require: settings.requires.flat_map { |file| ["--require", file] },
+            url: settings.urls.flat_map { |store| ["--url", store.text] }
+          }.transform_values { |words| Array(words) }
+        end
+
+        def timetable = @timetable ||= Timetable.new(quick: settings.quick, minutes: @minutes)
+
+        def folder = @run.recorder.path.sub(/\.jsonl\z/, ".parts")
+
+        def expected
+          to_measure.to_h do |entry|
+            [entry, entry.expected_seconds(entry.used(given) + entry.used(timetable.options))]
+          end
+        end
+
+        def take
+          @left = expected
+          @overall = Overall.new(err, @left)
+          chosen.each do |entry|
+            break if @interrupted
+            part = done.find { |one| one.name == entry.name } || measure(entry)
+            @run.recorder.part(part.to_h)
+            @interrupted = true if part.state == "interrupted"
+          end
+        rescue SignalException # between two tables
+          @interrupted = true
+        ensure
+          @run.interrupted! if @interrupted
+          @overall&.clear
+        end
+
+        def measure(entry)
+          return missing(entry, "there is no command #{entry.name}", "failed") unless entry.known?
+          return missing(entry, timetable.no_time, "out of time") unless timetable.time_left?
+          @overall.begin(entry)
+          place = File.join(folder, entry.name)
+          FileUtils.mkdir_p(place)
+          share = share(entry)
+          child = Child.new(entry, more: entry.used(given), hidden: entry.used(timetable.options(share)),
+                                   folder: place, limit: timetable.limit(share))
+          child.run { |line| @overall.line(line) }.tap { |part| @overall.end(part) }
+        end
+
+        # The table's share of the time for all tables that are left.
+        def share(entry)
+          @left = @left.drop_while { |other, _| other != entry }.to_h
+          weighed = @left.to_h { |other, seconds| [other, seconds * other.weight] }
+          weighed.fetch(entry) / [weighed.each_value.sum, 1.0].max
+        end
+
+        def missing(entry, note, state)
+          part = Part.new(name: entry.name, arguments: [*entry.arguments, *entry.used(given)], state:, seconds: 0.0,
+                          note:)
+          part.tap { @overall.end(part) }
+        end
+
+        def parts = @run.recorder.document.fetch("parts", []).map { |record| Part.from(record) }
+
+        def finish
+          @run.finish("warnings" => warnings)
+          export(@run.recorder)
+          @document = CLI.document(@run.results, program: @program)
+          publish(path: @run.recorder.path)
+        end
+
+        def warnings
+          disturbed = parts.select { |part| part.results && part.results.fetch("warnings", []).any? }.map(&:name)
+          words = "Warnings stand above the figures of these tables; read them first: #{disturbed.join(", ")}."
+          [*other_revision, *unfinished, *(words if disturbed.any?)]
+        end
+
+        def other_revision
+          sha = @resumed&.dig("environment", "git", "sha")
+          return if done.empty? || [sha, Engine::Machine.describe.dig("git", "sha")].compact.uniq.size < 2
+          "Goes on with a run of another revision (#{sha.slice(0, 8)}): #{done.map(&:name).join(", ")}."
+        end
+
+        # Says how to continue.
+        def unfinished
+          again = "`#{command_line(NAME, "--resume", @run.recorder.path)}` goes on."
+          late = parts.select { |part| part.state == "out of time" }.map(&:name)
+          [("Interrupted; #{again}" if @interrupted),
+           ("Out of time: #{late.join(", ")}; #{again}" if late.any?)].compact
+        end
+
+        # Prints each table with its expected time.
+        def plan
+          columns = Report::Terminal::Columns.new([["table", :left], ["expected", :right], ["command", :left]])
+          expected.each { |entry, seconds| columns.row(planned(entry, seconds)) }
+          done.each { |part| columns.row([part.name, "complete", "not measured again"]) }
+          out.puts "#{expected.size} tables in about #{Report::Format.minutes(expected.each_value.sum)}.", "",
+                   columns.to_s(style)
+          ExitCodes::OK
+        end
+
+        def planned(entry, seconds)
+          return [entry.name, "", "there is no such command"] unless entry.known?
+          [entry.name, Report::Format.minutes(seconds), [entry.name, *entry.arguments, *entry.used(given)].join(" ")]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,501 @@
+# frozen_string_literal: true
+
+require "erb"
+
+module Tiercel::Lab
+  module CLI
+    # Combines reports: each becomes a section of one report, with its sentence, its command and its contents.
+    module Chapters
+      # Maximum number of rows of a table that stays unfolded. Longer tables are for reference.
+      ROWS = 8
+
+      module_function
+
+      # @param target [Report::Document] receives the section
+      # @param document [Report::Document]
+      # @param title [String]
+      # @param anchor [String]
+      # @param note [String, nil] a sentence at the top
+      # @param folded [Boolean] whether to fold everything but the sentence and some tables: those of an article, or
+      #   one short table
+      # @param article [Regexp, nil] titles of an article's tables
+      def add(target, document, title:, anchor:, note: nil, folded: false, article: nil)
+        target.section(title, anchor:) do |section|
+          section.text(note) if note
+          document.verdicts.each { |verdict| section.add(verdict) }
+          rest = parts(document)
+          next rest.each { |element| section.add(element) } unless folded
+          shown = unfolded(rest.grep(Report::Table), article)
+          shown.each { |table| section.add(table) }
+          rest = rest.reject { |element| shown.any? { |table| table.equal?(element) } }
+          section.fold(fold_title(rest), rest)
+        end
+      end
+
+      # @param tables [Array<Report::Table>]
+      # @return [Array<Report::Table>]
+      def unfolded(tables, article)
+        of_article = article ? tables.select { |table| table.title.match?(article) } : []
+        of_article.any? ? of_article : tables.select { |table| table.rows.size <= ROWS }.first(1)
+      end
+
+      def parts(document)
+        head = [Report::Document::Paragraph.new(document.subtitle), Report::Document::Code.new(document.command, nil)]
+        head.select!(&:itself)
+        document.sections.reduce(head) do |all, part|
+          all + [Report::Document::Heading.new(part.title), *part.elements]
+        end
+      end
+
+      def fold_title(elements)
+        counts = { "table" => Report::Table, "chart" => Report::Chart }.filter_map do |noun, kind|
+          count = elements.grep(kind).size
+          "#{count} more #{noun}#{"s" if count > 1}" if count.positive?
+        end
+        counts.empty? ? "How it was measured" : counts.join(", ")
+      end
+
+      # The results without their slices, as data in the HTML page.
+      #
+      # @param results [Hash{String => Object}, nil]
+      # @return [Hash{String => Object}, nil]
+      def light(results)
+        results&.merge("cells" => results["cells"].map { |cell| cell.except("slices") })
+      end
+    end
+
+    # The planned measurements and their expected time.
+    class Plan
+      # A row with more stores (`end-to-end` has 36) names only the first ones.
+      MOST_STORES = 8
+      NAMED_STORES = 3
+      private_constant :MOST_STORES, :NAMED_STORES
+
+      # @param comparisons [Array<Engine::Comparison>]
+      # @param protocol [Engine::Protocol]
+      def initialize(comparisons, protocol:)
+        @comparisons = comparisons
+        @protocol = protocol
+      end
+
+      # @param style [Report::Terminal::Style]
+      # @return [String]
+      def to_s(style)
+        columns = Report::Terminal::Columns.new([["value", :left], ["operation", :left], ["cells", :right],
+                                                 ["expected", :right], ["stores", :left]])
+        @comparisons.each { |comparison| add(columns, comparison) }
+        "#{sentence}\n\n#{columns.to_s(style)}"
+      end
+
+      private
+
+      def sentence
+        cells = @comparisons.sum { |comparison| comparison.arms.count(&:row?) }
+        servers = @comparisons.flat_map(&:servers).uniq
+        expected = Engine::Measurement.expected_seconds(@comparisons, @protocol)
+        "#{Report::Format.several(cells, "cell")} in about #{Report::Format.minutes(expected)}: " \
+          "#{@protocol.size_words}; " \
+          "#{servers.empty? ? "no servers" : "servers to start: #{servers.join(", ")}"}."
+      end
+
+      def add(columns, comparison)
+        rows = comparison.arms.select(&:row?)
+        columns.row([comparison.value.name, rows.map { |arm| arm.operation.name }.uniq.join("/"), rows.size,
+                     Report::Format.minutes(comparison.expected_seconds(@protocol)), stores(rows.map(&:name))])
+      end
+
+      def stores(names)
+        return names.join(", ") if names.size <= MOST_STORES
+        "#{names.first(NAMED_STORES).join(", ")} and #{names.size - NAMED_STORES} more"
+      end
+    end
+
+    # Measures a table, keeps the run, and prints the report of the kept run.
+    class TableCommand < Command
+      # @return [Hash{String => Object}, nil] the results, in the form of the file
+      attr_reader :results
+      # @return [Engine::Run, nil]
+      attr_reader :run
+
+      # @param table [Class<Tables::Table>]
+      def initialize(table, **)
+        super(**)
+        @named = @table_class = table
+      end
+
+      def facts
+        Facts.new(name: @table_class.name, summary: @table_class.summary, examples: @table_class.examples,
+                  groups: [*@table_class.taken, *Settings::OWN, *Settings::OUTPUTS])
+      end
+
+      def perform
+        return plan if settings.plan
+        @run = Engine::Run.new(command: name, arguments: @arguments, settings:,
+                               progress: ->(expected_seconds) { Progress.new(err, expected_seconds:) })
+        @results = table.measure(run)
+        export(run.recorder)
+        @document = @table_class.report(results, command: Tables.command_line(name, @arguments, @program))
+        publish(path: run.recorder.path)
+        run.interrupted? ? ExitCodes::INTERRUPTED : @table_class.exit_code(results)
+      rescue CannotRun => e # a side that cannot be built leaves nothing to compare
+        err.puts "#{@program}: #{e.message}"
+        ExitCodes::UNDECIDED
+      end
+
+      # Estimates the time of a call without measuring.
+      #
+      # @param arguments [Array<String>]
+      # @return [Float, nil] seconds; nil if the table has no estimate
+      # @raise [OptionParser::ParseError, UsageError]
+      def estimate(arguments)
+        prepare(arguments)
+        table.expected_seconds
+      end
+
+      private
+
+      # A new table for each command line, because options change it.
+      def table = @table ||= @table_class.new(settings)
+
+      def shape(parser) = parser.tap { @named.variants.each { |table| table.new(settings).options(parser) } }
+
+      def choose(rest)
+        @table_class = @named.variant(rest)
+        @table = @parser = nil
+      end
+
+      def options(parser) = table.options(parser)
+
+      def accept(rest) = table.accept(rest)
+
+      def usage
+        named = @table_class.usage
+        named ? command_line(name, named, "[options]") : super
+      end
+
+      # Tables without cells describe their plan in words.
+      def plan
+        comparisons = table.plan
+        cells = Plan.new(comparisons, protocol: settings.bounded(table.protocol)).to_s(style) if comparisons.any?
+        words = [table.plan_in_words, cells].compact
+        out.puts words.any? ? words.join("\n\n") : @table_class.summary
+        ExitCodes::OK
+      end
+    end
+
+    # Shows several kept runs in one report. Comparisons that several runs have stand side by side, marked A, B...
+    # Each ratio refers to the baseline of the same run, so times of different machines are never divided by each
+    # other.
+    class Machines
+      # @param runs [Array<Hash{String => Object}>] in their order; a run of all tables counts as its parts
+      # @param command [String]
+      # @param program [String] the name of the command, for examples
+      def initialize(runs, command:, program:)
+        @runs = runs
+        @command = command
+        @program = program
+        @marks = ("A".."ZZ").first(runs.size)
+      end
+
+      # @return [Report::Document]
+      def build
+        document = Report::Document.new(title: "#{@runs.size} runs, " \
+                                               "#{machines.size == 1 ? "one machine" : "#{machines.size} machines"}",
+                                        subtitle: "Ratios are within a run; times of different machines stand side " \
+                                                  "by side only",
+                                        command: @command, data: data, environment:)
+        document.verdict(sentence, warnings:)
+        shared.group_by { |(command, _comparison), _cells| command }.each do |command, groups|
+          side_by_side(document, command, groups)
+        end
+        each_part { |mark, name, part| chapter(document, mark, name, part) }
+        document
+      end
+
+      private
+
+      def warnings
+        @runs.zip(@marks).flat_map { |run, mark| run.fetch("warnings", []).map { |text| "#{mark}: #{text}" } }
+      end
+
+      def data = { "runs" => @runs.map { |run| Chapters.light(run).except("parts") } }
+
+      def machines = @runs.map { |run| Engine::Machine.sentence(run["environment"]) }.uniq
+
+      def environment
+        @runs.zip(@marks).to_h do |run, mark|
+          facts = [Engine::Machine.sentence(run["environment"]), run["run"]["started_at"],
+                   run.dig("environment", "git", "sha")&.slice(0, 8)]
+          [mark, facts.compact.join("; ")]
+        end
+      end
+
+      def sentence
+        if shared.empty?
+          "The runs have no cell in common; each stands alone."
+        else
+          "#{shared.size} comparisons were made by more than one run."
+        end
+      end
+
+      # Yields every run of a single command.
+      #
+      # @yieldparam mark [String] mark of the run
+      # @yieldparam name [String]
+      # @yieldparam part [Hash{String => Object}]
+      def each_part
+        @runs.zip(@marks).each do |run, mark|
+          parts = run.fetch("parts", []).filter_map { |part| part["results"] }
+          (parts.empty? ? [run] : parts).each { |part| yield mark, part["run"]["command"], part }
+        end
+      end
+
+      # Rows of comparisons that several runs have.
+      #
+      # @return [Hash{Array(String, String) => Hash{String => Array<Hash>}}] by command and comparison: cells by mark
+      def shared
+        @shared ||= Hash.new { |hash, key| hash[key] = {} }.tap do |found|
+          each_part do |mark, name, part|
+            rows = part["cells"].select { |cell| %w[baseline contestant].include?(cell["role"]) }
+            rows.group_by { |cell| cell["comparison"] }.each do |comparison, cells|
+              found[[name, comparison]][mark] = cells
+            end
+          end
+          found.select! { |_key, by_mark| by_mark.size > 1 }
+        end
+      end
+
+      def side_by_side(document, command, groups)
+        document.section("#{command}: side by side") do |section|
+          groups.each do |(_command, comparison), by_mark|
+            header = ["", *by_mark.keys.flat_map { |mark| ["#{mark}: time", "#{mark}: ratio"] }]
+            section.table("#{command}: #{comparison}, by run", header:, command: @command) do |table|
+              fill(table, by_mark)
+            end
+          end
+        end
+      end
+
+      def fill(table, by_mark)
+        several = by_mark.values.flatten.map { |cell| cell["operation"] }.uniq.size > 1
+        key = ->(cell) { several ? "#{cell["contestant"]["name"]} #{cell["operation"]}" : cell["contestant"]["name"] }
+        reader = Tables::View.new({ "cells" => [], "tables" => [] }, command: @command)
+        by_mark.values.flatten.map(&key).uniq.each do |name|
+          of_name = by_mark.values.map { |cells| cells.find { |cell| key.call(cell) == name } }
+          table.row(name, *of_name.flat_map { |cell| figures(cell, reader) })
+        end
+      end
+
+      def figures(cell, reader) = cell ? [reader.time(cell), reader.ratio(cell)] : ["", ""]
+
+      def chapter(document, mark, name, part)
+        found = Tables.report(part, program: @program)
+        Chapters.add(document, found, title: "#{mark}, #{name}: #{found.title}", anchor: "#{mark.downcase}-#{name}")
+      rescue UsageError => e # a run of a version with other commands
+        document.section("#{mark}, #{name}") { |section| section.text("Cannot be shown: #{e.message}") }
+      end
+    end
+
+    # Renders kept runs again. Several runs share one report, which compares their common cells.
+    class ReportCommand < Command
+      FACTS = Facts.new(
+        name: "report", groups: Settings::OUTPUTS,
+        summary: "Renders kept runs again, one alone or several side by side.",
+        examples: ["report 20261120T180000Z-compare-4711.jsonl --html report.html",
+                   "report laptop.json server.json --html machines.html"]
+      )
+
+      def facts = FACTS
+
+      def perform
+        results = @files.map { |file| Engine::Results.load(file) }
+        @document = results.one? ? CLI.document(results.first, program: @program) : joined(results)
+        publish(path: (@files.first if results.one?))
+        ExitCodes::OK
+      end
+
+      private
+
+      def usage = command_line(name, "FILE... [options]")
+
+      def accept(rest)
+        raise UsageError, "report: name a file of results (a run prints its path last)" if rest.empty?
+        @files = rest
+      end
+
+      def joined(results)
+        Machines.new(results, command: command_line(name, *@arguments), program: @program).build
+      end
+    end
+
+    # Shows results over time, and alerts.
+    class HistoryCommand < Command
+      FACTS = Facts.new(
+        name: "history", groups: Settings::OUTPUTS,
+        summary: "Results over time: steps, the revisions that made them, alerts.",
+        examples: ["history results --html history.html", "history results --since 2026-10-01",
+                   "history results --least 0.05 --runs 30"]
+      )
+
+      def facts = FACTS
+
+      def perform
+        archive = History::Archive.new(@folder, since: @since)
+        changes = History::Changes.new(archive.series, **{ least: @least, runs: @runs }.compact)
+        @document = History::View.new(archive, changes, command: command_line(name, *@arguments)).build
+        publish
+        changes.alerts.any? ? ExitCodes::DOES_NOT_HOLD : ExitCodes::OK
+      end
+
+      private
+
+      def usage = command_line(name, "DIR [options]")
+
+      def options(parser)
+        parser.on("--since WHEN", "only runs since a date (2026-10-01) or a revision") { |text| @since = text }
+        parser.on("--least SHARE", Float, "smallest increase of an alert (#{History::Changes::LEAST})") do |share|
+          raise UsageError, "--least #{share}: expected 0 or more" if share.negative?
+          @least = share
+        end
+        parser.on("--runs N", Integer, "alerts are steps in the last N runs (#{History::Changes::RUNS})") do |runs|
+          raise UsageError, "--runs #{runs}: expected 1 or more" unless runs.positive?
+          @runs = runs
+        end
+      end
+
+      def accept(rest)
+        raise UsageError, "history: name one folder of results" unless rest.size == 1
+        @folder = rest.first
+      end
+    end
+  end
+
+  module CLI
+    module Init
+      # The files that `init` writes for a gem or a Rails application.
+      class Files
+        KINDS = %w[gem rails].freeze
+        TEMPLATES = File.expand_path("init/templates", __dir__)
+        # Path in the repository and template, by purpose.
+        PATHS = {
+          "gate" => { ".tiercel-lab.yml" => "gate.yml", "bench/SUBJECT_bench.rb" => "KIND_bench.rb" },
+          "ci" => { ".github/workflows/benchmarks.yml" => "benchmarks.yml",
+                    ".github/workflows/benchmark-history.yml" => "history.yml" }
+        }.freeze
+        # Profilers that the gate can use.
+        PROFILERS = /vernier|stackprof/
+        # Names of the servers' packages in Debian.
+        PACKAGES = { "memcached" => "memcached", "redis" => "redis-server" }.freeze
+
+        attr_reader :folder
+
+        # @param folder [String] folder of the repository
+        # @param servers [Array<String>]
+        # @param kind [String, nil] one of {KINDS}; nil: an application has config/application.rb
+        # @raise [UsageError] if the folder does not exist
+        def initialize(folder, servers:, kind: nil)
+          @folder = File.expand_path(folder)
+          raise UsageError, "#{folder}: the folder does not exist" unless File.directory?(@folder)
+          refuse_a_part_of_a_repository
+          @servers = servers
+          @kind = kind || (File.exist?(File.join(@folder, "config/application.rb")) ? "rails" : "gem")
+        end
+
+        # @param what [String] one of {PATHS}
+        # @return [Hash{String => String}] texts by path
+        def of(what)
+          PATHS.fetch(what).to_h do |path, template|
+            [path.sub("SUBJECT", subject), render(template.sub("KIND", @kind))]
+          end
+        end
+
+        # @return [Array<String>] the user's next steps
+        def advice
+          gemfile = File.join(@folder, "Gemfile")
+          known = File.exist?(gemfile) ? File.read(gemfile) : ""
+          missing = [("tiercel-lab" unless known.include?("tiercel-lab")),
+                     ("vernier" unless known.match?(PROFILERS))].compact
+          [*missing.map { |name| "Add to the Gemfile: gem \"#{name}\", group: :development, require: false" },
+           "What gates is in .tiercel-lab.yml; benchmarks are in bench/. Then: bundle exec tiercel-lab gate"]
+        end
+
+        private
+
+        # Refuses a subfolder: neither a gate nor GitHub looks for the files there.
+        def refuse_a_part_of_a_repository
+          above, status = Open3.capture2("git", "-C", @folder, "rev-parse", "--show-cdup", err: File::NULL)
+          return if !status.success? || above.strip.empty?
+          root = File.expand_path(above.strip, @folder)
+          raise UsageError, "#{@folder} is a part of the repository #{root}: what gates lies in its root " \
+                            "(--repository #{above.strip})"
+        rescue SystemCallError # no git
+          nil
+        end
+
+        def subject = @kind == "rails" ? "requests" : gem_name
+
+        def gem_name
+          @gem_name ||= Dir.glob("*.gemspec", base: @folder).min&.delete_suffix(".gemspec") || File.basename(@folder)
+        end
+
+        # The gem's feature by Ruby's convention: dashes are folders.
+        def feature = gem_name.tr("-", "/")
+
+        def packages = @servers.map { |name| PACKAGES.fetch(name) }.join(" ")
+
+        def render(name) = ERB.new(File.read(File.join(TEMPLATES, name)), trim_mode: "-").result(binding)
+      end
+    end
+  end
+
+  module CLI
+    # Writes the files that a repository needs for gates and histories. It does not overwrite existing files.
+    class InitCommand < Command
+      FACTS = Facts.new(name: "init", groups: [],
+                        summary: "Writes what CI needs: `init gate`, `init ci`.",
+                        examples: ["init gate", "init ci", "init ci --servers redis,memcached", "init gate --force"])
+
+      def facts = FACTS
+
+      def perform
+        files = Init::Files.new(@folder || Dir.pwd, servers: @servers || [], kind: @kind)
+        written = @what.flat_map { |what| files.of(what).map { |path, text| write(files.folder, path, text) } }
+        out.puts written, "", files.advice
+        ExitCodes::OK
+      end
+
+      private
+
+      def usage = command_line(name, "gate|ci [options]")
+
+      def options(parser)
+        parser.on("--kind KIND", Init::Files::KINDS, "#{Init::Files::KINDS.join(" or ")} (by its files)") do |kind|
+          @kind = kind
+        end
+        known = Tables::Gate::Configuration::SERVERS
+        parser.on("--servers A,B", Array, "that benchmarks use: #{known.join(", ")}") { |names| @servers = names }
+        parser.on("--repository DIR", "folder of the repository (.)") { |folder| @folder = folder }
+        parser.on("--force", "replace existing files") { @force = true }
+      end
+
+      # `ci` needs the files of `gate`.
+      def accept(rest)
+        @what = { ["gate"] => %w[gate], ["ci"] => %w[gate ci] }[rest]
+        raise UsageError, "#{["init", *rest].join(" ")}: expected gate or ci" unless @what
+        unknown = @servers.to_a - Tables::Gate::Configuration::SERVERS
+        return if unknown.empty?
+        raise UsageError, Catalogue.unknown("server", unknown.first, Tables::Gate::Configuration::SERVERS)
+      end
+
+      def write(folder, path, text)
+        target = File.join(folder, path)
+        return "kept     #{path} (--force replaces it)" if File.exist?(target) && !@force
+        FileUtils.mkdir_p(File.dirname(target))
+        File.write(target, text)
+        "written  #{path}"
+      rescue SystemCallError => e
+        raise UsageError, "#{Folder.not_written(target, e)}; --repository DIR names another folder"
+      end
+    end
+  end
+end

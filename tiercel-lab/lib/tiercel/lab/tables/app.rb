@@ -1,0 +1,392 @@
+# frozen_string_literal: true
+
+module Tiercel::Lab
+  module Tables
+    # A Rails application under Puma, with each store.
+    module App
+      # The `config.cache_store` line of each store, and the server it needs; and the pages.
+      module Design
+        # @!attribute [r] text
+        #   @return [String] as the application takes it; `%<memory>s` and `%<disk>s` are folders of the run's own
+        # @!attribute [r] server
+        #   @return [Symbol, nil]
+        # @!attribute [r] tiercel
+        #   @return [Boolean]
+        Store = Data.define(:text, :server, :tiercel)
+
+        def self.tiercel(text, server = nil) = Store.new("tiercel_store #{text}", server, true)
+        private_class_method :tiercel
+        def self.rails(text, server = nil) = Store.new(text, server, false)
+        private_class_method :rails
+
+        # All stores have their default options; both SQLite stores wait two seconds for a busy database.
+        STORES = {
+          "tiercel:shared:" => tiercel('shared:%<memory>s/segment {"size":"64MB"}'),
+          "tiercel:memory:" => tiercel("memory:"),
+          "tiercel:file:" => tiercel("file:%<disk>s/files"),
+          "tiercel:sqlite:" => tiercel("sqlite:%<disk>s/cache.db"),
+          "tiercel:redis:" => tiercel("%<url>s", :redis),
+          "tiercel:memcached:" => tiercel("%<url>s", :memcached),
+          "tiercel:shared: sqlite:" => tiercel('shared:%<memory>s/segment?size=64MB&ttl=60 sqlite:%<disk>s/cache.db'),
+          "tiercel:shared: redis:" => tiercel("shared:%<memory>s/segment?size=64MB %<url>s", :redis),
+          "memory_store" => rails("memory_store"),
+          "file_store" => rails("file_store %<disk>s/files"),
+          "redis_cache_store" => rails('redis_cache_store {"url":"%<url>s"}', :redis),
+          "mem_cache_store" => rails("mem_cache_store %<address>s", :memcached),
+          "solid_cache_store" => rails("solid_cache_store"),
+          "null_store" => rails("null_store"),
+        }.freeze
+
+        # The cache calls of each page.
+        PAGES = {
+          "/products" => "50 fragments",
+          "/products/guides" => "10 fragments of 8 KB",
+          "/products/summaries" => "20 by record",
+          "/api/products" => "one value of 50 Hashes",
+          "/products/1" => "a counter, a fragment",
+          "/search?q=amber" => "a rate limit",
+        }.freeze
+        # Pages with another body for every request.
+        COUNTED = %w[/products/1].freeze
+      end
+
+      # Runs an application for every store, all at the same time, and sends them requests in turn, alternately in
+      # forward and in reverse order. The first store has a second application, for the noise floor.
+      class Trial < Engine::Trial
+        START_SECONDS = 4.0
+        REQUEST_SECONDS = 0.006
+        # The name of the second application of the first store ends with it.
+        AGAIN = " again"
+        # Requests over each connection before the measurement: YJIT compiles at the 30th call, and there are two
+        # workers.
+        WARM_UP = 80
+
+        # Rows have "store", "path", "blocks" (process, block, seconds, CPU ns of the application, CPU ns of the cache
+        # server, ns of each request).
+        #
+        # @param stores [Array<String>] some of {Design::STORES}
+        # @param pages [Array<String>] some of {Design::PAGES}
+        # @param requests [Integer] number of requests to a store in half a block
+        # @param connections [Integer]
+        # @param incidents [Array<String>] some of {Load::Application::INCIDENTS}
+        # @param line [String] release line of Rails
+        def initialize(stores, pages:, protocol:, requests:, connections: 4, incidents: [], line: "8.1", **)
+          super(**)
+          @sides = [*stores, "#{stores.first}#{AGAIN}"]
+          @pages = pages
+          @protocol = protocol
+          @requests = requests
+          @connections = connections
+          @incidents = incidents
+          @line = line
+          @by_side = @sides.product(pages).to_h do |side, path|
+            [[side, path], blank(store: side, path:, blocks: [], bytes: nil)]
+          end
+          @rows = @by_side.values
+        end
+
+        # @return [Array<Hash>] memory of the applications: "store", "process", "bytes", "server_bytes"
+        attr_reader :memory
+        # @return [Array<Hash>] "store", "incident", "failed", "slowest_ns", "ns"
+        attr_reader :incident_rows
+
+        def expected_seconds
+          slots = @protocol.processes * @protocol.blocks * 2 * @rows.size
+          warm_up = @protocol.processes * @rows.size * WARM_UP * REQUEST_SECONDS
+          (@protocol.processes * @sides.size * START_SECONDS) + warm_up + (slots * @requests * REQUEST_SECONDS)
+        end
+
+        private
+
+        def measure
+          @memory, @incident_rows = [], []
+          prepare
+          @protocol.processes.times do |process|
+            run_process(process)
+            @progress.advance(expected_seconds / @protocol.processes, "round #{process + 1}")
+          end
+        end
+
+        # All applications run from one copy; their environments differ.
+        def prepare
+          folder = File.join(@scratch.folders.fetch("disk"), "shop")
+          @shop = Engine::Shop.new(folder, line: @line)
+          @shop.bundle.install(progress: @progress)
+          @shop.copy.prepare
+        end
+
+        def run_process(process)
+          @client = job("load/pages", pinning: Engine::Pinning.new(cpus: []))
+          sites = in_turn(@sides, process).to_h { |side| [side, start(side)] }.compact
+          warm_up(sites)
+          @protocol.blocks.times { |block| run_block(sites, process, block) }
+          keep_memory(sites, process)
+          sites.each { |side, site| run_incidents(side, site) unless side.end_with?(AGAIN) }
+        ensure
+          @client&.stop
+          sites&.each_value(&:stop)
+        end
+
+        # @return [Load::Application, nil]
+        def start(side)
+          Load::Application.new(@shop, Design::STORES.fetch(side.delete_suffix(AGAIN)), folders(side)).start
+        rescue Servers::Error => error
+          reason = error.message.lines.first(2).join.strip
+          fail_side(side, Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, reason))
+        end
+
+        def folders(side)
+          { "memory" => "tmpfs", "disk" => "disk" }.to_h do |name, medium|
+            folder = File.join(@scratch.folders[medium] || @scratch.folders.fetch("disk"), side.gsub(/\W/, "-"))
+            FileUtils.rm_rf(folder)
+            FileUtils.mkdir_p(folder)
+            [name.to_sym, folder]
+          end
+        end
+
+        def fail_side(side, outcome)
+          @pages.each { |path| note(@by_side[[side, path]], outcome) }
+          nil
+        end
+
+        # All bodies of a page must equal the first one. An application without a cache renders the page each time.
+        def warm_up(sites)
+          @digests ||= {}
+          sites.each do |side, site|
+            @pages.each do |path|
+              answer = ask(site, path, WARM_UP * @connections)
+              row = @by_side[[side, path]]
+              note(row, answer)
+              row["bytes"] ||= answer["bytes"]
+              @digests[path] ||= answer["sha256"] unless Design::COUNTED.include?(path)
+            end
+          end
+        end
+
+        def ask(site, path, requests)
+          @client.call("ask", url: site.url, path:, requests:, connections: @connections, sha256: @digests[path])
+        end
+
+        def run_block(sites, process, block)
+          @pages.each do |path|
+            Engine::Slots.block(sites.keys, block).each_with_object({}) do |side, taken|
+              row = @by_side[[side, path]]
+              next unless measured?(row)
+              answer, cpu, server_cpu = sites[side].counted { ask(sites[side], path, @requests) }
+              note(row, answer)
+              next unless measured?(row)
+              mine = taken[side] ||= [process, block, 0.0, 0, 0].tap { |one| row["blocks"] << one }
+              add(mine, answer, cpu, server_cpu)
+            end
+          end
+        end
+
+        def add(taken, answer, cpu, server_cpu)
+          taken[2] += answer["seconds"]
+          taken[3] += (cpu * 1e9).round
+          taken[4] += (server_cpu * 1e9).round
+          taken.concat(answer["ns"])
+        end
+
+        def keep_memory(sites, process)
+          sites.each { |side, site| @memory << { "store" => side, "process" => process, **site.memory } }
+        end
+
+        def run_incidents(side, site)
+          path = @pages.first
+          @incidents.each do |incident|
+            next unless site.suffers?(incident)
+            @client.send_call("ask", url: site.url, path:, requests: @requests * 8, connections: @connections,
+                                     failures: true)
+            site.public_send(incident)
+            answer = @client.value
+            @incident_rows << { "store" => side, "incident" => incident, **answer.slice("status", "reason", "failed"),
+                                "ns" => answer["ns"].to_a }
+            site.recover(incident)
+          end
+        end
+      end
+
+      class Table < Tables::Table
+        called "app", "A Rails application under Puma with two workers, on every store."
+        example "app --quick", "app --page /products --store tiercel:shared:,memory_store",
+                "app --store tiercel:redis:,redis_cache_store --kill-worker --stop-server", "app --rails 7.2"
+        takes :quick, :seed
+        full processes: 4, most_processes: nil, blocks: 4
+        quick processes: 1, blocks: 4
+        in_all 110, arguments: ["--page", "/products", "--store", "tiercel:shared:,tiercel:redis:,memory_store," \
+                                                                  "redis_cache_store,null_store"]
+
+        # Requests to a store in half a block.
+        REQUESTS = 60
+        QUICK_REQUESTS = 24
+
+        def options(parser)
+          names parser, "--store", Design::STORES, :stores
+          names parser, "--page", Design::PAGES, :pages
+          fact parser, "--requests N", "in half a block (#{REQUESTS})", :requests, :count
+          fact parser, "--connections N", "at once (4)", :connections, :count
+          parser.on("--kill-worker", "kill -9 a worker of each during the requests") { incidents << "kill_worker" }
+          parser.on("--stop-server", "pause the cache server during the requests") { incidents << "stop_server" }
+          parser.on("--rails LINE", Engine::Shop::LINES, Engine::Shop::LINES.join(", ")) { |line| @line = line }
+        end
+
+        def expected_seconds = trial.expected_seconds
+
+        def plan_in_words
+          "#{stores.join(", ")}; #{pages.join(", ")}: #{protocol.processes} x fresh applications, " \
+            "#{protocol.blocks} blocks x #{2 * requests} requests over #{connections} connections, about " \
+            "#{Report::Format.minutes(expected_seconds)}."
+        end
+
+        def take(_comparisons)
+          run.try(trial, trial.expected_seconds)
+          run.table("pages", trial.rows, requests:, connections:, rails: @line || Engine::Shop::LINES.first,
+                                         workers: Load::PumaServer::WORKERS, threads: Load::PumaServer::THREADS)
+          run.table("memory", trial.memory.to_a, kind: Engine::ResidentMemory.kind)
+          run.table("incidents", trial.incident_rows.to_a) if incidents.any?
+        end
+
+        private
+
+        # The user chose every row, so a row that cannot run fails the command.
+        def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
+
+        def incidents = @incidents ||= []
+        def stores = facts_given.fetch(:stores, Design::STORES.keys)
+        def pages = facts_given.fetch(:pages, Design::PAGES.keys)
+        def connections = facts_given.fetch(:connections, 4)
+
+        def requests
+          facts_given.fetch(:requests, settings.quick ? QUICK_REQUESTS : REQUESTS) / connections * connections
+        end
+
+        def trial
+          @trial ||= Trial.new(stores, pages:, protocol:, requests: [requests, connections].max, connections:,
+                                       incidents: incidents.uniq, line: @line || Engine::Shop::LINES.first,
+                                       seed: settings.seed)
+        end
+      end
+
+      # Shows a table for each page, with a row for each store: requests a second, quantiles, CPU time, and its ratio
+      # to the first store.
+      class View < Tables::View
+        quick "Quick: few requests; p99 is rough."
+
+        AGAIN = /\A(.*) again\z/
+
+        def title = "A Rails application under Puma"
+
+        def subtitle
+          facts = notes("pages")
+          "Rails #{facts["rails"]}, #{facts["workers"]} workers of #{facts["threads"]} threads, " \
+            "#{facts["connections"]} connections; #{super}"
+        end
+
+        def sentence
+          found = measured(pages.first)
+          return "Nothing was measured." if found.size < 2
+          "#{pages.first} (#{Design::PAGES[pages.first]}): #{found.map { |row| "#{row["store"]} #{spent_us(row)}" }
+            .first(12).join(", ")} of CPU a request."
+        end
+
+        def findings = []
+
+        def fill(document)
+          pages.each { |path| document.section("#{path}: #{Design::PAGES[path]}") { |one| add_page(one, path) } }
+          document.section("Memory") { |section| add_memory(section) } if rows("memory").any?
+          document.section("Incidents") { |section| add_incidents(section) } if rows("incidents").any?
+        end
+
+        private
+
+        def pages = rows("pages").map { |row| row["path"] }.uniq
+
+        def of(path) = rows("pages").select { |row| row["path"] == path }
+
+        def asked?(row) = Engine::Outcome.measured?(row) && blocks(row).any?
+
+        def measured(path) = of(path).select { |row| asked?(row) && !row["store"].match?(AGAIN) }
+
+        # A block begins with three facts: seconds, CPU ns of the application, and CPU ns of the cache server.
+        def blocks(row) = Load::Blocks.new(row, facts: 3)
+
+        RATE = ->((seconds, *), ns) { ns.size / seconds }
+        CPU_US = ->((_, cpu, server), ns) { (cpu + server).fdiv(ns.size) / 1e3 }
+        SERVER_US = ->((_, _, server), ns) { server.fdiv(ns.size) / 1e3 }
+        COLUMNS = { "store" => "store",
+                    "requests/s" => [->(row) { Statistics.median(blocks(row).figures(&RATE)).to_f }, "/s"],
+                    "p50" => [->(row) { blocks(row).quantile(0.5) }, "us"],
+                    "p99" => [->(row) { blocks(row).quantile(0.99) }, "us"],
+                    "CPU a request" => [->(row) { blocks(row).interval(&CPU_US) }, "us"],
+                    "of it the cache server" => [->(row) { Statistics.median(blocks(row).figures(&SERVER_US)).to_f },
+                                                 "us"] }.freeze
+        # Columns of the incidents' table. Each row covers one incident in all processes.
+        INCIDENTS = { "store" => ->(all) { all.first["store"] },
+                      "incident" => ->(all) { all.first["incident"].tr("_", " ") },
+                      "answered" => ->(all) { ns(all).size },
+                      "failed" => ->(all) { all.sum { |row| row["failed"].to_i } },
+                      "p50" => [->(all) { Statistics.median(ns(all)) / 1e3 }, "us"],
+                      "slowest" => [->(all) { ns(all).max / 1e3 }, "us"] }.freeze
+        private_constant :RATE, :CPU_US, :SERVER_US, :COLUMNS, :INCIDENTS
+
+        # The noise floor: the difference between the two applications of the first store.
+        def noise(path)
+          again = of(path).find { |row| row["store"].match?(AGAIN) } or return
+          first = of(path).find { |row| row["store"] == again["store"][AGAIN, 1] }
+          return unless asked?(again) && first && asked?(first)
+          blocks(again).noise_to(blocks(first), &CPU_US)
+        end
+
+        def add_page(section, path)
+          first = of(path).first
+          columns = COLUMNS.merge("CPU by the first's" => ->(row) { compared(row, first).first },
+                                  "verdict" => ->(row) { compared(row, first).last })
+          section.add(columns_table("Application: #{path}", of(path), columns, labels: 1,
+                                    floor: noise(path) && Report::Format.percent(noise(path)),
+                                    reason: ->(row) { missing(row) unless asked?(row) },
+                                    raw: ->(row) { { row["store"] => blocks(row).figures(&CPU_US) } }))
+        end
+
+        # @return [Array(Report::Cell, Report::Cell)] the ratio to the first store, and its verdict
+        def compared(row, first)
+          return ["first", ""] if row.equal?(first)
+          return ["", ""] unless asked?(first)
+          ratio = blocks(row).ratio_to(blocks(first), &CPU_US)
+          word = protocol.verdict(ratio, margin: protocol.margin_for([:loopback], floor: noise(row["path"])),
+                                         floor: noise(row["path"]))
+          [figure(ratio, "x", muted: word == :cannot_tell), Report::Cell.verdict(word)]
+        end
+
+        def spent_us(row) = Report::Format.with_unit(blocks(row).interval(&CPU_US).estimate, "us")
+
+        def add_memory(section)
+          kind = notes("memory")["kind"]
+          columns = { "store" => ->(held) { held.first["store"] },
+                      "#{kind} of master and workers" => [->(held) { megabytes(held, "bytes") }, "MB"],
+                      "#{kind} of the cache server" => [->(held) { megabytes(held, "server_bytes") }, "MB"] }
+          held = rows("memory").group_by { |row| row["store"] }.values
+          section.add(columns_table("Application: memory", held, columns))
+        end
+
+        def megabytes(held, name)
+          bytes = held.filter_map { |row| row[name] }
+          Statistics.median(bytes) / 1e6 if bytes.any?
+        end
+
+        def add_incidents(section)
+          section.text("While #{pages.first} is asked for: a worker is ended by kill -9, or the cache server hangs.")
+          incidents = rows("incidents").group_by { |row| row.values_at("store", "incident") }.values
+          section.add(columns_table("Application: incidents", incidents, INCIDENTS, labels: 2,
+                                    reason: ->(all) { missing(all.first) if ns(all).empty? }))
+        end
+
+        def ns(incidents) = incidents.flat_map { |row| row["ns"] }
+      end
+    end
+  end
+
+  module Tables
+    add App::Table
+  end
+end

@@ -1,0 +1,558 @@
+# frozen_string_literal: true
+
+module Tiercel::Lab
+  module Tables
+    # Tells whether a change makes anything slower, for continuous integration.
+    module Gate
+      Tiercel::Lab.declare self, "tables/gate/counter" => %i[Counter]
+
+      # A cell of a gate: a benchmark of the user, or an operation of a store on a value.
+      GatedCell = Data.define(:label, :text, :operation, :value) do
+        # @param name [String]
+        # @param clock [String] "cpu" or "wall"
+        # @param servers [Array<String>]
+        def self.benchmark(name, clock:, servers:)
+          facts = URI.encode_www_form(clock:, servers: servers.join(","))
+          new(label: name, text: "benchmark:#{URI.encode_www_form_component(name)}?#{facts}",
+              operation: Operations.fetch("benchmark"), value: Values.fetch("benchmark"))
+        end
+
+        # @raise [UsageError] if one of them is not known
+        def self.store(store, operation, value)
+          new(label: [operation, value, store].join(" "), text: Contestants.parse(store).text,
+              operation: Operations.fetch(operation), value: Values.fetch(value))
+        end
+      end
+
+      # A step of a gate. All steps have the same cells and sides.
+      class Step
+        # @param cells [Array<GatedCell>]
+        # @param trees [Array<Tree>] base and head
+        # @param run [Engine::Run]
+        # @param configuration [Configuration]
+        # @param settings [CLI::Settings]
+        def initialize(cells, trees, run:, configuration:, settings:)
+          @cells = cells
+          @trees = trees
+          @run = run
+          @configuration = configuration
+          @settings = settings
+        end
+
+        private
+
+        # @return [Hash] arguments for {Engine::Trial#initialize}
+        def inputs = { seed: @settings.seed, requires: @settings.requires }
+      end
+
+      # Counts the exact figures of every cell on both sides. A fresh process of the side counts objects, queries and
+      # bytes; a relay in front of its server counts round trips and bytes on the wire.
+      class Counting < Engine::Trial
+        # Number of fresh processes for each side. A figure is exact if all of them agree.
+        PROCESSES = 2
+        START_SECONDS = 1.5
+        CELL_SECONDS = 0.3
+        PASSES = 3
+        PLACE = /[\w.]+:\d+/
+
+        # Rows have "cell", "side", "process" and figures.
+        #
+        # @param trees [Array<Tree>] base and head
+        # @param cells [Array<GatedCell>]
+        # @param first [Integer] number of the first process
+        def initialize(trees, cells:, first: 0, **)
+          super(**)
+          @trees = trees
+          @cells = cells
+          @first = first
+        end
+
+        def expected_seconds = @trees.size * PROCESSES * (START_SECONDS + (@cells.size * CELL_SECONDS))
+
+        private
+
+        def measure
+          @relays = {}
+          PROCESSES.times do |process|
+            in_turn(@trees, process).each { |tree| count_all(tree, @first + process) }
+          end
+        ensure
+          @relays&.each_value(&:stop)
+        end
+
+        def count_all(tree, process)
+          job = job("tables/gate/counter", bundle: tree.bundle)
+          @cells.each do |cell|
+            @rows << { "cell" => cell.label, "side" => tree.name, "process" => process, **count(job, cell) }
+            @progress.advance(CELL_SECONDS, "#{tree.name}: #{cell.label}")
+          end
+          @progress.advance(START_SECONDS, tree.name)
+        rescue WorkerLost, CannotRun => e
+          lost(tree, process, e)
+        ensure
+          job&.stop
+        end
+
+        # Records the cells that a process died before reporting.
+        def lost(tree, process, error)
+          said = rows.filter_map { |row| row["cell"] if row.values_at("side", "process") == [tree.name, process] }
+          failure = Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, error.message)
+          (@cells.map(&:label) - said).each do |label|
+            @rows << { "cell" => label, "side" => tree.name, "process" => process, **failure }
+          end
+        end
+
+        def count(job, cell)
+          servers = facts(Contestants.parse(cell.text).servers)
+          opened = job.call("open", text: cell.text, operation: cell.operation.name, value: cell.value.to_spec,
+                                    seed: @seed, context: { servers:, folders: @scratch.folders, label: "gate" })
+          return opened unless Engine::Outcome.measured?(opened)
+          relays = @relays.slice(*servers.keys).values
+          figures = job.call("count").merge(passing(job, relays, opened["calls"]))
+          closed = job.call("close")
+          Engine::Outcome.measured?(closed) ? figures : closed
+        end
+
+        # A cluster announces the addresses of its servers, so no relay can stand in front of them.
+        def facts(names)
+          @pool.facts(names).to_h do |name, facts|
+            place = Configuration::SERVERS.include?(name) && facts["url"].to_s[PLACE]
+            next [name, facts] unless place
+            relay = @relays[name] ||= Network::Proxy.new(place.split(":")).start
+            moved = facts.slice("address", "url").transform_values { |text| text.sub(place, relay.address) }
+            [name, facts.merge(moved)]
+          end
+        end
+
+        # Takes the least of several passes, because background traffic of a connection is not in all of them.
+        def passing(job, relays, calls)
+          return {} if relays.empty?
+          passes = Array.new(PASSES) do
+            before = relays.map(&:traffic)
+            job.call("run")
+            relays.map(&:traffic).flatten.zip(before.flatten).map { |after, earlier| after - earlier }
+                  .each_slice(2).to_a.transpose.map(&:sum)
+          end
+          trips, bytes = passes.transpose.map { |figures| figures.min.fdiv(calls).round(2) }
+          { "round_trips" => trips, "wire_bytes" => bytes }
+        end
+      end
+
+      # The exact figures of all cells. Cells whose figures grew are counted again in fresh processes.
+      class Exact < Step
+        # @return [Array<Hash{String => Object}>] a row for each metric, or one row with the reason
+        def rows
+          @rows ||= begin
+            count(@cells)
+            suspects = @cells.select { |cell| regressed?(judged(cell)) }
+            count(suspects) if suspects.any? && !@run.interrupted?
+            @run.table("counted", counted)
+            @cells.flat_map { |cell| judged(cell) }
+          end
+        end
+
+        # @return [Array<GatedCell>] the cells with figures of both sides
+        def sound
+          broken = rows.filter_map { |row| row["cell"] if row["metric"] == "values" }
+          @cells.reject { |cell| broken.include?(cell.label) }
+        end
+
+        # Time to open one cell on one side, from the counting itself.
+        #
+        # @return [Float]
+        def open_seconds = @counted_cells.to_i.zero? ? Counting::CELL_SECONDS : @seconds / @counted_cells
+
+        private
+
+        def count(cells)
+          started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          count_cells(cells)
+        ensure
+          @seconds = @seconds.to_f + (Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
+          @counted_cells = @counted_cells.to_i + (cells.size * @trees.size * Counting::PROCESSES)
+        end
+
+        def count_cells(cells)
+          first = counted.map { |row| row["process"] + 1 }.max.to_i
+          counting = Counting.new(@trees, cells:, first:, **inputs)
+          @run.try(counting, counting.expected_seconds)
+          counted.concat(counting.rows)
+        end
+
+        def regressed?(rows) = rows.any? { |row| row["verdict"] == Judgement::REGRESSED }
+
+        def judged(cell)
+          sides = @trees.map { |tree| counted_of(cell, tree) }
+          return [] if sides.any?(&:empty?) # interrupted
+          status = Judgement.status(*sides.map { |rows| worst(rows) })
+          return [status.merge("cell" => cell.label)] if status
+          Configuration::EXACT.keys.filter_map do |metric|
+            base, head = sides.map { |rows| rows.filter_map { |row| row[metric] } }
+            next if base.empty? || head.empty?
+            Judgement.exact(metric, base, head, margin: @configuration.margins[metric]).merge("cell" => cell.label)
+          end
+        end
+
+        def counted = @counted ||= []
+
+        def counted_of(cell, tree)
+          counted.select { |row| row.values_at("cell", "side") == [cell.label, tree.name] }
+        end
+
+        def worst(rows) = rows.find { |row| !Engine::Outcome.measured?(row) } || rows.first
+      end
+
+      # Times both sides, interleaved. Cells that seem slower are timed again in fresh processes: only a repeated
+      # result proves a regression.
+      class Timing < Step
+        # A gate needs fewer blocks than a table, because it only asks whether a cell is slower.
+        PROTOCOL = Engine::Protocol::FULL.with(blocks: 12, slice_ns: 10_000_000)
+
+        # The part of the time left that the first pass may take; the rest is for the pass that confirms.
+        FIRST = 0.6
+        # A pass with fewer processes decides nothing.
+        LEAST_PROCESSES = 4
+        NO_TIME = "there was no time within the gate's budget"
+
+        # @param until_at [Float] monotonic seconds at which the gate's budget ends
+        # @param open_seconds [Float] time to open an arm, as the counting of exact figures took here
+        def within(until_at, open_seconds)
+          @until_at = until_at
+          @open_seconds = open_seconds
+          self
+        end
+
+        # How many cells a pass can measure.
+        #
+        # @param seconds [Float] time left
+        # @param arms [Integer] arms of a cell
+        # @return [Integer]
+        def self.room(seconds, arms, open_seconds)
+          of_arm = open_seconds + (PROTOCOL.slices * PROTOCOL.slice_ns / 1e9)
+          (seconds / (arms * of_arm * LEAST_PROCESSES)).floor.clamp(0..)
+        end
+
+        # @return [Array<Engine::Measurement>]
+        def measurements = @measurements ||= []
+
+        # @return [Array<Hash{String => Object}>] one row for each cell
+        def rows
+          return [] if @cells.empty?
+          timed = fitting(@cells, left * FIRST, 3)
+          first = timed.empty? ? {} : pass(timed, budget: left * FIRST)
+          slower = timed.select { |cell| Judgement.slower?(ratio(first[cell]), margin(cell)) }
+          slower = fitting(slower, left, 2)
+          again = @settings.quick || slower.empty? || @run.interrupted? ? {} : pass(slower, null: false, budget: left)
+          @cells.map { |cell| row(cell, first[cell], again[cell]) }
+        end
+
+        private
+
+        def left = [@until_at - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0.0].max
+
+        def fitting(cells, seconds, arms) = cells.first(Timing.room(seconds, arms, @open_seconds))
+
+        # @return [Hash{GatedCell => Hash}] head's records
+        def pass(cells, budget:, null: true)
+          protocol = protocol(cells.size * (null ? 3 : 2), budget)
+          comparisons = cells.to_h { |cell| [cell, comparison(cell, null:)] }
+          measurement = @run.measure(comparisons.values, protocol:, decided: method(:decided?))
+          measurements << measurement
+          comparisons.transform_values do |comparison|
+            measurement.cells.find { |cell| cell.comparison.equal?(comparison) && cell.arm.role == :contestant }
+          end
+        end
+
+        # As many processes as the budget has room for.
+        def protocol(arms, budget)
+          base = @settings.quick ? Engine::Protocol::QUICK : PROTOCOL
+          of_process = arms * (@open_seconds + (base.least_blocks * 2 * base.slice_ns / 1e9))
+          processes = (budget / of_process).floor.clamp(LEAST_PROCESSES, base.processes) / 2 * 2
+          base.with(processes:, most_processes: (base.most_processes if processes == base.processes),
+                    budget_seconds: [budget, base.budget_seconds].compact.min)
+        end
+
+        # A cell is decided once it is known to be slower, or known not to be.
+        def decided?(cell)
+          found = ratio(cell) or return false
+          margin = margin_of(cell.arm.contestant)
+          Judgement.slower?(found, margin) || Judgement.within?(found, margin)
+        end
+
+        # @param null [Boolean] whether the base has a second arm, for the noise floor
+        def comparison(cell, null:)
+          base, head = @trees.map { |tree| tree.contestant(cell) }
+          arms = [[base, cell.operation, :baseline, nil], [head, cell.operation, :contestant, nil]]
+          arms << [@trees.first.contestant(cell, again: true), cell.operation, :null, 0] if null
+          Engine::Comparison.rows(cell.value, arms)
+        end
+
+        def ratio(cell)
+          summary = cell&.summary
+          summary&.ratio&.record&.merge("mean" => summary.mean_ratio.record)
+        end
+
+        def margin(cell) = margin_of(Contestants.parse(cell.text))
+
+        # A medium's own margin is the least: disks and remote servers vary more than memory.
+        def margin_of(contestant)
+          own = @configuration.margins[Configuration::TIME] or return
+          [own, Engine::Protocol::MARGINS.fetch(contestant.medium)].max
+        end
+
+        def row(cell, first, again)
+          row = Judgement.time([ratio(first), ratio(again)], margin: margin(cell), gates: !@settings.quick)
+          row.merge("cell" => cell.label, "id" => first&.id, "floor" => first&.summary&.floor,
+                    "reason" => first ? (first.reason unless first.measured?) : NO_TIME)
+        end
+      end
+
+      # Records one revision for a history: counts every cell of a tree, and times it together with the reference
+      # work.
+      class Recording < Step
+        REFERENCE = "reference=reference_work"
+
+        # @return [Engine::Measurement]
+        def take
+          counting = Counting.new(@trees, cells: @cells, **inputs)
+          @run.try(counting, counting.expected_seconds)
+          @run.table("counted", counting.rows)
+          @run.measure(@cells.map { |cell| comparison(cell) }, protocol:)
+        end
+
+        private
+
+        # Every night has the same number of processes.
+        def protocol
+          Timing::PROTOCOL.with(most_processes: nil, budget_seconds: @configuration.budget_seconds)
+        end
+
+        def comparison(cell)
+          reference = Contestants.parse(REFERENCE).extend(Compare::Side::Placed)
+                                 .run_with("reference work", @trees.last.bundle)
+          Engine::Comparison.rows(cell.value, [[reference, Operations.fetch("benchmark"), :baseline, nil],
+                                               [@trees.last.contestant(cell), cell.operation, :contestant, nil]])
+        end
+      end
+
+      # Profiles every cell on both sides. The profiler's own viewer opens the files, alone or one beside the other.
+      class Profiles < Step
+        SECONDS = 2.0
+
+        # Uses the profiler of the lab's bundle, also if the tree's bundle has another one.
+        class Trial < Profile::Trial
+          private
+
+          def bundle_of(contestant)
+            spec = Gem.loaded_specs["vernier"] || Gem::Specification.find_all_by_name("vernier").max_by(&:version)
+            spec ? contestant.bundle.with(libraries: spec.full_require_paths) : contestant.bundle
+          end
+        end
+
+        # Records the table "profiles". The files lie beside the report, or beside the kept run.
+        def take
+          rows = @cells.flat_map do |cell|
+            pairs = @trees.map { |tree| [tree.contestant(cell), cell.operation] }
+            trial = Trial.new(pairs, value: cell.value, seconds: SECONDS, stem: "#{stem}-#{Report.slug(cell.label)}",
+                                     **inputs)
+            @run.try(trial, trial.expected_seconds)
+            trial.rows.zip(@trees).map { |row, tree| row.merge("cell" => cell.label, "side" => tree.name) }
+          end
+          @run.table("profiles", rows.map { |row| row.except("folded") }, seconds: SECONDS)
+        end
+
+        private
+
+        def stem
+          report = @settings.report_files.first || @run.recorder.path
+          File.expand_path(report.sub(/\.\w+\z/, ""))
+        end
+      end
+
+      # Lists the benchmarks that the files of a tree declare. A process of the tree loads the files, because they may
+      # load an application.
+      class Listing < Engine::Trial
+        SECONDS = 2.0
+
+        # @param tree [Tree]
+        def initialize(tree, **)
+          super(**)
+          @tree = tree
+        end
+
+        private
+
+        # @raise [CannotRun] if a file cannot be loaded
+        def measure
+          job = job("tables/gate/counter", bundle: @tree.bundle)
+          found = job.call("list", files: @tree.files)
+          raise CannotRun, "#{@tree.files.join(", ")}: #{found["reason"]}" unless Engine::Outcome.measured?(found)
+          @rows = found["benchmarks"]
+        ensure
+          job&.stop
+        end
+      end
+
+      class Table < Tables::Table
+        called "gate", "Fails if a change makes something slower than its base."
+        example "gate --base origin/main", "gate --base HEAD^ --exact", "gate --plan",
+                "gate --base origin/main --html gate.html --junit gate.xml --comment comment.md",
+                "gate --base v1.2.0 --head v1.3.0 --accept 'parse a page'"
+        takes :quick, :seed, :cells
+
+        BASE = "HEAD^"
+
+        def options(parser)
+          parser.on("--base REF", "revision to compare with (#{BASE})") { |name| @base = name }
+          parser.on("--head REF", "revision of the change (\".\": the working copy)") { |name| @head = name }
+          parser.on("--file FILE", "settings (#{Configuration::FILE}; `init gate` writes one)") do |file|
+            @file = file
+          end
+          parser.on("--exact", "only exact figures, no timings") { @exact = true }
+          parser.on("--same", "base and head may be the same") { @same = true }
+          parser.on("--record", "no gate: measure the head for `history`") { @record = true }
+          parser.on("--profile", "no gate: profiles of every cell on both sides") { @profile = true }
+          parser.on("--accept CELL", "this cell may regress; repeatable") { |cell| (@accept ||= []) << cell }
+          parser.on("--junit FILE", "the verdicts as test cases") { |file| @junit = writable("--junit", file) }
+          parser.on("--comment FILE", "Markdown for a pull request") do |file|
+            @comment = writable("--comment", file)
+          end
+          parser.on("--repository DIR", "any folder of the checkout (.)") { |folder| @repository = folder }
+        end
+
+        def plan_in_words
+          files = configuration.benchmarks.flat_map { |glob| Dir.glob(glob, base: root) }
+          ["#{configuration.cells.size} cells of stores, #{files.size} files of benchmarks, of #{base} and " \
+           "#{head}; at most #{Report::Format.minutes(expected_seconds)} (`budget` of #{File.basename(file)})",
+           *configuration.cells.map { |cell| GatedCell.store(*cell).label },
+           *files].join("\n")
+        end
+
+        def expected_seconds = configuration.budget_seconds
+
+        def take(_comparisons)
+          @until_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + configuration.budget_seconds
+          run.start
+          run.table("sides", trees.map(&:describe), **configuration.describe.transform_keys(&:to_sym))
+          return run.table("gate", [], reason: "nothing that figures can depend on differs") if unchanged?
+          trees.each { |tree| tree.prepare(run) }
+          @cells = gated_cells
+          raise CannotRun, "#{file}: there is nothing to measure: no cells, no benchmarks" if @cells.empty?
+          return record if @record
+          return profile if @profile
+          rows = judge
+          run.table("gate", rows)
+        end
+
+        def measure(run)
+          super.tap { |results| outputs.write(results) }
+        end
+
+        # Only counted rows have a status.
+        def recorded_rows = recorded("counted")
+
+        # Wrong results come before regressions, and regressions before undecided cells.
+        def exit_code
+          return super if @record || @profile
+          verdicts = recorded("gate").map { |row| row["verdict"] }
+          return CODES[:wrong] if verdicts.include?(Judgement::WRONG)
+          return CODES[:does_not_hold] if verdicts.include?(Judgement::REGRESSED)
+          return CODES[:ok] unless verdicts.include?(Judgement::CANNOT_TELL)
+          CODES[configuration.strict? ? :does_not_hold : :undecided]
+        end
+
+        private
+
+        def base = @base || BASE
+        def head = @head || Checkout::HERE
+
+        def checkout = @checkout ||= Checkout.new(@repository || Dir.pwd)
+
+        def root
+          checkout.folder
+        rescue UsageError
+          @repository || Dir.pwd
+        end
+
+        def file = @file || File.join(root, Configuration::FILE)
+
+        def configuration = @configuration ||= Configuration.read(file)
+
+        # Both sides run the benchmarks of the head.
+        def trees
+          @trees ||= begin
+            sha = checkout.tree(head)
+            sides = [["head", head, sha]]
+            unless @record
+              sides.unshift(["base", base, checkout.tree(base, over: sha, globs: configuration.benchmarks)])
+            end
+            sides.map { |name, revision, tree| Tree.new(name, revision:, sha: tree, checkout:, configuration:) }
+          end
+        end
+
+        def record
+          run.table("gate", [], reason: "measured for the history, against nothing")
+          @measurements << step(Recording).take
+        end
+
+        def profile
+          run.table("gate", [], reason: "profiled, not measured")
+          step(Profiles).take
+        end
+
+        def unchanged?
+          return false if @same || @record
+          one, other = trees.map { |tree| checkout.entries(tree.sha, configuration.sources.to_a) }
+          one == other
+        end
+
+        def gated_cells
+          stores = configuration.cells.map { |store, operation, value| GatedCell.store(store, operation, value) }
+          stores + declared_benchmarks
+        end
+
+        def declared_benchmarks
+          tree = trees.last
+          return [] if tree.files.empty?
+          listing = Listing.new(tree, seed: settings.seed)
+          run.try(listing, Listing::SECONDS)
+          listing.rows.map do |row|
+            GatedCell.benchmark(row["name"], clock: row["clock"], servers: configuration.servers)
+          end
+        end
+
+        # @return [Array<Hash{String => Object}>] a row for each metric of each cell
+        def judge
+          exact = step(Exact)
+          rows = exact.rows
+          rows += timing(exact).rows if timed?
+          acceptance.apply(rows)
+        end
+
+        def timed? = !@exact && !run.interrupted? && configuration.margins[Configuration::TIME]
+
+        def timing(exact)
+          timing = step(Timing, exact.sound).within(@until_at, exact.open_seconds)
+          timing.tap { @measurements = timing.measurements }
+        end
+
+        # @param type [Class<Step>]
+        def step(type, cells = @cells) = type.new(cells, trees, run:, configuration:, settings:)
+
+        def acceptance
+          Acceptance.new(@accept.to_a + checkout.trailers(*trees.map(&:commit), Acceptance::TRAILER))
+        end
+
+        def writable(option, file) = file.tap { Folder.check_of("#{option} #{file}", file) }
+
+        def outputs = Outputs.new(junit: @junit, comment: @comment, table: self.class)
+
+        def recorded(name) = results["tables"].select { |table| table["name"] == name }.flat_map { |one| one["rows"] }
+      end
+    end
+  end
+
+  module Tables
+    add Gate::Table
+  end
+end

@@ -1,0 +1,411 @@
+# frozen_string_literal: true
+
+module Tiercel::Lab
+  module Tables
+    # A stampede: many callers fetch one missing or expired key at the same moment.
+    module Herd
+      Tiercel::Lab.declare self, "tables/herd/member" => %i[Member]
+
+      # The measured stores, the number of concurrent callers, and the duration of the block.
+      #
+      # @!attribute [r] stores
+      #   @return [Array<String>] texts of contestants
+      # @!attribute [r] threads
+      #   @return [Integer] number of threads in each process
+      # @!attribute [r] processes
+      #   @return [Integer]
+      # @!attribute [r] block_ms
+      #   @return [Float] duration of the block
+      # @!attribute [r] rounds
+      #   @return [Integer] number of rounds, each with fresh keys
+      Design = Data.define(:stores, :threads, :processes, :block_ms, :rounds)
+
+      class Design
+        # The state of the key before the calls, and the options of the calls.
+        #
+        # @!attribute [r] name
+        #   @return [String]
+        # @!attribute [r] words
+        #   @return [String] the condition, for use in a sentence
+        # @!attribute [r] options
+        #   @return [Hash{Symbol => Object}] options of the fetch
+        # @!attribute [r] expired
+        #   @return [Boolean] whether the key has an expired value; otherwise it is cold
+        Condition = Data.define(:name, :words, :options, :expired)
+
+        # Seconds for which an expired value may be returned.
+        WINDOW_SECONDS = 60
+        WITHOUT = "without a lease"
+        RAILS = [
+          Condition.new("cold", WITHOUT, {}, false),
+          Condition.new("ended, race_condition_ttl", "with `race_condition_ttl` over a value that has ended",
+                        { race_condition_ttl: WINDOW_SECONDS }, true)
+        ].freeze
+        OURS = [
+          Condition.new("cold, lease: false", WITHOUT, { lease: false }, false),
+          Condition.new("cold, lease: true", "with `lease: true`", { lease: true }, false),
+          Condition.new("ended, stale_while_revalidate", "with `stale_while_revalidate` over a value that has ended",
+                        { lease: true, stale_while_revalidate: WINDOW_SECONDS }, true)
+        ].freeze
+
+        FULL = new(stores: %w[memory_store file_store:tmpfs mem_cache_store redis_cache_store tiercel:shared:
+                              tiercel:memory: tiercel:sqlite: tiercel:file: tiercel:memcached: tiercel:redis:],
+                   threads: 10, processes: 4, block_ms: 200.0, rounds: 5)
+        QUICK = FULL.with(stores: %w[memory_store mem_cache_store redis_cache_store tiercel:shared:
+                                     tiercel:memcached: tiercel:redis:],
+                          threads: 5, processes: 2, block_ms: 100.0, rounds: 2)
+
+        # Seconds from the command to the moment of the calls. An expired value is written before.
+        LEAD_SECONDS = 0.25
+        # The TTL of a value that expires before the calls.
+        ENDS_SECONDS = 0.1
+        PROCESS_SECONDS = 0.4
+
+        # @param contestant [Contestant]
+        # @return [Array<Condition>]
+        def self.conditions(contestant) = contestant.is_a?(Contestants::TiercelStore) ? OURS : RAILS
+
+        # @return [Array<Contestant>]
+        def contestants = stores.map { |text| Contestants.parse(text) }
+
+        # @return [Integer]
+        def callers = threads * processes
+
+        # @param contestant [Contestant]
+        # @return [Float] an estimate that includes a rehearsal of each condition
+        def seconds(contestant)
+          herds = self.class.conditions(contestant).size
+          (processes * PROCESS_SECONDS) + (herds * LEAD_SECONDS) +
+            (herds * rounds * (LEAD_SECONDS + (block_ms / 1e3) + 0.05))
+        end
+
+        # @return [Float] an estimate
+        def expected_seconds = contestants.sum { |contestant| seconds(contestant) }
+      end
+
+      # All rounds of one store under one condition, as they were recorded.
+      #
+      # @!attribute [r] store
+      #   @return [String]
+      # @!attribute [r] condition
+      #   @return [String] name of a {Design::Condition}
+      # @!attribute [r] rows
+      #   @return [Array<Hash{String => Object}>]
+      Crowd = Data.define(:store, :condition, :rows)
+
+      class Crowd
+        # @return [Hash, nil] the row that says why there are no figures
+        def failed = rows.find { |row| !Engine::Outcome.measured?(row) }
+
+        # @return [Boolean] whether each process has a store of its own
+        def own? = rows.first["own"] ? true : false
+
+        # @return [String] the condition in a sentence
+        def words
+          [*Design::RAILS, *Design::OURS].find { |one| one.name == condition }&.words || "(#{condition})"
+        end
+
+        # @return [Array<Numeric>] the figure of each round
+        def figures(name) = rows.map { |row| row[name] }
+
+        # @return [Array<Integer>] blocks that ran, of each round
+        def runs = figures("blocks_ms").map(&:size)
+
+        # @return [Array<Integer>] blocks that ran at the same time, of each round
+        def peaks = figures("blocks_ms").map { |blocks| blocks.map { |start, _| running(blocks, start) }.max.to_i }
+
+        # @return [Array<Float>] ms, of each round
+        def medians = figures("callers_ms").map { |times| Statistics.median(times) }
+
+        # @return [Array<Float>] ms, of each round
+        def slowest = figures("callers_ms").map(&:max)
+
+        # @return [Array<Float>] the callers' times in all rounds, in ms
+        def callers_ms = figures("callers_ms").flatten
+
+        # @return [Float] ms after which no block ran any more, in any round
+        def last_end = figures("blocks_ms").flatten(1).map(&:last).max.to_f
+
+        # @param at [Float] ms after the calls began
+        # @return [Float] blocks that ran then, mean of the rounds
+        def load(at) = figures("blocks_ms").sum { |blocks| running(blocks, at) }.fdiv(rows.size)
+
+        private
+
+        def running(blocks, at) = blocks.count { |start, stop| start <= at && at < stop }
+      end
+
+      # Measures a {Design}. Each store has fresh processes, whose threads all fetch one key at the same moment, under
+      # each condition. Every round has a new key.
+      class Trial < Load::Trial
+        # The size of stores that need one.
+        CAPACITY_BYTES = 16 * 1024 * 1024
+        # A rehearsal runs each condition once, with a block of this duration.
+        REHEARSAL_MS = 1.0
+
+        private
+
+        def measure
+          @design.contestants.each_with_index do |contestant, index|
+            herds(contestant, label(index))
+            @progress.advance(@design.seconds(contestant), contestant.name)
+          end
+        end
+
+        # A store that cannot run keeps a row for each condition, with the reason.
+        def herds(contestant, label)
+          outcome = attempt do
+            with_fleet(@design.processes, path: "tables/herd/member", bundle: contestant.bundle) do |members|
+              open(contestant, members, label)
+              rounds(contestant, members)
+            end
+          end
+          return if measured?(outcome)
+          Design.conditions(contestant).each { |condition| rows << facts(contestant, condition, 0).merge(outcome) }
+        ensure
+          remove_folders(label)
+        end
+
+        def facts(contestant, condition, round)
+          { "store" => contestant.name, "condition" => condition.name, "round" => round }
+        end
+
+        def open(contestant, members, label)
+          servers = @pool.facts(contestant.servers)
+          members.open(text: contestant.text, label:, threads: @design.threads) do |index|
+            { index:, context: { servers:, folders: @scratch.folders, label:, shared: index.positive?,
+                                 capacity_bytes: CAPACITY_BYTES } }
+          end
+        end
+
+        def rounds(contestant, members)
+          own = own?(members)
+          conditions = Design.conditions(contestant)
+          conditions.each { |condition| herd(members, condition, "rehearsal", REHEARSAL_MS) }
+          @design.rounds.times do |round|
+            conditions.shuffle(random: Random.new(@seed + round)).each do |condition|
+              found = attempt { checked(contestant, members, condition, round) }
+              rows << facts(contestant, condition, round).merge("own" => own, **found)
+            end
+          end
+          {}
+        end
+
+        # Returns whether each process has a store of its own, and so does not see the writes of another process.
+        def own?(members)
+          members.first(1).call("write", key: Member::PROBE)
+          members.drop(1).call("read", key: Member::PROBE).any? { |found| found["maker"].nil? }
+        end
+
+        # Lets all callers fetch one key.
+        #
+        # @return [Array<Hash>] see {Member#fetch}, of each process
+        def herd(members, condition, round, block_ms)
+          key = "#{condition.name}-#{round}"
+          options = condition.options
+          members.call("write", key:, expires_in: Design::ENDS_SECONDS, options:) if condition.expired
+          members.call("fetch", key:, at: Load::Fleet.soon(Design::LEAD_SECONDS), block_ms:, options:)
+        end
+
+        # @return [Hash{Symbol => Object}] figures of a row
+        def checked(contestant, members, condition, round)
+          answers = herd(members, condition, round, @design.block_ms)
+          calls, blocks = %w[calls blocks].map { |part| answers.flat_map { |answer| answer[part] } }
+          makers = blocks.map(&:first)
+          check(calls.map(&:last), condition.expired ? [*makers, Member::OLD] : makers)
+          stored(members, "#{condition.name}-#{round}", makers) if contestant.keeps?
+          { callers_ms: calls.map { |call| call[1] }, late_ms: calls.map(&:first).max,
+            stale: calls.count { |call| call.last == Member::OLD }, blocks_ms: blocks.map { |block| block.drop(1) } }
+        end
+
+        # Checks that all processes now read a value that some block computed.
+        def stored(members, key, makers)
+          found = members.call("read", key:).map { |answer| answer["maker"] }
+          raise Missed, "nothing was stored by a block that ran" if found.any?(&:nil?)
+          check(found, makers)
+        end
+
+        def check(given, makers)
+          strange = given - makers
+          raise WrongValue, "a caller was given what no block made: #{strange.first}" if strange.any?
+        end
+      end
+
+      class Table < Tables::Table
+        called "herd", "Stampedes: how often the block of one missing key runs."
+        example "herd --quick", "herd --threads 25 --processes 8 --block-ms 1000",
+                "herd --store redis_cache_store --store tiercel:redis:"
+        takes :quick, :seed, :require
+
+        # A process that does not answer for minutes counts as lost.
+        MOST_MS = 60_000
+
+        def options(parser)
+          store_option(parser, default: "Rails' and Tiercel's")
+          fact parser, "--threads N", "of each process (10; quick 5)", :threads, :count
+          fact parser, "--processes N", "(4; quick 2)", :processes, :count
+          fact parser, "--block-ms MS", "duration of the block (200; quick 100)", :block_ms, :number
+          fact parser, "--rounds N", "with a fresh key each (5; quick 2)", :rounds, :count
+        end
+
+        def plan_in_words
+          "#{design.processes} processes x #{design.threads} threads fetch one key at once, whose block takes " \
+            "#{Report::Format.number(design.block_ms)} ms, from #{design.stores.join(", ")}; #{design.rounds} " \
+            "rounds, about #{Report::Format.minutes(design.expected_seconds)}."
+        end
+
+        def take(_comparisons) = run.table("herd", tried(Trial).rows, **design.to_h)
+
+        # @return [Design]
+        def design = @design ||= designed(Design, stores: @stores&.map(&:text))
+
+        def accept(rest)
+          super
+          return if design.block_ms <= MOST_MS
+          raise UsageError, "--block-ms #{design.block_ms.round}: expected at most #{MOST_MS}"
+        end
+      end
+
+      # Shows how often the block ran, how long callers waited, and the load on the origin over time.
+      class View < Tables::View
+        quick "Quick: fewer stores, callers and rounds."
+
+        COLUMNS = { "store" => :store, "key" => :condition, "blocks run" => ->(crowd) { counted(crowd.runs) },
+                    "at once" => ->(crowd) { counted(crowd.peaks) },
+                    "median caller" => [->(crowd) { spread(crowd.medians) }, "ms"],
+                    "slowest caller" => [->(crowd) { spread(crowd.slowest) }, "ms"],
+                    "stale answers" => ->(crowd) { counted(crowd.figures("stale")) },
+                    "running at once, over time" => :line }.freeze
+        # Steps of the time axis.
+        STEPS = 24
+        # Characters for loads from one block to all callers. IDLE stands for no load.
+        HEIGHTS = "▁▂▃▄▅▆▇█".chars.freeze
+        IDLE = "·"
+
+        def title = "Everybody asks at once"
+
+        def subtitle = facts_in_words("herd") do |facts|
+          "#{crowd_words} fetch one key at the same moment; the block takes #{number(facts["block_ms"])} ms; " \
+            "#{several(facts["rounds"], "round")}"
+        end
+
+        # The kernel places the processes, see {Trial}.
+        def environment = super.merge("Pinning" => "not pinned")
+
+        # Late callers find an answer, so fewer blocks run.
+        def warnings
+          late = measured.flat_map { |crowd| crowd.figures("late_ms") }.max.to_f
+          return super unless late > notes("herd")["block_ms"].to_f / 2
+          [*super, "The machine was busy: a caller came #{number(late)} ms late."]
+        end
+
+        def sentence
+          return "Nothing could be measured." if measured.empty?
+          by_words = measured.group_by(&:words)
+          order = [*Design::RAILS, *Design::OURS].map(&:words) & by_words.keys
+          parts = order.map { |words| counts(words, by_words[words]) }
+          "#{crowd_words}, all at once, ran the block #{parts.join("; ")}."
+        end
+
+        def fill(document)
+          return if crowds.empty?
+          document.section("Blocks and callers") do |section|
+            section.text(explanation).add(table)
+            measured.group_by(&:condition).each { |condition, group| section.add(chart(condition, group)) }
+          end
+        end
+
+        private
+
+        def crowds
+          @crowds ||= rows("herd").group_by { |row| row.values_at("store", "condition") }
+                                  .map { |(store, condition), group| Crowd.new(store:, condition:, rows: group) }
+                                  .sort_by.with_index { |crowd, index| [order(crowd), index] }
+        end
+
+        # Sorts by the order in which the user named the stores, then by condition.
+        def order(crowd)
+          [rows("herd").index { |row| row["store"] == crowd.store }, conditions.index(crowd.condition) || 0]
+        end
+
+        def conditions = [*Design::RAILS, *Design::OURS].map(&:name)
+
+        def measured = crowds.reject(&:failed)
+
+        def callers = notes("herd").values_at("processes", "threads").reduce(:*)
+
+        def crowd_words
+          processes, threads = notes("herd").values_at("processes", "threads")
+          "#{number(callers)} callers (#{several(processes, "process", "processes")} x #{several(threads, "thread")})"
+        end
+
+        def number(figure) = Report::Format.number(figure)
+
+        # How often the block ran, over all rounds and stores. The sentence names stores in each process separately if
+        # their counts differ.
+        def counts(words, group)
+          own, shared = group.partition(&:own?)
+          return "#{times(own)} #{words}" if shared.empty?
+          least, most = shared.flat_map(&:runs).minmax
+          apart = own.reject { |crowd| crowd.runs.all? { |count| count.between?(least, most) } }
+          "#{times(shared)} #{words}#{" (#{apart.map { |crowd| own_words(crowd) }.join(", ")})" if apart.any?}"
+        end
+
+        def own_words(crowd)
+          each = crowd.runs.uniq == [notes("herd")["processes"]]
+          "#{each ? "once in each process" : times([crowd])} with #{crowd.store}"
+        end
+
+        def times(group)
+          least, most = group.flat_map(&:runs).minmax
+          return least == 1 ? "once" : "#{number(least)} times" if least == most
+          "#{number(least)} to #{number(most)} times"
+        end
+
+        def explanation
+          "*Blocks run*: blocks that ran for #{number(callers)} callers. *At once*: blocks that ran concurrently, " \
+            "which is the load on the origin. *Median* and *slowest caller*: the duration of a fetch, with the " \
+            "least and the most of the rounds in brackets. A *cold* key was never written. The value of an " \
+            "*ended* key expired up to #{Design::LEAD_SECONDS} s before; a store may return it (*stale answers*) " \
+            "for #{Design::WINDOW_SECONDS} s. The last column has #{STEPS} steps of #{number(step)} ms."
+        end
+
+        def table
+          raw = ->(crowd) { { "#{crowd.store}, #{crowd.condition}: callers" => crowd.callers_ms } }
+          columns_table("Herd: blocks and callers", crowds, COLUMNS, labels: 2, note: own_note, raw:, unit: "ms")
+        end
+
+        def own_note
+          own = measured.select(&:own?).map(&:store).uniq
+          "One in each process, so that each of them has to run the block: #{own.join(", ")}" if own.any?
+        end
+
+        # The median of the rounds, with the least and the most.
+        def counted(figures)
+          figures.uniq.one? ? Report::Cell.count(figures.first) : figure(spread(figures), digits: 0)
+        end
+
+        # @return [Float] ms
+        def step = @step ||= [measured.map(&:last_end).max.to_f, notes("herd")["block_ms"]].max / STEPS
+
+        def instants = Array.new(STEPS + 1) { |index| (index * step).round(2) }
+
+        def line(crowd)
+          instants.each_cons(2).map { |from, to|
+            load = crowd.load((from + to) / 2)
+            load.zero? ? IDLE : HEIGHTS[((HEIGHTS.size - 1) * load / callers).ceil.clamp(0, HEIGHTS.size - 1)]
+          }.join
+        end
+
+        def chart(condition, group)
+          series = group.to_h { |crowd| [crowd.store, instants.map { |at| [at, crowd.load(at)] }] }
+          line_chart("Herd: blocks running at once, #{condition}", series, x: "ms", y: "blocks")
+        end
+      end
+    end
+  end
+
+  module Tables
+    add Herd::Table
+  end
+end

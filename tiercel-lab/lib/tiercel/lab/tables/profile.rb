@@ -1,0 +1,302 @@
+# frozen_string_literal: true
+
+module Tiercel::Lab
+  module Tables
+    # Shows where the time of an operation goes. The operation is first measured, then profiled.
+    module Profile
+      Tiercel::Lab.declare self, "tables/profile/recorder" => %i[Folded Recorder]
+
+      # Profiles several contestants, one after the other, each in a fresh process. Nothing is timed meanwhile.
+      class Trial < Engine::Trial
+        # Starting a process, building the contestant, and warming up.
+        START_SECONDS = 3.0
+
+        # Rows have "folded", "profiler", "calls" and "file".
+        #
+        # @param pairs [Array<Array(Contestant, Operation)>]
+        # @param seconds [Float] duration of each recording
+        # @param stem [String] beginning of the paths of the profiler's files
+        def initialize(pairs, value:, seconds:, stem:, **)
+          super(**)
+          @pairs = pairs
+          @value = value
+          @seconds = seconds
+          @stem = stem
+        end
+
+        def expected_seconds = @pairs.size * (START_SECONDS + @seconds)
+
+        private
+
+        def measure
+          @pairs.each_with_index do |(contestant, operation), index|
+            facts = { "target" => contestant.name, "text" => contestant.text, "operation" => operation.name,
+                      "value" => @value.name }
+            rows << facts.merge(watch(contestant, operation, index))
+            @progress.advance(START_SECONDS + @seconds, "profile of #{contestant.name}")
+          end
+        end
+
+        def watch(contestant, operation, index)
+          job = job("tables/profile/recorder", bundle: bundle_of(contestant))
+          job.call("watch", text: contestant.text, operation: operation.name, value: @value.to_spec, seed: @seed,
+                            seconds: @seconds, file: "#{@stem}-#{contestant.name.gsub(/[^\w.-]+/, "_")}.profile.json",
+                            context: { servers: @pool.facts(contestant.servers), folders: @scratch.folders,
+                                       label: "#{Process.pid}-#{index}" })
+        rescue CannotRun, WorkerLost => e
+          Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
+        ensure
+          job&.stop
+        end
+
+        # A contestant's own bundle has no profiler, so the profiler of the lab's bundle is added.
+        def bundle_of(contestant)
+          spec = Gem.loaded_specs["vernier"] || Gem::Specification.find_all_by_name("vernier").max_by(&:version)
+          return contestant.bundle if contestant.bundle.nil? || spec.nil?
+          Engine::Gemfile.based_on(contestant.bundle, name: "vernier", source: %("= #{spec.version}"))
+                         .write("#{File.basename(contestant.bundle, ".gemfile")}-profile")
+        end
+      end
+
+      class Table < Tables::Table
+        called "profile", "Where the time of an operation goes, by function."
+        example "profile mem_cache_store", "profile tiercel:redis: --op fetch --value html-822kb",
+                "profile dalli --op client_get", "profile tiercel:shared: memory_store --html profile.html",
+                "profile mem_cache_store --against before.jsonl"
+        takes :quick, :seed, :cells, :data
+        # Profiles each Rails client, and the raw socket to its server.
+        in_all 90, arguments: %w[mem_cache_store redis_cache_store], seconds: 30
+
+        # The client that the fourth article profiled.
+        DEFAULT = "mem_cache_store"
+        OPERATIONS = { store: "read", client: "client_get" }.freeze
+        VALUE = "html-2kb"
+        SECONDS = 5.0
+        QUICK_SECONDS = 1.5
+        # The raw socket to the same server, for stores and for clients.
+        RAW = { store: { memcached: "raw_memcached", redis: "raw_redis" },
+                client: { memcached: "raw:memcached", redis: "raw:redis", memcached_ring: "raw:ring" } }.freeze
+        # The raw socket's operation for an operation of a store.
+        RAW_OPERATIONS = { "fetch" => "read", "exist" => "read" }.freeze
+        RAW_STORE_OPERATIONS = %w[read write].freeze
+
+        def self.usage = "[TARGET [TARGET]]"
+
+        def options(parser)
+          parser.separator("    TARGET: a store or client (#{DEFAULT}); of two, the difference too")
+          parser.on("--op NAME", "see `help operations` (read; of clients client_get)") do |name|
+            @operation = Operations.fetch(name)
+          end
+          parser.on("--value NAME", "see `help values` (#{VALUE})") { |name| @value = Values.fetch(name) }
+          fact parser, "--seconds N", "of profiling each (#{SECONDS})", :seconds, :number
+          parser.on("--against FILE", "earlier run to compare with") do |file|
+            @against = profiles_of(file)
+          end
+          parser.on("--[no-]raw", "profile the raw socket too (yes)") { |raw| @no_raw = !raw }
+        end
+
+        def accept(rest)
+          raise UsageError, "profile #{rest.join(" ")}: expected one target, or two" if rest.size > 2
+          @targets = parse_all(rest.empty? ? [DEFAULT] : rest)
+          return unless @targets.map(&:kind).uniq.size > 1
+          raise UsageError, "profile #{rest.join(" ")}: one is a #{@targets.first.kind}, the other a " \
+                            "#{@targets.last.kind}"
+        end
+
+        def plan
+          first, *others = pairs
+          [Engine::Comparison.between(value:, baseline: first, others:)]
+        end
+
+        def expected_seconds = super.to_f + (pairs.size * (seconds + Trial::START_SECONDS))
+
+        def take(comparisons)
+          super
+          trial = Trial.new(pairs, value:, seconds:, seed: settings.seed, requires: settings.requires,
+                                   stem: run.recorder.path.delete_suffix(".jsonl"))
+          run.try(trial, trial.expected_seconds)
+          run.table("profiles", trial.rows, seconds:)
+          keep_before if @against
+        end
+
+        private
+
+        # The user chose every row, so a row that cannot run fails the command.
+        def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
+
+        def value = @value || (settings.data ? Values::Files.new(directory: settings.data) : Values.fetch(VALUE))
+
+        def seconds = facts_given[:seconds] || (settings.quick ? QUICK_SECONDS : SECONDS)
+
+        def operation = @operation || Operations.fetch(OPERATIONS.fetch(@targets.first.kind) { "read" })
+
+        def pairs = @pairs ||= @targets.map { |target| [target, operation] } + raw_pairs
+
+        def raw_pairs
+          return [] if @no_raw
+          @targets.filter_map { |target| raw_pair(target) }.uniq { |contestant, _operation| contestant.text }
+        end
+
+        def raw_pair(target)
+          raw = RAW.dig(target.kind, target.servers.first) or return
+          name = RAW_OPERATIONS.fetch(operation.name, operation.name)
+          return if raw == target.text || (target.kind == :store && !RAW_STORE_OPERATIONS.include?(name))
+          [Contestants.parse(raw), Operations.fetch(name)]
+        end
+
+        def profiles_of(file)
+          earlier = Engine::Results.load(file)
+          rows = earlier["tables"].select { |table| table["name"] == "profiles" }.flat_map { |table| table["rows"] }
+          rows = rows.select { |row| Engine::Outcome.measured?(row) }
+          raise UsageError, "--against #{file}: that run has no profiles" if rows.empty?
+          { rows:, started_at: earlier["run"]["started_at"] }
+        end
+
+        # Keeps the first target's earlier profile, or the first profile of that run.
+        def keep_before
+          row = @against[:rows].find { |candidate| candidate["text"] == @targets.first.text } || @against[:rows].first
+          run.table("profile before", [row], started_at: @against[:started_at])
+        end
+      end
+
+      # Shows times, the functions that take them, and the difference between two profiles. The profiler's own viewer
+      # draws flame graphs.
+      class View < Tables::View
+        article(/times\z/)
+        quick "Quick: few samples; shares are rough."
+
+        TOP = 15
+        TIMES = { "function" => :first, "share of the time" => lambda { |(_function, share)|
+          figure(share.map { |part| part * 100 }, "%", digits: 1)
+        } }.freeze
+        # The 97.5 % quantile of the normal distribution, for 95 % intervals.
+        Z = 1.959964
+
+        def title = "Where the time goes: #{first_of("operation", "an operation")} of #{first_of("value", "a value")}"
+
+        def sentence
+          row = profiles.find { |profile| watched?(profile) } or return "No profile could be made."
+          cell = cells.find { |candidate| candidate["contestant"]["text"] == row["text"] }
+          time = cell && measured?(cell) ? "#{time(cell)} a call; " : ""
+          shares = top(row, 3).map { |function, share| "#{function} #{percent(share)}" }
+          "#{row["target"]}, #{row["operation"]}: #{time}most time itself: #{shares.join(", ")}."
+        end
+
+        def fill(document)
+          document.section("Time") { |section| add_times(section) }
+          profiles.each do |row|
+            document.section("#{row["target"]}, #{row["operation"]}") { |section| add_profile(section, row) }
+          end
+          pairs.each do |before, after|
+            document.section("#{label(after)} against #{label(before)}") do |section|
+              add_difference(section, before, after)
+            end
+          end
+        end
+
+        private
+
+        def profiles = rows("profiles")
+
+        def first_of(fact, otherwise) = cells.first&.fetch(fact) || otherwise
+
+        def watched?(row) = Engine::Outcome.measured?(row) && row["folded"].any?
+
+        # A raw socket is no target, so it is not compared.
+        def raw?(row) = row["text"].match?(/\Araw[_:]/)
+
+        def pairs
+          mine = profiles.select { |row| watched?(row) && !raw?(row) }
+          found = rows("profile before").map do |before|
+            [before.merge("when" => notes("profile before")["started_at"]), mine.first]
+          end
+          found << [mine[0], mine[1]] if mine.size > 1
+          found.select(&:all?)
+        end
+
+        def label(row) = row["when"] ? "#{row["target"]} (#{row["when"]})" : row["target"]
+
+        def percent(share) = "#{Report::Format.number(share.estimate * 100, digits: 0)} %"
+
+        # @return [Hash{String => Numeric}] each function's own samples, from all its callers
+        def own(row)
+          row["folded"].each_with_object(Hash.new(0)) do |(stack, samples), sums|
+            sums[stack.scrub.split(";").last.to_s] += samples
+          end
+        end
+
+        # @return [Array<Array(String, Statistics::Interval)>] functions by the share of the time that they took
+        #   themselves
+        def top(row, count)
+          all = own(row)
+          all.max_by(count, &:last).map { |function, samples| [function, share(samples, all.values.sum)] }
+        end
+
+        # Wilson's interval of a share (Wilson, JASA 22, 1927). Samples close in time depend on each other, so the
+        # true interval is wider.
+        def share(own, total)
+          share = own.fdiv(total)
+          middle = (share + (Z**2 / (2 * total))) / (1 + (Z**2 / total))
+          half = Z / (1 + (Z**2 / total)) * Math.sqrt((share * (1 - share) / total) + (Z**2 / (4.0 * total**2)))
+          Statistics::Interval.new(share, [middle - half, 0.0].max, [middle + half, 1.0].min)
+        end
+
+        def add_times(section)
+          section.text("Measured first, without a profiler. The bare socket sends prepared bytes and reads exactly " \
+                       "the answer: what is beyond it is the client's.")
+          columns = { "target" => :name, "operation" => ->(cell) { cell["operation"] }, "time a call" => :time,
+                      "ratio" => :ratio, "beyond the socket" => :beyond, "objects" => :objects }
+          section.add(cell_table("Profile: times", cells, columns, labels: 2))
+        end
+
+        def beyond(cell)
+          socket = cells.find do |other|
+            raw?(other["contestant"]) && other["contestant"]["servers"] == cell["contestant"]["servers"]
+          end
+          return "" if socket.nil? || socket == cell || !measured?(cell) || !measured?(socket)
+          mine, bare = [cell, socket].map { |one| interval(one["summary"]["ns"], 1e-3) }
+          difference = mine.minus(bare)
+          Report::Cell.interval(difference, unit: "us", muted: difference.cover?(0))
+        end
+
+        def add_profile(section, row)
+          return section.text("No profile: #{Engine::Outcome.words(row)}.") unless Engine::Outcome.measured?(row)
+          return section.text("No samples fell into the calls; `--seconds` watches longer.") unless watched?(row)
+          note = "In the function itself, without what it calls; #{samples_words(row)}."
+          section.add(columns_table("Profile: self time of #{row["target"]}", top(row, TOP), TIMES, note:))
+          section.code(row["file"], title: opened_with(row)) if row["file"]
+        end
+
+        def samples_words(row)
+          samples, calls = [own(row).values.sum, row["calls"]].map { |count| Report::Format.number(count) }
+          "#{samples} samples of #{row["profiler"]}, #{calls} calls in #{notes("profiles")["seconds"]} s"
+        end
+
+        def opened_with(row)
+          return "For speedscope (speedscope.app):" unless row["profiler"] == "vernier"
+          "For the Firefox profiler (profiler.firefox.com, or `profile-viewer`):"
+        end
+
+        def add_difference(section, before, after)
+          return section.text("One of the two has no samples.") unless [before, after].all? { |row| watched?(row) }
+          shares = [before, after].map do |row|
+            own(row).then { |all| all.transform_values { |n| n.fdiv(all.values.sum) } }
+          end
+          names = shares.flat_map(&:keys).uniq
+          names = names.max_by(TOP) { |name| (shares[1].fetch(name, 0.0) - shares[0].fetch(name, 0.0)).abs }
+          rows = names.map do |name|
+            one, other = shares.map { |all| all.fetch(name, 0.0) * 100 }
+            [name, *[one, other, other - one].map { |share| figure(share, "%", digits: 1) }]
+          end
+          section.table("Profile: #{label(after)} against #{label(before)}", command:, rows:,
+                        header: ["function", label(before), label(after), "change"],
+                        note: "Shares of the time in the function itself, not times; the largest changes first.")
+        end
+      end
+    end
+  end
+
+  module Tables
+    add Profile::Table
+  end
+end

@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+module Tiercel::Lab
+  module Tables
+    # One line of the configuration changed: Rails' stores and Solid Cache, each beside the store of Tiercel that
+    # takes its place. The pairs differ in nothing but the line.
+    module Switch
+      Tiercel::Lab.declare self, "tables/switch/memory" => %i[Memory]
+
+      PAIRS = { "RedisCacheStore" => ["redis_cache_store", "tiercel:redis:"],
+                "MemCacheStore" => ["mem_cache_store", "tiercel:memcached:"],
+                "Solid Cache" => ["solid_cache_store", "tiercel:shared: sqlite:"],
+                "MemoryStore" => ["memory_store", "tiercel:shared:"] }.freeze
+      VALUES = %w[html-2kb html-24kb].freeze
+      OPERATIONS = %w[read write read_multi].freeze
+      WORKERS = 8
+      ENTRIES = { "html-2kb" => 12_000 }.freeze
+
+      # The memory of the workers, for each store of the pairs.
+      class Trial < Engine::Trial
+        STORE_SECONDS = 5.0
+
+        def initialize(stores, workers:, entries:, **)
+          super(**)
+          @stores, @workers, @entries = stores, workers, entries
+        end
+
+        def expected_seconds = @stores.size * STORE_SECONDS
+
+        private
+
+        def measure
+          @stores.each_with_index do |text, index|
+            @rows << { "store" => text, **held(Contestants.parse(text), index) }
+            @progress.advance(STORE_SECONDS, "memory of #{text}")
+          end
+        end
+
+        def held(contestant, index)
+          value = Values.fetch(ENTRIES.keys.first)
+          job = job("tables/switch/memory", bundle: contestant.bundle)
+          job.call("hold", text: contestant.text, value: value.to_spec, entries: @entries, workers: @workers,
+                           seed: @seed, context: { servers: @pool.facts(contestant.servers),
+                                                   folders: @scratch.folders, label: "switch-#{index}" })
+        rescue CannotRun, WorkerLost => e
+          Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
+        ensure
+          job&.stop
+        end
+      end
+
+      class Table < Tables::Table
+        called "switch", "One line changed: each store of Rails beside Tiercel."
+        example "switch --quick", "switch --from RedisCacheStore", "switch --plan"
+        takes :quick, :seed, :cells
+        full blocks: 16
+        in_all 7, weight: 2
+
+        def options(parser)
+          names parser, "--from", PAIRS, :pairs
+          fact parser, "--workers N", "processes whose memory counts (#{WORKERS})", :workers, :workers
+          fact parser, "--entries N", "entries of 2 KB that they hold (#{ENTRIES.values.first})", :entries, :count
+        end
+
+        def plan
+          values = (settings.quick ? VALUES.first(1) : VALUES).map { |name| Values.fetch(name) }
+          operations = (settings.quick ? OPERATIONS.first(2) : OPERATIONS).map { |name| Operations.fetch(name) }
+          pairs.each_value.flat_map do |texts|
+            comparisons_of(values, operations, parse_all(texts))
+          end
+        end
+
+        def expected_seconds = super.to_f + trial.expected_seconds
+
+        def take(comparisons)
+          super
+          run.try(trial, trial.expected_seconds)
+          run.table("memory", trial.rows, workers:, entries:, kind: Engine::ResidentMemory.kind,
+                                          pairs: pairs.transform_values(&:itself))
+        end
+
+        private
+
+        def pairs = facts_given[:pairs] ? PAIRS.slice(*facts_given[:pairs]) : PAIRS
+        def workers = facts_given.fetch(:workers, WORKERS)
+        def entries = facts_given.fetch(:entries, ENTRIES.values.first)
+
+        def trial
+          @trial ||= Trial.new(pairs.values.flatten, workers:, entries:, seed: settings.seed,
+                                                     requires: settings.requires)
+        end
+      end
+
+      class View < Tables::View
+        def title = "One line changed"
+
+        def sentence
+          found = PAIRS.filter_map do |name, (_, ours)|
+            cell = cells(role: "contestant").find do |one|
+              one["contestant"]["text"] == ours && one["operation"] == "read"
+            end
+            next unless cell && measured?(cell) && cell["summary"]["ratio"] && cell["summary"]["verdict"]
+            "#{name} to #{ours.delete_prefix("tiercel:")}: #{words(cell)}"
+          end
+          return "Nothing could be measured." if found.empty?
+          "A read of #{title_of(cells.first["value"])}. #{found.join("; ")}."
+        end
+
+        def fill(document)
+          document.section("Time") { |section| add_times(section) } if cells.any?
+          document.section("Memory") { |section| add_memory(section) } if rows("memory").any?
+          document.section("The lines") { |section| PAIRS.each { |name, texts| line(section, name, texts) } }
+        end
+
+        private
+
+        def words(cell)
+          return "cannot tell" unless %w[faster slower same].include?(cell["summary"]["verdict"])
+          "#{Report::Cell.interval(interval(cell["summary"]["ratio"]), unit: "x")} of the time"
+        end
+
+        def add_times(section)
+          columns = { "store" => :name, "operation" => ->(cell) { cell["operation"] },
+                      "value" => ->(cell) { title_of(cell["value"]) }, "time a call" => :time, "ratio" => :ratio,
+                      "verdict" => ->(cell) { measured?(cell) ? verdict(cell) : "" }, "objects" => :objects }
+          section.add(cell_table("Switch: time by the store of before", cells, columns, labels: 3))
+        end
+
+        def add_memory(section)
+          facts = notes("memory")
+          columns = { "store" => "store",
+                      "#{facts["kind"]} of #{facts["workers"]} workers" =>
+                        [->(row) { megabytes(row["bytes"]) }, "MB"],
+                      "of it their entries" => [->(row) { megabytes(row["grown"]) }, "MB"],
+                      "the server's" => [->(row) { megabytes(row["server_bytes"]) }, "MB"] }
+          note = "Each worker reads #{facts["entries"]} entries of 2 KB twice, most of what a store of 32 MB holds."
+          section.add(columns_table("Switch: memory", rows("memory"), columns, labels: 1, note:))
+        end
+
+        def megabytes(bytes) = bytes && (bytes / 1e6)
+
+        def line(section, name, texts)
+          lines = texts.map { |text| Contestants.parse(text, checks: false).configuration }
+          section.code(lines.join("\n"), title: "#{name}:")
+        end
+      end
+    end
+  end
+
+  module Tables
+    add Switch::Table
+  end
+end

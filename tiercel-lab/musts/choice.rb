@@ -1,0 +1,272 @@
+# frozen_string_literal: true
+
+require "tiercel/lab/cli"
+
+module Tiercel::Lab
+  module Tables
+    # Compares the answers of quick runs with full runs of all stores, on applications from which no rule of the
+    # answer was derived.
+    module Choice
+      # An application: its values, and the options that state its constraints. No rule of the answer was derived from
+      # these values, and none of them is a value of the lab.
+      Case = Data.define(:values, :options)
+
+      class Case
+        # Options of two applications for each kind of values.
+        ALL = { "json-5kb" => ["--workers 4 --survives restart", "--machines 2 --workers 2"],
+                "html-40kb" => ["--workers 1", "--workers 2 --survives reboot"],
+                "short-strings" => ["--workers 8 --memory 16MB", "--workers 1 --survives restart"],
+                "pictures-60kb" => ["--machines 3 --survives reboot", "--workers 2 --memory 64MB"],
+                "mixed" => ["--workers 3 --memory 32MB --survives reboot",
+                            "--machines 2 --workers 4 --memory 128MB"] }
+              .flat_map { |values, all| all.map { |options| new(values, options.split) } }.freeze
+
+        # Stores whose entries belong to one process, and those whose entries end with the machine's power or are
+        # beyond it. The lists do not use the answer's own rules.
+        OF_A_PROCESS = ["memory_store", "tiercel:memory:"].freeze
+        IN_MEMORY = [*OF_A_PROCESS, "tiercel:shared:", "file_store:tmpfs"].freeze
+        ON_SERVERS = ["mem_cache_store", "redis_cache_store", "tiercel:memcached:", "tiercel:redis:",
+                      "tiercel:shared: redis:"].freeze
+        # Stores with memory of their own on the application's machine.
+        SIZED = [*IN_MEMORY, "tiercel:shared: sqlite:", "tiercel:shared: redis:"].freeze
+        SIZE = /size(?:=|: "?)(\d+)(?:\.mega|MB)/
+
+        # @return [String]
+        def words = "#{values}, #{options.join(" ")}"
+
+        # @param store [String] text of a contestant
+        # @param line [String, nil] its line for the application's configuration
+        # @return [String, nil] the option whose constraint the store breaks
+        def broken_by(store, line)
+          return "--machines" if machines > 1 && !ON_SERVERS.include?(store)
+          return "--workers" if workers > 1 && OF_A_PROCESS.include?(store)
+          return "--survives" if lost(survives).include?(store)
+          "--memory" if memory && SIZED.include?(store) && !line.to_s[SIZE, 1]&.to_i&.between?(1, memory.to_i)
+        end
+
+        private
+
+        def option(name) = options.include?(name) ? options[options.index(name) + 1] : nil
+        def machines = option("--machines").to_i
+        def workers = option("--workers").to_i
+        def survives = option("--survives")
+        def memory = option("--memory")
+
+        # A server beside the application restarts with the machine.
+        def lost(event)
+          return OF_A_PROCESS if event == "restart"
+          event == "reboot" ? [*IN_MEMORY, *(ON_SERVERS if machines < 2)] : []
+        end
+      end
+
+      # Writes the files of a kind of values.
+      module Files
+        COUNTS = { "json-5kb" => 150, "html-40kb" => 50, "short-strings" => 800, "pictures-60kb" => 40,
+                   "mixed" => 90 }.freeze
+        WORDS = %w[amber brook cedar delta ember fjord grove haven inlet jetty knoll ledge marsh north ocean].freeze
+        KINDS = %w[json-5kb html-40kb short-strings].freeze
+
+        module_function
+
+        # @param folder [String] an existing folder
+        # @return [void]
+        def write(kind, folder, seed:)
+          random = Random.new(seed)
+          COUNTS.fetch(kind).times do |index|
+            File.binwrite(File.join(folder, format("%04d", index)), text(kind, index, random))
+          end
+        end
+
+        def text(kind, index, random)
+          case kind
+          when "json-5kb" then JSON.generate(Array.new(50) { |row| record(row, random) })
+          when "html-40kb" then "<ul>#{Array.new(700) { item(random) }.join("\n")}</ul>"
+          when "short-strings" then sentence(random.rand(3..30), random)
+          when "pictures-60kb" then random.bytes(random.rand(50_000..70_000))
+          else text(KINDS[index % KINDS.size], index, random)
+          end
+        end
+
+        def record(row, random)
+          { id: row, name: sentence(4, random), price: random.rand(10_000) / 100.0, tags: [sentence(1, random)] }
+        end
+
+        def item(random) = %(<li class="#{sentence(1, random)}">#{sentence(6, random)}</li>)
+
+        def sentence(words, random) = Array.new(words) { WORDS.sample(random:) }.join(" ")
+      end
+
+      class Table < Tables::Table
+        called "choice", "Whether the first choice of a quick run is the best of a full one."
+        example "choice", "choice --quick", "choice --plan"
+        takes :quick, :seed
+
+        CALLS = %w[--op read,write].freeze
+        # Planned times of a run. On a slow machine, the budget shortens a full run to fewer blocks.
+        EXHAUSTIVE_SECONDS = 125
+        QUICK_SECONDS = 25
+        # All stores in fresh processes; a fourth of the processes that the verdicts of a full run may take.
+        EXHAUSTIVE = [*CALLS, "--processes", "6", "--budget", "115",
+                      *Answer::Candidate::ALL.flat_map { |store| ["--store", store] }].freeze
+        # Each of these stores is compared with itself, under another name.
+        TWINS = { "--workers 2" => "tiercel:shared:", "--workers 4 --survives reboot" => "tiercel:sqlite:",
+                  "--machines 2" => "redis_cache_store" }.freeze
+
+        def plan_in_words
+          "#{cases.size} applications with #{kinds.size} kinds of values, and #{twins.size} pairs of equal stores: " \
+            "about #{Report::Format.minutes(expected_seconds)}."
+        end
+
+        def expected_seconds = (kinds.size * EXHAUSTIVE_SECONDS) + ((cases.size + twins.size) * QUICK_SECONDS)
+
+        # Ctrl-C and SIGTERM keep the rows so far.
+        def take(_comparisons)
+          rows, @failures = [], []
+          Dir.mktmpdir do |folder|
+            run.watch(expected_seconds) do |progress|
+              @progress = progress
+              kinds.each { |kind| examine(kind, File.join(folder, kind)) { |row| rows << row } }
+            end
+          end
+          run.table("choice", rows, asked: cases.size + twins.size)
+        end
+
+        def warnings = super + @failures
+
+        def exit_code
+          codes = { holds: :ok, fails: :does_not_hold, undecided: :undecided }
+          CODES.fetch(codes.fetch(View.new(results, command: "").state))
+        end
+
+        private
+
+        # A quick run only shows that the command works.
+        def cases = settings.quick ? Case::ALL.first(2) : Case::ALL
+
+        def kinds = cases.map(&:values).uniq
+
+        def twins = settings.quick ? TWINS.first(1).to_h : TWINS
+
+        # @yieldparam row [Hash{String => Object}]
+        def examine(kind, folder)
+          Dir.mkdir(folder)
+          Files.write(kind, folder, seed: settings.seed)
+          exhaustive = answered(EXHAUSTIVE_SECONDS, "#{kind}: all stores", "--data", folder, *EXHAUSTIVE)
+          cases.each { |one| attempt { yield judged(one, folder, exhaustive) } if one.values == kind }
+          return unless kind == kinds.first
+          twins.each { |options, store| attempt { yield twin(options.split, store, folder) } }
+        rescue CannotRun => e # without the full run, no case of this kind can be judged
+          @failures << e.message
+        end
+
+        # A case that fails does not affect the others.
+        def attempt
+          yield
+        rescue CannotRun => e
+          @failures << e.message
+        end
+
+        # @return [Hash{String => Object}] results of a run of `compare` in a process of its own
+        def answered(seconds, what, *arguments)
+          entry = CLI::All::Entry.new(name: "compare", arguments: [*arguments, "--seed", settings.seed.to_s])
+          part = Dir.mktmpdir do |folder|
+            CLI::All::Child.new(entry, more: [], folder:).run do |line|
+              @progress.advance(0, "#{what}: #{line[/ left: (.*)/, 1] || line}")
+            end
+          end
+          @progress.advance(seconds, what)
+          raise Interrupt if part.state == "interrupted"
+          raise CannotRun, "#{what}: #{part.note}" unless part.complete?
+          part.results
+        end
+
+        def choice(results, constraints) = Answer.of(results, constraints, program: "bin/lab").choice
+
+        def judged(one, folder, exhaustive)
+          quick = answered(QUICK_SECONDS, one.words, "--quick", "--data", folder, *CALLS, *one.options)
+          found = choice(quick, quick["constraints"])
+          costs = costs(choice(exhaustive, quick["constraints"]))
+          first = found.first&.text
+          { "case" => one.words, "first" => first, "clear" => found.clear?, "best" => costs.key(costs.values.min),
+            "times" => costs.key?(first) ? costs[first] / costs.values.min : nil, "broken" => broken(one, found),
+            "configuration" => found.first&.configuration(found.constraints), "costs" => costs }
+        end
+
+        # Every shown candidate has to meet the constraints.
+        def broken(one, found)
+          found.shown.filter_map do |store|
+            word = one.broken_by(store.text, store.configuration(found.constraints))
+            "#{store.text}: #{word}" if word
+          end
+        end
+
+        def costs(truth) = truth.suiting.to_h { |store| [store.text, truth.cost(store).estimate] }
+
+        def twin(options, store, folder)
+          names = %w[one other].map { |name| "#{name}=#{store}" }
+          quick = answered(QUICK_SECONDS, "#{store} twice", "--quick", "--data", folder, *CALLS, *options,
+                           *names.flat_map { |name| ["--store", name] })
+          found = choice(quick, quick["constraints"])
+          { "case" => "#{store} twice, #{options.join(" ")}", "twin" => true, "first" => found.first&.text,
+            "clear" => found.clear? }
+        end
+      end
+
+      # Shows each application's first choice beside the best store of the full run.
+      class View < Tables::View
+        # A first choice is good if it costs at most this multiple of the best store's cost.
+        MOST_TIMES = 1.05
+        # The target holds for so many applications if so few have another first choice.
+        APPLICATIONS = 10
+        MOST_BAD = 2
+
+        def title = "The first choice of a quick run, and the best store of a full run"
+
+        def subtitle = "Values and constraints from which no rule was derived; one full run for each kind of values"
+
+        # @return [Symbol] :holds, :fails, or :undecided if something was not measured
+        def state
+          return :fails if broken.any? || told_apart.any? || applications.size - good.size > MOST_BAD
+          complete = applications.size >= APPLICATIONS && rows("choice").size == notes("choice")["asked"]
+          complete && twins.all? { |row| row["first"] } ? :holds : :undecided
+        end
+
+        def sentence
+          return "Nothing could be measured." if rows("choice").empty?
+          "The first choice costs at most 5 % more than the best in #{good.size} of #{applications.size} cases and " \
+            "breaks a constraint in #{broken.size}; equal stores were told apart in #{told_apart.size} of " \
+            "#{twins.size}."
+        end
+
+        def fill(document)
+          document.section("Applications") do |section|
+            section.add(columns_table("Choice: applications", applications, COLUMNS))
+            section.add(columns_table("Choice: equal stores", twins, TWINS))
+          end
+        end
+
+        COLUMNS = {
+          "application" => "case", "first choice" => "first",
+          "clear" => ->(row) { row["clear"] ? "yes" : "cannot tell" }, "best of all" => "best",
+          "cost by the best's" => ->(row) { row["times"] ? Report::Cell.number(row["times"], unit: "x") : "" },
+          "breaks" => ->(row) { row["broken"].join("; ") }
+        }.freeze
+
+        TWINS = {
+          "stores" => "case",
+          "told apart" => ->(row) { row["first"] ? (row["clear"] ? "yes" : "no") : "not measured" }
+        }.freeze
+
+        private
+
+        def applications = rows("choice").reject { |row| row["twin"] }
+        def twins = rows("choice").select { |row| row["twin"] }
+        def good = applications.select { |row| row["times"] && row["times"] <= MOST_TIMES }
+        def broken = applications.select { |row| row["broken"].any? }
+        def told_apart = twins.select { |row| row["clear"] }
+      end
+    end
+
+    add Choice::Table
+  end
+end
