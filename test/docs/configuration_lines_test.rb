@@ -12,7 +12,9 @@ require "active_support/message_encryptor"
 # Runs the Ruby code of the documents: every `config.cache_store` with our store must build one.
 class ConfigurationLinesTest < Tiercel::TestCase
   DOCS = File.expand_path("../../docs", __dir__)
-  PAGES = %w[failures.md memcached.md migrating.md redis.md sqlite.md tiers.md].freeze
+  PAGES = Dir.children(DOCS).grep(/\.md\z/).select do |page|
+    File.read(File.join(DOCS, page)).match?(/^config\.cache_store = :tiercel_store/)
+  end.freeze
 
   # Receives the lines: an application's configuration and Gemfile.
   class Application
@@ -32,6 +34,10 @@ class ConfigurationLinesTest < Tiercel::TestCase
     application = Application.new
     place = Module.new
     place.const_set(:Rails, application)
+    environment = ->(name) { name.end_with?("URL") ? "redis://127.0.0.1:1/0" : name * 4 }
+    environment.define_singleton_method(:fetch) { |name, *| call(name) }
+    place.const_set(:ENV, environment)
+    place.const_set(:MySerializer, Marshal)
     place.const_set(:HANDLER, ->(method:, returning:, exception:) { [method, returning, exception] })
     place.define_singleton_method(:config) { application }
     place.define_singleton_method(:gem) { |*| }
@@ -64,8 +70,11 @@ class ConfigurationLinesTest < Tiercel::TestCase
 
   # An application's segment is in /dev/shm; here it is in the test's folder.
   def built(arguments)
-    arguments = arguments.map { |one| one.is_a?(String) ? one.sub(/\Ashared:(?=\z|\?)/, "shared:./segment") : one }
-    store = ActiveSupport::Cache.lookup_store(*arguments)
+    options = arguments.extract_options!
+    arguments += ["shared:"] if arguments.none?(String)
+    arguments = arguments.map { |one| one.is_a?(String) ? one.sub(/\Ashared:[^?]*/, "shared:./segment") : one }
+    options = options.merge(size: "8MB") if options.key?(:size)
+    store = ActiveSupport::Cache.lookup_store(*arguments, **options)
     assert_kind_of ActiveSupport::Cache::TiercelStore, store
     store.backend
   end
