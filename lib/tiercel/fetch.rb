@@ -118,7 +118,7 @@ module Tiercel
     end
 
     # @return [Hash{Symbol => Integer}] counts of this process
-    def stats = @counts.dup
+    def stats = { **@counts, flights: @flights.size, followers: @flights.followers }
 
     # Threads may overwrite each other's count, which affects only the number of trips.
     #

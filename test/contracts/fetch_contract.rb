@@ -44,9 +44,6 @@ module Tiercel
       include Churn
       include BuiltStores
 
-      # Seconds within which every unbounded wait ends, even on a busy machine.
-      PATIENCE = 20
-
       def after_teardown
         eventually("a refresh goes on") { Fetch::Refresh.idle? }
         super
@@ -60,20 +57,15 @@ module Tiercel
       def in_threads(count)
         store # created once, by this thread
         gate = Queue.new
-        threads = Array.new(count) { |index| Thread.new { gate.pop && yield(index) } }
+        @callers = Array.new(count) { |index| Thread.new { gate.pop && yield(index) } }
         count.times { gate << true }
-        threads.map(&:value)
+        @callers.map(&:value)
       end
 
-      # @yieldreturn [Boolean] the condition
-      def eventually(message = "it did not happen")
-        ends = Clock.monotonic + PATIENCE
-        until yield
-          flunk message if Clock.monotonic > ends
-          sleep 0.005
-        end
+      # Waits, in a block of {#in_threads}, until the other callers wait for it.
+      def others_wait(store, count = @callers.size - 1)
+        eventually("others wait") { store.stats[:followers] >= count }
       end
-
       # @return [Float] duration of the block in seconds
       def seconds
         began = Clock.monotonic

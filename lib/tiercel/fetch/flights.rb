@@ -93,6 +93,10 @@ module Tiercel
       # @return [Integer] number of running and waiting computations
       def size = LOCK.synchronize { @running.count { |_, miss| miss.live? } }
 
+      # @return [Integer] number of callers of this process that wait for one of them
+      def followers
+        LOCK.synchronize { @running.values.uniq.sum { |miss| miss.live? ? miss.followers : 0 } }
+      end
       # Registers a miss under a lineage, unless another one is registered there.
       #
       # If that one is deserted, the miss is its heir: the lease still stands, and nobody will fill it.

@@ -12,10 +12,15 @@ module Tiercel
 
         def test_a_within_b_against_b_within_a
           patient = new_store(lease_ttl: 60)
+          begun = Queue.new
           took = seconds do
             values = in_threads(6) do |index|
               outer, inner = index.odd? ? %w[a b] : %w[b a]
-              patient.fetch(outer) { sleep 0.05; patient.fetch(inner) { "#{inner} made" } && "#{outer} made" }
+              patient.fetch(outer) do
+                begun << 1
+                eventually { begun.size >= 2 }
+                patient.fetch(inner) { "#{inner} made" } && "#{outer} made"
+              end
             end
             assert_equal ["a made", "b made"], values.uniq.sort
           end
@@ -28,7 +33,7 @@ module Tiercel
           took = seconds do
             in_processes(2) do |index|
               outer, inner = index.odd? ? %w[a b] : %w[b a]
-              note patient.fetch(outer) { sleep 0.2; patient.fetch(inner) { "#{inner} made" } && "#{outer} made" }
+              note patient.fetch(outer) { others_call; patient.fetch(inner) { "#{inner} made" } && "#{outer} made" }
             end
           end
           assert_equal ["a made", "b made"], notes.sort

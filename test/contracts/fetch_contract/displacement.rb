@@ -14,7 +14,7 @@ module Tiercel
           patient = new_store(lease_ttl: 60)
           while_computed(patient, Record.new("1")) do
             runs = Queue.new
-            values = in_threads(6) { patient.fetch(Record.new("2")) { runs << 1; sleep 0.1; "two" } }
+            values = in_threads(6) { patient.fetch(Record.new("2")) { runs << 1; others_wait(patient); "two" } }
             assert_equal [["two"], 1], [values.uniq, runs.size]
             assert_equal "two", patient.read(Record.new("2"))
           end
@@ -47,7 +47,7 @@ module Tiercel
           patient = new_store(lease_ttl: 60)
           runs = Queue.new
           in_threads(12) do |index|
-            patient.fetch("name", tags: index.odd? ? ["a"] : %w[a b]) { runs << 1; sleep 0.4; "made" }
+            patient.fetch("name", tags: index.odd? ? ["a"] : %w[a b]) { runs << 1; others_wait(patient, 5); "made" }
           end
           assert_operator runs.size, :<=, 4
           assert_equal "made", patient.read("name")

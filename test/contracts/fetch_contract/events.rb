@@ -66,13 +66,14 @@ module Tiercel
         def test_waits_are_told_in_milliseconds
           began = Queue.new
           told = heard do
-            slow = Thread.new { store.fetch("slow") { began << 1; sleep 0.3; "made" } }
+            follower = Thread.current
+            slow = Thread.new { store.fetch("slow") { began << 1; eventually { follower.stop? }; "made" } }
             began.pop
             assert_equal("made", store.fetch("slow") { flunk })
             slow.join
           end
           waited = told.assoc("cache_fetch_hit").last[:waited]
-          assert_operator waited, :>, 1
+          assert_operator waited, :>, 0
           assert_operator waited, :<, PATIENCE * 1_000
         end
 

@@ -27,7 +27,7 @@ module Tiercel
         def test_what_the_block_raises_goes_to_those_who_wait_as_a_copy
           patient = new_store(lease_ttl: 60)
           errors = in_threads(5) do
-            patient.fetch("raises") { sleep 0.1; raise IOError, "no value" }
+            patient.fetch("raises") { others_wait(patient); raise IOError, "no value" }
           rescue IOError => error
             error
           end
@@ -44,7 +44,7 @@ module Tiercel
           end
           patient = new_store(lease_ttl: 60)
           stopped = in_threads(3) do
-            patient.fetch("shared") { sleep 0.1; raise StopIteration }
+            patient.fetch("shared") { others_wait(patient); raise StopIteration }
           rescue StopIteration
             :stopped
           end
@@ -55,10 +55,9 @@ module Tiercel
         OWN_ERRORS.each do |name, failing|
           define_method(:"test_an_error_of_the_block_goes_to_all_who_wait_#{name}") do
             patient = new_store(lease_ttl: 60)
-            runs, callers = Queue.new, Queue.new
+            runs = Queue.new
             errors = in_threads(4) do
-              callers << 1
-              patient.fetch("fails") { runs << 1; wait_for_followers(callers, 4) && failing.call }
+              patient.fetch("fails") { runs << 1; others_wait(patient); failing.call }
             rescue StandardError => error
               error.class
             end
@@ -118,7 +117,7 @@ module Tiercel
           patient = new_store(lease_ttl: 60)
           began = Clock.monotonic
           in_processes(6) do
-            patient.fetch("raises") { note("run"); sleep 0.1; raise IOError }
+            patient.fetch("raises") { note("run"); others_call; raise IOError }
           rescue IOError
             note("raised")
           end
@@ -128,16 +127,8 @@ module Tiercel
 
         def test_a_block_that_stores_nothing_lets_those_who_wait_go_with_its_value
           patient = new_store(lease_ttl: 60)
-          callers, runs = Queue.new, Queue.new
-          values = in_threads(5) do
-            callers << 1
-            patient.fetch("nothing", skip_nil: true) do
-              runs << 1
-              sleep 0.01 until callers.size == 5
-              sleep 0.2
-              nil
-            end
-          end
+          runs = Queue.new
+          values = in_threads(5) { patient.fetch("nothing", skip_nil: true) { runs << 1; others_wait(patient); nil } }
           assert_equal [nil], values.uniq
           assert_equal 1, runs.size
           assert_equal false, patient.exist?("nothing")
@@ -165,12 +156,6 @@ module Tiercel
         end
 
         private
-
-        # Waits until all callers have called, and those who follow sleep.
-        def wait_for_followers(callers, count)
-          eventually { callers.size == count }
-          sleep 0.2
-        end
 
         # Ignores errors that Ruby raises while it reports a dying thread; they have no cause.
         def fetch_some(patient, index)

@@ -53,7 +53,7 @@ module Tiercel
           origin = Array.new(2, 0)
           locks = Array.new(2) { Mutex.new }
           late = Queue.new
-          ends = Clock.monotonic + 0.7
+          ends = Clock.monotonic + 0.3
           in_threads(8) { |index| visit(index, origin, locks, late) until Clock.monotonic > ends }
           assert_empty Array.new(late.size) { late.pop }
         end

@@ -21,10 +21,9 @@ module Tiercel
           holder = process { lapsing.fetch("killed") { note("holds"); sleep } }
           eventually { notes.include?("holds") }
           waiters = Array.new(3) do
-            process { note("waits") && note(lapsing.fetch("killed") { note("run"); sleep 0.1; "made" }) }
+            process { note("waits") && note(lapsing.fetch("killed") { note("run"); "made" }) }
           end
           eventually { notes.count("waits") == 3 }
-          sleep 0.1
           refute_includes notes, "run"
           end_process(holder)
           took = seconds { eventually { notes.include?("run") } }
@@ -37,12 +36,13 @@ module Tiercel
         def test_a_holder_that_was_stopped_loses_its_lease_and_not_its_place
           needs_processes
           lapsing = new_store(lease_ttl: 0.5, lease_wait: PATIENCE)
-          holder = process { note lapsing.fetch("stopped") { note("holds"); sleep 0.3; "late" } }
+          holder = process { note lapsing.fetch("stopped") { note("holds"); eventually { notes.include?("go on") }; "late" } }
           eventually { notes.include?("holds") }
           Process.kill(:STOP, holder)
-          took = seconds { in_processes(3) { note lapsing.fetch("stopped") { note("run"); sleep 0.05; "made" } } }
+          took = seconds { in_processes(3) { note lapsing.fetch("stopped") { note("run"); "made" } } }
           assert_operator took, :<, SLACK * (takeover_seconds(0.5) + 1)
           assert_equal [1, 3], [notes.count("run"), notes.count("made")]
+          note("go on")
           Process.kill(:CONT, holder)
           eventually { notes.include?("late") }
           assert_equal "made", lapsing.read("stopped"), "the first that finished is stored"
@@ -52,10 +52,11 @@ module Tiercel
         def test_a_holder_that_goes_on_before_the_next_has_finished_is_stored
           needs_processes
           lapsing = new_store(lease_ttl: 0.5, lease_wait: PATIENCE)
-          holder = process { note lapsing.fetch("resumed") { note("holds"); sleep 0.1; "first" } }
+          holder = process { note lapsing.fetch("resumed") { note("holds"); eventually { notes.include?("go on") }; "first" } }
           eventually { notes.include?("holds") }
           Process.kill(:STOP, holder)
           value = lapsing.fetch("resumed") do
+            note("go on")
             Process.kill(:CONT, holder)
             eventually { notes.include?("first") }
             "second"

@@ -5,6 +5,9 @@ require "tempfile"
 module Tiercel
   module Contracts
     module FetchContract
+      # Seconds within which every unbounded wait ends, even on a busy machine.
+      PATIENCE = 20
+
       # Starts other processes and collects their notes: lines in a file to which all of them append.
       module Processes
         def after_teardown
@@ -50,9 +53,23 @@ module Tiercel
         # Runs the block in `count` concurrent processes, and waits for all of them.
         def in_processes(count)
           store
-          pids = Array.new(count) { |index| process { yield index } }
-          wait_for(pids)
+          calls = @calls = Tempfile.new("tiercel-calls").tap { |file| file.sync = true }
+          @call_count = count
+          wait_for(Array.new(count) { |index| process { calls.syswrite("x") && yield(index) } })
+          calls.close!
           assert_empty notes.grep(/\Afailed/)
+        end
+
+        # Waits, in a block of {#in_processes}, until all of them have called.
+        def others_call = eventually("others call") { File.size(@calls.path) == @call_count }
+
+        # @yieldreturn [Boolean] the condition
+        def eventually(message = "it did not happen")
+          ends = Clock.monotonic + PATIENCE
+          until yield
+            flunk message if Clock.monotonic > ends
+            sleep 0.005
+          end
         end
 
         def wait_for(pids)

@@ -7,7 +7,7 @@ module Tiercel
       module SingleFlight
         def test_threads_run_the_block_of_a_cold_key_once
           runs = Queue.new
-          values = in_threads(50) { store.fetch("cold") { runs << 1; sleep 0.1; "made" } }
+          values = in_threads(50) { store.fetch("cold") { runs << 1; others_wait(store); "made" } }
           assert_equal 1, runs.size
           assert_equal ["made"] * 50, values
           assert_equal "made", store.read("cold")
@@ -15,7 +15,7 @@ module Tiercel
 
         def test_processes_run_the_block_of_a_cold_key_once
           needs_processes
-          in_processes(12) { note store.fetch("cold") { note("run"); sleep 0.3; "made" } }
+          in_processes(12) { note store.fetch("cold") { note("run"); others_call; "made" } }
           assert_equal 1, notes.count("run")
           assert_equal 12, notes.count("made")
         end
@@ -24,7 +24,7 @@ module Tiercel
           runs = Queue.new
           values = in_threads(20) do |index|
             names = index.odd? ? %w[a b] : %w[b a]
-            store.fetch_multi(*names) { |name| runs << name; sleep 0.05; name * 2 }
+            store.fetch_multi(*names) { |name| runs << name; others_wait(store, 18); name * 2 }
           end
           assert_equal %w[a b], Array.new(runs.size) { runs.pop }.sort
           assert_equal [{ "a" => "aa", "b" => "bb" }], values.uniq
@@ -35,14 +35,14 @@ module Tiercel
           needs_processes
           in_processes(4) do |index|
             names = index.odd? ? %w[a b] : %w[b a]
-            note store.fetch_multi(*names) { |name| note(name); sleep 0.3; name * 2 }.sort.flatten.join
+            note store.fetch_multi(*names) { |name| note(name); others_call; name * 2 }.sort.flatten.join
           end
           assert_equal %w[a b], notes.reject { |line| line == "aaabbb" }.sort
           assert_equal 4, notes.count("aaabbb")
         end
 
         def test_each_who_waits_has_a_copy_of_its_own
-          values = in_threads(5) { store.fetch("copies") { sleep 0.05; { list: [1] } } }
+          values = in_threads(5) { store.fetch("copies") { others_wait(store); { list: [1] } } }
           assert_equal [{ list: [1] }], values.uniq
           assert_equal 5, values.map(&:object_id).uniq.size
           values.first[:list] << 2
@@ -62,7 +62,7 @@ module Tiercel
         def test_without_leases_every_caller_computes
           without = build_store(lease: false)
           runs = Queue.new
-          in_threads(3) { without.fetch("cold") { runs << 1; sleep 0.3 } }
+          in_threads(3) { without.fetch("cold") { runs << 1; eventually { runs.size == 3 } } }
           assert_equal 3, runs.size
         ensure
           without&.close

@@ -6,10 +6,13 @@ module Tiercel
       # Blocks that run as long as a lease, or longer.
       module SlowBlocks
         def test_a_block_of_three_leases_is_stored_by_the_first_that_finishes
-          slow = new_store(lease_ttl: 0.4, lease_wait: PATIENCE)
+          slow = new_store(lease_ttl: 0.2, lease_wait: PATIENCE)
           in_callers(3) do |index|
-            sleep index * 0.3
-            value = slow.fetch("slow") { sleep 1.2; note("finished #{index}") }
+            value = slow.fetch("slow") do
+              note("began")
+              eventually { notes.count("began") == 3 }
+              note("finished #{index}")
+            end
             note("given #{value}")
           end
           assert_equal notes.grep(/\Afinished/).first, slow.read("slow")
@@ -37,7 +40,7 @@ module Tiercel
           slow = new_store(lease_ttl: 60)
           names = Array.new(40) { |index| "slow/#{index}" }
           in_processes(2) do
-            values = slow.fetch_multi(*names) { |name| note(name); sleep 0.01; name }
+            values = slow.fetch_multi(*names) { |name| note(name) }
             note("same") if values == names.to_h { |name| [name, name] }
           end
           assert_equal [*names, "same", "same"].sort, notes.sort
@@ -72,7 +75,7 @@ module Tiercel
           runs, finish = Queue.new, Queue.new
           slow = Thread.new { impatient.fetch("slow") { runs << 1; finish.pop(timeout: PATIENCE) } }
           wait_for_one(runs)
-          values = in_threads(10) { impatient.fetch("slow") { runs << 1; sleep 0.2; "made" } }
+          values = in_threads(10) { impatient.fetch("slow") { runs << 1; others_wait(impatient); "made" } }
           assert_equal ["made"], values.uniq
           assert_equal 2, runs.size
           finish << "late"

@@ -62,7 +62,7 @@ module Tiercel
 
         def invalidate(path)
           key = rand(ORIGIN_KEYS)
-          raise_count(path, key) { sleep 0.01 until store.invalidate_tags("tag/#{key}") }
+          raise_count(path, key) { eventually { store.invalidate_tags("tag/#{key}") } }
         end
       end
     end

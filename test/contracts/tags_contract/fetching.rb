@@ -84,7 +84,7 @@ module Tiercel
             began.pop
             store.invalidate_tags("tag")
             fresh = Thread.new { store.fetch(name, options) { |_, own| own.tags = ["tag"]; "new" } }
-            sleep 0.05
+            eventually { fresh.stop? }
             finish << "old"
             assert_equal %w[old new], [old.value, fresh.value]
             refute_equal "old", store.read(name)
@@ -111,7 +111,7 @@ module Tiercel
           child = process do
             store.fetch("name", tags: ["tag"]) { note("began") && sleep }
           end
-          sleep 0.01 until notes.include?("began")
+          eventually { notes.include?("began") }
           store.invalidate_tags("tag")
           fresh = Thread.new { store.fetch("name", tags: ["tag"]) { "new" } }
           assert fresh.join(PATIENCE), "it waits for a block whose value is of no use"

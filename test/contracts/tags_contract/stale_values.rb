@@ -29,7 +29,7 @@ module Tiercel
             assert_equal("old", lenient.fetch("name", tags: ["tag"]) { "new" })
             lenient.invalidate_tags("tag")
             values = Array.new(3) { Thread.new { lenient.fetch("name", tags: ["tag"]) { "new" } } }
-            sleep 0.05
+            eventually { values.all?(&:stop?) }
             finish << "late"
             assert_equal [["new"], "late"], [values.map(&:value).uniq, refresher.value]
           end
