@@ -416,7 +416,9 @@ module Tiercel
     # @return [String, nil] the bytes to store; nil if the entry's tags are unknown or too many
     def frame(miss, value, own, unchanged)
       jitter = unchanged || own[:expires_in] == miss.options[:expires_in] # an expiry that the block has set gets none
-      version = unchanged ? miss.version : miss.store.version_of_write(miss.name, own)
+      # A record that was touched while the block ran has another version by now, which the value does not have.
+      kept = own[:version] == miss.options[:version]
+      version = kept ? miss.version : miss.store.version_of_write(miss.name, own)
       return @writer.frame(miss.key, value, version, own, miss.policy, jitter:) if own[:raw]
       if miss.inherited
         return if miss.lost? || too_many_tags?(miss)

@@ -42,34 +42,40 @@ class RussianDollsTest < ViewTest
   end
 
   def test_a_cached_collection_within_a_fragment
-    products = Array.new(20) { |index| Product.new(index + 1, "name", 1) }
-    ActionView::PartialRenderer.collection_cache = store
-    text = "<% cache 'list' do %><% rendering(:list) %><%= render partial: 'product', collection: @products, " \
-           "cached: { tags: ->(product) { product } } %><% end %>"
-    page = controller("index" => text, "_product" => "<% rendering(product.id) %>x") do
-      before_action { @products = products }
+    on_each_backend do |*urls|
+      products = Array.new(20) { |index| Product.new(index + 1, "name", 1) }
+      cache = ActionView::PartialRenderer.collection_cache = Tiercel.new(*urls)
+      text = "<% cache 'list' do %><% rendering(:list) %><%= render partial: 'product', collection: @products, " \
+             "cached: { tags: ->(product) { product } } %><% end %>"
+      page = controller(store: cache, "index" => text, "_product" => "<% rendering(product.id) %>x") do
+        before_action { @products = products }
+      end
+      2.times { get(page) }
+      assert_equal [:list, *1..20], rendered, urls.join(", ")
+      cache.invalidate_tags(products[3])
+      2.times { get(page) }
+      assert_equal [:list, 4], rendered, urls.join(", ")
+      cache.invalidate_tags(products[19])
+      get(page)
+      assert_equal [:list, 20], rendered, "the hits of the second rendering count as well: #{urls.join(", ")}"
     end
-    2.times { get(page) }
-    assert_equal [:list, *1..20], rendered
-    store.invalidate_tags(products[3])
-    2.times { get(page) }
-    assert_equal [:list, 4], rendered
-    store.invalidate_tags(products[19])
-    get(page)
-    assert_equal [:list, 20], rendered, "the hits of the second rendering count as well"
   ensure
     ActionView::PartialRenderer.collection_cache = ActiveSupport::Cache::MemoryStore.new
   end
 
   def test_what_a_block_reads_and_fetches
-    store.write("price", 1, tags: "prices")
-    store.fetch("outer") { [store.read("price"), store.fetch("tax", tags: "taxes") { 2 }, store.read_multi("price")] }
-    %w[prices taxes].each do |tag|
-      assert store.read("outer")
-      store.invalidate_tags(tag)
-      assert_nil store.read("outer"), tag
-      store.write("price", 1, tags: "prices")
-      store.fetch("outer") { [store.read("price"), store.fetch("tax", tags: "taxes") { 2 }] }
+    on_each_backend do |*urls|
+      cache = Tiercel.new(*urls)
+      %w[prices taxes sizes].each do |tag|
+        cache.write("price", 1, tags: "prices")
+        cache.write("size", 1, tags: "sizes")
+        cache.fetch("outer") do
+          [cache.read("price"), cache.fetch("tax", tags: "taxes") { 2 }, cache.read_multi("size")]
+        end
+        assert cache.read("outer")
+        cache.invalidate_tags(tag)
+        assert_nil cache.read("outer"), "#{tag} on #{urls.join(", ")}"
+      end
     end
   end
 
@@ -114,7 +120,12 @@ class RussianDollsTest < ViewTest
     with_tmpdir { |dir| yield "file:#{dir}/a" }
     with_tmpdir { |dir| yield "shared:#{dir}/a?size=8MB" }
     with_tmpdir { |dir| yield "shared:#{dir}/a?size=8MB", "sqlite:#{dir}/b" }
-    Tiercel::Lab::Servers::Redis.run { |server| yield server.url }
-    Tiercel::Lab::Servers::Memcached.run { |server| yield server.url }
+    [Tiercel::Lab::Servers::Redis, Tiercel::Lab::Servers::Memcached].each do |kind|
+      kind.run do |server|
+        yield server.url
+        Tiercel.new(server.url).clear
+        with_tmpdir { |dir| yield "shared:#{dir}/a?size=8MB", server.url }
+      end
+    end
   end
 end

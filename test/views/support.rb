@@ -21,6 +21,7 @@ class ViewTest < Tiercel::TestCase
     def persisted? = true
     def cache_key = "products/#{id}"
     def cache_version = updated_at.to_s
+    def cache_key_with_version = "#{cache_key}-#{cache_version}"
     def to_partial_path = "product"
   end
 
