@@ -129,12 +129,12 @@ module Tiercel
       end
 
       # @return [String] the key that the store sends to its backend for a name
-      def key_of(name, **options) = store.send(:normalize_key, name, store.options.merge(options))
+      def key_of(name) = store.stored_key(name)
 
       # @return [Object] the names in the form that this Rails version uses in events of several names
-      def in_events(*names, **options)
+      def in_events(*names)
         of_rails = events { ActiveSupport::Cache::MemoryStore.new(namespace: "n").read_multi("a") }
-        of_rails.first[:key] == ["n:a"] ? names.map { |name| key_of(name, **options) } : names
+        of_rails.first[:key] == ["n:a"] ? names.map { |name| key_of(name) } : names
       end
 
       # Subscriber of ActiveSupport.error_reporter.

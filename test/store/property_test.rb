@@ -50,7 +50,6 @@ class StorePropertyTest < Tiercel::TestCase
   # A near copy has another form than the entry behind it.
   def test_over_tiers
     needs_extension "segment"
-    LockStep::FarMemory.register
     compare(calls(800)) { |store, **options| store.new("memory:?size=4MB", "far-unmounted:", **options) }
   end
 

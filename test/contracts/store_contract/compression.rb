@@ -70,7 +70,7 @@ module Tiercel
         # @return [Integer] size of a value in the backend
         def stored_bytes(writing_store, value, **options)
           writing_store.write("name", value, **options)
-          writing_store.backend.get(writing_store.send(:normalize_key, "name", writing_store.options)).bytesize
+          writing_store.backend.get(writing_store.stored_key("name")).bytesize
         end
 
         # Rails accepts a compressor only with cache format 7.1 or later.

@@ -70,8 +70,8 @@ module Tiercel
           spaced = new_store(namespace: "space")
           spaced.write("n" * 300, 1)
           assert_equal 1, spaced.read("n" * 300)
-          assert_operator spaced.send(:normalize_key, "n" * 300, spaced.options).bytesize, :<=, 250
-          assert spaced.send(:normalize_key, "n" * 300, spaced.options).start_with?("space:n")
+          assert_operator spaced.stored_key("n" * 300).bytesize, :<=, 250
+          assert spaced.stored_key("n" * 300).start_with?("space:n")
         end
       end
     end

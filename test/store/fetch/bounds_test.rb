@@ -9,12 +9,10 @@ require "timeout"
 # `fetch` keeps a bounded number of records of running calls and of pending refreshes.
 class FetchBoundsTest < Tiercel::TestCase
   Refresh = Tiercel::Fetch::Refresh
-  PATIENCE = 20
 
   def setup
     super
     @store = Tiercel.new("memory:", lease: true, stale_while_revalidate: 600)
-    @fetch = @store.instance_variable_get(:@settings).fetch
   end
 
   def teardown
@@ -42,14 +40,14 @@ class FetchBoundsTest < Tiercel::TestCase
     rescue IOError
       nil
     end
-    assert_equal 0, @fetch.size
+    assert_equal 0, @store.stats[:flights]
   end
 
   def test_as_many_flights_as_callers
     began, finish = Queue.new, Queue.new
     callers = Array.new(10) { |index| Thread.new { @store.fetch("key/#{index % 5}") { began << 1; finish.pop } } }
     5.times { began.pop }
-    assert_operator @fetch.size, :<=, 10
+    assert_operator @store.stats[:flights], :<=, 10
   ensure
     callers.size.times { finish << 1 }
     callers.each(&:join)
@@ -92,11 +90,4 @@ class FetchBoundsTest < Tiercel::TestCase
 
   def refresh_threads = Thread.list.select { |thread| thread.name == "tiercel refresh" }
 
-  def wait_until
-    ends = Tiercel::Clock.monotonic + PATIENCE
-    until yield
-      flunk "it did not happen" if Tiercel::Clock.monotonic > ends
-      sleep 0.005
-    end
-  end
 end

@@ -153,8 +153,7 @@ module LockStep
       when 0, 1 then subscribe
       when 2, 3 then ["a subscriber goes", -> { @subscribers.remove_one(@random.rand(100)) }]
       when 4 then ["all subscribers go", -> { @subscribers.remove_all }]
-      when 5 then level
-      when 6 then silence
+      when 5, 6 then level
       when 7, 8 then travel
       when 9 then @random.rand(3).zero? ? damage : plant
       end
@@ -171,11 +170,6 @@ module LockStep
       ["log level #{level.inspect}", -> { @log_level = level }]
     end
 
-    def silence
-      quiet = @random.rand(2).zero?
-      ["silence #{quiet}", -> { [@fast, @plain].each { |store| store.instance_variable_set(:@silence, quiet) } }]
-    end
-
     def travel
       seconds = [0.4, 1, 9, 12, 61, 400, 100_000].sample(random: @random)
       ["#{seconds} s later", -> { @time += seconds }]
@@ -186,7 +180,7 @@ module LockStep
       number = @random.rand(1_000)
       ["damage #{number}", lambda do
         [@fast, @plain].each do |store|
-          keys = damageable(store.backend.scan.sort)
+          keys = store.backend.scan.sort
           next if keys.empty?
           key = keys[number % keys.size]
           bytes = store.backend.get(key)
@@ -195,8 +189,6 @@ module LockStep
         end
       end]
     end
-
-    def damageable(keys) = keys
 
     def damaged(bytes, number)
       return bytes.byteslice(0, number % (bytes.bytesize + 1)) if number.even? || bytes.empty?

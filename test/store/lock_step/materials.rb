@@ -53,12 +53,7 @@ module LockStep
     FOREIGN = ["garbage", "12", "-3", "\x00", "\x00\x04\x08[\x06I\"\ab\x06:\x06ET".b, "\x04\x08i\x06".b, ""].freeze
 
     # @param random [Random]
-    # @param distinct [Boolean] whether all names of one call, and their keys, are distinct
-    def initialize(random, distinct: false)
-      @random = random
-      @distinct = distinct
-    end
-
+    def initialize(random) = @random = random
     # @return [Integer] a number below the limit
     def number(limit) = @random.rand(limit)
 
@@ -73,8 +68,7 @@ module LockStep
     end
 
     def names
-      names = Array.new(@random.rand(5)) { name }
-      @distinct ? names.uniq.uniq { |name| text_of(name) } : names
+      Array.new(@random.rand(5)) { name }
     end
 
     def value = pick(VALUES).call
@@ -116,11 +110,6 @@ module LockStep
     ].freeze
 
     private
-
-    def text_of(name)
-      return name.cache_key.to_s.b if name.respond_to?(:cache_key)
-      name.is_a?(Array) ? name.map { |part| text_of(part) }.join("/") : name.to_param.to_s.b
-    end
 
     def record
       pick([Record.new("r/1", pick([nil, 1, 2, "3"])), ["views", Record.new("r/1", pick([1, 2]))],

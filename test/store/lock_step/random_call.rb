@@ -18,9 +18,8 @@ module LockStep
 
     # @param seed [Integer]
     # @param subscribers [Subscribers]
-    # @param distinct [Boolean] see {Materials#initialize}
-    def initialize(seed, subscribers, distinct: false)
-      @materials = Materials.new(Random.new(seed), distinct: distinct)
+    def initialize(seed, subscribers)
+      @materials = Materials.new(Random.new(seed))
       @subscribers = subscribers
       @operation = @materials.pick(OPERATIONS)
       @wrapping = @materials.pick(WRAPPINGS)
