@@ -98,16 +98,6 @@ class PlacesTest < Tiercel::TestCase
     assert_match(/unknown option :mode for memory:/, refused("memory:?mode=600", files))
   end
 
-  def test_expiry_and_other_options_of_the_store
-    store = build("memory:?ttl=60", files, expires_in: 10, namespace: "space", frozen: true)
-    store.write("key", [1, "text"])
-    assert_predicate store.read("key"), :frozen?
-    travel(11) { assert_nil store.read("key") }
-    store.increment("count")
-    assert_equal 2, store.increment("count")
-    assert_nil store.backend.near.get("space:count")
-  end
-
   # A segment with a name has a different file for each combination of farther tiers.
   def test_copies_are_of_one_place
     skip "no /dev/shm" unless File.writable?("/dev/shm")
@@ -166,15 +156,6 @@ class PlacesTest < Tiercel::TestCase
       [store.backend.to_s, store.read("key")]
     end
     assert_equal [["memory: > #{files}-7", "value"]], entered
-  end
-
-  def test_a_copy_is_no_way_around_the_inflate_limit
-    text = "text " * 1_000
-    build(files, compress_threshold: 100).write("key", text)
-    limited = build("memory:", files, inflate_limit: 4_096, error_handler: ->(**) {})
-    2.times { assert_nil limited.read("key") }
-    exact = build("memory:", files, inflate_limit: text.bytesize)
-    2.times { assert_equal text, exact.read("key") }
   end
 
   def test_without_room_for_the_near_tier_the_notice_says_what_that_means

@@ -29,14 +29,6 @@ class TestWorkerTest < Tiercel::TestCase
     with_tmpdir { |directory| assert_workers_alone("shared:#{directory}/segment", size: "8MB") }
   end
 
-  def test_workers_of_one_file_do_not_see_each_other
-    with_tmpdir do |directory|
-      assert_workers_alone("sqlite:#{directory}/cache.sqlite3")
-      assert_equal %w[cache.sqlite3-0 cache.sqlite3-1 cache.sqlite3-2],
-                   Dir.children(directory).grep(/sqlite3-\d\z/).sort
-    end
-  end
-
   def test_a_worker_leaves_no_files
     %w[sqlite:%s/cache file:%s/cache].each do |url|
       with_tmpdir do |directory|
@@ -110,17 +102,6 @@ class TestWorkerTest < Tiercel::TestCase
         store.backend.scan.to_a.sort
       end
       assert_equal %w[test-worker-2:b test-worker-2:tenant:a], keys
-    end
-  end
-
-  def test_a_worker_keeps_the_options_of_the_store
-    with_tmpdir do |directory|
-      store = Tiercel.new("shared:#{directory}/segment", size: "8MB", expires_in: 60, compressor: :zlib, mode: 0o600)
-      seen = in_worker(1) do
-        store.write("name", 1)
-        [store.read("name"), travel(61) { store.read("name") }, store.backend.to_s]
-      end
-      assert_equal [1, nil, "memory:"], seen
     end
   end
 

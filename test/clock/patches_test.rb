@@ -104,21 +104,6 @@ class ClockPatchesTest < Tiercel::TestCase
     end
   end
 
-  def test_a_module_with_the_method_that_is_prepended
-    apart do
-      assert_asked do |later|
-        Time.singleton_class.prepend(Module.new { define_method(:now) { |**options| super(**options) + later } })
-      end
-    end
-  end
-
-  def test_a_class_that_has_hooks_of_its_own
-    apart do
-      def Time.singleton_method_added(_name) = nil
-      assert_asked { |later| Time.define_singleton_method(:now) { Time.at(Process.clock_gettime(0) + later) } }
-    end
-  end
-
   # Timecop patches the clock long before the segment is loaded.
   def test_a_clock_that_was_moved_before_the_segment_was_loaded
     script = <<~RUBY
@@ -135,17 +120,5 @@ class ClockPatchesTest < Tiercel::TestCase
     RUBY
     lib = File.expand_path("../../lib", __dir__)
     assert_equal '"value"nil', IO.popen([RbConfig.ruby, "-I", lib, "-e", script], &:read)
-  end
-
-  def test_a_method_that_is_gone_for_a_moment
-    apart do
-      Time.singleton_class.class_eval do
-        alias_method :now_before, :now
-        undef_method :now
-      end
-      raise "still taken for Ruby's own" if Tiercel::Clock::Patches.original?
-      Time.singleton_class.class_eval { alias_method :now, :now_before }
-      raise "not live" unless live?
-    end
   end
 end

@@ -34,21 +34,6 @@ class CodecWalkTest < Tiercel::TestCase
     end
   end
 
-  def test_threads_that_change_the_value
-    full = Array.new(2_000) { |i| LARGE.transform_values { |text| "#{i} #{text}" } }
-    graph = full.dup
-    done = false
-    changer = Thread.new { graph.replace([]) && Thread.pass && graph.replace(full) until done }
-    sizes = Array.new(100) do
-      Thread.pass
-      native.load(native.dump(graph)).size
-    end
-    done = true
-    changer.join
-
-    assert_empty sizes - [0, full.size]
-  end
-
   def test_exceptions_that_arrive_meanwhile_leave_nothing_behind
     growth = growth_of("resident", <<~RUBY)
       graph = [Array.new(10) { "x" * 1_000_000 }, Array.new(20_000) { |i| (0...9).to_h { |j| [j, i] } }]

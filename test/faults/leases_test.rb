@@ -51,18 +51,6 @@ class LeaseFaultsTest < Tiercel::TestCase
     end
   end
 
-  # A caller that is killed while it waits for the reply to its take.
-  def test_a_caller_that_is_ended_at_its_take_delays_nobody
-    WAYS.each do |way, fetch|
-      each_server(timeout: 5) do |server, store|
-        paused_at_the_take(server, store) do
-          assert_raises(Timeout::Error) { Timeout.timeout(0.1) { fetch.call(store, "made") } }
-        end
-        assert_not_delayed(server, fetch, ["again"], way)
-      end
-    end
-  end
-
   def test_a_thread_that_is_killed_at_its_take_delays_nobody
     WAYS.each do |way, fetch|
       each_server(timeout: 5) do |server, store|

@@ -139,17 +139,6 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
     end
   end
 
-  def test_a_ring_of_which_no_server_answers_is_not_asked
-    with_ring(breaker: LONG_BREAKER) do |store, servers|
-      fill(store)
-      servers.each(&:kill)
-      capture_reports { NAMES.each { |name| store.read(name) } }
-      servers.each(&:start)
-      assert_empty capture_reports { NAMES.each { |name| assert_nil store.read(name) } }
-      assert_empty capture_reports { assert_nil store.write("key", "value") }
-    end
-  end
-
   def test_a_server_of_several_is_named_in_the_log_when_it_fails_and_when_it_is_back
     with_ring do |store, servers|
       fill(store)

@@ -100,26 +100,6 @@ class RedisClusterFaultsTest < Tiercel::TestCase
         assert_equal "value of #{others.first}", answer { store.read(others.first) }
       end
     end
-
-    define_method(:"test_one_master_#{fault}_has_a_breaker_of_its_own") do
-      with_broken_master(fault) do |(store), _, ours, others|
-        expected = VALUES.slice(*others)
-        calls = calls_in_vain { assert_empty within_budget { store.read_multi(*NAMES) }.to_a - expected.to_a }
-        assert_includes 1..6, calls
-        # The breaker retries every second, without success.
-        wait_until("it is not asked", within: 20) do
-          capture_reports { 2.times { assert_found(expected) { store.read_multi(*NAMES) } } }.empty?
-        end
-        wait_until("it is not asked", within: 20) { capture_reports { assert_nil store.read(ours.first) }.empty? }
-      end
-    end
-  end
-
-  # @return [Integer] number of calls until one is not reported, because the breaker skipped it
-  def calls_in_vain(&call)
-    calls = 0
-    calls += 1 until calls > 20 || capture_reports(&call).empty?
-    calls
   end
 
   # Once the other masters have noticed the failure, the layout has no node for the lost slots.
@@ -186,19 +166,6 @@ class RedisClusterFaultsTest < Tiercel::TestCase
     store = build("redis+cluster://127.0.0.1:#{place}")
     reports = capture_reports { assert_nil within_budget { store.read("key") } }
     assert_reported(reports, "key")
-  end
-
-  def test_no_reply_reaches_another_caller
-    with_cluster do |store, _|
-      20.times do |index|
-        thread = Thread.new { store.read_multi(*NAMES) }
-        sleep 0.001 * rand
-        thread.kill.join
-        name = NAMES[index]
-        assert_includes [nil, "value of #{name}"], store.read(name)
-      end
-      assert_no_reply_for_another(store)
-    end
   end
 
   def test_a_fork

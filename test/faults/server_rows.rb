@@ -114,17 +114,6 @@ module ServerRows
     end
   end
 
-  def test_absent_breaker
-    place = start_server.tap(&:stop)
-    assert_opens(build(place.url, breaker: LONG_BREAKER))
-    store = build(place.url, breaker: true)
-    capture_reports { 3.times { assert_nil store.read("key") } }
-    place.start
-    answer { store.write("key", "back") }
-  ensure
-    place&.stop
-  end
-
   def test_late_replies_reach_nobody
     with_proxy { |proxy, _| assert_late_replies_are_lost(proxy, build(proxy.url, pool: { size: 1 })) }
   end
@@ -159,22 +148,6 @@ module ServerRows
       proxy.change(hold: false)
       assert_equal "value", holder.value
       assert_no_reply_for_another(store)
-    end
-  end
-
-  # An exhausted pool says nothing about the server.
-  def test_pool_exhausted_breaker
-    with_proxy do |proxy, _|
-      store = build(proxy.url, pool: { size: 1, timeout: 0.02 }, timeout: PATIENCE_SECONDS, breaker: LONG_BREAKER)
-      store.write("key", "value")
-      proxy.change(hold: true)
-      holder = Thread.new { store.read("key") }
-      wait_until("the one connection's use") { holder.status == "sleep" }
-      reports = capture_reports { 10.times { assert_nil store.read("key") } }
-      assert_equal [Tiercel::PoolExhausted] * 10, reports.map { |report| report.error.class }
-      proxy.change(hold: false)
-      assert_equal "value", holder.value
-      assert_equal "value", store.read("key")
     end
   end
 

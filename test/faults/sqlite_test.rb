@@ -114,34 +114,6 @@ class SQLiteFaultsTest < Tiercel::TestCase
     end
   end
 
-  def test_processes_on_a_disk_smaller_than_the_size
-    needs_extension "segment" # which knows how much of a disk is free
-    skip "mounting needs root" unless SmallVolume.available?
-    SmallVolume.open("8m") do |volume|
-      place = File.join(volume, "cache.sqlite3")
-      results = fork_and_wait(3) do |worker|
-        backend = build(place, size: "64MB", timeout: 20)
-        Array.new(150) { |index| written?(backend, "key#{worker}.#{index}") }.count(true)
-      end
-      # After a file that filled the disk was removed, writes are refused until all processes have closed it.
-      results.each { |written| assert_operator written, :>=, 140 }
-    end
-  end
-
-  def test_a_disk_that_has_become_larger_is_used
-    needs_extension "segment" # which knows how much of a disk is free
-    skip "mounting needs root" unless SmallVolume.available?
-    SmallVolume.open("8m") do |volume|
-      backend = build(File.join(volume, "cache.sqlite3"), size: "64MB")
-      200.times { |index| backend.set("key#{index}", Random.bytes(50_000)) }
-      before = backend.stats[:disk_bytes]
-      SmallVolume.resize(volume, "24m")
-      300.times { |index| assert_equal true, backend.set("more#{index}", Random.bytes(50_000)) }
-      assert_operator backend.stats[:disk_bytes], :>, before * 3 / 2
-      backend.close
-    end
-  end
-
   def test_a_full_disk_can_still_be_read_and_written_when_there_is_room_again
     skip "mounting needs root" unless SmallVolume.available?
     SmallVolume.open("4m") do |volume|
@@ -220,12 +192,6 @@ class SQLiteFaultsTest < Tiercel::TestCase
 
   # SQLite's locks belong to the process, so code that opens the file itself runs in another process.
   def in_child(&block) = fork_and_wait(1) { block.call }.first
-
-  def written?(backend, key)
-    backend.set(key, Random.bytes(50_000))
-  rescue Tiercel::Refused
-    false
-  end
 
   def set_aside = Dir["#{path}.damaged*"]
 

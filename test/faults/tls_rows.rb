@@ -92,12 +92,6 @@ module TLSRows
     end
   end
 
-  def test_another_hosts_certificate
-    with_front(server, names: "DNS:elsewhere.example") do |front, authority|
-      assert_refused(tls_store(front, authority), /hostname mismatch/)
-    end
-  end
-
   def test_checks_that_were_given_up
     with_front(server, names: "DNS:elsewhere.example") do |front, authority|
       patience = { timeout: PATIENCE_SECONDS }

@@ -95,13 +95,5 @@ module OldestGems
       server.resume
       assert_no_reply_for_another(store)
     end
-
-    def test_tls
-      Servers::Redis.run(tls: true) do |server|
-        store = build(server.url, ssl_params: { ca_file: server.certificate.file }, timeout: 10)
-        assert_equal true, store.write("key", "value")
-        capture_reports { assert_nil build(server.url, timeout: 10).read("key") }
-      end
-    end
   end
 end

@@ -91,16 +91,6 @@ class PrecompiledTest < Tiercel::TestCase
       end
     end
   end
-
-  def test_bundler_falls_back_to_the_source_where_no_gem_is_for_the_platform
-    GemServer.run(self.class.gems.values_at(:source, :arm64).compact) do |server|
-      with_bundle(server) do |folder, home|
-        command(*BUNDLE, "install", env: bundle(folder, home))
-        refute_match(/tiercel \(\S+linux/, File.read("#{folder}/Gemfile.lock"))
-        assert_match(%r{\A1 true \S+/extensions/\S+/tiercel/codec_ext\.so}, use(folder, home))
-      end
-    end
-  end
     set -e
     root=$1 prefix=$2 folder=$3
     shift 3

@@ -32,15 +32,6 @@ class RunnerLanesTest < Tiercel::TestCase
                  result.output.lines(chomp: true).grep(/ \.\.\.\z|said by/)
   end
 
-  def test_the_next_suite_runs_where_the_one_before_has_ended
-    suite "one", PASSING, waits: true
-    suite "three", MEETING
-    suite "four", MEETING
-    result = run_tests
-    assert_equal [0, "3 passed, 0 failed, 0 skipped"], [result.status, result.summary], result.output
-    assert_equal ["three ...", "one ...", "four ..."], result.output.lines(chomp: true).grep(/ \.\.\.\z/)
-  end
-
   # Waits for the other test, which another process has to begin.
   MEET = 'File.write(mine, ""); 200.times { File.exist?(other) ? break : sleep(0.05) }'
 

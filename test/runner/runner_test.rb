@@ -50,13 +50,6 @@ class RunnerTest < Tiercel::TestCase
     assert_includes result.output, "ended before its tests did in CrashingTest#test_b: signal KILL"
   end
 
-  def test_a_suite_that_fails_after_its_tests_fails
-    suite "late", "#{PASSING}Minitest.after_run { exit!(7) }\n"
-    result = run_tests
-    assert_equal [1, "1 passed, 1 failed, 0 skipped"], [result.status, result.summary]
-    assert_includes result.output, "failed after its tests: exit status 7"
-  end
-
   def test_an_empty_suite_fails
     declare "empty", tests: ["test/empty/**/*_test.rb"], gemfile: GEMFILE
     suite "good", PASSING
@@ -143,17 +136,6 @@ class RunnerTest < Tiercel::TestCase
     assert_match(/^kernel: 1 of 1/, both)
     assert_match(/^kernel: 2 of 2/, run_tests("kernel").output.gsub(/^ +/, ""))
     assert_match(/^kernel: 1 of 1/, run_tests("kernel", File.join(@root, "test/a_test.rb")).output.gsub(/^ +/, ""))
-  end
-
-  def test_a_suite_may_run_only_the_files_that_name_it
-    write "test/a_test.rb", PASSING
-    write "test/b_test.rb", "# suites: st*\n#{PASSING.sub("Passing", "Named")}"
-    declare "kernel", tests: ["test/**/*_test.rb"], gemfile: GEMFILE
-    declare "store", tests: ["test/**/*_test.rb"], gemfile: GEMFILE, named_only: true
-    output = run_tests.output.gsub(/^ +/, "")
-    assert_match(/^kernel: 1 of 1/, output)
-    assert_match(/^store: 1 of 1/, output)
-    assert_match(/^kernel: 1 of 1/, run_tests(File.join(@root, "test/a_test.rb")).output.gsub(/^ +/, ""))
   end
 
   def test_quick_runs_the_files_that_say_so

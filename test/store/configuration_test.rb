@@ -25,19 +25,6 @@ class StoreConfigurationTest < Tiercel::TestCase
     assert_equal "[]\n", IO.popen([RbConfig.ruby, "-Ilib", "-e", code], &:read)
   end
 
-  def test_logs_need_nothing_else_to_be_loaded
-    code = <<~RUBY
-      require "tiercel"
-      require "logger"
-      store = Tiercel.new("memory:")
-      store.logger = Logger.new($stdout, level: :debug)
-      store.fetch("a", expires_in: 1.5) { store.read("b", namespace: nil) }
-    RUBY
-    log = IO.popen([RbConfig.ruby, "-Ilib", "-e", code, { err: %i[child out] }], &:read)
-    assert_match(/Cache read: a/, log)
-    refute_match(/Error/, log)
-  end
-
   # --- URLs ---
 
   def test_a_scheme_that_nobody_knows
@@ -49,11 +36,6 @@ class StoreConfigurationTest < Tiercel::TestCase
   def test_what_is_no_url
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory") }
     assert_match(/"memory": expected SCHEME:/, error.message)
-  end
-
-  def test_options_in_the_url
-    store = Tiercel.new("memory:?size=1200KB")
-    assert_equal 1_200 * 1_024, store.stats.values_at(:size, :size_bytes).compact.first
   end
 
   def test_the_url_goes_before_the_options

@@ -90,12 +90,6 @@ module StoreErrorsTests
       end
     end
 
-    def test_write_multi_of_a_backend_that_fails
-      store = failing
-      refute store.write_multi({ "a" => 1 })
-      refute store.write_multi({ "a" => 1 }, expires_in: 60)
-    end
-
     def test_each_failed_call_is_reported_once
       %i[read exist? write delete read_multi delete_multi increment clear stats].each do |name|
         store = failing
@@ -189,16 +183,6 @@ module StoreErrorsTests
       assert_operator tried_in_vain { |store| assert_equal(1, store.fetch("a", tags: %w[t u]) { 1 }) }.size, :<=, 2
       assert_equal %i[read_entry write_entry],
                    tried_in_vain { |store| assert_equal(1, store.fetch("a", lease: false) { 1 }) }
-    end
-
-    def test_every_fetch_asks_a_backend_that_was_late_again
-      store = build
-      store.backend.failure = Tiercel::TimedOut.new("late")
-      2.times { store.fetch("a") { 1 } }
-      store.backend.failure = nil
-      assert_equal(2, store.fetch("a") { 2 })
-      assert_equal 2, store.read("a")
-      assert_equal(2, store.fetch("a") { flunk })
     end
 
     # A server pauses briefly: not every caller of every key computes.

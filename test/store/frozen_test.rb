@@ -62,22 +62,6 @@ class FrozenTest < Tiercel::TestCase
     refute_same first, cache.read("rows")
   end
 
-  def test_a_change_by_another_store_is_seen_at_once
-    needs_extension "segment"
-    with_tmpdir do |dir|
-      cache = store("shared:#{dir}/segment?size=2MB")
-      other = Tiercel.new("shared:#{dir}/segment?size=2MB")
-      cache.write("rows", [1])
-      assert_equal [1], cache.read("rows")
-      other.write("rows", [2])
-      assert_equal [2], cache.read("rows")
-      other.delete("rows")
-      assert_nil cache.read("rows")
-      fork_and_wait(1) { other.write("rows", [3]) }
-      assert_equal [3], cache.read("rows")
-    end
-  end
-
   def test_whatever_is_not_of_the_listed_types_is_decoded_afresh
     cache = store
     OTHERS.each do |name, make|
@@ -102,13 +86,6 @@ class FrozenTest < Tiercel::TestCase
       assert deeply_frozen?([defaults, defaults[:plain][:absent], defaults[:nested][1][2]].freeze)
       assert_raises(FrozenError) { defaults[:plain][:absent] << 1 }
     end
-  end
-
-  def test_keys_of_every_kind_are_frozen
-    value = { [+"a"] => 1, { +"b" => [] } => 2 }.merge!({}.compare_by_identity.merge!(+"c" => [+"d"]) => 3)
-    cache = store
-    cache.write("keys", value)
-    assert deeply_frozen?(cache.read("keys"))
   end
 
   # The number of paths to the innermost object is enormous, but there are only 40 objects.
@@ -171,15 +148,5 @@ class FrozenTest < Tiercel::TestCase
     assert_operator cache.stats[:memo_bytes] - empty, :>, least
     cycle = [[1]].tap { |array| array << array }
     assert_operator Tiercel::Memo.weight([cycle, cycle]), :<, 400
-  end
-
-  def test_without_a_memo_each_read_decodes
-    needs_extension "segment"
-    cache = store(memo: false)
-    cache.write("rows", ROWS)
-    cache.write("text", "abc")
-    4.times { assert deeply_frozen?(cache.read("rows")) && cache.read("text").frozen? }
-    refute_same cache.read("rows"), cache.read("rows")
-    assert_equal 0, cache.stats[:memo_entries]
   end
 end

@@ -101,17 +101,6 @@ class StoreMemoTest < Tiercel::TestCase
     ObjectSpace.memsize_of_all
   end
 
-  # The buffer has state that one reader could change for others.
-  def test_safe_buffers_with_other_state_are_not_shared
-    store = Tiercel.new("memory:")
-    value = SafeBuffer.new(TEXT)
-    value.instance_variable_set(:@list, [1])
-    store.write("key", value)
-    6.times { store.read("key").instance_variable_get(:@list) << 2 }
-    assert_equal [1], store.read("key").instance_variable_get(:@list)
-    assert_equal 0, store.stats[:memo_entries]
-  end
-
   def test_tags_that_are_invalidated
     with_tmpdir do |directory|
       stores = Array.new(2) { Tiercel.new("shared:#{directory}/segment?size=32MB") }

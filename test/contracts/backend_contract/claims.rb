@@ -46,13 +46,6 @@ module Tiercel
           assert_nil backend.get("key")
         end
 
-        def test_occupy_again_with_the_same_bytes_is_known_by_them
-          first = backend.occupy("key", "holder 1", CLAIM_TTL)
-          again = backend.occupy("key", "holder 1", CLAIM_TTL)
-          assert_equal first.first, again.first
-          assert_equal true, backend.compare_and_set("key", "value", again[1])
-        end
-
         def test_delete_frames_deletes_frames_and_nothing_else
           layout = Frame::Layout
           parts = Frame::Parts.encode(version: "1" * 300)

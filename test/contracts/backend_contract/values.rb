@@ -85,18 +85,6 @@ module Tiercel
           assert_equal({ "b" => "".b }, backend.get_multi(keys))
         end
 
-        def test_multi_operations_on_nothing
-          assert_equal({}, backend.get_multi([]))
-          assert_equal true, backend.set_multi({})
-          assert_equal 0, backend.delete_multi([])
-        end
-
-        def test_a_hundred_at_once
-          pairs = (1..100).to_h { |index| ["key#{index}", "value #{index}" * 50] }
-          assert_equal true, backend.set_multi(pairs, 60)
-          assert_equal pairs.transform_values(&:b), backend.get_multi(pairs.keys)
-        end
-
         def test_scan_yields_the_keys
           needs_scan
           keys = (1..50).map { |index| "a:#{index}" } + (1..20).map { |index| "b:#{index}" }

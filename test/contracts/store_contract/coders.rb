@@ -76,14 +76,6 @@ module Tiercel
           later(61) { assert_nil plain.read("name") }
           assert_equal 3, plain.increment("count", 3)
         end
-
-        def test_a_nil_coder_compresses
-          value = { "a" => "b" * 20_000 }
-          compressing = new_store(coder: nil, compress: true, compress_threshold: 100)
-          compressing.write("name", value)
-          assert_equal value, compressing.read("name")
-          assert_operator compressing.backend.get(key_of("name")).bytesize, :<, 1_000
-        end
       end
     end
   end

@@ -53,19 +53,6 @@ module Tiercel
           assert_equal 1, store.read("other")
         end
 
-        def test_keys_that_are_no_text
-          needs_scan
-          store.write("bytes\xFF".b, 1)
-          store.write("other", 1)
-          assert_equal 1, store.delete_matched(/bytes/)
-          assert_equal 1, store.read("other")
-        end
-
-        def test_another_matcher_is_an_error
-          error = assert_raises(ArgumentError) { store.delete_matched(:symbol) }
-          assert_match(/Regexp.*glob.*:symbol/, error.message)
-        end
-
         def test_the_event_of_delete_matched
           needs_scan
           seen = events { store.delete_matched("nothing*") }

@@ -11,12 +11,6 @@ module Tiercel
           assert_nil store.local_cache
         end
 
-        def test_writes_go_through_the_local_cache
-          needs_local_cache
-          assert_equal(true, store.with_local_cache { store.write("a", 1) })
-          assert_equal 1, store.read("a")
-        end
-
         def test_the_first_read_is_remembered
           needs_local_cache
           peer = peer_of(store)
@@ -214,19 +208,6 @@ module Tiercel
           assert_nil store.local_cache
         end
 
-        def test_begun_and_ended_by_hand
-          needs_local_cache
-          peer = peer_of(store)
-          store.new_local_cache
-          store.write("a", 1)
-          peer.write("a", 2)
-          assert_equal 1, store.read("a")
-          store.unset_local_cache
-          assert_equal 2, store.read("a")
-        ensure
-          store.unset_local_cache if store.respond_to?(:unset_local_cache)
-        end
-
         def test_a_copy_of_the_store_has_the_same_local_cache
           needs_local_cache
           peer = peer_of(store)
@@ -237,16 +218,6 @@ module Tiercel
             assert_equal 1, copy.read("a")
             copy.write("a", 3)
             assert_equal 3, store.read("a")
-          end
-        end
-
-        def test_frozen_values_in_the_local_cache
-          needs_local_cache
-          frozen = new_store(frozen: true)
-          frozen.with_local_cache do
-            frozen.write("a", { "list" => [+"text"] })
-            2.times { assert_predicate frozen.read("a")["list"].first, :frozen? }
-            assert_predicate frozen.read_multi("a")["a"], :frozen?
           end
         end
 

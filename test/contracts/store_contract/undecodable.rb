@@ -45,13 +45,6 @@ module Tiercel
           assert_equal 2, store.read("name")
         end
 
-        def test_exist_is_false_and_delete_removes
-          plant("\x7Fgarbage")
-          reports { assert_equal false, store.exist?("name") }
-          assert_equal true, store.delete("name")
-          assert_empty(reports { assert_nil store.read("name") })
-        end
-
         def test_a_frame_that_was_cut_off
           store.write("name", { "a" => "b" * 100 })
           whole = store.backend.get(key_of("name"))

@@ -58,12 +58,6 @@ module Tiercel
           assert_equal false, store.exist?(["views", [Record.new("records/1", 3)]])
         end
 
-        def test_a_record_without_a_version
-          store.write(Record.new("records/1", nil), "value")
-          assert_equal "value", store.read(Record.new("records/1", nil))
-          assert_equal "value", store.read(Record.new("records/1", 5))
-        end
-
         def test_an_option_goes_before_the_records_own_version
           record = Record.new("records/1", 1)
           store.write(record, "value", version: 9)
