@@ -62,25 +62,27 @@ class Tiercel::Cipher
     @secrets = secrets
     @accept_plain = accept_plain
     @keys = nil
+    @idle = { encrypt: {}, decrypt: {} }
   end
 
   # @return [Boolean] whether frames that are not encrypted are still read
   def accept_plain? = @accept_plain
 
   # @param key [String] the key under which the frame is stored
-  # @param type [Integer] the payload's type, and its compressor: numbers of {Frame::Layout}
-  # @param payload [String] serialized and perhaps compressed
-  # @return [String] the sealed payload, for a frame with the flag ENCRYPTED
-  def seal(key, type, compressor, payload)
-    id, secret = keys.first
-    cipher = OpenSSL::Cipher.new("aes-256-gcm").encrypt
-    cipher.key = secret
-    nonce = cipher.random_iv
-    cipher.auth_data = authenticated(key, type, compressor)
-    # OpenSSL refuses empty input; an empty String has an empty ciphertext and a tag.
-    text = payload.empty? ? "".b : cipher.update(payload)
-    text << cipher.final
-    "#{id}#{nonce}#{cipher.auth_tag(AUTH_TAG_BYTES)}#{text}"
+  # @param frame [String] a finished frame, not encrypted
+  # @return [String] its sealed payload, for a frame with the flag ENCRYPTED
+  def seal(key, frame)
+    payload = Tiercel::Frame.payload(frame)
+    id = keys.each_key.first
+    nonce = Random.urandom(NONCE_BYTES)
+    with(:encrypt, id) do |cipher|
+      cipher.iv = nonce
+      cipher.auth_data = Tiercel::Frame.authenticated(frame) << key.b
+      # OpenSSL refuses empty input; an empty String has an empty ciphertext and a tag.
+      text = payload.empty? ? "".b : cipher.update(payload)
+      text << cipher.final
+      "#{id}#{nonce}#{cipher.auth_tag(AUTH_TAG_BYTES)}#{text}"
+    end
   end
 
   # @param key [String] the key under which the frame was found
@@ -94,16 +96,18 @@ class Tiercel::Cipher
       return sealed if @accept_plain
       raise Tiercel::Undecryptable, "the entry is not encrypted, and encrypt: is on without accept_plain: true"
     end
-    secret = keys[sealed.byteslice(0, KEY_ID_BYTES)] or
+    id = sealed.byteslice(0, KEY_ID_BYTES)
+    unless keys.key?(id)
       raise Tiercel::Undecryptable, "the entry was encrypted with a key that encrypt: does not list"
+    end
     raise Tiercel::Undecryptable, "an encrypted payload is cut off" if sealed.bytesize < OVERHEAD_BYTES
-    cipher = OpenSSL::Cipher.new("aes-256-gcm").decrypt
-    cipher.key = secret
-    cipher.iv = sealed.byteslice(KEY_ID_BYTES, NONCE_BYTES)
-    cipher.auth_tag = sealed.byteslice(KEY_ID_BYTES + NONCE_BYTES, AUTH_TAG_BYTES)
-    cipher.auth_data = authenticated(key, frame.type, frame.compressor)
-    text = sealed.bytesize == OVERHEAD_BYTES ? "".b : cipher.update(sealed.byteslice(OVERHEAD_BYTES..))
-    text << cipher.final
+    with(:decrypt, id) do |cipher|
+      cipher.iv = sealed.byteslice(KEY_ID_BYTES, NONCE_BYTES)
+      cipher.auth_tag = sealed.byteslice(KEY_ID_BYTES + NONCE_BYTES, AUTH_TAG_BYTES)
+      cipher.auth_data = frame.authenticated + key.b
+      text = sealed.bytesize == OVERHEAD_BYTES ? "".b : cipher.update(sealed.byteslice(OVERHEAD_BYTES..))
+      text << cipher.final
+    end
   rescue OpenSSL::Cipher::CipherError
     raise Tiercel::Undecryptable, "an encrypted entry was altered, or was moved from another key"
   end
@@ -112,6 +116,16 @@ class Tiercel::Cipher
   def inspect = "#<#{self.class.name}>"
 
   private
+
+  # OpenSSL objects with their key are kept, since a new one costs more than the encryption of 2 KB. A new nonce begins
+  # anew, whatever happened before.
+  def with(mode, id)
+    idle = @idle[mode][id] ||= []
+    cipher = idle.pop || OpenSSL::Cipher.new("aes-256-gcm").public_send(mode).tap { |made| made.key = keys.fetch(id) }
+    yield cipher
+  ensure
+    idle.push(cipher) if cipher
+  end
 
   # The keys are derived when they are first used: a Rails application configures Active Record encryption after its
   # cache.
@@ -135,8 +149,4 @@ class Tiercel::Cipher
   rescue ActiveRecord::Encryption::Errors::Configuration => error
     raise Tiercel::ConfigurationError, "encrypt: true takes the keys of Active Record encryption: #{error.message}"
   end
-
-  # Expiry, version and tags are not authenticated, because layers above add them to a finished frame; a checksum covers
-  # them.
-  def authenticated(key, type, compressor) = [key.bytesize, type, compressor].pack("L<CC") << key.b
 end

@@ -74,6 +74,9 @@ module Tiercel
     # @return [Boolean] whether payloads are encrypted
     def encrypts? = !@cipher.nil?
 
+    # @return [Boolean] whether entries that are not encrypted are read although payloads are encrypted
+    def accepts_plain? = @cipher ? @cipher.accept_plain? : false
+
     # @param entry [ActiveSupport::Cache::Entry]
     # @return [String] its frame, uncompressed
     # @raise [SerializationError] if the value cannot be dumped (or any error that the serializer raises)
@@ -100,6 +103,18 @@ module Tiercel
     def dump_value(value, expires_at, version, compress = true, threshold = @compress_threshold, key = nil)
       frame = dump_plainly(value, expires_at, version, compress, threshold)
       @cipher ? sealed(frame, key) : frame
+    end
+
+    # @param bytes [String] a valid frame that has none of these parts
+    # @param key [String] the key under which the frame is stored
+    # @param parts [Hash] see {Frame::Parts.encode}
+    # @return [String] a copy of the frame with these parts. An encrypted payload is encrypted anew
+    def with_parts(bytes, key, **parts)
+      return Frame.with_parts(bytes, **parts) unless @cipher
+      frame = Frame.parse(bytes)
+      own = bytes.byteslice(HEADER_BYTES, bytes.unpack1("S<", offset: PARTS_BYTES_AT))
+      sealed(Frame.build(frame.type, @cipher.open(key, frame), compressor: frame.compressor,
+                         expires_at: frame.expires_at, parts: own << Frame::Parts.encode(**parts)), key)
     end
 
     # Copies a value through a frame that stays in this process, so it is never encrypted.
@@ -169,7 +184,7 @@ module Tiercel
       raise ArgumentError, "an encrypted entry needs its key" unless key
       type, compressor = frame.unpack("x2C2")
       parts_bytes, expires_at = frame.unpack("x6S<E")
-      Frame.build(type, @cipher.seal(key, type, compressor, Frame.payload(frame)), compressor:, expires_at:,
+      Frame.build(type, @cipher.seal(key, frame), compressor:, expires_at:,
                   parts: frame.byteslice(HEADER_BYTES, parts_bytes), checksum: true, encrypted: true)
     end
 

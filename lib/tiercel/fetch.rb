@@ -423,11 +423,11 @@ module Tiercel
       if miss.inherited
         return if miss.lost? || too_many_tags?(miss)
         bytes = @writer.frame(miss.key, value, version, own.merge(tags: nil), miss.policy, jitter:)
-        bytes = Frame.with_parts(bytes, tags: miss.recorded).freeze
+        bytes = @writer.with_recorded_tags(miss.key, bytes, miss.recorded)
       else
         bytes = @writer.frame(miss.key, value, version, own, miss.policy, jitter:) or return
       end
-      own[:unless_exist] ? @writer.exclusive(bytes) : bytes
+      own[:unless_exist] ? @writer.exclusive(miss.key, bytes) : bytes
     end
 
     def too_many_tags?(miss)

@@ -31,6 +31,8 @@ module Tiercel
     attr_reader :payload
     # @return [Parts] the optional parts
     attr_reader :parts
+    # @return [String, nil] of an encrypted frame: see {.authenticated}
+    attr_reader :authenticated
 
     class << self
       include Layout
@@ -124,6 +126,18 @@ module Tiercel
                                    encrypted: flags.anybits?(FLAG_ENCRYPTED))
       end
 
+      # What an encrypted payload belongs to: type, compressor, expiry and all parts, except for the time that a near
+      # copy adds to a finished frame as its last part.
+      #
+      # @param bytes [String] a valid frame
+      # @return [String]
+      def authenticated(bytes)
+        parts = bytes.byteslice(HEADER_BYTES, bytes.unpack1("S<", offset: PARTS_BYTES_AT))
+        added = PART_HEADER_BYTES + 8
+        parts = parts.byteslice(0, parts.bytesize - added) if parts.getbyte(-added) == PART_COMPUTED_AT
+        bytes.byteslice(TYPE_AT, 2) << bytes.byteslice(EXPIRES_AT_AT, 8) << [parts.bytesize].pack("S<") << parts
+      end
+
       # @param bytes [String] a valid frame
       # @return [String] its payload as stored
       def payload(bytes) = bytes.byteslice((HEADER_BYTES + bytes.unpack1("S<", offset: PARTS_BYTES_AT))..)
@@ -160,7 +174,7 @@ module Tiercel
 
     # @private
     def initialize(type, compressor, expires_at, bytes, parts_bytes, encrypted)
-      @encrypted = encrypted
+      @authenticated = Frame.authenticated(bytes) if encrypted
       @type = type
       @compressor = compressor
       @expires_at = expires_at unless expires_at == Float::INFINITY
@@ -173,7 +187,7 @@ module Tiercel
     EXPIRED = build(TYPE_STRING_BINARY, "", expires_at: 1.0).freeze
 
     # @return [Boolean] whether the payload is encrypted
-    def encrypted? = @encrypted
+    def encrypted? = !@authenticated.nil?
 
     # @return [Boolean] whether the frame marks a value that is being computed
     def placeholder? = type == TYPE_PLACEHOLDER

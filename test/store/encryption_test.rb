@@ -102,6 +102,41 @@ class EncryptionTest < Tiercel::TestCase
     assert new.write("moved", SECRET)
     bytes = new.backend.get("moved") and new.backend.set("elsewhere", bytes)
     assert_nil capture_and { new.read("elsewhere") }
+    return unless bytes
+    changed = bytes.bytesize.times.select do |at|
+      new.backend.set("moved", bytes.dup.tap { |copy| copy.setbyte(at, copy.getbyte(at) ^ 0x10) })
+      capture_and { new.read("moved") }
+    end
+    assert_empty changed, "bytes that may change"
+  end
+
+  def test_a_near_copy_of_an_encrypted_entry_answers
+    with_tmpdir do |dir|
+      [{ compress: false }, { compress: true, compressor: :zlib, compress_threshold: 100 }].each_with_index do |options, at|
+        store = ActiveSupport::Cache.lookup_store(:tiercel_store, "shared:#{dir}/near#{at}?size=8MB",
+                                                  "sqlite:#{dir}/#{at}.sqlite3", encrypt: { keys: [NEW] }, **options)
+        store.write("k", SECRET * 50)
+        tiers = []
+        watch = ->(*, payload) { tiers << payload[:tier] }
+        ActiveSupport::Notifications.subscribed(watch, "cache_read.active_support") do
+          2.times { assert_equal SECRET * 50, store.read("k") }
+        end
+        assert_match(/\Ashared:/, tiers.last)
+        refute_includes File.binread("#{dir}/near#{at}"), SECRET
+      end
+    end
+  end
+
+  def test_accepting_plain_entries_is_logged
+    log = StringIO.new
+    previous = ActiveSupport::Cache::Store.logger
+    ActiveSupport::Cache::Store.logger = Logger.new(log)
+    build(["memory:"])
+    assert_empty log.string
+    build(["memory:"], accept_plain: true)
+    assert_match(/accept_plain: true: memory: also returns entries that nobody has encrypted/, log.string)
+  ensure
+    ActiveSupport::Cache::Store.logger = previous
   end
 
   def capture_and

@@ -81,9 +81,9 @@ module Tiercel
         writer = @settings.writer
         policy = policy_for(options)
         bytes = bytes_of(key, payload, **options)
-        bytes = writer.with_stale_windows(bytes, policy) unless raw
-        return if options[:tags] && !(bytes = writer.tagged(bytes, options[:tags]))
-        bytes = writer.exclusive(bytes) if unless_exist && !raw
+        bytes = writer.with_stale_windows(key, bytes, policy) unless raw
+        return if options[:tags] && !(bytes = writer.tagged(key, bytes, options[:tags]))
+        bytes = writer.exclusive(key, bytes) if unless_exist && !raw
         return !!(batch[key] = bytes) if batch
         ttl = writer.ttl(raw, policy:, **options)
         return writer.store(key, bytes, ttl) unless unless_exist

@@ -69,6 +69,7 @@ module Tiercel
         @fetch = Fetch.new(backend:, guard:, leases:, coder:, reader:, writer:, generations:, request_local:,
                            frozen_values:, logger:)
         listen_for(prefix) if prefix
+        warn_of_plain_entries if coder.accepts_plain?
       end
 
       # Tells the backend the prefix of all keys; the first store that uses the backend decides.
@@ -88,14 +89,25 @@ module Tiercel
       def warn_once(cause)
         return if @warned
         @warned = true
-        logger = @logger.call || (Rails.logger if defined?(Rails.logger))
-        logger&.warn do
-          "Tiercel: #{cause}, so Rails' own methods run. fetch and fetch_multi take no leases: callers that miss at " \
+        warn do
+          "#{cause}, so Rails' own methods run. fetch and fetch_multi take no leases: callers that miss at " \
             "the same time all run their blocks, and stale values have no effect"
         end
       end
 
       private
+
+      def warn
+        logger = @logger.call || (Rails.logger if defined?(Rails.logger))
+        logger&.warn { "Tiercel: #{yield}" }
+      end
+
+      def warn_of_plain_entries
+        warn do
+          "encrypt: accept_plain: true: #{@backend} also returns entries that nobody has encrypted, as anyone who can " \
+            "write to it may have. Remove it once the entries from before the encryption have expired"
+        end
+      end
 
       def build_accessor(frozen)
         @accessor = @backend.build_accessor(@guard, @coder, frozen:, stale_if_error: @policy.stale_if_error)

@@ -32,7 +32,7 @@ module Tiercel
         bytes = frame(key, value, version, options, policy, jitter: false) or return
         ttl = fill_ttl(options, policy)
         return store(key, bytes, ttl) unless options[:unless_exist]
-        add(key, options[:raw] ? bytes : exclusive(bytes), ttl) { |present| absent?(present, key) }
+        add(key, options[:raw] ? bytes : exclusive(key, bytes), ttl) { |present| absent?(present, key) }
       end
 
       # The usual write: of a value whose options are the store's own, except for `expires_in:`. The accessor may create
@@ -104,8 +104,14 @@ module Tiercel
         threshold = options[:compress] ? options[:compress_threshold] : nil
         bytes = @coder.dump_value(value, ends, version, !threshold.nil?, threshold || 0, key)
         return bytes.freeze if raw
-        tagged(with_stale_windows(bytes, policy), options[:tags])&.freeze
+        tagged(key, with_stale_windows(key, bytes, policy), options[:tags])&.freeze
       end
+
+      # A block has inherited tags.
+      #
+      # @param recorded [Hash{String => Integer}]
+      # @return [String] the frame with these tags
+      def with_recorded_tags(key, bytes, recorded) = @coder.with_parts(bytes, key, tags: recorded).freeze
 
       # @param entry [ActiveSupport::Cache::Entry]
       # @param threshold [Integer] size in bytes from which the payload is compressed
@@ -113,28 +119,28 @@ module Tiercel
       def frame_of_entry(key, entry, compress, threshold)
         bytes = compress ? @coder.dump_compressed(entry, threshold, key) : @coder.dump(entry, key)
         recorded = @reader.recorded_tags(entry)
-        recorded ? Frame.with_parts(bytes, tags: recorded) : bytes
+        recorded ? @coder.with_parts(bytes, key, tags: recorded) : bytes
       end
 
       # @param bytes [String] a frame without tags
       # @param tags [Tags::Named, nil]
       # @return [String, nil] the frame with its tags; nil if their generations are unknown
-      def tagged(bytes, tags)
+      def tagged(key, bytes, tags)
         return bytes unless tags
-        Frame.with_parts(bytes, tags: tags.known) if @generations.fix(tags)
+        @coder.with_parts(bytes, key, tags: tags.known) if @generations.fix(tags)
       end
 
       # @param bytes [String] a frame, or the bytes of a custom coder
       # @return [String] the frame, with the times until which its stale value may be served
-      def with_stale_windows(bytes, policy)
+      def with_stale_windows(key, bytes, policy)
         return bytes unless policy.stale_seconds && Frame.frame?(bytes) && (ends = Frame.ends_at(bytes))
         windows = [policy.stale_while_revalidate, policy.stale_if_error].map { |seconds| ends + (seconds || 0) }
-        Frame.with_parts(bytes, stale: windows)
+        @coder.with_parts(bytes, key, stale: windows)
       end
 
       # Marks the frame, so that a delayed delete does not remove the entry ({Backend#delete_frames}).
-      def exclusive(bytes)
-        @backend.near? || !Frame.frame?(bytes) ? bytes : Frame.with_parts(bytes, exclusive: true)
+      def exclusive(key, bytes)
+        @backend.near? || !Frame.frame?(bytes) ? bytes : @coder.with_parts(bytes, key, exclusive: true)
       end
 
       # An expired entry counts as absent. The backend may keep its frame beyond the expiry.

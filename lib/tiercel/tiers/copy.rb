@@ -70,6 +70,7 @@ module Tiercel
         def parsed(bytes, longest)
           frame = Frame.parse(bytes)
           return if frame.placeholder?
+          return bytes if frame.encrypted? # its parts and expiry are authenticated
           parts_bytes = bytes.unpack1("S<", offset: PARTS_BYTES_AT)
           plain = frame.compressor == COMPRESSOR_NONE
           payload = plain ? frame.payload : inflated(frame, longest)
