@@ -36,7 +36,6 @@ module Tiercel
   # - `memo_bytes = bytes`: limits the memory for values that this process keeps after it has read them more than once
   #   (docs/memo.md). 0, the initial value, keeps none; nil keeps long values within a share of the machine's budget.
   #   `clear_memo` drops them.
-  # - `unchanged?(key, token)`: whether the entry still has this token. Counts as a hit.
   #
   # Methods for a segment as a near tier (memory-model.md, "Near fill"):
   #

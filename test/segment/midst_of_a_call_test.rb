@@ -20,7 +20,6 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
     get_multi: [->(segment, _) { segment.get_multi(%w[key absent key]) }, { "key" => VALUE }],
     read_multi: [->(segment, _) { segment.read_multi(%w[string key]) }, { "string" => VALUE, "key" => VALUE }],
     get_with_token: [->(segment, _) { segment.get_with_token("key")&.first }, VALUE],
-    unchanged: [->(segment, token) { segment.unchanged?("key", token) }, true],
     add: [->(segment, _) { segment.add("key", "other", 10) }, false],
     set: [->(segment, _) { segment.set("key", VALUE, 10) }, true],
     set_multi: [->(segment, _) { segment.set_multi({ "key" => VALUE, "other" => VALUE }, 10) }, true],

@@ -37,27 +37,10 @@ static VALUE update_crc32(VALUE self, VALUE bytes, VALUE crc)
     return UINT2NUM(updated);
 }
 
-/* crc32_by(way, bytes, crc): the same by one of CRC32_WAYS implementations, for tests */
-static VALUE update_crc32_by(VALUE self, VALUE way, VALUE bytes, VALUE crc)
-{
-    uint32_t updated, from = NUM2UINT(crc);
-    int number = NUM2INT(way);
-    Check_Type(bytes, T_STRING);
-    if (number < 0 || number >= crc32_ways()) {
-        rb_raise(rb_eArgError, "way %d: expected 0 to %d", number, crc32_ways() - 1);
-    }
-    updated = crc32_update_by(number, from, (const uint8_t *)RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
-    RB_GC_GUARD(bytes);
-    return UINT2NUM(updated);
-}
-
 static void init_crc32(VALUE module)
 {
     crc32_init();
-    rb_define_const(module, "CRC32_WAYS", INT2FIX(crc32_ways()));
-    if (!crc32_available()) return;
-    rb_define_singleton_method(module, "crc32", update_crc32, 2);
-    rb_define_singleton_method(module, "crc32_by", update_crc32_by, 3);
+    if (crc32_available()) rb_define_singleton_method(module, "crc32", update_crc32, 2);
 }
 
 RUBY_FUNC_EXPORTED void Init_codec_ext(void)

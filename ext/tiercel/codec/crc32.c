@@ -21,8 +21,7 @@
  * product of two reversed 64-bit numbers has 127 bits, and is one bit too low.
  * The constants correct that: each is a remainder, reversed in 32 bits and
  * shifted left by one, so it has 33 bits. The remainders are in the upper half
- * of a 64-bit register, so their powers are lower by 32: D+32 and D-32.
- * test/codec/crc32_test.rb computes all constants again. */
+ * of a 64-bit register, so their powers are lower by 32: D+32 and D-32. */
 #include "crc32.h"
 
 #ifdef HAVE_ZLIB_H
@@ -133,29 +132,17 @@ static uint32_t update_by_folding(uint32_t crc, const uint8_t *bytes, size_t siz
 
 #endif
 
-/*
- * The implementations. Each is faster than the previous one, and a processor that supports it also supports the
- * previous ones.
- */
-static uint32_t (*const ways[])(uint32_t crc, const uint8_t *bytes, size_t size) = {
-    update_by_table,
 #ifdef CRC32_FOLDS
-    update_by_folding,
+static bool folds; /* otherwise zlib computes the checksum */
 #endif
-};
-
-static int fastest = 0;
 
 void crc32_init(void)
 {
 #ifdef CRC32_FOLDS
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("sse4.1")) return;
-    fastest = 1;
+    folds = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
 #endif
 }
-
-int crc32_ways(void) { return fastest + 1; }
 
 bool crc32_available(void)
 {
@@ -166,9 +153,10 @@ bool crc32_available(void)
 #endif
 }
 
-uint32_t crc32_update(uint32_t crc, const uint8_t *bytes, size_t size) { return ways[fastest](crc, bytes, size); }
-
-uint32_t crc32_update_by(int way, uint32_t crc, const uint8_t *bytes, size_t size)
+uint32_t crc32_update(uint32_t crc, const uint8_t *bytes, size_t size)
 {
-    return ways[way < fastest ? way : fastest](crc, bytes, size);
+#ifdef CRC32_FOLDS
+    if (folds) return update_by_folding(crc, bytes, size);
+#endif
+    return update_by_table(crc, bytes, size);
 }

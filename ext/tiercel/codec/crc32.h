@@ -15,10 +15,4 @@ void crc32_init(void);
 /* Continues the checksum `crc` of earlier bytes (0: of none) with these bytes. */
 uint32_t crc32_update(uint32_t crc, const uint8_t *bytes, size_t size);
 
-/* The number of implementations for this processor: zlib's, folding. */
-int crc32_ways(void);
-
-/* crc32_update by one of these implementations, counted from 0, so that a test can compare them. */
-uint32_t crc32_update_by(int way, uint32_t crc, const uint8_t *bytes, size_t size);
-
 #endif

@@ -226,36 +226,6 @@ bool segment_parse_token(VALUE string, tseg_token *token)
     return true;
 }
 
-typedef struct {
-    VALUE self, key;
-} token_read;
-
-static void make_token_key(void *context, const tseg *segment, tseg_key *key)
-{
-    segment_key(segment, key, ((token_read *)context)->key);
-}
-
-static bool ask_token_time(void *context, tseg_clock *clock, tseg **segment)
-{
-    return segment_ask_time(((token_read *)context)->self, clock, segment);
-}
-
-/* Segment#unchanged?(key, token) -> whether the key still has the live entry of this token */
-static VALUE segment_unchanged(VALUE self, VALUE key, VALUE string)
-{
-    tseg *segment = segment_to_read(self);
-    token_read read = {self, key};
-    tseg_token token;
-    bool unchanged;
-
-    if (!segment || !segment_parse_token(string, &token)) return Qfalse;
-    unchanged = tseg_is_unchanged(&segment, make_token_key, ask_token_time, &read, &token);
-    RB_GC_GUARD(key);
-    return unchanged ? Qtrue : Qfalse;
-}
-
-void segment_init_token(void) { rb_define_method(tiercel_segment_class, "unchanged?", segment_unchanged, 2); }
-
 /* Tiercel::Segment: the Ruby object, and the figures of its file. */
 VALUE tiercel_segment_class;
 
@@ -351,7 +321,6 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     segment_init_read();
     segment_init_read_multi();
     segment_init_tags();
-    segment_init_token();
     segment_init_write();
     segment_init_delete();
     segment_init_walk();

@@ -141,7 +141,6 @@ void segment_init_read(void);
 void segment_init_read_multi(void);
 void segment_init_stats(void);
 void segment_init_tags(void);
-void segment_init_token(void);
 void segment_init_walk(void);
 void segment_init_write(void);
 

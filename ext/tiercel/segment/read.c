@@ -270,22 +270,3 @@ bool tseg_is_same(const tseg_token *one, const tseg_token *other)
 {
     return one->file_id == other->file_id && one->origin == other->origin && one->sequence == other->sequence;
 }
-
-bool tseg_is_unchanged(tseg **segment, tseg_key_function *make_key, tseg_time_function *ask_time, void *context,
-                       const tseg_token *token)
-{
-    tseg_clock clock = {false, 0};
-    tseg_token found;
-    tseg_entry entry;
-    tseg_key key;
-
-    do {
-        make_key(context, *segment, &key);
-        if (tseg_find(*segment, &key, &entry) != TSEG_OK) return false;
-        found = tseg_token_of(*segment, &entry);
-    } while (!tseg_knows_time(&clock, entry.expires_at) && !ask_time(context, &clock, segment));
-    if (!tseg_is_same(&found, token) || !tseg_is_live(*segment, &entry, clock.now) || !tseg_intact(&entry))
-        return false;
-    tseg_hit(*segment, &entry);
-    return true;
-}

@@ -109,13 +109,6 @@ tseg_result tseg_read(tseg **segment, tseg_key_function *make_key, tseg_time_fun
     return TSEG_ABSENT;
 }
 
-/*
- * Whether the key still has the live entry of this token; if so, counts a hit. *segment is the segment that the call
- * has read.
- */
-bool tseg_is_unchanged(tseg **segment, tseg_key_function *make_key, tseg_time_function *ask_time, void *context,
-                       const tseg_token *token);
-
 /* The entry that a slot leads to, read without knowing its key. */
 typedef struct {
     tseg_word *at;
