@@ -35,7 +35,7 @@ class OperationsTest < LabCase
   # Stores divide their room. With little room, one of few large entries may find its part full.
   def test_there_is_room_for_all_that_is_written
     Lab::Values.all.each do |value|
-      operation = Lab::Operations.fetch("reread")
+      operation = Lab::Operations.fetch("read")
       context = Lab::Engine::Context.for(operation, value, servers: {}, folders: {}, label: "test")
       written = value.approximate_bytes * operation.names_for(value)
       assert_operator context.capacity_bytes, :>=, [6 * written, 64 << 20].max, value.name
@@ -128,8 +128,4 @@ class OperationsTest < LabCase
     refute heard.call
   end
 
-  def test_below_the_store_there_must_be_a_backend
-    error = assert_raises(Lab::CannotRun) { arm("memory_store", "backend_get", &:prepare) }
-    assert_match(/MemoryStore has no backend/, error.message)
-  end
 end

@@ -24,7 +24,7 @@ module Record
                                  --store memory_store]],
     "herd" => %w[--quick --store memory_store --store redis_cache_store --store tiercel:shared:
                  --store tiercel:redis:],
-    "latency" => [*QUICK, *%w[--round-trips 0.5 --bandwidth 100 --iterations 40 --rates 40,800 --store redis_cache_store
+    "latency" => [*QUICK, *%w[--round-trips 0.5 --bandwidth 100 --iterations 40 --store redis_cache_store
                               --store tiercel:shared:]],
     "profile" => [*QUICK, *%w[memory_store --no-raw --seconds 0.2]],
     "selfcheck" => %w[--recordings 1 --budget 0.001 --processes 6],

@@ -10,21 +10,6 @@ class LoadKeysTest < LabCase
     assert_equal [[0, 1], [2, 0]], [ours.draw(2), ours.draw(2)]
   end
 
-  def test_near_and_new_never_asks_for_a_new_one_twice
-    ours = keys(items: 260, kind: "near and new")
-    first, second = ours.draw(40, near: 10), ours.draw(30, near: 0)
-    near = Lab::Load::Keys::NEAR
-    assert_equal [10, 0], [first, second].map { |drawn| drawn.count { |index| index < near } }
-    assert_equal (near...260).to_a, (first + second).select { |index| index >= near }.sort
-    assert ours.draw(50).all? { |index| index < near }
-  end
-
-  def test_zipf_asks_for_the_first_most_and_uniform_does_not
-    counts = %w[zipf uniform].map { |kind| keys(items: 10, kind:).draw(4_000).tally[0] }
-    assert_in_delta 4_000 / 2.93, counts.first, 150
-    assert_in_delta 400, counts.last, 100
-  end
-
   def test_entries_are_the_same_in_every_process_and_know_another_value
     one, other = Array.new(2) { Lab::Load::Entries.new(label: "x", items: 20, bytes: 50, seed: 1) }
     assert_equal one.names, other.names

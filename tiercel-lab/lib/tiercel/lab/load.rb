@@ -11,125 +11,25 @@ module Tiercel::Lab
     Tiercel::Lab.declare self, "load/fleet" => %i[CacheServer Client Fleet Site Trial],
                       "load/pages" => %i[Application Connection Pages PumaServer]
 
-    # The times of a load's requests.
-    #
-    # - `closed`: each request follows the answer to the previous one, for a number of `requests` or of `seconds`
-    # - `exponential`, `constant`: requests are due at a `rate` for `seconds`, whether earlier ones were answered or
-    #   not. A late answer delays the requests that are due meanwhile, and their waiting time counts. (A closed loop
-    #   ignores it: "coordinated omission", Gil Tene, 2013.)
+    # The times of a load's requests: each follows the answer to the one before, for a number of `requests` or of
+    # `seconds`.
     #
     # @!attribute [r] at
     #   @return [Float, nil] monotonic seconds at which the first request is due; the clock is the same in every
     #   process
-    Arrivals = Data.define(:kind, :requests, :seconds, :rate, :seed, :at) do
-      def initialize(kind: "closed", requests: nil, seconds: nil, rate: nil, seed: 1, at: nil) = super
-
-      # @return [Boolean] whether requests are due at a rate
-      def open? = kind != "closed"
-
-      # @return [Array<Float>] seconds from the start to each due time of an open load
-      def schedule
-        random = Random.new(seed)
-        due = 0.0
-        Array.new([(rate * seconds).ceil, 1].max) { due.tap { due += gap(random) } }
-      end
-
-      private
-
-      # An exponential distribution by inversion: -ln(1 - u) / rate.
-      def gap(random) = kind == "constant" ? 1.0 / rate : -Math.log(1.0 - random.rand) / rate
+    Arrivals = Data.define(:requests, :seconds, :at) do
+      def initialize(requests: nil, seconds: nil, at: nil) = super
     end
 
-    class Arrivals
-      OPEN = %w[exponential constant].freeze
-    end
-
-    # Draws ranks with probability proportional to 1 / (rank + 1)**s, in constant time, by the alias method (Vose, "A
-    # linear algorithm for generating random numbers with a given distribution", 1991).
-    class Zipf
-      # @return [Integer] number of ranks
-      attr_reader :items
-      # @return [Float] exponent; 0 is uniform
-      attr_reader :s
-
-      # @param items [Integer] at least 1
-      # @param s [Numeric] at least 0
-      # @raise [ArgumentError] for other values
-      def initialize(items, s)
-        raise ArgumentError, "items: expected >= 1, got #{items.inspect}" unless items.is_a?(Integer) && items >= 1
-        raise ArgumentError, "s: expected a number >= 0, got #{s.inspect}" unless s.is_a?(Numeric) && s >= 0
-        @items = items
-        @s = Float(s)
-        build_table
-      end
-
-      # @param rank [Integer] from 0
-      # @return [Float] its probability
-      def probability(rank) = @weights[rank] / @total
-
-      # @param random [Random]
-      # @return [Integer] a rank from 0
-      def sample(random)
-        column = random.rand(@items)
-        random.rand < @thresholds[column] ? column : @aliases[column]
-      end
-
-      private
-
-      def build_table
-        @weights = Array.new(@items) { |rank| (rank + 1)**-@s }
-        @total = @weights.sum
-        scaled = @weights.map { |weight| weight * @items / @total }
-        @thresholds = Array.new(@items, 1.0)
-        @aliases = Array.new(@items) { |rank| rank }
-        poor, rich = (0...@items).partition { |rank| scaled[rank] < 1.0 }
-        until poor.empty? || rich.empty?
-          giver = rich.last
-          taker = poor.pop
-          @thresholds[taker] = scaled[taker]
-          @aliases[taker] = giver
-          scaled[giver] -= 1.0 - scaled[taker]
-          poor.push(rich.pop) if scaled[giver] < 1.0
-        end
-      end
-    end
-
-    # The order in which a process requests the entries 0...items.
-    #
-    # - `in turn`: one after the other, again and again
-    # - `uniform`: at random
-    # - `zipf`: at random; the probability of the entry with rank r is proportional to 1 / (r + 1)**exponent
-    # - `near and new`: a share of `near` from the first {NEAR} entries, and entries that no process has requested yet
+    # The order in which a process requests the entries 0...items: one after the other, again and again.
     class Keys
-      NEAR = 200
-
-      # @param items [Integer]
-      # @param exponent [Float] the exponent in Zipf's law
-      def initialize(items:, kind: "in turn", exponent: 1.0, seed: 1)
+      def initialize(items:)
         @items = items
-        @kind = kind
-        @random = Random.new(seed)
-        @zipf = Zipf.new(items, exponent) if kind == "zipf"
-        @next = kind == "near and new" ? NEAR : 0
+        @next = 0
       end
 
-      # @param count [Integer]
-      # @param near [Integer, nil] number of near entries among them
       # @return [Array<Integer>] the next entries
-      def draw(count, near: nil)
-        case @kind
-        when "zipf" then Array.new(count) { @zipf.sample(@random) }
-        when "uniform" then Array.new(count) { @random.rand(@items) }
-        when "near and new"
-          (Array.new(near || count) { @random.rand(NEAR) } + following(count - (near || count)))
-            .shuffle(random: @random)
-        else following(count)
-        end
-      end
-
-      private
-
-      def following(count) = Array.new(count) { @next.tap { @next = (@next + 1) % @items } }
+      def draw(count) = Array.new(count) { @next.tap { @next = (@next + 1) % @items } }
     end
 
     # Names and values of a load. Every process with the same parameters has the same entries.
@@ -190,16 +90,6 @@ module Tiercel::Lab
       # @return [Proc]
       def of(name, subject) = public_send(name, subject.store, subject.entries)
 
-      # Reads, and writes after a miss.
-      def read_or_write(store, entries)
-        names = entries.names
-        lambda do |index|
-          next true if store.read(names[index])
-          store.write(names[index], entries.value(index))
-          false
-        end
-      end
-
       def read(store, entries)
         names = entries.names
         ->(index) { !store.read(names[index]).nil? }
@@ -225,35 +115,18 @@ module Tiercel::Lab
         names = entries.names
         ->(index) { store.exist?(names[index]) && found.call(index) }
       end
-
-      # Calls Tiercel's backend without the store above it.
-      def backend_get(store, entries)
-        backend, names = store.backend, entries.names
-        ->(index) { !backend.get(names[index]).nil? }
-      end
-
-      def backend_set(store, entries)
-        backend, names = store.backend, entries.names
-        values = Array.new(entries.size) { |index| entries.value(index).b.freeze }
-        ->(index) { backend.set(names[index], values[index]) }
-      end
     end
 
-    # Makes the requests of one process or thread at the times of its {Arrivals}.
+    # Makes the requests of one process or thread.
     #
     # A driver measures `totals` (requests, hits, seconds, CPU), or additionally a `histogram` of the requests' times,
-    # or the nanoseconds of `each` request. An open load has two histograms: `response` counts from the moment at
-    # which a request was due, `service` from the moment at which it was sent.
+    # or the nanoseconds of `each` request.
     class Driver
       # Calls between two readings of the clock, and the length of a load without a number of requests.
       CHUNK = 256
       PERIOD = 16 * CHUNK
       # The driver spins for this time, because a sleep may end half a millisecond late.
       SPIN_SECONDS = 0.0006
-      # Achieved rate divided by offered rate. Below this share the store is overloaded.
-      LEAST_SHARE = 0.99
-      # An overloaded open load ends after this many times its duration. Requests that are still due are not sent.
-      PATIENCE = 3
 
       # Runs a driver in each of several threads.
       #
@@ -278,18 +151,17 @@ module Tiercel::Lab
       # @param arrivals [Arrivals]
       # @param keys [#draw] see {Keys}
       # @param measure [String] "totals", "histogram" or "each"
-      # @param near [Integer, nil] see {Keys#draw}
       # @param check [Proc, nil] takes the block's value and returns whether it is a hit; runs outside of the timed
       #   part, and only if calls are timed one by one
       # @yieldparam index [Integer] index of the entry
       # @yieldreturn [Object] true for a hit
       # @return [Hash{Symbol => Object}]
-      def run(arrivals, keys, measure: "totals", near: nil, check: nil, &operation)
-        plan = planned(arrivals, keys, near)
+      def run(arrivals, keys, measure: "totals", check: nil, &operation)
+        plan = arrivals.seconds ? keys.draw(PERIOD).each_slice(CHUNK).to_a : keys.draw(arrivals.requests)
         late = arrivals.at && wait_until(arrivals.at)
         before = Process.times
         cpu, started = cpu_now, @clock.call
-        found = arrivals.open? ? open(plan, arrivals, operation) : closed(plan, arrivals, measure, operation, check)
+        found = closed(plan, arrivals, measure, operation, check)
         seconds = @clock.call - started
         after = Process.times
         { seconds:, cpu_seconds: cpu_now - cpu, user: after.utime - before.utime, system: after.stime - before.stime,
@@ -299,16 +171,6 @@ module Tiercel::Lab
       private
 
       def cpu_now = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-
-      # Draws keys and computes arrival times before the timed part.
-      def planned(arrivals, keys, near)
-        return keys.draw(arrivals.requests, near:) unless arrivals.seconds
-        return keys.draw(PERIOD).each_slice(CHUNK).to_a unless arrivals.open?
-        due = arrivals.schedule
-        due.zip(keys.draw(due.size))
-      end
-
-      # --- Closed load: the next request follows the answer ---
 
       def closed(plan, arrivals, measure, operation, check)
         return one_by_one(plan, arrivals, measure, operation, check) unless measure == "totals"
@@ -347,24 +209,6 @@ module Tiercel::Lab
         taken.each_with_object(Statistics::Histogram.new) { |ns, histogram| histogram.record(ns) }.to_h
       end
 
-      # --- Open load: requests have arrival times ---
-
-      def open(plan, arrivals, operation)
-        hits, response, service = 0, [], []
-        started = @clock.call
-        plan.each do |at, index|
-          wait_until(started + at)
-          sent = @clock.call
-          break if sent - started > arrivals.seconds * PATIENCE
-          hits += 1 if operation.call(index)
-          done = @clock.call
-          response << ((done - started - at) * 1e9).round
-          service << ((done - sent) * 1e9).round
-        end
-        { hits:, **rates(plan, arrivals, response.size, @clock.call - started), rising: rising?(response),
-          response: histogram(response), service: histogram(service) }
-      end
-
       # Sleeps, then spins.
       #
       # @return [Float] seconds by which it is late
@@ -373,20 +217,6 @@ module Tiercel::Lab
           @wait.call(left - SPIN_SECONDS) if left > SPIN_SECONDS
         end
         -left
-      end
-
-      # Offered and achieved rate of the requests that were sent, up to the last answer.
-      def rates(plan, arrivals, sent, elapsed)
-        span = plan[sent - 1].first + (1.0 / arrivals.rate)
-        elapsed = [elapsed, span].max
-        { requests: sent, unsent: plan.size - sent, offered: sent / span, achieved: sent / elapsed,
-          share: span / elapsed }
-      end
-
-      # Whether the requests' waiting time grew during the load.
-      def rising?(response)
-        first, second = response.each_slice((response.size / 2.0).ceil).to_a
-        second ? second.sum.fdiv(second.size) > first.sum.fdiv(first.size) : false
       end
     end
 

@@ -111,14 +111,6 @@ module Tiercel::Lab
       def verify(arm) = arm.each_pair { |name, value| arm.expect(value, arm.store.read(name)) }
     end
 
-    # A hit of an entry that this process has read at least twice before.
-    define "reread", "a hit of what was read before", like: "read" do
-      def setup(arm)
-        super
-        2.times { arm.names.each { |name| arm.store.read(name) } }
-      end
-    end
-
     define "fetch", "a fetch that hits", body: "store.fetch(names[i]) { @misses += 1 }" do
       def verify(arm)
         arm.each_pair { |name, value| arm.expect(value, arm.store.fetch(name) { nil }) }
@@ -269,46 +261,6 @@ module Tiercel::Lab
       end
     end
 
-    # A miss outside of a series of misses: a hit precedes each miss, and is part of the call.
-    define "fetch_cold_among_hits", "a fetch that hits, and one that runs its block", like: "fetch_cold",
-           body: "store.fetch(names[i]) { @misses += 1 }; store.fetch(inputs[i]) { values[i % values.size] }" do
-      def setup(arm) = arm.fill
-    end
-
-    # Stands for an Active Record object. Stores call `cache_key` and `cache_version`.
-    class Record
-      def initialize(id)
-        @id = id
-        @updated_at = Time.utc(2024, 1, 1) + id
-      end
-
-      def cache_key = "products/#{@id}"
-      def cache_version = @updated_at.strftime("%Y%m%d%H%M%S%6N")
-      def to_param = @id.to_s
-    end
-
-    # Uses the name that Rails' `cache` helper makes for a fragment: [:views, "template:digest", record].
-    define "fetch_record", "a fetch of [:views, \"template:digest\", record] that hits", like: "fetch",
-           body: "store.fetch([:views, \"tiercel-lab:0123abcd\", inputs[i]]) { @misses += 1 }" do
-      def inputs(arm) = Array.new(arm.count) { |index| Record.new((arm.id * 1_000_000) + index) }
-
-      def setup(arm)
-        arm.inputs.each_with_index { |record, index| arm.store.write(fragment(record), arm.values[index]) }
-      end
-
-      def verify(arm)
-        arm.inputs.each_with_index do |record, index|
-          arm.expect(arm.values[index], arm.store.fetch(fragment(record)) { nil })
-        end
-      end
-
-      def written(arm) = arm.inputs.map { |record| fragment(record) }
-
-      private
-
-      def fragment(record) = [:views, "tiercel-lab:0123abcd", record]
-    end
-
     # Writes a new name into a full store, which must evict an entry for each. The store is small, so that it fills
     # quickly. The names are several times its capacity, used in order.
     define "write_full", "a write into a full store", body: "store.write(names[i], values[i % values.size])",
@@ -347,114 +299,6 @@ module Tiercel::Lab
     define "loop", "the loop itself", body: "names[i]", internal?: true do
       def setup(arm); end
       def verify(arm); end
-    end
-
-    # The cache calls of one page: a read_multi of fragments (as in `render collection, cached: true`), some reads,
-    # and fetches by a record. All calls hit. They run inside Rails' request-local cache if the store has one; it is
-    # empty at the beginning of each request. Timed by the CPU time of the process.
-    define "page", "the cache work of a page in a request", clock: :cpu,
-           preamble: "request = inputs.request",
-           body: "page = inputs.pages[i % inputs.pages.size]; request.call { " \
-                 "store.read_multi(*page.fragments); " \
-                 "page.reads.each { |name| store.read(name) }; " \
-                 "page.records.each { |record| store.fetch(record) { @misses += 1 } } }" do
-      page = Struct.new(:fragments, :reads, :records)
-      const_set(:Page, page)
-      const_set(:Inputs, Struct.new(:pages, :request))
-      const_set(:FRAGMENTS, 50)
-      const_set(:READS, 20)
-      const_set(:RECORDS, 10)
-
-      def unsuitable(value) = ("a page of such values is no use case" if value.large?)
-
-      def names_for(value) = [value.count, self.class::FRAGMENTS + self.class::READS].max
-
-      # Uses other names for each page while there are enough.
-      def inputs(arm)
-        fragments, reads, records = self.class::FRAGMENTS, self.class::READS, self.class::RECORDS
-        pages = Array.new(arm.count / (fragments + reads)) do |index|
-          first = index * (fragments + reads)
-          self.class::Page.new(arm.names[first, fragments], arm.names[first + fragments, reads],
-                               Array.new(records) { |record| name_of(arm, (index * records) + record) })
-        end
-        self.class::Inputs.new(pages, request(arm.store))
-      end
-
-      def setup(arm)
-        super
-        by_record(arm) { |record, value| arm.store.write(record, value) }
-      end
-
-      def written(arm) = arm.names + arm.inputs.pages.flat_map(&:records)
-
-      def verify(arm)
-        pages = arm.inputs.pages
-        found = pages.map { |page| arm.store.read_multi(*page.fragments) }.reduce(:merge)
-        values = arm.each_pair.to_h
-        pages.each do |page|
-          page.fragments.each { |name| arm.expect(values[name], found[name]) }
-          page.reads.each { |name| arm.expect(values[name], arm.store.read(name)) }
-        end
-        by_record(arm) { |record, value| arm.expect(value, arm.store.fetch(record) { nil }) }
-      end
-
-      private
-
-      # Builds the name that Rails' `cache` helper makes for a fragment.
-      def name_of(arm, number) = [:views, "tiercel-lab:0123abcd", Record.new((arm.id * 1_000_000) + number)]
-
-      def by_record(arm)
-        arm.inputs.pages.flat_map(&:records).each_with_index do |record, index|
-          yield record, arm.values[index % arm.values.size]
-        end
-      end
-
-      def request(store)
-        return ->(&work) { work.call } unless store.respond_to?(:with_local_cache)
-        store.method(:with_local_cache)
-      end
-    end
-
-    # A hundred hits in one call, with other names each time if there are more.
-    define "read_multi_in_turn", "a read_multi of #{MANY}, of all names in turn", like: "read_multi",
-           body: "store.read_multi(*inputs[i % inputs.size])" do
-      def inputs(arm) = arm.names.each_slice(MANY).select { |slice| slice.size == MANY }
-
-      def written(arm) = arm.names
-
-      def verify(arm)
-        arm.inputs.each_with_index do |names, slice|
-          found = arm.store.read_multi(*names)
-          raise Missed, "read_multi of #{MANY} names returned #{found.size}" if found.size < MANY
-          names.each_with_index do |name, index|
-            arm.expect(arm.values[((slice * MANY) + index) % arm.values.size], found[name])
-          end
-        end
-      end
-    end
-
-    # The first hit of an entry after its write, before the process keeps anything of it.
-    define "first_read", "the first hit of what was written", like: "read", body: "store.read(inputs[i])",
-                                                            prepared?: true do
-      # At least as many names as a slice has calls, so that no name is read twice.
-      def names_for(value) = [value.count, Operation.prepared_calls(value)].max
-
-      def inputs(arm) = arm.names.map { |name| "#{name}-new" }
-
-      def setup(arm) = before_slice(arm, arm.count)
-
-      def before_slice(arm, calls)
-        arm.inputs.first(calls).each_with_index do |name, index|
-          arm.store.write(name, arm.values[index % arm.values.size])
-        end
-      end
-
-      def verify(arm)
-        arm.inputs.each_with_index do |name, index|
-          arm.store.write(name, arm.values[index % arm.values.size])
-          arm.expect(arm.values[index % arm.values.size], arm.store.read(name))
-        end
-      end
     end
   end
 end

@@ -79,6 +79,8 @@ module Tiercel::Lab
       defined?(ActiveRecord::Base) ? types << ActiveRecord::Base : types
     end
 
+    RECORDS = ->(value) { value.is_a?(Array) && value.first.respond_to?(:attributes) }
+
     # Registers the types of Active Record before the first use, as Active Record's railtie does in an application.
     RAILS_MESSAGE_PACK = lambda do
       serializer = ActiveSupport::MessagePack::CacheSerializer
@@ -95,7 +97,10 @@ module Tiercel::Lab
     end
 
     add Library.new("marshal") { [Marshal.method(:dump), Marshal.method(:load)] }
-    add Library.new("json", feature: "json", form: :json) { [JSON.method(:generate), JSON.method(:parse)] }
+    # Records are asked for their JSON first, as by the first article: alone, the library would write their `to_s`.
+    add(Library.new("json", feature: "active_support/json", form: :json) do
+      [->(value) { JSON.generate(RECORDS.call(value) ? value.as_json : value) }, JSON.method(:parse)]
+    end)
     add(Library.new("as_json", feature: "active_support/json", form: :json) do
       [ActiveSupport::JSON.method(:encode), ActiveSupport::JSON.method(:decode)]
     end)

@@ -11,11 +11,12 @@ class LatencyDesignTest < LabCase
   def test_what_has_no_server_has_no_distance
     places = design.slots.group_by { |slot| slot.contestant.name }.transform_values { |slots| slots.map(&:place) }
     assert_equal ["in process"], places["memory_store"]
-    assert_equal ["loopback", "+0 ms", "+0.5 ms", "+5 ms", "+0.5 ms, 10 Mbit/s"], places["redis_cache_store"]
+    assert_equal ["loopback", "+0 ms", "+1 ms, Compose", "+1.4 ms, MemCachier", "+1.9 ms, ElastiCache",
+                  "+57 ms, a home in another city", "+0.5 ms, 10 Mbit/s"], places["redis_cache_store"]
   end
 
   def test_the_full_form_has_the_articles_distances
-    assert_equal [0.0, 0.25, 0.5, 1.0, 5.0, 20.0], design(quick: false).round_trips_ms
+    assert_equal [0.0, 0.25, 0.5, 1.0, 1.4, 1.9, 5.0, 20.0, 57.0], design(quick: false).round_trips_ms
     assert_operator design(quick: false).expected_seconds, :>, design.expected_seconds
   end
 

@@ -28,7 +28,7 @@ class SerializersTest < LabCase
               "json,message_pack") do |code, command|
       assert_equal 3, code, command.out.string
       reasons = command.document.tables.first.rows.to_h { |row| [row[0].to_s, row[1].to_s] }
-      assert_match(/cannot run: does not keep an Array of .*Book/, reasons["json"])
+      assert_match(/\A[\d,]+\z/, reasons["json"], "what records say as JSON")
       assert_match(/cannot run: NoMethodError.*to_msgpack/, reasons["message_pack"])
     end
   end

@@ -304,8 +304,6 @@ module Tiercel::Lab
       class View < Tables::View
         # Names of tables that are not ordinary words.
         NAMES = { "sqlite" => "SQLite" }.freeze
-        # Maximum number of findings.
-        MOST = 7
 
         def title = "Cache stores: every table"
 
@@ -322,8 +320,10 @@ module Tiercel::Lab
           document.answer = answer&.element
           document.verdict(sentence, warnings:)
           found = parts.to_h { |part| [part, chapter(part)] }
-          document.findings.concat(chosen_findings)
-          found.each { |part, chapter| add(document, part, chapter) }
+          found.each do |part, chapter|
+            document.findings << finding(part, chapter) if chapter.is_a?(Report::Document)
+            add(document, part, chapter)
+          end
           overview(document)
           document
         end
@@ -361,19 +361,16 @@ module Tiercel::Lab
           servers.any? ? super.merge("Servers" => servers.join(", ")) : super
         end
 
-        # The first finding of each table in their order, then the tables' other findings.
-        def chosen_findings
-          all = @findings.to_a
-          by_turn = (0...all.map(&:size).max.to_i).flat_map { |turn| all.filter_map { |of_one| of_one[turn] } }
-          chosen = by_turn.first(MOST)
-          all.flatten.select { |finding| chosen.include?(finding) }
+        # The beginning of a table's sentence.
+        def finding(part, chapter)
+          Report::Document::Finding.new(chapter.verdicts.first.sentence[/\A.*?(?=; |\.?\z)/m], part.name)
         end
 
         # The table's report, or the reason why there is none.
         def chapter(part)
           return part.note.to_s unless part.results
           view = Tables.fetch(part.name).view(part.results, command: command_of(part))
-          view.build.tap { (@findings ||= []) << view.findings }
+          view.build
         rescue StandardError => e # an error in one table's report must not prevent the other reports
           [part.note, "its report could not be made: #{e.message.lines.first&.strip} (#{e.class})"].compact.join("; ")
         end

@@ -131,14 +131,12 @@ module Tiercel::Lab
       # @param slices [Integer, nil] number of repetitions; nil: one, and the answer is no list
       # @param must_hit [Boolean] whether a request without a value is a fault
       # @return [Hash] see {Driver#run}; with `slices`, "slices" is a list of them
-      def drive(operation:, arrivals:, id: STORE, slices: nil, must_hit: true, **options)
+      def drive(operation:, arrivals:, id: STORE, **options)
         Engine::Outcome.of do
           GC.start
           arrivals = Arrivals.new(**arrivals)
           call = Calls.of(operation, subject(id))
-          found = Array.new(slices || 1) { Driver.new.run(arrivals, subject(id).keys, **options, &call) }
-          found.each { |slice| expect_hits(operation, slice) } if must_hit
-          slices ? { slices: found } : found.first
+          Driver.new.run(arrivals, subject(id).keys, **options, &call).tap { |found| expect_hits(operation, found) }
         end
       end
 
@@ -182,7 +180,7 @@ module Tiercel::Lab
         missed = slice[:requests] - slice[:hits]
         return unless missed.positive?
         words = "#{missed} of #{slice[:requests]}"
-        raise WrongValue, "#{words} writes were refused" if %w[write backend_set].include?(operation)
+        raise WrongValue, "#{words} writes were refused" if operation == "write"
         raise Missed, "#{words} requests found nothing"
       end
     end

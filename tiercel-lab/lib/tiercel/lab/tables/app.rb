@@ -290,8 +290,6 @@ module Tiercel::Lab
             .first(12).join(", ")} of CPU a request."
         end
 
-        def findings = []
-
         def fill(document)
           pages.each { |path| document.section("#{path}: #{Design::PAGES[path]}") { |one| add_page(one, path) } }
           document.section("Memory") { |section| add_memory(section) } if rows("memory").any?

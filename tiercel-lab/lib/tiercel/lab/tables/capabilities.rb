@@ -202,11 +202,6 @@ module Tiercel::Lab
 
         COLUMNS = ["serializes", "compression", "local store", "cross process", "node local", "remote", "cluster",
                    "limited by"].freeze
-        # Source: "Rails Cache Comparisons", October 2024.
-        ARTICLE = { "memory_store" => "yes no no no no no no", "file_store:disk" => "yes yes no yes yes no no",
-                    "mem_cache_store" => "yes yes yes yes yes yes yes",
-                    "redis_cache_store" => "yes yes yes yes yes yes yes",
-                    "solid_cache_store" => "yes yes yes yes partly yes yes" }.transform_values(&:split).freeze
 
         def title = "Capabilities: what each store does"
 
@@ -249,7 +244,7 @@ module Tiercel::Lab
         # The marks that differ from the article.
         def differences
           rows = asked.flat_map do |row|
-            COLUMNS.zip(ARTICLE.fetch(row["store"], [])).filter_map do |column, said|
+            COLUMNS.zip(Published.of("capabilities").fetch(row["store"], [])).filter_map do |column, said|
               here = row["marks"][column]
               [row["store"], column, said, mark(here)] if said && here["mark"] != said
             end

@@ -74,12 +74,6 @@ module Tiercel::Lab
         COLUMNS = [["compressor", :name], ["bytes", :bytes], ["of the payload", :share], ["deflate", :time],
                    ["MB/s", :speed], ["inflate", ->(cell) { twin(cell)&.then { |inflate| time(inflate) } }],
                    ["MB/s", ->(cell) { twin(cell)&.then { |inflate| speed(inflate) } }], ["objects", :objects]].freeze
-        # Source: "Rails Cache Comparisons" (October 2024, an ARM Mac): compressed bytes of 1,023,931, and
-        # compressions a second.
-        ARTICLE = { "none" => [1_023_931, nil], "brotli" => [577_629, 35.899], "snappy" => [895_496, 3_086.8],
-                    "zstd" => [587_085, 278.536], "lz4_ruby" => [879_179, 1_101.4], "lz4_flex" => [878_160, 1_959.3],
-                    "zlib" => [nil, 35.028] }.freeze
-        ARTICLE_BYTES = 1_023_931
 
         def title = "Compressors: bytes and speed, both ways"
 
@@ -92,17 +86,6 @@ module Tiercel::Lab
           end
           "#{title_of(value)}: #{name(smallest)} is the smallest (#{share(smallest)}, #{spent(smallest)}); " \
             "#{ways.join("; ")}."
-        end
-
-        # The byte counts are exact; the fastest compressor is named only if the intervals tell it apart.
-        def findings
-          value, best = first_compressed
-          return [] unless value
-          smallest = best.min_by { |cell| bytes(cell) }
-          fastest = leaders(best).fetch("deflate")
-          return [] unless fastest.clear?
-          [Finding.new("#{title_of(value)}: #{figures_of(fastest.first)} compresses fastest, " \
-                       "#{figures_of(smallest)} smallest.", anchor(value))]
         end
 
         def fill(document)
@@ -167,10 +150,11 @@ module Tiercel::Lab
         end
 
         def article(deflates)
-          rows = ARTICLE.filter_map do |name, (size, per_second)|
+          published = Published.of("compressors")
+          rows = published.filter_map do |name, (size, per_second)|
             cell = deflates.find { |candidate| name(candidate) == name } or next
-            [name, percent(size, ARTICLE_BYTES), measured?(cell) ? share(cell) : missing(cell),
-             per_second && figure(ARTICLE["zlib"].last / per_second, "x"), ratio(cell)]
+            [name, percent(size, published["none"].first), measured?(cell) ? share(cell) : missing(cell),
+             per_second && figure(published["zlib"].last / per_second, "x"), ratio(cell)]
           end
           Report::Table.new("Compressors: the article's figures beside ours", rows:,
                             header: ["compressor", "article: share", "here: share", "article: by gzip's time",

@@ -258,15 +258,6 @@ module Tiercel::Lab
             "unasked, takes #{spent(first)}#{share(first)}."
         end
 
-        def findings
-          groups.filter_map do |(value, operation), wholes|
-            leader = leader(wholes)
-            next unless leader.clear?
-            Finding.new("#{title_of(value)}, #{WAYS.fetch(operation)}: #{words(leader.first)} is the fastest " \
-                        "(#{spent(leader.first)}).", heading(value, operation))
-          end
-        end
-
         def fill(document)
           groups.each { |(value, operation), wholes| add(document, value, operation, wholes) }
         end

@@ -2,10 +2,9 @@
 
 module Tiercel::Lab
   module Tables
-    # The loop of the second article with near and far servers, and the distance from which compression or a near tier
-    # pays.
+    # The loop of the second article with near and far servers.
     module Latency
-      # The measured stores, distances and rates.
+      # The measured stores and distances.
       #
       # @!attribute [r] contestants
       #   @return [Array<Contestant>]
@@ -27,28 +26,22 @@ module Tiercel::Lab
       #   @return [Integer]
       # @!attribute [r] repeats
       #   @return [Integer] runs of each store and place in a process
-      # @!attribute [r] rates
-      #   @return [Array<Float>] requests a second that are offered to every store
-      # @!attribute [r] load_seconds
-      #   @return [Numeric] seconds of load at each rate in each process
-      # @!attribute [r] arrivals
-      #   @return [String] one of {Load::Arrivals::OPEN}
       # @!attribute [r] value
       #   @return [String, nil] name of a value; nil: the article's 1,001 characters
       Design = Data.define(:contestants, :own, :round_trips_ms, :megabits, :iterations, :long_iterations,
-                           :long_seconds,
-                           :budget_seconds, :processes, :repeats, :rates, :load_seconds, :arrivals, :value)
+                           :long_seconds, :budget_seconds, :processes, :repeats, :value)
 
       class Design
         STORES = %w[redis_cache_store mem_cache_store tiercel:redis: tiercel:memcached: tiercel:shared:
                     memory_store].freeze
-        FULL = { round_trips_ms: [0.0, 0.25, 0.5, 1.0, 5.0, 20.0], megabits: [100.0, 10.0], iterations: 1_000,
-                 long_iterations: 100_000, long_seconds: 30, budget_seconds: 3, processes: 4, repeats: 1,
-                 rates: [500.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0], load_seconds: 0.8,
-                 arrivals: "exponential", value: nil }.freeze
-        # A quick run has three distances, fewer iterations of slow loops, and computes the 100,000 iterations.
-        QUICK = { round_trips_ms: [0.0, 0.5, 5.0], megabits: [10.0], long_seconds: 0, budget_seconds: 0.2, repeats: 1,
-                  rates: [1_000.0, 5_000.0, 20_000.0], load_seconds: 0.3 }.freeze
+        # The article's places, by the round trip that its figures have: half of an iteration.
+        NAMED = { 1.0 => "Compose", 1.4 => "MemCachier", 1.9 => "ElastiCache", 57.0 => "a home in another city" }.freeze
+        FULL = { round_trips_ms: [0.0, 0.25, 0.5, *NAMED.keys.first(3), 5.0, 20.0, *NAMED.keys.last(1)],
+                 megabits: [100.0, 10.0], iterations: 1_000, long_iterations: 100_000, long_seconds: 30,
+                 budget_seconds: 3, processes: 4, repeats: 1, value: nil }.freeze
+        # A quick run has the article's distances, fewer iterations of slow loops, and computes the 100,000 iterations.
+        QUICK = { round_trips_ms: [0.0, *NAMED.keys], megabits: [10.0], long_seconds: 0,
+                  budget_seconds: 0.2 }.freeze
         # Starting a process and building its stores.
         PROCESS_SECONDS = 2.0
 
@@ -75,7 +68,7 @@ module Tiercel::Lab
           # @return [String]
           def place
             case kind
-            when "distance" then "+#{delay_ms.to_s.delete_suffix(".0")} ms"
+            when "distance" then ["+#{delay_ms.to_s.delete_suffix(".0")} ms", NAMED[delay_ms]].compact.join(", ")
             when "bandwidth"
               "+#{delay_ms.to_s.delete_suffix(".0")} ms, #{megabits.to_s.delete_suffix(".0")} Mbit/s"
             when "own" then "yours"
@@ -103,11 +96,6 @@ module Tiercel::Lab
             slots_of("own", own)
         end
 
-        # The slots that get an offered load: stores on this machine, and the user's own.
-        #
-        # @return [Array<Slot>]
-        def loaded = slots.select { |slot| %w[direct own].include?(slot.kind) }
-
         # @return [Array<Symbol>]
         def servers = contestants.flat_map(&:servers).uniq
 
@@ -121,7 +109,7 @@ module Tiercel::Lab
         def expected_seconds
           loops = slots.sum { |slot| run_seconds(slot) } * repeats
           long = long_seconds.positive? ? slots.sum { |slot| long_run_seconds(slot) } : 0
-          (processes * (PROCESS_SECONDS + loops + (loaded.size * rates.size * load_seconds))) + long
+          (processes * (PROCESS_SECONDS + loops)) + long
         end
 
         private
@@ -234,8 +222,6 @@ module Tiercel::Lab
         PROBE_SECONDS = 0.1
         PROBES = 5
 
-        # @return [Array<Hash>] one for each store and offered load
-        attr_reader :loads
         # @return [Hash{String => String}] versions of the servers
         attr_reader :versions
 
@@ -243,7 +229,6 @@ module Tiercel::Lab
         def initialize(...)
           super
           @versions = {}
-          @loads = []
           @by_slot = @design.slots.to_h { |slot| [slot, blank(**facts(slot))] }
           @rows = @by_slot.values
         end
@@ -273,7 +258,6 @@ module Tiercel::Lab
           run_loops(process)
           running.each { |slot| ask_round_trip(slot) }
           run_long if process.zero?
-          offer_loads(process)
           running.uniq(&:subject).each { |slot| ask(slot, "verify") }
         rescue WorkerLost => e
           lost = Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
@@ -363,69 +347,34 @@ module Tiercel::Lab
             @progress.advance(seconds, words)
           end
         end
-
-        # Every store gets the same rates, from low to high.
-        def offer_loads(process)
-          @design.rates.product(@design.loaded) do |rate, slot|
-            next unless running.include?(slot)
-            arrivals = { kind: @design.arrivals, rate:, seconds: @design.load_seconds, seed: @seed + process }
-            outcome = ask(slot, "drive", operation: "fetch", arrivals:) or next
-            @loads << { "store" => slot.contestant.name, "place" => slot.place, "rate" => rate,
-                        "process" => process }.merge(outcome)
-            @progress.advance(@design.load_seconds, "#{slot.contestant.name} at #{rate.round}/s")
-          end
-        end
       end
 
       class Table < Tables::Table
-        called "latency", "Latency by distance to the server, and under load."
+        called "latency", "Latency by distance to the server."
         example "latency --quick", "latency --round-trips 0,0.25,1 --store redis_cache_store",
-                "latency --url production=redis://10.0.0.7:6379/0", "latency --arrivals constant --rates 2000,8000"
-        takes :quick, :seed, :cells, :url
+                "latency --url production=redis://10.0.0.7:6379/0"
+        takes :quick, :seed, :require, :url
         in_all 60
-        # A quick run spends its time on the loop.
-        quick blocks: 3
-        full processes: 4, most_processes: 8, blocks: 4, budget_seconds: 60
-
-        # Break-even points are computed from reads of these values, compressed and not.
-        VALUES = %w[html-2kb rows-50 html-822kb].freeze
-        QUICK_VALUES = %w[html-2kb html-822kb].freeze
-        PLAIN = "redis_cache_store#compress=false"
-        # Compresses values of every size, to find where compression pays.
-        COMPRESSED = "redis_cache_store#compress=true,compress_threshold=1"
-        NEAR = "tiercel:shared:"
 
         def options(parser)
           store_option(parser, default: Design::STORES.join(", "))
-          fact parser, "--round-trips A,B", "added ms (0,0.25,0.5,1,5,20)", :round_trips_ms, :zero
+          fact parser, "--round-trips A,B", "added ms (0 to 57: those of the article)", :round_trips_ms, :zero
           fact parser, "--bandwidth A,B", "caps in Mbit/s (100,10)", :megabits, :number
           fact parser, "--iterations N", "of the loop (1000)", :iterations, :count
-          fact parser, "--rates A,B", "offered requests a second (500,2000,...)", :rates, :number
-          parser.on("--arrivals KIND", Load::Arrivals::OPEN, "exponential or constant gaps") do |kind|
-            facts_given[:arrivals] = kind
-          end
           parser.on("--value NAME", "value instead of the article's 1,001 characters") do |name|
             facts_given[:value] = Values.fetch(name).name
           end
         end
 
-        def plan
-          values = (settings.quick ? QUICK_VALUES : VALUES).map { |name| Values.fetch(name) }
-          comparisons_of(values, [Operations.fetch("read")], parse_all([PLAIN, COMPRESSED, NEAR]))
-        end
-
         def plan_in_words
-          "The loop: #{design.slots.size} rows, #{design.loaded.size} stores at #{design.rates.size} rates, " \
-            "#{design.processes} processes, about #{Report::Format.minutes(design.expected_seconds)}; then:"
+          "The loop: #{design.slots.size} rows, #{design.processes} processes, about " \
+            "#{Report::Format.minutes(design.expected_seconds)}."
         end
 
-        def take(comparisons)
+        def take(_comparisons)
           trial = tried(Trial)
-          facts = { iterations: design.iterations, long_iterations: design.long_iterations, arrivals: design.arrivals,
-                    value: design.value, processes: design.processes, versions: trial.versions }
-          run.table("loop", trial.rows, **facts)
-          run.table("load", trial.loads, **facts)
-          super
+          run.table("loop", trial.rows, **design.to_h.slice(:iterations, :long_iterations, :value, :processes),
+                                        versions: trial.versions)
         end
 
         # @return [Design]
@@ -446,282 +395,11 @@ module Tiercel::Lab
         end
       end
 
-      # Shows percentiles of the latency by the offered load.
-      class LoadSection
-        SHARES = { "p50" => 0.5, "p90" => 0.9, "p99" => 0.99, "p99.9" => 0.999 }.freeze
-        SPECTRUM = [0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99].freeze
-        KINDS = { "response" => "intended", "service" => "service" }.freeze
-
-        # One store at one offered rate, in all processes.
-        Offer = Struct.new(:store, :place, :rate, :rows) do
-          def name = "#{store}, #{place}"
-
-          def failed = rows.find { |row| !Engine::Outcome.measured?(row) }
-
-          # A mean would hide a single overloaded process.
-          def carried? = failed.nil? && share >= Load::Driver::LEAST_SHARE
-
-          def share = rows.map { |row| row["share"] }.min
-
-          def mean(fact) = rows.sum { |row| row[fact] } / rows.size
-
-          def merged(kind) = histograms(kind).reduce(Statistics::Histogram.new) { |sum, one| sum.merge!(one) }
-
-          def histograms(kind) = rows.map { |row| Statistics::Histogram.from_h(row[kind]) }
-        end
-
-        # @param view [View]
-        # @param rows [Array<Hash>] rows of the recorded table "load"
-        # @param arrivals [String]
-        def initialize(view, rows, arrivals)
-          @view = view
-          @arrivals = arrivals
-          @offers = rows.group_by { |row| [*row.values_at("store", "place"), rate(row)] }
-                        .map { |key, group| Offer.new(*key, group) }
-        end
-
-        # @param document [Report::Document]
-        # @return [void]
-        def add_to(document)
-          return if @offers.empty?
-          document.section("Latency under load") do |section|
-            section.text(words)
-            section.add(table)
-            spectra.each { |chart| section.add(chart) }
-            section.add(by_load) if carried.size > 1
-          end
-        end
-
-        private
-
-        def words
-          least = (Load::Driver::LEAST_SHARE * 100).round
-          "Fetches that hit, by one client on one connection, at #{@arrivals} intervals whether the one before was " \
-            "answered or not. Every store gets the same rates. A store that carried less than #{least} % of a rate " \
-            "is overloaded: its latency grows for as long as the load lasts. *Intended*: from when a request was " \
-            "due, its wait behind others included. *Service*: from when it was sent, which is all that a closed " \
-            "loop sees."
-        end
-
-        def carried = @offers.select(&:carried?)
-
-        # Results of older versions have a share of the store's capacity instead of a rate.
-        def rate(row) = row.fetch("rate") { (row["share_of_capacity"] * row["capacity"]).round }
-
-        # An offer that was carried has two rows: from when requests were due, and from when they were sent.
-        def table
-          rows = @offers.flat_map { |offer| (offer.carried? ? KINDS.keys : KINDS.keys.first(1)).map { [offer, _1] } }
-          @view.columns_table("Latency: percentiles by offered load", rows, columns, labels: 1,
-                              note: "Milliseconds; brackets: least and most of the processes.",
-                              reason: ->((offer, _kind)) { @view.failure(offer) })
-        end
-
-        def columns
-          { "store" => ->((offer, _)) { "#{offer.name}, #{Report::Format.number(offer.rate)}/s" },
-            "offered" => [->((offer, _)) { offer.mean("offered") }, "/s"],
-            "achieved" => [->((offer, _)) { offer.mean("achieved") }, "/s"],
-            "latency from" => ->((_, kind)) { KINDS.fetch(kind) },
-            **SHARES.to_h { |name, share| [name, [percentile(name, share), "ms"]] },
-            "max" => [->((offer, kind)) { offer.merged(kind).max / 1e6 if offer.carried? }, "ms"] }
-        end
-
-        def percentile(name, share)
-          lambda do |(offer, kind)|
-            return (LoadSection.overload(offer) if name == "p99") unless offer.carried?
-            each = offer.histograms(kind).map { |histogram| histogram.quantile(share) / 1e6 }
-            Statistics::Interval.new(offer.merged(kind).quantile(share) / 1e6, *each.minmax)
-          end
-        end
-
-        # The latency of an overloaded store rises for as long as the load lasts, so its p99 is a lower bound.
-        #
-        # @param offer [Offer]
-        # @return [Report::Cell]
-        def self.overload(offer)
-          least = Report::Format.with_unit(offer.merged("response").quantile(0.99) / 1e6, "ms")
-          rising = offer.rows.any? { |row| row.fetch("rising", true) } ? ", rising" : ""
-          note = "Overloaded: #{Report::Format.number(offer.share * 100)} % of the rate was carried."
-          Report::Cell.text("at least #{least}#{rising}", note:)
-        end
-
-        # Draws a chart for each store, at the highest rate that it carried.
-        def spectra
-          carried.group_by(&:name).map do |name, offers|
-            most = offers.max_by(&:rate)
-            title = "Latency: #{name}, at #{Report::Format.number(most.rate)}/s"
-            chart = Report::Charts::PercentileSpectrum.new(title, unit: "ms")
-            { "from when it was due" => "response", "service alone" => "service" }.each do |words, kind|
-              chart.series(words, spectrum(most.merged(kind)))
-            end
-            chart
-          end
-        end
-
-        # Leaves out percentiles for which there are too few requests.
-        def spectrum(histogram)
-          SPECTRUM.select { |percentile| histogram.count * (1 - (percentile / 100)) >= 1 }
-                  .map { |percentile| [percentile, [histogram.quantile(percentile / 100), 1].max / 1e6] }
-        end
-
-        def by_load
-          series = carried.group_by(&:name).transform_values do |offers|
-            offers.map { |offer| [offer.rate, offer.merged("response").quantile(0.99) / 1e6] }
-          end
-          @view.line_chart("Latency: p99 by offered load", series, x: "offered, requests a second", y: "ms",
-                                                                   y_scale: :log, command: nil)
-        end
-      end
-
-      # Computes where compression, or a near tier, starts to pay. The inputs are measured reads over the loopback and
-      # of the near backend.
-      class BreakEven
-        # The payload of a TCP segment over Ethernet, and the initial congestion window. The window doubles with each
-        # round trip (RFC 6928, RFC 5681).
-        SEGMENT_BYTES = 1_460
-        FIRST_SEGMENTS = 10
-        HIT_SHARES = [0.5, 0.8, 0.95].freeze
-        CANNOT_TELL = "The interval of what it costs on the loopback has zero in it: more or less than nothing."
-
-        # @param view [View]
-        # @param loop_rows [Array<LoopRow>]
-        def initialize(view, loop_rows)
-          @view = view
-          @loop_rows = loop_rows
-          @groups = view.cells(operation: "read").group_by { |cell| cell["value"] }
-        end
-
-        # @param bytes [Integer] size of an answer in bytes
-        # @return [Integer] round trips until all has been sent
-        def self.rounds(bytes)
-          rounds, room, window = 0, 0, FIRST_SEGMENTS * SEGMENT_BYTES
-          while room < bytes
-            room += window
-            window *= 2
-            rounds += 1
-          end
-          [rounds, 1].max
-        end
-
-        # @param document [Report::Document]
-        # @return [void]
-        def add_to(document)
-          return if @groups.empty?
-          document.section("From where on it pays") do |section|
-            section.text("Computed, not measured: from reads that were measured over the loopback, interleaved.")
-            section.add(measured)
-            section.add(compressing)
-            section.add(near_tier)
-          end
-        end
-
-        private
-
-        def measured
-          @view.columns_table("Latency: the measured parts", @groups.values.flatten(1),
-                              { "value" => "value", "store" => :name, "a read" => :time, "bytes" => :bytes })
-        end
-
-        def name(cell) = @view.name(cell)
-
-        def compressing
-          header = ["value", "bytes saved", "cost of it a read", "bandwidth below which it pays",
-                    "round trip above which it pays"]
-          note = "The last column is for a connection that was idle: #{FIRST_SEGMENTS} segments, doubled with each " \
-                 "round trip (RFC 6928). Where both answers need as many, distance alone never pays for it."
-          Report::Table.new("Latency: where compressing pays (computed)", header:, note:,
-                            rows: @groups.map { |value, cells| [value, *compression(*cells.first(2))] })
-        end
-
-        def compression(plain, packed = nil)
-          failed = [plain, packed].find { |cell| cell.nil? || !@view.measured?(cell) }
-          return [failed ? @view.missing(failed) : "", "", "", ""] if failed || packed.nil?
-          before, after = [plain, packed].map { |cell| cell.dig("exact", "stored_bytes") }
-          cost = difference(*times(packed, plain))
-          [before - after, @view.figure(cost.map { |ns| ns / 1e3 }, "us"),
-           bandwidth(before - after, cost), distance(BreakEven.rounds(before) - BreakEven.rounds(after), cost)]
-        end
-
-        # @return [Array(Statistics::Interval, Statistics::Interval)] intervals of their medians, in ns
-        def times(*cells) = cells.map { |cell| @view.interval(cell["summary"]["ns"]) }
-
-        # Subtracts two intervals, with the bounds farthest apart.
-        def difference(mine, theirs)
-          Statistics::Interval.new(mine.estimate - theirs.estimate, mine.low - theirs.high, mine.high - theirs.low)
-        end
-
-        # bytes * 8 bits by nanoseconds is Gbit/s.
-        def bandwidth(saved, cost)
-          return "never: nothing is saved" unless saved.positive?
-          return free unless cost.high.positive?
-          return cannot_tell unless cost.low.positive?
-          @view.figure(cost.inverse.map { |per_ns| saved * 8e3 * per_ns }, "Mbit/s")
-        end
-
-        def distance(rounds, cost)
-          return "never by distance alone" unless rounds.positive?
-          milliseconds(cost.map { |ns| ns / rounds })
-        end
-
-        def milliseconds(nanoseconds)
-          return free unless nanoseconds.high.positive?
-          return cannot_tell unless nanoseconds.low.positive?
-          @view.figure(nanoseconds.map { |ns| ns / 1e6 }, "ms")
-        end
-
-        def free = "any: it pays on the loopback"
-
-        def cannot_tell = Report::Cell.text("cannot tell from here", muted: true, note: CANNOT_TELL)
-
-        def near_tier
-          header = ["value", "near", "far", "least hits on the loopback",
-                    *HIT_SHARES.map { |share| "#{(share * 100).round} % hits near" }]
-          note = "A read costs near + (1 - hits) x (far + distance) with the tier, far + distance without: it pays " \
-                 "from near / hits - far on."
-          Report::Table.new("Latency: the round trip from which a near tier pays (computed)", header:, note:,
-                            rows: @groups.map { |value, cells| [value, *tier(cells)] })
-        end
-
-        def tier(cells)
-          far = cells.first
-          near = cells.find { |cell| cell.dig("contestant", "medium") == "process" }
-          unless near && [near, far].all? { |cell| @view.measured?(cell) }
-            return ["", @view.missing(near || far), *[""] * (HIT_SHARES.size + 1)]
-          end
-          [name(near), name(far), least_hits(near, far), *HIT_SHARES.map { |share| tier_distance(near, far, share) }]
-        end
-
-        # The share of hits at which the tier costs as much as it saves, without any distance.
-        def least_hits(near, far)
-          mine, theirs = times(near, far)
-          @view.figure(mine.over(theirs).map { |share| share * 100 }, "%")
-        end
-
-        def tier_distance(near, far, share)
-          mine, theirs = times(near, far)
-          milliseconds(difference(mine.map { |ns| ns / share }, theirs))
-        end
-      end
-
-      # Shows the loop near and far, latency under load, and break-even points.
       class View < Tables::View
         article(/iterations\z|% of baseline\z/)
 
         BASELINE = "redis_cache_store"
         quick "Quick: few distances, fewer iterations where one is slow, 100,000 computed from them."
-
-        # The article's own figures, of other machines. Source: Adam N. England, "Rails Benchmarking - Cache Store
-        # Latency", 18 September 2015.
-        EC2 = "EC2 m3.medium, us-east"
-        ARTICLE = [["MacBook Pro of 2014", "memcached, local", 1_000, 0.244702, nil],
-                   ["MacBook Pro of 2014", "MemCachier, from Kansas City to us-east", 1_000, 114.471950, nil],
-                   [EC2, "memcached, local", 1_000, 0.419922, nil],
-                   [EC2, "MemCachier", 1_000, 2.846208, nil],
-                   [EC2, "ElastiCache memcached, cache.t2.micro", 1_000, 3.874526, nil],
-                   [EC2, "Redis on Compose", 1_000, 1.862227, nil],
-                   [EC2, "Redis, local", 100_000, 41.643664, 100],
-                   [EC2, "memcached, local", 100_000, 42.674231, 102],
-                   [EC2, "Redis on Compose", 100_000, 200.054559, 480],
-                   [EC2, "ElastiCache memcached, cache.t2.micro", 100_000, 387.568663, 930]].freeze
 
         def title = "What the way to the server costs"
 
@@ -737,24 +415,13 @@ module Tiercel::Lab
           "(#{baseline["place"]})#{[farthest, nearest].compact.map { |row| "; #{by_baseline(row)}" }.join}."
         end
 
-        def findings
-          far = baseline && farthest
-          told = far && told_of(far)
-          return [] unless told && told.verdict(far, baseline) == :slower
-          [Finding.new("#{far["place"].sub("+", "")} away a read from #{far["store"]} takes " \
-                       "#{told.time_words(far, baseline, "one on this machine")}.",
-                       "Latency: #{iterations_words} iterations")]
-        end
-
         def fill(document)
           document.section("The loop") { |section| add_loop(section) }
           document.section("100,000 iterations") { |section| add_long(section) }
-          LoadSection.new(self, rows("load"), notes("load")["arrivals"]).add_to(document)
-          BreakEven.new(self, loop_rows).add_to(document)
-          document.section("The article's own figures") { |section| section.add(article) }
+          document.section("The article") { |section| section.add(article) }
         end
 
-        def failure(row) = row.is_a?(LoopRow) ? row.reason : super
+        def failure(row) = row.reason
 
         # @return [Array<LoopRow>]
         def loop_rows = @loop_rows ||= rows("loop").map { |row| LoopRow.new(row) }
@@ -769,14 +436,21 @@ module Tiercel::Lab
 
         private
 
+        # The article's configurations beside ours at the same round trip.
         def article
-          rows = ARTICLE.map do |machine, name, count, seconds, percent|
-            [machine, name, count, figure(seconds, "s"), percent && "#{percent} %"]
+          rows = Published.of("latency").map do |machine, name, count, seconds, percent, store, place|
+            ours = loop_rows.find { |row| row["store"] == store && row["place"] == place && row.figures? }
+            [machine, name, count, figure(seconds, "s"), percent && "#{percent} %", place,
+             ours ? figure(ours.real(count), "s") : "", ours ? figure_of(share_of_baseline(ours)) : ""]
           end
-          Report::Table.new("Latency: as published in 2015", rows:,
-                            header: ["machine", "configuration", "iterations", "real", "% of local Redis"],
-                            note: "Reference: other machines, other versions, no intervals.")
+          Report::Table.new("Latency: the article's figures beside ours", rows:,
+                            header: ["machine", "configuration", "iterations", "article: real",
+                                     "article: % of local Redis", "here: place", "here: real", "here: % of baseline"],
+                            note: "Published in 2015, for other machines and versions. Our place has the round trip " \
+                                  "of the article's: half of one iteration of its loop.")
         end
+
+        def figure_of(share) = share.is_a?(String) ? share : figure(share, "%")
 
         def others = loop_rows.select { |row| row.figures? && !row.equal?(baseline) }
 

@@ -64,10 +64,6 @@ module Tiercel::Lab
                     "objects, dump" => ->(ways) { objects(ways["dump"]) },
                     "objects, load" => ->(ways) { objects(ways["load"]) },
                     "comes back" => ->(ways) { FORMS.fetch(form(ways["dump"])) } }.freeze
-        # Source: "Rails Cache Comparisons" (October 2024, an ARM Mac), with 1 MB of books: calls a second of dump and
-        # load together, and of dump.
-        ARTICLE = { "as_message_pack" => [78.024, 155.636], "marshal" => [62.984, 114.629],
-                    "as_json" => [61.546, 76.329], "json" => [61.427, 74.783] }.freeze
         SHORT = { /\Akept\z/ => "yes", /\Acomes back as / => "", /\Arefused: .*/ => "refused",
                   /\Acannot be loaded.*/ => "not loaded", /\Anot installed.*/ => "n/a" }.freeze
 
@@ -81,14 +77,6 @@ module Tiercel::Lab
           text = "#{title_of(value)}: #{all.to_s("the fastest there and back") { |cell| described(cell) }}"
           return "#{text}." if whole.empty? || keeping.ahead == all.ahead
           "#{text}; of those that keep everything #{keeping.to_s { |cell| described(cell) }}."
-        end
-
-        def findings
-          value, both = first_measured
-          keeping = leader(both.to_a.select { |cell| form(cell) == :value })
-          return [] unless keeping.clear?
-          [Finding.new("Of serializers that keep everything #{name(keeping.first)} is the fastest there and back " \
-                       "(#{title_of(value)}: #{spent(keeping.first)}).", anchor(value))]
         end
 
         def fill(document)
@@ -148,10 +136,11 @@ module Tiercel::Lab
 
         # The figures are of another machine, so the table compares ratios.
         def article(of_value)
-          rows = ARTICLE.filter_map do |name, figures|
+          all = Published.of("serializers")
+          rows = all.filter_map do |name, figures|
             ours = %w[dump_load dump].map { |way| of(of_value, way).find { |cell| name(cell) == name } }
             next if ours.any?(&:nil?)
-            published = ARTICLE["marshal"].zip(figures).map { |marshal, own| figure(marshal / own, "x") }
+            published = all["marshal"].zip(figures).map { |marshal, own| figure(marshal / own, "x") }
             [name, *published.zip(ours.map { |cell| measured?(cell) ? ratio(cell) : missing(cell) }).flatten]
           end
           title = "Serializers: the article's figures beside ours, #{title_of(of_value.first["value"])}"

@@ -71,13 +71,6 @@ module Tiercel::Lab
 
         SHIPPED = "mem_cache_store_as_shipped"
         REFUSED = /refused|too large|over max|MaxSize/i
-        # Source: Steph Skardal, "Raw Caching Performance in Ruby/Rails", 12 July 2011: ms a hit; Rails 2.3.
-        ARTICLE = { "html-2kb" => { "mem_cache_store" => 0.52, "file_store:tmpfs" => 0.20,
-                                    "file_store:disk" => 0.17 },
-                    "html-822kb" => { "mem_cache_store" => 0.22, "file_store:tmpfs" => 16.85,
-                                      "file_store:disk" => 16.39 } }.freeze
-        # The article's figures of a file server over gigabit Ethernet, shown beside a folder of the user.
-        ARTICLE_NFS = { "html-2kb" => 0.22, "html-822kb" => 15.91 }.freeze
         NFS = "Published for a NetApp filer over gigabit Ethernet."
         NO_NFS = "not measured: it needs a mount"
         DOUBTFUL = "Faster than its own figure for 2 KB: almost surely misses, which cost no transfer."
@@ -97,17 +90,6 @@ module Tiercel::Lab
             "#{title_of(value)}: #{leader.span { |cell| "#{words(cell)} (#{name(cell)})" }}" if leader.first
           end
           parts.empty? ? "Nothing could be measured." : "Cost of a hit. #{parts.join("; ")}.#{misses}"
-        end
-
-        # Findings for the article's two sizes.
-        def findings
-          groups.slice(*ARTICLE.keys).filter_map do |value, group|
-            leader = leader(group)
-            next unless leader.clear?
-            Finding.new("A hit of #{title_of(value)} costs least with #{name(leader.first)} " \
-                        "(#{words(leader.first)}).",
-                        "Sizes: #{value}")
-          end
         end
 
         def fill(document)
@@ -137,7 +119,7 @@ module Tiercel::Lab
           columns = { "store" => :name, "a hit" => :time, "ratio" => :ratio, "verdict" => :verdict,
                       "bytes kept" => :bytes, "article, 2011" => ->(cell) { article(value, cell) } }
           table = cell_table("Sizes: #{value}", group, columns, note:, always: ["article, 2011"])
-          nfs_row(table, value) if ARTICLE_NFS[value] && notes("sizes").key?("directories")
+          nfs_row(table, value) if published(value)["nfs"] && notes("sizes").key?("directories")
           reason = ->(cell) { miss?(cell) ? "misses" : cell["status"] }
           section.add(table).add(bars("Sizes: #{value}, time of a hit", group, scale: :log, reason:))
         end
@@ -153,13 +135,15 @@ module Tiercel::Lab
         def nfs_row(table, value)
           return if notes("sizes")["directories"].any?
           table.row("file_store:DIR (NFS)", Report::Cell.missing(NO_NFS, remedy: "bin/lab sizes --dir /mnt/nfs"), "",
-                    "", "", Report::Cell.number(ARTICLE_NFS[value], unit: "ms", note: NFS))
+                    "", "", Report::Cell.number(published(value)["nfs"], unit: "ms", note: NFS))
         end
+
+        def published(value) = Published.of("sizes").fetch(value, {})
 
         def article(value, cell)
           text = cell.dig("contestant", "text")
           own = text.start_with?("file_store:/") || text.include?("=file_store:/")
-          ms = own ? ARTICLE_NFS[value] : ARTICLE.dig(value, text)
+          ms = published(value)[own ? "nfs" : text]
           return "" unless ms
           note = own ? NFS : (DOUBTFUL if value == "html-822kb" && text == "mem_cache_store")
           Report::Cell.number(ms, unit: "ms", note:)

@@ -207,30 +207,12 @@ module Tiercel::Lab
                     "pragmas" => lambda { |of_store|
                       PRAGMAS.fetch(of_store.values.first["contestant"]["text"], "")
                     } }.freeze
-        # The article's own figures, of an AMD Ryzen 8740HS.
-        ARTICLE_SIZES = ["10 B", "100 B", "1,000 B", "10,000 B"].freeze
-        ARTICLE = {
-          "writes a second" => { "Litecache" => [14_763, 15_194, 16_165, 12_169],
-                                 "Solid Cache" => [3_073, 3_008, 2_526, 2_826] },
-          "reads a second" => { "Litecache" => [56_302, 53_077, 51_378, 25_658],
-                                "Solid Cache" => [18_165, 17_861, 18_172, 12_674] }
-        }.freeze
 
         def title = "Caches on SQLite"
 
         def sentence
           parts = WORDS.keys.filter_map { |operation| comparison_words(operation) }
           parts.empty? ? "Nothing could be measured." : "One process: #{parts.join("; ")}."
-        end
-
-        def findings
-          WORDS.keys.filter_map do |operation|
-            ours, baseline = compared(operation)
-            next unless ours && %w[faster slower].include?(ours["summary"]["verdict"])
-            factor = 1.0 / ours["summary"]["ratio"]["estimate"]
-            Finding.new("#{name(ours)} #{operation}s #{title_of(values.last)} #{Report::Format.number(factor)}x as " \
-                        "fast as #{name(baseline)}.", "SQLite: #{WORDS[operation].downcase} a second")
-          end
         end
 
         def fill(document)
@@ -325,12 +307,18 @@ module Tiercel::Lab
         def failure(row) = super || (Report::Cell.missing("not measured") if row["rates"].compact.empty?)
 
         def article
-          note = "On an AMD Ryzen 8740HS, Solid Cache with WAL, synchronous 1 and 128 MB of mmap, Litecache as " \
-                 "shipped. For the order of things, not to be compared with figures of other machines."
-          rows = ARTICLE.flat_map do |quantity, stores|
-            stores.map { |store, figures| [store, quantity, *figures] }
+          note = "The article: an AMD Ryzen 8740HS, Solid Cache with WAL, synchronous 1 and 128 MB of mmap, " \
+                 "Litecache as shipped. For the order of things."
+          sizes = Published.of("sqlite")["sizes"]
+          rows = WORDS.keys.product(Published.of("sqlite")["write"].keys).map do |operation, store|
+            figures = Published.of("sqlite")[operation][store].zip(sizes).flat_map do |published, value|
+              ours = cells(operation:, value:).find { |cell| cell["contestant"]["text"] == store }
+              [published, rate_cell(ours)]
+            end
+            [store, "#{operation}s a second", *figures]
           end
-          Report::Table.new("SQLite: as published", header: ["store", "", *ARTICLE_SIZES], note:, rows:)
+          header = sizes.flat_map { |value| ["article: #{title_of(value)}", "here"] }
+          Report::Table.new("SQLite: the article's figures beside ours", header: ["store", "", *header], note:, rows:)
         end
       end
     end

@@ -287,7 +287,6 @@ module Tiercel::Lab
       include Blocks
       include Columns
 
-      Finding = Report::Document::Finding
       MEDIA = { "process" => "in-process" }.freeze
 
       class << self
@@ -329,11 +328,6 @@ module Tiercel::Lab
       def answer
         Answer.of(results, results["constraints"], program: command.split.first) if results.key?("constraints")
       end
-
-      # For the first screen of `lab all`.
-      #
-      # @return [Array<Finding>] decided results, each with the title of its table; empty if nothing was decided
-      def findings = []
 
       # @param document [Report::Document]
       def fill(document) = raise(NotImplementedError)
