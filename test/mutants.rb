@@ -15,7 +15,7 @@ mutant "the event of the write encloses the write", "lib/tiercel/fragments.rb",
 mutant "an item has its own tags", "lib/tiercel/fragments.rb",
        "write_options.tags = tags.call(items[name]) if tags", "nil", tests: "test/views/collections_test.rb"
 mutant "only missing items are rendered", "lib/tiercel/fragments.rb",
-       "missing = items.except(*found.keys)", "missing = items", tests: "test/views/collections_test.rb"
+       "missing = items.except(*found.keys)", "missing = items.dup", tests: "test/views/collections_test.rb"
 mutant "a value has the version from before its block", "lib/tiercel/fetch.rb",
        "kept = own[:version] == miss.options[:version]", "kept = unchanged", tests: "test/views/changes_test.rb"
 mutant "a record is one tag for its life", "lib/tiercel/store/tags.rb",

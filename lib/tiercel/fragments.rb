@@ -78,15 +78,14 @@ module Tiercel::Fragments
       store = collection_cache
       return super unless will_cache?(@options, view) && Tiercel::Fragments.serve?(store)
       settings = @options[:cached].is_a?(Hash) ? @options[:cached] : { key: @options[:cached] }
-      names = fragment_names(view, template, collection, settings[:key])
-      items = names.zip(collection.to_a).to_h
+      names, items = named_items(view, template, collection, settings[:key])
       options = settings.except(:key)
       tags = options.delete(:tags) if options[:tags].respond_to?(:call)
       found = store.read_multi(*items.keys, options)
       payload[:cache_hits] = found.size
       templates = found.transform_values { |body| build_rendered_template(body, template) }
-      missing = items.except(*found.keys)
-      if missing.any?
+      if found.size < items.size
+        missing = items.except(*found.keys)
         yield(MissingItems.new(collection.from_collection(missing.values), missing.keys) do |render|
           templates.update(render_missing(store, missing, Tiercel::Fragments.options(options), tags, template, render))
         end)
@@ -95,17 +94,22 @@ module Tiercel::Fragments
     end
 
     # The renderer builds the template of an item in its enumeration, which returns nothing to {MissingItems}.
-    def build_rendered_template(...) = @built = super
+    def build_rendered_template(content, template) = @built = super
 
-    # @return [Array<Array>] a name for each item; several may be equal
-    def fragment_names(view, template, collection, seed)
+    # @return [Array(Array<Object>, Hash{Object => Object})] the names in their order, of which several may be equal; the
+    #   items by name
+    def named_items(view, template, collection, seed)
       seed = nil unless seed.respond_to?(:call)
       digest_path = view.digest_path_from_template(template)
       collection.preload! if seed
-      collection.map do |item|
-        item = seed.call(item) if seed
-        view.combined_fragment_cache_key(view.cache_fragment_name(item, digest_path:))
+      items = {}
+      names = collection.map do |item|
+        name = view.cache_fragment_name(seed ? seed.call(item) : item, digest_path:)
+        name = view.combined_fragment_cache_key(name)
+        items[name] = item
+        name
       end
+      [names, items]
     end
 
     def render_missing(store, items, options, tags, template, render)
@@ -119,6 +123,7 @@ module Tiercel::Fragments
       bodies.to_h { |name, body| [name, rendered[name] || build_rendered_template(body, template)] }
     end
   end
+
   # `json.cache!`, `cache_if!` and `cache_root!` of jbuilder, which use `Rails.cache`. BasicObject is above the class.
   module Json
     private

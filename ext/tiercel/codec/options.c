@@ -2,7 +2,7 @@
 #include "codec.h"
 
 static VALUE expires_in, namespace, race_condition_ttl, skip_nil, tags, version; /* Symbols */
-static ID id_value;
+static ID id_model_name, id_value;
 
 static VALUE duration_class(void)
 {
@@ -21,16 +21,22 @@ static bool lasts(VALUE seconds)
            lasts(rb_attr_get(seconds, id_value));
 }
 
-/* Whether `names` is an Array of at most `most` Strings and Symbols of 1 to `bytes` bytes. */
+/* Whether it is a tag: a String or Symbol of 1 to `bytes` bytes, or a record, whose name a read does not need. */
+static bool usual_tag(VALUE tag, long bytes)
+{
+    if (SYMBOL_P(tag)) tag = rb_sym2str(tag);
+    if (RB_TYPE_P(tag, T_STRING))
+        return RBASIC_CLASS(tag) == rb_cString && RSTRING_LEN(tag) > 0 && RSTRING_LEN(tag) <= bytes;
+    return (RB_TYPE_P(tag, T_OBJECT) || RB_TYPE_P(tag, T_STRUCT)) && rb_respond_to(tag, id_model_name);
+}
+
+/* Whether `names` is a tag, or an Array of at most `most` tags. */
 static bool usual_tags(VALUE names, long most, long bytes)
 {
-    if (!RB_TYPE_P(names, T_ARRAY) || RARRAY_LEN(names) > most) return false;
-    for (long at = 0; at < RARRAY_LEN(names); at++) {
-        VALUE name = RARRAY_AREF(names, at);
-        if (SYMBOL_P(name)) name = rb_sym2str(name);
-        else if (!RB_TYPE_P(name, T_STRING) || RBASIC_CLASS(name) != rb_cString) return false;
-        if (RSTRING_LEN(name) == 0 || RSTRING_LEN(name) > bytes) return false;
-    }
+    if (!RB_TYPE_P(names, T_ARRAY)) return usual_tag(names, bytes);
+    if (RARRAY_LEN(names) > most) return false;
+    for (long at = 0; at < RARRAY_LEN(names); at++)
+        if (!usual_tag(RARRAY_AREF(names, at), bytes)) return false;
     return true;
 }
 
@@ -77,6 +83,7 @@ void init_options(VALUE module)
     skip_nil = ID2SYM(rb_intern("skip_nil"));
     tags = ID2SYM(rb_intern("tags"));
     version = ID2SYM(rb_intern("version"));
+    id_model_name = rb_intern("model_name");
     id_value = rb_intern("@value");
     rb_define_singleton_method(module, "naming_options", naming_options, 4);
     rb_define_singleton_method(module, "lasts?", lasts_p, 1);

@@ -720,10 +720,12 @@ module ActiveSupport
         keys = RULES.frozen(keys) if own # a Hash interns an unfrozen String, which costs as much as a read
         found = @reader.read_multi(own || versions ? keys : keys.uniq, versions, options, event, useless)
         return found if own
-        names.each_with_index.with_object({}) do |(name, index), results|
+        results = {}
+        names.each_with_index do |name, index|
           value = found.fetch(keys[index], MISS)
           results[name] = value unless MISS.equal?(value)
         end
+        results
       end
 
       # @return [Hash{Object => Object}] the computed values by name
