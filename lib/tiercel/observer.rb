@@ -7,20 +7,22 @@
 # @private
 module Tiercel::Observer
   class << self
-    # @return [#computed, nil] receives the key of each block of `fetch`, and its duration in nanoseconds
+    # @return [#computed, #recount, nil] receives the backend and the key of each block of `fetch`, and its duration in
+    #   nanoseconds; and corrections of the hits and misses that a segment counts
     attr_accessor :current
 
     # Runs the block of a `fetch`.
     #
+    # @param backend [Backend]
     # @param key [String]
     # @return [Object] the block's value
-    def timed(key)
+    def timed(backend, key)
       observer = @current or return yield
       began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
       begin
         yield
       ensure
-        observer.computed(key, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began)
+        observer.computed(backend, key, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began)
       end
     end
   end

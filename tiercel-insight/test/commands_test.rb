@@ -65,7 +65,8 @@ class CommandsTest < InsightAppTest
     assert_match(/^  entries: \d+  \(entries, with those of tags/, out(shown))
     assert_match(/^\d+ hits, \d+ misses.* in all processes of this machine\./, shown.out)
     assert_empty shown.err
-    assert_match(/Examine the application/, out(app.rails("cache:doctor", "--help")))
+    assert_match(/Examines the application/, out(app.rails("cache:doctor", "--help")))
+    refute_match(/\.\.\.$/, out(app.rails("cache", "--help")).gsub("TAG...", ""))
     assert_match(/cache:doctor .*cache:stats /m, out(app.rails("-T", "cache")))
     profile = app.path("tmp/profile.json")
     out(app.rails("cache:profile", profile))

@@ -15,7 +15,7 @@ static const int encoding_of_type[] = {ENCODING_BINARY, ENCODING_UTF_8, ENCODING
 
 /*
  * The result of a read: the stored bytes; a value that the caller may change; a frozen value; the stored bytes for a
- * caller of the store. READ_BYTES alone is not counted as served.
+ * caller of the store. READ_BYTES alone (tags, leases) is counted neither as served nor as a miss.
  */
 typedef enum { READ_BYTES, READ_VALUE, READ_FROZEN, READ_SERVED_BYTES } read_kind;
 
@@ -312,7 +312,9 @@ PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kin
 
     if (keeps) entry = (tseg_entry){0}; /* silences a warning: the compiler cannot see that tseg_read fills it */
     if (tseg_read(&segment, make_key, ask_time, take, read, &key, &entry) != TSEG_OK) {
-        if (kind != READ_BYTES && IS_SAMPLED(read, &key)) tell_observer(read->self, key_string, &key, -1);
+        if (kind == READ_BYTES) return Qnil;
+        tseg_bump(&segment->self->counters[TSEG_COUNT_MISSES]);
+        if (IS_SAMPLED(read, &key)) tell_observer(read->self, key_string, &key, -1);
         return Qnil;
     }
     if (token) *token = tseg_token_of(segment, &entry);

@@ -80,7 +80,7 @@ static inline void tseg_pause_for_writer(tseg *segment, int attempt)
 
 /*
  * Finds a live entry, lets `take` copy its value, and then checks that the copy is consistent (a seqlock read). Returns
- * TSEG_OK and counts a hit, or TSEG_ABSENT and counts a miss. *segment is the segment that the entry came from.
+ * TSEG_OK and counts a hit, or TSEG_ABSENT. *segment is the segment that the entry came from.
  */
 static inline __attribute__((always_inline))
 tseg_result tseg_read(tseg **segment, tseg_key_function *make_key, tseg_time_function *ask_time,
@@ -105,7 +105,6 @@ tseg_result tseg_read(tseg **segment, tseg_key_function *make_key, tseg_time_fun
         tseg_hit(*segment, entry);
         return TSEG_OK;
     }
-    tseg_bump(&(*segment)->self->counters[TSEG_COUNT_MISSES]);
     return TSEG_ABSENT;
 }
 

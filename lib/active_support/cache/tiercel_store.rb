@@ -207,7 +207,9 @@ module ActiveSupport
         version = normalize_version(name, options)
         options = options.except(:delete) if options[:delete]
         instrument(:exist?, key, (options if Events::RAILS_8_2)) do |event|
-          !(Signal === @reader.read(key, version, options, event))
+          exists = !(Signal === @reader.read(key, version, options, event))
+          Tiercel::Observer.current&.recount(backend, exists ? -1 : 0, exists ? 0 : -1) # `exist?` is no read
+          exists
         end
       end
 

@@ -274,7 +274,7 @@ module Tiercel
         @computed = true
         options = @fetch.shares_options ? @options : @options.dup
         @given = WriteOptions::CopiedWhenSet.new(options, @store)
-        Observer.timed(@key) { yield @name, @given }
+        Observer.timed(@fetch.backend, @key) { yield @name, @given }
       end
 
       # @return [Hash] the options after the block, which may have changed them

@@ -6,6 +6,7 @@ require_relative "../deep_freeze"
 require_relative "../fetch"
 require_relative "../frame"
 require_relative "../leases/placeholder"
+require_relative "../observer"
 require_relative "../report_limit"
 require_relative "../reports"
 
@@ -64,7 +65,7 @@ module Tiercel
       # @return [Object, Accessor::Found]
       def decide(found, key, version, raw: false, tags: nil)
         entry = entry(found.bytes, key:, raw:, tags:)
-        return found if entry.nil? || entry.expired? || entry.mismatched?(version)
+        return unusable(found) if entry.nil? || entry.expired? || entry.mismatched?(version)
         Fetch.inherit(@backend, recorded_tags(entry)) if recorded_tags(entry) && Fetch.inside?
         entry.value
       end
@@ -195,7 +196,7 @@ module Tiercel
         outdated = @generations.outdated_among(tags.uniq.compact, options[:tags])
         undecided.each_with_index do |key, index|
           its_tags = tags[index]
-          next useless[key] = found.delete(key) if its_tags && !outdated.empty? && outdated.include?(its_tags)
+          next useless[key] = unusable(found.delete(key)) if its_tags && !outdated.empty? && outdated.include?(its_tags)
           version = versions && versions[key]
           value = its_tags ? @accessor.decode(key, found[key].bytes, version, true) : found[key]
           value = decide(found[key], key, version, raw: options[:raw], tags: options[:tags]) if Coder::Signal === value
@@ -203,8 +204,16 @@ module Tiercel
         end
       end
 
+      # The backend has counted a hit.
+      def unusable(found)
+        Observer.current&.recount(@backend, -1, 1)
+        found
+      end
+
       def taken_away(key, version, options)
-        bytes = take_away(key) or return MISS
+        bytes = take_away(key)
+        Observer.current&.recount(@backend, bytes ? 1 : 0, bytes ? 0 : 1) # the backend counts neither
+        return MISS if bytes.nil?
         decide(Accessor::Found.new(bytes), key, version, raw: options[:raw])
       end
 

@@ -15,29 +15,18 @@ require_relative "insight/version"
 #   # => ["512.0 MB in place of 256.0 MB: 3.1 ms less per request [2.4 to 3.9]", ...]
 #   Tiercel::Insight.audit(0.001)        # verifies one hit in 1,000
 module Tiercel::Insight
-  # The root of the gem's errors.
-  class Error < StandardError; end
   # An invalid option.
   class ConfigurationError < ArgumentError; end
 
   # @private
   UNCOUNTED = :tiercel_insight_uncounted
 
-  autoload :Audit, File.expand_path("insight/audit", __dir__)
-  autoload :Capacity, File.expand_path("insight/worth", __dir__)
-  autoload :Collector, File.expand_path("insight/collector", __dir__)
-  autoload :Comparison, File.expand_path("insight/audit", __dir__)
-  autoload :Doctor, File.expand_path("insight/doctor", __dir__)
-  autoload :EntryReport, File.expand_path("insight/entry_report", __dir__)
-  autoload :Figures, File.expand_path("insight/figures", __dir__)
-  autoload :KeyClass, File.expand_path("insight/key_class", __dir__)
-  autoload :Metrics, File.expand_path("insight/metrics", __dir__)
-  autoload :ProcessFile, File.expand_path("insight/process_file", __dir__)
-  autoload :Summary, File.expand_path("insight/summary", __dir__)
-  autoload :Text, File.expand_path("insight/text", __dir__)
-  autoload :TestHelper, File.expand_path("insight/test_helper", __dir__)
-  autoload :Web, File.expand_path("insight/web", __dir__)
-  autoload :Worth, File.expand_path("insight/worth", __dir__)
+  { audit: %i[Audit Comparison], collector: %i[Collector], doctor: %i[Doctor], entry_report: %i[EntryReport],
+    figures: %i[Figures], key_class: %i[KeyClass], metrics: %i[Metrics], process_file: %i[ProcessFile],
+    summary: %i[Summary], text: %i[Text], test_helper: %i[TestHelper], web: %i[Web],
+    worth: %i[Worth Capacity] }.each do |file, names|
+    names.each { |name| autoload name, File.expand_path("insight/#{file}", __dir__) }
+  end
 
   @folder = nil
   @collector = nil

@@ -55,7 +55,7 @@ class Tiercel::Insight::Audit
     def fetch(name, options = nil, &block)
       audit = Tiercel::Insight.auditor
       return super if audit.nil? || block.nil?
-      return audit.nested { block.call(name, Ignored.new) } if audit.running?
+      return block.call(name, Ignored.new) if audit.running?
       return super unless audit.picks?(block)
       ran = false
       value = super(name, options) do |*given|
@@ -189,9 +189,6 @@ class Tiercel::Insight::Audit
 
   # @private
   def running? = ActiveSupport::IsolatedExecutionState[RUNNING]
-
-  # @private
-  def nested = yield
 
   # Every call adds the share to what may be checked. It is spent evenly over the places of the code, because a fault is
   # in a place, and a page that is rarely visited has as many of them: a place that was checked more often than the

@@ -19,30 +19,36 @@ class Tiercel::Insight::Collector
   # More classes than this are reduced to the KEPT_CLASSES most expensive ones.
   MOST_CLASSES = 1_000
   KEPT_CLASSES = 500
-  # Events that wait for the thread; beyond this, short blocks and sampled reads are dropped.
+  # Sampled reads that wait for the thread; more are dropped.
   MOST_PENDING = 8_192
+  # Blocks that wait for the thread. Beyond this, one of SOME short blocks stands for the others, so that the classes
+  # still add up to the totals.
+  MOST_BLOCKS = 1_024
   # A ring of reads should cover at least this time.
   RING_SECONDS = 600
   # The most sampled reads of a process in a second, on average of two.
   MOST_SAMPLED = 2_000
   CHECKPOINTS = 128
-  # Blocks of Tiercel that are shorter are classified one in SOME.
   SHORT_NS = 200_000
   SOME = 16
   HASHES = 1 << 32
   FIGURES = %i[hits misses writes deletes blocks block_ns requests].freeze
   HITS, MISSES, WRITES, DELETES, BLOCKS, BLOCK_NS, REQUESTS = *0..6
-  private_constant :HITS, :MISSES, :WRITES, :DELETES, :BLOCKS, :BLOCK_NS, :REQUESTS
+  OF_SEGMENT = { served_here: HITS, misses_here: MISSES, writes_here: WRITES, deletes_here: DELETES }.freeze
+  private_constant :HITS, :MISSES, :WRITES, :DELETES, :BLOCKS, :BLOCK_NS, :REQUESTS, :OF_SEGMENT
 
   EVENTS = { "cache_read.active_support" => :read, "cache_read_multi.active_support" => :read_multi,
              "cache_generate.active_support" => :generate, "cache_write.active_support" => :write,
-             "cache_write_multi.active_support" => :write_multi, "cache_delete.active_support" => :delete,
+             "cache_write_multi.active_support" => :write_multi, "cache_increment.active_support" => :counter,
+             "cache_decrement.active_support" => :counter, "cache_delete.active_support" => :delete,
+             "cache_delete_multi.active_support" => :delete,
              "read_fragment.action_controller" => :read_fragment,
              "write_fragment.action_controller" => :write_fragment }.freeze
   # These Tiercel reports without events.
   BLOCK_EVENTS = %i[generate read_fragment write_fragment].freeze
   FRAGMENTS = :tiercel_insight_fragments
-  private_constant :EVENTS, :BLOCK_EVENTS, :FRAGMENTS
+  WRITTEN = :tiercel_insight_written
+  private_constant :EVENTS, :BLOCK_EVENTS, :FRAGMENTS, :WRITTEN
 
   # @return [String]
   attr_reader :folder
@@ -56,6 +62,7 @@ class Tiercel::Insight::Collector
     @store = store
     @folder = folder
     @name = store.class.name
+    @backend = store.backend if store.respond_to?(:backend)
     @segment = segment_of(store)
     @share = share || (@segment ? 0.125 : 1.0)
     @namespace = store.options[:namespace] if store.respond_to?(:options) && store.options
@@ -68,15 +75,15 @@ class Tiercel::Insight::Collector
 
   # @return [self]
   def start
-    tiercel = @store.respond_to?(:backend)
     unless @segment
-      EVENTS.each { |event, method| subscribe(event, method) unless tiercel && BLOCK_EVENTS.include?(method) }
+      EVENTS.each { |event, method| subscribe(event, method) unless @backend && BLOCK_EVENTS.include?(method) }
     end
-    Tiercel::Observer.current = self if tiercel && defined?(Tiercel::Observer)
+    Tiercel::Observer.current = self if @backend && defined?(Tiercel::Observer)
     @segment&.sample(self, @share)
     @subscribers << ActiveSupport::Notifications.monotonic_subscribe("process_action.action_controller") do
       run unless @pid == Process.pid
       @counts[REQUESTS] += 1
+      ActiveSupport::IsolatedExecutionState[FRAGMENTS] = nil
     end
     at_exit { flush(last: true) if Process.pid == @pid }
     run
@@ -99,17 +106,17 @@ class Tiercel::Insight::Collector
   end
 
   # @private A block of `fetch`.
-  def computed(key, duration_ns)
+  def computed(backend, key, duration_ns)
+    return unless backend.equal?(@backend)
     run unless @pid == Process.pid
-    counts = @counts
-    counts[BLOCKS] += 1
-    counts[BLOCK_NS] += duration_ns
-    weight = 1
-    if duration_ns < SHORT_NS
-      return unless (counts[BLOCKS] % SOME).zero?
-      weight = SOME
-    end
-    @blocks.push(key, duration_ns, weight) if @blocks.size < MOST_PENDING
+    note_block_ns(key, duration_ns)
+  end
+
+  # @private A segment has counted a miss as a hit, or counts what is no read.
+  def recount(backend, hits, misses)
+    return unless @segment && backend.equal?(@backend)
+    @counts[HITS] += hits
+    @counts[MISSES] += misses
   end
 
   # Writes the figures now.
@@ -141,8 +148,8 @@ class Tiercel::Insight::Collector
   private
 
   def segment_of(store)
-    return unless store.respond_to?(:backend) && !store.backend.tiered? && store.backend.respond_to?(:segment)
-    segment = store.backend.segment
+    return if @backend.nil? || @backend.tiered? || !@backend.respond_to?(:segment)
+    segment = @backend.segment
     segment if segment.respond_to?(:sample)
   end
 
@@ -150,9 +157,10 @@ class Tiercel::Insight::Collector
     @file&.close
     @pid = Process.pid
     @counts = Array.new(FIGURES.size, 0)
-    @of_segment = @segment&.counters
+    @of_segment = first_counters
     @reads = []
     @blocks = []
+    @short = [0, 0, 0, nil]
     @buckets = {}
     @classes = {}
     @class_numbers = {}
@@ -161,7 +169,8 @@ class Tiercel::Insight::Collector
     @key_class = Tiercel::Insight::KeyClass.new(@namespace)
     @checkpoints = [[0, 0, 0, 0, 0]]
     @below = (@share * HASHES).to_i
-    @since = @folded_at = now
+    @since = now
+    @folded_at = 0
     @wrote = nil
     @before = @counts.dup
     @lock = Mutex.new
@@ -191,7 +200,10 @@ class Tiercel::Insight::Collector
     @subscribers << ActiveSupport::Notifications.monotonic_subscribe(event) do |_, start, finish, _, payload|
       run unless @pid == Process.pid
       ours = payload[:store].nil? || payload[:store] == @name
-      handler.call(payload, finish - start, finish) unless !ours || payload[:exception] || Tiercel::Insight.uncounted?
+      failed = payload[:exception] && method != :generate
+      handler.call(payload, finish - start, finish) unless !ours || failed || Tiercel::Insight.uncounted?
+    rescue StandardError => error
+      warn_once(error) # the application does not notice
     end
   end
 
@@ -203,7 +215,7 @@ class Tiercel::Insight::Collector
     note_name(payload[:key], hit)
   end
 
-  def read_multi(payload, duration, _finish)
+  def read_multi(payload, duration, finish)
     names = payload[:key]
     return unless names.is_a?(Array)
     hits = payload[:hits] || []
@@ -212,30 +224,53 @@ class Tiercel::Insight::Collector
     @counts[HITS] += names.size - missing.size
     @counts[MISSES] += missing.size
     names.each { |name| note_name(name, found[name]) }
+    return if missing.empty? || @backend
     # The event of `fetch_multi` encloses the blocks of the missing names.
-    return if payload[:super_operation] != :fetch_multi || missing.empty? || @store.respond_to?(:backend)
+    return wait_for_write(missing.to_h { |name| [name, true] }, finish) if payload[:super_operation] != :fetch_multi
     missing.each { |name| note_block(name, duration / missing.size) }
   end
 
   def generate(payload, duration, _finish) = note_block(payload[:key], duration)
-  def write(_payload, _duration, _finish) = @counts[WRITES] += 1
-  def write_multi(payload, _duration, _finish)
-    @counts[WRITES] += payload[:key].respond_to?(:size) ? payload[:key].size : 1
+
+  def write(_payload, _duration, finish)
+    @counts[WRITES] += 1
+    ActiveSupport::IsolatedExecutionState[WRITTEN] = finish
   end
-  def delete(_payload, _duration, _finish) = @counts[DELETES] += 1
+
+  # Some stores write the first value of a counter with `write`, whose event has been counted.
+  def counter(_payload, duration, finish)
+    written = ActiveSupport::IsolatedExecutionState[WRITTEN]
+    @counts[WRITES] += 1 unless written && written >= finish - duration
+  end
+
+  def delete(payload, _duration, _finish) = @counts[DELETES] += payload[:key].is_a?(Array) ? payload[:key].size : 1
+
+  # The time between `read_multi` and `write_multi` is the time of the missing names, as in `render collection:`.
+  def write_multi(payload, duration, finish)
+    names = payload[:key].is_a?(Hash) ? payload[:key].keys : Array(payload[:key])
+    @counts[WRITES] += names.size
+    seconds = since_missing(finish - duration) { |missing| missing.is_a?(Hash) && names.all? { |name| missing[name] } }
+    names.each { |name| note_block(name, seconds / names.size) } if seconds
+  end
 
   # The time between a missed read and the write of the same fragment is the time of its rendering.
-  def read_fragment(payload, _duration, finish)
-    pending = ActiveSupport::IsolatedExecutionState[FRAGMENTS] ||= []
-    pending.shift if pending.size >= 64
-    pending << [payload[:key], finish]
-  end
+  def read_fragment(payload, _duration, finish) = wait_for_write(payload[:key], finish)
 
   def write_fragment(payload, duration, finish)
+    seconds = since_missing(finish - duration) { |key| key == payload[:key] } or return
+    note_block(payload[:key], seconds)
+  end
+
+  def wait_for_write(missing, at)
+    pending = ActiveSupport::IsolatedExecutionState[FRAGMENTS] ||= []
+    pending.shift if pending.size >= 64
+    pending << [missing, at]
+  end
+
+  def since_missing(now)
     pending = ActiveSupport::IsolatedExecutionState[FRAGMENTS] or return
-    at = pending.rindex { |key, _| key == payload[:key] } or return
-    note_block(payload[:key], finish - duration - pending[at].last)
-    pending.slice!(at..)
+    at = pending.rindex { |missing, _| yield missing } or return
+    now - pending.slice!(at..).first.last
   end
 
   def note_name(name, hit)
@@ -244,10 +279,22 @@ class Tiercel::Insight::Collector
     note_read(key, hash, hit ? ProcessFile::SIZE_UNKNOWN : ProcessFile::MISS) if hash < @below
   end
 
-  def note_block(name, seconds)
-    @counts[BLOCKS] += 1
-    @counts[BLOCK_NS] += (seconds * 1e9).to_i
-    @blocks.push(text_of(name), (seconds * 1e9).to_i, 1) if @blocks.size < MOST_PENDING
+  def note_block(name, seconds) = note_block_ns(text_of(name), (seconds * 1e9).to_i)
+
+  # @blocks has key, duration, number and longest duration of blocks.
+  def note_block_ns(key, duration_ns)
+    counts = @counts
+    counts[BLOCKS] += 1
+    counts[BLOCK_NS] += duration_ns
+    return @blocks.push(key, duration_ns, 1, duration_ns) if @blocks.size < 4 * MOST_BLOCKS
+    short = @short
+    short[0] += duration_ns
+    short[1] += 1
+    short[2] = duration_ns if duration_ns > short[2]
+    short[3] = key
+    return if duration_ns < SHORT_NS && short[1] < SOME || @blocks.size >= 4 * MOST_PENDING
+    @short = [0, 0, 0, nil]
+    @blocks.push(short[3], *short.first(3))
   end
 
   def note_read(key, hash, bytes)
@@ -269,15 +316,22 @@ class Tiercel::Insight::Collector
 
   def now = Time.now.to_i
 
+  # A child's counters begin with zero: those of a file at once, those of `memory:` with the child's first call.
+  def first_counters
+    return @segment&.counters if @of_segment.nil?
+    @inherited = @of_segment unless @segment.path
+    {}
+  end
+
+  def smaller?(counters, before) = OF_SEGMENT.each_key.any? { |name| counters[name].to_i < before[name].to_i }
+
   def count_segment
     counters = @segment&.counters or return
+    return if counters == @inherited
     before = @of_segment || {}
-    # A new file of the segment counts from zero.
-    before = {} if before[:file_id] && before[:file_id] != counters[:file_id]
-    { served_here: HITS, misses_here: MISSES, writes_here: WRITES, deletes_here: DELETES }.each do |name, figure|
-      more = counters[name].to_i - before[name].to_i
-      @counts[figure] += more if more.between?(1, 1 << 40)
-    end
+    # A new file of the segment counts from zero, too.
+    before = {} if before[:file_id] != counters[:file_id] || smaller?(counters, before)
+    OF_SEGMENT.each { |name, figure| @counts[figure] += counters[name].to_i - before[name].to_i }
     @of_segment = counters
   rescue StandardError
     nil # the segment is closed
@@ -285,7 +339,7 @@ class Tiercel::Insight::Collector
 
   # The first keys of a class would otherwise be classified before their words are known to be shared.
   def learn_words
-    keys = @reads.each_slice(4).map(&:first) + @blocks.each_slice(3).map(&:first)
+    keys = @reads.each_slice(4).map(&:first) + @blocks.each_slice(4).map(&:first)
     keys.first(1_024).each { |key| @key_class.of(key) }
   end
 
@@ -301,11 +355,14 @@ class Tiercel::Insight::Collector
     @sampled = records.bytesize / ProcessFile::RECORD_BYTES
     @file.append(records) unless records.empty?
     table = @classes[now / PERIOD_SECONDS] ||= {}
-    @blocks.shift(@blocks.size).each_slice(3) do |key, duration_ns, weight|
+    short, @short = @short, [0, 0, 0, nil]
+    blocks = @blocks.shift(@blocks.size)
+    blocks.push(short[3], *short.first(3)) if short[3]
+    blocks.each_slice(4) do |key, duration_ns, number, longest_ns|
       cost = table[@key_class.of(key)] ||= [0, 0.0, 0.0]
-      cost[0] += weight
-      cost[1] += weight * duration_ns / 1e9
-      cost[2] = duration_ns / 1e9 if duration_ns / 1e9 > cost[2]
+      cost[0] += number
+      cost[1] += duration_ns / 1e9
+      cost[2] = longest_ns / 1e9 if longest_ns / 1e9 > cost[2]
     end
     @classes.shift if @classes.size > 2
     reduce(table) if table.size > MOST_CLASSES
@@ -384,6 +441,6 @@ class Tiercel::Insight::Collector
   def warn_once(error)
     return if @warned
     @warned = true
-    ActiveSupport::Cache::Store.logger&.warn("tiercel-insight: the figures cannot be written: #{error.message}")
+    ActiveSupport::Cache::Store.logger&.warn("tiercel-insight counts no longer everything: #{error.message}")
   end
 end

@@ -142,7 +142,7 @@ class Tiercel::Insight::Doctor
   require_relative "doctor/checks"
 
   CHECKS = [Checks::Answers, Checks::Redis, Checks::Memcached, Checks::Reach, Checks::Segments, Checks::Bounds,
-            Checks::Wire, Checks::Gems].freeze
+            Checks::Wire, Checks::Values].freeze
 
   # @return [Doctor] for the stores of the current Rails application: Rails.cache, and the stores of controllers and
   #   sessions if they differ

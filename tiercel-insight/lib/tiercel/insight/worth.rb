@@ -184,6 +184,7 @@ class Tiercel::Insight::Worth
 
   def reason
     return "the store has no size" if @capacity.nil?
+    return "cannot tell yet: the store is empty" if @capacity.entries.zero?
     keys = @reads.map(&:hash).uniq.size
     return if keys >= LEAST_KEYS && @reads.size >= LEAST_READS
     "cannot tell yet: #{@reads.size} sampled reads of #{keys} keys, expected #{LEAST_READS} of #{LEAST_KEYS}"
@@ -298,8 +299,8 @@ Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
   # @return [Capacity, nil] nil if the store has no bound, or does not tell it
   def self.of(store)
     entries, bytes, limit, policy = figures(store)
-    return if entries.nil? || limit.nil? || !entries.positive? || !bytes.to_i.positive? || !limit.positive?
-    new(entries * limit.fdiv(bytes), limit, policy)
+    return if entries.nil? || !limit&.positive?
+    new(entries.zero? || bytes.to_i.zero? ? 0 : entries * limit.fdiv(bytes), limit, policy)
   rescue StandardError
     nil
   end

@@ -23,7 +23,8 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     exit 2
   end
 
-  desc "doctor", "Examine the application's cache stores; exits with 1 if it finds a problem"
+  desc "doctor", "Examine the stores; exit 1: a problem"
+  long_desc "Examines the application's cache stores. Exits with 1 if it finds a problem, else with 0."
   def doctor(*)
     boot
     report = ::Tiercel::Insight::Doctor.of_application.examine
@@ -31,7 +32,8 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     exit report.exit_code
   end
 
-  desc "stats", "Print hits, misses and their cost, what another size would change, and stale values"
+  desc "stats", "Print hits, misses and their costs"
+  long_desc "Prints hits, misses and their costs, what another size would change, and stale values."
   def stats(*)
     boot
     summary = ::Tiercel::Insight::Summary.new(cache)
@@ -39,7 +41,7 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     refuse("the backend did not answer") if cache.respond_to?(:stats) && summary.backend.nil?
   end
 
-  desc "top", "Watch the cache: rates, and the classes of keys whose misses cost most"
+  desc "top", "Watch rates and costly keys"
   method_option :interval, type: :numeric, default: 2, desc: "Seconds between two screens"
   def top(*)
     boot
@@ -47,7 +49,9 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     options[:json] ? say(json(summary.to_h)) : summary.top(seconds: options[:interval].clamp(0.1, 3_600))
   end
 
-  desc "audit", "List the values that differ from what their blocks compute (config.tiercel.audit = 0.001)"
+  desc "audit", "List stale values; exit 1: there are some"
+  long_desc "Lists the values that differ from what their blocks compute. Exits with 1 if one is stale. Needs " \
+            "config.tiercel.audit = 0.001 in the server."
   def audit(*)
     cache
     findings = ::Tiercel::Insight.figures.audit
@@ -56,7 +60,7 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     exit 1 if findings.any? { |one| one["status"] == "stale" }
   end
 
-  desc "profile FILE", "Write what pages read, for bin/lab --profile FILE (JSON)"
+  desc "profile FILE", "Write what pages read, for the lab"
   def profile(file)
     boot
     data = ::Tiercel::Insight::Summary.new(cache).profile
@@ -64,7 +68,9 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     answer({ file: }, "Wrote #{printable(file)}.")
   end
 
-  desc "get KEY", "Print the location of the entry KEY: tier, size, encoding, TTL, version, tags"
+  desc "get KEY", "Describe an entry: size, TTL, tags"
+  long_desc "Prints whether the entry exists; of Tiercel also tier, size, encoding, TTL, version and tags. Exits with " \
+            "1 if it does not exist."
   method_option :value, type: :boolean, default: false, desc: "Also load and print the value"
   def get(key)
     report = located(key)
@@ -73,13 +79,13 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     exit 1 if report[:tiers].none? { |tier| tier[:found] }
   end
 
-  desc "delete KEY", "Delete the entry of KEY"
+  desc "delete KEY", "Delete one entry"
   def delete(key)
     deleted = cache(separate: true) && answered { cache.delete(key) }
     answer({ key:, deleted: }, deleted ? "Deleted #{printable(key)}." : "#{printable(key)} does not exist.")
   end
 
-  desc "clear [PREFIX]", "Delete every entry whose key begins with PREFIX; without PREFIX all of them"
+  desc "clear [PREFIX]", "Delete entries by prefix, or all"
   method_option :yes, type: :boolean, default: false, desc: "Do not ask for confirmation"
   def clear(prefix = nil)
     cache(separate: true)
@@ -90,7 +96,7 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     refuse("#{cache.class} cannot list its keys, so it cannot delete by prefix")
   end
 
-  desc "invalidate TAG...", "Invalidate every entry that has one of these tags"
+  desc "invalidate TAG...", "Invalidate entries by tag (Tiercel)"
   def invalidate(*tags)
     boot
     refuse("no tags given. Type: bin/rails cache:invalidate TAG...") if tags.empty?

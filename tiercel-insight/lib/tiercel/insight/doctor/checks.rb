@@ -559,33 +559,29 @@ class Tiercel::Insight::Doctor
       end
     end
 
-    # Are the gems that make the store fast installed, in tested versions?
-    class Gems < Check
+    # How are values stored, and who can read them? Both are choices, so there is no finding.
+    class Values < Check
       private
 
-      # The gems of Rails' own stores: the oldest versions that are still maintained, and Rails' line for the
-      # Gemfile.
-      MAINTAINED = { redis_cache_store: ["redis", "5.0"], mem_cache_store: ["dalli", "3.2"],
-                     solid_cache_store: ["solid_cache", "1.0"] }.freeze
-      private_constant :MAINTAINED
-
       def examine
-        return of_rails unless subject.tiercel?
-        compressor unless subject.last.near?
+        return if subject.of_each_process? || [nil, :null_store].include?(subject.kind)
+        sound([compression, encryption].compact.join("; "))
       end
 
-      def of_rails
-        gem, oldest = MAINTAINED[subject.kind]
-        version = gem && Gem.loaded_specs[gem]&.version or return
-        return sound("#{gem} #{version}") if version >= Gem::Version.new(oldest)
-        found("#{gem} #{version} is no longer maintained", fix: "gem \"#{gem}\", \">= #{oldest}\" in the Gemfile")
+      def compression
+        return unless subject.tiercel? && !subject.last.near?
+        return "compressed with LZ4" if Tiercel::Compressors.default == :lz4
+        "compressed with zlib, which takes 4 to 6 times as long as LZ4 (gem \"lz4_flex\")"
       end
 
-      # A preference, not a problem.
-      def compressor
-        return sound("values are compressed with LZ4") if Tiercel::Compressors.default == :lz4
-        sound("values are compressed with zlib, which takes 4 to 6 times as long as LZ4 (gem \"lz4_flex\")")
+      def encryption
+        solid = subject.kind == :solid_cache_store
+        return "encrypted" if subject.tiercel? ? subject.store.configuration.cipher : solid && encrypts?
+        option = subject.tiercel? ? " (encrypt: true)" : (" (encrypt: true in config/cache.yml)" if solid)
+        "not encrypted: everybody who can read #{subject} can read them#{option}"
       end
+
+      def encrypts? = ::SolidCache.configuration.encrypt?
     end
   end
 end

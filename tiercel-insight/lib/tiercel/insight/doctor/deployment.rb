@@ -19,9 +19,6 @@ class Tiercel::Insight::Doctor
     # @return [Deployment] for the current Rails application
     def self.of_application = new(root: Rails.root.to_s)
 
-    # @return [Deployment] as {of_application}; outside Rails without an application's files
-    def self.at_hand = defined?(Rails.root) && Rails.root ? of_application : new
-
     # @param root [String, nil] the application's folder
     # @param env [#[]] environment variables
     # @param container [Boolean] whether this process runs in a container

@@ -39,9 +39,6 @@ class Tiercel::Insight::Web::Chart
     @top = top || nice(sums.max || 0)
   end
 
-  # @return [Boolean] whether there are no values
-  def empty? = series.all? { |one| one.values.compact.empty? }
-
   # @return [Array<Array<String>>] time and values, the latest first
   def rows
     @times.each_index.map { |at| [clock(at), *series.map { |one| value(one.values[at]) }] }.reverse

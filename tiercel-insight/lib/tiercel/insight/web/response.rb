@@ -35,10 +35,6 @@ class Tiercel::Insight::Web::Response
                                   "content-security-policy" => policy(nonce) })
     end
 
-    # @param location [String] a path on this host
-    # @return [Response]
-    def redirect(location) = text(303, "See #{location}\n", { "location" => location })
-
     private
 
     def policy(nonce)
