@@ -166,6 +166,12 @@ mutant "files of dead processes are added once", "tiercel-insight/lib/tiercel/in
 mutant "a child counts anew", "tiercel-insight/lib/tiercel/insight/collector.rb",
        "@counts = Array.new(FIGURES.size, 0)", "@counts ||= Array.new(FIGURES.size, 0)",
        tests: "tiercel-insight/test/collector_test.rb"
+mutant "blocks that wait longer belong to classes", "tiercel-insight/lib/tiercel/insight/collector.rb",
+       "blocks.push(short[3], *short.first(3)) if short[3]", "nil", tests: "tiercel-insight/test/collector_test.rb"
+mutant "exist? is no read", "lib/active_support/cache/tiercel_store.rb",
+       "recount(backend, exists ? -1 : 0, exists ? 0 : -1)", "itself", tests: "tiercel-insight/test/collector_test.rb"
+mutant "a caller of an audit keeps its variables", "tiercel-insight/lib/tiercel/insight/audit.rb",
+       "hit.source.binding.local_variable_set(name, value)", "nil", tests: "tiercel-insight/test/audit_test.rb"
 mutant "an audit compares with a second run", "tiercel-insight/lib/tiercel/insight/audit.rb",
        "agrees = completed && @comparison.canonical(second) == fresh", "agrees = true",
        tests: "tiercel-insight/test/audit_test.rb"

@@ -31,7 +31,7 @@ class FreshApplicationTest < InsightAppTest
       app.cache_store = ":solid_cache_store, { max_size: 268_435_456 }"
       ran = app.rails("cache:doctor", env: { "CACHE_STORE" => "solid_cache_store" })
       assert_match(/Solid Cache is bounded by max_size 268435456/, out(ran))
-      assert_match(/solid_cache 1\./, ran.out)
+      assert_match(%r{values: not encrypted: .* \(encrypt: true in config/cache.yml\)}, ran.out)
     end
   end
 

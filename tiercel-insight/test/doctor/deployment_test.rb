@@ -115,6 +115,28 @@ class DoctorDeploymentTest < DoctorCase
     end
   end
 
+  # What it occupies is measured in a child process, and not what it counts.
+  def test_the_memory_of_a_memory_store_in_eight_workers
+    deployed({ "config/puma.rb" => "workers 8" }) do |at|
+      report = examine(ActiveSupport::Cache::MemoryStore.new(size: 256 << 20), deployment: at)
+      assert_found(/size 256\.0 MB: entries that come and go occupy [1-9]\.\d times .* 8 workers use up to \d/, report)
+      occupied = report.to_text[/come and go occupy ([\d.]+)/, 1].to_f
+      assert_includes 1.5..8.0, occupied
+    end
+  end
+
+  def test_what_is_stored_in_plain
+    with_shared do |store, folder|
+      assert_match(/ok +the cache, values: not encrypted: everybody who can read shared:.*\(encrypt: true\)/,
+                   examine(store).to_text)
+      secret = Tiercel.new("sqlite:#{folder}/cache.sqlite3", encrypt: { keys: ["k" * 32] })
+      assert_match(/values: compressed with \S+; encrypted$/, examine(secret).to_text)
+      refute_includes examine(memory_store).to_text, "encrypted"
+    ensure
+      secret&.close
+    end
+  end
+
   def test_an_unbounded_file_store
     with_tmpdir do |folder|
       assert_found(/grows until the disk is full/, examine(ActiveSupport::Cache::FileStore.new(folder)))

@@ -1,10 +1,12 @@
 # frozen_string_literal: true
-# suites: insight
+# suites: insight insight_main
 
 require_relative "doctor_case"
 
 # The doctor examines a Redis, including one that refuses most commands.
 class DoctorRedisTest < DoctorCase
+  DEPRECATED = defined?(ActiveSupport::Cache::DeprecatedRedisCacheStore)
+
   def setup
     @server = Tiercel::Lab::Servers::Redis.new.start
     configure("maxmemory" => "100mb", "maxmemory-policy" => "allkeys-lru")
@@ -14,9 +16,15 @@ class DoctorRedisTest < DoctorCase
 
   def configure(settings) = settings.each { |name, value| @server.command("CONFIG", "SET", name, value) }
 
-  # Rails 7.2 cannot build a pool with connection_pool 3.
+  # Rails 7.2 cannot build a pool with connection_pool 3. In Rails 8.2, `redis:` builds another class.
   def stores
-    [Tiercel.new(@server.url), ActiveSupport::Cache.lookup_store(:redis_cache_store, url: @server.url, pool: false)]
+    stores = [Tiercel.new(@server.url),
+              ActiveSupport::Cache.lookup_store(:redis_cache_store, url: @server.url, pool: false)]
+    return stores << ActiveSupport::Cache.lookup_store(:redis_cache_store, url: @server.url) unless DEPRECATED
+    require "redis"
+    stores << ActiveSupport.deprecator.silence do
+      ActiveSupport::Cache::RedisCacheStore.new(redis: Redis.new(url: @server.url))
+    end
   end
 
   def test_a_redis_made_for_caching
@@ -51,6 +59,30 @@ class DoctorRedisTest < DoctorCase
     configure("maxmemory-policy" => "volatile-lru")
     @server.command("SET", "session", "value")
     stores.each { |store| assert_found(/1 of 1 sampled keys have no TTL/, examine(store)) }
+  end
+
+  # Stands for the gem: the doctor calls nothing else of it.
+  def with_sidekiq(url)
+    client = RedisClient.config(url:).new_client
+    sidekiq = Module.new { define_singleton_method(:redis) { |&block| block.call(client) } }
+    Object.const_set(:Sidekiq, sidekiq)
+    yield
+  ensure
+    Object.send(:remove_const, :Sidekiq)
+    client&.close
+  end
+
+  def test_the_redis_of_sidekiq
+    stores.each do |store|
+      with_sidekiq(@server.url) { assert_found(/is also Sidekiq's Redis: eviction would drop jobs/, examine(store)) }
+      Tiercel::Lab::Servers::Redis.run do |jobs|
+        with_sidekiq(jobs.url) { assert_nothing_found examine(store) }
+        jobs.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        with_sidekiq(jobs.url) do
+          assert_found(/Sidekiq's Redis may evict jobs \(maxmemory-policy allkeys-lru\)/, examine(store))
+        end
+      end
+    end
   end
 
   def test_a_user_who_may_ask_nothing

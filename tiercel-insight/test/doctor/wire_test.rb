@@ -1,5 +1,5 @@
 # frozen_string_literal: true
-# suites: insight
+# suites: insight insight_main
 
 require_relative "doctor_case"
 require "active_support/cache/mem_cache_store"
@@ -33,7 +33,8 @@ class DoctorWireTest < DoctorCase
     Tiercel::Insight::Doctor::Report.new(Tiercel::Insight::Doctor::Checks::Wire.new(subject, here).findings)
   end
 
-  def redis(url, **) = ActiveSupport::Cache::RedisCacheStore.new(url:, pool: false, **)
+  # With Rails' own pool, where the bundle can build one.
+  def redis(url, **) = ActiveSupport::Cache::RedisCacheStore.new(url:, **)
 
   # Without a connection: the client's statistics list the servers.
   def memcached(server, **options)

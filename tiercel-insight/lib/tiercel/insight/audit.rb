@@ -12,8 +12,8 @@ require "set"
 # Within these runs nothing is stored: nested `fetch` and `cache` run their blocks, writes to the cache are dropped, and
 # the database refuses writes. An audit raises nothing, and does not run inside an open transaction.
 class Tiercel::Insight::Audit
-  # A checked value: what the caller got from the cache, and how to compute it anew.
-  Hit = Struct.new(:name, :options, :value, :block, :reread, :store, keyword_init: true)
+  # A checked value: what the caller got from the cache, and how to compute it anew. :source is the caller's block.
+  Hit = Struct.new(:name, :options, :value, :block, :reread, :store, :source, keyword_init: true)
 
   # Time.now for the second run of a block: this thread's clock is ahead, and Time.now is Ruby's own (or a test's)
   # before and afterwards.
@@ -64,8 +64,8 @@ class Tiercel::Insight::Audit
       end
       forced = options.is_a?(Hash) && options[:force]
       unless ran || forced
-        audit.check(Hit.new(name:, options:, value:, store: self, block: -> { block.call(name, Ignored.new) },
-                            reread: -> { read(name, options) }), block.source_location)
+        audit.check(Hit.new(name:, options:, value:, store: self, source: block, reread: -> { read(name, options) },
+                            block: -> { block.call(name, Ignored.new) }))
       end
       value
     end
@@ -110,17 +110,19 @@ class Tiercel::Insight::Audit
 
     def audit_fragment(audit, name, options, content, block)
       fragment = cache_fragment_name(name, **options.slice(:skip_digest))
-      flow = view_flow
+      # A block may set what the rest of the page would see: `content_for`, instance variables.
+      before = instance_variables.to_h { |variable| [variable, instance_variable_get(variable)] }
       render = lambda do
         self.view_flow = ActionView::OutputFlow.new
         capture(&block).to_s
       ensure
-        self.view_flow = flow
+        (instance_variables - before.keys).each { |variable| remove_instance_variable(variable) }
+        before.each { |variable, value| instance_variable_set(variable, value) }
       end
       audit.check(Tiercel::Insight::Audit::Hit.new(name: controller.combined_fragment_cache_key(fragment), options:,
                                                    value: content.to_s, block: render, store: controller.cache_store,
-                                                   reread: -> { controller.read_fragment(fragment, options).to_s }),
-                  block.source_location)
+                                                   reread: -> { controller.read_fragment(fragment, options).to_s },
+                                                   source: block))
     end
   end
 
@@ -152,7 +154,8 @@ class Tiercel::Insight::Audit
   PER_MINUTE = 10
   # Checks that may wait for a place that needs them.
   MOST_DUE = 20
-  private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE
+  MORE_RUNS = 3
+  private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE, :MORE_RUNS
 
   # @param share [Float] the share of the hits, 0.001 to 1.0; 1.0 checks every hit, without limits
   # @param except [Array<Regexp, String>] keys that are not checked
@@ -209,10 +212,10 @@ class Tiercel::Insight::Audit
 
   # @private
   # @param hit [Hit]
-  # @param place [Array(String, Integer), nil] of the block
   # @return [void]
-  def check(hit, place)
+  def check(hit)
     return if in_transaction?
+    place = hit.source.source_location
     key = hit.name.is_a?(String) ? hit.name : ActiveSupport::Cache.expand_cache_key(hit.name)
     return if @except.any? { |pattern| pattern.is_a?(Regexp) ? pattern.match?(key) : key.include?(pattern) }
     class_name = @lock.synchronize { @classes.of(key) }
@@ -253,14 +256,16 @@ class Tiercel::Insight::Audit
 
   def compare(hit, class_name, place)
     cached = @comparison.canonical(hit.value)
-    completed, fresh = run(hit)
+    completed, value = run(hit)
     return unless completed
-    fresh = @comparison.canonical(fresh)
-    return if cached == fresh
+    fresh = @comparison.canonical(value)
+    return if cached == fresh || @comparison.same_for_store?(hit, cached, value)
     again = Tiercel::Insight.uncounted { hit.reread.call }
     return unless @comparison.canonical(again) == cached # somebody has changed the entry
     completed, second = MovedClock.ahead { run(hit) } || return
     agrees = completed && @comparison.canonical(second) == fresh
+    # A random choice among few may agree by chance.
+    agrees &&= MORE_RUNS.times.all? { @comparison.canonical(run(hit).last) == fresh }
     difference = @comparison.first_difference(cached, fresh) if agrees
     note(class_name, place, agrees ? "stale" : "not repeatable", difference, hit)
   end
@@ -271,17 +276,27 @@ class Tiercel::Insight::Audit
   # @return [Array(Boolean, Object)] whether the block has completed, and its value
   def run(hit)
     completed = false
+    failure = $! # of the caller, who may be in a `rescue`
+    locals = locals_of(hit.source)
     before = ActiveSupport::IsolatedExecutionState[RUNNING]
     ActiveSupport::IsolatedExecutionState[RUNNING] = true
     value = without_writes { Tiercel::Insight.uncounted { hit.block.call } }
     completed = true
     [true, value]
-  rescue StandardError
+  rescue StandardError, ScriptError, SystemStackError
     completed = true
     [false, nil]
   ensure
     ActiveSupport::IsolatedExecutionState[RUNNING] = before
-    return [false, nil] if !completed && $!.nil? # rubocop:disable Lint/EnsureReturn
+    locals.each { |name, value| hit.source.binding.local_variable_set(name, value) }
+    return [false, nil] if !completed && $!.equal?(failure) # rubocop:disable Lint/EnsureReturn
+  end
+
+  # The local variables that the block shares with its caller, such as `hit = true; fetch(name) { hit = false; ... }`.
+  def locals_of(block)
+    block.binding.then { |scope| scope.local_variables.to_h { |name| [name, scope.local_variable_get(name)] } }
+  rescue ArgumentError
+    {} # of a Symbol
   end
 
   def without_writes(&block)
@@ -293,6 +308,9 @@ class Tiercel::Insight::Audit
     at = place && "#{place.first.delete_prefix("#{Rails.root if defined?(Rails.root)}/")}:#{place.last}"
     now = Time.now.to_i
     @lock.synchronize do
+      # A place that is not repeatable once has agreed with itself by chance before.
+      return if status == "stale" && @findings.key?([class_name, "not repeatable", at])
+      @findings.delete([class_name, "stale", at]) if status != "stale"
       key = [class_name, status, at]
       one = @findings[key]
       next if one.nil? && @findings.size >= MOST_FINDINGS
@@ -341,13 +359,23 @@ class Tiercel::Insight::Comparison
     when nil, true, false, Integer then value
     when Float then value.nan? ? :nan : value
     when Symbol then value.name
-    when String then String.new(value)
+    when String then String.new(value).b # servers return bytes
     when Time then value.to_r.round(6)
     when defined?(ActiveSupport::TimeWithZone) ? ActiveSupport::TimeWithZone : Time then value.to_r.round(6)
     when DateTime then value.to_time.to_r.round(6)
     when Numeric, Date, Range, Module then value
     else deep(value, seen, depth)
     end
+  end
+
+  # A server keeps a raw value as text, and a coder such as JSON changes times and other objects.
+  #
+  # @return [Boolean] whether the store returns the cached value for a value that it was given
+  def same_for_store?(hit, cached, fresh)
+    raw = hit.options.is_a?(Hash) && hit.options[:raw]
+    raw ? canonical(hit.value.to_s) == canonical(fresh.to_s) : cached == canonical(fresh.as_json)
+  rescue StandardError
+    false
   end
 
   # @return [String] the place and kind of the first difference; the values only if that was allowed

@@ -63,7 +63,8 @@ class Tiercel::Insight::Collector
     @folder = folder
     @name = store.class.name
     @backend = store.backend if store.respond_to?(:backend)
-    @segment = segment_of(store)
+    segment = @backend.segment if @backend.respond_to?(:segment) && !@backend.tiered?
+    @segment = segment if segment.respond_to?(:sample)
     @share = share || (@segment ? 0.125 : 1.0)
     @namespace = store.options[:namespace] if store.respond_to?(:options) && store.options
     @files = store.cache_path.to_s if store.respond_to?(:cache_path)
@@ -146,12 +147,6 @@ class Tiercel::Insight::Collector
   end
 
   private
-
-  def segment_of(store)
-    return if @backend.nil? || @backend.tiered? || !@backend.respond_to?(:segment)
-    segment = @backend.segment
-    segment if segment.respond_to?(:sample)
-  end
 
   def begin_process
     @file&.close

@@ -55,8 +55,7 @@ class Tiercel::Insight::EntryReport
   # @return [Array<String>, nil] nil if none was invalidated
   def invalidated(tags)
     current = @store.backend.tiers.last.get_multi(tags.keys)
-    names = tag_names(tags.keys.reject { |key| Tiercel::Store::Tags::Named.generation(current[key]) == tags[key] })
-    names unless names.empty?
+    tag_names(tags.keys.reject { |key| Tiercel::Store::Tags::Named.generation(current[key]) == tags[key] }).presence
   end
 
   # Tags as `invalidate_tags` takes them.

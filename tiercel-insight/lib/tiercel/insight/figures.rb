@@ -58,11 +58,7 @@ class Tiercel::Insight::Figures
   def since = @merged["since"] && Time.at(@merged["since"])
 
   # @return [Hash{Symbol => Numeric}] :hits, :misses, :writes, :deletes, :blocks, :block_seconds, :requests
-  def totals
-    figures = @merged["figures"].transform_keys(&:to_sym)
-    numbers = Tiercel::Insight::Collector::FIGURES.to_h { |name| [name, figures[name] || 0] }
-    { **numbers.except(:block_ns), block_seconds: numbers[:block_ns] / 1e9 }
-  end
+  def totals = named(@merged["figures"].values_at(*Tiercel::Insight::Collector::FIGURES.map(&:to_s)))
 
   # @param count [Integer] number of parts of five minutes, at most a day
   # @return [Array<Hash{Symbol => Numeric}>] :at (epoch seconds), and the figures of {#totals}; oldest first
@@ -70,9 +66,7 @@ class Tiercel::Insight::Figures
     seconds = Tiercel::Insight::Collector::BUCKET_SECONDS
     last = Time.now.to_i / seconds
     ((last - count + 1)..last).map do |at|
-      numbers = Tiercel::Insight::Collector::FIGURES.zip(@merged["buckets"][at.to_s] || []).to_h
-      numbers.transform_values!(&:to_i)
-      { at: at * seconds, **numbers.except(:block_ns), block_seconds: numbers[:block_ns] / 1e9 }
+      { at: at * seconds, **named(@merged["buckets"][at.to_s] || []) }
     end
   end
 
@@ -112,6 +106,11 @@ class Tiercel::Insight::Figures
   end
 
   private
+
+  def named(numbers)
+    figures = Tiercel::Insight::Collector::FIGURES.zip(numbers.map(&:to_i)).to_h { |name, number| [name, number.to_i] }
+    { **figures.except(:block_ns), block_seconds: figures[:block_ns] / 1e9 }
+  end
 
   def ring_of(file)
     ring = file["ring"]

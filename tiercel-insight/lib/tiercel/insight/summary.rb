@@ -111,10 +111,8 @@ class Tiercel::Insight::Summary
     return "No process has counted anything yet in #{Tiercel::Insight.folder}." if reads.zero? && totals[:writes].zero?
     hits = reads.zero? ? "" : " (#{Text.percent(totals[:hits].fdiv(reads))} hits)"
     cost = "#{Text.number(totals[:blocks])} misses were computed, in #{Text.seconds(totals[:block_seconds])}"
-    requests = ""
-    if totals[:requests].positive?
-      requests = format(", %.2f ms per request", totals[:block_seconds] * 1_000 / totals[:requests])
-    end
+    requests = totals[:requests]
+    requests = requests.zero? ? "" : format(", %.2f ms per request", totals[:block_seconds] * 1_000 / requests)
     "#{Text.number(totals[:hits])} hits, #{Text.number(totals[:misses])} misses#{hits} since " \
       "#{@figures.since&.strftime("%F %T")}, in all processes of this machine. #{cost}#{requests}."
   end

@@ -49,7 +49,6 @@ class Tiercel::Insight::Web
     refusal = metrics ? @access.metrics_refusal(request) : @access.refusal(request)
     return refusal if refusal
     return Response.text(405, "GET and HEAD only.\n", { "allow" => "GET, HEAD" }) unless request.get?
-    return Response.text(413, "The request is too large.\n") if request.too_large?
     if metrics
       text = Tiercel::Insight::Metrics.to_prometheus(store)
       return Response.text(200, text, type: "text/plain; version=0.0.4")
@@ -79,8 +78,7 @@ class Tiercel::Insight::Web
   end
 
   def doctor
-    return Tiercel::Insight::Doctor.new({ "cache" => @store }) if @store
-    Tiercel::Insight::Doctor.of_application
+    @store ? Tiercel::Insight::Doctor.new({ "cache" => @store }) : Tiercel::Insight::Doctor.of_application
   end
 end
 

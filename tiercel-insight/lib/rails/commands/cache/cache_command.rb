@@ -23,6 +23,19 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     exit 2
   end
 
+  # `bin/rails cache`, with or without `--help`.
+  #
+  # @private
+  def self.perform(command, arguments, config) = super(command, command == "cache" ? [] : arguments, config)
+
+  remove_command :tree
+
+  desc "help [COMMAND]", "Describe a command"
+  def help(*) = super
+
+  desc "cache", "List the commands", hide: true
+  def cache = self.class.help(shell)
+
   desc "doctor", "Examine the stores; exit 1: a problem"
   long_desc "Examines the application's cache stores. Exits with 1 if it finds a problem, else with 0."
   def doctor(*)
@@ -35,17 +48,13 @@ class Rails::Command::CacheCommand < Rails::Command::Base
   desc "stats", "Print hits, misses and their costs"
   long_desc "Prints hits, misses and their costs, what another size would change, and stale values."
   def stats(*)
-    boot
-    summary = ::Tiercel::Insight::Summary.new(cache)
     say options[:json] ? json(summary.to_h) : summary.to_text
-    refuse("the backend did not answer") if cache.respond_to?(:stats) && summary.backend.nil?
+    refuse("the backend did not answer") if store.respond_to?(:stats) && summary.backend.nil?
   end
 
   desc "top", "Watch rates and costly keys"
   method_option :interval, type: :numeric, default: 2, desc: "Seconds between two screens"
   def top(*)
-    boot
-    summary = ::Tiercel::Insight::Summary.new(cache)
     options[:json] ? say(json(summary.to_h)) : summary.top(seconds: options[:interval].clamp(0.1, 3_600))
   end
 
@@ -53,7 +62,7 @@ class Rails::Command::CacheCommand < Rails::Command::Base
   long_desc "Lists the values that differ from what their blocks compute. Exits with 1 if one is stale. Needs " \
             "config.tiercel.audit = 0.001 in the server."
   def audit(*)
-    cache
+    store
     findings = ::Tiercel::Insight.figures.audit
     return say(json(findings)) if options[:json]
     say findings.empty? ? "No difference was found, or no audit has run." : lines({ findings: })
@@ -62,46 +71,44 @@ class Rails::Command::CacheCommand < Rails::Command::Base
 
   desc "profile FILE", "Write what pages read, for the lab"
   def profile(file)
-    boot
-    data = ::Tiercel::Insight::Summary.new(cache).profile
-    File.write(file, "#{JSON.pretty_generate(clean(data))}\n")
+    File.write(file, "#{json(summary.profile)}\n")
     answer({ file: }, "Wrote #{printable(file)}.")
   end
 
   desc "get KEY", "Describe an entry: size, TTL, tags"
-  long_desc "Prints whether the entry exists; of Tiercel also tier, size, encoding, TTL, version and tags. Exits with " \
-            "1 if it does not exist."
+  long_desc "Prints whether the entry exists; of Tiercel also tier, size, encoding, TTL, version and tags. Exits " \
+            "with 1 if it does not exist."
   method_option :value, type: :boolean, default: false, desc: "Also load and print the value"
   def get(key)
     report = located(key)
-    report[:value] = cache.read(key).inspect if options[:value]
+    report[:value] = store.read(key).inspect if options[:value]
     say options[:json] ? json(report) : lines(report)
     exit 1 if report[:tiers].none? { |tier| tier[:found] }
   end
 
   desc "delete KEY", "Delete one entry"
   def delete(key)
-    deleted = cache(separate: true) && answered { cache.delete(key) }
+    deleted = store(separate: true) && answered { store.delete(key) }
     answer({ key:, deleted: }, deleted ? "Deleted #{printable(key)}." : "#{printable(key)} does not exist.")
   end
 
   desc "clear [PREFIX]", "Delete entries by prefix, or all"
   method_option :yes, type: :boolean, default: false, desc: "Do not ask for confirmation"
   def clear(prefix = nil)
-    cache(separate: true)
+    store(separate: true)
     return clear_all if prefix.nil?
-    count = answered { cache.delete_matched(pattern_of(prefix)) }
+    count = answered { store.delete_matched(pattern_of(prefix)) }
     answer({ prefix:, deleted: count }, "Deleted entries: #{count.is_a?(Integer) ? count : "unknown"}")
   rescue NotImplementedError
-    refuse("#{cache.class} cannot list its keys, so it cannot delete by prefix")
+    refuse("#{store.class} cannot list its keys, so it cannot delete by prefix")
   end
 
   desc "invalidate TAG...", "Invalidate entries by tag (Tiercel)"
   def invalidate(*tags)
-    boot
+    store
     refuse("no tags given. Type: bin/rails cache:invalidate TAG...") if tags.empty?
-    refuse("#{cache.class} has no tags") unless cache.respond_to?(:invalidate_tags)
-    refuse("the backend did not answer: the tags may still be valid") unless cache.invalidate_tags(*tags)
+    refuse("#{store.class} has no tags") unless store.respond_to?(:invalidate_tags)
+    refuse("the backend did not answer: the tags may still be valid") unless store.invalidate_tags(*tags)
     answer({ invalidated: tags }, "#{tags.map { |tag| printable(tag) }.join(", ")}: invalidated.")
   end
 
@@ -117,8 +124,8 @@ class Rails::Command::CacheCommand < Rails::Command::Base
   end
 
   # @param separate [Boolean] whether the command is useless on a cache of another process
-  def cache(separate: false)
-    @cache ||= begin
+  def store(separate: false)
+    @store ||= begin
       boot
       @subject = ::Tiercel::Insight::Doctor::Subject.new("Rails.cache", Rails.cache)
       say_error "cache: #{format(SEPARATE, @subject)}" if separate && @subject.of_each_process?
@@ -126,8 +133,10 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     end
   end
 
+  def summary = @summary ||= store.then { |cache| ::Tiercel::Insight::Summary.new(cache) }
+
   def located(key)
-    store = cache(separate: true)
+    store(separate: true)
     ::Tiercel::Insight::EntryReport.new(store, key).to_h
   rescue StandardError => error
     refuse(error.message)
@@ -141,7 +150,6 @@ class Rails::Command::CacheCommand < Rails::Command::Base
   end
 
   def clear_all
-    store = cache
     whole = "every entry of #{@subject}"
     unless options[:yes] || ($stdin.tty? && yes?("Delete #{whole}? [y/N]"))
       refuse("this deletes #{whole}: confirm with --yes, or give a PREFIX")

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "ipaddr"
 require "securerandom"
 
 class Tiercel::Insight::Doctor
@@ -44,47 +43,33 @@ class Tiercel::Insight::Doctor
     end
   end
 
-  # How much memory a MemoryStore occupies for each byte that it counts.
+  # How much memory a MemoryStore occupies for each byte that it counts, when entries of 100 B to 10 KB come and go.
   module MemoryStoreWeight
-    ENTRIES = 20_000
-
-    # Fills a store with small entries in a child process, and compares its resident memory before and after.
-    #
-    # @return [Float, nil] nil without /proc, or where processes cannot fork
-    def self.measure
-      return unless ::File.readable?("/proc/self/statm") && Process.respond_to?(:fork)
-      reader, writer = IO.pipe
-      pid = fork do
-        reader.close
-        writer.write(weigh.to_s)
-        writer.close
-      ensure
-        exit!(0)
-      end
-      writer.close
-      answer = reader.read
-      Process.wait(pid)
-      Float(answer, exception: false)
-    ensure
-      reader&.close
-    end
-
-    def self.weigh
-      store = ActiveSupport::Cache::MemoryStore.new(size: 1 << 30)
-      4.times { GC.start }
-      before = resident
-      counted = ENTRIES.times.sum do |index|
-        key = "user/#{index}"
-        store.write(key, { "id" => index, "name" => "n" * 20 })
-        key.bytesize + 70 + 240 # as MemoryStore counts: the key, the dumped value, and a constant for the entry
+    # Runs in a process of its own: this one's free memory would hide what the store occupies.
+    SCRIPT = <<~'RUBY'
+      require "active_support"
+      require "active_support/cache"
+      resident = -> { File.read("/proc/self/statm").split[1].to_i * 4_096 }
+      size, written, random = 8 << 20, 0, Random.new(1)
+      store = ActiveSupport::Cache::MemoryStore.new(size:)
+      GC.start
+      before = resident.call
+      while written < 5 * size
+        bytes = (100 * (100**random.rand)).to_i
+        store.write("key/#{random.rand(1_000_000)}", { "id" => 1, "text" => "x" * bytes })
+        written += bytes + 300
       end
       GC.start
-      (resident - before).fdiv(counted)
-    end
-    private_class_method :weigh
+      print((resident.call - before).fdiv(size))
+    RUBY
 
-    def self.resident = ::File.read("/proc/self/statm").split[1].to_i * 4_096
-    private_class_method :resident
+    # @return [Float, nil] nil without /proc
+    def self.measure
+      return unless ::File.readable?("/proc/self/statm")
+      folders = $LOAD_PATH.flat_map { |folder| ["-I", folder.to_s] }
+      command = [{ "RUBYOPT" => nil }, RbConfig.ruby, *folders, "-e", SCRIPT]
+      @measured ||= IO.popen(command, err: ::File::NULL) { |child| Float(child.read, exception: false) }
+    end
   end
 
   # The Redis server behind a store of Tiercel or Rails. It runs only read-only commands.
@@ -107,10 +92,14 @@ class Tiercel::Insight::Doctor
 
     # @param redis [Redis, ConnectionPool]
     def self.of_rails(redis)
-      database = redis.then { |client| client.respond_to?(:connection) ? client.connection[:db] : 0 }
-      new("redis_cache_store", database) { |*command| redis.then { |client| client.call(*command) } }
+      new("redis_cache_store", config(redis).db) { |*command| redis.then { |client| client.call(*command) } }
     end
     private_class_method :of_rails
+
+    # Rails 8.2 uses redis-client instead of the gem redis. Both have pools.
+    def self.config(redis)
+      redis.then { |client| (client.respond_to?(:_client) ? client._client : client).config }
+    end
 
     # @return [Integer]
     attr_reader :database
@@ -286,13 +275,13 @@ class Tiercel::Insight::Doctor
         end
       end
 
-      # MemoryStore counts the lengths of keys and values. What it really occupies is measured, in a child process.
+      # MemoryStore counts the lengths of keys and values. What it really occupies is measured.
       def memory_store
         used = MemoryStoreWeight.measure or return unknown("the memory that a MemoryStore really uses is unknown here")
         size = subject.store.options[:size] || (32 << 20)
         workers = [deployment.puma_workers.to_i, 1].max
-        text = "MemoryStore with size #{Text.bytes(size)}: small entries occupy #{format("%.1f", used)} times the " \
-               "memory that it counts, so #{"#{workers} workers use " if workers > 1}up to " \
+        text = "MemoryStore with size #{Text.bytes(size)}: entries that come and go occupy #{format("%.1f", used)} " \
+               "times the memory that it counts, so #{"#{workers} workers use " if workers > 1}up to " \
                "#{Text.bytes(size * used * workers)}"
         return sound(text) if workers < 2 || used < 1.5
         found(text, fix: "a smaller size:, or one cache for all workers: " \
@@ -303,8 +292,6 @@ class Tiercel::Insight::Doctor
         bounds = %i[max_size max_age max_entries].to_h { |name| [name, subject.store.public_send(name)] }.compact
         return sound("Solid Cache is bounded by #{bounds.map { |pair| pair.join(" ") }.join(", ")}") if bounds.any?
         found("Solid Cache has neither max_size nor max_age nor max_entries", fix: "set max_size in config/cache.yml")
-      rescue NoMethodError
-        unknown("the limits of Solid Cache are unknown")
       end
     end
 
@@ -316,10 +303,10 @@ class Tiercel::Insight::Doctor
         server = RedisServer.of(subject) or return
         info = server.info
         return unknown("#{server}: INFO is refused, so memory limit and eviction policy are unknown") if info.empty?
-        sidekiq(server, info)
         limit(server, info)
         other_databases(server, info)
         sample(server, info)
+        sidekiq(server, info)
       end
 
       def limit(server, info)
@@ -347,8 +334,6 @@ class Tiercel::Insight::Doctor
           found("Sidekiq's Redis may evict jobs (maxmemory-policy #{jobs["maxmemory_policy"]})",
                 fix: "CONFIG SET maxmemory-policy noeviction on Sidekiq's Redis")
         end
-      rescue StandardError => error
-        unknown("Sidekiq's Redis could not be asked (#{error.class})")
       end
 
       def other_databases(server, info)
@@ -524,9 +509,7 @@ class Tiercel::Insight::Doctor
 
       # @return [Array(Array<String>, Boolean)] hosts, and whether the connection is encrypted
       def redis
-        redis = subject.store.redis
-        # Rails 8.2 uses redis-client instead of the gem redis.
-        config = (redis.respond_to?(:_client) ? redis._client : redis).config
+        config = RedisServer.config(subject.store.redis)
         [[config.path ? "" : config.host], config.ssl?]
       end
 
@@ -550,13 +533,7 @@ class Tiercel::Insight::Doctor
         end
       end
 
-      def local_host?(host) = ["", "localhost"].include?(host) || loopback?(host)
-
-      def loopback?(host)
-        IPAddr.new(host).loopback?
-      rescue IPAddr::Error
-        false
-      end
+      def local_host?(host) = host.match?(/\A(|localhost|127(\.\d+){3}|::1)\z/)
     end
 
     # How are values stored, and who can read them? Both are choices, so there is no finding.

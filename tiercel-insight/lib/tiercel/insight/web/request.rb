@@ -6,8 +6,6 @@ require "rack"
 #
 # @private
 class Tiercel::Insight::Web::Request
-  MAX_QUERY_BYTES = 8_192
-
   # @return [Hash{String => Object}] the Rack environment
   attr_reader :env
 
@@ -30,7 +28,6 @@ class Tiercel::Insight::Web::Request
 
   def get? = @env["REQUEST_METHOD"] == "GET" || head?
   def head? = @env["REQUEST_METHOD"] == "HEAD"
-  def too_large? = @env["QUERY_STRING"].to_s.bytesize > MAX_QUERY_BYTES
 
   # @return [Boolean] whether the page shows the last day instead of the last hour
   def day? = @env["QUERY_STRING"].to_s.b.split("&").include?("period=day")
