@@ -114,12 +114,23 @@ class UndeliveredTest < Tiercel::TestCase
   end
 
   def test_a_late_key_is_deleted_again_when_its_request_can_no_longer_arrive
-    @guard.undelivered.note(["a"], late: true)
+    @guard.undelivered.note(["a"], late: :unanswered)
     assert_nil read("a")
     assert_equal "bytes", read("b")
     @now += Tiercel::Undelivered::LATE_SECONDS
     assert_equal "bytes", read("a")
     assert_equal [["a"], ["a"]], @server.asked.filter_map { |call, keys| keys if call == :delete_frames }
+  end
+
+  def test_a_key_of_an_interrupted_call_is_read_meanwhile
+    @guard.undelivered.note(["a"], late: :interrupted)
+    assert_equal %w[bytes bytes], [read("a"), read("a")]
+    @now += Tiercel::Undelivered::LATE_SECONDS
+    assert_equal "bytes", read("a")
+    assert_equal [["a"], ["a"]], @server.asked.filter_map { |call, keys| keys if call == :delete_frames }
+    @guard.undelivered.note(["a"], late: :unanswered)
+    @guard.undelivered.note(["a"], late: :interrupted)
+    assert_nil read("a")
   end
 
   def test_the_list_is_bounded_and_says_what_it_loses

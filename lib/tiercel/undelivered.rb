@@ -20,7 +20,10 @@ class Tiercel::Undelivered
   PAGE = 1_000
   # A server of several that refuses or does not answer is asked again after this time, while the others go on.
   PAUSE_SECONDS = 0.25
-  # A request that timed out may still arrive within this time. A key noted as late is deleted again afterwards.
+  # A request that timed out may still arrive within this time. A key noted as late is deleted again afterwards, and
+  # until then it is pending if the server did not answer in time. A caller's Timeout or Thread#raise says nothing
+  # about the server: its key can be read as soon as the first delete has arrived. (Otherwise an application that
+  # interrupts its requests reads nothing for 8 seconds.)
   LATE_SECONDS = 8.0
 
   @lists = ObjectSpace::WeakMap.new
@@ -53,15 +56,16 @@ class Tiercel::Undelivered
 
   # @param keys [Array<String>] keys of a change that the backend did not confirm
   # @param kind [Symbol] :frame, or :generation for the keys of tags
-  # @param late [Boolean] whether the change may still arrive
+  # @param late [Symbol, nil] if the change may still arrive: :unanswered, or :interrupted by another thread
   # @return [void]
-  def note(keys, kind = :frame, late: false)
+  def note(keys, kind = :frame, late: nil)
     dropped = @lock.synchronize do
       forget unless Tiercel::Forks.current?(@process)
       keys.each do |key|
         @kinds.delete(key) # to the end
         @kinds[key] = kind
-        @late[key] = [kind, @clock.call + LATE_SECONDS] if late
+        next unless late
+        @late[key] = [kind, @clock.call + LATE_SECONDS, late == :unanswered || @late[key]&.last]
       end
       surplus = [@kinds.size - MOST_KEYS, 0].max
       surplus.times { @kinds.shift }
@@ -74,7 +78,7 @@ class Tiercel::Undelivered
 
   # @param keys [Array<String>]
   # @return [Array<String>] those whose delete is waiting: the backend's bytes under them are not to be used
-  def pending(keys) = any? ? @lock.synchronize { keys.select { |key| @kinds.key?(key) || @late.key?(key) } } : []
+  def pending(keys) = any? ? @lock.synchronize { keys.select { |key| @kinds.key?(key) || @late[key]&.last } } : []
 
   # Sends the waiting deletes. The guard calls it before each call while {#any?}; one thread at a time sends.
   #

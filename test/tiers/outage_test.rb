@@ -167,4 +167,16 @@ class TiersOutageTest < Tiercel::TestCase
     store.write("key", "value")
     assert store.backend.near.get("app:key")
   end
+  # A Timeout around a request says nothing about the server. The interrupted write becomes a delete.
+  def test_keys_of_interrupted_writes_are_readable_at_once
+    store = build("memory:?ttl=600&bus=false")
+    other = build("memory:?ttl=600&bus=false")
+    interrupted = Class.new(StandardError)
+    store.backend.last.stub(:set, ->(*) { raise interrupted }) do
+      assert_raises(interrupted) { store.write("key", "value") }
+    end
+    assert_nil store.read("key")
+    other.write("key", "newer")
+    assert_equal "newer", store.read("key")
+  end
 end

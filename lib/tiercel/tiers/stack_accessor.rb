@@ -161,9 +161,9 @@ module Tiercel
       # @param bytes [String, Hash{String => String}, nil] bytes of a write
       # @param failed [Object] the result if the last tier fails
       def change(method, keys, key: nil, bytes: nil, failed: nil)
-        delivered = sent = false
+        delivered = late = nil
         @guard.call(method, key, returning: failed, keys:) do
-          sent = true
+          late = :interrupted
           done = yield
           delivered = true
           done || (bytes ? too_large(key, bytes) : done)
@@ -171,12 +171,12 @@ module Tiercel
           delivered ||= error.forbidden || (bytes && deleted?(keys))
           raise
         rescue Unavailable => error
-          sent = error.counts_for_breaker?
+          late = (:unanswered if error.counts_for_breaker?)
           raise
         end
       ensure
         unless delivered
-          @guard.undelivered&.note(keys, late: sent) if bytes
+          @guard.undelivered&.note(keys, late:) if bytes
           @tier.forget(keys)
         end
       end
