@@ -43,22 +43,19 @@ class Tiercel::Backends::File
   # Writes between two rounds of housekeeping. A round starts earlier once this share of `size` was added.
   INTERVAL = 32
   EARLY_SHARE = 1.0 / 64
-  # The fill at which eviction begins; the files that a round looks at with and without need; and the share of them that
-  # it evicts.
+  # The fill at which eviction begins, and the share of a sample that one round evicts.
   EVICTING_FILL = 0.95
+  EVICTED_SHARE = 0.25
+  # Files and folders that a round looks at. Below that fill it looks at fewer: only expired entries go.
   SAMPLE = 64
   EASY_SAMPLE = 16
-  EVICTED_SHARE = 0.25
-  # Folders that a round visits without need. A folder with more files is not counted anew.
   EASY_FOLDERS = 8
+  # A folder with more files is not counted anew.
   RECOUNTED_FILES = 512
   REFUSALS = [
     Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EMLINK,
     Errno::ENAMETOOLONG,
   ].freeze
-
-  Seen = Struct.new(:path, :size, :written_at, :inode) # a file as a sample found it
-  private_constant :Seen
 
   # @return [Array<Symbol>] names of the options of {.build}
   def self.option_names = %i[size timeout]
@@ -151,15 +148,7 @@ class Tiercel::Backends::File
   # @return [Integer] how many expired entries were removed
   def cleanup
     now = Tiercel::Clock.now
-    medium do
-      FOLDERS.times.sum do |folder|
-        names(folder).each_slice(CLEARED_FILES).sum do |slice|
-          @lock.hold do |ledger|
-            examine(folder, slice, now).count { |seen| expired?(seen.path, now) && remove(ledger, seen.path) }
-          end
-        end
-      end
-    end
+    remove_if { |path| dead?(path, now) }
   end
 
   # @return [Hash{Symbol => Integer}] :entries and :bytes on disk of the whole cache; :hits, :misses and :evictions of
@@ -296,19 +285,32 @@ class Tiercel::Backends::File
   end
 
   # @return [Boolean] whether the file existed
-  def remove(ledger, path, size = ::File.size?(path))
+  def remove(ledger, path)
+    size = ::File.size?(path)
     ::File.unlink(path)
-    note(ledger, path, -blocks(size || 0), -1)
+    note(ledger, path, -blocks(size || 0), -1) unless unfinished?(path)
     true
   rescue Errno::ENOENT, Errno::EISDIR
     false
   end
 
-  def clear_all
-    FOLDERS.times do |folder|
-      medium { names(folder) }.each_slice(CLEARED_FILES) do |slice|
+  def clear_all = remove_if { true }
+
+  # Visits all files, and holds the lock for a slice at a time. An empty folder also corrects the ledger: a process that
+  # was killed between a change and its note leaves a wrong number.
+  #
+  # @yieldparam path [String]
+  # @return [Integer] number of removed files
+  def remove_if
+    FOLDERS.times.sum do |folder|
+      names = medium { names(folder) }
+      (names.empty? ? [[]] : names.each_slice(CLEARED_FILES)).sum do |slice|
         medium do
-          @lock.hold { |ledger| slice.each { |name| remove(ledger, "#{folder_path(folder)}/#{name}") } }
+          @lock.hold do |ledger|
+            paths = slice.map { |name| "#{folder_path(folder)}/#{name}" }
+            paths.count { |path| yield(path) && remove(ledger, path) }
+                 .tap { ledger.pwrite("\0" * 16, folder * 16) if names(folder).empty? }
+          end
         end
       end
     end
@@ -353,78 +355,66 @@ class Tiercel::Backends::File
     nil
   end
 
-  # Removes expired entries of a sample; above the bound also its oldest ones. Never waits for the lock.
+  # Never waits for the lock. Above the bound it goes on, so that one writer cannot outrun its own eviction.
   def round(now)
     give_up_at = Tiercel::Clock.monotonic + @timeout_seconds
     while true
-      excess = @lock.hold(0.0) { |ledger| totals(ledger) }.first - (@size_bytes * EVICTING_FILL)
-      files = survey(excess.positive?, now)
-      expired, alive = files.partition { |seen| expired?(seen.path, now) }
-      excess -= discard(expired)
-      if excess.positive?
-        oldest = alive.min_by((alive.size * EVICTED_SHARE).ceil, &:written_at)
-        needed = oldest.take_while { |seen| excess.positive?.tap { excess -= blocks(seen.size) } }
-        @evictions += needed.size
-        discard(needed)
-      end
-      @full = excess > @size_bytes * (1 - EVICTING_FILL)
-      break if !@full || files.empty? || Tiercel::Clock.monotonic >= give_up_at
+      files = @lock.hold(0.0) { |ledger| sweep(ledger, now) }
+      break if !@full || files.zero? || Tiercel::Clock.monotonic >= give_up_at
     end
   end
 
-  # Collects a sample of files from as many folders as needed, and counts small folders anew: processes that are killed,
-  # and people who delete files, leave a wrong number.
-  def survey(needed, now)
-    files = []
-    (needed ? FOLDERS : EASY_FOLDERS).times do
-      folder = @hand = (@hand + 1) % FOLDERS
-      @lock.hold(0.0) do |ledger|
-        all = names(folder)
-        seen = examine(folder, all.size > RECOUNTED_FILES ? all.sample(SAMPLE) : all, now)
-        if all.size <= RECOUNTED_FILES && ::File.directory?(folder_path(folder))
-          ledger.pwrite([seen.sum { |file| blocks(file.size) }, seen.size].pack("q<q<"), folder * 16)
-        end
-        files.concat(seen)
-      end
-      break if files.size >= (needed ? SAMPLE : EASY_SAMPLE)
-    end
-    needed ? files.sample(SAMPLE * 2) : files.sample(EASY_SAMPLE)
-  end
-
-  # @return [Array<Seen>] the entries among these names
-  def examine(folder, names, now)
-    names.filter_map do |name|
-      path = "#{folder_path(folder)}/#{name}"
-      stat = ::File.stat(path)
-      unless name.start_with?(TEMPORARY)
-        next (Seen.new(path, stat.size, stat.mtime.to_f, stat.ino) if stat.file?)
-      end
-      ::File.unlink(path) if (now - stat.mtime.to_f).abs > UNFINISHED_SECONDS
-      nil
-    rescue Errno::ENOENT
-      nil
-    end
-  end
-
-  # Removes files that nobody has replaced since the sample.
+  # Removes the expired entries of a sample, and above the bound its oldest ones. The sample comes from as many folders
+  # as needed, because digests spread the entries evenly.
   #
-  # @return [Integer] bytes on disk
-  def discard(files)
-    return 0 if files.empty?
-    @lock.hold(0.0) do |ledger|
-      files.sum do |seen|
-        stat = ::File.stat(seen.path)
-        next 0 unless stat.ino == seen.inode && stat.mtime.to_f == seen.written_at
-        remove(ledger, seen.path, seen.size) ? blocks(seen.size) : 0
-      rescue Errno::ENOENT
-        0
-      end
+  # @return [Integer] files in the sample
+  def sweep(ledger, now)
+    excess = totals(ledger).first - (@size_bytes * EVICTING_FILL)
+    most, folders = excess.positive? ? [SAMPLE, FOLDERS] : [EASY_SAMPLE, EASY_FOLDERS]
+    files = {}
+    folders.times do
+      files.merge!(survey(ledger, @hand = (@hand + 1) % FOLDERS))
+      break if files.size >= most
     end
+    dead, alive = files.keys.sample(most * 2).partition { |path| dead?(path, now) }
+    dead.each { |path| remove(ledger, path) && excess -= blocks(files[path].size) }
+    alive.reject! { |path| unfinished?(path) }
+    alive.min_by((alive.size * EVICTED_SHARE).ceil) { |path| files[path].mtime }.each do |path|
+      break unless excess.positive?
+      @evictions += 1 if remove(ledger, path)
+      excess -= blocks(files[path].size)
+    end
+    @full = excess > @size_bytes * (1 - EVICTING_FILL)
+    files.size
   end
 
-  def expired?(path, now)
+  # Counts a small folder anew: people delete files, too.
+  #
+  # @return [Hash{String => ::File::Stat}] the folder's files, of a large folder some of them, by path
+  def survey(ledger, folder)
+    names = names(folder)
+    small = names.size <= RECOUNTED_FILES
+    files = (small ? names : names.sample(SAMPLE)).to_h do |name|
+      path = "#{folder_path(folder)}/#{name}"
+      [path, (::File.stat(path) rescue nil)] # rubocop:disable Style/RescueModifier
+    end
+    files.select! { |_, stat| stat&.file? }
+    if small && ::File.directory?(folder_path(folder))
+      entries = files.reject { |path, _| unfinished?(path) }
+      ledger.pwrite([entries.each_value.sum { |stat| blocks(stat.size) }, entries.size].pack("q<q<"), folder * 16)
+    end
+    files
+  end
+
+  def unfinished?(path) = ::File.basename(path).start_with?(TEMPORARY)
+
+  # @return [Boolean] whether an entry has expired or is damaged, or the writer of an unfinished file was killed
+  def dead?(path, now)
+    return (now - ::File.mtime(path).to_f).abs > UNFINISHED_SECONDS if unfinished?(path)
     record = Record.read(path, whole: false)
     record.nil? || record.expired?(now)
+  rescue Errno::ENOENT
+    false
   end
 
   # Checks the owner until the folder exists, because another user could create the folder first.

@@ -18,8 +18,6 @@ class Tiercel::Backends::File::Record <
   MAGIC = "TCF1"
   HEADER_BYTES = 32
   FORMAT = "a4VEQ<Q<"
-  # Size of the first read. Most entries fit, so they need only one system call.
-  FIRST_READ_BYTES = 32 * 1024
   READ = ::File::RDONLY | ::File::BINARY
   ATTEMPTS = 3
 
@@ -31,9 +29,17 @@ class Tiercel::Backends::File::Record <
     # @return [Record, nil] nil if there is no file, or it is not a file of the cache
     # @raise [SystemCallError]
     def read(path, whole: true)
-      start = Tiercel::CodecExt.read_small(path) # a small file in one call
-      return parse_small(start, whole) if start
-      start.nil? ? read_in_ruby(path, whole) : nil
+      attempts = 0
+      begin
+        small = Tiercel::CodecExt.read_small(path) # a small file in one call
+        return small ? parse(small, whole) : nil unless small.nil?
+        ::File.open(path, READ) { |file| read_large(file, whole) }
+      rescue Errno::ESTALE # another machine has replaced the open file on a network file system
+        raise if (attempts += 1) >= ATTEMPTS
+        retry
+      end
+    rescue Errno::ENOENT, Errno::EISDIR
+      nil
     end
 
     # @return [String] the header and the key
@@ -43,47 +49,18 @@ class Tiercel::Backends::File::Record <
 
     private
 
-    def parse_small(bytes, whole)
+    def parse(bytes, whole)
       magic, key_bytes, expires_at, token, length = bytes.unpack(FORMAT)
-      return unless magic == MAGIC && length
-      body_at = HEADER_BYTES + key_bytes
-      return unless bytes.bytesize == body_at + length
-      new(bytes.byteslice(HEADER_BYTES, key_bytes), (bytes.byteslice(body_at, length) if whole),
+      return unless magic == MAGIC && length && bytes.bytesize == HEADER_BYTES + key_bytes + length
+      new(bytes.byteslice(HEADER_BYTES, key_bytes), (bytes.byteslice(HEADER_BYTES + key_bytes, length) if whole),
           (expires_at unless expires_at.zero?), token)
     end
 
-    def read_in_ruby(path, whole)
-      attempts = 0
-      begin
-        ::File.open(path, READ) { |file| parse(file, whole) }
-      rescue Errno::ESTALE # another machine has replaced the open file on a network file system
-        raise if (attempts += 1) >= ATTEMPTS
-        retry
-      end
-    rescue Errno::ENOENT, Errno::EISDIR, EOFError
-      nil
-    end
-
-    def parse(file, whole)
-      start = file.sysread(FIRST_READ_BYTES)
-      magic, key_bytes, expires_at, token, length = start.unpack(FORMAT)
-      return unless magic == MAGIC && length
-      body_at = HEADER_BYTES + key_bytes
-      return unless complete?(file, start, body_at + length)
-      key = part(file, start, HEADER_BYTES, key_bytes) or return
-      bytes = part(file, start, body_at, length) or return if whole
-      new(key, bytes, (expires_at unless expires_at.zero?), token)
-    end
-
-    # Reads the file's size only if the first read did not reach its end.
-    def complete?(file, start, total)
-      total == (start.bytesize < FIRST_READ_BYTES ? start.bytesize : file.size)
-    end
-
-    def part(file, start, offset, length)
-      return start.byteslice(offset, length) if offset + length <= start.bytesize
-      part = file.pread(length, offset)
-      part if part.bytesize == length
+    # The lengths in the header are believed only if the file is as long.
+    def read_large(file, whole)
+      magic, key_bytes, expires_at, token, length = file.read(HEADER_BYTES)&.unpack(FORMAT)
+      return unless magic == MAGIC && length && file.size == HEADER_BYTES + key_bytes + length
+      new(file.read(key_bytes), (file.read(length) if whole), (expires_at unless expires_at.zero?), token)
     end
   end
 end
