@@ -210,3 +210,64 @@ mutant "a raw String that looks like a frame is framed", "lib/tiercel/store/writ
 mutant "a stub of a hook is noticed", "lib/active_support/cache/tiercel_store.rb",
        "def singleton_method_added(_name) = @patches&.check", "def singleton_method_added(_name) = nil",
        tests: "test/store/hooks_test.rb"
+
+# --- failures, encryption, values ---
+
+mutant "the cool-down has no maximum", "lib/tiercel/breaker.rb",
+       "[@cool_down * 2, @max_cool_down].min", "@cool_down * 2", tests: "test/breaker_test.rb"
+mutant "a probe that asked nothing is the last one", "lib/tiercel/breaker.rb",
+       "if @probing && @probe_at\n", "if @probing.nil? && @probe_at\n", tests: "test/breaker_test.rb"
+mutant "reports of one cause never pause longer", "lib/tiercel/report_limit.rb",
+       "goes_on ? [known.pause * 2, @max_cool_down].min", "goes_on ? [known.pause, @max_cool_down].min", tests: "test/report_limit_test.rb"
+mutant "the list of undelivered deletes has no bound", "lib/tiercel/undelivered.rb",
+       "surplus.times { @kinds.shift }", "surplus = 0", tests: "test/undelivered_test.rb"
+mutant "a late request may revive a deleted key", "lib/tiercel/undelivered.rb",
+       "@late[key] = [kind, @clock.call + LATE_SECONDS] if late", "nil", tests: "test/undelivered_test.rb"
+mutant "a key whose delete is pending is read", "lib/tiercel/guard.rb",
+       "waits = (key || keys) && !DELETES.key?(method) && !WRITES.include?(method)", "waits = false",
+       tests: "test/undelivered_test.rb"
+mutant "a child sends its parent's deletes", "lib/tiercel/undelivered.rb",
+       "      forget unless Tiercel::Forks.current?(@process)\n      keys.each", "      keys.each",
+       tests: "test/undelivered_test.rb"
+mutant "the last key encrypts", "lib/tiercel/cipher.rb", "id, secret = keys.first", "id, secret = keys.to_a.last",
+       tests: "test/cipher_test.rb"
+mutant "a value can be moved to another key", "lib/tiercel/cipher.rb",
+       '[key.bytesize, type, compressor].pack("L<CC") << key.b', '[type, compressor].pack("CC")',
+       tests: "test/cipher_test.rb"
+mutant "plain entries are read beside encrypted ones", "lib/tiercel/cipher.rb",
+       "return sealed if @accept_plain", "return sealed unless @accept_plain.nil?", tests: "test/cipher_test.rb"
+mutant "jitter lengthens a life", "lib/tiercel/store/writer.rb", "seconds * (1 - (rand * policy.jitter))",
+       "seconds * (1 + (rand * policy.jitter))", tests: ["test/store/fetch_contract_test.rb", "-n", "/jitter/"]
+mutant "race_condition_ttl ends after 300 s", "lib/tiercel/store/writer.rb", "race_condition_ttl.to_f * 2].max",
+       "0].max", tests: ["test/store/contract_test.rb", "-n", "/MemoryTest/"]
+mutant "a raw value of unless_exist is deleted after an outage", "lib/tiercel/store/writer.rb",
+       "Frame.with_parts(bytes, exclusive: true)", "bytes", tests: "test/faults/undelivered_test.rb"
+mutant "a counter continues an invalidated number", "lib/tiercel/store/counter.rb",
+       " || entry.expired? || @reader.outdated?(entry)", " || entry.expired?", tests: ["test/store/tags_contract_test.rb", "-n", "/counter/"]
+mutant "skip_nil stores nil", "lib/tiercel/fetch.rb", "return false if value.nil? && own[:skip_nil]\n", "\n",
+       tests: ["test/store/contract_test.rb", "-n", "/MemoryTest/"]
+mutant "a block that raises keeps its lease", "lib/tiercel/fetch.rb",
+       "      if own\n        miss.lease = nil\n        miss.release(own)\n      end\n", "",
+       tests: ["test/store/fetch_contract_test.rb", "-n", "/raises/"]
+mutant "an error of the block serves no stale value", "lib/tiercel/fetch.rb",
+       "return MISS unless lease&.stale\n", "return MISS\n", tests: ["test/store/fetch_contract_test.rb", "-n", "/stand/"]
+mutant "a child waits for its parent's flights", "lib/tiercel/fetch/flights.rb",
+       "          forget_parents unless @process == Forks.current\n", "",
+       tests: "test/store/fetch/process_end_test.rb"
+mutant "clear forgets the namespace", "lib/active_support/cache/tiercel_store.rb",
+       "@accessor.clear(key_prefix(merged_options(options)))", "@accessor.clear(nil)",
+       tests: ["test/store/contract_test.rb", "-n", "/MemoryTest/"]
+mutant "write_multi keeps no generations", "lib/active_support/cache/tiercel_store.rb",
+       "next if options[:tags] && !@settings.generations.fix(options[:tags])\n", "\n",
+       tests: ["test/store/tags_contract_test.rb", "-n", "/MemoryTest/"]
+mutant "a released lease is waited for", "lib/tiercel/leases/placeholders.rb",
+       "          return :released if lease.released?\n", "", tests: "test/contracts/backend_contract_test.rb"
+mutant "a copy outlives its value", "lib/tiercel/tiers/near.rb",
+       "longest = ttl && ttl < @ttl ? ttl : @ttl", "longest = @ttl", tests: "test/tiers/near_test.rb"
+mutant "a custom compressor has no limit", "lib/tiercel/compressors/custom.rb",
+       "return inflated if inflated.bytesize <= limit", "return inflated", tests: "test/coder/bombs_test.rb"
+mutant "parts of a model's key are shown", "lib/tiercel/key_mask.rb",
+       "part.empty? || names.include?(part) ? part : MASK", "part", tests: "test/key_mask_test.rb"
+mutant "a test worker leaves its entries", "lib/tiercel/test_worker.rb",
+       "        return unless @number\n        stores.each(&:clear)\n", "        return unless @number\n",
+       tests: "test/test_worker_test.rb"

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "tiercel/clock"
+
 module Tiercel
   module Contracts
     # Moves `Time.now` during a block. Outside the block `Time.now` is Ruby's own method.
@@ -30,5 +32,27 @@ module Tiercel
     end
 
     Time.singleton_class.prepend(MovedClock)
+
+    # Moves {Clock.monotonic} during a block: breakers, pauses, leases, trust and idle connections of this process.
+    module MovedMonotonicClock
+      @offset = 0
+
+      class << self
+        attr_reader :offset
+
+        # @return [Object] the block's value
+        def by(seconds)
+          @offset += seconds
+          yield
+        ensure
+          @offset -= seconds
+        end
+      end
+
+      def monotonic = super + MovedMonotonicClock.offset
+      def monotonic_ns = super + (MovedMonotonicClock.offset * 1_000_000_000).to_i
+    end
+
+    Clock.singleton_class.prepend(MovedMonotonicClock)
   end
 end

@@ -38,6 +38,8 @@ module Tiercel
     # @return [Object] the block's value
     def travel(seconds, &) = MovedClock.by(seconds, &)
 
+    # Moves Tiercel::Clock.monotonic inside the block.
+    def travel_monotonic(seconds, &) = Tiercel::Contracts::MovedMonotonicClock.by(seconds, &)
     # @return [Array<Report>] reports to ActiveSupport.error_reporter during the block
     def capture_reports
       collector = ReportCollector.new

@@ -36,6 +36,12 @@ module Tiercel
           later(91) { assert_nil store.read("name") }
         end
 
+        def test_a_long_one_keeps_the_ended_value_as_long
+          guarded = new_store(race_condition_ttl: 600)
+          guarded.write("name", "old", expires_in: 60)
+          later(560) { guarded.fetch("name") { assert_equal "old", guarded.read("name") } }
+        end
+
         def test_the_value_made_anew_has_its_whole_time
           store.write("name", "old", expires_in: 60)
           later(61) { store.fetch("name", expires_in: 60, race_condition_ttl: 10) { "new" } }
