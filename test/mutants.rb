@@ -218,7 +218,8 @@ mutant "the cool-down has no maximum", "lib/tiercel/breaker.rb",
 mutant "a probe that asked nothing is the last one", "lib/tiercel/breaker.rb",
        "if @probing && @probe_at\n", "if @probing.nil? && @probe_at\n", tests: "test/breaker_test.rb"
 mutant "reports of one cause never pause longer", "lib/tiercel/report_limit.rb",
-       "goes_on ? [known.pause * 2, @max_cool_down].min", "goes_on ? [known.pause, @max_cool_down].min", tests: "test/report_limit_test.rb"
+       "goes_on ? [known.pause * 2, @max_cool_down].min", "goes_on ? [known.pause, @max_cool_down].min",
+       tests: "test/report_limit_test.rb"
 mutant "the list of undelivered deletes has no bound", "lib/tiercel/undelivered.rb",
        "surplus.times { @kinds.shift }", "surplus = 0", tests: "test/undelivered_test.rb"
 mutant "a late request may revive a deleted key", "lib/tiercel/undelivered.rb",
@@ -243,14 +244,16 @@ mutant "race_condition_ttl ends after 300 s", "lib/tiercel/store/writer.rb", "ra
 mutant "a raw value of unless_exist is deleted after an outage", "lib/tiercel/store/writer.rb",
        "Frame.with_parts(bytes, exclusive: true)", "bytes", tests: "test/faults/undelivered_test.rb"
 mutant "a counter continues an invalidated number", "lib/tiercel/store/counter.rb",
-       " || entry.expired? || @reader.outdated?(entry)", " || entry.expired?", tests: ["test/store/tags_contract_test.rb", "-n", "/counter/"]
+       " || entry.expired? || @reader.outdated?(entry)", " || entry.expired?",
+       tests: ["test/store/tags_contract_test.rb", "-n", "/counter/"]
 mutant "skip_nil stores nil", "lib/tiercel/fetch.rb", "return false if value.nil? && own[:skip_nil]\n", "\n",
        tests: ["test/store/contract_test.rb", "-n", "/MemoryTest/"]
 mutant "a block that raises keeps its lease", "lib/tiercel/fetch.rb",
        "      if own\n        miss.lease = nil\n        miss.release(own)\n      end\n", "",
        tests: ["test/store/fetch_contract_test.rb", "-n", "/raises/"]
 mutant "an error of the block serves no stale value", "lib/tiercel/fetch.rb",
-       "return MISS unless lease&.stale\n", "return MISS\n", tests: ["test/store/fetch_contract_test.rb", "-n", "/stand/"]
+       "return MISS unless lease&.stale\n", "return MISS\n",
+       tests: ["test/store/fetch_contract_test.rb", "-n", "/stand/"]
 mutant "a child waits for its parent's flights", "lib/tiercel/fetch/flights.rb",
        "          forget_parents unless @process == Forks.current\n", "",
        tests: "test/store/fetch/process_end_test.rb"
