@@ -81,7 +81,8 @@ class CipherTest < Tiercel::TestCase
     random = Random.new(7)
     coder = coder(NEW)
     100.times do |count|
-      bytes = coder.dump_value(random.bytes(random.rand(40)), 4e9 + count, [nil, "v#{count}"].sample(random:), false, 0, "key")
+      version = [nil, "v#{count}"].sample(random:)
+      bytes = coder.dump_value(random.bytes(random.rand(40)), 4e9 + count, version, false, 0, "key")
       bytes = coder.with_parts(bytes, "key", tags: { "tag/#{count}" => count }) if count.odd?
       bytes = coder.with_parts(bytes, "key", stale: [5e9, 6e9], exclusive: true) if (count % 5).zero?
       refute_nil load(coder, bytes)
@@ -106,8 +107,8 @@ class CipherTest < Tiercel::TestCase
     end
     assert_equal "a secret", load(coder, rebuild.call)
     assert_equal "a secret", load(coder, rebuild.call(computed_at: 5)), "a near copy's own part"
-    [{ type: 2 }, { compressor: 1 }, { expires_at: 5e9 }, { expires_at: nil }, { version: "v2" }, { tags: { "t" => 8 } },
-     { tags: nil }, { stale: [5e9, 5e9] }, { exclusive: true }].each do |change|
+    [{ type: 2 }, { compressor: 1 }, { expires_at: 5e9 }, { expires_at: nil }, { version: "v2" },
+     { tags: { "t" => 8 } }, { tags: nil }, { stale: [5e9, 5e9] }, { exclusive: true }].each do |change|
       refused(coder, rebuild.call(**change))
     end
   end

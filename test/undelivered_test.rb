@@ -10,7 +10,7 @@ class UndeliveredTest < Tiercel::TestCase
   # A server that can be away. It records what it is asked.
   class FakeServer < Tiercel::Backend
     attr_reader :asked
-    attr_accessor :away, :refused
+    attr_accessor :away, :refused, :on_ask
 
     def initialize
       @asked = []
@@ -33,6 +33,7 @@ class UndeliveredTest < Tiercel::TestCase
     def ask(*call)
       raise Tiercel::Unavailable.new("is down", backend: to_s) if away
       @asked << call
+      on_ask&.call(call.first)
       "bytes"
     end
   end
@@ -55,6 +56,20 @@ class UndeliveredTest < Tiercel::TestCase
   ensure
     @server.away = false
     @server.asked.clear
+  end
+
+  # Keys of the rest are not read as long as they wait.
+  def test_a_long_list_takes_a_bounded_time_of_each_call
+    keys = Array.new(5_000) { |index| "key-#{index}" }
+    outage { delete(*keys) }
+    @server.on_ask = ->(method) { @now += 0.15 if method == :delete_frames }
+    assert_nil read(keys.last)
+    assert_equal [1_000, 1_000], @server.asked.map { |_, page| page.size }
+    assert_equal 3_000, @guard.undelivered.size
+    assert_equal "bytes", read("other")
+    assert_equal 1_000, @guard.undelivered.size
+    assert_equal "bytes", read(keys.last)
+    assert_equal 0, @guard.undelivered.size
   end
 
   def test_a_delete_that_met_an_outage_is_sent_before_the_next_read

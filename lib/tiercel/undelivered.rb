@@ -18,6 +18,8 @@ class Tiercel::Undelivered
   MOST_KEYS = 100_000
   # Keys of one trip.
   PAGE = 1_000
+  # The longest time that one call spends on the list; the next call goes on.
+  SECONDS_PER_CALL = 0.2
   # A server of several that refuses or does not answer is asked again after this time, while the others go on.
   PAUSE_SECONDS = 0.25
   # A request that timed out may still arrive within this time. A key noted as late is deleted again afterwards, and
@@ -82,16 +84,18 @@ class Tiercel::Undelivered
 
   # Sends the waiting deletes. The guard calls it before each call while {#any?}; one thread at a time sends.
   #
+  # @param all [Boolean] whether to go on until the list is empty
   # @return [void]
   # @raise [BackendError] if the only server does not answer
-  def deliver
+  def deliver(all: false)
     return if @again_at && @clock.call < @again_at
     return unless @sending.try_lock
     begin
       @lock.synchronize { forget unless Tiercel::Forks.current?(@process) }
       due_late
+      finish_at = @clock.call + SECONDS_PER_CALL
       until (page = @lock.synchronize { @kinds.first(PAGE) }).empty?
-        break if send_page(page).any?
+        break if send_page(page).any? || (@clock.call >= finish_at && !all)
       end
     ensure
       @sending.unlock
@@ -105,7 +109,7 @@ class Tiercel::Undelivered
     return unless any? && Tiercel::Forks.current?(@process)
     @again_at = nil
     begin
-      deliver
+      deliver(all: true)
     rescue Tiercel::BackendError
       nil # the report below says so
     end

@@ -29,6 +29,7 @@ module Tiercel
       RELATIVE_TTL_MAX = 30 * 86_400
       # The last date that memcached's signed 32 bits can represent; an entry with a later expiry never expires.
       LAST_DATE = (2**31) - 1
+      DELETE_ATTEMPTS = 3
       DEFAULT_SERVER = "127.0.0.1:11211"
       STATS = { entries: "curr_items", bytes: "bytes", hits: "get_hits", misses: "get_misses",
                 evictions: "evictions", connections: "curr_connections", limit_bytes: "limit_maxbytes" }.freeze
@@ -180,6 +181,19 @@ module Tiercel
 
       def delete_multi(keys) = keys.empty? ? 0 : multi.delete(keys)
 
+      # Two trips to each server. A frame that changes in between is read again.
+      def delete_frames(keys)
+        at_nodes = @ring.group(keys.map { |key| WireKey.encode(key) }).each_value.map { |at| keys.values_at(*at) }
+        at_nodes.each_with_object({}) do |left, failed|
+          DELETE_ATTEMPTS.times { left = delete_frames_of(left) unless left.empty? }
+          left.each do |key|
+            failed[key] = Refused.new("it changed during each attempt to delete it", backend: @name, key:)
+          end
+        rescue BackendError => error
+          left.each { |key| failed[key] = error }
+        end
+      end
+
       # Omits keys that were too long for memcached, because the server stores only their digests.
       def scan(prefix = nil)
         return enum_for(:scan, prefix) unless block_given?
@@ -226,6 +240,17 @@ module Tiercel
       def found(bytes, line)
         left = Protocol.number(line, " t")
         [bytes, Token.of(line), left.nil? || left.negative? ? nil : left + 1.0]
+      end
+
+      # @return [Array<String>] the keys whose frames are still there
+      def delete_frames_of(keys)
+        found = get_multi(keys)
+        lines = last_read
+        changes = keys.each_with_index.filter_map do |key, index|
+          next unless (bytes = found[key]) && Frame.replaceable?(bytes)
+          [key, [Frame::EXPIRED, token_shown(bytes, lines, index)]]
+        end
+        changes.map(&:first) - compare_and_set_multi(changes.to_h, EXPIRED_TTL)
       end
 
       def conditional_set(key, bytes, ttl, **condition)
