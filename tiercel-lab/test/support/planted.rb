@@ -44,9 +44,25 @@ module Planted
     end
   end
 
+  # Answers from near copies, which lapse after many reads until somebody waits for them again.
+  class LapsingStore < ActiveSupport::Cache::MemoryStore
+    READS = 120
+
+    def ready = @reads = 0
+
+    def read(...)
+      @reads += 1
+      @reads > READS ? Array.new(10) { +"a trip" }.size && super : super
+    end
+  end
+
   define = Tiercel::Lab::Contestants.method(:define)
   define.call("planted_wrong") { def build(_context) = WrongStore.new }
   define.call("planted_forgetful") { def build(_context) = ForgetfulStore.new }
+  define.call("planted_lapsing") do
+    def build(_context) = LapsingStore.new
+    def wait_until_ready(store) = store.ready
+  end
   define.call("planted_tiring") { def build(_context) = TiringStore.new }
   define.call("planted_copying") { def build(_context) = CopyingStore.new }
   define.call("planted_mixing") { def build(_context) = MixingStore.new }

@@ -33,7 +33,9 @@ class SidesTest < LabCase
     git(repository, "commit", "--quiet", "-m", title)
   end
 
-  def parse(text, repository: ".") = Sides.parse(text, repository:)
+  def parse(text, repository: ".") = Sides.parse(text, repository:).tap { |side| side.name = "base" }
+
+  def cell(store) = Lab::Tables::Gate::GatedCell.store(store, "read", "string-100b")
 
   def test_revisions_are_copied_and_compiled_once
     with_repository do |repository|
@@ -49,13 +51,14 @@ class SidesTest < LabCase
       assert_equal ["First", "the checkout as it is"], [first, here].map { |side| side.describe["title"] }
       said = []
       progress = Object.new.tap { |object| object.define_singleton_method(:say) { |text| said << text } }
-      2.times { first.prepare(progress:) }
+      2.times { first.prepare(progress) }
       assert_equal ["compiling HEAD~2 (once)"], said
       assert_equal "1\n", File.read(File.join(first.folder, "lib/tiercel/thing.rb"))
       assert_path_exists File.join(first.folder, "lib/tiercel/tiny_ext.#{RbConfig::CONFIG["DLEXT"]}")
-      assert_equal [["HEAD~2: tiercel:memory:"]], [[first.contestant("tiercel:memory:").name]]
-      refute_equal first.contestant("tiercel:memory:").bundle, first.contestant("tiercel:memory:", again: true).bundle
-      assert_match(/gem "tiercel", path: "#{first.folder}"/, File.read(first.contestant("tiercel:memory:").bundle))
+      assert_equal "base: read string-100b tiercel:memory:", first.contestant(cell("tiercel:memory:")).name
+      bundles = [false, true].map { |again| first.contestant(cell("tiercel:memory:"), again:).bundle }
+      assert_equal bundles, bundles.uniq
+      assert_match(/gem "tiercel", path: "#{first.folder}"/, File.read(bundles.first))
     end
   end
 
@@ -72,11 +75,11 @@ class SidesTest < LabCase
     with_repository do
       side = parse("dalli@5.0.2")
       assert_equal ["mem_cache_store"], side.stores
-      text = File.read(side.contestant("mem_cache_store").bundle)
+      text = File.read(side.contestant(cell("mem_cache_store")).bundle)
       assert_match(/^gem "dalli", "= 5.0.2"$/, text)
       assert_match(/^gem "activesupport", "= #{ActiveSupport.version}"$/, text)
       refute_match(/^gem "tiercel-lab"/, text)
-      text = File.read(parse("litestack@0.4.3").contestant("litecache").bundle)
+      text = File.read(parse("litestack@0.4.3").contestant(cell("litecache")).bundle)
       assert_match(/^gem "litestack", "= 0.4.3"$/, text)
       assert_equal 1, text.scan("litestack\"").size
       assert_match(/sqlite3", "~> 1/, text)

@@ -54,7 +54,6 @@ class GateRecordedTest < LabCase
       assert_equal verdict, Judgement.time(passes, margin: 0.05)["verdict"], passes.to_s
     end
     assert_equal "same", Judgement.time([ratio[1.06, 1.2], nil], margin: nil)["verdict"]
-    assert_equal "cannot tell", Judgement.time([ratio[1.06, 1.2], nil], margin: 0.05, gates: false)["verdict"]
   end
 
   def test_every_verdict_on_a_count

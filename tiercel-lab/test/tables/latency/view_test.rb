@@ -72,8 +72,9 @@ class LatencyDocumentTest < LabCase
 
   def test_the_articles_figures_stand_beside_ours_at_the_same_round_trip
     text = render([*loops, row("mem_cache_store", "+1.4 ms, MemCachier", "distance", 3_000)])
-    assert_match(/^\| EC2 m3.medium, us-east \| MemCachier \| 1,000 \| 2.85 s \|  \| \+1.4 ms, MemCachier \| 3.00 s/, text)
-    assert_match(/^\| EC2 .* \| Redis, local \| 100,000 \| 41.6 s \| 100 % \| loopback \| 10.0 s .* \| baseline \|$/, text)
-    assert_match(/ElastiCache memcached, cache.t2.micro \| 1,000 \| 3.87 s \|  \| \+1.9 ms, ElastiCache \|  \|  \|$/, text)
+    lines = text.lines.grep(/^\| EC2/)
+    assert_match(/\| MemCachier \| 1,000 \| 2.85 s \|  \| \+1.4 ms, MemCachier \| 3.00 s/, lines[1])
+    assert_match(/Redis, local \| 100,000 \| 41.6 s \| 100 % \| loopback \| 10.0 s .* \| baseline \|$/, lines[4])
+    assert_match(/cache.t2.micro \| 1,000 \| 3.87 s \|  \| \+1.9 ms, ElastiCache \|  \|  \|$/, lines[2])
   end
 end

@@ -7,7 +7,7 @@ module Tiercel::Lab
     # copy. Until then reads go to the last tier.
     module NearCopies
       # A store takes this long only if its server sends no invalidation messages.
-      PATIENCE_SECONDS = 2.0
+      PATIENCE_SECONDS = 10.0
       PAUSE_SECONDS = 0.002
       EVENT = "cache_read.active_support"
 

@@ -206,8 +206,11 @@ module Tiercel::Lab
           ours = groups.select { |group| heading(group).start_with?("Client: set, one memcached") }
           rows = Published.of("client").map do |name, us, ratio|
             client = name.start_with?("client")
-            cells = ours.map { |group| client ? shown(group).find { |one| one.dig("contestant", "text") == "dalli" } : baseline(group) }
-            [name, figure(us, "us"), figure(ratio, "x"), *cells.map { |cell| cell ? (client ? ratio(cell) : time(cell)) : "" }]
+            here = ours.map do |group|
+              next time(baseline(group)) unless client
+              shown(group).find { |one| one.dig("contestant", "text") == "dalli" }&.then { |cell| ratio(cell) }
+            end
+            [name, figure(us, "us"), figure(ratio, "x"), *here]
           end
           values = ours.map { |group| "here: #{baseline(group)["value"]}" }
           Report::Table.new("Client: the article's figures beside ours", rows:,

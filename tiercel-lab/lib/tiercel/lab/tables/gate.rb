@@ -81,30 +81,37 @@ module Tiercel::Lab
         end
 
         def count_all(tree, process)
-          job = job("tables/gate/counter", bundle: tree.bundle)
-          @cells.each do |cell|
-            @rows << { "cell" => cell.label, "side" => tree.name, "process" => process, **count(job, cell) }
+          @cells.group_by { |cell| tree.contestant(cell).bundle }.each do |bundle, cells|
+            count_with(bundle, tree, cells, process)
+          end
+        end
+
+        def count_with(bundle, tree, cells, process)
+          job = job("tables/gate/counter", bundle:)
+          cells.each do |cell|
+            found = count(job, cell, tree.contestant(cell))
+            @rows << { "cell" => cell.label, "side" => tree.name, "process" => process, **found }
             @progress.advance(CELL_SECONDS, "#{tree.name}: #{cell.label}")
           end
           @progress.advance(START_SECONDS, tree.name)
         rescue WorkerLost, CannotRun => e
-          lost(tree, process, e)
+          lost(tree, cells, process, e)
         ensure
           job&.stop
         end
 
         # Records the cells that a process died before reporting.
-        def lost(tree, process, error)
+        def lost(tree, cells, process, error)
           said = rows.filter_map { |row| row["cell"] if row.values_at("side", "process") == [tree.name, process] }
           failure = Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, error.message)
-          (@cells.map(&:label) - said).each do |label|
+          (cells.map(&:label) - said).each do |label|
             @rows << { "cell" => label, "side" => tree.name, "process" => process, **failure }
           end
         end
 
-        def count(job, cell)
-          servers = facts(Contestants.parse(cell.text).servers)
-          opened = job.call("open", text: cell.text, operation: cell.operation.name, value: cell.value.to_spec,
+        def count(job, cell, contestant)
+          servers = facts(contestant.servers)
+          opened = job.call("open", text: contestant.text, operation: cell.operation.name, value: cell.value.to_spec,
                                     seed: @seed, context: { servers:, folders: @scratch.folders, label: "gate" })
           return opened unless Engine::Outcome.measured?(opened)
           relays = @relays.slice(*servers.keys).values
@@ -128,6 +135,7 @@ module Tiercel::Lab
         def passing(job, relays, calls)
           return {} if relays.empty?
           passes = Array.new(PASSES) do
+            job.call("ready")
             before = relays.map(&:traffic)
             job.call("run")
             relays.map(&:traffic).flatten.zip(before.flatten).map { |after, earlier| after - earlier }
@@ -292,7 +300,7 @@ module Tiercel::Lab
           summary&.ratio&.record&.merge("mean" => summary.mean_ratio.record)
         end
 
-        def margin(cell) = margin_of(Contestants.parse(cell.text))
+        def margin(cell) = @trees.map { |tree| margin_of(tree.contestant(cell)) }.compact.max
 
         # A medium's own margin is the least: disks and remote servers vary more than memory.
         def margin_of(contestant)
@@ -301,7 +309,7 @@ module Tiercel::Lab
         end
 
         def row(cell, first, again)
-          row = Judgement.time([ratio(first), ratio(again)], margin: margin(cell), gates: !@settings.quick)
+          row = Judgement.time([ratio(first), ratio(again)], margin: margin(cell))
           row.merge("cell" => cell.label, "id" => first&.id, "floor" => first&.summary&.floor,
                     "reason" => first ? (first.reason unless first.measured?) : NO_TIME)
         end
@@ -445,7 +453,7 @@ module Tiercel::Lab
         end
 
         def measure(run)
-          super.tap { |results| outputs.write(results) }
+          super.tap { |results| outputs&.write(results) }
         end
 
         # Only counted rows have a status.

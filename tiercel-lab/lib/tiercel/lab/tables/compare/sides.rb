@@ -24,6 +24,9 @@ module Tiercel::Lab
           end
         end
 
+        # @return [String] "base" or "head"
+        attr_accessor :name
+
         # @return [String] the user's argument that names the side
         def text = raise(NotImplementedError)
 
@@ -44,19 +47,21 @@ module Tiercel::Lab
         # @param progress [#say, nil]
         # @return [void]
         # @raise [CannotRun]
-        def prepare(progress: nil); end
+        def prepare(progress = nil); end
 
-        # @param store [String] text of a contestant
+        # @param cell [Gate::GatedCell]
         # @param again [Boolean] true for the null arm, which runs in its own worker
         # @return [Contestant]
-        def contestant(store, again: false) = raise(NotImplementedError)
+        def contestant(cell, again: false) = raise(NotImplementedError)
 
         # @return [Hash{String => Object}] the form of the results file
-        def describe = { "text" => text, "kind" => kind }
+        def describe = { "name" => name, "text" => text, "title" => kind }
 
         private
 
-        def placed(store, gemfile) = Contestants.parse(store).extend(Placed).run_with("#{text}: #{store}", gemfile)
+        def placed(store, cell, gemfile)
+          Contestants.parse(store).extend(Placed).run_with("#{name}: #{cell.label}", gemfile)
+        end
       end
 
       # A version of a gem.
@@ -90,11 +95,11 @@ module Tiercel::Lab
 
         def stores = [STORES.fetch(gem_name, DEFAULT_STORE)]
 
-        def contestant(store, again: false)
-          gemfile = Engine::Gemfile.based_on(Contestants.parse(store).bundle, name: gem_name,
+        def contestant(cell, again: false)
+          gemfile = Engine::Gemfile.based_on(Contestants.parse(cell.text).bundle, name: gem_name,
                                              source: %("= #{@version}"))
                                    .write("#{text}#{"-again" if again}")
-          placed(store, gemfile)
+          placed(cell.text, cell, gemfile)
         end
       end
 
@@ -117,7 +122,7 @@ module Tiercel::Lab
         # The side itself is the store.
         def stores = [text]
 
-        def contestant(_store, again: false) = @contestant
+        def contestant(cell, again: false) = placed(text, cell, @contestant.bundle)
       end
 
       # A revision of the repository, copied into the user's cache folder and compiled there. "." is the working copy.
@@ -157,7 +162,7 @@ module Tiercel::Lab
 
         def stores = ["tiercel:shared:"]
 
-        def prepare(progress: nil)
+        def prepare(progress = nil)
           return if here? || extensions.built?
           progress&.say("compiling #{text} (once)")
           extensions.build
@@ -165,9 +170,9 @@ module Tiercel::Lab
           raise CannotRun, "#{text} could not be compiled: #{e.message}"
         end
 
-        def contestant(store, again: false)
+        def contestant(cell, again: false)
           gemfile = Engine::Gemfile.new(base: nil, name: "tiercel", source: "path: #{folder.inspect}")
-          placed(store, gemfile.write("tiercel-#{here? ? "checkout" : @sha[0, 12]}#{"-again" if again}"))
+          placed(cell.text, cell, gemfile.write("tiercel-#{here? ? "checkout" : @sha[0, 12]}#{"-again" if again}"))
         end
 
         def describe
@@ -206,77 +211,6 @@ module Tiercel::Lab
         end
 
         def extensions = Extensions.new(folder)
-      end
-
-      # Cells of an earlier run, to which new cells are compared. The runs are not interleaved, so the ratio includes
-      # changes of the machine since then.
-      class SavedBaseline
-        # Two runs of the same code differ in addresses, temperature and neighbours, so the margin is at least this.
-        LEAST_MARGIN = 0.10
-
-        # @return [String]
-        attr_reader :path
-
-        # @param path [String] a run's file, see {Engine::Results.load}
-        # @raise [UsageError]
-        def initialize(path)
-          @path = path
-          @results = Engine::Results.load(path)
-        end
-
-        # @param stores [Array<String>] texts of contestants
-        # @return [Array<Array(String, String, String)>] store, value and operation of each cell that can be compared
-        #   to
-        # @raise [UsageError] if the file has no such cell
-        def cells_of(stores)
-          found = stores.product(usable).filter_map { |text, cell| key(cell) if cell["contestant"]["text"] == text }
-          return found.uniq if found.any?
-          there = usable.map { |cell| cell["contestant"]["text"] }.uniq
-          raise UsageError,
-                "#{path}: it has no cells of #{stores.join(", ")}; it has #{there.any? ? there.join(", ") : "none"}"
-        end
-
-        # @param record [Hash{String => Object}] a measured cell of the new run, as results hold it
-        # @return [Hash{String => Object}, nil] "then" (ns), "ratio", "threshold", "verdict"; nil: not in the file
-        def against(record)
-          old = usable.reverse.find { |cell| key(cell) == key(record) }
-          return unless old && record["summary"]
-          one, other = [old, record].map { |cell| logarithms(cell["summary"]["ns"]) }
-          ratio = other.minus(one).exp
-          floor = [old["summary"]["floor"], record["summary"]["floor"], null_floor].compact.max.to_f
-          margin = [LEAST_MARGIN, Engine::Protocol::FLOORS * floor].max
-          { "cell" => record["id"], "then" => old["summary"]["ns"], "ratio" => ratio.record, "threshold" => margin,
-            "verdict" => Statistics::Verdict.of(ratio, margin:, equality: false).to_s,
-            "allocations" => old.dig("exact", "allocations"), "stored_bytes" => old.dig("exact", "stored_bytes") }
-        end
-
-        # @param environment [Hash{String => Object}] environment of the new run
-        # @return [Array<String>] further differences between the runs
-        def differences(environment)
-          then_and_now = %w[cpu kernel ruby].filter_map do |fact|
-            before, after = @results["environment"][fact], environment[fact]
-            "#{fact}: #{before} then, #{after} now" unless before == after
-          end
-          ["Not interleaved: the baseline was measured at #{@results["run"]["started_at"]}.", *then_and_now]
-        end
-
-        private
-
-        def usable
-          @usable ||= @results["cells"].select do |cell|
-            %w[baseline contestant].include?(cell["role"]) && cell["status"] == "measured" && cell["summary"]
-          end
-        end
-
-        def null_floor
-          @results["cells"].filter_map { |cell| cell.dig("summary", "floor") if cell["role"] == "null" }.max
-        end
-
-        def key(cell) = [cell["contestant"]["text"], cell["value"], cell["operation"]]
-
-        def logarithms(hash)
-          Statistics::Interval.new(*hash.values_at("estimate", "low", "high").map { |ns| Math.log(ns) })
-        end
       end
 
       # The two sides of `compare A B`: revisions of the repository, versions of a gem, or stores.
@@ -323,19 +257,23 @@ module Tiercel::Lab
         private_class_method :store
       end
 
-      # `compare A B`: two sides against each other. {Compare::Table} chooses this table if the command has sides.
-      class SidesTable < Tables::Table
+      # Two sides, measured as a gate measures base and head: exact figures, then times in turn in fresh processes, then
+      # the slower cells once more.
+      class SidesTable < Gate::Table
         called "compare", "Compares two revisions, two versions of a gem, or two stores."
         example "compare main .", "compare v0.1.0 HEAD --store tiercel:memory: --op read,fetch",
                 "compare dalli@5.0.2 dalli@5.3.1",
                 "compare tiercel:shared:#compress=false tiercel:shared: --value html-822kb",
-                "compare . --baseline results/kept.jsonl", "compare main . --markdown summary.md"
+                "compare main . --markdown summary.md"
         takes :quick, :seed, :cells, :data
 
         OPERATIONS = %w[read fetch write].freeze
         VALUES = %w[string-100b html-2kb rows-50].freeze
         QUICK_OPERATIONS = %w[read write].freeze
         QUICK_VALUES = %w[html-2kb].freeze
+        # Times differ beyond the margin of their medium; a quick run finds 10 %.
+        MARGINS = { false => 0.0, true => 0.10 }.freeze
+        BUDGET_SECONDS = 3_600
 
         def self.usage = "A B"
 
@@ -348,271 +286,104 @@ module Tiercel::Lab
           end
           things parser, "--op", Operations, :operations, "see `help operations`"
           parser.on("--value A,B", Array, "see `help values`") { |names| @values = names }
-          parser.on("--baseline FILE",
-                    "in place of A: the file of an earlier run (not interleaved)") { |file| @file = file }
           parser.on("--same", "A and B may be the same") { @same = true }
           parser.on("--repository DIR", "Git repository of the revisions") { |folder| @repository = folder }
         end
 
         def accept(rest)
-          if rest.size != (@file ? 1 : 2)
-            raise UsageError, "compare #{rest.join(" ")}: expected two sides, or one and --baseline FILE"
-          end
+          raise UsageError, "compare #{rest.join(" ")}: expected two sides" if rest.size != 2
           @texts = rest
         end
 
         def plan
-          @sides = @texts.map { |text| Sides.parse(text, repository: @repository || Revision.repository) }
-          Sides.check(@sides, same: @same) unless @file
-          @saved = @file && SavedBaseline.new(@file)
-          return [] if settings.plan && revisions? # a plan copies and compiles nothing
-          keys.map { |store, value, operation| comparison(store, value_of(value), Operations.fetch(operation)) }
+          trees
+          []
         end
 
         def plan_in_words
-          return unless revisions?
-          "#{keys.size} comparisons of #{@texts.join(" and ")}: #{keys.map { |key| key.join(" ") }.join("; ")}"
+          "#{gated_cells.size} comparisons of #{@texts.join(" and ")}: #{gated_cells.map(&:label).join("; ")}"
         end
 
-        def take(comparisons)
-          run.start
-          run.table("sides", @sides.map(&:describe), baseline: @saved&.path)
-          first = cells(comparisons)
-          return against_saved(first) if @saved
-          confirm(comparisons, first)
-        end
+        def expected_seconds = gated_cells.size * (settings.quick ? 6.0 : 40.0)
 
-        def warnings
-          @saved ? super + @saved.differences(run.results["environment"]) : super
-        end
-
-        # Only a regression that the second pass confirms fails the command. A quick run has no second pass.
+        # As for a gate, but what cannot be told fails nothing.
         def exit_code
-          confirmed = SidesView.new(results, command: "").confirmed.any?
-          super.nonzero? || CODES[confirmed ? :does_not_hold : :ok]
+          return CODES[:undecided] if recorded_rows.any? { |row| asked_in_vain?(row) }
+          code = super
+          code == CODES[:undecided] ? CODES[:ok] : code
         end
 
         private
 
-        # The user chose both sides, so a side that cannot run fails the command.
         def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
 
-        def revisions? = @sides.grep(Revision).any?
-
-        # The rows about the sides have no status.
-        def recorded_rows = []
-
-        def keys
-          return saved_keys if @saved
-          values = settings.data ? [own_value.name, *@values] : @values || (settings.quick ? QUICK_VALUES : VALUES)
-          stores.product(values, operations || (settings.quick ? QUICK_OPERATIONS : OPERATIONS))
+        def trees
+          @trees ||= @texts.zip(%w[base head]).map { |text, name|
+            Sides.parse(text, repository: @repository || Revision.repository).tap { |side| side.name = name }
+          }.tap { |sides| Sides.check(sides, same: @same) }
         end
 
-        def operations = facts_given[:operations]&.map(&:name)
+        def configuration
+          @configuration ||= Gate::Configuration.new({ "gate" => { "budget" => BUDGET_SECONDS, "margins" => {
+            "time" => MARGINS.fetch(settings.quick)
+          } } })
+        end
 
-        def saved_keys
-          @saved.cells_of(stores).select do |_store, value, operation|
-            (@values.nil? || @values.include?(value)) && (operations.nil? || operations.include?(operation)) &&
-              Values.known?(value)
+        def unchanged? = false
+
+        def acceptance = Gate::Acceptance.new([])
+
+        def outputs = nil
+
+        def gated_cells
+          stores = trees.first.is_a?(OptionSet) ? trees.last.stores : @stores || trees.first.stores
+          operations = facts_given[:operations] ||
+                       (settings.quick ? QUICK_OPERATIONS : OPERATIONS).map { |name| Operations.fetch(name) }
+          stores.product(values, operations).map do |store, value, operation|
+            label = [operation.name, value.name, *(store unless trees.first.is_a?(OptionSet))].join(" ")
+            Gate::GatedCell.new(label:, text: store, operation:, value:)
           end
         end
 
-        def own_value = @own_value ||= Values::Files.new(directory: settings.data)
-
-        def value_of(name) = settings.data && name == own_value.name ? own_value : Values.fetch(name)
-
-        def stores = @sides.first.is_a?(OptionSet) ? @sides.last.stores : @stores || @sides.first.stores
-
-        # Sides with a bundle run in workers of their own. So does the null arm, because processes differ more than
-        # arms of one process.
-        def comparison(store, value, operation)
-          @sides.each { |side| side.prepare(progress: run) }
-          first, second = @sides.map { |side| side.contestant(store) }
-          if second && @sides.first.is_a?(OptionSet)
-            second = Contestants.parse("again=#{second.text}") if second.name == first.name
-            return Engine::Comparison.of(value:, operation:, contestants: [first, second])
-          end
-          again = @sides.first.contestant(store, again: true)
-          Engine::Comparison.rows(value, [[first, operation, :baseline, nil],
-                                          *([[second, operation, :contestant, nil]] if second),
-                                          [again, operation, :null, 0]])
-        end
-
-        def confirm(comparisons, first)
-          return if settings.quick || run.interrupted?
-          slower = first.cells.select { |cell| cell.arm.role == :contestant && cell.summary&.verdict == :slower }
-          suspects = comparisons & slower.map(&:comparison)
-          run.measure(suspects, protocol:) if suspects.any?
-        end
-
-        def against_saved(measurement)
-          records = measurement.cells.select { |cell| cell.arm.row? }.map(&:record)
-          run.table("baseline", records.filter_map { |record| @saved.against(record) }, path: @saved.path)
+        def values
+          own = settings.data ? [Values::Files.new(directory: settings.data)] : []
+          names = @values || (settings.quick ? QUICK_VALUES : VALUES)
+          own + (own.any? && @values.nil? ? [] : names.map { |name| Values.fetch(name) })
         end
       end
 
-      # Shows two sides against each other, or one side against an earlier run.
-      class SidesView < Tables::View
-        COLUMNS = { "what" => :label, "A" => :a_time, "B" => ->(row) { time(row.b) }, "ratio B / A" => :ratio_cell,
-                    "verdict" => :verdict_of, "objects" => ->(row) { change(row, "allocations") },
-                    "bytes" => ->(row) { change(row, "stored_bytes") } }.freeze
+      class SidesView < Gate::View
+        WORDS = { Gate::Judgement::REGRESSED => "slower", Gate::Judgement::NOT_CONFIRMED => "slower once",
+                  Gate::Judgement::IMPROVED => "faster" }.freeze
+        MORE = { Gate::Judgement::REGRESSED => "more", Gate::Judgement::IMPROVED => "less" }.freeze
 
-        # One comparison of a run: the cell of A (nil if A is a saved run), the cell of B, B's cell of the second
-        # pass, and the figures of the saved run.
-        Row = Struct.new(:a, :b, :again, :saved) do
-          def ratio = saved ? saved["ratio"] : b.dig("summary", "ratio")
-          def verdict = saved ? saved["verdict"] : b.dig("summary", "verdict")
-
-          # Returns whether both passes found B slower. Only a repeated result proves a regression.
-          def confirmed? = verdict == "slower" && again&.dig("summary", "verdict") == "slower"
-        end
-
-        # @param sides [Array<Hash>] see {Side#describe}
-        # @return [Array<String>] how they are called
-        def self.names_of(sides) = sides.map { |side| side["text"] == "." ? "this checkout" : side["text"] }
-
-        def title = "#{names.first} against #{names.last}"
-
-        def tone
-          return :slower if confirmed.any? || (quick? && tally["slower"])
-          return :faster if tally["faster"] && !tally["slower"]
-          tally.keys == ["same"] ? :same : :cannot_tell
-        end
+        def title = "#{names.last} against #{names.first}"
 
         def sentence
-          return "Nothing could be measured." if compared.none?(&:ratio)
-          counts = tally.slice("slower", "faster", "uneven", "same", "cannot_tell").map do |word, count|
-            "#{word.tr("_", " ")} in #{count}"
-          end
-          most = "; #{extreme_words}" if extreme
-          "#{names.last} against #{names.first}: #{counts.join(", ")} of #{compared.size} cells#{most}.#{repeated}"
+          times, counts = gate_rows.partition { |row| row["metric"] == Gate::Configuration::TIME }
+          return "Nothing could be measured." if gate_rows.empty? || times.none? { |row| row["ratio"] }
+          told = times.map { |row| WORDS.fetch(row["verdict"], row["verdict"]) }.tally
+          changed = counts.select { |row| MORE.key?(row["verdict"]) }
+                          .map { |row| "#{MORE[row["verdict"]]} #{row["metric"].tr("_", " ")}" }.tally
+          "#{names.last} against #{names.first}: #{listed(told)} of #{times.size} cells#{largest(times)}" \
+            "#{"; #{listed(changed)}" if changed.any?}."
         end
-
-        def fill(document)
-          document.section("Time") { |section| add_times(section) }
-          document.section("What was compared") { |section| add_sides(section) }
-        end
-
-        # @return [Array<Row>]
-        def compared
-          @compared ||= saved? ? saved_rows : interleaved_rows
-        end
-
-        # @return [Array<Row>] regressions that were found twice
-        def confirmed = compared.select(&:confirmed?)
 
         private
 
-        def sides = rows("sides")
+        def listed(counts) = counts.map { |word, count| "#{word} in #{count}" }.join(", ")
 
-        def saved? = !notes("sides")["baseline"].nil?
+        def names = sides.map { |side| side["text"] == "." ? "this checkout" : side["text"] }
 
-        def names
-          own = SidesView.names_of(sides)
-          saved? ? [File.basename(notes("sides")["baseline"]), *own] : own
+        def largest(times)
+          row = times.select { |one| WORDS.key?(one["verdict"]) }
+                     .max_by { |one| Math.log(one["ratio"]["estimate"]).abs }
+          row ? "; largest estimate: #{row["cell"]} takes #{ratio_text(row["ratio"], row["margin"])} the time" : ""
         end
 
-        def saved_rows
-          by_cell = rows("baseline").to_h { |row| [row["cell"], row] }
-          cells(role: "baseline").map { |cell| Row.new(nil, cell, nil, by_cell[cell["id"]]) }
-        end
+        def accept = nil
 
-        # A cell with a second pass is recorded twice.
-        def interleaved_rows
-          groups = results["cells"].group_by { |cell| cell["id"] }
-          baselines, others = %w[baseline contestant].map do |role|
-            groups.values.select { |cells| cells.first["role"] == role }
-          end
-          baselines.zip(others).filter_map { |a, b| Row.new(a.first, b.first, b[1], nil) if b }
-        end
-
-        def tally = compared.map(&:verdict).tally
-
-        def extreme
-          compared.select { |row| %w[slower faster].include?(row.verdict) }.max_by do |row|
-            Math.log(row.ratio["estimate"]).abs
-          end
-        end
-
-        def extreme_words
-          ratio = Report::Cell.interval(interval(extreme.ratio), unit: "x")
-          "largest estimate: #{label(extreme)} takes #{ratio} the time"
-        end
-
-        def repeated
-          passes = compared.select(&:again)
-          return "" if passes.empty?
-          " A second pass found #{confirmed.size} of #{passes.size} slower again."
-        end
-
-        def add_times(section)
-          section.text(method_words)
-          section.add(columns_table("Compare: A is #{names.first}, B is #{names.last}", compared, COLUMNS,
-                                    raw: method(:blocks_of)))
-          plot = ratios and section.add(plot)
-        end
-
-        def method_words
-          if saved?
-            return "B was measured now, A is of an earlier run: they are not interleaved, so a difference may be " \
-                   "the machine's."
-          end
-          "A and B in turn and back again, in fresh processes; the noise floor is A against itself, once more in a " \
-            "process of its own where the sides have processes of their own. Objects and bytes are counted " \
-            "exactly: any change is one."
-        end
-
-        def blocks_of(row)
-          { "A" => row.a, "B" => row.b }.select { |_side, cell| cell && measured?(cell) }
-                                        .to_h { |side, cell| ["#{side}: #{label(row)}", block_us(cell)] }
-        end
-
-        def ratio_cell(row) = figure(interval(row.ratio), "x", muted: row.verdict == "cannot_tell")
-
-        def a_time(row)
-          return time(row.a) if row.a
-          row.saved ? us(row.saved["then"]) : Report::Cell.missing("not in the file")
-        end
-
-        def verdict_of(row)
-          return verdict(row.b) unless row.saved || row.again
-          return "" unless row.verdict
-          return row.verdict.to_sym unless row.again
-          found = row.confirmed? ? "found it slower again." : "did not find it again: not confirmed."
-          Report::Cell.verdict(row.verdict.to_sym, note: "A second, fresh pass #{found}")
-        end
-
-        def change(row, fact)
-          before = row.a ? row.a.dig("exact", fact) : row.saved&.fetch(fact)
-          after = row.b.dig("exact", fact)
-          return Report::Cell.count(after) if before == after
-          [before, after].map { |figure| figure ? Report::Cell.count(figure).to_s : "?" }.join(" \u2192 ")
-        end
-
-        # Names a row by the properties in which rows differ.
-        def label(row)
-          shown = [row.b["operation"], row.b["value"]].join(" ")
-          sides.first&.fetch("kind") == "a store" ? shown : "#{shown}, #{row.b["contestant"]["text"]}"
-        end
-
-        def ratios
-          drawn = compared.select(&:ratio)
-          return if drawn.empty?
-          margin = drawn.map { |row| row.saved ? row.saved["threshold"] : margin(row.b) }.max
-          plot = Report::Charts::ForestPlot.new("Compare: ratios", baseline: names.first, margin: band(margin))
-          drawn.each { |row| plot.row(label(row), interval(row.ratio), row.verdict.to_sym) }
-          plot
-        end
-
-        def add_sides(section)
-          section.table("Compare: the sides", header: ["", "what", "revision", "title"]) do |table|
-            table.row("A", notes("sides")["baseline"], "", "an earlier run") if saved?
-            sides.each_with_index do |side, index|
-              table.row(saved? ? "B" : %w[A B][index], side["text"], side["sha"].to_s[0, 12],
-                        side["title"] || side["kind"])
-            end
-          end
-        end
+        def noun = "Compare"
       end
     end
   end

@@ -45,10 +45,10 @@ module Tiercel::Lab
         # @param margin [Float, nil] 0.05: 5 %
         # @param gates [Boolean] false for a quick run, in which no time fails the gate
         # @return [Hash{String => Object}]
-        def time(passes, margin:, gates: true)
+        def time(passes, margin:)
           first, again = passes
           { "metric" => Configuration::TIME, "ratio" => first, "again" => again, "margin" => margin,
-            "verdict" => time_verdict(first, again, margin, gates) }
+            "verdict" => time_verdict(first, again, margin) }
         end
 
         # Returns whether the whole interval of the median, or of the mean, lies beyond the margin.
@@ -62,9 +62,9 @@ module Tiercel::Lab
         def both(ratio) = [ratio, ratio&.fetch("mean", nil)].compact
         private_class_method :both
 
-        def time_verdict(first, again, margin, gates)
+        def time_verdict(first, again, margin)
           return CANNOT_TELL unless first
-          return slower?(again, margin) ? REGRESSED : NOT_CONFIRMED if slower?(first, margin) && gates
+          return slower?(again, margin) ? REGRESSED : NOT_CONFIRMED if slower?(first, margin)
           return IMPROVED if margin && both(first).all? { |found| found["estimate"] < 1.0 } &&
                              first["high"] < 1.0 / (1.0 + margin)
           margin.nil? || within?(first, margin) ? SAME : CANNOT_TELL
@@ -165,7 +165,7 @@ module Tiercel::Lab
             section.add(verdict_table(shown, command: nil)) if shown.any?
             same = gate_rows.size - shown.size
             section.text("#{same} of #{gate_rows.size} figures are the same, within their margins.")
-            section.text(ACCEPT) if count(Judgement::REGRESSED).positive?
+            section.text(accept) if accept && count(Judgement::REGRESSED).positive?
           end
           document.section("The same on your machine") { |section| section.code(here) }
           document
@@ -178,10 +178,15 @@ module Tiercel::Lab
         end
 
         def environment
-          super.merge("Revision" => sides.map { |side| "#{side["name"]} #{side["sha"][0, 12]}" }.join(", "))
+          super.merge("Revision" => sides.map { |side| "#{side["name"]} #{side["sha"].to_s[0, 12]}" }.join(", "))
         end
 
         private
+
+        def noun = "Gate"
+
+        # How to allow what grew.
+        def accept = ACCEPT
 
         def sides = rows("sides")
 
@@ -237,7 +242,7 @@ module Tiercel::Lab
         def add_verdicts(document)
           document.section("Verdicts") do |section|
             section.text(LEGEND)
-            section.text(ACCEPT) if count(Judgement::REGRESSED).positive?
+            section.text(accept) if accept && count(Judgement::REGRESSED).positive?
             section.add(verdict_table(gate_rows)) if gate_rows.any?
           end
         end
@@ -250,17 +255,17 @@ module Tiercel::Lab
 
         def verdict_table(rows, command: self.command)
           columns = { "cell" => "cell", "figure" => "words", "verdict" => "verdict" }
-          columns_table("Gate: verdicts", rows, columns, command:)
+          columns_table("#{noun}: verdicts", rows, columns, command:)
         end
 
         def add_times(document)
           document.section("Time") do |section|
-            section.add(cell_table("Gate: times", cells, { "cell" => :name, "median" => :time, "ratio" => :ratio }))
+            section.add(cell_table("#{noun}: times", cells, { "cell" => :name, "median" => :time, "ratio" => :ratio }))
             heads = cells(role: "contestant")
             baseline = sides.one? ? "reference work" : "base"
-            plot = forest("Gate: by #{baseline}", heads, baseline:) and section.add(plot)
+            plot = forest("#{noun}: by #{baseline}", heads, baseline:) and section.add(plot)
             groups = cells.group_by { |cell| cell["comparison"] }
-            groups.each_value { |group| add_block_times(section, "Gate", group) }
+            groups.each_value { |group| add_block_times(section, noun, group) }
           end
         end
 
@@ -268,15 +273,15 @@ module Tiercel::Lab
           file = ->(row) { row["file"] ? File.basename(row["file"]) : missing(row) }
           columns = { "cell" => "cell", "side" => "side", "file for the profiler's viewer" => file }
           document.section("Where the time goes") do |section|
-            section.add(columns_table("Gate: profiles", rows("profiles"), columns))
+            section.add(columns_table("#{noun}: profiles", rows("profiles"), columns))
           end
         end
 
         def add_sides(document)
           document.section("What was compared") do |section|
-            columns = { "side" => "name", "what" => "text", "revision" => ->(side) { side["sha"][0, 12] },
+            columns = { "side" => "name", "what" => "text", "revision" => ->(side) { side["sha"].to_s[0, 12] },
                         "title" => "title" }
-            section.add(columns_table("Gate: the sides", sides, columns))
+            section.add(columns_table("#{noun}: the sides", sides, columns))
           end
         end
       end
