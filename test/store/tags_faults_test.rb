@@ -60,6 +60,22 @@ class StoreTagsFaultsTest < Tiercel::TestCase
     end
   end
 
+  # Some of several servers failed, or some keys wait for their deletes.
+  def test_a_write_with_some_of_its_generations_is_none
+    with_tmpdir do |dir|
+      store = Tiercel.new("file:#{dir}/cache", error_handler: ->(**) {})
+      partial = Tiercel::Unavailable.new("is down", backend: "x").with_partial({ "tiercel:tag:a" => ["12345678", 1] })
+      reports = capture_reports do
+        store.backend.stub(:occupy_multi, ->(*) { raise partial }) do
+          assert_nil store.write("name", 1, tags: %w[a b])
+          assert_equal(2, store.fetch("name", tags: %w[a b]) { 2 })
+        end
+      end
+      refute_empty reports
+      assert_nil store.read("name")
+    end
+  end
+
   private
 
   def each_store

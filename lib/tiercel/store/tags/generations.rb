@@ -96,6 +96,8 @@ module Tiercel
             end
             [key, Named.generation(there)]
           end
+        rescue BackendError => error
+          raise error.with_partial(nil) # an entry needs all generations
         end
       end
     end
