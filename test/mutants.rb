@@ -13,7 +13,7 @@ mutant "the event of the write encloses the write", "lib/tiercel/fragments.rb",
        "Tiercel::Fragments.options(options), storing: writing) do", "Tiercel::Fragments.options(options)) do",
        tests: "test/views/fragments_test.rb"
 mutant "an item has its own tags", "lib/tiercel/fragments.rb",
-       "write_options.tags = tags.call(items[name]) if tags", "nil", tests: "test/views/collections_test.rb"
+       'of_item.each { |option, value| write_options.public_send(:"#{option}=", value.call(items[name])) }', "nil", tests: "test/views/collections_test.rb"
 mutant "only missing items are rendered", "lib/tiercel/fragments.rb",
        "missing = items.except(*found.keys)", "missing = items.dup", tests: "test/views/collections_test.rb"
 mutant "a value has the version from before its block", "lib/tiercel/fetch.rb",

@@ -70,7 +70,9 @@ module Tiercel::Fragments
         @fetch.call(->(name) { render.call(*infos[name]) })
       end
     end
-    private_constant :MissingItems
+    # Options of `cached:` that may be lambdas, called with each missing item.
+    OF_ITEM = %i[tags expires_in expires_at].freeze
+    private_constant :MissingItems, :OF_ITEM
 
     private
 
@@ -79,15 +81,14 @@ module Tiercel::Fragments
       return super unless will_cache?(@options, view) && Tiercel::Fragments.serve?(store)
       settings = @options[:cached].is_a?(Hash) ? @options[:cached] : { key: @options[:cached] }
       names, items = named_items(view, template, collection, settings[:key])
-      options = settings.except(:key)
-      tags = options.delete(:tags) if options[:tags].respond_to?(:call)
+      of_item, options = settings.except(:key).partition { |name, value| callable_for_item?(name, value) }.map(&:to_h)
       found = store.read_multi(*items.keys, options)
       payload[:cache_hits] = found.size
       templates = found.transform_values { |body| build_rendered_template(body, template) }
       if found.size < items.size
         missing = items.except(*found.keys)
         yield(MissingItems.new(collection.from_collection(missing.values), missing.keys) do |render|
-          templates.update(render_missing(store, missing, Tiercel::Fragments.options(options), tags, template, render))
+          templates.update(render_missing(store, missing, Tiercel::Fragments.options(options), of_item, template, render))
         end)
       end
       names.map { |name| templates[name] }
@@ -112,10 +113,13 @@ module Tiercel::Fragments
       [names, items]
     end
 
-    def render_missing(store, items, options, tags, template, render)
+    def callable_for_item?(name, value) = OF_ITEM.include?(name) && value.respond_to?(:call)
+
+    # @param of_item [Hash{Symbol => #call}] options that depend on the item
+    def render_missing(store, items, options, of_item, template, render)
       rendered = {}
       bodies = store.fetch_multi_missing(*items.keys, options) do |name, write_options|
-        write_options.tags = tags.call(items[name]) if tags
+        of_item.each { |option, value| write_options.public_send(:"#{option}=", value.call(items[name])) }
         render.call(name)
         rendered[name] = @built
         @built.body.respond_to?(:to_str) ? @built.body.to_str : @built.body

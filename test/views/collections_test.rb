@@ -84,6 +84,15 @@ class CollectionsTest < ViewTest
     assert_equal [1, 2, 3] * 2, rendered
   end
 
+  def test_an_expiry_of_each_item
+    @cached = { expires_in: ->(product) { product.id * 60 } }
+    page = listing("<%= render partial: 'product', collection: @products, cached: @cached %>")
+    2.times { get(page) }
+    assert_equal [1, 2, 3], rendered
+    travel(61) { get(page) }
+    assert_equal [1], rendered
+  end
+
   def test_an_invalidation_while_an_item_is_rendered
     @cached = { tags: ->(product) { [product] } }
     page = listing("<%= render partial: 'product', collection: @products, cached: @cached %>",
