@@ -248,21 +248,12 @@ mutant "a counter continues an invalidated number", "lib/tiercel/store/counter.r
        tests: ["test/store/tags_contract_test.rb", "-n", "/counter/"]
 mutant "skip_nil stores nil", "lib/tiercel/fetch.rb", "return false if value.nil? && own[:skip_nil]\n", "\n",
        tests: ["test/store/contract_test.rb", "-n", "/MemoryTest/"]
-mutant "a block that raises keeps its lease", "lib/tiercel/fetch.rb",
-       "      if own\n        miss.lease = nil\n        miss.release(own)\n      end\n", "",
-       tests: ["test/store/fetch_contract_test.rb", "-n", "/raises/"]
 mutant "an error of the block serves no stale value", "lib/tiercel/fetch.rb",
-       "return MISS unless lease&.stale\n", "return MISS\n",
+       "return MISS unless lease&.stale\n", "return MISS unless lease&.stale && false\n",
        tests: ["test/store/fetch_contract_test.rb", "-n", "/stand/"]
-mutant "a child waits for its parent's flights", "lib/tiercel/fetch/flights.rb",
-       "          forget_parents unless @process == Forks.current\n", "",
-       tests: "test/store/fetch/process_end_test.rb"
 mutant "clear forgets the namespace", "lib/active_support/cache/tiercel_store.rb",
        "@accessor.clear(key_prefix(merged_options(options)))", "@accessor.clear(nil)",
        tests: ["test/store/contract_test.rb", "-n", "/MemoryTest/"]
-mutant "write_multi keeps no generations", "lib/active_support/cache/tiercel_store.rb",
-       "next if options[:tags] && !@settings.generations.fix(options[:tags])\n", "\n",
-       tests: ["test/store/tags_contract_test.rb", "-n", "/MemoryTest/"]
 mutant "a released lease is waited for", "lib/tiercel/leases/placeholders.rb",
        "          return :released if lease.released?\n", "", tests: "test/contracts/backend_contract_test.rb"
 mutant "a copy outlives its value", "lib/tiercel/tiers/near.rb",
@@ -270,7 +261,7 @@ mutant "a copy outlives its value", "lib/tiercel/tiers/near.rb",
 mutant "a custom compressor has no limit", "lib/tiercel/compressors/custom.rb",
        "return inflated if inflated.bytesize <= limit", "return inflated", tests: "test/coder/bombs_test.rb"
 mutant "parts of a model's key are shown", "lib/tiercel/key_mask.rb",
-       "part.empty? || names.include?(part) ? part : MASK", "part", tests: "test/key_mask_test.rb"
+       "part.empty? || names.include?(part) ?", "part.empty? || names || names.include?(part) ?", tests: "test/key_mask_test.rb"
 mutant "a test worker leaves its entries", "lib/tiercel/test_worker.rb",
        "        return unless @number\n        stores.each(&:clear)\n", "        return unless @number\n",
        tests: "test/test_worker_test.rb"
