@@ -31,11 +31,19 @@ class Mutants
   def run(pattern)
     in_copy do |copy|
       chosen = @mutants.select { |mutant| mutant.name.match?(pattern) }
-      chosen.each { |mutant| find(copy, mutant) } # before the first of them costs time
+      misplaced(copy).each { |words| raise words } # before the first fault costs time
       passes_unchanged(copy, chosen)
       survivors = chosen.reject { |mutant| noticed?(copy, mutant) }
       @out.puts "#{chosen.size - survivors.size} of #{chosen.size} faults noticed"
       survivors
+    end
+  end
+
+  # @return [Array<String>] the faults that cannot be planted: their texts have no place, or several
+  def misplaced(root)
+    @mutants.filter_map do |mutant|
+      places = content_of(root, mutant).scan(mutant.from).size
+      "#{mutant.name}: #{mutant.path} has #{places} places with #{mutant.from.inspect}" unless places == 1
     end
   end
 
@@ -61,12 +69,7 @@ class Mutants
     end
   end
 
-  def find(copy, mutant)
-    content = File.read("#{copy}/#{mutant.path}")
-    return content if content.scan(mutant.from).size == 1
-    raise "#{mutant.name}: #{mutant.path} has #{content.scan(mutant.from).size} places with #{mutant.from.inspect}"
-  end
-
+  def content_of(copy, mutant) = File.read("#{copy}/#{mutant.path}")
   # A test that fails without a fault would notice every fault.
   def passes_unchanged(copy, chosen)
     chosen.flat_map { |mutant| commands(mutant) }.uniq.each do |command|
@@ -76,7 +79,7 @@ class Mutants
   end
 
   def noticed?(copy, mutant)
-    content = find(copy, mutant)
+    content = content_of(copy, mutant)
     File.write("#{copy}/#{mutant.path}", content.sub(mutant.from) { mutant.to })
     if mutant.path.start_with?("ext/") && failed(copy, %w[bin/setup --quiet core])
       raise "#{mutant.name}: does not compile"
