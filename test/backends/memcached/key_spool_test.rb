@@ -5,7 +5,7 @@ require "test_helper"
 require "tiercel/backends/memcached"
 
 class MemcachedKeySpoolTest < Tiercel::TestCase
-  KeySpool = Tiercel::Backends::Memcached::KeySpool
+  Spool = Tiercel::Backends::Memcached::KeyDump::Spool
   FEW = (0...1_000).map { |index| "key #{index}" }.freeze
   MANY = (0...30_000).map { |index| "#{index} #{"k" * 200}" }.freeze
 
@@ -48,7 +48,7 @@ class MemcachedKeySpoolTest < Tiercel::TestCase
   private
 
   def with_spool(**)
-    spool = KeySpool.new("memcached://a", **)
+    spool = Spool.new("memcached://a", **)
     yield spool
   ensure
     spool&.close

@@ -111,8 +111,7 @@ class RedisAbilitiesTest < Tiercel::TestCase
     assert_equal [nil, false], [backend.compares?(ask: false), backend.compares?]
     allow(server, "+@scripting")
     assert_equal false, backend.compares?, "it is not asked again at once"
-    later = Tiercel::Clock.monotonic + 61
-    Tiercel::Clock.stub(:monotonic, later) { assert_nil backend.compares?(ask: false) }
+    travel_monotonic(61) { assert_nil backend.compares?(ask: false) }
     backend.renew
     assert_equal true, backend.compares?
   ensure

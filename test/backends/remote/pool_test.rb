@@ -2,7 +2,7 @@
 # suites: kernel, store
 
 require "test_helper"
-require "tiercel/backends/remote/pool"
+require "tiercel/backends/remote/node"
 
 class PoolTest < Tiercel::TestCase
   Pool = Tiercel::Backends::Remote::Pool

@@ -2,12 +2,65 @@
 
 require_relative "../../backend"
 require_relative "../remote/node"
-require_relative "connection"
-require_relative "token"
+require_relative "../remote/connection"
 
 module Tiercel
   module Backends
     class Memcached < Backend
+      # A connection with a number, which {Token}s need.
+      class Connection < Remote::Connection
+        # Precedes a number in {mark}. It has the form of a memcached flag.
+        FLAG = " o"
+
+        @lock = Mutex.new
+        @count = 0
+        @mark = "#{FLAG}0".freeze
+
+        class << self
+          # @return [String] {FLAG} and the number of this process' newest connection
+          attr_reader :mark
+
+          # @return [Integer] the number for a connection that was just opened
+          def next_number
+            @lock.synchronize do
+              @count += 1
+              @mark = "#{FLAG}#{@count}".freeze
+              @count
+            end
+          end
+        end
+
+        # @return [Integer] counts the connections of this process
+        attr_reader :number
+        # @return [String] {.mark} from before the current call's first request
+        attr_reader :mark
+
+        def open(deadline, verify: false)
+          fresh = super
+          @number = Connection.next_number if fresh
+          @mark = Connection.mark
+          fresh
+        end
+      end
+
+      # The token for {Backend#compare_and_set}: an entry's cas number, and the number of this process' newest
+      # connection at the time of the read.
+      #
+      # A restarted server counts its cas numbers from 1 again. A working connection that is older than the read leads
+      # to the same server process that answered the read. Over a newer connection the comparison always fails,
+      # because that connection might lead to a restarted server.
+      Token = Struct.new(:cas, :newest) do
+        # @param line [String] a response line with its {Connection::FLAG}
+        # @return [Token]
+        def self.of(line) = new(Protocol.number(line, " c") || Token::NEVER, Protocol.number(line, Connection::FLAG))
+
+        # @param connection [Connection] the connection of the request
+        # @return [Integer] the cas number, or a number that no entry has
+        def cas_over(connection) = connection.number <= newest ? cas : Token::NEVER
+      end
+      # No server's cas numbers reach this value.
+      Token::NEVER = (2**64) - 1
+
       # The commands of memcached's meta protocol that a cache needs, as functions of a connection. Source:
       # protocol.txt of memcached 1.6. All flags work with 1.6.18.
       #

@@ -8,8 +8,6 @@ require_relative "../../backend"
 require_relative "../../clock"
 require_relative "../../errors"
 require_relative "dial"
-require_relative "handshake"
-require_relative "socket_wait"
 
 module Tiercel
   module Backends
@@ -194,7 +192,33 @@ module Tiercel
           deadline = [deadline, now + @connect_timeout].min if @connect_timeout
           return Dial.unix(@host, deadline) unless @port
           socket = with_options(Dial.tcp(@host, @port, deadline))
-          @tls ? Handshake.over(socket, @tls.current, @host, deadline) : socket
+          @tls ? secured(socket, deadline) : socket
+        end
+
+        # Opens TLS over a connected socket within the deadline, even if the server sends nothing, stops halfway, or
+        # sends its part byte by byte.
+        def secured(socket, deadline)
+          secured = OpenSSL::SSL::SSLSocket.new(socket, @tls.current)
+          secured.hostname = @host
+          secured.sync_close = true
+          until (state = secured.connect_nonblock(exception: false)).equal?(secured)
+            next if wait_for(socket, state, deadline)
+            raise IO::TimeoutError, "TLS could not be set up within the time budget"
+          end
+          done = secured
+        ensure
+          socket.close unless done
+        end
+
+        # Waits as a nonblocking call has asked.
+        #
+        # @param state [Symbol] :wait_readable or :wait_writable; TLS may need to write before it can read
+        # @param deadline [Float, nil] nil for no limit
+        # @return [Boolean] false if the deadline came first
+        def wait_for(socket, state, deadline)
+          io = socket.to_io
+          seconds = deadline && Clock.seconds_until(deadline)
+          !(state == :wait_writable ? io.wait_writable(seconds) : io.wait_readable(seconds)).nil?
         end
 
         def with_options(socket)
@@ -243,7 +267,7 @@ module Tiercel
           wait(deadline) if empty && !@tls
           until (chunk = @io.read_nonblock(wanted, empty ? @buffer : @chunk, exception: false)).is_a?(String)
             lost if chunk.nil?
-            SocketWait.call(@io, chunk, deadline) || timed_out
+            wait_for(@io, chunk, deadline) || timed_out
           end
           return @position = 0 if empty
           drop_what_was_read
