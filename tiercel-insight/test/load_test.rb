@@ -5,9 +5,7 @@
 require "test_helper"
 require "json"
 require "open3"
-require "tiercel/lab/engine/shop"
-require "tiercel/lab/errors"
-require "tiercel/lab/servers"
+require "tiercel/lab"
 
 # An application behind Puma with two workers: the figures equal the load, and the classes add up to them.
 class LoadTest < Tiercel::TestCase
