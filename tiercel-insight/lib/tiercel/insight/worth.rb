@@ -184,7 +184,7 @@ class Tiercel::Insight::Worth
 
   def reason
     return "the store has no size" if @capacity.nil?
-    return "cannot tell yet: the store is empty" if @capacity.entries.zero?
+    return "cannot tell yet: the store that this process sees is empty" if @capacity.entries.zero?
     keys = @reads.map(&:hash).uniq.size
     return if keys >= LEAST_KEYS && @reads.size >= LEAST_READS
     "cannot tell yet: #{@reads.size} sampled reads of #{keys} keys, expected #{LEAST_READS} of #{LEAST_KEYS}"
