@@ -99,6 +99,14 @@ class OperationsTest < LabCase
     assert_includes Array.new(5) { arm("memory_store", "loop") { |arm| arm.prepare; arm.allocations } }, 0.0
   end
 
+  # One object in a hundred calls is another thread's: -0.01 and 16.01 were printed as exact.
+  def test_an_object_of_another_thread_is_none_of_a_call
+    per_call = Lab::Engine::Arm.method(:per_call)
+    assert_equal [0.0, 16.0, 21.0, 0.0, 20.5, 16.05],
+                 [[-1, 100], [1_601, 100], [2_099, 100], [-1, 1], [2_050, 100], [1_605, 100]]
+                   .map { |pair| per_call[*pair] }
+  end
+
   def test_a_full_store_evicts
     arm("memory_store", "write_full") do |arm|
       arm.prepare

@@ -63,9 +63,8 @@ class AnswerSheetTest < LabCase
     assert_equal "file_store:disk", Answer::Now.named("file_store")
   end
 
-  PROFILE = { "version" => 1, "reads_per_request" => 30, "hit_ratio" => 0.9, "miss_ms" => { "mean" => 12.5 },
-              "round_trip_ms" => 0.8,
-              "values" => [{ "bytes" => 900, "share" => 0.5 }, { "bytes" => 21_000, "share" => 0.5 }],
+  PROFILE = { "version" => 1, "reads_per_request" => 30, "miss_ratio" => 0.1, "miss_ms" => 12.5,
+              "bytes" => { "p10" => 900, "p20" => 910, "p30" => 21_000, "p40" => 21_000, "p50" => nil },
               "worth" => [{ "factor" => 0.125, "miss_ratio" => 0.4 }] }.freeze
 
   def page(facts)
@@ -80,12 +79,35 @@ class AnswerSheetTest < LabCase
     found = page(PROFILE)
     assert_equal({ "html-1kb" => 15.0, "html-24kb" => 15.0 }, found.reads)
     assert_in_delta 0.1, found.misses
-    assert_equal [12_500.0, 800.0, [[0.125, 0.4]]], [found.miss_us, found.round_trip_us, found.shrunk]
+    assert_equal [12_500.0, [[0.125, 0.4]]], [found.miss_us, found.shrunk]
     assert_equal found.reads, Answer::Page.from(JSON.parse(JSON.generate(found.record))).reads
-    { "version" => 9, "hit_ratio" => 9, "values" => [], "reads_per_request" => "x" }.each do |name, wrong|
+    { "version" => 9, "miss_ratio" => 9, "bytes" => {}, "reads_per_request" => nil }.each do |name, wrong|
       assert_match(/#{name}/, assert_raises(Lab::UsageError) { page(PROFILE.merge(name => wrong)) }.message)
     end
     assert_raises(Lab::UsageError) { Answer::Page.read("/nowhere.yml") }
+  end
+
+  # What `bin/rails cache:profile` writes, by tiercel-insight itself.
+  def test_a_page_that_insight_wrote
+    require "tiercel/insight"
+    with_tmpdir do |folder|
+      store = ::Tiercel.new("memory:")
+      Tiercel::Insight.start(store, folder:, share: 1.0)
+      20.times do |request|
+        ActiveSupport::Notifications.instrument("process_action.action_controller", {}) do
+          5.times { |index| store.fetch("products/#{(request + index) % 10}") { "x" * 2_000 } }
+        end
+      end
+      path = File.join(folder, "page.json")
+      File.write(path, JSON.pretty_generate(Tiercel::Insight::Summary.new(store).profile))
+      found = Answer::Page.read(path)
+      assert_equal ["html-2kb"], found.reads.keys
+      assert_in_delta 5.0, found.reads["html-2kb"]
+      assert_in_delta 0.1, found.misses
+      assert_operator found.miss_us, :>, 0
+    ensure
+      Tiercel::Insight.stop
+    end
   end
 
   def test_long_names_and_many_ties_fit_too

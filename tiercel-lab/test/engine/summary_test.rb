@@ -26,6 +26,20 @@ class SummaryTest < LabCase
     assert_nil found[:baseline].ratio
   end
 
+  # A store in this process is timed by its CPU time, a server's by the wall clock. Their ratio has one clock.
+  def test_no_ratio_mixes_cpu_time_and_wall_time
+    comparison = compare("memory_store", "redis_cache_store")
+    cells = comparison.arms.map do |arm|
+      cell_of(comparison, arm, Array.new(6) { |process| Array.new(8) { |block| 2_000 + wobble(process, block) } })
+        .tap { |cell| cell.slices.map! { |slice| slice.with(cpu_ns: slice.ns / 2) } }
+    end
+    Lab::Engine::Summary.fill(cells, protocol: Lab::Engine::Protocol::FULL)
+    near, far = %w[memory_store redis_cache_store].map { |name| cells.find { |cell| cell.arm.name == name }.summary }
+    assert_in_delta 1_001, near.ns.estimate, 2
+    assert_in_delta 2_002, far.ns.estimate, 3
+    assert_in_delta 1.0, far.ratio.estimate, 0.01
+  end
+
   # In a slice of few calls Ruby may report more collection time than the process' CPU time.
   def test_more_collection_than_time
     comparison = compare("memory_store", "null_store")

@@ -44,6 +44,14 @@ class LatencyDocumentTest < LabCase
     assert_match(/; with redis_cache_store \(\+5 ms\) 100x the time of redis_cache_store \(10.0 ms/, text)
   end
 
+  # 12.7 of 18.8 s were printed as 81.6 %: the times were of one run, the share of others.
+  def test_a_share_is_of_the_times_beside_it
+    measured = [18.8, 12.7].zip(%w[redis_cache_store mem_cache_store]).map do |seconds, store|
+      row(store, "loopback", "direct", 100, "long" => { "real" => seconds })
+    end
+    assert_match(/^\| mem_cache_store, loopback \| 12.7 s \| measured \| 67.6% \|$/, render(measured))
+  end
+
   # Two figures side by side would claim a difference.
   def test_the_sentence_says_what_a_verdict_carries
     words = lambda do |row|

@@ -389,21 +389,23 @@ module Tiercel::Lab
         # @param record [Hash{String => Object}, nil] a record from {#record}
         def from(record) = record ? new(**record.transform_keys(&:to_sym)) : ASSUMED
 
+        # Reads the file that `bin/rails cache:profile FILE` of tiercel-insight writes (Summary#profile); YAML as well.
+        #
         # @param path [String]
         # @return [Page]
         # @raise [UsageError]
         def read(path)
           facts = YAML.safe_load_file(path)
-          raise UsageError, "--profile #{path}: expected version: #{VERSION}" unless facts.is_a?(Hash) &&
-                                                                                   facts["version"] == VERSION
-          reads = positive(facts["reads_per_request"], path, "reads_per_request")
-          hits = facts["hit_ratio"]
-          unless hits.is_a?(Numeric) && hits.between?(0, 1)
-            raise UsageError, "--profile #{path}: hit_ratio: expected a number from 0 to 1"
+          version = facts["version"] if facts.is_a?(Hash)
+          refuse(path, "version", version, VERSION.to_s) unless version == VERSION
+          reads, misses = facts.values_at("reads_per_request", "miss_ratio")
+          unless reads.is_a?(Numeric) && reads.positive?
+            refuse(path, "reads_per_request", reads, "a number > 0; the application has to serve requests first")
           end
-          new(reads: sizes(facts["values"], reads, path), misses: 1.0 - hits, source: path,
-              miss_us: facts.dig("miss_ms", "mean").to_f * 1e3,
-              round_trip_us: facts.fetch("round_trip_ms", ASSUMED.round_trip_us / 1e3).to_f * 1e3,
+          ratio = misses.is_a?(Numeric) && misses.between?(0, 1)
+          refuse(path, "miss_ratio", misses, "a number from 0 to 1") unless ratio
+          new(reads: sizes(facts["bytes"], reads.to_f, path), misses: misses.to_f, source: path,
+              miss_us: facts["miss_ms"].to_f * 1e3, round_trip_us: ASSUMED.round_trip_us,
               shrunk: Array(facts["worth"]).map { |one| one.values_at("factor", "miss_ratio") })
         rescue SystemCallError, Psych::Exception => e
           raise UsageError, "--profile #{path}: #{e.message.lines.first.strip}"
@@ -411,20 +413,15 @@ module Tiercel::Lab
 
         private
 
-        def positive(number, path, name)
-          return number.to_f if number.is_a?(Numeric) && number.positive?
-          raise UsageError, "--profile #{path}: #{name}: expected a number > 0"
+        def refuse(path, name, found, expected)
+          raise UsageError, "--profile #{path}: #{name}: #{found.inspect}: expected #{expected}"
         end
 
-        # Each size counts as the lab's value of the nearest size.
-        def sizes(values, reads, path)
-          found = Array(values).select { |one| one.is_a?(Hash) && one["bytes"].to_f.positive? }
-          raise UsageError, "--profile #{path}: values: expected sizes, such as [{bytes: 2048, share: 1.0}]" if
-            found.empty?
-          total = found.sum { |one| one.fetch("share", 1.0).to_f }
-          found.each_with_object(Hash.new(0.0)) { |one, sums|
-            sums[nearest(one["bytes"])] += reads * one.fetch("share", 1.0).to_f / total
-          }.to_h
+        # Each tenth of the reads has its size (p10 to p90), which counts as the lab's value of the nearest size.
+        def sizes(tenths, reads, path)
+          found = tenths.is_a?(Hash) ? tenths.values.select { |bytes| bytes.is_a?(Numeric) && bytes.positive? } : []
+          refuse(path, "bytes", tenths, "sizes of read values; no read was sampled yet") if found.empty?
+          found.each_with_object(Hash.new(0.0)) { |bytes, sums| sums[nearest(bytes)] += reads / found.size }.to_h
         end
 
         def nearest(bytes)

@@ -189,6 +189,16 @@ module Tiercel::Lab
       # @return [void]
       def run(calls) = @loop.run(calls)
 
+      # Objects of a call. One or two of all calls together are another thread's (-0.01, 16.01, or -1 of one call).
+      #
+      # @param objects [Integer] of all calls
+      # @param calls [Integer]
+      # @return [Float]
+      def self.per_call(objects, calls)
+        whole = objects.fdiv(calls).round
+        ((objects - (whole * calls)).abs <= 2 && calls > 4 ? whole.to_f : objects.fdiv(calls).round(2)).clamp(0.0..)
+      end
+
       # Counts the objects that one call allocates, without those of the loop.
       #
       # @return [Float]
@@ -199,7 +209,7 @@ module Tiercel::Lab
         objects_of(1)
         # Other code of the process allocates now and then, never less than nothing: the least of three passes counts.
         nothing, all = [0, calls].map { |number| Array.new(3) { objects_of(number) }.min }
-        ((all - nothing) / calls.to_f).round(2).clamp(0.0..)
+        Arm.per_call(all - nothing, calls)
       end
 
       # Bytes kept for one value. Of the lab's large values, which are alike, the first three count; of the user's

@@ -277,8 +277,9 @@ module Tiercel::Lab
       # Nanoseconds of a call, one figure for each block. Garbage collection is included. Its moments are random, so
       # all blocks of a process share the process' collection time equally.
       #
+      # @param clock [Symbol] :cpu or :wall
       # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
-      def block_ns
+      def block_ns(clock = self.clock)
         used.group_by(&:process).transform_values do |of_process|
           collected = of_process.sum(&:gc_ns).fdiv(of_process.sum(&:calls))
           blocks = of_process.group_by(&:block).transform_values do |of_block|

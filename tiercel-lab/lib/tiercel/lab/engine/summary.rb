@@ -136,7 +136,14 @@ module Tiercel::Lab
         end
 
         def mean_ratio(cell, reference, processes)
-          Paired.mean_ratio(@blocks[cell], @blocks[reference], alpha: alpha_of_each(processes))
+          Paired.mean_ratio(*paired(cell, reference), alpha: alpha_of_each(processes))
+        end
+
+        # The blocks of both by one clock: a store in this process is timed by its CPU time, beside a server by the
+        # wall clock like its reference.
+        def paired(*cells)
+          return cells.map { |cell| @blocks[cell] } if cells.map(&:clock).uniq.one?
+          cells.map { |cell| (@by_wall ||= {})[cell] ||= cell.block_ns(:wall) }
         end
 
         # Looks for slow blocks in the arm, then in the arm that it is compared to.
@@ -161,7 +168,7 @@ module Tiercel::Lab
           @cells.find { |other| other.arm.role == :baseline } unless cell.arm.role == :baseline
         end
 
-        def logs(cell, reference) = Paired.logs(@blocks[cell], @blocks[reference])
+        def logs(cell, reference) = Paired.logs(*paired(cell, reference))
 
         def flags(cell)
           waits = %i[loopback remote].include?(cell.arm.contestant.medium)

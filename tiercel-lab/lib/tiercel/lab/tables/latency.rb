@@ -524,7 +524,10 @@ module Tiercel::Lab
         end
 
         def share_of_baseline(row)
-          row.equal?(baseline) ? "baseline" : row.ratio_to(baseline)&.map { |value| value * 100 }
+          return "baseline" if row.equal?(baseline)
+          long = [row, baseline].map { |one| one["long"] }
+          return 100.0 * long.first["real"] / long.last["real"] if long.all? # as the times beside it
+          row.ratio_to(baseline)&.map { |value| value * 100 }
         end
       end
     end
