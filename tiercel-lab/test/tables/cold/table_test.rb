@@ -23,6 +23,28 @@ class ColdTest < LabCase
     assert_equal expected, out.lines.grep(/^string/).map { |line| line.split.first(2) }
   end
 
+  def test_a_curve_by_size_and_the_price_of_a_first_touch
+    code, out, = lab("cold", "--plan", "--curve")
+    assert_equal 0, code
+    sizes = out.lines.grep(/^html/).map { |line| line.split.first }.uniq
+    assert_equal %w[html-256b html-1mb 9], [sizes.first, sizes.last, sizes.size.to_s]
+    comparison = ->(size, name) { Lab::Engine::Comparison.of(
+      value: Lab::Values::SizedHTML.parse(size), operation: Lab::Operations.fetch(name),
+      contestants: %w[memory_store tiercel:shared:].map { |text| Lab::Contestants.parse(text) }
+    ) }
+    cells = %w[256B 2KB 8KB].product(%w[read read_cpu_cold]).flat_map do |size, name|
+      made = comparison.call(size, name)
+      made.arms.map { |arm| cell_of(made, arm, [[1_000, 1_001], [1_002, 1_003]]) }
+    end
+    Lab::Engine::Summary.fill(cells, protocol: TINY)
+    results = results_of("cold", cells:)
+    results["tables"] = [{ "name" => "first touch", "rows" => [{ "us" => 12.5 }], "notes" => {} }]
+    text = Lab::Report::Markdown.render(Cold::Table.report(results, command: "bin/lab cold --curve"))
+    assert_match(/touches first costs 12.5 us/, text)
+    assert_match(/^\| bytes \| memory_store, warm, us \| memory_store, cold, us \| tiercel:shared:, warm, us/, text)
+    assert_operator Lab::Engine::Machine.first_touch_us, :>, 0
+  end
+
   def test_what_makes_no_sense_is_refused
     complaints = { ["--keys", "few"] => /--keys few: expected a number/, ["--op", "write"] => /--op:.*"write"/ }
     assert_refused(complaints) { |arguments, check| run_command(Cold::Table, *arguments, &check) }

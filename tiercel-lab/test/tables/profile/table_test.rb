@@ -37,6 +37,15 @@ class ProfileCommandTest < LabCase
     end
   end
 
+  # The eight artifacts of the fourth article, by one command.
+  def test_four_operations_of_a_client_and_of_the_raw_socket
+    code, out, err = lab("profile", "dalli", "--plan", "--op",
+                         "client_get,client_set,client_get_multi,client_set_multi")
+    assert_equal [0, ""], [code, err]
+    assert_match(/\A8 cells in about/, out)
+    assert_equal 4, out.scan("dalli, raw:memcached").size, out
+  end
+
   def row(text, folded, operation: "read", **more)
     { target: text, text:, operation:, value: "string-100b", status: "measured", folded:, profiler: "vernier",
       calls: 10, file: "kept.profile.json" }.merge(more)

@@ -23,6 +23,7 @@ class SwitchTableTest < LabCase
     rows.each_value { |row| assert_equal "measured", row["status"], row["reason"] }
     assert_operator rows["memory_store"]["grown"], :>, 6_000 * 2_048 * 3
     assert_operator rows["memory_store"]["grown"], :>, rows["tiercel:shared:"]["grown"]
+    rows.each_value { |row| assert_operator row["trimmed"], :<=, row["bytes"] * 1.05 }
   end
 
   def test_a_run_of_one_pair
@@ -30,7 +31,7 @@ class SwitchTableTest < LabCase
               "200") do |code, command|
       assert_equal 0, code, command.out.string
       assert_match(/A read of 2 KB of HTML\. MemoryStore to shared:/, command.out.string)
-      assert_match(/^memory_store +[\d.]+ MB +-?[\d.]+ MB/, command.out.string)
+      assert_match(/^memory_store +[\d.]+ MB +[\d.]+ MB +-?[\d.]+ MB/, command.out.string)
       assert_match(/config\.cache_store = :tiercel_store, "shared:"/, command.out.string)
     end
   end

@@ -179,6 +179,25 @@ module Tiercel::Lab
           "load_average" => read("/proc/loadavg")&.split&.first(3)&.map(&:to_f), "git" => git }
       end
 
+      # The price of a page of 4 KB that a process touches first: filling new memory against filling it again.
+      #
+      # @return [Float] microseconds; the least of several, because other programs only add to it
+      def first_touch_us(bytes: 16 * 1024 * 1024)
+        Warning[:experimental], before = false, Warning[:experimental]
+        Array.new(5) {
+          buffer = IO::Buffer.new(bytes)
+          first, again = Array.new(2) do |pass|
+            started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+            buffer.clear(pass + 1)
+            Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+          end
+          buffer.free
+          (first - again) * 1e6 / (bytes / 4096)
+        }.min.clamp(0.0..).round(3)
+      ensure
+        Warning[:experimental] = before
+      end
+
       # @param facts [Hash] facts from {describe}
       # @return [String] one line
       def sentence(facts)

@@ -6,7 +6,8 @@ module Tiercel::Lab
     module Cold
       class Table < Tables::Table
         called "cold", "Hits with cold and with warm processor caches."
-        example "cold --quick", "cold --keys 20000 --op read", "cold --value html-24kb-500 --store tiercel:shared:"
+        example "cold --quick", "cold --curve",
+                "cold --keys 20000 --op read", "cold --value html-24kb-500 --store tiercel:shared:"
         takes :quick, :seed, :cells
         in_all 75
         # A slice has few calls, so there are more blocks.
@@ -19,6 +20,8 @@ module Tiercel::Lab
         SUFFIX = "_cpu_cold"
         VALUES = %w[string-1kb-2000 html-2kb-2000 html-24kb-500].freeze
         QUICK_VALUES = VALUES.first(1)
+        # Most fragments have 2 to 8 KB.
+        CURVE = %w[256B 1KB 2KB 4KB 8KB 16KB 64KB 256KB 1MB].freeze
 
         def options(parser)
           store_option(parser, default: STORES.join(", "))
@@ -27,6 +30,11 @@ module Tiercel::Lab
             counts = texts.map { |text| cast(text, "--keys", :count) }
             (@values ||= []).concat(counts.map { |count| Values::ManyTexts.new(count:) })
           end
+          parser.on("--curve", "reads of #{CURVE.first} to #{CURVE.last} with MemoryStore and shared:") do
+            @values = CURVE.map { |size| Values::SizedHTML.parse(size) }
+            @stores ||= parse_all(STORES.first(2))
+            facts_given[:operations] ||= OPERATIONS.first(1)
+          end
           names parser, "--op", OPERATIONS, :operations
         end
 
@@ -34,6 +42,11 @@ module Tiercel::Lab
         def plan
           values = chosen_values(settings.quick ? QUICK_VALUES : VALUES)
           comparisons_of(values, operations, @stores || parse_all(STORES))
+        end
+
+        def take(comparisons)
+          super
+          run.table("first touch", [{ "us" => Engine::Machine.first_touch_us }])
         end
 
         private
@@ -64,6 +77,8 @@ module Tiercel::Lab
         def fill(document)
           document.section("Warm and cold") do |section|
             section.text(WORDS)
+            section.text(touch_words) if rows("first touch").any?
+            section.add(curve) if pairs.keys.map(&:first).uniq.size > 2
             pairs.each { |(value, operation), group| section.add(table(value, operation, group)) }
           end
         end
@@ -74,6 +89,25 @@ module Tiercel::Lab
         def pairs
           @pairs ||= cells.reject { |cell| cold?(cell) }.filter_map { |warm| [warm, cold_of(warm)] if cold_of(warm) }
                           .group_by { |warm, _cold| warm.values_at("value", "operation") }
+        end
+
+        # A value that a process reads first from a segment maps its pages; a copy of a large one touches new memory.
+        def touch_words
+          us = Report::Format.number(rows("first touch").first["us"])
+          "A page of 4 KB that a process touches first costs #{us} us on this machine."
+        end
+
+        # The time of a hit by size, warm and cold.
+        def curve
+          series = Hash.new { |all, name| all[name] = [] }
+          pairs.each_value do |group|
+            group.flatten.select { |cell| measured?(cell) }.each do |cell|
+              bytes = Values::SizedHTML.parse(cell["value"].delete_prefix("html-")).approximate_bytes
+              figures = cell["summary"]["ns"].values_at("estimate", "low", "high").map { |ns| ns / 1e3 }
+              series["#{name(cell)}, #{cold?(cell) ? "cold" : "warm"}"] << [bytes, *figures]
+            end
+          end
+          line_chart("Cold: a hit by size", series, x: "bytes", y: "us", x_scale: :log, y_scale: :log)
         end
 
         def cold?(cell) = cell["operation"].end_with?(Table::SUFFIX)

@@ -40,7 +40,7 @@ module Tiercel::Lab
         def watch(contestant, operation, index)
           job = job("tables/profile/recorder", bundle: bundle_of(contestant))
           job.call("watch", text: contestant.text, operation: operation.name, value: @value.to_spec, seed: @seed,
-                            seconds: @seconds, file: "#{@stem}-#{contestant.name.gsub(/[^\w.-]+/, "_")}.profile.json",
+                            seconds: @seconds, file: file_of(contestant, operation),
                             context: { servers: @pool.facts(contestant.servers), folders: @scratch.folders,
                                        label: "#{Process.pid}-#{index}" })
         rescue CannotRun, WorkerLost => e
@@ -48,6 +48,8 @@ module Tiercel::Lab
         ensure
           job&.stop
         end
+
+        def file_of(*parts) = "#{@stem}-#{parts.map { |part| part.name.gsub(/[^\w.-]+/, "_") }.join("-")}.profile.json"
 
         # A contestant's own bundle has no profiler, so the profiler of the lab's bundle is added.
         def bundle_of(contestant)
@@ -61,7 +63,8 @@ module Tiercel::Lab
       class Table < Tables::Table
         called "profile", "Where the time of an operation goes, by function."
         example "profile mem_cache_store", "profile tiercel:redis: --op fetch --value html-822kb",
-                "profile dalli --op client_get", "profile tiercel:shared: memory_store --html profile.html",
+                "profile dalli --op client_get,client_set,client_get_multi,client_set_multi",
+                "profile tiercel:shared: memory_store --html profile.html",
                 "profile mem_cache_store --against before.jsonl"
         takes :quick, :seed, :cells, :data
         # Profiles each Rails client, and the raw socket to its server.
@@ -84,9 +87,7 @@ module Tiercel::Lab
 
         def options(parser)
           parser.separator("    TARGET: a store or client (#{DEFAULT}); of two, the difference too")
-          parser.on("--op NAME", "see `help operations` (read; of clients client_get)") do |name|
-            @operation = Operations.fetch(name)
-          end
+          things parser, "--op", Operations, :operations, "see `help operations` (read; of clients client_get)"
           parser.on("--value NAME", "see `help values` (#{VALUE})") { |name| @value = Values.fetch(name) }
           fact parser, "--seconds N", "of profiling each (#{SECONDS})", :seconds, :number
           parser.on("--against FILE", "earlier run to compare with") do |file|
@@ -104,8 +105,7 @@ module Tiercel::Lab
         end
 
         def plan
-          first, *others = pairs
-          [Engine::Comparison.between(value:, baseline: first, others:)]
+          groups.map { |first, *others| Engine::Comparison.between(value:, baseline: first, others:) }
         end
 
         def expected_seconds = super.to_f + (pairs.size * (seconds + Trial::START_SECONDS))
@@ -128,16 +128,26 @@ module Tiercel::Lab
 
         def seconds = facts_given[:seconds] || (settings.quick ? QUICK_SECONDS : SECONDS)
 
-        def operation = @operation || Operations.fetch(OPERATIONS.fetch(@targets.first.kind) { "read" })
-
-        def pairs = @pairs ||= @targets.map { |target| [target, operation] } + raw_pairs
-
-        def raw_pairs
-          return [] if @no_raw
-          @targets.filter_map { |target| raw_pair(target) }.uniq { |contestant, _operation| contestant.text }
+        def operations
+          facts_given[:operations] || [Operations.fetch(OPERATIONS.fetch(@targets.first.kind) { "read" })]
         end
 
-        def raw_pair(target)
+        # The targets and their raw sockets, by operation. Four operations of a client are the fourth article's eight
+        # profiles.
+        def groups
+          @groups ||= operations.map do |operation|
+            @targets.map { |target| [target, operation] } + raw_pairs(operation)
+          end
+        end
+
+        def pairs = groups.flatten(1)
+
+        def raw_pairs(operation)
+          return [] if @no_raw
+          @targets.filter_map { |target| raw_pair(target, operation) }.uniq { |contestant, _operation| contestant.text }
+        end
+
+        def raw_pair(target, operation)
           raw = RAW.dig(target.kind, target.servers.first) or return
           name = RAW_OPERATIONS.fetch(operation.name, operation.name)
           return if raw == target.text || (target.kind == :store && !RAW_STORE_OPERATIONS.include?(name))
@@ -176,7 +186,9 @@ module Tiercel::Lab
 
         def sentence
           row = profiles.find { |profile| watched?(profile) } or return "No profile could be made."
-          cell = cells.find { |candidate| candidate["contestant"]["text"] == row["text"] }
+          cell = cells.find do |one|
+            [one["contestant"]["text"], one["operation"]] == row.values_at("text", "operation")
+          end
           time = cell && measured?(cell) ? "#{time(cell)} a call; " : ""
           shares = top(row, 3).map { |function, share| "#{function} #{percent(share)}" }
           "#{row["target"]}, #{row["operation"]}: #{time}most time itself: #{shares.join(", ")}."
@@ -210,8 +222,8 @@ module Tiercel::Lab
           found = rows("profile before").map do |before|
             [before.merge("when" => notes("profile before")["started_at"]), mine.first]
           end
-          found << [mine[0], mine[1]] if mine.size > 1
-          found.select(&:all?)
+          (found + mine.group_by { |row| row["operation"] }.values.map { |same| same.first(2) })
+            .select { |pair| pair.size == 2 && pair.all? }
         end
 
         def label(row) = row["when"] ? "#{row["target"]} (#{row["when"]})" : row["target"]
@@ -251,7 +263,8 @@ module Tiercel::Lab
 
         def beyond(cell)
           socket = cells.find do |other|
-            raw?(other["contestant"]) && other["contestant"]["servers"] == cell["contestant"]["servers"]
+            raw?(other["contestant"]) && other["contestant"]["servers"] == cell["contestant"]["servers"] &&
+              other["comparison"] == cell["comparison"]
           end
           return "" if socket.nil? || socket == cell || !measured?(cell) || !measured?(socket)
           mine, bare = [cell, socket].map { |one| interval(one["summary"]["ns"], 1e-3) }

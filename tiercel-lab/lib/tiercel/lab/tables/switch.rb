@@ -131,9 +131,13 @@ module Tiercel::Lab
           columns = { "store" => "store",
                       "#{facts["kind"]} of #{facts["workers"]} workers" =>
                         [->(row) { megabytes(row["bytes"]) }, "MB"],
+                      "after malloc_trim" => [->(row) { megabytes(row["trimmed"]) }, "MB"],
                       "of it their entries" => [->(row) { megabytes(row["grown"]) }, "MB"],
                       "the server's" => [->(row) { megabytes(row["server_bytes"]) }, "MB"] }
-          note = "Each worker reads #{facts["entries"]} entries of 2 KB twice, most of what a store of 32 MB holds."
+          note = "Each worker reads #{facts["entries"]} entries of 2 KB twice, most of what a store of 32 MB holds. " \
+                 "The " \
+                 "first column is as the system counts it, with freed memory that glibc keeps; the second is after " \
+                 "a collection and malloc_trim, as is what the entries take."
           section.add(columns_table("Switch: memory", rows("memory"), columns, labels: 1, note:))
         end
 

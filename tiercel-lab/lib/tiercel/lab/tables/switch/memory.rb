@@ -30,8 +30,12 @@ module Tiercel::Lab
               line = one[:said].gets.to_s
               raise CannotRun, line.strip unless line == "full\n"
             end
-            bytes = Engine::ResidentMemory.bytes(forked.map { |one| one[:pid] })
-            { bytes:, grown: bytes && (bytes - before), server_bytes: server && (server_bytes(server_pids) - server) }
+            bytes = memory_of(forked)
+            forked.each { |one| one[:go].puts("trim") }
+            forked.each { |one| one[:said].gets }
+            trimmed = memory_of(forked)
+            { bytes:, trimmed:, grown: trimmed && (trimmed - before),
+              server_bytes: server && (server_bytes(server_pids) - server) }
           ensure
             forked.to_a.each { |one| stop(one) }
             context.clean_up
@@ -39,6 +43,8 @@ module Tiercel::Lab
         end
 
         private
+
+        def memory_of(forked) = Engine::ResidentMemory.bytes(forked.map { |one| one[:pid] })
 
         def server_bytes(pids) = pids.any? ? Engine::ResidentMemory.bytes(pids) : nil
 
@@ -63,8 +69,10 @@ module Tiercel::Lab
               store.read(name) || store.write(name, "#{objects[index % objects.size]}#{index}")
             end
           end
-          trim
           say.puts("full")
+          wait.gets
+          trim
+          say.puts("trimmed")
           wait.gets
         rescue StandardError, LoadError => e
           say.puts("#{e.class}: #{e.message}")
