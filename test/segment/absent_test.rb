@@ -35,8 +35,7 @@ class SegmentAbsentTest < Tiercel::TestCase
       assert_nil store.write("key", "value")
       system("mount", "-o", "remount,size=32m", volume, exception: true)
       assert_nil store.write("key", "value"), "it is not tried at each call"
-      again(store)
-      _, said = capture_io { assert_equal true, store.write("key", "value") }
+      _, said = capture_io { travel_monotonic(120) { assert_equal true, store.write("key", "value") } }
       assert_match(/was created and is used now/, said)
       assert_equal "value", store.read("key")
       assert_equal [["value", 1]], fork_and_wait(1) { [store.read("key"), store.increment("counter")] }
@@ -67,16 +66,18 @@ class SegmentAbsentTest < Tiercel::TestCase
   end
 
   def test_attempts_become_rarer
-    with_tmpdir do |directory|
-      store, = build("#{directory}/segment", size: TOO_MUCH)
-      absent = store.backend.segment
-      pauses = 10.times.map do
-        again(store)
-        store.read("key")
-        absent.instance_variable_get(:@pause_seconds)
-      end
-      assert_equal [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, 60.0, 60.0], pauses
+    attempts = []
+    opening = Object.new
+    opening.define_singleton_method(:place) { "shared:app" }
+    opening.define_singleton_method(:call) do |lock_seconds:|
+      attempts << Tiercel::Clock.monotonic
+      raise Tiercel::Unavailable, "no room within #{lock_seconds} s"
     end
+    absent = Tiercel::Segment::Absent.new(opening, Tiercel::Unavailable.new("no room"))
+    300.times { |second| travel_monotonic(second) { assert_raises(Tiercel::Error) { absent.get("key") } } }
+    pauses = attempts.each_cons(2).map { |one, other| (other - one).round }
+    assert_equal [2, 4, 8, 16, 32], pauses.first(5)
+    assert_equal [60], pauses.drop(5).uniq
   end
 
   def test_a_read_only_volume
@@ -126,8 +127,6 @@ class SegmentAbsentTest < Tiercel::TestCase
   ensure
     ActiveSupport::Cache::Store.logger = before
   end
-
-  def again(store) = store.backend.segment.instance_variable_set(:@again_at, 0.0)
 
   def calls_of(store)
     assert_nil store.read("key")

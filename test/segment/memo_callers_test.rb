@@ -147,7 +147,10 @@ class SegmentMemoCallersTest < Tiercel::TestCase
   end
 
   def writers
-    { "append" => ->(s) { s.append_as_bytes("x") if s.respond_to?(:append_as_bytes) },
+    { "setbyte" => ->(s) { s.setbyte(5, 1) }, "[]=" => ->(s) { s[0, 3] = "x" }, "replace" => ->(s) { s.replace("x") },
+      "relabelled" => ->(s) { s.force_encoding("BINARY").setbyte(0, 0) }, "insert" => ->(s) { s.insert(3, "z") },
+      "pack" => ->(s) { [1].pack("N", buffer: s) }, "freeze" => :freeze.to_proc,
+      "append" => ->(s) { s.append_as_bytes("x") if s.respond_to?(:append_as_bytes) },
       "bytesplice" => ->(s) { s.bytesplice(0, 2, "xy") }, "encode!" => ->(s) { s.encode!("UTF-16LE") },
       "upcase!" => :upcase!.to_proc, "squeeze!" => :squeeze!.to_proc, "reverse!" => :reverse!.to_proc,
       "scrub!" => ->(s) { s.force_encoding("US-ASCII").scrub!("?") }, "gsub!" => ->(s) { s.gsub!("é", "e") },

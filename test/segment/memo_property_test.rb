@@ -90,40 +90,6 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
     peers&.each { |peer| Process.wait(peer[:pid]) }
   end
 
-  # All processes run concurrently. Each key has one writer, which increments a count. No value is torn, and none is
-  # older than the state before the read began.
-  def test_calls_at_once
-    counts = shared_counts
-    outcomes = fork_and_wait(PROCESSES, within: long? ? 900 : 120) { |index| read_and_write(index, counts) }
-    assert_operator outcomes.sum, :>, 1_000
-  end
-
-  def test_under_a_collector_that_runs_all_the_time
-    segment = Tiercel::Segment.open(@path, bytes: 8 << 20).tap { |opened| opened.memo_bytes = 1 << 20 }
-    keys = KEYS.first(4)
-    texts = keys.to_h { |key| [key, (key * 10_000).freeze] }
-    texts.each { |key, text| segment.write_string(key, text, nil, nil) }
-    values = with_stress do
-      4.times.flat_map { keys.map { |key| segment.read(key).tap { |value| value << key } } }
-    end
-    assert_equal keys.map { |key| texts[key] + key } * 4, values
-    assert_operator segment.stats[:memo_hits], :>=, 2 * keys.size
-  end
-
-  def test_a_fork_goes_its_own_way
-    segment = Tiercel::Segment.open(@path, bytes: 8 << 20).tap { |opened| opened.memo_bytes = 1 << 20 }
-    segment.write_string("key", "a" * 40_000, nil, nil)
-    4.times { segment.read("key") }
-    fork_and_wait(2) do |index|
-      raise "not as it was" unless ["a" * 40_000, ("b" * 40_000 unless index.zero?)].include?(segment.read("key"))
-      segment.write_string("own#{index}", index.to_s * 40_000, nil, nil)
-      GC.compact if GC.respond_to?(:compact)
-      4.times { raise "not its own" unless segment.read("own#{index}") == index.to_s * 40_000 }
-      index.zero? && segment.write_string("key", "b" * 40_000, nil, nil)
-    end
-    assert_equal "b" * 40_000, segment.read("key")
-  end
-
   # Private memory: after a fork, parent and child use the same names for different entries.
   def test_a_fork_of_private_memory
     segment = Tiercel::Segment.open(bytes: 4 << 20).tap { |opened| opened.memo_bytes = 1 << 20 }
@@ -178,44 +144,5 @@ class SegmentMemoPropertyTest < Tiercel::TestCase
     peer[:socket].puts(seed.to_s)
     answer = peer[:socket].gets or raise "a process ended"
     answer == "nil\n" ? nil : Integer(answer, exception: false) || answer
-  end
-
-  # One count per key, in memory that the processes share.
-  def shared_counts = Tiercel::Segment.open(File.join(@directory, "counts"), bytes: 1 << 20)
-
-  def read_and_write(index, counts)
-    segment = Tiercel::Segment.open(@path, bytes: 8 << 20).tap { |opened| opened.memo_bytes = 1 << 20 }
-    random = Random.new(Minitest.seed + index)
-    (long? ? 500_000 : 6_000).times do
-      at = random.rand(KEYS.size)
-      if at % PROCESSES == index && random.rand < 0.3
-        count = counts.increment(KEYS[at])
-        segment.write_string(KEYS[at], "#{KEYS[at]}:#{count};" * (1_000 + (count * 37 % 5_000)), nil, nil)
-        counts.increment("done #{KEYS[at]}")
-      end
-      segment.delete(KEYS[at]) if random.rand < 0.01
-      check(KEYS[at], segment, counts)
-    end
-    segment.stats[:memo_hits]
-  end
-
-  def check(key, segment, counts)
-    least = counts.get("done #{key}").to_i
-    value = segment.read(key) or return
-    name, count = value[0, value.index(";")].split(":")
-    whole = value == "#{key}:#{count};" * (1_000 + (count.to_i * 37 % 5_000))
-    raise "torn: #{value[0, 80]}" unless name == key && whole
-    raise "stale: #{count} of #{key}, #{least} was there" if count.to_i < least
-    value.replace("mine")
-  end
-
-  def with_stress
-    compact = GC.respond_to?(:auto_compact=)
-    GC.auto_compact = true if compact
-    GC.stress = true
-    yield
-  ensure
-    GC.stress = false
-    GC.auto_compact = false if compact
   end
 end

@@ -25,58 +25,12 @@ class SegmentProcessesTest < Tiercel::TestCase
     wait_until("only this process") { @segment.pids == [Process.pid] }
   end
 
-  def test_a_daemon_registers_too
-    reader, writer = IO.pipe
-    Process.wait(fork do
-      Process.daemon(true, true)
-      writer.write([@segment.set("daemon", "x"), @segment.pids.include?(Process.pid)].inspect)
-      exit!(0)
-    end)
-    writer.close
-    assert_equal "[true, true]", reader.read
-    assert_equal "x", @segment.get("daemon")
-  end
-
   def test_counters_of_all_processes_are_added_up
     fork_and_wait(4) { 500.times { @segment.increment("counter", 2, 60) } }
     assert_equal "4000", @segment.get("counter")
     before = @segment.stats[:hits]
     fork_and_wait(2) { 10.times { @segment.get("counter") } }
     assert_equal before + 20, @segment.stats[:hits]
-  end
-
-  def test_values_are_whole_and_their_own_while_others_write
-    rounds = long? ? 200_000 : 8_000
-    checked = fork_and_wait(4, within: long? ? 600 : 60) do |index|
-      rounds.times.count do |round|
-        key = "key#{(round * 7) % 50}"
-        if round % 3 == index % 3
-          fill = (round % 26 + 97).chr
-          @segment.write_string(key, "#{key}:#{fill * (round * 37 % 3_000)}", nil, nil)
-        end
-        value = @segment.read(key) or next
-        owner, rest = value.split(":", 2)
-        raise "foreign or torn" unless owner == key && rest.squeeze.size <= 1
-        true
-      end
-    end
-    assert_operator checked.sum, :>, rounds
-  end
-
-  def test_writers_that_are_killed_leave_nothing_behind
-    kills = long? ? 200 : 15
-    kills.times do |kill|
-      pid = fork { loop { |n = 0| 20.times { |i| @segment.set("key#{i}", "#{i}:" + "v" * rand(100_000)) } } }
-      sleep(0.002 * (1 + kill % 10))
-      Process.kill(:KILL, pid)
-      Process.wait(pid)
-      20.times do |i|
-        value = @segment.get("key#{i}") or next
-        assert_match(/\A#{i}:v*\z/, value)
-      end
-      assert_equal true, @segment.set("after", "x")
-    end
-    assert_equal 0, @segment.stats[:resets]
   end
 
   # The child spends most of its time in the critical section, so it is soon stopped there.
@@ -99,18 +53,6 @@ class SegmentProcessesTest < Tiercel::TestCase
   ensure
     Process.kill(:KILL, pid)
     Process.wait(pid)
-  end
-
-  def test_a_stopped_writer_that_is_killed_is_taken_over
-    value = "x" * (@segment.largest_value_bytes - 100)
-    pid = fork { loop { @segment.set("large", value) } }
-    wait_until("a writer stopped inside", within: 30) { stopped_inside(pid) }
-    Process.kill(:KILL, pid)
-    Process.wait(pid)
-    assert_equal true, @segment.set("key", "value")
-    assert_equal 1, @segment.stats[:lock_takeovers]
-    assert_includes [nil, value], @segment.get("large")
-    assert_equal true, @segment.set("large", value)
   end
 
   def test_waiting_lets_other_threads_run_and_can_be_interrupted

@@ -30,13 +30,6 @@ class SegmentRegistrationTest < Tiercel::TestCase
     super
   end
 
-  # Other code may do this with `Dir.glob` and `File.read` over the directory.
-  def test_other_code_that_opens_and_closes_the_lock_file
-    3.times { File.read("#{@path}.lock") }
-    assert_includes registered, Process.pid
-    assert_equal true, @segment.set("key", "value")
-  end
-
   # The child has inherited everything and never calls the cache. The file's lock word belongs to a writer that died
   # inside.
   def test_a_dead_parents_lock_is_taken_over_while_its_child_lives

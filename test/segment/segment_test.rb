@@ -56,13 +56,6 @@ class SegmentTest < Tiercel::TestCase
     end
   end
 
-  def test_absent_keys_read_as_nil
-    assert_nil @segment.read("absent")
-    assert_nil @segment.get("absent")
-    assert_nil @segment.get_with_token("absent")
-    assert_equal({}, @segment.read_multi(["absent"]))
-  end
-
   def test_many_at_once
     @segment.write_string("a", "1", nil, nil)
     @segment.set("b", "not a frame")
@@ -114,15 +107,6 @@ class SegmentTest < Tiercel::TestCase
     end
     assert_equal true, @segment.set("key", "again")
     assert_equal "again", @segment.get("key")
-  end
-
-  def test_a_near_fill_loses_against_an_invalidation
-    epoch = @segment.near_epoch("key")
-    assert_equal true, @segment.near_fill("key", "value", nil, epoch)
-    assert_equal "value", @segment.get("key")
-    assert_equal true, @segment.near_invalidate("key")
-    assert_equal false, @segment.near_fill("key", "late", nil, epoch)
-    assert_nil @segment.get("key")
   end
 
   def test_entries_say_what_they_take
