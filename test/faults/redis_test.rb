@@ -123,10 +123,10 @@ class RedisFaultsTest < Tiercel::TestCase
 
   def test_loading
     loading = Tiercel::Backends::Redis::ReplyError.new("LOADING Redis is loading the dataset in memory")
-    assert_kind_of Tiercel::Unavailable, Tiercel::Backends::Redis::Failures.translate(loading, "redis://x", "key")
+    assert_kind_of Tiercel::Unavailable, loading.translated("redis://x", "key")
     busy = Tiercel::Backends::Redis::ReplyError.new("CLUSTERDOWN The cluster is down")
-    assert_kind_of Tiercel::Unavailable, Tiercel::Backends::Redis::Failures.translate(busy, "redis://x", "key")
+    assert_kind_of Tiercel::Unavailable, busy.translated("redis://x", "key")
     refused = Tiercel::Backends::Redis::ReplyError.new("NOPERM this user has no permissions")
-    assert_kind_of Tiercel::Refused, Tiercel::Backends::Redis::Failures.translate(refused, "redis://x", "key")
+    assert_kind_of Tiercel::Refused, refused.translated("redis://x", "key")
   end
 end

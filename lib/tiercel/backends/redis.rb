@@ -9,7 +9,6 @@ require_relative "redis/address"
 require_relative "redis/behind_tiers"
 require_relative "redis/claims"
 require_relative "redis/cluster"
-require_relative "redis/failures"
 require_relative "redis/scripts"
 require_relative "remote/node"
 require_relative "remote/options"
@@ -130,7 +129,7 @@ module Tiercel
         guarded(key) do
           abilities.scripts? ? increment_by_script(key, amount, ttl) : increment_in_steps(key, amount, ttl)
         rescue ReplyError => error
-          raise unless Failures.not_a_number?(error)
+          raise unless error.not_a_number?
           raise NotACounter, "the key #{KeyMask.of(key)}: #{OneLine.of(error.message)}; nothing was changed"
         end
       end
@@ -225,7 +224,7 @@ module Tiercel
       # @return [BackendError]
       def translate(error, key = nil)
         abilities.contradict(error)
-        Failures.translate(error, @name, key)
+        error.is_a?(BackendError) ? error : error.translated(@name, key)
       end
 
       # In a read of many keys, a key of a type other than String is a miss.

@@ -4,7 +4,7 @@ require "digest"
 
 require_relative "../../backend"
 require_relative "../../clock"
-require_relative "failures"
+require_relative "connection"
 
 module Tiercel
   module Backends
@@ -83,7 +83,7 @@ module Tiercel
 
         def decided?(reply)
           return true if !reply.is_a?(Exception) || (reply.is_a?(ReplyError) && reply.code == "NOSCRIPT")
-          Failures::FORBIDDEN.match?(reply.message)
+          reply.is_a?(ReplyError) && reply.forbidden?
         end
       end
     end

@@ -3,7 +3,6 @@
 require "digest"
 
 require_relative "../../backend"
-require_relative "failures"
 require_relative "scripts"
 
 module Tiercel

@@ -2,6 +2,7 @@
 
 require_relative "../../backend"
 require_relative "../../clock"
+require_relative "../../errors"
 require_relative "../remote/connection"
 
 module Tiercel
@@ -12,8 +13,36 @@ module Tiercel
 
       # An error reply, such as "OOM command not allowed".
       class ReplyError < StandardError
+        # The server closes the connection after this reply.
+        MAX_CLIENTS = "max number of clients"
+        # Error codes that concern the whole server, so that a retry would only cost time.
+        NOT_SERVING = %w[LOADING BUSY CLUSTERDOWN MASTERDOWN TRYAGAIN ASK MOVED NOAUTH WRONGPASS UNBLOCKED].freeze
+        # Replies to a new connection's first commands: a password that the server does not expect, a missing
+        # database.
+        NO_WAY_IN = /\AERR (AUTH |DB index)/
+        # The reply to a user who may access other keys, but not this one.
+        FORBIDDEN = /\ANOPERM .*access (one of the keys|a key)/
+        NOT_A_NUMBER = /not an integer or out of range|would overflow/
+        private_constant :NOT_SERVING, :NO_WAY_IN, :FORBIDDEN, :NOT_A_NUMBER
+
         # @return [String] the first word
         def code = message[/\A\S+/]
+
+        def forbidden? = FORBIDDEN.match?(message)
+        def too_many_clients? = message.include?(MAX_CLIENTS)
+
+        # @return [Boolean] whether INCRBY found bytes that are not a number
+        def not_a_number? = NOT_A_NUMBER.match?(message)
+
+        # @param backend [#to_s]
+        # @param key [String, nil]
+        # @return [BackendError]
+        def translated(backend, key)
+          unless NOT_SERVING.include?(code) || too_many_clients? || NO_WAY_IN.match?(message)
+            return Refused.new(message, backend:, key:).tap { |error| error.forbidden = forbidden? }
+          end
+          Unavailable.new(message, backend:, key:)
+        end
       end
 
       # A connection that speaks RESP2, or RESP3 for a {Subscription}. Commands are Arrays of Strings. An error reply is
@@ -31,8 +60,6 @@ module Tiercel
         MANY = 4096
         # A newer connection to a replica stays open: the address may name a replica for good.
         RECONNECT_SECONDS = 1.0
-        # The server closes the connection after this reply.
-        MAX_CLIENTS = "max number of clients"
         ROLES = { "master" => :master, "slave" => :replica }.freeze
         # What precedes a short part of a command.
         SIZES = Array.new(256) { |bytes| "\r\n$#{bytes}\r\n".b.freeze }.freeze
@@ -171,7 +198,7 @@ module Tiercel
         # A connection to a server that no longer does a master's work, or that accepts no more clients, is closed. The
         # next call connects to the server that the address, or a Sentinel, names by then.
         def leave(error)
-          return close if error.message.include?(MAX_CLIENTS)
+          return close if error.too_many_clients?
           return unless %w[READONLY MASTERDOWN].include?(error.code)
           return if Clock.monotonic - @connected_at < RECONNECT_SECONDS
           @sentinels&.forget

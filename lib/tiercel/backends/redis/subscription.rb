@@ -7,7 +7,6 @@ require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../../forks"
 require_relative "connection"
-require_relative "failures"
 require_relative "seen_servers"
 
 module Tiercel
