@@ -35,6 +35,8 @@ module Tiercel
 
     # Moves {Clock.monotonic} during a block: breakers, pauses, leases, trust and idle connections of this process.
     module MovedMonotonicClock
+      # No `super`: a stub of Minitest copies this method, and the copy's `super` would be itself.
+      ORIGINAL = { monotonic: Clock.method(:monotonic), monotonic_ns: Clock.method(:monotonic_ns) }.freeze
       @offset = 0
 
       class << self
@@ -49,8 +51,8 @@ module Tiercel
         end
       end
 
-      def monotonic = super + MovedMonotonicClock.offset
-      def monotonic_ns = super + (MovedMonotonicClock.offset * 1_000_000_000).to_i
+      def monotonic = ORIGINAL[:monotonic].call + MovedMonotonicClock.offset
+      def monotonic_ns = ORIGINAL[:monotonic_ns].call + (MovedMonotonicClock.offset * 1_000_000_000).to_i
     end
 
     Clock.singleton_class.prepend(MovedMonotonicClock)
