@@ -105,6 +105,12 @@ module Tiercel
       default || ActiveSupport::Cache::DEFAULT_COMPRESS_LIMIT
     end
 
+    # @return [Boolean] whether values are compressed by default
+    def compress? = @options.fetch(:compress, true) ? true : false
+
+    # @return [Numeric, nil] seconds
+    def race_condition_ttl = @options[:race_condition_ttl]
+
     # @return [Boolean] whether values of plain types are returned deep-frozen
     def frozen_values? = @options[:frozen] ? true : false
 

@@ -53,16 +53,18 @@ module Tiercel
     SERIES = 3
     private_constant :SERIES, :MISS, :NESTED_WAIT, :PAUSE, :MOST_TAGS, :SLICE, :STORES_PER_TTL
 
-    @blocks = 0
+    # Counts the running blocks of this process: most reads and writes need to know only that there is none. CRuby
+    # switches threads at branches and returns only, so no count is lost.
+    class Running
+      # An object's reader costs a read less than a variable of the class.
+      attr_accessor :count
+    end
+    RUNNING = Running.new.tap { |running| running.count = 0 }
+    private_constant :Running
 
     class << self
-      # Counts the running blocks of this process: most reads and writes need to know only that there is none. CRuby
-      # switches threads at branches and returns only, so no count is lost.
-      def enter = @blocks += 1
-      def exit = @blocks -= 1
-
       # @return [Boolean] whether the code runs inside a block
-      def inside? = @blocks > 0 && !Fiber[Flights::HELD].nil?
+      def inside? = RUNNING.count > 0 && !Fiber[Flights::HELD].nil?
 
       # A caller has read an entry with tags: the entry that the running block computes depends on them too.
       #

@@ -43,11 +43,13 @@ module ActiveSupport
       Found = ::Tiercel::Accessor::Found
       Events = ::Tiercel::Store::Events
       Tags = ::Tiercel::Store::Tags
+      # A limit of keys' bytes that no key reaches.
+      ANY_BYTES = 1 << 60
       # Reads names and options in C.
       RULES = ::Tiercel::Codec.native
       # If the store itself has one of these options, every call merges its options.
       SLOW_OPTIONS = %i[raw version force expires_at unless_exist tags skip_nil].freeze
-      private_constant :MISS, :Signal, :Found, :Events, :Tags, :RULES, :SLOW_OPTIONS
+      private_constant :MISS, :Signal, :Found, :Events, :Tags, :RULES, :ANY_BYTES, :SLOW_OPTIONS
 
       # Builds a store.
       #
@@ -85,7 +87,6 @@ module ActiveSupport
       # A copy uses the same backend, and has options of its own.
       def initialize_copy(original)
         super
-        @options = @options.dup
         mount
       end
 
@@ -94,22 +95,19 @@ module ActiveSupport
       # See ActiveSupport::Cache::Store#read. The `cache` helper of views passes an empty Hash, or options for the
       # write.
       def read(name, options = nil)
-        return super if @patches.any?
-        options = nil if !options || options.empty?
-        naming = options && naming_options(options)
-        if @plain && naming != false
+        return super if @patches.any
+        naming = !options || options.empty? ? nil : naming_options(options)
+        if @plain && !naming.equal?(false) && !heard?(Events::READ)
           key = key_of(name, naming)
           version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
-          unless heard?(Events::READ)
-            value = @accessor.read(key, version)
-            return value unless Signal === value
-            value = @reader.decide(value, key, version) if Found === value
-            return Signal === value ? nil : value
-          end
+          value = @accessor.read(key, version)
+          return value unless Signal === value
+          value = @reader.decide(value, key, version) if Found === value
+          return Signal === value ? nil : value
         end
         options = merged_options(options)
-        key ||= normalize_key(name, options)
-        version ||= normalize_version(name, options)
+        key = normalize_key(name, options)
+        version = normalize_version(name, options)
         instrument(:read, event_key(name, key, options), options) do |event|
           value = @reader.read(key, version, options, event)
           event[:hit] = !(Signal === value)
@@ -120,29 +118,25 @@ module ActiveSupport
       # See ActiveSupport::Cache::Store#fetch. Additional options: docs/fetch.md and docs/tags.md.
       def fetch(name, options = nil, &)
         return super unless block_given?
-        return fetch_without_leases { super } if @patches.any?
-        options = nil if !options || options.empty?
-        naming = options && naming_options(options)
-        if @plain && naming != false
+        return fetch_without_leases { super } if @patches.any
+        naming = !options || options.empty? ? nil : naming_options(options)
+        if @plain && !naming.equal?(false) && !heard?(Events::READ)
           key = key_of(name, naming)
           version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
-          policy = @settings.policy
-          unless heard?(Events::READ)
-            if @series&.expects_miss?(key) && policy.lease
-              return @series.value(self, name, key, version, options ? merged_options(options) : @options, policy,
-                                   unread: true, &)
-            end
-            found = @accessor.read(key, version)
-            found = @reader.decide(found, key, version) if Found === found
-            return subscribed?(Events::FETCH_HIT) ? hit(found, name, key, options) : found unless Signal === found
-            options = options ? merged_options(options) : @options
-            return miss(name, key, version, options, policy, found, &)
+          if @series&.expects_miss?(key) && @settings.policy.lease
+            return @series.value(self, name, key, version, merged_options(options), @settings.policy, unread: true, &)
           end
+          found = @accessor.read(key, version)
+          found = @reader.decide(found, key, version) if Found === found
+          return miss(name, key, version, merged_options(options), @settings.policy, found, &) if Signal === found
+          # There is no logger, or `heard?` would have said so.
+          return found unless listened?(Events::FETCH_HIT)
+          return hit(found, name, key, options)
         end
         options = merged_options(options)
-        key ||= normalize_key(name, options)
-        version ||= normalize_version(name, options)
-        policy ||= policy_for(options)
+        key = normalize_key(name, options)
+        version = normalize_version(name, options)
+        policy = policy_for(options)
         return generate_and_write(name, key, options, &) if options[:force]
         found = instrument(:read, event_key(name, key, options), options) do |event|
           value = @reader.read(key, version, options, event)
@@ -169,19 +163,16 @@ module ActiveSupport
 
       # See ActiveSupport::Cache::Store#write.
       def write(name, value, options = nil)
-        return super if @patches.any?
+        return super if @patches.any
         options = nil if !options || options.empty?
-        if @plain && @plain_writes && (options.nil? || only_expires_in?(options))
+        if @plain_writes && (options.nil? || only_expires_in?(options)) && !heard?(Events::WRITE)
           key = key_of(name, nil)
           version = version_of(name, key, nil) unless key.equal?(name)
-          unless heard?(Events::WRITE)
-            expires_in = options ? options[:expires_in] : @options[:expires_in]
-            return @writer.write_plain(key, value, version, expires_in, @options)
-          end
+          return @writer.write_plain(key, value, version, options ? options[:expires_in] : @expires_in)
         end
         options = merged_options(options)
-        key ||= normalize_key(name, options)
-        version ||= normalize_version(name, options)
+        key = normalize_key(name, options)
+        version = normalize_version(name, options)
         instrument(:write, event_key(name, key, options), options) do
           @writer.write(key, value, version, options, policy_for(options))
         end
@@ -189,19 +180,16 @@ module ActiveSupport
 
       # See ActiveSupport::Cache::Store#delete.
       def delete(name, options = nil)
-        return super if @patches.any?
-        if (!options || options.empty?) && @plain
-          key = key_of(name, nil)
-          return @writer.delete(key) unless heard?(Events::DELETE)
-        end
+        return super if @patches.any
+        return @writer.delete(key_of(name, nil)) if (!options || options.empty?) && @plain && !heard?(Events::DELETE)
         options = merged_options(options)
-        key ||= normalize_key(name, options)
+        key = normalize_key(name, options)
         instrument(:delete, event_key(name, key, options), options) { @writer.delete(key) }
       end
 
       # See ActiveSupport::Cache::Store#exist?.
       def exist?(name, options = nil)
-        return super if @patches.any?
+        return super if @patches.any
         options = merged_options(options)
         key = normalize_key(name, options)
         version = normalize_version(name, options)
@@ -217,7 +205,7 @@ module ActiveSupport
 
       # See ActiveSupport::Cache::Store#read_multi.
       def read_multi(*names)
-        return super if names.empty? || @patches.any?
+        return super if names.empty? || @patches.any
         options = names.extract_options!
         options = options.empty? ? @options : merged_options(options)
         keys = keys_of(names, options) if Events::KEYS_IN_EVENTS # else a name that is refused is within the event
@@ -234,7 +222,7 @@ module ActiveSupport
         return super if !block_given? || names.empty?
         options = names.extract_options!
         options = options.empty? ? @options : merged_options(options)
-        if @patches.any?
+        if @patches.any
           @settings.generations.fix(options[:tags]) if options[:tags] && names.any?
           return fetch_without_leases { super(*names, options, &) }
         end
@@ -274,7 +262,7 @@ module ActiveSupport
 
       # See ActiveSupport::Cache::Store#write_multi.
       def write_multi(hash, options = nil)
-        return super if hash.empty? || @patches.any?
+        return super if hash.empty? || @patches.any
         options = !options || options.empty? ? @options : merged_options(options)
         return write_one_by_one(hash, options) if options[:unless_exist]
         instrument_multi(:write_multi, hash_in_event(hash, options), options) do
@@ -298,7 +286,7 @@ module ActiveSupport
       # @param options [Hash, nil] `namespace`
       # @return [Integer] number of deleted entries
       def delete_multi(names, options = nil)
-        return super(names.dup, options) if @patches.any? || names.empty? # Rails 8.0 changes the caller's own Array
+        return super(names.dup, options) if @patches.any || names.empty? # Rails 8.0 changes the caller's own Array
         options = merged_options(options)
         keys = names.map { |name| normalize_key(name, options) }
         instrument_multi(:delete_multi, keys, options) { @writer.delete_multi(keys) }
@@ -446,8 +434,8 @@ module ActiveSupport
       def namespace=(namespace)
         namespace = within_worker(namespace) if @worker
         return if namespace == @options[:namespace]
-        @options[:namespace] = namespace
-        return unless backend.tiered? && @settings.prefix != own_prefix
+        @options = @options.merge(namespace:)
+        return mount unless backend.tiered? && @settings.prefix != own_prefix
         open_with(::Tiercel::Store::Settings.new(@configuration, -> { logger }, prefix: own_prefix))
       end
 
@@ -535,18 +523,22 @@ module ActiveSupport
       def open_with(settings)
         @settings = settings
         @coder = settings.coder unless @configuration.coder?
-        @options[:compress_threshold] = settings.compress_threshold
+        @options = @options.merge(compress_threshold: settings.compress_threshold)
         mount
       end
 
       def mount
         @accessor, @reader, @writer = @settings.accessor, @settings.reader, @settings.writer
         @worker = ::Tiercel::TestWorker.namespace(@configuration.url)
-        @options[:namespace] = within_worker(@options[:namespace]) if @worker
+        @options = @options.merge(namespace: within_worker(@options[:namespace])) if @worker
         @settings.listen_for(own_prefix)
+        @options.freeze
         @plain = @options.values_at(*SLOW_OPTIONS).none?
         @series = @settings.fetch if @settings.backend.occupies_at_once?
-        @plain_writes = @settings.policy.stale_seconds.nil?
+        @plain_writes = @plain && @settings.policy.stale_seconds.nil?
+        @expires_in = @options[:expires_in]
+        @only_bytes = @settings.backend.near?
+        @own_names = @options[:namespace].nil? ? @settings.max_key_bytes || ANY_BYTES : nil
         @most_tags = (Tags::Named::MAX_COUNT if @accessor.compares_tags?)
         own = [TiercelStore, ::Tiercel::Store::Events, ::Tiercel::Store::Hooks]
         @patches = ::Tiercel::Store::Patches.new(self, own, !@coder.equal?(@settings.coder))
@@ -560,16 +552,16 @@ module ActiveSupport
       #
       # @param options [Hash, nil] options of the call
       # @return [String] the key, as Rails' `normalize_key` returns it; the name itself if the name is a String without
-      #   a version
+      #   a version. Of a name in another encoding than UTF-8, a segment needs only the bytes
       # @raise [ArgumentError] for a blank name
       def key_of(name, options)
-        most = @settings.max_key_bytes
-        if name.instance_of?(String) && !name.respond_to?(:cache_key) && !name.respond_to?(:cache_version) &&
-           RULES.own_key?(name, @options, options, most)
+        if options.nil? && @own_names && name.instance_of?(String) && !name.respond_to?(:cache_key) &&
+           !name.respond_to?(:cache_version) && !name.empty? && name.bytesize <= @own_names &&
+           (@only_bytes || name.encoding.equal?(Encoding::UTF_8))
           return name
         end
         namespace = options&.key?(:namespace) ? options[:namespace]&.to_s : namespace_now
-        RULES.key(name, namespace, most) || normalize_key(name, options).dup
+        RULES.key(name, namespace, @settings.max_key_bytes) || normalize_key(name, options).dup
       end
 
       # @param key [String] the result of {#key_of}

@@ -54,8 +54,8 @@ module Tiercel
         # The segment reads and writes plain Strings by itself, and its memo keeps values: not if payloads are
         # encrypted.
         return super if coder.encrypts?
-        require_relative "../accessors/#{frozen ? "frozen" : "native"}"
-        (frozen ? Accessors::Frozen : Accessors::Native).new(self, guard, coder)
+        require_relative "../accessor"
+        (frozen ? Accessor::Frozen : Accessor::Native).new(self, guard, coder)
       end
 
       # @param guard [Guard]

@@ -41,13 +41,13 @@ module Tiercel
         # @return [Object] the block's value
         def within(miss, others = nil)
           outer = Fiber[HELD]
-          Fetch.enter
+          RUNNING.count += 1
           begin
             Fiber[HELD] = Level.new(miss, others, outer)
             yield outer.nil?
           ensure
             Fiber[HELD] = outer
-            Fetch.exit
+            RUNNING.count -= 1
           end
         end
 

@@ -63,18 +63,23 @@ module Tiercel
 
       private
 
+      # Every call asks, because Rails tells nobody of a new subscriber or logger.
+      #
       # @param event [String] one of the constants above, or of {NAMES}
       # @return [Boolean] whether the event has a subscriber or a log line
       def heard?(event)
-        return true if ActiveSupport::Notifications.notifier.listening?(event) || @patches.events?
+        notifier = ActiveSupport::Notifications.notifier
+        listeners = notifier.all_listeners_for(event) if notifier.respond_to?(:all_listeners_for)
+        return true if @patches.events || (listeners ? !listeners.empty? : notifier.listening?(event))
         logger = self.logger
         logger.nil? ? false : logger.debug? && !silence?
       end
 
       # For the second event of a call, after {#heard?} of the first was false: there is no logger.
-      #
-      # @return [Boolean] whether the event has a subscriber
-      def subscribed?(event) = ActiveSupport::Notifications.notifier.listening?(event)
+      def listened?(event)
+        notifier = ActiveSupport::Notifications.notifier
+        notifier.respond_to?(:all_listeners_for) ? !notifier.all_listeners_for(event).empty? : notifier.listening?(event)
+      end
 
       # @return [String] the key for an event's payload. Rails interprets a key's bytes as UTF-8
       def event_key(name, key, options)

@@ -66,7 +66,7 @@ module Tiercel
         entry&.expired? && leases?(options) ? super(nil, key, options) : super
       end
 
-      def leases?(options) = !@patches.any? && policy_for(options).lease
+      def leases?(options) = !@patches.any && policy_for(options).lease
 
       # --- write ---
 
@@ -169,16 +169,10 @@ module Tiercel
         Patches.once_booted(self)
       end
 
-      # Readers, because YJIT reads an instance variable through one without a call.
-      attr_reader :any, :events
-
-      # @!method any?
-      #   @return [Boolean] whether Rails' own methods serve every call
-      alias any? any
-
-      # @!method events?
-      #   @return [Boolean] whether every call sends events
-      alias events? events
+      # @return [Boolean] whether Rails' own methods serve every call
+      attr_reader :any
+      # @return [Boolean] whether every call sends events
+      attr_reader :events
 
       # @return [String] for the log
       def to_s = @coder ? "the store has a coder: of its own" : "#{@names.join(", ")} are patched"

@@ -63,7 +63,9 @@ module Tiercel
         request_local = @request_local
         @generations = generations = Tags::Generations.new(accessor, backend, guard)
         @reader = reader = Reader.new(backend:, guard:, accessor:, coder:, generations:, request_local:, frozen_values:)
-        @writer = writer = Writer.new(backend:, accessor:, coder:, reader:, generations:, policy:)
+        @writer = writer = Writer.new(backend:, accessor:, coder:, reader:, generations:, policy:,
+                                      race_condition_ttl: configuration.race_condition_ttl,
+                                      threshold: configuration.compress? ? @compress_threshold : nil)
         @counter = Counter.new(backend:, accessor:, coder:, reader:, writer:, request_local:)
         @leases = leases = backend.build_leases(guard)
         @fetch = Fetch.new(backend:, guard:, leases:, coder:, reader:, writer:, generations:, request_local:,

@@ -15,13 +15,17 @@ module Tiercel
       SHORTEST_TTL = 0.001
 
       # @param policy [FetchPolicy] the store's default
-      def initialize(backend:, accessor:, coder:, reader:, generations:, policy:)
+      # @param race_condition_ttl [Numeric, nil] the store's default, as the next one
+      # @param threshold [Integer, nil] size in bytes from which payloads are compressed; nil for never
+      def initialize(backend:, accessor:, coder:, reader:, generations:, policy:, race_condition_ttl:, threshold:)
         @backend = backend
         @accessor = accessor
         @coder = coder
         @reader = reader
         @generations = generations
         @policy = policy
+        @race_condition_ttl = race_condition_ttl
+        @threshold = threshold
       end
 
       # --- one value ---
@@ -38,16 +42,14 @@ module Tiercel
       # The usual write: of a value whose options are the store's own, except for `expires_in:`. The accessor may create
       # the frame itself.
       #
-      # @param options [Hash] the store's
       # @return [Boolean, nil] whether it is written
-      def write_plain(key, value, version, expires_in, options)
+      def write_plain(key, value, version, expires_in)
         if expires_in
           expires_in = expires_in.to_f
-          ttl = ttl(false, expires_in:, race_condition_ttl: options[:race_condition_ttl])
+          ttl = ttl(false, expires_in:, race_condition_ttl: @race_condition_ttl)
           ends = end_after(expires_in)
         end
-        threshold = options[:compress_threshold] if options[:compress]
-        stored = @accessor.write(key, value, version, ends, ttl, threshold)
+        stored = @accessor.write(key, value, version, ends, ttl, @threshold)
         Fetch.wrote(@backend, key, @accessor.get(key)) if stored && Fetch.inside?
         stored
       end

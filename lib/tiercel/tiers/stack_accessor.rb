@@ -6,7 +6,7 @@ require_relative "../errors"
 
 module Tiercel
   class Tiers < Backend
-    # Reads and writes through {Tiers}. The accessor of the near tier ({Accessors::Native}, {Accessors::Frozen}) reads
+    # Reads and writes through {Tiers}. The accessor of the near tier ({Accessor::Native}, {Accessor::Frozen}) reads
     # near copies, so an open breaker of the last tier does not stop these reads. A change that the last tier did not
     # receive goes to the guard's list ({Undelivered}).
     #

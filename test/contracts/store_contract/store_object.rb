@@ -38,12 +38,11 @@ module Tiercel
           assert_equal 1, spaced.read("a", namespace: "inner")
         end
 
-        def test_options_of_the_store_can_be_changed_later
-          changing = new_store
-          changing.options[:expires_in] = 60
-          changing.write("a", 1)
-          changing.fetch("b") { 2 }
-          later(61) { assert_equal({}, changing.read_multi("a", "b")) }
+        def test_options_of_a_store_never_change
+          fixed = new_store
+          assert_raises(FrozenError) { fixed.options[:expires_in] = 60 }
+          fixed.namespace = "later"
+          assert_raises(FrozenError) { fixed.options[:namespace] = nil }
         end
 
         def test_threads_use_it_together
