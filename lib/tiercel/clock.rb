@@ -18,24 +18,6 @@ module Tiercel
     # @return [Integer] nanoseconds of the monotonic clock
     def self.monotonic_ns = process_clock(Process::CLOCK_MONOTONIC, :nanosecond)
 
-    # A clock of the kernel's ticks costs a third. It is at most some milliseconds late.
-    WALL_SECONDS = defined?(Process::CLOCK_REALTIME_COARSE) ? Process::CLOCK_REALTIME_COARSE : Process::CLOCK_REALTIME
-    private_constant :WALL_SECONDS
-
-    @original = false
-
-    # Records whether `Time.now` is Ruby's own method; {Patches} reports it, if it is loaded.
-    #
-    # @private
-    def self.original=(original)
-      @original = original
-    end
-
-    # @return [Integer] epoch seconds, as {now}; a fifth of the cost while `Time.now` is Ruby's own method
-    def self.seconds
-      @original ? process_clock(WALL_SECONDS, :second) : now.to_i
-    end
-
     # @param deadline [Float] a time of {monotonic}
     # @return [Float, 0] the seconds left; 0 after the deadline
     def self.seconds_until(deadline) = [deadline - monotonic, 0].max

@@ -32,13 +32,6 @@ class ClockPatchesTest < Tiercel::TestCase
     count
   end
 
-  def test_whole_seconds_follow_time_now
-    assert_in_delta Time.now.to_i, Tiercel::Clock.seconds, 1
-    travel_to(Time.at(1_000_000)) { assert_equal 1_000_000, Tiercel::Clock.seconds }
-    Time.stub(:now, Time.at(7.9)) { assert_equal 7, Tiercel::Clock.seconds }
-    assert_in_delta Time.now.to_i, Tiercel::Clock.seconds, 1
-  end
-
   # Runs in a separate process with an unpatched Time.
   def apart
     assert_equal ["done"], fork_and_wait(1) {

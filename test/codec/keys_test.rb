@@ -60,18 +60,6 @@ class CodecKeysTest < Tiercel::TestCase
     assert_nil rules.key("a", "\u00fc".encode(Encoding::ISO_8859_1), false)
   end
 
-  # The usual names: they are passed on without another String.
-  def test_names_that_are_their_own_keys
-    (KNOWN + UNKNOWN + BLANK).each do |name|
-      usual = name.instance_of?(String) && name.singleton_methods.empty? && name.encoding == Encoding::UTF_8 &&
-              !name.empty?
-      assert_equal usual, rules.own_key?(name, {}, nil, false), name.inspect
-      assert_equal usual && name.bytesize <= 200, rules.own_key?(name, { expires_in: 1 }, { tags: [] }, 200)
-      refute rules.own_key?(name, { namespace: "space" }, nil, false)
-      refute rules.own_key?(name, {}, { namespace: nil }, false)
-    end
-  end
-
   # For every kind of name, our key equals Rails' key, and a name that Rails refuses has no key here.
   def test_names_of_all_kinds
     random = Random.new(seed = Random.new_seed)

@@ -11,7 +11,6 @@ enum {
 };
 
 static ID id_cache_key, id_cache_version, id_to_param, id_to_a;
-static VALUE namespace_option; /* a Symbol */
 
 /*
  * Whether the name is an instance of exactly this class, without singleton methods, and the application has not added
@@ -85,21 +84,6 @@ static long most_bytes(VALUE max_bytes) { return RTEST(max_bytes) ? NUM2LONG(max
 static bool own_key(VALUE name, long max_bytes)
 {
     return plain(name, rb_cString) && RSTRING_LEN(name) > 0 && RSTRING_LEN(name) <= max_bytes && text(name);
-}
-
-/*
- * own_key?(name, defaults, options or nil, max_bytes or nil): whether the name is a UTF-8 String that is a valid key
- * without changes, and the store's defaults and the call's options have no namespace. The caller has checked that
- * Strings have no cache_key and no cache_version, which costs less in Ruby.
- */
-static VALUE own_key_p(VALUE self, VALUE name, VALUE defaults, VALUE options, VALUE max_bytes)
-{
-    Check_Type(defaults, T_HASH);
-    if (!NIL_P(options)) Check_Type(options, T_HASH);
-    if (RB_SPECIAL_CONST_P(name) || RBASIC_CLASS(name) != rb_cString) return Qfalse;
-    if (RSTRING_LEN(name) == 0 || RSTRING_LEN(name) > most_bytes(max_bytes)) return Qfalse;
-    if (ENCODING_GET(name) != rb_utf8_encindex() || !NIL_P(rb_hash_lookup(defaults, namespace_option))) return Qfalse;
-    return NIL_P(options) || rb_hash_lookup2(options, namespace_option, Qundef) == Qundef ? Qtrue : Qfalse;
 }
 
 /* Returns nil for a name that Rails has to normalize. */
@@ -248,8 +232,6 @@ void init_keys(VALUE module)
     id_cache_version = rb_intern("cache_version");
     id_to_param = rb_intern("to_param");
     id_to_a = rb_intern("to_a");
-    namespace_option = ID2SYM(rb_intern("namespace"));
-    rb_define_singleton_method(module, "own_key?", own_key_p, 4);
     rb_define_singleton_method(module, "key", key_of, 3);
     rb_define_singleton_method(module, "keys", keys_of, 3);
     rb_define_singleton_method(module, "by_name", by_name, 3);

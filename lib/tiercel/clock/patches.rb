@@ -87,7 +87,5 @@ module Tiercel
         def method_undefined(name) = (Patches.recheck if name == :now) || super
       end
     end
-
-    Patches.watch { |original| Clock.original = original }
   end
 end
