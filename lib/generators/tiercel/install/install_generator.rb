@@ -44,7 +44,7 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
     return say_status(:identical, "#{PRODUCTION} uses Tiercel", :blue) if kind == :tiercel_store
     rest = arguments.last.is_a?(Prism::HashNode) || arguments.last.is_a?(Prism::KeywordHashNode) ? arguments.pop : nil
     urls = options[:url]&.split || urls_after(kind, arguments, rest)
-    refuse("#{PRODUCTION}: its cache_store is not one literal statement.", urls) if call == :unclear
+    refuse("#{PRODUCTION} and application.rb: cache_store is not one literal statement.", urls) if call == :unclear
     refuse("#{PRODUCTION}: no counterpart of #{call.slice}", HINTS[kind]) if urls.nil?
     if kind == :solid_cache_store && (file = encrypted)
       refuse("Solid Cache encrypts its entries (#{file}): add { encrypt: true } to the line.", urls)
