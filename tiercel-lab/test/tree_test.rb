@@ -7,7 +7,7 @@ require "tsort"
 # How the lab's files depend on each other, by the constants that they name, resolved as Ruby does.
 class TreeTest < Tiercel::TestCase
   ROOT = File.expand_path("../lib/tiercel/lab", __dir__)
-  MOST_LINES = 870
+  MOST_LINES = 700
   # Modules that belong to no part.
   SPACES = %w[Tiercel Tiercel::Lab].freeze
 

@@ -25,6 +25,15 @@ class ProgressTest < LabCase
     assert_match(/\A\r\e\[K50 %, \d+ s left: html-2kb\/read\z/, screen.string)
   end
 
+  def test_the_first_figures_come_after_one_process
+    pipe = StringIO.new
+    progress = Lab::CLI::Progress.new(pipe, expected_seconds: 10)
+    Lab::Engine::Measurement.new([compare("memory_store", "null_store")], protocol: TINY, seed: 1, progress:).run
+    assert_match(%r{\AFirst figures, of one process: string-100b/read: memory_store [\d.]+ us, null_store [\d.]+ us$},
+                 pipe.string)
+    assert_equal 1, pipe.string.scan("First figures").size
+  end
+
   def test_a_plan_has_every_comparison_and_a_time
     plan = Lab::CLI::Plan.new([compare("memory_store", "mem_cache_store")], protocol: Lab::Engine::Protocol::FULL)
                          .to_s(Lab::Report::Terminal::Style.new(nil))

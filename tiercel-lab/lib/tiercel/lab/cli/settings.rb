@@ -75,6 +75,13 @@ module Tiercel::Lab
       # @param seconds [Float] planned time of additional steps
       def expect(seconds) = @expected += seconds
 
+      # @param comparison [String]
+      # @param medians [Hash{String => Float}] nanoseconds of a call, by store
+      def first_figures(comparison, medians)
+        say("First figures, of one process: #{comparison}: " \
+            "#{medians.map { |name, ns| "#{name} #{Report::Format.with_unit(ns / 1e3, "us")}" }.join(", ")}")
+      end
+
       # @param text [String] a message
       def say(text)
         clear

@@ -350,10 +350,20 @@ module Tiercel::Lab
         disturbance = Disturbance.new
         Round.new(process:, comparisons:, cells: @cells, protocol: @protocol, seed: @seed, pool:, scratch:,
                           requires: @requires, progress: @progress, pinning:, digests: @digests, pace: @pace).run
+        tell_first(cells)
         found = { "delay" => delay(cells.flat_map(&:slices).select { |slice| slice.process == process }),
                   **disturbance.shares }
         @disturbances << found.merge("value" => value.name, "process" => process)
         found.values_at("delay", "steal").sum(&:to_f)
+      end
+
+      # The medians of the first process, while the others are measured: a reader waits less than half a minute.
+      def tell_first(cells)
+        return if @told || !@progress.respond_to?(:first_figures)
+        @told = true
+        rows = cells.select { |cell| cell.arm.row? && cell.measured? && cell.comparison.equal?(cells.first.comparison) }
+        medians = rows.to_h { |cell| [cell.arm.name, Statistics.median(cell.block_ns.values.flat_map(&:values))] }
+        @progress.first_figures(cells.first.comparison.id, medians) if medians.any?
       end
 
       # The share of the slices' time that the arms spent in the run queue.

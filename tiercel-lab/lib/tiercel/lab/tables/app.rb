@@ -214,8 +214,9 @@ module Tiercel::Lab
         takes :quick, :seed
         full processes: 4, most_processes: nil, blocks: 4
         quick processes: 1, blocks: 4
-        in_all 110, arguments: ["--page", "/products", "--store", "tiercel:shared:,tiercel:redis:,memory_store," \
-                                                                  "redis_cache_store,null_store"]
+        # With files and memcached, which the third article compared in whole requests.
+        in_all 110, arguments: ["--page", "/products", "--store", "tiercel:shared:,memory_store,file_store," \
+                                                                  "mem_cache_store,redis_cache_store,null_store"]
 
         # Requests to a store in half a block.
         REQUESTS = 60
