@@ -28,6 +28,16 @@ class MessagePackSerializerTest < Tiercel::TestCase
     assert_predicate there_and_back(safe), :html_safe?
   end
 
+  def test_a_safe_buffer_that_is_unsafe_becomes_a_string
+    unsafe = "safe".html_safe.tap { |buffer| buffer.gsub!("s", "<") }
+    refute_predicate unsafe, :html_safe?
+    if ActiveSupport.version < Gem::Version.new("8.1")
+      return assert_raises(Tiercel::SerializationError) { serializer.dump(unsafe) }
+    end
+
+    assert_equal [String, unsafe.to_str], [there_and_back(unsafe).class, there_and_back(unsafe)]
+  end
+
   def test_a_cycle_is_refused
     cycle = []
     cycle << cycle

@@ -3,6 +3,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require "delegate"
 require "logger"
 require "stringio"
 
@@ -30,6 +31,32 @@ class StoreSubscriptionsTest < Tiercel::TestCase
       assert_equal [READ], read, pattern.inspect
       NOTIFICATIONS.unsubscribe(@subscriber)
       assert_empty read, pattern.inspect
+    end
+  end
+
+  # Rails lets an application replace the queue; Rails' own `instrument` asks it only whether it listens.
+  def test_a_queue_of_the_applications_own
+    own = Class.new(SimpleDelegator) { define_method(:respond_to?) { |*| false } }
+    before = NOTIFICATIONS.notifier
+    NOTIFICATIONS.notifier = own.new(before)
+    assert_empty read
+    @subscriber = before.subscribe(READ) { |name, *| @seen << name }
+    assert_equal [READ], read
+  ensure
+    NOTIFICATIONS.notifier = before
+  end
+
+  # A segment compares the bytes of a key alone, so the name goes to it as it is.
+  def test_names_in_other_encodings
+    ["caf\u00e9", "caf\u00e9".b, "caf\u00e9".encode(Encoding::UTF_16LE)].each do |name|
+      @store.write(name, name.bytesize)
+      assert_equal name.bytesize, @store.read(name)
+      assert_equal 1, @store.fetch(name, force: true) { 1 }
+      assert @store.delete(name)
+      assert_equal 2, @store.fetch(name) { 2 }
+      @subscriber = NOTIFICATIONS.subscribe(/cache_/) {}
+      assert_equal [2, { name => 2 }], [@store.read(name), @store.read_multi(name)]
+      NOTIFICATIONS.unsubscribe(@subscriber)
     end
   end
 
