@@ -35,8 +35,6 @@ module Tiercel
 
     # Moves {Clock.monotonic} during a block: breakers, pauses, leases, trust and idle connections of this process.
     module MovedMonotonicClock
-      # No `super`: a stub of Minitest copies this method, and the copy's `super` would be itself.
-      ORIGINAL = { monotonic: Clock.method(:monotonic), monotonic_ns: Clock.method(:monotonic_ns) }.freeze
       @offset = 0
 
       class << self
@@ -50,11 +48,14 @@ module Tiercel
           @offset -= seconds
         end
       end
-
-      def monotonic = ORIGINAL[:monotonic].call + MovedMonotonicClock.offset
-      def monotonic_ns = ORIGINAL[:monotonic_ns].call + (MovedMonotonicClock.offset * 1_000_000_000).to_i
     end
 
-    Clock.singleton_class.prepend(MovedMonotonicClock)
+    # Not by `prepend`: a stub of Minitest copies the method that it replaces, and the copy's `super` would be itself.
+    Clock.singleton_class.class_eval do
+      alias_method :unmoved_monotonic, :monotonic
+      alias_method :unmoved_monotonic_ns, :monotonic_ns
+      def monotonic = unmoved_monotonic + MovedMonotonicClock.offset
+      def monotonic_ns = unmoved_monotonic_ns + (MovedMonotonicClock.offset * 1_000_000_000).to_i
+    end
   end
 end
