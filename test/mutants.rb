@@ -51,9 +51,9 @@ mutant "tiers: a delete that was not confirmed leaves the near copy", "lib/tierc
 mutant "tiers: a pending key is read from the last tier", "lib/tiercel/tiers.rb",
        "return yield unless @undelivered&.any? && @undelivered.pending([key]).any?", "return yield",
        tests: "test/tiers/outage_races_test.rb"
-mutant "tiers: generations have no near copies", "lib/tiercel/tiers/copy.rb",
+mutant "tiers: generations have no near copies", "lib/tiercel/tiers/near.rb",
        "bytes.bytesize == GENERATION_BYTES &&", "false &&", tests: "test/tiers/tagged_copies_test.rb"
-mutant "tiers: any eight bytes are a generation", "lib/tiercel/tiers/copy.rb",
+mutant "tiers: any eight bytes are a generation", "lib/tiercel/tiers/near.rb",
        " && key.b.include?(GENERATION_KEY)", "", tests: "test/tiers/tagged_copies_test.rb"
 
 # --- fetch and leases ---

@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "backend/store_parts"
-require_relative "backend/traits"
 require_relative "clock"
 require_relative "errors"
 require_relative "frame"
+require_relative "guard"
 
 module Tiercel
   # The contract of every backend. A backend stores bytes under keys.
@@ -36,6 +35,94 @@ module Tiercel
   #
   # @abstract Subclasses implement every method that raises NotImplementedError here.
   class Backend
+    # The properties of a {Backend}. The layers above read them to decide how to treat its entries and failures. They
+    # never change during a backend's life, except {#answers_elsewhere?} and {#compares?}.
+    module Traits
+      # Whether a get costs less than compression or a checksum. A near backend stores small values uncompressed and
+      # without a checksum. It needs neither Rails' request-local cache nor a circuit breaker.
+      #
+      # @return [Boolean]
+      def near? = false
+
+      # Whether the backend reports all changes of keys ({Backend#subscription}), which allows long-lived near copies
+      # ({Tiers}).
+      #
+      # @return [Boolean]
+      def subscribable? = false
+
+      # Whether the entries are on a server, which expires them by its own clock, behind a connection that can fail.
+      #
+      # @return [Boolean]
+      def remote? = false
+
+      # @return [Boolean] whether it combines several backends ({Tiers}) and its reads tell which one answered
+      def tiered? = false
+
+      # @return [Boolean] whether Rails' request-local cache saves time in front of this backend
+      def local_cache? = !near?
+
+      # For a near backend, compression saves time only with large values.
+      NEAR_COMPRESS_THRESHOLD_BYTES = 128 * 1024
+
+      # @return [Integer, nil] default minimum size in bytes for compression; nil for Rails' default
+      def compress_threshold_bytes = near? ? NEAR_COMPRESS_THRESHOLD_BYTES : nil
+
+      # @return [Boolean] whether frames carry a checksum of their payload by default
+      def checksum? = !near?
+
+      # @return [Boolean] whether the keys are spread over several servers, some of which may fail while others answer
+      def several_servers? = false
+
+      # Called after a failure. Each of several servers has its own breaker; the store's breaker covers all of them.
+      #
+      # @return [Boolean] whether at least one of several servers is not known to be failing
+      def answers_elsewhere? = false
+
+      # Whether {Backend#compare_and_set} works; leases kept as placeholders need it.
+      #
+      # @param ask [Boolean] whether to ask the server if the answer is not known yet
+      # @return [Boolean, nil] nil if it is not known
+      # @raise [BackendError]
+      def compares?(ask: true) = true # rubocop:disable Lint/UnusedMethodArgument
+
+      # Whether {Backend#scan} and {Backend#clear} with a prefix find all keys.
+      #
+      # @return [Boolean] false if the medium cannot list its keys; both methods then raise {Refused}
+      def scannable? = true
+    end
+
+    # The parts of a store that depend on its backend. This default works for every backend; a backend with a faster
+    # path overrides it.
+    #
+    # @private
+    module StoreParts
+      # @param options [Hash] see {Guard#initialize}
+      # @return [Guard] the guard for all calls of the store to this backend
+      def build_guard(**options) = Guard.new(self, **options)
+
+      # @param guard [Guard]
+      # @param coder [Coder]
+      # @param frozen [Boolean] whether values of plain types are returned deep-frozen
+      # @param stale_if_error [Float, nil] seconds for which near copies may be served while the backend behind them
+      #   fails
+      # @return [Accessor] reads and writes values
+      def build_accessor(guard, coder, frozen: false, stale_if_error: nil) # rubocop:disable Lint/UnusedMethodArgument
+        require_relative "accessor"
+        Accessor.new(self, guard, coder, frozen:)
+      end
+
+      # @param guard [Guard]
+      # @return [Leases]
+      def build_leases(guard)
+        require_relative "leases"
+        Leases.kept_under_keys(self, guard)
+      end
+
+      # @param prefix [String, nil] the common prefix of all keys of the store
+      # @return [void]
+      def prefix=(prefix); end
+    end
+
     include Traits
     include StoreParts
 

@@ -5,7 +5,6 @@ require_relative "tiers/bus"
 require_relative "tiers/near"
 require_relative "tiers/stack_accessor"
 require_relative "tiers/stack_leases"
-require_relative "tiers/uses"
 require_relative "tiers/watch"
 
 module Tiercel

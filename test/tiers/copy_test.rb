@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "tiercel/tiers"
-require "tiercel/tiers/copy"
+require "tiercel/tiers"
 
 # The near copy of a frame, made by the extension and by Ruby.
 class TiersCopyTest < Tiercel::TestCase
