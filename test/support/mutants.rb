@@ -85,6 +85,7 @@ class Mutants
       raise "#{mutant.name}: does not compile"
     end
     by = commands(mutant).filter_map { |command| failed(copy, command) }.first
+    raise "#{mutant.name}: cannot be loaded (a warning?)" if by&.start_with?("LoadError#")
     @out.puts "#{by ? "noticed " : "SURVIVED"}  #{mutant.name}#{"  (#{by})" if by}"
     @out.flush
     !by.nil?
