@@ -15,6 +15,8 @@
 
 enum { WORKERS = 8, KEYS = 200, LARGEST = 6000, SEGMENT_BYTES = 3 << 20 };
 
+/* The versions of a life are above those of the lives before it. A life of three million calls has 1.3 million. */
+enum { LIFE_SHIFT = 21 };
 typedef struct { uint32_t key, version, bytes, sum; } stamp;
 typedef struct {
     _Atomic uint32_t floors[WORKERS * KEYS];
@@ -88,7 +90,7 @@ static void read_key(uint32_t number)
 static void work(uint32_t self, uint32_t life, unsigned long calls)
 {
     uint64_t random_state = 1000 + self * 131 + life * 7919;
-    uint32_t version = life << 20;
+    uint32_t version = life << LIFE_SHIFT;
     char text[48];
 
     for (uint32_t own = 0; own < KEYS; own++) {
@@ -111,6 +113,7 @@ static void work(uint32_t self, uint32_t life, unsigned long calls)
             write_key(own, ++version, random >> 16);
         }
     }
+    CHECK(version >> LIFE_SHIFT == life);
 }
 
 static pid_t start(uint32_t self, uint32_t life, unsigned long calls)
