@@ -71,9 +71,9 @@ module Tiercel
       # @param recorded [Hash{String => Integer}, nil] the generations in the entry, by key; nil if they are unknown
       # @return [void]
       def inherit(backend, recorded)
-        level = Fiber[Flights::HELD]
-        level = level.outer while level && !level.miss.reads?(backend)
-        level.miss.inherit_tags(recorded) if level&.miss&.inherits?
+        miss = Fiber[Flights::HELD]
+        miss = miss.outer while miss && !miss.reads?(backend)
+        miss.inherit_tags(recorded) if miss&.inherits?
       end
 
       # A caller has written a key. If it is the key of a block that the caller is in, the block's value will replace
@@ -142,8 +142,8 @@ module Tiercel
     # @yield the block of `fetch`
     # @return [Object] the value: the block's, another caller's, or a stale one
     def value(store, name, key, version, options, policy, found = nil, unread: false, storing: nil, &)
-      miss = Miss.new(self, store, name, key, version, options, policy, found)
-      miss.unread = unread
+      miss = Miss.allocate.of_call(self, store, name, key, version, options, policy, found)
+      miss.unread = true if unread
       miss.storing = storing if storing
       value = resolve(miss, &)
       store.notify_of_hit(miss) unless miss.computed && !miss.stale

@@ -19,11 +19,9 @@ module Tiercel
     # @private
     class Flights
       LOCK = Mutex.new
-      # The fiber storage's key of the innermost {Level}. Threads, fibers and enumerators inherit it, so a fetch in a
-      # thread that a block has started is a fetch inside that block.
-      HELD = :tiercel_fetch_level
-      # A running block: its miss; the misses whose leases the same call holds; the block around it.
-      Level = Struct.new(:miss, :others, :outer)
+      # The fiber storage's key of the miss whose block runs, the innermost one. Threads, fibers and enumerators inherit
+      # it, so a fetch in a thread that a block has started is a fetch inside that block.
+      HELD = :tiercel_fetch_miss
       # Interval in seconds between two looks of a follower: whether its leader is still there, and whether other
       # threads need a database connection that the follower keeps.
       LOOK = 1.0
@@ -43,7 +41,8 @@ module Tiercel
           outer = Fiber[HELD]
           RUNNING.count += 1
           begin
-            Fiber[HELD] = Level.new(miss, others, outer)
+            miss.enter(others, outer)
+            Fiber[HELD] = miss
             yield outer.nil?
           ensure
             Fiber[HELD] = outer
@@ -54,11 +53,11 @@ module Tiercel
         # @yieldparam miss [Miss] each miss of this process whose block the code is in
         # @return [void]
         def each_held
-          level = Fiber[HELD]
-          while level
-            yield level.miss if level.miss.ours?
-            level.others&.each { |miss| yield miss if miss.ours? && !miss.equal?(level.miss) }
-            level = level.outer
+          held = Fiber[HELD]
+          while held
+            yield held if held.ours?
+            held.others&.each { |miss| yield miss if miss.ours? && !miss.equal?(held) }
+            held = held.outer
           end
         end
 

@@ -62,6 +62,8 @@ module Tiercel
       attr_accessor :outcome, :followers, :landed, :following, :relieves, :relief_at, :registered, :registered_key,
                     :heir
       attr_reader :flying
+      # While its block runs: the misses whose leases the same call holds, and the miss of the block around it
+      attr_reader :others, :outer
       # The ends of the caller's waits for callers of this process and of another one, times of {Clock.monotonic}
       attr_accessor :near_deadline, :far_deadline
 
@@ -75,9 +77,20 @@ module Tiercel
         @policy = policy
         @process = Forks.current
         @followers = 0
+        # What every miss sets later is set here, so that all misses have one shape from the beginning.
+        @outcome = @registered = @lease = @flying = @thread = @by_hand = @others = @outer = @given = nil
+        @far = @computed = false
         return unless found
         @seen = fetch.leases.seen(@key, found.bytes)
         @shown = Leases::Present.new(found.bytes, found.token) if found.token && @seen.nil?
+      end
+
+      # `new`, a method of C, would call `initialize` at a higher cost than Ruby does.
+      #
+      # @return [self] of a call that has just begun
+      def of_call(fetch, store, name, key, version, options, policy, found)
+        initialize(fetch, store, name, key, version, options, policy, found)
+        self
       end
 
       # @return [Miss] the same miss, for a block that runs in the background with this miss's lease
@@ -128,6 +141,15 @@ module Tiercel
         @by_hand = Fiber.blocking?
         @flying = lease
         @far = false
+      end
+
+      # Its block begins.
+      #
+      # @param others [Array<Miss>, nil]
+      # @param outer [Miss, nil]
+      def enter(others, outer)
+        @others = others
+        @outer = outer
       end
 
       # The wait for another process begins.
@@ -183,7 +205,7 @@ module Tiercel
       #
       # @return [Leases::Present, nil]
       def take_shown
-        shown = @shown
+        shown = @shown or return
         @shown = nil
         shown
       end
