@@ -5,25 +5,64 @@ require "active_support/cache"
 
 require_relative "tiercel/version"
 require_relative "tiercel/errors"
-require_relative "tiercel/clock"
-require_relative "tiercel/counter"
-require_relative "tiercel/registry"
-require_relative "tiercel/sizes"
-require_relative "tiercel/backend_url"
-require_relative "tiercel/backend"
-require_relative "tiercel/backends"
-require_relative "tiercel/guard"
-require_relative "tiercel/frame"
-require_relative "tiercel/coder"
 
 # A cache store for Ruby and Rails over shared memory, per-process memory, SQLite, files, memcached and Redis.
 #
 #   cache = Tiercel.new("memory:", size: "64MB")
 #   cache.fetch("city") { "Duckburgh" }
 module Tiercel
-  autoload :Cipher, "tiercel/cipher" # loads OpenSSL
+  autoload :Accessor, "tiercel/accessor"
+  autoload :AssetBuild, "tiercel/asset_build"
+  autoload :Backend, "tiercel/backend"
+  autoload :BackendURL, "tiercel/backend_url"
+  autoload :Backends, "tiercel/backends"
+  autoload :BackgroundThread, "tiercel/background_thread"
+  autoload :Breaker, "tiercel/breaker"
+  autoload :Cipher, "tiercel/cipher"
+  autoload :Clock, "tiercel/clock"
+  autoload :Coder, "tiercel/coder"
+  autoload :Compressors, "tiercel/compressors"
+  autoload :Configuration, "tiercel/configuration"
+  autoload :Counter, "tiercel/counter"
+  autoload :DeepFreeze, "tiercel/deep_freeze"
+  autoload :Extensions, "tiercel/extensions"
+  autoload :Fetch, "tiercel/fetch"
+  autoload :FetchPolicy, "tiercel/fetch_policy"
+  autoload :FileLock, "tiercel/file_lock"
+  autoload :Forks, "tiercel/forks"
   autoload :Fragments, "tiercel/fragments"
+  autoload :Frame, "tiercel/frame"
+  autoload :FreeSpace, "tiercel/free_space"
+  autoload :GoneOptions, "tiercel/gone_options"
+  autoload :Guard, "tiercel/guard"
+  autoload :GuardLog, "tiercel/guard_log"
+  autoload :KeyMask, "tiercel/key_mask"
+  autoload :KeyPattern, "tiercel/key_pattern"
+  autoload :Leases, "tiercel/leases"
+  autoload :LegacyPayload, "tiercel/legacy_payload"
+  autoload :Memo, "tiercel/memo"
+  autoload :MemoryFile, "tiercel/memory_file"
   autoload :ModelTags, "tiercel/model_tags"
+  autoload :Observer, "tiercel/observer"
+  autoload :OneLine, "tiercel/one_line"
+  autoload :OptionHints, "tiercel/option_hints"
+  autoload :OptionalGems, "tiercel/optional_gems"
+  autoload :Ownership, "tiercel/ownership"
+  autoload :Places, "tiercel/places"
+  autoload :Redacted, "tiercel/redacted"
+  autoload :Registry, "tiercel/registry"
+  autoload :ReportLimit, "tiercel/report_limit"
+  autoload :Reports, "tiercel/reports"
+  autoload :Serializers, "tiercel/serializers"
+  autoload :Sizes, "tiercel/sizes"
+  autoload :Store, "tiercel/store"
+  autoload :TestWorker, "tiercel/test_worker"
+  autoload :Tiers, "tiercel/tiers"
+  autoload :Undelivered, "tiercel/undelivered"
+
+  module Accessors
+    autoload :RequestLocal, "tiercel/accessors/request_local"
+  end
 
   # Builds a store, like `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.
   #
@@ -37,6 +76,21 @@ module Tiercel
     ActiveSupport::Cache::TiercelStore.new(*urls, **options)
   end
 
+  # Some need gems, or other parts of Rails.
+  ON_DEMAND = %i[Backends Cipher Compressors Fragments Insight Lab ModelTags Railtie Serializers TestWorker].freeze
+  private_constant :ON_DEMAND
+
+  # Loads what every store runs, so that the workers of a forking server share it. Rails calls it if `config.eager_load`
+  # is set.
+  #
+  # @return [void]
+  def self.eager_load!(namespace = self)
+    (namespace.constants(false) - ON_DEMAND).each do |name|
+      part = namespace.const_get(name)
+      eager_load!(part) if part.is_a?(Module) && part.to_s == "#{namespace}::#{name}"
+    end
+  end
+
   # @private
   def self.refuse_other_ractors
     return if Ractor.current == Ractor.main
@@ -44,4 +98,5 @@ module Tiercel
   end
 end
 
+require_relative "tiercel/codec" # fails at once, and not in a call, if the extension was not built
 require_relative "tiercel/railtie" if defined?(Rails::Railtie)

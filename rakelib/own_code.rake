@@ -35,7 +35,7 @@ module OwnCode
     end
 
     def compressors
-      require "tiercel/compressors/lz4"
+      require "tiercel"
       require "lz4_flex"
       own = Tiercel::CodecExt
       { "24 KB" => 400, "822 KB" => 14_000 }.flat_map do |size, rows|

@@ -2,7 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/backend_url"
+require "tiercel"
 
 class BackendURLTest < Tiercel::TestCase
   BackendURL = Tiercel::BackendURL

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "tiercel/breaker"
+require "tiercel"
 
 class BreakerTest < Tiercel::TestCase
   def setup

@@ -3,8 +3,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/cipher"
-require "tiercel/coder"
+require "tiercel"
 
 class CipherTest < Tiercel::TestCase
   OLD, NEW = %w[old new].map { |name| name * 20 }

@@ -2,7 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/counter"
+require "tiercel"
 
 class CounterTest < Tiercel::TestCase
   Counter = Tiercel::Counter

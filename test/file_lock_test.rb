@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "socket"
-require "tiercel/file_lock"
+require "tiercel"
 
 # The lock of `file:` and `sqlite:` when its holder ends abnormally.
 class FileLockTest < Tiercel::TestCase

@@ -2,9 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/file_lock"
-require "tiercel/backends/sqlite"
-require "tiercel/store"
+require "tiercel"
 
 # One hook for forks, one registry of handlers, and one module that knows the current process.
 class ForksTest < Tiercel::TestCase

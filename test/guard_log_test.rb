@@ -4,8 +4,7 @@
 require "test_helper"
 require "logger"
 require "stringio"
-require "tiercel/backend"
-require "tiercel/guard"
+require "tiercel"
 
 # The lines that a {Tiercel::Guard} writes into the log.
 class GuardLogTest < Tiercel::TestCase

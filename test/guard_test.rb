@@ -4,8 +4,7 @@
 require "test_helper"
 require "logger"
 require "stringio"
-require "tiercel/backend"
-require "tiercel/guard"
+require "tiercel"
 
 class GuardTest < Tiercel::TestCase
   class FakeBackend < Tiercel::Backend

@@ -4,8 +4,7 @@
 
 require "test_helper"
 require "tiercel/errors"
-require "tiercel/guard"
-require "tiercel/backend"
+require "tiercel"
 require "logger"
 require "stringio"
 

@@ -2,7 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/key_pattern"
+require "tiercel"
 
 class KeyPatternTest < Tiercel::TestCase
   def test_keys_of_any_bytes

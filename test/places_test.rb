@@ -4,7 +4,7 @@
 require "test_helper"
 require "minitest/mock"
 require "active_support/cache/tiercel_store"
-require "tiercel/test_worker"
+require "tiercel"
 
 # Several URLs: allowed orders of tiers, and the assignment of options to backends.
 class PlacesTest < Tiercel::TestCase

@@ -2,7 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/registry"
+require "tiercel"
 
 class RegistryTest < Tiercel::TestCase
   def setup

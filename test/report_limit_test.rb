@@ -2,7 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/report_limit"
+require "tiercel"
 
 class ReportLimitTest < Tiercel::TestCase
   def setup

@@ -2,7 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/sizes"
+require "tiercel"
 
 class SizesTest < Tiercel::TestCase
   Sizes = Tiercel::Sizes

@@ -3,8 +3,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/backend"
-require "tiercel/guard"
+require "tiercel"
 
 class UndeliveredTest < Tiercel::TestCase
   # A server that can be away. It records what it is asked.

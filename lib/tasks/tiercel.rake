@@ -28,7 +28,7 @@ namespace :tiercel do
   namespace :segments do
     task :load do
       require "tiercel"
-      require "tiercel/segment/report"
+      require "tiercel/segment"
     end
 
     desc "Show one segment: fill, hit ratio, evictions, largest key prefixes"

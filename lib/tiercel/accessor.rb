@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "coder"
-require_relative "deep_freeze"
-require_relative "memo"
-
 module Tiercel
   # Reads and writes whole frames for the store. It calls the backend through the guard. Both paths of the store end
   # here: the fast path calls the first half of the methods, and the path of Rails' entries calls the second half.

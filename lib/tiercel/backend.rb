@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "clock"
-require_relative "errors"
-require_relative "frame"
-require_relative "guard"
-
 module Tiercel
   # The contract of every backend. A backend stores bytes under keys.
   #
@@ -107,14 +102,12 @@ module Tiercel
       #   fails
       # @return [Accessor] reads and writes values
       def build_accessor(guard, coder, frozen: false, stale_if_error: nil) # rubocop:disable Lint/UnusedMethodArgument
-        require_relative "accessor"
         Accessor.new(self, guard, coder, frozen:)
       end
 
       # @param guard [Guard]
       # @return [Leases]
       def build_leases(guard)
-        require_relative "leases"
         Leases.kept_under_keys(self, guard)
       end
 

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-require_relative "option_hints"
-require_relative "redacted"
-
 module Tiercel
   # The address of one backend: a scheme, the part that follows it, and the options in the query string.
   #

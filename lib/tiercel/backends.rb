@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "backend"
-require_relative "optional_gems"
-require_relative "registry"
-
 module Tiercel
   # The built-in backends, by the scheme of their URL.
   #
@@ -11,17 +7,28 @@ module Tiercel
   # Hash of the backend's own options; options in the URL's query override those of the store. `.option_names` lists
   # the supported options as Symbols.
   module Backends
+    autoload :Disk, "tiercel/backends/disk"
+    autoload :File, "tiercel/backends/file"
+    autoload :Memcached, "tiercel/backends/memcached"
+    autoload :MemorySegment, "tiercel/backends/memory_segment"
+    autoload :Null, "tiercel/backends/null"
+    autoload :Redis, "tiercel/backends/redis"
+    autoload :Remote, "tiercel/backends/remote/node"
+    autoload :SQLite, "tiercel/backends/sqlite"
+    autoload :SegmentBackend, "tiercel/backends/segment_backend"
+    autoload :Shared, "tiercel/backends/shared"
+
     REGISTRY = Registry.new("backend")
 
-    REGISTRY.register(:null) { require_relative("backends/null"); Null }
-    REGISTRY.register(:memory) { require_relative("backends/memory_segment"); MemorySegment }
-    REGISTRY.register(:shared) { require_relative("backends/shared"); Shared }
-    REGISTRY.register(:file) { require_relative("backends/file"); File }
+    REGISTRY.register(:null) { Null }
+    REGISTRY.register(:memory) { MemorySegment }
+    REGISTRY.register(:shared) { Shared }
+    REGISTRY.register(:file) { File }
     needs = ->(gem) { { gem: gem, version: OptionalGems.requirement(gem) } }
-    REGISTRY.register(:sqlite, **needs["sqlite3"]) { require_relative("backends/sqlite"); SQLite }
-    REGISTRY.register(:memcached) { require_relative("backends/memcached"); Memcached }
+    REGISTRY.register(:sqlite, **needs["sqlite3"]) { SQLite }
+    REGISTRY.register(:memcached) { Memcached }
     %i[redis rediss redis+cluster rediss+cluster unix].each do |scheme|
-      REGISTRY.register(scheme) { require_relative("backends/redis"); Redis }
+      REGISTRY.register(scheme) { Redis }
     end
   end
 end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "forks"
-
 module Tiercel
   # A thread of this process that runs a block in the background. It starts on demand, and again in a forked child.
   #

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "clock"
-require_relative "errors"
-
 module Tiercel
   # A circuit breaker. It stops calls to a backend that does not answer.
   #

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "openssl"
-require_relative "errors"
-require_relative "frame"
 
 # Encrypts the payloads of frames with AES-256-GCM (NIST SP 800-38D), a random nonce for each write.
 #

@@ -4,6 +4,8 @@ module Tiercel
   # The only reader of the wall clock. Applications' tests move `Time.now` (travel_to, Timecop), so every expiry is
   # computed from this module.
   module Clock
+    autoload :Patches, "tiercel/clock/patches"
+
     # @return [Float] epoch seconds
     def self.now = Time.now.to_f
 

@@ -1,10 +1,7 @@
 # frozen_string_literal: true
 
 require "zlib"
-require_relative "clock"
 require_relative "codec/signals"
-require_relative "errors"
-require_relative "extensions"
 
 Tiercel::Extensions.load("codec")
 

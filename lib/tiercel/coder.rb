@@ -2,16 +2,6 @@
 
 require "active_support"
 require "active_support/cache"
-require_relative "clock"
-require_relative "codec"
-require_relative "compressors"
-require_relative "counter"
-require_relative "frame"
-require_relative "legacy_payload"
-require_relative "serializers"
-require_relative "serializers/auto"
-require_relative "coder/lazy_entry"
-require_relative "coder/payload_reader"
 
 module Tiercel
   # Encodes values as frames and decodes them: serializer, compressor, header.
@@ -21,6 +11,9 @@ module Tiercel
   #   coder.load_value(frame, Time.now.to_f)  # => { id: 1 }
   #   coder.load(frame).value                 # => { id: 1 }
   class Coder
+    autoload :LazyEntry, "tiercel/coder/lazy_entry"
+    autoload :PayloadReader, "tiercel/coder/payload_reader"
+
     include Frame::Layout
 
     Signal = Codec::Signal

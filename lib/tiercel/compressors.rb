@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-require_relative "frame/layout"
-require_relative "optional_gems"
-require_relative "registry"
-
 module Tiercel
   # The built-in compressors, by name. docs/compressors.md compares them.
   #
@@ -12,19 +7,27 @@ module Tiercel
   # the number in a frame's header that identifies it. A user's own compressor needs only `deflate` and `inflate` (or
   # `compress` and `decompress`) with one argument.
   module Compressors
+    autoload :Bounds, "tiercel/compressors/bounds"
+    autoload :Brotli, "tiercel/compressors/brotli"
+    autoload :Custom, "tiercel/compressors/custom"
+    autoload :LZ4, "tiercel/compressors/lz4"
+    autoload :Snappy, "tiercel/compressors/snappy"
+    autoload :Zlib, "tiercel/compressors/zlib"
+    autoload :Zstd, "tiercel/compressors/zstd"
+
     REGISTRY = Registry.new("compressor")
 
     REGISTRY.register(:none) { nil }
-    REGISTRY.register(:zlib) { require_relative("compressors/zlib"); Zlib.new }
-    REGISTRY.register(:lz4) { require_relative("compressors/lz4"); LZ4.new }
+    REGISTRY.register(:zlib) { Zlib.new }
+    REGISTRY.register(:lz4) { LZ4.new }
     over = lambda do |gem, name, &make|
       REGISTRY.register(name, gem: gem, version: OptionalGems.requirement(gem)) do
         make.call.tap { OptionalGems.check(gem) }
       end
     end
-    over.call("zstd-ruby", :zstd) { require_relative("compressors/zstd"); Zstd.new }
-    over.call("snappy", :snappy) { require_relative("compressors/snappy"); Snappy.new }
-    over.call("brotli", :brotli) { require_relative("compressors/brotli"); Brotli.new }
+    over.call("zstd-ruby", :zstd) { Zstd.new }
+    over.call("snappy", :snappy) { Snappy.new }
+    over.call("brotli", :brotli) { Brotli.new }
 
     # The built-in compressors by their number in a frame.
     NAMES = {
@@ -67,7 +70,6 @@ module Tiercel
       def wrap(object)
         return REGISTRY.fetch(:zlib) if defined?(::Zlib) && object.equal?(::Zlib)
         return object if object.respond_to?(:id) && NAMES.key?(object.id)
-        require_relative("compressors/custom")
         Custom.new(object)
       end
     end

@@ -2,19 +2,6 @@
 
 require "active_support/cache"
 
-require_relative "asset_build"
-require_relative "coder"
-require_relative "compressors"
-require_relative "errors"
-require_relative "extensions"
-require_relative "memo"
-require_relative "option_hints"
-require_relative "serializers"
-require_relative "sizes"
-require_relative "fetch_policy"
-require_relative "gone_options"
-require_relative "places"
-
 module Tiercel
   # Validates the URLs and options of a store before anything is started, and builds the store's parts from them.
   class Configuration

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-
 module Tiercel
   # The byte form of a counter: a canonical decimal number in the signed 64-bit range, as Redis has it. Text that is
   # nearly a number ("007", "-0", "+5", "5\n") is refused alike by every backend.

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "key_mask"
-require_relative "one_line"
-require_relative "redacted"
-
 module Tiercel
   # The root of every error that Tiercel raises, except the ArgumentErrors for invalid calls.
   class Error < StandardError; end

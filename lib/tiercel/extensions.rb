@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-
 module Tiercel
   # Loads the two C extensions: `codec` (frames and plain data) and `segment` (shared memory). The gem's installation
   # builds both, or fails.

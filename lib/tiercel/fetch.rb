@@ -1,20 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "clock"
-require_relative "coder"
-require_relative "counter"
-require_relative "errors"
-require_relative "fetch/flights"
-require_relative "fetch/miss"
-require_relative "fetch/refresh"
-require_relative "fetch/warnings"
-require_relative "fetch_policy"
-require_relative "frame"
-require_relative "key_mask"
-require_relative "leases"
-require_relative "observer"
-require_relative "reports"
-
 module Tiercel
   # The misses of `fetch` and `fetch_multi`: one caller computes a missing value, for all callers of all processes.
   #
@@ -35,6 +20,12 @@ module Tiercel
   #
   # @private
   class Fetch
+    autoload :Flights, "tiercel/fetch/flights"
+    autoload :Miss, "tiercel/fetch/miss"
+    autoload :Refresh, "tiercel/fetch/refresh"
+    autoload :Warnings, "tiercel/fetch/warnings"
+    autoload :WriteOptions, "tiercel/fetch/write_options"
+
     MISS = Coder::MISS
     # The longest wait for another process inside the block of another fetch, and the longest wait inside a transaction,
     # in seconds. The other process may be waiting for this one.

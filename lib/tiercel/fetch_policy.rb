@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-require_relative "gone_options"
-require_relative "redacted"
-
 module Tiercel
   # How `fetch` handles missing and expired values: the options of a store and of a call.
   #

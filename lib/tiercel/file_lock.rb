@@ -2,9 +2,6 @@
 
 require "timeout"
 
-require_relative "clock"
-require_relative "forks"
-
 module Tiercel
   # A lock between threads and processes: a file locked with `flock`, which the kernel releases when its holder dies.
   # Waiting threads sleep in the kernel's queue without the GVL, at most for the time budget.

@@ -1,11 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "codec"
-require_relative "errors"
-require_relative "frame/layout"
-require_relative "frame/parts"
 require_relative "frame/version"
-require_relative "sizes"
 
 module Tiercel
   # The bytes that a backend stores: a fixed header, optional parts, and the payload. lib/tiercel/frame.md has the byte
@@ -16,6 +11,9 @@ module Tiercel
   #   frame.payload     # => "abc"
   #   frame.expires_at  # => 1800000000.0
   class Frame
+    autoload :Layout, "tiercel/frame/layout"
+    autoload :Parts, "tiercel/frame/parts"
+
     include Layout
 
     CHECKSUMS = Codec::CHECKSUMS

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "extensions"
-
 module Tiercel
   # The free space of a disk.
   #

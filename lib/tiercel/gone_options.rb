@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-
 module Tiercel
   # Options of earlier versions, and what to use instead. An option is listed as soon as no code knows it any more: the
   # configuration looks here before it calls an option unknown.

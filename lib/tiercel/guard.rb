@@ -1,13 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "breaker"
-require_relative "errors"
-require_relative "guard_log"
-require_relative "report_limit"
-require_relative "reports"
-require_relative "sizes"
-require_relative "undelivered"
-
 module Tiercel
   # The failure contract: a call that the backend fails behaves like a miss and is reported, and the {Breaker} skips
   # calls while the backend is down.

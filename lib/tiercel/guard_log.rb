@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "clock"
-require_relative "errors"
-require_relative "one_line"
-
 module Tiercel
   # The log of a {Guard}: one line for each failure while the breaker is closed, one line when the breaker opens, and
   # one when the backend answers again.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "leases/lease"
-
 module Tiercel
   # The contract of leases. A lease is the right to compute the value of one key.
   #
@@ -48,6 +46,12 @@ module Tiercel
   # @abstract
   # @private
   class Leases
+    autoload :Lease, "tiercel/leases/lease"
+    autoload :Placeholder, "tiercel/leases/placeholder"
+    autoload :Placeholders, "tiercel/leases/placeholders"
+    autoload :ReleaseQueue, "tiercel/leases/release_queue"
+    autoload :Segment, "tiercel/leases/segment"
+
     # Seconds for which a placeholder is kept after its lease has lapsed. If ten times the lease's ttl is longer, that
     # applies instead.
     OUTLIVES = 60.0
@@ -66,7 +70,6 @@ module Tiercel
 
     # @return [Placeholders]
     def self.kept_under_keys(backend, guard)
-      require_relative "leases/placeholders"
       Placeholders.new(backend, guard)
     end
 

@@ -2,10 +2,6 @@
 
 require "active_support"
 require "active_support/cache"
-require_relative "compressors/zlib"
-require_relative "errors"
-require_relative "frame/layout"
-require_relative "serializers"
 
 module Tiercel
   # Reads payloads that Rails' own stores wrote, so that an application can switch to Tiercel without a cold cache.

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "deep_freeze"
-require_relative "frame"
-
 module Tiercel
   # The memo keeps decoded values in a process: long Strings, whose bytes all readers share, and with `frozen: true`
   # whole objects. docs/memo.md has the guarantees.

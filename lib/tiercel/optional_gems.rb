@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-
 module Tiercel
   # The gems that Tiercel supports but does not depend on, and their minimum versions. A gem below its minimum version
   # raises an error with the line for the Gemfile.

@@ -1,13 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "backend_url"
-require_relative "backends"
-require_relative "errors"
-require_relative "extensions"
-require_relative "memo"
-require_relative "sizes"
-require_relative "test_worker"
-
 module Tiercel
   # The backends named by a store's URLs, nearest first. Decides which of them may be a near tier, assigns each option
   # to a backend, and builds them. One URL gives one backend; several give {Tiers}.
@@ -67,7 +59,6 @@ module Tiercel
     # @param memo [Hash] default memo options, for a backend that has a memo
     # @return [Backend]
     def build(options, memo = {})
-      load_tiers if all.size > 1
       kept = all.dup
       memo = { memo: memo_bytes(kept.shift) } if memory_before_shared?(kept)
       *near, last = kept.map { |place| build_place(place, options, memo) }
@@ -78,9 +69,6 @@ module Tiercel
     def to_s = all.map(&:url).join(" > ")
 
     private
-
-    # Loaded on demand, because a store over one backend does not need it.
-    def load_tiers = require_relative("tiers")
 
     def parse(urls)
       urls.map { |url| BackendURL.parse(url) }

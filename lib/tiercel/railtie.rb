@@ -8,6 +8,7 @@ class Tiercel::Railtie < Rails::Railtie
   # The newest Rails version that the test suites run on.
   NEWEST_RAILS = Gem::Version.new("8.2")
 
+  config.eager_load_namespaces << ::Tiercel
   config.tiercel = ActiveSupport::OrderedOptions.new
   # Whether parallel test processes use separate caches (docs/testing.md).
   config.tiercel.separate_test_workers = true

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "monitor"
-require_relative "option_hints"
 
 module Tiercel
   # Maps names to objects, which are loaded on first use.

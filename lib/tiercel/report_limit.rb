@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "breaker"
-require_relative "clock"
-
 module Tiercel
   # Lets the first report of a cause through, then counts further ones until a pause is over. A full disk, for
   # example, refuses every write, and one line reports it.

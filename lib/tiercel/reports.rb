@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "key_mask"
-
 module Tiercel
   # Reports handled failures to the application's error reporter; callers do not see these failures.
   #

@@ -1,12 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-require_relative "clock"
-require_relative "clock/patches"
-require_relative "counter"
-require_relative "extensions"
-require_relative "segment/notice"
-require_relative "sizes"
+require "tiercel"
 
 Tiercel::Extensions.load("segment")
 
@@ -62,6 +56,15 @@ module Tiercel
   # A segment works only in the main Ractor: Ruby raises Ractor::UnsafeError in others. memory-model.md lists the
   # guarantees between processes.
   class Segment
+    autoload :Absent, "tiercel/segment/absent"
+    autoload :MemoryLimits, "tiercel/segment/memory_limits"
+    autoload :Notice, "tiercel/segment/notice"
+    autoload :Opening, "tiercel/segment/opening"
+    autoload :Orphans, "tiercel/segment/orphans"
+    autoload :OtherUsers, "tiercel/segment/other_users"
+    autoload :Place, "tiercel/segment/place"
+    autoload :Report, "tiercel/segment/report"
+
     # Part of the file names, so that files of two layouts can coexist.
     LAYOUT_VERSION = 3
     MINIMUM_BYTES = 1 << 20

@@ -1,26 +1,27 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-require_relative "frame/layout"
-require_relative "optional_gems"
-require_relative "registry"
-
 module Tiercel
   # The built-in serializers, by name. docs/serializers.md compares them.
   #
   # A serializer responds to `dump(value) -> String`, `load(bytes) -> value` and `type`, the number in a frame's
   # header that identifies it. A user's own serializer needs only `dump` and `load`.
   module Serializers
+    autoload :AsJSON, "tiercel/serializers/as_json"
+    autoload :Auto, "tiercel/serializers/auto"
+    autoload :Custom, "tiercel/serializers/custom"
+    autoload :JSON, "tiercel/serializers/json"
+    autoload :Marshal, "tiercel/serializers/marshal"
+    autoload :MessagePack, "tiercel/serializers/message_pack"
+
     REGISTRY = Registry.new("serializer")
 
-    REGISTRY.register(:auto) { require_relative("serializers/auto"); Auto.new }
-    REGISTRY.register(:marshal) { require_relative("serializers/marshal"); Marshal.new }
+    REGISTRY.register(:auto) { Auto.new }
+    REGISTRY.register(:marshal) { Marshal.new }
     REGISTRY.register(:message_pack, gem: "msgpack", version: OptionalGems.requirement("msgpack")) do
-      require_relative("serializers/message_pack")
       MessagePack.new.tap { OptionalGems.check("msgpack") }
     end
-    REGISTRY.register(:json) { require_relative("serializers/json"); JSON.new }
-    REGISTRY.register(:as_json) { require_relative("serializers/as_json"); AsJSON.new }
+    REGISTRY.register(:json) { JSON.new }
+    REGISTRY.register(:as_json) { AsJSON.new }
 
     # The built-in serializers by the payload type that they read.
     NAMES = {
@@ -42,7 +43,6 @@ module Tiercel
                                   "dump(value) and load(bytes), got #{Redacted.text(option)}"
       end
       return option if option.respond_to?(:type) && NAMES.key?(option.type)
-      require_relative("serializers/custom")
       Custom.new(option)
     end
 

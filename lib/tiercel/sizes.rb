@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "errors"
-
 module Tiercel
   # Converts sizes: Integers (bytes) or Strings such as "256MB".
   module Sizes

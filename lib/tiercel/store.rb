@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "configuration"
-require_relative "key_pattern"
-require_relative "redacted"
-require_relative "test_worker"
-
 module Tiercel
   # What {ActiveSupport::Cache::TiercelStore} calls.
   #
@@ -16,10 +11,16 @@ module Tiercel
   #
   # All of them reach the stored data through one {Accessor}.
   module Store
+    autoload :CompareAndSet, "tiercel/store/compare_and_set"
+    autoload :Counter, "tiercel/store/counter"
+    autoload :Events, "tiercel/store/events"
+    autoload :Glob, "tiercel/store/glob"
+    autoload :Hooks, "tiercel/store/hooks"
+    autoload :Patches, "tiercel/store/hooks"
+    autoload :Reader, "tiercel/store/reader"
+    autoload :Settings, "tiercel/store/settings"
+    autoload :Tags, "tiercel/store/tags"
+    autoload :Writer, "tiercel/store/writer"
   end
 end
 
-require_relative "store/compare_and_set"
-require_relative "store/events"
-require_relative "store/glob"
-require_relative "store/settings"

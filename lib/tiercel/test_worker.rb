@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "backend_url"
-require_relative "errors"
-require_relative "sizes"
-
 module Tiercel
   # Gives each of several parallel test processes its own caches.
   #

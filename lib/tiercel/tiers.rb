@@ -1,12 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "backend"
-require_relative "tiers/bus"
-require_relative "tiers/near"
-require_relative "tiers/stack_accessor"
-require_relative "tiers/stack_leases"
-require_relative "tiers/watch"
-
 module Tiercel
   # Two backends as one: the near tier keeps copies, the last tier has every entry. The store, `fetch`, the leases and
   # the guard use this backend like any other.
@@ -20,6 +13,15 @@ module Tiercel
   # The near tier has its own guard, which reports its failures; the call then goes to the last tier. A call raises
   # errors of the last tier only. docs/tiers.md lists the guarantees.
   class Tiers < Backend
+    autoload :Bus, "tiercel/tiers/bus"
+    autoload :Copy, "tiercel/tiers/near"
+    autoload :Coverage, "tiercel/tiers/coverage"
+    autoload :Near, "tiercel/tiers/near"
+    autoload :StackAccessor, "tiercel/tiers/stack_accessor"
+    autoload :StackLeases, "tiercel/tiers/stack_leases"
+    autoload :Uses, "tiercel/tiers/near"
+    autoload :Watch, "tiercel/tiers/watch"
+
     # @return [Near]
     attr_reader :near
     # @return [Backend] the last tier

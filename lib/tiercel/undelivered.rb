@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "clock"
-require_relative "errors"
-require_relative "forks"
-require_relative "reports"
-
 # The deletes and invalidations that a remote backend did not confirm. They are sent again when the server answers,
 # before any other call of this process reads those keys. Rails' own stores lose such a delete, and the deleted value
 # comes back with the server.

@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "contracts/backend_contract"
-require "tiercel/backends/file"
+require "tiercel"
 require "tmpdir"
 
 class FileBackendTest < Tiercel::TestCase

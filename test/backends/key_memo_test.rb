@@ -2,8 +2,7 @@
 
 require "test_helper"
 require "objspace"
-require "tiercel/backends/disk"
-require "tiercel/backends/file"
+require "tiercel"
 
 class KeyMemoTest < Tiercel::TestCase
   KeyMemo = Tiercel::Backends::Disk::KeyMemo

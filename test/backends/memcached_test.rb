@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "dalli"
-require "tiercel/backends/memcached"
+require "tiercel"
 require "contracts/backend_contract"
 require "tiercel/lab/servers"
 require_relative "../support/tls_front"

@@ -2,7 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/backends/memory_segment"
+require "tiercel"
 
 class MemoryTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract

@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "tmpdir"
-require "tiercel/backends/shared"
+require "tiercel"
 
 class SharedTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract

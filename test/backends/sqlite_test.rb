@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "contracts/backend_contract"
-require "tiercel/backends/sqlite"
+require "tiercel"
 require "support/zipf"
 require "tmpdir"
 

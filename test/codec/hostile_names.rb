@@ -7,7 +7,6 @@
 # Exits at the first difference to Rails. Some names change, raise or grow while C walks through them;
 # then only a crash or a sanitizer's report counts.
 require "tiercel"
-require "tiercel/store"
 require "active_support/core_ext/object/to_param"
 
 # One run.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "tiercel/store"
+require "tiercel"
 require "active_support/core_ext/object/to_param"
 require "active_support/core_ext/string/output_safety"
 require "date"

@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/segment/place"
+require "tiercel/segment"
 require_relative "../support/earlier_revision"
 
 # During a deploy, processes of two versions share a cache. Each reads the other's frames, SQLite files and file

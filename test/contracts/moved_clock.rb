@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/clock"
+require "tiercel"
 
 module Tiercel
   module Contracts

@@ -2,8 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/backends"
-require "tiercel/sizes"
+require "tiercel"
 
 # Compares the defaults in docs/store.md with the backends'.
 class StorePageTest < Tiercel::TestCase

@@ -3,7 +3,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/leases/placeholders"
+require "tiercel"
 
 # Releases that are attempted again.
 class ReleaseQueueTest < Tiercel::TestCase

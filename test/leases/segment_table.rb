@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/leases"
+require "tiercel"
 
 # The lease table of a new segment for each test.
 module SegmentTable

@@ -3,7 +3,7 @@
 require "test_helper"
 require "logger"
 require "stringio"
-require "tiercel/segment/absent"
+require "tiercel/segment"
 require "active_support/cache/tiercel_store"
 require_relative "../support/small_volume"
 

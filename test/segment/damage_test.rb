@@ -3,7 +3,7 @@
 # suites: kernel
 
 require "test_helper"
-require "tiercel/backends/shared"
+require "tiercel"
 require_relative "../support/small_volume"
 require_relative "segment_files"
 

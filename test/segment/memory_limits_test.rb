@@ -3,7 +3,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/segment/memory_limits"
+require "tiercel/segment"
 
 class SegmentMemoryLimitsTest < Tiercel::TestCase
   Limits = Tiercel::Segment::MemoryLimits

@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "open3"
-require "tiercel/segment/opening"
+require "tiercel/segment"
 require_relative "../support/memory_stub"
 require_relative "../support/small_volume"
 

@@ -4,8 +4,8 @@
 
 require "test_helper"
 require "rake"
-require "tiercel/backends/shared"
-require "tiercel/segment/report"
+require "tiercel"
+require "tiercel/segment"
 require_relative "../support/held_by_another"
 require_relative "../support/rails_stub"
 

@@ -3,7 +3,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/backends/shared"
+require "tiercel/segment"
 require_relative "../support/rails_stub"
 
 # Segments of the same name that belong to other users, such as a site's user and root with a console.

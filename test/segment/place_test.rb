@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "tiercel/segment/place"
+require "tiercel/segment"
 require_relative "../support/memory_stub"
 require_relative "../support/rails_stub"
 

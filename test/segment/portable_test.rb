@@ -35,7 +35,7 @@ class SegmentPortableTest < Tiercel::TestCase
   def test_the_portable_build
     with_tmpdir do |dir|
       compile(dir)
-      assert_equal "[true, nil]\n", run_ruby(dir, "-rtiercel/segment/place", "-e",
+      assert_equal "[true, nil]\n", run_ruby(dir, "-rtiercel/segment", "-e",
                                              "p [Tiercel::Segment::PORTABLE, Tiercel::Segment::Place::SHARED_MEMORY]")
       # Not -e: with Rails' plugin for Minitest it names an environment.
       [*TESTS, *(LONG_TESTS if long?)].each do |name|

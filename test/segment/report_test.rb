@@ -4,7 +4,7 @@
 
 require "test_helper"
 require "rake"
-require "tiercel/segment/report"
+require "tiercel/segment"
 
 class SegmentReportTest < Tiercel::TestCase
   def setup

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "tiercel/segment"
+
 # Segments of 2 MB in a folder that is removed after the test.
 module SegmentFiles
   def setup

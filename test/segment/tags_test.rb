@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "support/ruby_coder"
-require "tiercel/coder"
+require "tiercel"
 require "tiercel/segment"
 
 # The extension reads entries with tags with the same results as Ruby, whatever the bytes are.

@@ -2,7 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/store"
+require "tiercel"
 
 class GlobTest < Tiercel::TestCase
   # A pattern, matching keys, other keys. The rules are those of Redis' stringmatchlen.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "active_support/cache/tiercel_store"
-require "tiercel/backends/shared"
+require "tiercel"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 

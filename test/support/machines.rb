@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/tiers"
+require "tiercel"
 require "active_support/cache/tiercel_store"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/network"

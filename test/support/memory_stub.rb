@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/segment/memory_limits"
+require "tiercel/segment"
 
 # Simulates the machine's memory size.
 module MemoryStub

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/tiers"
-require "tiercel/backends/shared"
-require "tiercel/backends/memory_segment"
+require "tiercel"
 
 # A near tier in front of a Hash.
 module NearTier

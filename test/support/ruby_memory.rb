@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/backend"
-require "tiercel/counter"
+require "tiercel"
 
 # The simplest complete backend, for tests that make one fail, count its calls or plant faults in it: a Hash and a lock,
 # without a bound.

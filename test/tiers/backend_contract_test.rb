@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "contracts/backend_contract"
-require "tiercel/places"
+require "tiercel"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 

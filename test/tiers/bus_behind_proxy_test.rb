@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/tiers"
+require "tiercel"
 require "support/machines"
 require "support/moving_proxy"
 

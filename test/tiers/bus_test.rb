@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/tiers"
+require "tiercel"
 require "support/machines"
 
 # A machine receives invalidation messages of the last tier, and trusts no copies without them.

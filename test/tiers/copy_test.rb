@@ -2,8 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/tiers"
-require "tiercel/tiers"
+require "tiercel"
 
 # The near copy of a frame, made by the extension and by Ruby.
 class TiersCopyTest < Tiercel::TestCase

@@ -2,9 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/tiers"
-require "tiercel/tiers/coverage"
-require "tiercel/backends/shared"
+require "tiercel/segment"
 
 # The trust in a near tier's copies, derived from the coverage of its listeners.
 class TiersCoverageTest < Tiercel::TestCase

@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/tiers"
+require "tiercel"
 require "support/machines"
 
 # A bus whose last tier cannot make a subscription.

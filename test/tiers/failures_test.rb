@@ -2,11 +2,8 @@
 # suites: store*
 
 require "test_helper"
-require "tiercel/tiers"
+require "tiercel"
 require "active_support/cache/tiercel_store"
-require "tiercel/backends/memory_segment"
-require "tiercel/backends/shared"
-require "tiercel/backends/sqlite"
 $LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 

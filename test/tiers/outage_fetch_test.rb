@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/tiers"
+require "tiercel"
 require "support/last_tier_away"
 
 # `fetch` and `stale_if_error` while the last tier does not answer.

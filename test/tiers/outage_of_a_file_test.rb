@@ -2,9 +2,8 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/tiers"
+require "tiercel"
 require "active_support/cache/tiercel_store"
-require "tiercel/backends/shared"
 require "sqlite3"
 
 # `shared:` over `sqlite:`, while the file is locked or cannot be opened.

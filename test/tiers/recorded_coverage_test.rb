@@ -2,9 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/tiers"
-require "tiercel/backends/shared"
-require "tiercel/backends/memory_segment"
+require "tiercel/segment"
 
 # A process without its own bus, on a segment whose other processes have one.
 class TiersRecordedCoverageTest < Tiercel::TestCase

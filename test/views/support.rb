@@ -6,7 +6,7 @@ require "action_view"
 require "active_model"
 require "rack/mock"
 require "active_support/cache/tiercel_store"
-require "tiercel/fragments"
+require "tiercel"
 
 ActiveSupport.on_load(:action_view) { Tiercel::Fragments.install }
 

@@ -7,7 +7,6 @@ require "active_support/cache/strategy/local_cache"
 require "active_support/core_ext/object/blank"
 require "active_support/duration"
 require "tiercel"
-require "tiercel/store"
 
 module ActiveSupport
   module Cache

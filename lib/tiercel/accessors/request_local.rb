@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "active_support/cache/strategy/local_cache"
-require_relative "../leases/placeholder"
-require_relative "../accessor"
 
 module Tiercel
   module Accessors

@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../backends"
-require_relative "../errors"
-require_relative "../forks"
-require_relative "../sizes"
-
 # What `sqlite:` and `file:` have in common: their options, tokens, and a memo of digests.
 module Tiercel::Backends::Disk
   DEFAULT_SIZE = "1GB"

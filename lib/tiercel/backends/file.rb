@@ -3,13 +3,6 @@
 require "digest/md5"
 require "fileutils"
 
-require_relative "../backend"
-require_relative "../clock"
-require_relative "../counter"
-require_relative "../file_lock"
-require_relative "../ownership"
-require_relative "disk"
-
 # Stores each entry in its own file below a folder: `file:DIR`, for memory file systems, disks and NFS. See
 # docs/files.md.
 #
@@ -21,9 +14,8 @@ require_relative "disk"
 # layout can coexist. The digest need not be collision-free: the file contains the key, and reads compare it. If two
 # keys have the same digest, the later write wins.
 class Tiercel::Backends::File < Tiercel::Backend
+  autoload :Record, "tiercel/backends/file/record"
 end
-
-require_relative "file/record"
 
 class Tiercel::Backends::File
   Disk = Tiercel::Backends::Disk

@@ -1,18 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../backend"
-require_relative "../breaker"
-require_relative "../clock"
-require_relative "memcached/counters"
-require_relative "memcached/key_dump"
-require_relative "memcached/multi"
-require_relative "memcached/protocol"
-require_relative "memcached/ring"
-require_relative "memcached/tls"
-require_relative "memcached/wire_key"
-require_relative "remote/node"
-require_relative "remote/options"
-
 module Tiercel
   module Backends
     # One or more memcached servers (1.6 and later; tested with 1.6.18).
@@ -24,6 +11,16 @@ module Tiercel
     # Bytes are sent unchanged, with flags 0. A value that exceeds the server's limit raises {Refused}, and the key's
     # old entry is gone. Tokens are the server's cas numbers ({Token}). TTLs are rounded up to whole seconds.
     class Memcached < Backend
+      autoload :Connection, "tiercel/backends/memcached/protocol"
+      autoload :Counters, "tiercel/backends/memcached/counters"
+      autoload :KeyDump, "tiercel/backends/memcached/key_dump"
+      autoload :Multi, "tiercel/backends/memcached/multi"
+      autoload :Protocol, "tiercel/backends/memcached/protocol"
+      autoload :Ring, "tiercel/backends/memcached/ring"
+      autoload :TLS, "tiercel/backends/memcached/tls"
+      autoload :Token, "tiercel/backends/memcached/protocol"
+      autoload :WireKey, "tiercel/backends/memcached/wire_key"
+
       # memcached interprets a larger number as a date.
       RELATIVE_TTL_MAX = 30 * 86_400
       # The last date that memcached's signed 32 bits can represent; an entry with a later expiry never expires.

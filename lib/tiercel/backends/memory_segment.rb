@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "segment_backend"
-
 module Tiercel
   module Backends
     # `memory:` on private memory: the segment's engine without a file. A forked child gets its own copy.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../backend"
-
 module Tiercel
   module Backends
     # Stores nothing. For tests of an application without a cache, and for measuring the layers above a backend.

@@ -1,18 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../backend"
-require_relative "../clock"
-require_relative "../counter"
-require_relative "../one_line"
-require_relative "redis/abilities"
-require_relative "redis/address"
-require_relative "redis/behind_tiers"
-require_relative "redis/claims"
-require_relative "redis/cluster"
-require_relative "redis/scripts"
-require_relative "remote/node"
-require_relative "remote/options"
-
 module Tiercel
   module Backends
     # Redis 6.0 and later, or Valkey: a single server, a master found through Sentinels, or a cluster. {Abilities}
@@ -24,6 +11,19 @@ module Tiercel
     #
     # Bytes are sent unchanged, TTLs in milliseconds. See {Claims} for entries without a TTL.
     class Redis < Backend
+      autoload :Abilities, "tiercel/backends/redis/abilities"
+      autoload :Address, "tiercel/backends/redis/address"
+      autoload :BehindTiers, "tiercel/backends/redis/behind_tiers"
+      autoload :Claims, "tiercel/backends/redis/claims"
+      autoload :Cluster, "tiercel/backends/redis/cluster"
+      autoload :Connection, "tiercel/backends/redis/connection"
+      autoload :OK, "tiercel/backends/redis/connection"
+      autoload :ReplyError, "tiercel/backends/redis/connection"
+      autoload :Script, "tiercel/backends/redis/scripts"
+      autoload :SeenServers, "tiercel/backends/redis/seen_servers"
+      autoload :Sentinels, "tiercel/backends/redis/sentinels"
+      autoload :Subscription, "tiercel/backends/redis/subscription"
+
       include BehindTiers
       include Claims
 

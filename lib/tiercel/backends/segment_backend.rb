@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../backend"
-require_relative "../memo"
 require_relative "../segment"
-require_relative "../sizes"
 
 module Tiercel
   module Backends
@@ -54,14 +51,12 @@ module Tiercel
         # The segment reads and writes plain Strings by itself, and its memo keeps values: not if payloads are
         # encrypted.
         return super if coder.encrypts?
-        require_relative "../accessor"
         (frozen ? Accessor::Frozen : Accessor::Native).new(self, guard, coder)
       end
 
       # @param guard [Guard]
       # @return [Leases] leases in the segment's own table
       def build_leases(guard)
-        require_relative "../leases/segment"
         Leases::Segment.new(@segment, guard)
       end
 

@@ -1,11 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../asset_build"
-require_relative "segment_backend"
-require_relative "../segment/absent"
-require_relative "../segment/orphans"
-require_relative "../segment/other_users"
-
 module Tiercel
   module Backends
     # `shared:NAME`, `shared:/path`, and in a Rails application also `shared:`: one cache in memory for all processes

@@ -3,13 +3,7 @@
 require "digest/md5"
 require "sqlite3"
 
-require_relative "../optional_gems"
 Tiercel::OptionalGems.check("sqlite3")
-
-require_relative "../backend"
-require_relative "../clock"
-require_relative "../counter"
-require_relative "disk"
 
 # A cache as large as the disk, in one SQLite file that all processes of a machine share: `sqlite:PATH`. See
 # docs/sqlite.md.
@@ -21,12 +15,11 @@ require_relative "disk"
 # A busy file is asked again outside the lock and outside SQLite, so that other threads go on reading. (In SQLite's own
 # busy handler, a Timeout or Thread#kill would jump across SQLite's C code.)
 class Tiercel::Backends::SQLite < Tiercel::Backend
+  autoload :CacheFile, "tiercel/backends/sqlite/cache_file"
+  autoload :Connection, "tiercel/backends/sqlite/connection"
+  autoload :Forks, "tiercel/backends/sqlite/forks"
+  autoload :Housekeeping, "tiercel/backends/sqlite/housekeeping"
 end
-
-require_relative "sqlite/cache_file"
-require_relative "sqlite/connection"
-require_relative "sqlite/forks"
-require_relative "sqlite/housekeeping"
 
 class Tiercel::Backends::SQLite
   Disk = Tiercel::Backends::Disk

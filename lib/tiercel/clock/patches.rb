@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
-
 module Tiercel
   module Clock
     # Detects replacements of `Time.now`: travel_to, Timecop, stubs of test frameworks. While there is no replacement,

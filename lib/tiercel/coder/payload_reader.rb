@@ -2,11 +2,6 @@
 
 require "active_support"
 require "active_support/cache"
-require_relative "../compressors"
-require_relative "../errors"
-require_relative "../frame"
-require_relative "../serializers"
-require_relative "../sizes"
 
 module Tiercel
   class Coder

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
-require_relative "../sizes"
-
 module Tiercel
   module Compressors
     # The size checks of all built-in compressors.

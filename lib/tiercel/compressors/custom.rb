@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
-require_relative "../frame/layout"
-require_relative "../sizes"
-
 module Tiercel
   module Compressors
     # Wraps a user's compressor: an object with `deflate` and `inflate` (as in Rails) or `compress` and `decompress`,

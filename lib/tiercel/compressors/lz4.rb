@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../frame/layout"
-require_relative "../codec"
-require_relative "bounds"
-
 module Tiercel
   module Compressors
     # LZ4 blocks after their size as a base-128 number, low digits first. This is the format of the gems lz4-ruby and

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "zlib"
-require_relative "../frame/layout"
-require_relative "bounds"
 
 module Tiercel
   module Compressors

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
-require_relative "../forks"
-
 module Tiercel
   class Fetch
     # The computations of one store in this process, and the callers that follow them: single flight.

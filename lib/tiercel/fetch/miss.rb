@@ -1,13 +1,6 @@
 # frozen_string_literal: true
 
 require "digest"
-require_relative "../clock"
-require_relative "../coder"
-require_relative "../deep_freeze"
-require_relative "../forks"
-require_relative "../frame"
-require_relative "../leases"
-require_relative "write_options"
 
 module Tiercel
   class Fetch

@@ -2,10 +2,6 @@
 
 require "active_support"
 require "active_support/core_ext/class/subclasses"
-require_relative "../background_thread"
-require_relative "../clock"
-require_relative "../forks"
-require_relative "../reports"
 
 module Tiercel
   class Fetch

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../key_mask"
-require_relative "../report_limit"
-
 module Tiercel
   class Fetch
     # Log lines of `fetch` about blocks that are slow or store nothing. They show the kind of the key ({KeyMask}).

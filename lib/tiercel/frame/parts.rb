@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
-require_relative "layout"
 require_relative "version"
 
 module Tiercel

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
-require_relative "../forks"
-
 module Tiercel
   class Leases
     # The lease of one key, as its holder or another caller sees it. {Leases} explains the terms.

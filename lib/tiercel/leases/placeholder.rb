@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
-require_relative "../frame"
-require_relative "lease"
-
 module Tiercel
   class Leases
     # A lease as a frame of type 0x20. Its part LEASE contains lineage, holder and ttl; its payload is the stale value

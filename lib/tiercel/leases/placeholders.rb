@@ -1,11 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
-require_relative "../errors"
-require_relative "../leases"
-require_relative "placeholder"
-require_relative "release_queue"
-
 module Tiercel
   class Leases
     # Leases as placeholder frames under the values' own keys. Works over any {Backend} with its atomic operations.

@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../background_thread"
-require_relative "../clock"
-require_relative "../errors"
-require_relative "../forks"
-
 module Tiercel
   class Leases
     # Releases leases once their backend is reachable again. After a lost take or release the lease may stay in the

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
-require_relative "../leases"
-
 module Tiercel
   class Leases
     # Leases in a table of the segment, beside its logs, for `shared:` and `memory:`. Eviction does not affect them. A

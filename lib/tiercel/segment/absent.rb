@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
-require_relative "notice"
-require_relative "opening"
-
 module Tiercel
   class Segment
     # Replaces a segment that cannot be created at present. Every call is a miss and occasionally retries the

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
-require_relative "../reports"
-
 module Tiercel
   class Segment
     # Messages of a segment to the application's error reporter and log, independent of a call's result.

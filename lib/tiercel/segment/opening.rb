@@ -1,11 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../file_lock"
-require_relative "../ownership"
-require_relative "../sizes"
-require_relative "notice"
-require_relative "place"
-
 module Tiercel
   class Segment
     # Opens the segment of a {Place}: attaches to an existing one, or decides once for all processes where to create

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
-require_relative "place"
-
 module Tiercel
   class Segment
     # Segments that this application no longer uses: from another secret (an asset build, a rotated secret, another

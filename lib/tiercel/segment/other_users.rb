@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../ownership"
-require_relative "notice"
-require_relative "place"
-
 module Tiercel
   class Segment
     # Segments with the same application or name that belong to other users. A console that runs as root, for example,

@@ -3,7 +3,6 @@
 require "digest"
 require "etc"
 require_relative "../segment"
-require_relative "memory_limits"
 
 module Tiercel
   class Segment

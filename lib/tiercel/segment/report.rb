@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../forks"
-require_relative "orphans"
-require_relative "place"
-require_relative "../sizes"
-
 module Tiercel
   class Segment
     # The output of `rake tiercel:segments`: the list of this user's segments, and the content of one of them.

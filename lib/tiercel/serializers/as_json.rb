@@ -2,9 +2,6 @@
 
 require "active_support"
 require "active_support/json"
-require_relative "../errors"
-require_relative "../frame/layout"
-require_relative "../sizes"
 
 module Tiercel
   module Serializers

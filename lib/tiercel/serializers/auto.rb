@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../codec"
-require_relative "../errors"
-require_relative "../frame/layout"
-require_relative "marshal"
-
 module Tiercel
   module Serializers
     # The default: msgpack for plain data, Marshal for everything else. It preserves everything that Marshal

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
-require_relative "../frame/layout"
-
 module Tiercel
   module Serializers
     # Wraps a user's serializer: any object with `dump(value)` and `load(bytes)`.

@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../errors"
-require_relative "../frame/layout"
-require_relative "../sizes"
 
 module Tiercel
   module Serializers

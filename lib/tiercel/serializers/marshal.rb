@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
-require_relative "../frame/layout"
-require_relative "../sizes"
-
 module Tiercel
   module Serializers
     # Ruby's Marshal, for any object that it can dump. Use it only with trusted servers, because loading foreign bytes

@@ -3,9 +3,6 @@
 require "msgpack" # first: if it is missing, Rails prints its own message
 require "active_support"
 require "active_support/message_pack"
-require_relative "../errors"
-require_relative "../frame/layout"
-require_relative "../sizes"
 
 module Tiercel
   module Serializers

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../counter"
-require_relative "../errors"
-require_relative "writer"
-
 module Tiercel
   module Store
     # Counts. The backend stores a counter as raw bytes and changes it atomically. A change keeps the counter's expiry.

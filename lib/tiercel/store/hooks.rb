@@ -1,10 +1,6 @@
 # frozen_string_literal: true
 
 require "weakref"
-require_relative "../coder"
-require_relative "../errors"
-require_relative "reader"
-require_relative "writer"
 
 module Tiercel
   module Store

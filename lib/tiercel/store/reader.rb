@@ -1,15 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../accessor"
-require_relative "../counter"
-require_relative "../deep_freeze"
-require_relative "../fetch"
-require_relative "../frame"
-require_relative "../leases/placeholder"
-require_relative "../observer"
-require_relative "../report_limit"
-require_relative "../reports"
-
 module Tiercel
   module Store
     # Reads values: bytes from the {Accessor}, then expiry, version and tags, then the value.

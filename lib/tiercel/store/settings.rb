@@ -1,13 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../accessor"
-require_relative "../fetch"
-require_relative "counter"
-require_relative "hooks"
-require_relative "reader"
-require_relative "tags"
-require_relative "writer"
-
 module Tiercel
   module Store
     # The parts of a store, fixed once it is built. Copies of the store share them.
@@ -114,7 +106,6 @@ module Tiercel
       def build_accessor(frozen)
         @accessor = @backend.build_accessor(@guard, @coder, frozen:, stale_if_error: @policy.stale_if_error)
         return @accessor unless @backend.local_cache?
-        require_relative "../accessors/request_local"
         @accessor = @request_local = Accessors::RequestLocal.new(@accessor, @coder, frozen:)
       end
     end

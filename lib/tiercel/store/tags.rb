@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "tags/generations"
-require_relative "tags/named"
-
 module Tiercel
   module Store
     # `tags:` and `invalidate_tags`. A write stores each tag's generation from before the value was computed. A read
@@ -13,6 +10,9 @@ module Tiercel
     #
     # docs/tags.md lists the guarantees.
     module Tags
+      autoload :Generations, "tiercel/store/tags/generations"
+      autoload :Named, "tiercel/store/tags/named"
+
       # The prefix of generations' keys, behind the namespace.
       KEY_PREFIX = "tiercel:tag:"
 

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
-require_relative "../fetch"
-require_relative "../frame"
-
 module Tiercel
   module Store
     # Turns values into frames with a TTL, and stores them.

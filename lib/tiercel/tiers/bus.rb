@@ -2,13 +2,6 @@
 
 require "weakref"
 
-require_relative "../backend"
-require_relative "../background_thread"
-require_relative "../clock"
-require_relative "../errors"
-require_relative "../segment/notice"
-require_relative "near"
-
 module Tiercel
   class Tiers < Backend
     # Deletes near copies of keys that other machines or programs change in the last tier. Two processes of a machine

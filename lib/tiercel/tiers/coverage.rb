@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../backend"
-
 module Tiercel
   class Tiers < Backend
     # The time until which a near tier has received every change of the last tier. Its copies are trusted for {#trust}

@@ -1,14 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../backend"
-require_relative "../errors"
-require_relative "../clock"
-require_relative "../codec"
-require_relative "../compressors"
-require_relative "../frame"
-require_relative "../guard"
-require_relative "coverage"
-
 module Tiercel
   class Tiers < Backend
     # The near tier: a {Segment} with copies of entries of the last tier. No copy lives longer than the tier's `ttl`.

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../accessor"
-require_relative "../backend"
-require_relative "../errors"
-
 module Tiercel
   class Tiers < Backend
     # Reads and writes through {Tiers}. The accessor of the near tier ({Accessor::Native}, {Accessor::Frozen}) reads

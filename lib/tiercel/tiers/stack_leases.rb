@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../backend"
-require_relative "../leases"
-require_relative "../leases/segment"
-
 module Tiercel
   class Tiers < Backend
     # Leases over {Tiers}: placeholders in the last tier, for all machines. While the last tier does not answer, a lease

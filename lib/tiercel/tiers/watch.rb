@@ -1,11 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../backend"
-require_relative "../clock"
-require_relative "../errors"
-require_relative "../forks"
-require_relative "coverage"
-
 module Tiercel
   class Tiers < Backend
     # Finds out whether others change a SQLite file behind a near segment: programs that use the file alone, and other

@@ -2,7 +2,7 @@
 # suites: kernel
 
 require "test_helper"
-require "tiercel/backends/file"
+require "tiercel"
 require "tmpdir"
 
 # Limits of `file:` that a usual round of housekeeping cannot keep, and files that housekeeping must not touch.

@@ -2,7 +2,7 @@
 # suites: kernel
 
 require "test_helper"
-require "tiercel/backends/file"
+require "tiercel"
 
 class FileRecordTest < Tiercel::TestCase
   Record = Tiercel::Backends::File::Record

@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/backends/memcached"
+require "tiercel"
 require "tiercel/lab/servers"
 
 # More threads than connections; each thread uses all servers of a ring.

@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/backends/memcached"
+require "tiercel"
 
 class MemcachedKeySpoolTest < Tiercel::TestCase
   Spool = Tiercel::Backends::Memcached::KeyDump::Spool

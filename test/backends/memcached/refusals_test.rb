@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/backends/memcached"
+require "tiercel"
 require "minitest/mock"
 require "socket"
 

@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/backends/memcached"
+require "tiercel"
 
 class WireKeyTest < Tiercel::TestCase
   WireKey = Tiercel::Backends::Memcached::WireKey

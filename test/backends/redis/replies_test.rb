@@ -3,7 +3,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
-require "tiercel/backends/redis"
+require "tiercel"
 require "socket"
 require "support/unanswering_ports"
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/backends/redis"
+require "tiercel"
 require "tiercel/lab/servers"
 
 # Servers shared by all tests of the backend; each test clears them.

@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/backends/redis"
+require "tiercel"
 $LOAD_PATH.push(File.expand_path("../../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 

@@ -4,7 +4,7 @@
 
 require "test_helper"
 require "minitest/mock"
-require "tiercel/backends/remote/dial"
+require "tiercel"
 
 class DialTest < Tiercel::TestCase
   Dial = Tiercel::Backends::Remote::Dial

@@ -2,7 +2,7 @@
 # quick
 
 require "test_helper"
-require "tiercel/backends/remote/options"
+require "tiercel"
 
 class RemoteOptionsTest < Tiercel::TestCase
   Options = Tiercel::Backends::Remote::Options

@@ -2,7 +2,7 @@
 # suites: kernel, store
 
 require "test_helper"
-require "tiercel/backends/remote/node"
+require "tiercel"
 
 class PoolTest < Tiercel::TestCase
   Pool = Tiercel::Backends::Remote::Pool

@@ -4,7 +4,6 @@
 require "test_helper"
 require "minitest/mock"
 require "support/held_by_another"
-require "tiercel/backends/sqlite"
 require "tiercel"
 require "active_support/cache/tiercel_store"
 

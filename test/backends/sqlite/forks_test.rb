@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/backends/sqlite"
+require "tiercel"
 require "open3"
 require "timeout"
 
@@ -10,7 +10,7 @@ class SQLiteForksTest < Tiercel::TestCase
   LIB = File.expand_path("../../../lib", __dir__)
   # Another thread holds the lock of one of two backends.
   IN_A_HANDLER = <<~RUBY
-    require "tiercel/backends/sqlite"
+    require "tiercel"
     backends = %w[a b].map { |name| Tiercel::Backends::SQLite.new(File.join(ARGV.first, name)) }
     backends.each { |backend| backend.set("key", "value") }
     taken, go, forked = Array.new(3) { Queue.new }

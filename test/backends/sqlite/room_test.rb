@@ -2,7 +2,7 @@
 # suites: store
 
 require "test_helper"
-require "tiercel/backends/sqlite"
+require "tiercel"
 require "tmpdir"
 
 # A full file accepts new entries, evicts old ones for them, and returns space.

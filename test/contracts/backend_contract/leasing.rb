@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/guard"
-require "tiercel/leases/placeholder"
+require "tiercel"
 
 module Tiercel
   module Contracts

@@ -3,7 +3,6 @@
 require "prism"
 require "rails/generators/base"
 require "tiercel"
-require "tiercel/configuration"
 
 # `bin/rails generate tiercel:install` replaces `config.cache_store` in production.rb, and Rails' `:memory_store` in
 # development.rb, if the statement is literal and unconditional. Otherwise it changes nothing and prints the line to

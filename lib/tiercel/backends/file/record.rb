@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../codec"
-
 # A file of the cache: a header, the key and the bytes. Little-endian:
 #
 #   0   4  magic "TCF1"

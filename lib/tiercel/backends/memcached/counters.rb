@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../backend"
-require_relative "../../counter"
-require_relative "protocol"
-
 module Tiercel
   module Backends
     class Memcached < Backend

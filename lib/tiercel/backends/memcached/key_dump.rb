@@ -2,9 +2,6 @@
 
 require "tempfile"
 
-require_relative "../../backend"
-require_relative "wire_key"
-
 module Tiercel
   module Backends
     class Memcached < Backend

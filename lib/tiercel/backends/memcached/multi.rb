@@ -1,12 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../backend"
-require_relative "../../clock"
-require_relative "../../errors"
-require_relative "../remote/exchange"
-require_relative "protocol"
-require_relative "wire_key"
-
 module Tiercel
   module Backends
     class Memcached < Backend

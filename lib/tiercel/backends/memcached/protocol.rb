@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../backend"
-require_relative "../remote/node"
-require_relative "../remote/connection"
-
 module Tiercel
   module Backends
     class Memcached < Backend

@@ -3,8 +3,6 @@
 require "digest/sha1"
 require "zlib"
 
-require_relative "../../backend"
-
 module Tiercel
   module Backends
     class Memcached < Backend

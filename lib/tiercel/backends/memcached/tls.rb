@@ -2,10 +2,6 @@
 
 require "openssl"
 
-require_relative "../../backend"
-require_relative "../../errors"
-require_relative "../remote/tls_context"
-
 module Tiercel
   module Backends
     class Memcached < Backend

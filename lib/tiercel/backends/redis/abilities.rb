@@ -2,10 +2,6 @@
 
 require "digest"
 
-require_relative "../../backend"
-require_relative "../../clock"
-require_relative "connection"
-
 module Tiercel
   module Backends
     class Redis < Backend

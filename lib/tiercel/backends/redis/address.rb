@@ -1,12 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../backend"
-require_relative "../../errors"
-require_relative "../remote/options"
-require_relative "../remote/tls_context"
-require_relative "connection"
-require_relative "sentinels"
-
 module Tiercel
   module Backends
     class Redis < Backend

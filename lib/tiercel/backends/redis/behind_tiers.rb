@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../backend"
-require_relative "../../clock"
-require_relative "seen_servers"
-require_relative "subscription"
-
 module Tiercel
   module Backends
     class Redis < Backend

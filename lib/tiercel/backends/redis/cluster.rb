@@ -1,15 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../backend"
-require_relative "../../breaker"
-require_relative "../../clock"
-require_relative "../../errors"
-require_relative "../../one_line"
-require_relative "../remote/exchange"
-require_relative "../remote/node"
-require_relative "abilities"
-require_relative "connection"
-
 module Tiercel
   module Backends
     class Redis < Backend

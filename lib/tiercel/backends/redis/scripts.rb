@@ -2,9 +2,6 @@
 
 require "digest"
 
-require_relative "../../backend"
-require_relative "../../frame/layout"
-
 module Tiercel
   module Backends
     class Redis < Backend

@@ -2,8 +2,6 @@
 
 require "digest"
 
-require_relative "../../backend"
-
 module Tiercel
   module Backends
     class Redis < Backend

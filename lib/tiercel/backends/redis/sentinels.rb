@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../backend"
-require_relative "../../clock"
-require_relative "connection"
-
 module Tiercel
   module Backends
     class Redis < Backend

@@ -2,13 +2,6 @@
 
 require "securerandom"
 
-require_relative "../../backend"
-require_relative "../../clock"
-require_relative "../../errors"
-require_relative "../../forks"
-require_relative "connection"
-require_relative "seen_servers"
-
 module Tiercel
   module Backends
     class Redis < Backend

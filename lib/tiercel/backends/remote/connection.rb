@@ -4,11 +4,6 @@ require "io/wait"
 require "openssl"
 require "socket"
 
-require_relative "../../backend"
-require_relative "../../clock"
-require_relative "../../errors"
-require_relative "dial"
-
 module Tiercel
   module Backends
     module Remote

@@ -2,8 +2,6 @@
 
 require "socket"
 
-require_relative "../../clock"
-
 module Tiercel
   module Backends
     module Remote

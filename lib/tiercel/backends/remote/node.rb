@@ -3,17 +3,15 @@
 require "openssl"
 require "socket"
 
-require_relative "../../backend"
-require_relative "../../breaker"
-require_relative "../../clock"
-require_relative "../../errors"
-require_relative "connection"
-require_relative "../../forks"
-require_relative "../../guard_log"
-
 module Tiercel
   module Backends
     module Remote
+      autoload :Connection, "tiercel/backends/remote/connection"
+      autoload :Dial, "tiercel/backends/remote/dial"
+      autoload :Exchange, "tiercel/backends/remote/exchange"
+      autoload :Options, "tiercel/backends/remote/options"
+      autoload :TLSContext, "tiercel/backends/remote/tls_context"
+
       # One server: its connections, its time budget, and the translation of socket errors to {BackendError}s.
       class Node
         # The server answered and refused the command.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../errors"
-
 module Tiercel
   module Backends
     module Remote

@@ -2,8 +2,6 @@
 
 require "openssl"
 
-require_relative "../../errors"
-
 module Tiercel
   module Backends
     module Remote

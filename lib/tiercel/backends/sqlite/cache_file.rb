@@ -3,9 +3,6 @@
 require "fileutils"
 require "sqlite3"
 
-require_relative "../../file_lock"
-require_relative "../../ownership"
-
 # The file of the cache: its place, its owner, its creation, and moving it away when it is damaged. No other file is
 # ever changed: a cache has an application id in its header, and a lock file beside it. Processes create and move the
 # file under that lock alone.

@@ -2,11 +2,6 @@
 
 require "sqlite3"
 
-require_relative "../../forks"
-require_relative "../../free_space"
-require_relative "cache_file"
-require_relative "forks"
-
 # An open file with its prepared statements. Not thread-safe: the caller holds the backend's lock.
 #
 # `id` is 63 bits of the key's MD5 digest. It is the key of a single B-tree, whose rows are in random order, so any run

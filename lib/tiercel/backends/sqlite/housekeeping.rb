@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "connection"
-
 # Keeps the file within its size in small, bounded steps during writes: stores recorded hits, removes expired entries,
 # evicts, and returns free pages.
 #

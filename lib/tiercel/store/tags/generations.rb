@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "named"
-
 module Tiercel
   module Store
     module Tags

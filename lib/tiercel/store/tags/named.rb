@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../../frame"
-
 module Tiercel
   module Store
     module Tags

@@ -443,7 +443,7 @@ class Tiercel::Insight::Doctor
       end
 
       def of_other_users(segment)
-        require "tiercel/segment/other_users"
+        require "tiercel/segment"
         others = Tiercel::Segment::OtherUsers.beside(segment.path)
         others.segments.each do |path|
           found("#{path} is a segment of the same name that belongs to #{others.owner(path)}: a delete or " \
@@ -465,7 +465,6 @@ class Tiercel::Insight::Doctor
       end
 
       def leftovers
-        require "tiercel/segment/report"
         place = Tiercel::Segment::Report.place or return
         left = (place.of_application - place.paths).select { |path| unused?(path) }
         return if left.empty?

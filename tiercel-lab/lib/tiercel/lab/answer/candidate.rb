@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "tiercel/sizes"
+require "tiercel"
 require "yaml"
 
 module Tiercel::Lab

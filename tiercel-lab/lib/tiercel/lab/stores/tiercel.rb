@@ -93,7 +93,7 @@ module Tiercel::Lab
 
       # Only a process with the gem knows backends and options. Without the gem the check happens at the build.
       def check
-        require "tiercel/configuration"
+        require "tiercel"
         refuse_glued_tiers
         bare = urls.find { |url| !url.include?(":") }
         raise UsageError, "store #{text.inspect}: expected a backend's URL, such as tiercel:#{bare}:" if bare
