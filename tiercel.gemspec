@@ -21,7 +21,7 @@ Gem::Specification.new do |spec|
   spec.files = Dir.chdir(__dir__) do
     files = Dir["lib/**/*.{rb,rake,tt,erb,css,js,svg}", "ext/**/{*.{c,h,rb},depend,Rakefile}",
                 "docs/*.{md,svg}", "{README,CHANGELOG,SECURITY}.md", "LICENSE"]
-    (files - ["docs/results.md"]).reject { |path| path.match?(%r{\Aext/.*/(test|fuzz|bench)/}) }
+    files.reject { |path| path.match?(%r{\Aext/.*/(test|fuzz|bench)/}) }
   end
   spec.require_paths = ["lib"]
   spec.extensions = ["ext/Rakefile"]
