@@ -102,6 +102,7 @@ module Tiercel
       @request_local = request_local
       @frozen_values = frozen_values
       @plain_strings = !coder.checksum?
+      @plain_options = nil
       @shares_options = WriteOptions::CopiedWhenSet.possible?
       @warnings = Warnings.new(logger)
       @flights = Flights.new
@@ -169,13 +170,12 @@ module Tiercel
       done = true
       value
     ensure
-      leave(miss, abandoned: !done)
+      leave(miss, abandoned: !done) unless miss.left?
     end
 
     # Ends a caller's part, also after an interruption between two steps.
     def leave(miss, abandoned: true)
       lease = miss.lease
-      return if lease.nil? && miss.landed?
       miss.lease = nil
       @leases.abandon(lease) if lease
     ensure
@@ -379,7 +379,11 @@ module Tiercel
     def store_string(miss, lease, value, own)
       return if lease.nil? || miss.version || miss.tagged? || miss.rewritten || miss.storing
       policy = miss.policy
-      return if policy.stale_seconds || own[:raw] || own[:unless_exist] || own[:tags]
+      return if policy.stale_seconds
+      unless own.equal?(@plain_options) # a store's own options, which are frozen, need one look
+        return if own[:raw] || own[:unless_exist] || own[:tags]
+        @plain_options = own if own.frozen?
+      end
       return if own[:compress] && value.bytesize >= own[:compress_threshold]
       return if @request_local&.current || miss.store.tells_writes?
       if (expires_in = own[:expires_in])

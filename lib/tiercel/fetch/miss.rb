@@ -112,6 +112,9 @@ module Tiercel
       # @return [Boolean] whether it has an outcome, and nobody can join any more
       def landed? = @outcome && @registered.nil? && @registered_key.nil?
 
+      # @return [Boolean] whether its caller has neither a lease nor a registration any more
+      def left? = @lease.nil? && landed?
+
       # @return [Boolean] whether it belongs to this process, and not to its parent
       def ours? = @process == Forks.current
 
@@ -288,7 +291,7 @@ module Tiercel
       def compute
         @computed = true
         options = @fetch.shares_options ? @options : @options.dup
-        @given = WriteOptions::CopiedWhenSet.new(options, @store)
+        @given = WriteOptions::CopiedWhenSet.allocate.sharing(options, @store)
         Observer.timed(@fetch.backend, @key) { yield @name, @given }
       end
 
