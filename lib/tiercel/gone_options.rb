@@ -19,12 +19,14 @@ module Tiercel
       legacy: "remove it: entries of Rails' stores are read, except with `marshal: false`",
       max_entries: "use `size: \"256MB\"`",
       mmap_size: "remove it: the default serves every file",
+      mode: "remove it: only the user who creates the segment may use it",
       page_size: "remove it: the default serves every file",
       pool_size: "use `pool: { size: 10 }`, or `pool=10` in a URL",
       pool_timeout: "use `pool: { timeout: SECONDS }`",
       rcvbuf: "remove it: the kernel sizes socket buffers",
       shards: "remove it: the size of the segment decides it",
       sndbuf: "remove it: the kernel sizes socket buffers",
+      ssl_context: "use `ssl: CONTEXT`",
       synchronous: "remove it: SQLite's NORMAL is always used",
     }.freeze
 

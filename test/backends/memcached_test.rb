@@ -209,7 +209,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
     Tiercel::TLSFront.run(MemcachedServers.one) do |front|
       store = OpenSSL::X509::Store.new.tap { |trusted| trusted.add_cert(front.certificate) }
       context = OpenSSL::SSL::SSLContext.new.tap { |ssl| ssl.set_params(cert_store: store) }
-      [{ ssl_params: { cert_store: store } }, { ssl: context }, { ssl_context: context }].each do |options|
+      [{ ssl_params: { cert_store: store } }, { ssl: context }].each do |options|
         trusting = MemcachedServers.build("memcached://localhost:#{front.port}", timeout: 2, **options)
         pairs = (0...50).to_h { |index| ["tls#{index}", Random.bytes(5_000)] }
         assert_equal true, trusting.set_multi(pairs)

@@ -33,9 +33,9 @@ class SharedTest < Tiercel::TestCase
   end
 
   def test_options
-    backend = build_backend(size: "4MB", mode: "640")
+    backend = build_backend(size: "4MB")
     assert_equal 4 << 20, backend.segment.size_bytes
-    assert_equal 0o640, File.stat(path).mode & 0o777
+    assert_equal 0o600, File.stat(path).mode & 0o777
     backend.close
   end
 
@@ -72,7 +72,7 @@ class SharedTest < Tiercel::TestCase
   end
 
   def test_options_that_cannot_be
-    { size: "1KB", mode: 0o10000, memo: "1KB" }.each do |name, value|
+    { size: "1KB", memo: "1KB" }.each do |name, value|
       error = assert_raises(Tiercel::ConfigurationError, name) { build_backend(**{ name => value }) }
       assert_match(/\A#{name}: expected/, error.message)
     end

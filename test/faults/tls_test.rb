@@ -16,7 +16,7 @@ class MemcachedTLSTest < Tiercel::TestCase
     bare = OpenSSL::SSL::SSLContext.new
     careful = OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params({}) }
     assert_match(/does not verify the server's certificate/, capture_io { build(place(1), ssl: bare) }.last)
-    assert_empty capture_io { build(place(1), ssl_context: careful) }.last
+    assert_empty capture_io { build(place(1), ssl: careful) }.last
   end
 end
 

@@ -54,7 +54,7 @@ class SegmentOrphansTest < Tiercel::TestCase
     ENV["SECRET_KEY_BASE_DUMMY"] = "1"
     with_places do
       in_rails("made up") do
-        backend = build("shared:", size: "64MB", mode: "600")
+        backend = build("shared:", size: "64MB")
         assert_match(/\Amemory:/, backend.to_s)
         assert backend.set("key", "value")
         %w[explicit missing/explicit].each do |path|

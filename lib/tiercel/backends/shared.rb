@@ -10,24 +10,23 @@ module Tiercel
     # docs/shared.md lists its guarantees and the location of its file.
     class Shared < SegmentBackend
       # @return [Array<Symbol>] names of the options of {.build}
-      def self.option_names = %i[size mode memo on_unavailable]
+      def self.option_names = %i[size memo on_unavailable]
 
       class << self
         include SegmentBackend::Options
 
         # @param url [BackendURL] "shared:NAME", "shared:/path", "shared:"
         # @param options [Hash] `size:` of a new segment, bytes or a String ("256MB"; at least 1 MB), by default
-        #   {Segment::Place#default_bytes}; `mode:` permissions of a new file (0600); `memo:` bytes ("16MB") for long
-        #   Strings that this process returns without a copy, true for 16 MB, false for none, by default a share of an
-        #   eighth of the segment; `on_unavailable:` :miss, or :raise to raise an error if the segment cannot be created
-        #   now
+        #   {Segment::Place#default_bytes}; `memo:` bytes ("16MB") for long Strings that this process returns without
+        #   a copy, true for 16 MB, false for none, by default a share of an eighth of the segment; `on_unavailable:`
+        #   :miss, or :raise to raise an error if the segment cannot be created now
         # @return [Shared]
         # @raise [ConfigurationError] if the segment can never be created or attached to
         # @raise [Unavailable] with `on_unavailable: :raise`, if it cannot be created now
         def build(url, options)
           place = Segment::Place.new(url.place, behind: options[:behind])
           asked = options[:size] && size_bytes(options)
-          opening = Segment::Opening.new(place, bytes: asked, mode: mode(options), memo_bytes: memo_bytes(options))
+          opening = Segment::Opening.new(place, bytes: asked, memo_bytes: memo_bytes(options))
           return of_an_asset_build(place) if place.in_rails? && AssetBuild.running?
           segment = open(opening, raises?(options), near: options.key?(:behind))
           Segment::OtherUsers.new(place).warn
@@ -52,13 +51,6 @@ module Tiercel
           value = options.fetch(:on_unavailable, :miss)
           return value.to_s == "raise" if %w[miss raise].include?(value.to_s)
           raise ConfigurationError, "on_unavailable: expected :miss or :raise, got #{Redacted.text(value)}"
-        end
-
-        def mode(options)
-          value = options.fetch(:mode, Segment::DEFAULT_MODE)
-          value = Integer(value, 8, exception: false) if value.is_a?(String)
-          return value if value.is_a?(Integer) && value.between?(0o600, 0o777)
-          raise ConfigurationError, "mode: expected permissions from 0600 to 0777, got #{Redacted.text(options[:mode])}"
         end
 
         # An asset build has a dummy secret, so no other process would find its segment; the volume of a path is not

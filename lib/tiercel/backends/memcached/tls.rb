@@ -7,14 +7,13 @@ module Tiercel
     class Memcached < Backend
       # Builds the TLS context from the options.
       module TLS
-        OPTIONS = %i[ssl ssl_params ssl_context].freeze
+        OPTIONS = %i[ssl ssl_params].freeze
 
-        # @param options [Hash] `ssl` (true, false, "true", "false" or an SSLContext), `ssl_params` (Hash),
-        #   `ssl_context` (the name in Rails' MemCacheStore)
+        # @param options [Hash] `ssl` (true, false, "true", "false" or an SSLContext), `ssl_params` (Hash)
         # @return [#current, nil] provides an OpenSSL::SSL::SSLContext; nil for no TLS
         # @raise [ConfigurationError]
         def self.context(options)
-          given = options[:ssl_context] || options[:ssl]
+          given = options[:ssl]
           return of_its_own(given) if given.is_a?(OpenSSL::SSL::SSLContext)
           unless [nil, true, false, "true", "false"].include?(given)
             raise ConfigurationError, "ssl: expected true, false or an OpenSSL::SSL::SSLContext, got " \
