@@ -12,8 +12,9 @@ module Tiercel
   #   values: take the leases that are free, in slices -> run their blocks -> store their values in one trip
   #           then each key of another caller, as above: so callers of [a, b] and of [b, a] never wait for each other
   #
-  # Every wait ends: after `lease_wait`; after a second if two processes might wait for each other ({NESTED_WAIT}); at
-  # once if the leader cannot go on while the caller waits. Then the caller runs its block.
+  # Every wait is bounded: by `lease_wait`; by a second if two processes might wait for each other ({NESTED_WAIT}). A
+  # caller does not wait at all for a leader that cannot continue until the caller does. After the wait, the caller runs
+  # its block.
   #
   # While a block runs, the entry that it computes inherits the tags of the entries that the block reads
   # ({Fetch.inherit}).
@@ -27,20 +28,20 @@ module Tiercel
     autoload :WriteOptions, "tiercel/fetch/write_options"
 
     MISS = Coder::MISS
-    # The longest wait for another process inside the block of another fetch, and the longest wait inside a transaction,
-    # in seconds. The other process may be waiting for this one.
+    # The longest wait, in seconds, inside a transaction, and for another process inside the block of another fetch. In
+    # both cases the other caller may be waiting for this one.
     NESTED_WAIT = 1.0
     # After a block has raised and a stale value was returned, no caller runs the block again for this many seconds.
     PAUSE = 5.0
     # Maximum number of tags of an entry that inherits tags.
     MOST_TAGS = 500
-    # `fetch_multi` takes its leases in slices, each just before its blocks run, so that another caller waits for one
-    # slice at most. The first size, the largest size, the largest growth, and the planned duration in seconds.
+    # `fetch_multi` acquires its leases in slices, each just before its blocks run. Another caller therefore waits for
+    # one slice at most. The first size, the largest size, the largest growth, and the planned duration in seconds.
     SLICE = { first: 8, most: 256, growth: 4, seconds: 0.05 }.freeze
     # `fetch_multi` stores the computed values at least this many times within a `lease_ttl`.
     STORES_PER_TTL = 3
-    # After so many misses the next fetch probably misses too, so it acquires the lease without reading first: two trips
-    # in place of three. The first hit ends the series.
+    # After this many misses in a row the next fetch probably misses too. It then acquires the lease without reading
+    # first: two trips instead of three. The first hit ends the series.
     SERIES = 3
     private_constant :SERIES, :MISS, :NESTED_WAIT, :PAUSE, :MOST_TAGS, :SLICE, :STORES_PER_TTL
 
@@ -67,8 +68,8 @@ module Tiercel
         miss.inherit_tags(recorded) if miss&.inherits?
       end
 
-      # A caller has written a key. If it is the key of a block that the caller is in, the block's value will replace
-      # what it has written, because the block returns later.
+      # Records that a caller has written a key. If the caller is inside a block for this key, the block's value
+      # replaces the written one, because the block returns later.
       #
       # @param written [String, Integer] bytes, or a count
       # @return [void]
@@ -77,7 +78,8 @@ module Tiercel
         Flights.each_held { |miss| miss.rewritten = written if miss.of?(backend, key) && !miss.equal?(except) }
       end
 
-      # A caller has deleted a key. If it is the key of a block that the caller is in, the value will not be stored.
+      # Records that a caller has deleted a key. If the caller is inside a block for this key, the block's value is not
+      # stored.
       #
       # @return [void]
       def deleted(backend, key)
@@ -173,7 +175,7 @@ module Tiercel
       leave(miss, abandoned: !done) unless miss.left?
     end
 
-    # Ends a caller's part, also after an interruption between two steps.
+    # Ends a caller's part: releases its lease and its flight, even if an exception interrupts it between two steps.
     def leave(miss, abandoned: true)
       lease = miss.lease
       miss.lease = nil
@@ -182,7 +184,7 @@ module Tiercel
       @flights.leave(miss, abandoned:) unless miss.landed?
     end
 
-    # @return [Object] the value; MISS if the caller begins again, because the entry has changed
+    # @return [Object] the value; MISS if the entry has changed and the caller has to begin again
     def attempt(miss, &)
       answer = take(miss)
       return found(miss, answer) unless Leases::Lease === answer
@@ -193,8 +195,8 @@ module Tiercel
       answer.version == miss.kept_version ? wait(miss, answer, &) : compute_beside(miss, answer, &)
     end
 
-    # Asks for the lease, or finds out who has it. Before the lease is acquired, its lineage is registered: then every
-    # caller of this process that meets the lease finds this miss.
+    # Acquires the lease, or returns the lease of another caller. Registers the lineage first, so that every caller of
+    # this process that finds the lease also finds this miss.
     #
     # @return [Leases::Lease, Leases::Present]
     def take(miss)
@@ -241,8 +243,8 @@ module Tiercel
       run(miss, lease, &)
     end
 
-    # The backend did not answer, so nobody knows who has the lease. Then callers of this process share a block by its
-    # key.
+    # The backend did not answer, so the holder of the lease is unknown. Callers of this process then share a block by
+    # its key.
     def lead_unanswered(miss, lease, &)
       value = miss.unread ? read_after_all(miss) : MISS
       return value unless Coder::Signal === value
@@ -252,15 +254,15 @@ module Tiercel
       follow(miss, other, &)
     end
 
-    # A server that is full refuses a lease, and still has the value that the caller has not looked for.
+    # A full server refuses a lease but may have the value, which the caller has not read yet.
     def read_after_all(miss)
       @misses_in_series = 0
       miss.unread = false
       @reader.read(miss.key, miss.version, miss.options)
     end
 
-    # A delete or an invalidation that this process could not deliver ends the sharing: the block may have begun
-    # earlier.
+    # Callers share no block while a delete or an invalidation of this key is undelivered, because the block may have
+    # begun before it.
     #
     # @return [Miss] the miss itself, or another one that computes the same value
     def share_by_key(miss)
@@ -286,8 +288,8 @@ module Tiercel
 
     # Runs the block, and stores its value under the lease's lineage.
     #
-    # @param lease [Leases::Lease, nil] the caller's own lease; or the lease of a caller that takes too long; nil if
-    #   nothing may be stored
+    # @param lease [Leases::Lease, nil] the caller's own lease; or the lease of a slow caller; nil if the value must not
+    #   be stored
     # @return [Object] the value
     def run(miss, lease, &)
       miss.lead(lease) unless lease && lease.equal?(miss.flying) && !miss.far?
@@ -319,7 +321,8 @@ module Tiercel
       end
     end
 
-    # Passes the value and its tags on: to followers, who get their own copies, and to the block around.
+    # Passes the value and its tags on: to the followers, each of which decodes its own copy, and to the enclosing
+    # block.
     def finish(miss, value)
       pass_on_tags(miss) if miss.tagged?
       return unless @flights.close(miss)
@@ -327,13 +330,13 @@ module Tiercel
       frame ? @flights.land(miss, :frame, frame) : @flights.land(miss, :value, value)
     end
 
-    # The block around depends on the tags of the value too.
+    # The enclosing block depends on the tags of the value too.
     def pass_on_tags(miss)
       Fetch.inherit(@backend, (miss.recorded unless miss.lost?)) if Fetch.inside?
     end
 
-    # Returns a stale value after an error of the block, within `stale_if_error`. Reports the error. For {PAUSE} seconds
-    # no caller runs the block again.
+    # If the block raised, returns a stale value within `stale_if_error` and reports the error. For {PAUSE} seconds no
+    # caller then runs the block again.
     #
     # @return [Object] the value to return instead, or MISS
     def stale_after(miss, error, lease)
@@ -372,8 +375,8 @@ module Tiercel
       stored
     end
 
-    # Stores a plain String without creating a frame in Ruby: a segment creates the frame itself. No subscriber and no
-    # other caller may need the frame.
+    # Stores a plain String without a frame in Ruby, because a segment builds the frame itself. Not possible if a
+    # subscriber or another caller needs the frame.
     #
     # @return [Boolean, nil] nil if {#fill} has to store the value
     def store_string(miss, lease, value, own)
@@ -413,7 +416,8 @@ module Tiercel
     # @return [String, nil] the bytes to store; nil if the entry's tags are unknown or too many
     def frame(miss, value, own, unchanged)
       jitter = unchanged || own[:expires_in] == miss.options[:expires_in] # an expiry that the block has set gets none
-      # A record that was touched while the block ran has another version by now, which the value does not have.
+      # If a record was touched while the block ran, its version is newer than the value, so the earlier version is
+      # stored.
       kept = own[:version] == miss.options[:version]
       version = kept ? miss.version : miss.store.version_of_write(miss.name, own)
       return @writer.frame(miss.key, value, version, own, miss.policy, jitter:) if own[:raw]
@@ -451,7 +455,7 @@ module Tiercel
 
     # --- waiting ---
 
-    # The same value is being computed. One caller of this process waits for another process, for all.
+    # Another caller computes the same value. One caller of this process waits for the other process, on behalf of all.
     def wait(miss, lease, &)
       other = @flights.register(miss, lease.lineage)
       return follow(miss, other, &) unless other.equal?(miss)
@@ -466,7 +470,7 @@ module Tiercel
       end
     end
 
-    # The leader stored nothing: all waiting callers run their blocks at once, one of them with the lease.
+    # The leader stored nothing, so all waiting callers run their blocks now. One of them acquires the lease.
     def after_release(miss, lease, &)
       answer = take(miss)
       return found(miss, answer) if Leases::Present === answer
@@ -474,9 +478,9 @@ module Tiercel
       run(miss, answer.same_lineage?(lease) ? answer : nil, &)
     end
 
-    # The lease is for another version or for other tags: a record was changed while its fragment is rendered, or tags
-    # were invalidated. The block runs beside the lease, once for all callers of this process. The first of the two
-    # values that is ready is stored; the lineage then ends.
+    # The lease is for another version or other tags: a record changed while its fragment was rendered, or a tag was
+    # invalidated. One caller of this process runs the block without the lease. The value that is ready first is stored,
+    # which ends the lineage.
     def compute_beside(miss, lease, &)
       before = miss.wanted
       miss.renew_tags
@@ -498,7 +502,8 @@ module Tiercel
       end
     end
 
-    # If a block takes too long, one caller of this process at a time runs its own block as well.
+    # If the leader's block takes too long, one follower of this process runs its own block as well. After each further
+    # interval one more follower does.
     def relieve(miss, other, &)
       unless Flights.in_transaction?
         due = @flights.relieve(miss, other, other.far? ? far_patience(miss) : patience(miss))
@@ -522,7 +527,7 @@ module Tiercel
         value = serve_stale(miss, miss.stale_value_of(content, after_error: true)) if MISS.equal?(value)
         MISS.equal?(value) ? again(miss) : value
       when :error then raise content.dup
-      # A caller that two leaders have abandoned runs its block instead of waiting again.
+      # A caller runs its own block once two leaders have abandoned it.
       when :abandoned then miss.abandoned_again? ? run(miss, other.flying, &) : again(miss)
       else again(miss)
       end
@@ -540,7 +545,7 @@ module Tiercel
       Flights.in_transaction? ? [seconds, NESTED_WAIT].min : seconds
     end
 
-    # In a forked child this is a block of the parent, which may be waiting for the child.
+    # In a forked child, the enclosing block may belong to the parent, which may be waiting for the child.
     def far_patience(miss)
       Fetch.inside? ? [patience(miss), NESTED_WAIT].min : patience(miss)
     end
@@ -567,7 +572,7 @@ module Tiercel
       fitting.clamp(1, [size * SLICE[:growth], SLICE[:most]].min)
     end
 
-    # Takes the leases that are free, and computes their values. Keys of other callers are left for later.
+    # Acquires the free leases and computes their values. Keys whose leases other callers hold come later.
     #
     # @param slice [Array<Miss>] with different keys
     # @param values [Hash{Miss => Object}] receives the values that are known afterwards

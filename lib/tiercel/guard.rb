@@ -9,7 +9,7 @@ module Tiercel
   #
   # The guard handles only a {BackendError}. It lets all other errors through: programming errors, Timeout, Interrupt.
   class Guard
-    # The consecutive calls of a fiber that have timed out, and when the last one did (seconds of the guard's clock).
+    # The consecutive timeouts of a fiber, and the time of the last one (seconds of the guard's clock).
     Timeouts = Struct.new(:guard, :count, :at)
     TIMEOUTS = :tiercel_timeouts
     # Number of consecutive timeouts after which {#timing_out?} is true, and the seconds for which it stays true.
@@ -17,10 +17,10 @@ module Tiercel
     TIMING_OUT_SECONDS = 1.0
     private_constant :Timeouts, :TIMEOUTS, :MOST_TIMEOUTS, :TIMING_OUT_SECONDS
 
-    # Calls that delete: a delete that the server did not confirm is sent again.
+    # Calls that delete. If the server does not confirm a delete, the list of undelivered deletes repeats it.
     DELETES = { delete_entry: :frame, delete_multi_entries: :frame, invalidate_tags: :generation }.freeze
-    # Calls that may go on although a delete of their keys is waiting: a later write is deleted with it, which is a
-    # miss.
+    # Calls that may continue while a delete of their keys is waiting. The late delete may also remove a newer value,
+    # which costs a miss.
     WRITES = %i[write_entry write_multi_entries increment decrement clear delete_matched cleanup stats].freeze
     private_constant :DELETES, :WRITES
 
@@ -64,8 +64,8 @@ module Tiercel
     # @return [Boolean] whether calls are skipped at present
     def open? = @breaker ? @breaker.open? : false
 
-    # @return [Boolean] whether two consecutive calls of this fiber have just timed out: a caller that can do without
-    #   the backend does not wait a third time
+    # @return [Boolean] whether the last two calls of this fiber have timed out just now. A caller that can continue
+    #   without the backend then skips a third wait
     def timing_out?
       timeouts = @timed_out && Thread.current[TIMEOUTS]
       timeouts && timeouts.guard.equal?(self) && timeouts.count >= MOST_TIMEOUTS &&
@@ -87,7 +87,8 @@ module Tiercel
       begin
         if @undelivered&.any?
           @undelivered.deliver
-          # Of several servers one may still be away, or a late request may still arrive.
+          # After the delivery a key can still be pending: one of several servers may not answer, or a late request may
+          # still arrive.
           waits = (key || keys) && !DELETES.key?(method) && !WRITES.include?(method)
           if waits && @undelivered.pending(keys || [key]).any?
             @breaker&.not_asked if @failing
@@ -161,8 +162,8 @@ module Tiercel
       @log.closed
     end
 
-    # A backend of several servers has a breaker for each of them. An open one was reported when it opened, and the
-    # failure of one server says nothing about the others, unless they fail too.
+    # With several servers, each has its own breaker, whose opening has already been reported. The store's breaker
+    # counts a failure only if no other server answers.
     def worth_a_report?(error)
       skipped = error.is_a?(BreakerOpen)
       return !skipped unless @breaker
@@ -187,8 +188,8 @@ module Tiercel
     PARTICULAR = %r{\S*[\d/]\S*}
     private_constant :PARTICULAR
 
-    # An open breaker is reported when it opens, not for each call that it skips. An error_handler that raises receives
-    # the skipped calls too.
+    # An open breaker is reported once, when it opens. Only an error_handler that raises also receives each skipped
+    # call.
     def skipped(method, key, returning)
       @log.skipped
       if @handler_raises

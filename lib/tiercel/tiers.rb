@@ -7,8 +7,8 @@ module Tiercel
   # - {StackAccessor} reads the near tier, then the last tier. A value from the last tier becomes a near copy.
   # - A change goes to the last tier. Until it ends, no process of the machine makes copies of its keys ({Near#change}).
   # - The last tier alone has counters, raw bytes, leases and tokens.
-  # - The guard has the keys of changes that the last tier did not receive ({Undelivered}). Such a key is pending: no
-  #   call of this process reads it from the last tier.
+  # - The guard lists the keys of changes that the last tier did not receive ({Undelivered}). While a key is in this
+  #   list, the change is pending: no call of this process reads the key from the last tier.
   #
   # The near tier has its own guard, which reports its failures; the call then goes to the last tier. A call raises
   # errors of the last tier only. docs/tiers.md lists the guarantees.
@@ -63,7 +63,7 @@ module Tiercel
     def add(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @last.add(key, bytes, ttl) }
     def add_or_get(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @last.add_or_get(key, bytes, ttl) }
 
-    # A value that was computed before a pending change is older than that change, so it is not stored.
+    # A value computed before a pending change is older than the change, so it is not stored.
     def compare_and_set(key, bytes, token, ttl = nil)
       @near.change([key], bytes, ttl) { unless_pending(key) { @last.compare_and_set(key, bytes, token, ttl) } }
     end
@@ -89,7 +89,7 @@ module Tiercel
       nil
     end
 
-    # Deletes that the last tier did not confirm before ({Undelivered}). Copies that were made meanwhile go too.
+    # Repeats deletes that the last tier did not confirm ({Undelivered}). Also deletes copies that were made since.
     #
     # @return [Hash{String => BackendError}] as {Backend#delete_frames}
     def delete_frames(keys)
@@ -154,7 +154,7 @@ module Tiercel
 
     private
 
-    # The caller has taken the stripe's epoch or begun a change before, so a later note makes its copy void.
+    # The caller took the stripe's epoch or began a change first. If the key enters the list later, that copy is void.
     #
     # @raise [PendingChange]
     def unless_pending(key)

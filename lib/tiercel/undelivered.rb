@@ -1,26 +1,27 @@
 # frozen_string_literal: true
 
-# The deletes and invalidations that a remote backend did not confirm. They are sent again when the server answers,
-# before any other call of this process reads those keys. Rails' own stores lose such a delete, and the deleted value
-# comes back with the server.
+# The deletes and invalidations that a remote backend did not confirm. Once the server answers again, this process
+# repeats them before it reads those keys. Rails' own stores lose an unconfirmed delete, so the deleted value returns
+# with the server.
 #
-# The list belongs to one {Guard} of one process. It has keys and no values, because another process may have written a
-# newer value since; that value is deleted too, which costs a miss. {Backend#delete_frames} spares raw values, counters
-# and entries written with `unless_exist`. A process that ends sends the list once more; what remains is lost, and
-# reported.
+# Each list belongs to one {Guard} of one process. The list contains keys without values, because another process may
+# have written a newer value in between. A repeated delete removes that value too, which costs a miss.
+# {Backend#delete_frames} spares raw values, counters and entries written with `unless_exist`. At exit, the process
+# sends the list once more and reports the deletes that still fail.
 class Tiercel::Undelivered
-  # The most keys of one list. Beyond it the oldest keys are lost, and reported.
+  # Maximum number of keys in a list. A full list drops its oldest keys and reports the loss.
   MOST_KEYS = 100_000
-  # Keys of one trip.
+  # Number of keys sent in one trip.
   PAGE = 1_000
-  # The longest time that one call spends on the list; the next call goes on.
+  # Maximum time in seconds that one call spends on the list; the next call continues.
   SECONDS_PER_CALL = 0.2
-  # A server of several that refuses or does not answer is asked again after this time, while the others go on.
+  # Seconds before the list is sent again, if one of several servers refuses or does not answer. Calls to the other
+  # servers continue.
   PAUSE_SECONDS = 0.25
-  # A request that timed out may still arrive within this time. A key noted as late is deleted again afterwards, and
-  # until then it is pending if the server did not answer in time. A caller's Timeout or Thread#raise says nothing
-  # about the server: its key can be read as soon as the first delete has arrived. (Otherwise an application that
-  # interrupts its requests reads nothing for 8 seconds.)
+  # A request that timed out may still arrive within this time, so a key noted as late is deleted again afterwards. If
+  # the server did not answer in time, the key is pending until then. A caller's own Timeout or Thread#raise says
+  # nothing about the server, so the key is readable after the first delete. (Otherwise an application that interrupts
+  # its requests would read nothing for 8 seconds.)
   LATE_SECONDS = 8.0
 
   @lists = ObjectSpace::WeakMap.new
@@ -74,10 +75,10 @@ class Tiercel::Undelivered
   end
 
   # @param keys [Array<String>]
-  # @return [Array<String>] those whose delete is waiting: the backend's bytes under them are not to be used
+  # @return [Array<String>] the keys whose delete is waiting; callers must not use the backend's bytes under these keys
   def pending(keys) = any? ? @lock.synchronize { keys.select { |key| @kinds.key?(key) || @late[key]&.last } } : []
 
-  # Sends the waiting deletes. The guard calls it before each call while {#any?}; one thread at a time sends.
+  # Sends the waiting deletes. The guard calls this before each call while {#any?} is true; one thread at a time sends.
   #
   # @param all [Boolean] whether to go on until the list is empty
   # @return [void]
@@ -97,7 +98,7 @@ class Tiercel::Undelivered
     end
   end
 
-  # Sends the list once more, at the end of the process. What remains is reported and lost.
+  # Sends the list once more at the end of the process, and reports the deletes that are lost.
   #
   # @private
   def finish
@@ -131,7 +132,7 @@ class Tiercel::Undelivered
     end
   end
 
-  # A key that was noted again meanwhile stays.
+  # A key stays in the list if another thread notes it again during the trip.
   #
   # @return [Hash{String => BackendError}] the keys that could not be deleted
   def send_page(page)

@@ -42,7 +42,7 @@ module ActiveSupport
       Found = ::Tiercel::Accessor::Found
       Events = ::Tiercel::Store::Events
       Tags = ::Tiercel::Store::Tags
-      # A limit of keys' bytes that no key reaches.
+      # A limit for the length of keys in bytes that no key reaches.
       ANY_BYTES = 1 << 60
       # Reads names and options in C.
       RULES = ::Tiercel::Codec.native
@@ -128,7 +128,7 @@ module ActiveSupport
           found = @accessor.read(key, version)
           found = @reader.decide(found, key, version) if Found === found
           return miss(name, key, version, merged_options(options), @settings.policy, found, &) if Signal === found
-          # There is no logger, or `heard?` would have said so.
+          # No logger logs, because `heard?` returned false.
           return found unless listened?(Events::FETCH_HIT)
           return hit(found, name, key, options)
         end
@@ -146,11 +146,11 @@ module ActiveSupport
         Signal === found ? miss(name, key, version, options, policy, found, &) : hit(found, name, key, options)
       end
 
-      # `fetch` after its read, for callers that have read the name themselves and missed, and sent Rails' own events.
+      # Continues a `fetch` for callers that have read the name themselves, missed it, and sent Rails' own events.
       #
       # @param storing [#call, nil] receives a block that stores the computed value, and must call it
       # @yield as for `fetch`
-      # @return [Object] the value: the block's, or one that another caller has stored by now
+      # @return [Object] the block's value, or a value that another caller has stored since
       # @private
       def fetch_missing(name, options = nil, storing: nil, &)
         options = merged_options(options)
@@ -342,7 +342,8 @@ module ActiveSupport
         end
       end
 
-      # Tags that the block of a `fetch` sets: reads their generations now, except those already known.
+      # Sets the tags that the block of a `fetch` chooses: reads their generations now, except those that are known
+      # already.
       #
       # @param options [Hash] the options of the write
       # @private
@@ -426,8 +427,7 @@ module ActiveSupport
       # @return [String, Proc, nil] the prefix of every key
       def namespace = @options[:namespace]
 
-      # Tiers have connections that listen for the keys of one namespace. They get new ones here, so that the store
-      # learns of changes in its new namespace.
+      # Tiers listen for the keys of one namespace. With the new namespace they get new connections and a new listener.
       #
       # @param namespace [String, Proc, nil]
       def namespace=(namespace)
@@ -509,12 +509,12 @@ module ActiveSupport
       # @return [Tiercel::Configuration]
       attr_reader :configuration
 
-      # A module may override a method to see every call.
+      # A module may override a method to see every call, so the check for patches runs again.
       def extend(*) = super.tap { @patches&.check }
 
       private
 
-      # A test may stub a method of this store.
+      # A test may stub a method of this store, so the check for patches runs again.
       def singleton_method_added(_name) = @patches&.check
       def singleton_method_removed(_name) = @patches&.check
       def singleton_method_undefined(_name) = @patches&.check
@@ -547,11 +547,11 @@ module ActiveSupport
 
       # --- names, keys and options ---
 
-      # Most names are Strings that are their own keys.
+      # Most names are Strings that serve as their own keys.
       #
       # @param options [Hash, nil] options of the call
-      # @return [String] the key, as Rails' `normalize_key` returns it; the name itself if the name is a String without
-      #   a version. Of a name in another encoding than UTF-8, a segment needs only the bytes
+      # @return [String] the key, as Rails' `normalize_key` returns it; the name itself if it is a String and the store
+      #   has no namespace. A segment compares bytes, so for a segment the name may have any encoding
       # @raise [ArgumentError] for a blank name
       def key_of(name, options)
         if options.nil? && @own_names && name.instance_of?(String) && !name.respond_to?(:cache_key) &&

@@ -19,11 +19,11 @@ module Tiercel
       # The fiber storage's key of the miss whose block runs, the innermost one. Threads, fibers and enumerators inherit
       # it, so a fetch in a thread that a block has started is a fetch inside that block.
       HELD = :tiercel_fetch_miss
-      # Interval in seconds between two looks of a follower: whether its leader is still there, and whether other
+      # Interval in seconds between two checks by a follower: whether its leader's thread lives, and whether other
       # threads need a database connection that the follower keeps.
       LOOK = 1.0
-      # With this many flights, those whose leases have lapsed long ago are forgotten: Ruby runs no `ensure` of a fiber
-      # that is suspended in its block and then dropped.
+      # From this many flights on, those with long-lapsed leases are dropped. If a fiber is suspended in its block and
+      # then abandoned, Ruby runs no `ensure`, so nobody else removes its flight.
       MANY = 256
       AGAIN = [:again, nil].freeze
       ABANDONED = [:abandoned, nil].freeze
@@ -32,7 +32,7 @@ module Tiercel
       class << self
         # Runs a block as the miss's own.
         #
-        # @yieldparam outermost [Boolean] whether the code is in no other block
+        # @yieldparam outermost [Boolean] whether no other block of a `fetch` encloses this one
         # @return [Object] the block's value
         def within(miss, others = nil)
           outer = Fiber[HELD]
@@ -61,11 +61,11 @@ module Tiercel
         # @return [Array<Miss>]
         def held = [].tap { |all| each_held { |miss| all << miss if miss.live? } }
 
-        # @return [Boolean] whether the thread that waits keeps a connection of Active Record's pool for which other
-        #   threads wait: perhaps the block that it waits for
+        # @return [Boolean] whether other threads wait for a database connection that this thread keeps. The block that
+        #   this thread waits for may run in one of them
         def starving_others? = held_pools.any? { |pool| pool.stat[:waiting].positive? }
 
-        # @return [Boolean] whether this thread is inside a transaction: the block that it waits for may need a row that
+        # @return [Boolean] whether this thread is inside a transaction. The block that it waits for may need a row that
         #   the transaction has locked
         def in_transaction?
           defined?(ActiveRecord) && ActiveRecord.respond_to?(:all_open_transactions) &&
@@ -89,15 +89,17 @@ module Tiercel
       # @return [Integer] number of running and waiting computations
       def size = LOCK.synchronize { @running.count { |_, miss| miss.live? } }
 
-      # @return [Integer] number of callers of this process that wait for one of them
+      # @return [Integer] number of callers of this process that wait for a computation
       def followers
         LOCK.synchronize { @running.values.uniq.sum { |miss| miss.live? ? miss.followers : 0 } }
       end
       # Registers a miss under a lineage, unless another one is registered there.
       #
-      # If that one is deserted, the miss is its heir: the lease still stands, and nobody will fill it.
+      # If the registered miss is deserted, the new miss replaces it as its heir: the lease still exists, and no other
+      # caller will fill it.
       #
-      # @param name [Object] a lineage; or a lineage and a version, for a block that runs beside another version's lease
+      # @param name [Object] a lineage; or a lineage and a version, for a block that runs while another version is
+      #   leased
       # @return [Miss] the registered miss
       def register(miss, name)
         LOCK.synchronize do
@@ -130,7 +132,7 @@ module Tiercel
       # @return [void]
       def forget(miss) = LOCK.synchronize { unregister(miss) }
 
-      # Passes an outcome on to the followers, and ends the joining of others.
+      # Passes an outcome on to the followers. No caller can join from now on.
       #
       # - `:frame`: bytes of the store's own coder; `:found`: an entry's bytes from the backend; `:value`: an object
       #   that cannot be dumped
@@ -149,9 +151,9 @@ module Tiercel
         end
       end
 
-      # Ends the joining of others after a block has returned.
+      # Closes the flight to new followers, after its block has returned.
       #
-      # @return [Boolean] whether a follower waits for the value; if not, this method has landed the flight
+      # @return [Boolean] whether a follower waits for the value; if not, this method has recorded an outcome already
       def close(miss)
         LOCK.synchronize do
           unregister(miss)
@@ -161,7 +163,7 @@ module Tiercel
         end
       end
 
-      # A caller leaves with or without a value. If it is still registered, its followers begin again.
+      # Ends a caller's flight, with or without a value. Followers of a flight without an outcome begin again.
       #
       # @param abandoned [Boolean] whether it left its block by throw, break, a killed thread or Timeout
       # @return [void]
@@ -179,8 +181,8 @@ module Tiercel
       # @param deadlines [#call] returns the end of the wait, a time of {Clock.monotonic}
       # @return [Array(Symbol, Object), Symbol] the outcome; or
       #
-      #   - `:cycle`: the flight waits for this caller; or its leader cannot continue while the caller waits; or, after
-      #     a while, other threads wait for a connection that this caller keeps
+      #   - `:cycle`: the caller must not wait. Either the flight waits for this caller, or its leader cannot continue
+      #     until this caller does, or other threads wait for a database connection that this caller keeps
       #   - `:deserted`: its leader will never return
       #   - `:deadline`
       def await(miss, other)
@@ -210,12 +212,12 @@ module Tiercel
         end
       end
 
-      # Lets one follower at a time run the block as well, if the leader takes too long. All followers receive the first
-      # value.
+      # If the leader takes too long, lets one follower run the block as well, and one more after each further interval.
+      # All followers receive the first value.
       #
       # @param after [Float] seconds after which a block takes too long
-      # @return [Float, nil] the time of {Clock.monotonic} until which the caller waits on; nil if the caller is to run
-      #   its block
+      # @return [Float, nil] the time of {Clock.monotonic} until which the caller keeps waiting; nil if the caller
+      #   should run its own block
       def relieve(miss, other, after)
         LOCK.synchronize do
           now = Clock.monotonic
@@ -241,7 +243,7 @@ module Tiercel
         @running.delete(name) if @running[name].equal?(miss)
       end
 
-      # Whether a flight waits for one of the waiters, through any number of others.
+      # Returns whether a flight waits for one of the waiters, directly or through other flights.
       def reaches?(flight, waiters, seen = [])
         return true if waiters.any? { |waiter| waiter.equal?(flight) }
         return false if seen.any? { |other| other.equal?(flight) }

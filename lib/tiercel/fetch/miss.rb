@@ -4,8 +4,9 @@ require "digest"
 
 module Tiercel
   class Fetch
-    # One missed key of a `fetch` or `fetch_multi`: what its caller wants, and the block that computes it. Once the
-    # block runs, or waits for another process, other callers of this process follow the miss ({Flights}).
+    # One missed key of a `fetch` or `fetch_multi`: the caller's options, and the block that computes the value. Once
+    # the block runs, or the caller waits for another process, other callers of this process follow the miss
+    # ({Flights}).
     #
     # @private
     class Miss
@@ -24,13 +25,13 @@ module Tiercel
 
       # Set once: name, key (String), version (String, nil), options (merged Hash), policy ({FetchPolicy})
       attr_reader :store, :name, :key, :version, :options, :policy
-      # @return [Hash{String => Integer}, nil] the tags of the block's value, and the tags of the entries that the block
-      #   has read, with their generations, by key; nil without tags
+      # @return [Hash{String => Integer}, nil] generations by key: of the tags of the block's value, and of the tags of
+      #   the entries that the block has read; nil without tags
       attr_reader :recorded
       # @return [#call, nil] wraps the step that stores the value
       attr_accessor :storing
-      # For the events: whether the caller receives an expired value; whether it took the lease over from a holder that
-      # stored no value in time; why it computes a value although one exists
+      # Facts for the events: whether the caller receives an expired value; whether it took the lease over from a slow
+      # or dead holder; the reason to compute although a value exists
       attr_accessor :stale, :takeover, :reason
       # @return [Boolean] whether the caller has not read the key yet
       attr_accessor :unread
@@ -50,14 +51,15 @@ module Tiercel
       # - flying: the lease of the running block, or of the awaited process
       # - outcome: [kind, content]; see {Flights#land}
       # - registered: the name under which other callers find the miss
-      # - heir: whether it has replaced a miss whose thread has ended
-      # - relieves: the miss whose block takes too long, so that this one runs the block too
+      # - heir: whether it has replaced a miss whose thread died
+      # - relieves: the miss whose block takes too long; this miss runs its own block as well
       attr_accessor :outcome, :followers, :landed, :following, :relieves, :relief_at, :registered, :registered_key,
                     :heir
       attr_reader :flying
-      # While its block runs: the misses whose leases the same call holds, and the miss of the block around it
+      # While its block runs: the misses whose leases the same call holds, and the miss of the enclosing block
       attr_reader :others, :outer
-      # The ends of the caller's waits for callers of this process and of another one, times of {Clock.monotonic}
+      # Times of {Clock.monotonic} at which the caller stops waiting for a caller of this process and for another
+      # process
       attr_accessor :near_deadline, :far_deadline
 
       def initialize(fetch, store, name, key, version, options, policy, found)
@@ -103,13 +105,13 @@ module Tiercel
         @fetch.backend.equal?(backend) && @key.bytesize == key.bytesize && (@key == key || @key.b == key.b)
       end
 
-      # @return [Boolean] whether it belongs to this process, and the backend's entries have the same tags as its own
+      # @return [Boolean] whether the miss belongs to this process and shares its tags with the backend's entries
       def reads?(backend) = ours? && @fetch.backends.any? { |own| own.equal?(backend) }
 
       # @return [Leases::Lease, nil] the lease that the caller's read has found
       attr_reader :seen
 
-      # @return [Boolean] whether it has an outcome, and nobody can join any more
+      # @return [Boolean] whether the miss has an outcome and accepts no more followers
       def landed? = @outcome && @registered.nil? && @registered_key.nil?
 
       # @return [Boolean] whether its caller has neither a lease nor a registration any more
@@ -121,12 +123,12 @@ module Tiercel
       # @return [Boolean] whether it has not landed and belongs to this process
       def live? = @outcome.nil? && @process == Forks.current
 
-      # @return [Boolean] whether the fiber that leads it will never continue: its thread has ended, and Ruby runs no
-      #   `ensure` of a fiber that is suspended then
+      # @return [Boolean] whether the leading fiber will never continue: its thread has died. Ruby runs no `ensure` of a
+      #   fiber that was suspended in a dead thread
       def deserted? = @thread && !@thread.alive?
 
-      # Whether the leader cannot continue while the caller waits, because it is suspended in the caller's own thread.
-      # Fibers of a scheduler wait for each other as threads do.
+      # Returns whether the leader is suspended in the caller's own thread, so that it cannot continue while the caller
+      # waits. Fibers of a scheduler wait for each other as threads do.
       def stuck_behind_caller?
         @thread.equal?(Thread.current) && (@by_hand || Fiber.current_scheduler.nil?)
       end
@@ -197,7 +199,7 @@ module Tiercel
       # @return [Leases::Lease] a lease that this call is about to acquire
       def new_lease = @lease = @fetch.leases.own(@key, @policy.lease_ttl, kept_version)
 
-      # Returns the entry that the read has found, once. The first take uses it and saves a trip.
+      # Returns the entry that the read found, for the first take, which then saves a trip. Later calls return nil.
       #
       # @return [Leases::Present, nil]
       def take_shown
@@ -234,8 +236,8 @@ module Tiercel
         value
       end
 
-      # Whether this call may return the value of another caller's block, which may have begun before the tags that the
-      # block added were invalidated.
+      # Returns whether this call may return the value of another caller's block. That block may have begun before an
+      # invalidation of the tags that it added.
       #
       # @param other [Miss]
       def accepts?(other)
@@ -303,7 +305,8 @@ module Tiercel
       # @return [Boolean] whether an entry that the block reads adds its tags to this one
       def inherits? = @policy.inherit_tags
 
-      # Of two generations of a tag the earlier one stays: it is outdated, and so is this entry.
+      # If two entries have different generations of a tag, the first one stays. It is then outdated, so that this entry
+      # is a miss.
       #
       # @param recorded [Hash{String => Integer}, nil] the generations of an entry's tags, by key; nil if unknown
       def inherit_tags(recorded)

@@ -42,8 +42,8 @@ module Tiercel
 
       private
 
-      # A new counter that expires at once is not stored, because memcached would keep it for a second. An existing one
-      # keeps its expiry.
+      # Does not store a new counter that expires at once, because memcached would keep it for a second. An existing
+      # counter keeps its expiry.
       def change_expired(operation, key, amount)
         stored = nil
         count = @accessor.count(operation, key) do |backend|
@@ -55,14 +55,14 @@ module Tiercel
         count
       end
 
-      # Whether the entry exists, so that its expiry applies.
+      # Returns whether the entry becomes a counter that keeps its own expiry.
       def counts?(key, (bytes, _token), amount)
         return false if bytes.nil?
         _, rest = next_count(key, bytes, amount, 0)
         rest != 0
       end
 
-      # Another caller may change the entry between two steps; this method then starts again.
+      # Starts again if another caller changes the entry between two steps.
       def counted(backend, key, amount, ttl)
         failure = nil
         MAX_TRIES.times do
@@ -77,7 +77,7 @@ module Tiercel
         @reader.report_undecodable(failure, key)
       end
 
-      # Whether another caller has turned the entry into a counter that stays within its range.
+      # Returns whether another caller has turned the entry into a counter that can take the amount.
       def countable?(bytes, amount)
         count = Tiercel::Counter.parse(bytes)
         !count.nil? && in_range?(count + amount)

@@ -4,8 +4,8 @@ require "active_support/notifications"
 
 module Tiercel
   module Store
-    # Events and log lines: Rails' own `instrument`, which costs more than a read of shared memory, runs only if a
-    # subscriber listens or a logger logs. The result of a call never depends on that.
+    # Sends events and log lines. Rails' own `instrument` costs more than a read of shared memory, so it runs only for a
+    # subscriber or a logger. The result of a call never depends on either.
     #
     # A `fetch` that misses sends one `cache_generate`, like Rails' own stores. It sends one `cache_fetch_hit` instead
     # if its caller receives the value of another caller, or an expired value.
@@ -23,12 +23,12 @@ module Tiercel
       # Event names by operation. Frequent calls use the constants above instead.
       NAMES = Hash.new { |names, operation| names[operation] = "cache_#{operation}.active_support" }
 
-      # Whether events have the form of Rails 8.2, whose payloads contain the key instead of the name.
+      # Rails 8.2 changed the form of events: their payloads contain the key instead of the name.
       RAILS_8_2 = (ActiveSupport.gem_version.segments.first(2) <=> [8, 2]) >= 0
-      # Whether events of several names contain their keys. On Rails 7.2 they contain the names.
+      # Since Rails 8.0, events of several names contain their keys; on Rails 7.2 they contain the names.
       KEYS_IN_EVENTS = ActiveSupport.gem_version.segments.first >= 8
 
-      # --- what {Tiercel::Fetch} sends ---
+      # --- the events of {Tiercel::Fetch} ---
 
       # Runs a block within its event.
       #
@@ -51,7 +51,7 @@ module Tiercel
       # @return [Boolean] whether a write sends an event
       def tells_writes? = heard?(WRITE)
 
-      # The caller has received a value without running its block.
+      # Sends the event of a caller that received a value without running its block.
       #
       # @return [void]
       def notify_of_hit(miss)
@@ -63,7 +63,7 @@ module Tiercel
 
       private
 
-      # Every call asks, because Rails tells nobody of a new subscriber or logger.
+      # Every call checks this, because Rails does not notify stores of a new subscriber or logger.
       #
       # @param event [String] one of the constants above, or of {NAMES}
       # @return [Boolean] whether the event has a subscriber or a log line
@@ -75,7 +75,7 @@ module Tiercel
         logger.nil? ? false : logger.debug? && !silence?
       end
 
-      # For the second event of a call, after {#heard?} of the first was false: there is no logger.
+      # Only for the second event of a call, after {#heard?} of the first returned false: then no logger logs.
       def listened?(event)
         notifier = ActiveSupport::Notifications.notifier
         notifier.respond_to?(:all_listeners_for) ? !notifier.all_listeners_for(event).empty? : notifier.listening?(event)
@@ -96,7 +96,7 @@ module Tiercel
         KEYS_IN_EVENTS ? hash.transform_keys { |name| normalize_key(name, options) } : hash
       end
 
-      # Every event of one key comes through here.
+      # Every event of one key passes through this method.
       def instrument(operation, key, options = nil, &)
         return (yield({}) if block_given?) unless heard?(NAMES[operation])
         namespace = options && options[:namespace]
@@ -105,7 +105,7 @@ module Tiercel
         super { |payload| yield(payload).tap { payload.delete(:tier) if payload[:hit] == false } }
       end
 
-      # Every event of several keys comes through here.
+      # Every event of several keys passes through this method.
       def instrument_multi(operation, keys, options = nil, &)
         heard?(NAMES[operation]) ? super : yield({})
       end

@@ -4,9 +4,9 @@ require "weakref"
 
 module Tiercel
   module Store
-    # The private methods that Rails' public methods call: entries to bytes and back. Only other code needs them: a
-    # subclass or a gem that calls them, and Rails' own public methods if these run because the store has a `coder:` of
-    # its own, or because other code has patched a method that Tiercel would bypass ({Patches}).
+    # The private methods that Rails' public methods call: they turn entries into bytes and back. Tiercel itself does
+    # not need them. Callers are subclasses, gems, and Rails' own public methods. These run if the store has a `coder:`
+    # of its own, or if other code has patched a method that Tiercel would bypass ({Patches}).
     #
     # @private
     module Hooks
@@ -57,7 +57,7 @@ module Tiercel
         @settings.reader.entry(payload, coder:, raw:, key:, report:, tags:, compare:)
       end
 
-      # Neither deletes an expired entry nor writes it again: the leader keeps it beside the lease.
+      # Neither deletes an expired entry nor extends it, because the leader keeps its stale value with the lease.
       def handle_expired_entry(entry, key, options)
         entry&.expired? && leases?(options) ? super(nil, key, options) : super
       end
@@ -129,12 +129,12 @@ module Tiercel
 
       # --- fetch ---
 
-      # Rails' own `fetch` calls this on a miss. The block's options know `tags=`.
+      # Rails' own `fetch` calls this on a miss. Tiercel's method yields options with the method `tags=`.
       def save_block_result_to_cache(name, key, options, &) = generate_and_write(name, key, options, &)
     end
 
-    # What other code has replaced of the methods that Tiercel bypasses. A store looks for it when it is built, once the
-    # application has booted (agents and gems patch Rails at boot), and when a test stubs one of its own methods.
+    # Finds the methods that Tiercel bypasses and other code has replaced. A store checks when it is built, when the
+    # application has booted (agents and gems patch Rails at boot), and when a test stubs one of the store's methods.
     #
     # @private
     class Patches
@@ -150,7 +150,7 @@ module Tiercel
       ].freeze
       # The methods through which Rails' `fetch` writes: a subclass may override them to see every write.
       WRITES = %i[write write_multi].freeze
-      # A patch of one of these wants to see every call, also without a subscriber.
+      # A patch of one of these methods expects every call, even without a subscriber.
       INSTRUMENTS = %i[instrument instrument_multi _instrument].freeze
       private_constant :FRONTS, :HOOKS, :WRITES, :INSTRUMENTS
 
@@ -206,7 +206,7 @@ module Tiercel
         names.select { |name| store.respond_to?(name, true) && !ours?(store.method(name).owner) }
       end
 
-      # The audit of tiercel-insight passes every call on.
+      # The audit of tiercel-insight calls the original methods.
       def ours?(owner) = @own.include?(owner) || owner.name.to_s.start_with?("Tiercel::Insight::")
 
       # Methods of Rails' class that no longer come from Rails' file.

@@ -48,7 +48,7 @@ module Tiercel
         Accessor::Found === value ? decide(value, key, version, tags:) : value
       end
 
-      # Decides about bytes that the accessor could not decode alone.
+      # Handles bytes that the accessor could not turn into a value.
       #
       # @param found [Accessor::Found]
       # @param tags [Tags::Named, nil] tags whose generations were read in the same trip
@@ -109,7 +109,7 @@ module Tiercel
 
       # Reports a frame that cannot be decoded; the read is a miss. Possible causes: another program writes these keys,
       # a class is missing, or bytes were lost.
-      # After a change of the encryption every entry is one; a line a minute says so.
+      # If the encryption has changed, no old entry can be decrypted; one line a minute reports this.
       def report_undecodable(error, key)
         encryption = error.is_a?(Undecryptable) || error.cause.is_a?(Undecryptable)
         unreported = encryption ? @undecryptable.admit(:undecryptable) : 0
@@ -122,7 +122,7 @@ module Tiercel
       # @return [Hash{String => Integer}, nil] the generations of its tags when it was written
       def recorded_tags(entry) = (entry.frame.parts.tags if Coder::LazyEntry === entry)
 
-      # Reports the tags of an entry that is returned to the block that runs.
+      # Adds the tags of an entry to the block that is running, because its value depends on the entry.
       #
       # @return [void]
       def inherit_tags(entry)
@@ -164,8 +164,8 @@ module Tiercel
       end
 
       # `read(name, delete: true)`: reads the bytes and deletes the entry in one step, so that only one of several
-      # callers receives it. No backend but Redis has a command for this. So each caller tries to replace the unchanged
-      # entry by an expired frame. The caller that succeeds deletes the frame.
+      # callers receives it. Only Redis has a command for this. On all backends, each caller instead tries to replace
+      # the unchanged entry by an expired frame. The caller that succeeds deletes the frame.
       #
       # @return [String, nil]
       def take_away(key)
@@ -180,7 +180,7 @@ module Tiercel
 
       private
 
-      # Entries with equal tags are compared once, and their values are decoded without an entry.
+      # Compares equal sets of tags once, and decodes the values without creating an Entry for each.
       def decide_all(found, undecided, versions, options, useless)
         tags = undecided.map { |key| Frame.part(found[key].bytes, Frame::Layout::PART_TAGS) }
         outdated = @generations.outdated_among(tags.uniq.compact, options[:tags])
@@ -194,7 +194,7 @@ module Tiercel
         end
       end
 
-      # The backend has counted a hit.
+      # The backend counted this read as a hit, so the counts are corrected.
       def unusable(found)
         Observer.current&.recount(@backend, -1, 1)
         found

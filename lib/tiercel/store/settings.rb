@@ -66,7 +66,7 @@ module Tiercel
         warn_of_plain_entries if coder.accepts_plain?
       end
 
-      # Tells the backend the prefix of all keys; the first store that uses the backend decides.
+      # Passes the prefix of all keys to the backend. The first store of a backend determines the prefix.
       #
       # @return [void]
       def listen_for(prefix)
@@ -76,7 +76,7 @@ module Tiercel
         @backend.prefix = prefix
       end
 
-      # Logs once what `fetch` lacks when Rails' own methods run.
+      # Logs once which features of `fetch` are missing while Rails' own methods run.
       #
       # @param cause [#to_s]
       # @return [void]

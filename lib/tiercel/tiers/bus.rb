@@ -4,26 +4,26 @@ require "weakref"
 
 module Tiercel
   class Tiers < Backend
-    # Deletes near copies of keys that other machines or programs change in the last tier. Two processes of a machine
-    # listen and cover its near tier together ({Coverage}): if one ends or is slow, the other one leaves no gap. A
-    # process with `memory:` as its near tier listens for itself.
+    # Deletes near copies of keys that other machines or programs change in the last tier. On each machine, two
+    # processes listen and cover the near tier together ({Coverage}), so that one of them may exit or be slow without a
+    # gap. A process with `memory:` as its near tier listens for itself.
     #
-    # Each process that reads has a thread that holds one of the two seats or waits for one. A process with a seat has
-    # a second thread, which reads the subscription ({Listener}). The first near miss starts the thread, also after a
-    # fork.
+    # Two seats exist for listeners. Each reading process has a thread that holds a seat or waits for one; the first
+    # near miss starts the thread, also after a fork. In a process with a seat, a second thread reads the subscription
+    # ({Listener}).
     #
-    # If the last tier sends no changes, copies live a second at most, as they do without a bus.
+    # If the last tier sends no messages, copies live a second at most, as without a bus.
     #
     # @private
     class Bus
       # Seconds between two queries to the server. A reply proves that all earlier messages have arrived.
       INTERVAL_SECONDS = 2.0
-      # The fraction of an interval after which the bus checks its seat, and whether the next query is due.
+      # The fraction of an interval after which the bus checks its seat and whether a query is due.
       TICK = 0.125
-      # A listener that has lost its seat continues for this many ticks, while its successor starts.
+      # A listener that has lost its seat continues for this many ticks, until its successor has started.
       LINGER = 8
-      # A tick that ends this late has waited for Ruby's lock. After several late ticks the process leaves its seat to
-      # another process.
+      # A tick that takes this much longer than planned has waited for Ruby's lock. After several late ticks the process
+      # gives up its seat.
       LATE_SECONDS = 0.02
       LATE_TICKS = 3
       MOST_LATE_TICKS = 6
@@ -86,8 +86,8 @@ module Tiercel
       # @return [Boolean] whether the last tier sends a message about each change, also to the process that changed it
       def messages? = true
 
-      # A process that only writes needs no listener: it deletes the copies of its own changes. But its connections
-      # follow the listeners of its machine.
+      # A process that only writes needs no listener, because it deletes the copies of its own changes. But its
+      # connections must lead to the server of the machine's listeners.
       #
       # @return [void]
       def before_change = follow_listeners
@@ -95,7 +95,7 @@ module Tiercel
       # @return [Object] the argument of {#fill?}; read after the epoch and before the read
       def before_fill = @servers.ids
 
-      # No message would delete copies of values from another server than the listener's.
+      # Messages come from the listener's server alone, so a value from another server must not become a copy.
       #
       # @param seen [Object] the result of {#before_fill}
       # @return [Boolean] whether a value that was read since may become a copy
@@ -119,8 +119,8 @@ module Tiercel
 
       private
 
-      # Replaces the connections of this process if one of them leads to another server than the listener's, such as a
-      # former master: it returns old values once it was stopped.
+      # Replaces this process' connections if one of them leads to another server than the listener's. A demoted master,
+      # for example, may return old values.
       def follow_listeners
         server = @segment.near_server
         renew unless server.zero? || @servers.ids.all?(server) # 0: no listener has begun yet
@@ -168,7 +168,7 @@ module Tiercel
         @moves.size >= SEVERAL_SERVERS
       end
 
-      # If the server answers other calls, the subscription itself fails: perhaps a proxy does not understand it.
+      # If the server answers other calls, the subscription itself fails: a proxy may not support it.
       def answers?
         @last.ask("PING") && true
       rescue BackendError
@@ -177,12 +177,12 @@ module Tiercel
 
       def wanted? = @near.weakref_alive?
 
-      # A word of the segment names the processes with a seat. Trust in copies does not depend on it.
+      # The segment stores which processes hold a seat. Trust in copies does not depend on it.
       def seat? = @segment.near_listen(late?)
 
       def late? = @late >= LATE_TICKS
 
-      # Two other processes listen.
+      # Two other processes hold the seats.
       def wait_for_seat
         @near.trust_bus if @coverage.trusted?
         tick { |seconds| sleep(seconds) }
@@ -229,9 +229,9 @@ module Tiercel
         follow_listeners
       end
 
-      # Copies may live longer while other processes listen, or shortly after they have stopped. That does not hold if
-      # several servers answer, since each sends its own changes alone. The bus tries again as long as the process
-      # lives, and reports a reason once.
+      # Handles a refused subscription. If another process still listens, or did until recently, long-lived copies are
+      # still valid, and nothing changes. If several servers answer, each sends only its own changes, so copies must be
+      # short-lived. The bus tries again as long as the process lives, and reports each reason once.
       #
       # @return [Boolean] whether copies are read until they expire from now on
       def refused(error)
@@ -258,26 +258,26 @@ module Tiercel
       #
       # @private
       class Listener
-        # A new connection leads to another server than the subscription.
+        # New connections lead to another server than the subscription.
         class AnotherServer < Unavailable; end
 
-        # The listener asks again after this part of an interval: if it asked last; if it asked last and its process
-        # waits for Ruby's lock; and if another process of the machine asked last.
+        # The parts of an interval after which the listener queries the server again: if it sent the last query itself;
+        # if it did and its process waits for Ruby's lock; and if another process of the machine sent it.
         OWN_TURN = 0.95
         LATE_TURN = 0.5
         OTHER_TURN = 1.3
-        # If a question has no answer after this time, and new connections get one, the connection is dead.
+        # If a query has no answer after this time, while new connections get answers, the connection is dead.
         LOST_NS = 10 * Coverage::NANOSECONDS
         private_constant :OWN_TURN, :LATE_TURN, :OTHER_TURN, :LOST_NS
 
-        # @return [StandardError, nil] why the thread has ended
+        # @return [StandardError, nil] the error that ended the thread
         attr_reader :error
         # @return [Integer] keys that the server has sent
         attr_reader :invalidations
 
         # @param subscription [Backends::Redis::Subscription]
         # @param coverage [Coverage]
-        # @param interval [Numeric] seconds between two questions
+        # @param interval [Numeric] seconds between two queries
         def initialize(subscription, coverage, interval)
           @subscription = subscription
           @coverage = coverage
@@ -302,7 +302,7 @@ module Tiercel
         # @return [Boolean] whether this listener has covered the near tier
         def covered? = !@covered.nil?
 
-        # Asks the server if a question is due. There is one question at a time: memory-model.md needs that.
+        # Queries the server if a query is due. At most one query is outstanding, as memory-model.md requires.
         #
         # @param late [Boolean] whether this process waits for Ruby's lock
         # @return [Boolean] whether the answer will cover the machine's near tier
@@ -391,7 +391,7 @@ module Tiercel
           @covered = asked unless @coverage.cover(@since, asked, @subscription.server).nil?
         end
 
-        # An earlier listener of another process covers the time until this one began.
+        # Another process' earlier listener covers the time until this one began.
         def earlier_listener?
           @coverage.now - @since < @interval * OTHER_TURN && @coverage.covered < @since &&
             @coverage.shared? && @coverage.trusted?

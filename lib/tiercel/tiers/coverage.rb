@@ -2,21 +2,22 @@
 
 module Tiercel
   class Tiers < Backend
-    # The time until which a near tier has received every change of the last tier. Its copies are trusted for {#trust}
-    # seconds after that time. Past it every near read is a miss, and no copy is made.
+    # The time until which a near tier has received every change of the last tier. For {#trust} seconds after that time,
+    # reads use its copies. Later, every near read is a miss, and no copy is made.
     #
-    # The segment records the time, so each process profits from the listeners of the others. Times are nanoseconds of
-    # the machine's monotonic clock.
+    # The segment records the time, so that every process benefits from the listeners of the other processes. Times are
+    # nanoseconds of the machine's monotonic clock.
     #
-    # A process without a bus of its own (`bus=false`, or a Redis user that may not track) has a *recorded* coverage: it
-    # reads copies until they expire as long as no process has covered the segment, and only while they are covered once
-    # one has. When the last process with a bus has ended, the next miss deletes all copies.
+    # A process without a bus (`bus=false`, or a Redis user that may not track) has a *recorded* coverage. As long as no
+    # process has covered the segment, it reads copies until they expire. Once a process has covered the segment, it
+    # reads copies only while they are covered. After the last process with a bus has exited, the next miss deletes all
+    # copies.
     class Coverage
       # Seconds for which copies are trusted after the time until which they are covered.
       TRUST_SECONDS = 3.0
       # Nanoseconds of a second.
       NANOSECONDS = 1_000_000_000
-      # If no process has covered the segment for this long, all processes with a bus have ended.
+      # If no process has covered the segment for this long, no process with a bus is left.
       LAPSE_NS = 10 * NANOSECONDS
       MONOTONIC = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
       private_constant :LAPSE_NS, :MONOTONIC
@@ -69,7 +70,7 @@ module Tiercel
 
       # Deletes all copies. From now on the segment's reads do not depend on the coverage of this process.
       #
-      # @param recorded [Boolean] whether they depend on that of other processes
+      # @param recorded [Boolean] whether they depend on the coverage by other processes
       # @return [void]
       # @raise [BackendError]
       def disarm(recorded: false)
@@ -84,11 +85,11 @@ module Tiercel
       # of the changed keys through this segment.
       #
       # @param since [Integer] nanoseconds: when the listener began
-      # @param sent [Integer] nanoseconds: when it sent the question that the last tier has answered
+      # @param sent [Integer] nanoseconds: when it sent the query that the last tier has answered
       # @param server [Integer] the server's number
-      # @return [Boolean, nil] true: the copies are good; false: there was a gap before `since`, or another server, so
-      #   all copies were deleted; nil: no effect, since `sent` is before `since`, or before this process opened the
-      #   segment
+      # @return [Boolean, nil] true: the copies are valid; false: all copies were deleted, because the time before
+      #   `since` was not covered, or another server covered it; nil: no effect, because `sent` is before `since`, or
+      #   before this process opened the segment
       # @raise [BackendError] if there is no segment
       def cover(since, sent, server = 0) = arm && @segment.near_cover(since, sent, server)
 
@@ -107,8 +108,8 @@ module Tiercel
       # @return [Boolean] whether copies that were good at that time are still trusted
       def lately?(time, seconds = 0) = (now - time).between?(0, (trust + seconds) * NANOSECONDS)
 
-      # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies are still trusted if no
-      #   further message arrives; :gaps, how often all copies were deleted because no listener had covered them
+      # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies stay trusted without a further
+      #   message; :gaps, how often all copies were deleted because no listener had covered them
       def stats
         left = covered.zero? ? 0.0 : @trust - ((now - covered) / NANOSECONDS.to_f)
         { trusted: left.positive?, covered_for: [left, 0.0].max, gaps: @segment.near_gaps }

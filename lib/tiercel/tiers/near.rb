@@ -14,9 +14,9 @@ module Tiercel
     #
     # @private
     class Near
-      # Without a bus, readers see changes of other machines after this many seconds.
+      # Without a bus, copies live this many seconds at most, so that readers see the changes of other machines.
       TTL_SECONDS = 1.0
-      # With a bus, copies may live longer, because the bus deletes changed ones.
+      # With a bus, copies may live longer, because the bus deletes copies of changed keys.
       BUS_TTL_SECONDS = 60.0
 
       # @return [Backends::SegmentBackend]
@@ -48,8 +48,8 @@ module Tiercel
         @guard = Guard.new(backend)
       end
 
-      # The first store decides: a listener of this machine may be running. A `dup` with another namespace shares this
-      # tier, and copies of its keys live at most a second.
+      # The first store determines the prefix, because a listener of this machine may already run with it. A `dup` with
+      # another namespace shares this tier; copies of its keys live a second at most.
       #
       # @param prefix [String, nil] prefix of the keys for which a {Bus} receives messages
       # @return [void]
@@ -82,8 +82,8 @@ module Tiercel
         end
       end
 
-      # A computed value is as old as the beginning of its block. Readers may still see it for as long as a copy stays
-      # trusted, even if another machine changes the key.
+      # A value computed during an outage is as old as the beginning of its block. Even if another machine changes the
+      # key, readers may see the value for as long as a copy stays trusted.
       #
       # @param bytes [String] the bytes of a copy
       # @return [Boolean] whether this machine has lately computed the value during an outage
@@ -120,12 +120,12 @@ module Tiercel
         found
       end
 
-      # Wraps a change of the last tier. A change that got no answer may still arrive, so its writer stays in the count
-      # until the stripe forgets it.
+      # Runs a change of the last tier as a writer of its keys' stripes. If the change gets no answer, it may still
+      # arrive. Its writer then stays in the count until the stripe forgets it.
       #
       # @param keys [Array<String>] keys that the block changes
-      # @param bytes [String, nil] the new copy, if the block returns true. With messages there is none: the one
-      #   about this change would delete it
+      # @param bytes [String, nil] the new copy, if the block returns true. With messages no copy is made, because the
+      #   message about this change would delete it
       # @param ttl [Numeric, nil] TTL of these bytes
       # @return [Object] the block's result
       def change(keys, bytes = nil, ttl = nil)
@@ -157,8 +157,8 @@ module Tiercel
         end
       end
 
-      # Deletes copies, and wraps a clear of the last tier. A clear that got no answer ends here too: if it arrives late
-      # it removes entries, and no caller relies on their absence.
+      # Deletes copies, before and after a clear of the last tier. A clear without an answer needs no further
+      # protection: if it arrives late, it only removes entries.
       #
       # @param prefix [String, nil]
       # @return [void]
@@ -174,7 +174,8 @@ module Tiercel
       # @param key [String]
       # @param bytes [String] the bytes that the last tier stores
       # @param ttl [Numeric, nil] TTL of these bytes
-      # @param began [Integer, nil] if the last tier does not store them: when the block began; see {#now}
+      # @param began [Integer, nil] the time at which the block began ({#now}), if the last tier does not store the
+      #   bytes
       # @return [Array(String, Float), nil] the copy and its seconds
       def copy(key, bytes, ttl, began = nil)
         return [bytes, longest(key, ttl)] if Copy.generation?(key, bytes)
@@ -271,7 +272,7 @@ module Tiercel
         end
       end
 
-      # If near_begin failed, any copy may exist.
+      # If near_begin failed, a copy of any age may exist.
       def finish(keys, begun, filled)
         return forget(keys) unless begun
         @guard.call(:write_entry, keys.first) { @segment.near_end(keys, begun, filled) }
@@ -291,7 +292,7 @@ module Tiercel
     #
     # @private
     module Copy
-      # Of a tag's generation ({Store::Tags}): its size, and a part of its key.
+      # Of the key and bytes of a tag's generation ({Store::Tags}): the size, and a part of the key.
       GENERATION_BYTES = 8
       GENERATION_KEY = "tiercel:tag:"
 

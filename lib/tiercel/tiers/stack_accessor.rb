@@ -8,13 +8,13 @@ module Tiercel
     #
     # @private
     class StackAccessor < Accessor
-      # The last tier answered that it has no entry.
+      # Marks the answer of a last tier that has no entry, in contrast to a failure.
       ABSENT = Object.new.freeze
       # Positions in {Tiers#tiers}.
       NEAR, LAST = 0, 1
       private_constant :ABSENT, :NEAR, :LAST
 
-      # @param stale_if_error [Float, nil] seconds for which copies answer beyond their trust, while the last tier does
+      # @param stale_if_error [Float, nil] seconds for which reads still use untrusted copies while the last tier does
       #   not answer
       def initialize(backend, guard, coder, frozen: false, stale_if_error: nil)
         super(backend, guard, coder, frozen:)
@@ -24,10 +24,10 @@ module Tiercel
         @names = backend.tiers.map(&:to_s)
       end
 
-      # The near tier compares the tags of its copies, and {#generations} those of the last tier's entries.
+      # The near tier compares the tags of its copies. {#generations} compares those of the last tier's entries.
       def compares_tags? = true
 
-      # A copy that is no plain value, such as one of another version, is deleted; the last tier then answers.
+      # Deletes a copy that is not a plain value, such as a copy of another version. The last tier then answers.
       def read(key, version, event = nil)
         value = @near.read(key, version)
         return answer(value, NEAR, event) unless Coder::Signal === value
@@ -64,8 +64,9 @@ module Tiercel
         near.size == keys.size ? near : near.merge!(last).slice(*keys)
       end
 
-      # Near copies of generations, then the last tier's. An invalidation on this machine deletes the copies first; one
-      # of another machine arrives as for any key. A value that is written with an outdated generation is a miss later.
+      # Reads generations from near copies, then from the last tier. An invalidation on this machine deletes the copies
+      # first. An invalidation on another machine arrives as a message, as for any key. A value written with an outdated
+      # generation is a miss later.
       #
       # @yieldreturn [Boolean] whether a copy may be used
       def far_generations(keys, &usable)
@@ -75,7 +76,7 @@ module Tiercel
       end
       alias generations far_generations
 
-      # Raw bytes have no copies.
+      # Raw bytes have no copies, so the last tier answers.
       def get_raw(key, event = nil)
         bytes = @guard.call(:read_entry, key) { @backend.get_last(key) }
         bytes && answer(bytes, LAST, event)
@@ -117,14 +118,14 @@ module Tiercel
 
       private
 
-      # @return [Object] the value, after the event has the name of its tier
+      # @return [Object] the value; writes the name of its tier into the event
       def answer(value, number, event)
         event[:tier] = @names[number] if event
         value
       end
 
-      # After a miss near: the last tier's bytes. While it does not answer, a copy within `stale_if_error`, or one that
-      # this machine computed meanwhile.
+      # Reads the last tier after a near miss. If the last tier does not answer, returns a copy within `stale_if_error`,
+      # or a value that this machine computed during the outage.
       def get_past(key, event)
         bytes = @guard.call(:read_entry, key) { @backend.get(key) || ABSENT }
         late = @tier.get_late(key, @stale_if_error) if bytes.nil?
@@ -141,17 +142,18 @@ module Tiercel
         [(keys - found.keys).to_h { |key| [key, @tier.get_late(key, @stale_if_error)] }.compact, found]
       end
 
-      # Writes into the event how many of the found keys each tier had.
+      # Writes into the event how many of the found keys came from each tier.
       def note_tiers(event, near, last)
         event[:tiers] = @names.zip([near, last]).to_h.reject { |_, count| count.zero? } if event
       end
 
-      # A change that the last tier did not receive: the guard sends a delete again when the server answers. So does a
-      # write as a delete, since its value may be outdated by then; a write that timed out may also arrive late. A full
-      # server refuses a write and still deletes, so a refused write becomes a delete at once.
+      # Runs a change and records it if the last tier did not receive it. The guard repeats a lost delete once the
+      # server answers. A lost write is repeated as a delete, because its value may be outdated by then, and because a
+      # write that timed out may arrive late. A full server refuses writes and accepts deletes, so a refused write
+      # becomes a delete at once.
       #
-      # The key is noted first, and its copy deleted then: a reader that takes the stripe's epoch after the deletion
-      # finds the key in the list.
+      # Order matters: first the list records the key, then the copy is deleted. A reader that takes the stripe's epoch
+      # after the deletion then finds the key in the list.
       #
       # @param key [String, nil] the key, for error reports
       # @param bytes [String, Hash{String => String}, nil] bytes of a write
@@ -184,10 +186,10 @@ module Tiercel
         false
       end
 
-      # A `clear` or a `delete_matched` is not repeated. The guard reports a failed call; this method
-      # reports a call that the open breaker skipped.
+      # A failed `clear` or `delete_matched` is not repeated. The guard reports a failed call; this method reports a
+      # call that the open breaker skipped.
       #
-      # @param prefix [String, nil] prefix of the copies and leases to delete in any case
+      # @param prefix [String, nil] prefix of the copies and leases that are deleted even after a failure
       def sweep(method, prefix)
         sent = delivered = false
         @guard.call(method) do

@@ -5,8 +5,8 @@ module Tiercel
     # Leases over {Tiers}: placeholders in the last tier, for all machines. While the last tier does not answer, a lease
     # in the near segment's table lets one caller of this machine compute a value.
     #
-    # The last tier may have granted the lease too, in a call that got no answer. A fill goes there if possible. In any
-    # case it leaves a near copy, which lives as long as any other.
+    # The last tier may have granted the lease too, in a call whose answer was lost. If possible, a fill stores the
+    # value in the last tier. It always leaves a near copy, which lives as long as any other copy.
     #
     # @private
     class StackLeases < Leases
@@ -34,8 +34,8 @@ module Tiercel
           end
         end
 
-        # Leaves a copy of a value that the last tier cannot store. There is no copy while a writer changes the key; a
-        # writer that begins after this look ends the lease.
+        # Stores a near copy of a value that the last tier cannot store. Stores none while a writer changes the key. A
+        # writer that begins after this check ends the lease.
         def fill(lease, bytes, ttl)
           copy, ttl = @near.copy(lease.key, bytes, ttl, lease.met_at)
           free = copy && @guard.call(:write_entry, lease.key) { @segment.near_epoch(lease.key, true) }
@@ -109,8 +109,8 @@ module Tiercel
       def near_of(mine) = @near.own(mine.key, mine.ttl, mine.version)
 
       # @param last [Lease, Object] the last tier's answer
-      # @yieldreturn [Lease, Present, Array, nil] the near table's answer
-      # @return [Object] the near table's answer if the last tier did not answer
+      # @yieldreturn [Lease, Present, Array, nil] the result of the near table, used if the last tier did not answer
+      # @return [Object] the last tier's answer, or the near table's result
       def answered(last)
         return last unless last.is_a?(Lease) && last.mine? && !last.sure?
         near = yield

@@ -2,13 +2,13 @@
 
 module Tiercel
   class Tiers < Backend
-    # Finds out whether others change a SQLite file behind a near segment: programs that use the file alone, and other
-    # segments (containers, two releases during a deploy). Each registers in the file before it changes the file. A
-    # process that misses near looks there at most once a second, so no thread and no bus is needed:
+    # Detects changes of a SQLite file from outside a near segment: by programs without near copies, and by other
+    # segments (containers, two releases during a deploy). Each process registers in the file before it changes the
+    # file. A process with a near miss checks the file at most once a second, so no thread and no bus is needed:
     #
-    # - No other process has registered since the covered time: the segment is covered until now ({Coverage}), and
+    # - If no other process has registered since the covered time, the segment is covered until now ({Coverage}), and
     #   copies live long.
-    # - Another process has registered: all copies are deleted, and from then on copies live a second.
+    # - If another process has registered, all copies are deleted, and later copies live a second.
     #
     # @private
     class Watch
@@ -16,11 +16,12 @@ module Tiercel
       ALONE_TTL_SECONDS = 60.0
       TTL_SECONDS = 1.0
       INTERVAL_NS = 1_000_000_000
-      # Every process of the segment notices another program within this time. Until then all copies are deleted again.
+      # Every process of the segment notices another program within this time. Until then all copies are deleted again
+      # and again.
       NOTICING_NS = 3 * INTERVAL_NS
-      # If the covered time is older than this, no process of the machine has checked the file recently.
+      # If the covered time is older than this, no process of the machine has checked the file lately.
       LAPSE_NS = 2 * INTERVAL_NS
-      # A large change, or the change of a stopped process, may end this long after its registration.
+      # A large change, or a change by a stopped process, may complete this long after its registration.
       SLACK_SECONDS = 10.0
 
       # @param last [Backends::SQLite]
@@ -64,7 +65,7 @@ module Tiercel
 
       def close = nil
 
-      # @return [Hash{Symbol => Object}] :alone, whether this machine alone has changed the file lately
+      # @return [Hash{Symbol => Object}] :alone, whether only this segment has changed the file, as of the last check
       def stats = { alone: !@checked_ns.nil? && @noticed_ns.nil? }
 
       private
@@ -79,8 +80,9 @@ module Tiercel
         others ? with_others(covered_ns, now_ns, moved) : alone(covered_ns, now_ns, moved)
       end
 
-      # Whether all copies are deleted. A process that has not looked yet may make copies of the former file's entries,
-      # so they are deleted again until every process has looked.
+      # Returns whether to delete all copies because another file may be at the path. Other processes may make copies of
+      # the former file's entries until their next check. So the copies are deleted repeatedly until every process has
+      # checked.
       def moved?(opened, now_ns)
         @moved_ns = now_ns if another?(opened)
         return false unless (moved_ns = @moved_ns)
@@ -88,7 +90,7 @@ module Tiercel
         true
       end
 
-      # Whether the file was opened again. It may be another file then, even with the same inode number.
+      # Returns whether the file was opened again. A reopened file may be another file, even with the same inode number.
       def another?(opened)
         before = @opened if Forks.current?(@process)
         @process = Forks.current
@@ -96,7 +98,7 @@ module Tiercel
         !before.nil? && !before.equal?(opened)
       end
 
-      # Changes of this process count as the segment's.
+      # Attributes this process' changes to the segment.
       def name_member
         @last.member_name = "near:#{@near.backend.segment.file_id}"
       rescue BackendError
