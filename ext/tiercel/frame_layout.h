@@ -37,7 +37,7 @@ enum {
     FRAME_TAG_FIXED_BYTES = 10   /* u16 bytes of the key and u64 generation, around the key */
 };
 
-/* The check of a header, whose 24 bytes are three words. The byte of the check itself does not count. */
+/* The check byte of a header: FRAME_CHECK_XOR, XORed with all other bytes of the header. */
 static inline uint8_t frame_header_check(const uint64_t words[3])
 {
     uint64_t x = words[0] ^ words[1] ^ words[2];
@@ -47,7 +47,7 @@ static inline uint8_t frame_header_check(const uint64_t words[3])
     return (uint8_t)((x & 0xff) ^ ((words[0] >> (8 * FRAME_OFFSET_CHECK)) & 0xff) ^ FRAME_CHECK_XOR);
 }
 
-/* Whether a frame with this first word has no compressor, no flags and no optional parts. */
+/* Returns whether a frame with this first word has no compressor, no flags and no optional parts. */
 static inline bool frame_is_bare(uint64_t word)
 {
     const uint64_t fixed = FRAME_MAGIC | (uint64_t)FRAME_VERSION << 8; /* compressor, flags, parts: 0 */

@@ -2,8 +2,8 @@
 
 module Tiercel
   # Reads and writes whole frames for the store. It calls the backend through the guard. Both paths of the store end
-  # here: the fast path calls the first half of the methods, and the path of Rails' entries calls the second half.
-  # Subclasses add shortcuts for a backend, or wrap another accessor.
+  # Reads and writes whole frames for the store, by calling the backend through the guard. The fast path of the store
+  # uses the first half of the methods; the path of Rails' entries uses the second half.
   #
   # == Values
   #
@@ -45,9 +45,9 @@ module Tiercel
         @token = token
       end
 
-      # Of the entries of a read of several keys few need a token, so each is made when it is asked for.
+      # Records how to make the token, because few of the entries of a read of several keys need one.
       #
-      # @param last_read [Object, nil] of that read
+      # @param last_read [Object, nil] the result of {Backend#last_read} after that read
       # @return [void]
       def read_by(backend, last_read, index)
         @backend = backend
@@ -230,7 +230,7 @@ module Tiercel
 
     private
 
-    # The block that runs depends on the tags of the entry that it reads.
+    # The running block depends on the tags of the entry that it reads.
     def inherit_tags(bytes)
       recorded = Frame.parse(Leases::Placeholder.visible(bytes)).parts.tags
       Fetch.inherit(@backend, recorded) if recorded

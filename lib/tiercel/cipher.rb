@@ -20,9 +20,9 @@ class Tiercel::Cipher
   PURPOSE = "tiercel frame 1"
   private_constant :PURPOSE
 
-  # @param option [true, false, nil, Hash] the store's option `encrypt:`. true takes the keys of Active Record
-  #   encryption; a Hash has `keys:` (Array of secret Strings of at least 32 bytes, the newest first) and
-  #   `accept_plain:` (whether frames that are not encrypted are still read)
+  # @param option [true, false, nil, Hash] the store's option `encrypt:`. true uses the keys of Active Record
+  #   encryption. A Hash has `keys:` (secret Strings of at least 32 bytes, the newest first) and `accept_plain:`
+  #   (whether unencrypted frames are still read)
   # @return [Cipher, nil] nil without encryption
   # @raise [ConfigurationError] for anything else
   def self.build(option)
@@ -115,8 +115,8 @@ class Tiercel::Cipher
 
   private
 
-  # OpenSSL objects with their key are kept, since a new one costs more than the encryption of 2 KB. A new nonce begins
-  # anew, whatever happened before.
+  # Keeps OpenSSL objects with their keys, because a new one costs more than encrypting 2 KB. A new nonce resets an
+  # object, even after a failure.
   def with(mode, id)
     idle = @idle[mode][id] ||= []
     cipher = idle.pop || OpenSSL::Cipher.new("aes-256-gcm").public_send(mode).tap { |made| made.key = keys.fetch(id) }

@@ -9,8 +9,8 @@ module Tiercel
     # @return [Float] epoch seconds
     def self.now = Time.now.to_f
 
-    # Ruby's own method, even if a test freezes the process clock (Timecop's `mock_process_clock`): waits must still
-    # end. As a method of this module it costs 50 ns, and a Method object's `call` 90.
+    # Ruby's own method, even if a test freezes the process clock (Timecop's `mock_process_clock`), because waits must
+    # still end. A method of this module costs 50 ns; a call of a Method object costs 90 ns.
     singleton_class.define_method(:process_clock, Process.instance_method(:clock_gettime))
     private_class_method :process_clock
 

@@ -21,8 +21,8 @@ module Tiercel
 
     DEFAULT_COMPRESS_THRESHOLD = 1024
     DEFAULT_INFLATE_LIMIT = 128 * 1024 * 1024
-    # Characters that text does not contain. Text without a frame is what `raw: true` has written; other bytes without a
-    # frame are damage, or another program's.
+    # Control characters, which text does not contain. Text without a frame was written with `raw: true`. Other bytes
+    # without a frame are damaged, or another program wrote them.
     CONTROL = /[\x00-\x08\x0B\x0C\x0E-\x1F\x7F]/
     private_constant :CONTROL
     # A compressed payload is kept only if its size is at most this fraction of the original size.
@@ -145,8 +145,8 @@ module Tiercel
     # @param bytes [String] the bytes read from a backend
     # @param now [Float, nil] epoch seconds; nil to read the clock only if needed
     # @param version [String, nil] the version that the caller wants; an entry without a version matches every caller
-    # @return [Object] the value; {MISS} for a placeholder; {EXPIRED}; {SLOW} if only {#load} can decide: a frame with
-    #   another version or with tags, and bytes that are not a frame
+    # @return [Object] the value; {MISS} for a placeholder; {EXPIRED}; {SLOW} if only {#load} can decide. That holds for
+    #   a frame with another version or with tags, and for bytes without a frame
     # @raise [MalformedFrame] if the bytes are damaged
     # @raise [SerializationError] if the payload's type must not be loaded
     # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists

@@ -92,7 +92,7 @@ module Tiercel
     def counts_for_breaker? = false
   end
 
-  # The last tier was not read, because the journal holds a change of this key that the last tier has not received.
+  # The last tier was not read, because it has not received an earlier change of this key ({Undelivered}).
   #
   # @private
   class PendingChange < BreakerOpen; end

@@ -3,9 +3,9 @@
 module Tiercel
   # Fork handling: the handlers that run around each fork, and the check whether a resource belongs to this process.
   #
-  # Not every child comes from Ruby's `fork`: `Process.daemon` runs no handler. Therefore each resource that a child
-  # must not share with its parent (a connection, a thread, a lock file) remembers its process ({.current}), and every
-  # use checks it ({.current?}; where every call passes, a comparison with {.current}).
+  # Not every child comes from Ruby's `fork`: `Process.daemon` runs no handler. A child must not share a connection, a
+  # thread or a lock file with its parent. Each of these resources therefore remembers its process ({.current}), and
+  # every use checks it ({.current?}, or on hot paths a direct comparison with {.current}).
   #
   # @private
   module Forks

@@ -124,8 +124,8 @@ module Tiercel
                                    encrypted: flags.anybits?(FLAG_ENCRYPTED))
       end
 
-      # What an encrypted payload belongs to: type, compressor, expiry and all parts, except for the time that a near
-      # copy adds to a finished frame as its last part.
+      # Returns the data that encryption authenticates together with the payload: type, compressor, expiry and all
+      # parts. It excludes the time that a near copy appends to a finished frame as its last part.
       #
       # @param bytes [String] a valid frame
       # @return [String]

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # Options of earlier versions, and what to use instead. An option is listed as soon as no code knows it any more: the
-  # configuration looks here before it calls an option unknown.
+  # Options of earlier versions, with their replacements. The configuration looks here before it reports an unknown
+  # option, so this list must contain every option that the code no longer knows.
   #
   # @private
   module GoneOptions

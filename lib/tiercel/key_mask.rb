@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
-# Shows what kind of key a log line or an error report is about without showing the key, which may hold an address or a
+# Shows the kind of a key in log lines and error reports, but not the key itself, which may contain an address or a
 # name. The store's option `log_keys: true` shows keys.
 #
 #   views/products/show:9a0364b9e99bb480dd25e1f0284c8555/products/7  ->  views/products/show:*/products/*
 #   user:alice@example.com                                           ->  *:*
 #
-# Only the path of a template and the names of loaded Active Record models are shown: every other word may be private.
+# A mask shows only the path of a template and the names of loaded Active Record models, because every other word may be
+# private.
 module Tiercel::KeyMask
   MOST_BYTES = 512
   MOST_PARTS = 12

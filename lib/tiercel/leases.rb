@@ -25,9 +25,9 @@ module Tiercel
   # 1. At any moment at most one holder has an unlapsed lease on a key. The backend's TTL (a server's clock, or this
   #    machine's clock for a local backend) decides when a lease lapses. The monotonic clock of a waiting process is
   #    the second limit: a lease has lapsed once that process has seen it for its ttl.
-  # 2. **A fill wins against every lease of its own lineage**, whether lapsed or not, **and loses against everything
-  #    else**: an absent key, a value, a counter, a lease of another lineage. So the first of several computations
-  #    stores its value, and a value that was deleted, overwritten or cleared in between never comes back.
+  # 2. **A fill wins against every lease of its own lineage**, lapsed or not. **It loses against everything else**: an
+  #    absent key, a value, a counter, a lease of another lineage. So the first of several computations stores its
+  #    value, and a value that was deleted, overwritten or cleared in between never comes back.
   # 3. Other operations on the key end the lineage:
   #    - `delete`, `delete_multi`, `delete_matched`, `clear` and eviction remove the lease and its stale value;
   #      waiting callers continue at once (`:gone`). `delete` returns false if there was no stale value.
@@ -57,8 +57,8 @@ module Tiercel
     OUTLIVES = 60.0
     # The result of a guarded call if the backend failed.
     LOST = Object.new.freeze
-    # Another caller may change the key between two steps. After this many attempts the caller computes without a
-    # lease.
+    # If another caller changes the key between two steps, the caller tries again. After this many attempts it computes
+    # without a lease.
     TRIES = 5
     private_constant :LOST, :TRIES
 
@@ -109,8 +109,8 @@ module Tiercel
 
     # Stores the computed value (see guarantees 2 and 5) and wakes waiting callers.
     #
-    # @param lease [Lease] one's own lease, or a lease that {#take} or {#seen} returned before the computation began:
-    #   a caller that computes without the lease may store as well
+    # @param lease [Lease] the caller's own lease, or a lease that {#take} or {#seen} returned before the computation
+    #   began; a caller that computes without the lease may store its value too
     # @param bytes [String] the frame
     # @param ttl [Numeric, nil] seconds, as for {Backend#set}
     # @return [Boolean, nil] whether the value was stored; nil if the backend failed
@@ -133,8 +133,8 @@ module Tiercel
     # Releases a lease without a value. Does nothing if the lease is no longer one's own. All waiting callers continue
     # at once (`:released`).
     #
-    # Plain reads still return the stale value, if there is one. With `pause`, no caller acquires the lease for that
-    # many seconds, so that a failing block does not run in every process at once; {#take} then returns a lease that is
+    # Plain reads still return an existing stale value. With `pause`, no caller acquires the lease for that many
+    # seconds, so that a failing block does not run in every process at once. {#take} then returns a lease that is
     # {Lease#paused?}.
     #
     # @param stale_ttl [Float, nil] seconds for which the stale value is kept

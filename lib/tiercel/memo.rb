@@ -15,8 +15,9 @@ module Tiercel
     MOST_BYTES = 1 << 40
     # The default memo size with `frozen: true`.
     FROZEN_BYTES = 32 << 20
-    # Ruby needs this memory for each kept SafeBuffer, in addition to its bytes: for the hidden String that owns them,
-    # and for @html_safe in its table of instance variables. 40,000 SafeBuffers of 700 bytes took 110 bytes each.
+    # Memory that Ruby needs for each kept SafeBuffer in addition to its bytes: for the hidden String that owns the
+    # bytes, and for @html_safe in its table of instance variables. Measured: 110 bytes each, for 40,000 SafeBuffers of
+    # 700 bytes.
     SAFE_BUFFER_BYTES = 112
 
     @segments = ObjectSpace::WeakMap.new

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # Bytes in the memory of this process, with the methods of a File that an account and a journal use, and those of a
-  # {Tiers::Journal::LockedFile}.
+  # Bytes in the memory of this process, behind the methods of a locked File.
   #
   # @private
   class MemoryFile

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# A program that watches the stores of this process without subscribing to their events, such as tiercel-insight. A
-# hit of `shared:` costs less than an event, so a segment passes on only the reads of some keys ({Segment#sample}), and
+# A program that watches this process' stores without subscribing to their events, such as tiercel-insight. A hit of
+# `shared:` costs less than an event. A segment therefore passes on the reads of some keys only ({Segment#sample}), and
 # a `fetch` only the durations of its blocks.
 #
 # @private
 module Tiercel::Observer
   class << self
-    # @return [#computed, #recount, nil] receives the backend and the key of each block of `fetch`, and its duration in
-    #   nanoseconds; and corrections of the hits and misses that a segment counts
+    # @return [#computed, #recount, nil] `computed` receives the backend, the key and the duration in nanoseconds of
+    #   each block of `fetch`; `recount` receives corrections of the hits and misses that a segment counts
     attr_accessor :current
 
     # Runs the block of a `fetch`.

@@ -112,7 +112,8 @@ module Tiercel
       "#{url.scheme}:#{path}"
     end
 
-    # The prefix of the keys whose messages a segment's listeners receive: over Redis it is the namespace.
+    # Identifies the backends behind a segment and, over Redis, the key prefix whose messages the segment's listeners
+    # receive.
     def heard(options)
       namespace = options[:namespace]
       return behind(options) if namespace.nil? || namespace.respond_to?(:call) || !WITH_PREFIX.match?(url.scheme)
@@ -124,7 +125,7 @@ module Tiercel
       [url.to_s.chomp("/"), url.options[:db] || options[:db]].compact.join("/").delete_suffix("/0")
     end
 
-    # Parallel test processes share their keys with no other machine.
+    # Other machines do not read the keys of parallel test processes, so no bus is needed.
     def bus?(last)
       said = all.select(&:tier).map { |place| switch(place) }.compact
       return said.all? && !TestWorker.number if last.subscribable?

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # Reduces a caller's value to the part that may appear in a message: enough to find the mistake, and no password,
-  # even if the caller put it in the wrong place.
+  # Reduces a caller's value to the part that may appear in a message. The part helps to find the mistake, and contains
+  # no password, even if the caller put the password in the wrong place.
   #
   # @private
   module Redacted

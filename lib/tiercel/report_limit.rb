@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # Lets the first report of a cause through, then counts further ones until a pause is over. A full disk, for
+  # Lets the first report of a cause through, and counts further failures until a pause is over. A full disk, for
   # example, refuses every write, and one line reports it.
   #
   # The first pause takes `cool_down` seconds. It doubles up to `max_cool_down` while the cause continues, and starts
@@ -17,9 +17,9 @@ module Tiercel
     Cause = Struct.new(:pause, :silent_until, :unreported)
     private_constant :Cause
 
-    # @param cool_down [Numeric] seconds
+    # @param cool_down [Numeric] seconds of the first pause
+    # @param max_cool_down [Numeric] seconds of the longest pause
     # @param clock [#call] returns seconds of a monotonic clock
-    # @param clock [#call] gives seconds of a clock that only moves forward
     def initialize(cool_down: Breaker::DEFAULTS[:cool_down], max_cool_down: Breaker::DEFAULTS[:max_cool_down],
                    clock: Clock.method(:monotonic))
       @cool_down = cool_down

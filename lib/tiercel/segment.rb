@@ -136,7 +136,7 @@ module Tiercel
 
       private
 
-      # The journal of deletes for an unreachable last tier (Tiers::Journal), and the account files of older versions.
+      # Deletes the account files that older versions kept beside a segment.
       def remove_companions(path)
         beginnings = %w[account].map { |word| "#{::File.basename(path)}.#{word}" }
         names = Dir.children(::File.dirname(path)).select { |name| name.start_with?(*beginnings) }
@@ -218,7 +218,7 @@ module Tiercel
       end
     end
 
-    # Tells an observer each read of a share of the keys. All processes of a segment choose the same keys.
+    # Passes each read of a share of the keys to an observer. All processes of a segment choose the same keys.
     #
     # @private
     # @param observer [#sampled, nil] receives the key, 53 bits of its hash, and the value's bytes (-1: a miss). The

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # What {ActiveSupport::Cache::TiercelStore} calls.
+  # The parts of a store, which {ActiveSupport::Cache::TiercelStore} calls.
   #
   #   Reader     bytes to values: expiry, version, tags;  Writer: values to frames with a TTL;  Counter
   #   Tags       groups of entries that are invalidated together

@@ -79,8 +79,8 @@ module Tiercel
 
       private
 
-      # A store that cannot be built (for example because its folder was removed) must not prevent the others from
-      # opening.
+      # A store may be impossible to build, for example because its folder was removed. The other stores must open
+      # anyway.
       def reopen(store, settings)
         store.reopen(settings)
       rescue Error, ConfigurationError => error

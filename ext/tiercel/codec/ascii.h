@@ -1,4 +1,4 @@
-/* Whether bytes are ASCII. This header contains no Ruby. */
+/* Tests whether bytes are ASCII. This header contains no Ruby. */
 #ifndef TIERCEL_ASCII_H
 #define TIERCEL_ASCII_H
 

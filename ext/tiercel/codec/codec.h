@@ -15,8 +15,8 @@ typedef VALUE encoded_function(buffer *out, void *context);
 VALUE with_plain(VALUE value, size_t front, encoded_function *finish, void *context);
 
 /*
- * hash_layout.c: whether the pairs of a Hash describe it completely. Such a Hash has no default, compares keys with
- * eql?, and is not flagged as keyword arguments. Calls no Ruby method.
+ * hash_layout.c: returns whether the pairs of a Hash describe it completely. A Hash with a default, with
+ * compare_by_identity, or flagged as keyword arguments has further state. Calls no Ruby method.
  */
 bool only_pairs(VALUE hash);
 /* Returns false if the function does not recognize how this Ruby stores Hashes. */

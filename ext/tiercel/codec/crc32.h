@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether this build can compute checksums. A build without zlib's headers cannot. */
+/* Returns whether this build can compute checksums. A build without zlib's headers cannot. */
 bool crc32_available(void);
 
 /* Examines the processor. Called once, before crc32_update. */

@@ -1,6 +1,7 @@
 /*
- * Decodes msgpack to plain data. Each element takes at least one byte. So before the decoder allocates a container, it
- * checks that the remaining bytes suffice for its elements and for those that the outer containers still expect.
+ * Decodes msgpack to plain data. Each element takes at least one byte. Before the decoder allocates a container, it
+ * checks that enough bytes remain: for the container's elements, and for the elements that the outer containers still
+ * expect.
  */
 #include "ascii.h"
 #include "codec.h"

@@ -6,8 +6,8 @@
 
 /*
  * The memory of a walk, which the next walk reuses. The GVL protects it, because the extension does not declare itself
- * safe for Ractors. A walk takes the memory and returns it at its end; so a walk that begins within `finish` allocates
- * memory of its own.
+ * safe for Ractors. A walk takes the memory and returns it at its end. A nested walk, which begins within `finish`,
+ * therefore allocates memory of its own.
  */
 typedef struct {
     buffer out;
@@ -131,7 +131,7 @@ static bool put_bin(encoder *e, const char *bytes, size_t size)
     return first && put_bytes(e, bytes, size);
 }
 
-/* Whether the object has exactly this class, without singleton methods and instance variables. */
+/* Returns whether the object has exactly this class, without singleton methods and instance variables. */
 static inline bool bare(VALUE value, VALUE class)
 {
     return RBASIC_CLASS(value) == class && rb_ivar_count(value) == 0;
@@ -158,7 +158,10 @@ static bool encode_symbol(encoder *e, VALUE value)
     return put_ext(e, EXT_SYMBOL, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
-/* Whether the encoder may enter a container: it is not too deep, and it occurs for the first time. */
+/*
+ * Returns whether the encoder may enter a container: the depth is within the limit, and the container occurs for the
+ * first time.
+ */
 static bool enter(encoder *e, VALUE value, bool empty)
 {
     if (e->depth >= PLAIN_MAX_DEPTH) return false;

@@ -133,7 +133,9 @@ static bool expired(double expires_at, VALUE now)
     return expires_at <= NUM2DBL(now);
 }
 
-/* Whether the frame has no checksum or the right one. Returns false too if this build cannot compute checksums. */
+/*
+ * Returns whether the frame has no checksum or the right one. Returns false too if this build cannot compute checksums.
+ */
 static bool sound(const uint8_t *data, const frame_header *header)
 {
     if (!header->flags) return header->crc == 0;
@@ -143,8 +145,8 @@ static bool sound(const uint8_t *data, const frame_header *header)
 }
 
 /*
- * Whether C can read the frame's payload. Checked before C computes the checksum, because Ruby handles the other
- * frames.
+ * Returns whether C can read the frame's payload. C calls this before it computes the checksum, because Ruby handles
+ * all other frames, with their checksums.
  */
 static bool for_c(const frame_header *header)
 {
@@ -181,7 +183,7 @@ static VALUE load(VALUE bytes, VALUE now, VALUE wanted, bool tags_compared)
 
 static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted) { return load(bytes, now, wanted, false); }
 
-/* load_tagged_frame: the same for a frame whose tags are current, as the caller has found out. */
+/* load_tagged_frame: the same for a frame whose tags the caller has found to be current. */
 static VALUE load_tagged_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted)
 {
     return load(bytes, now, wanted, true);

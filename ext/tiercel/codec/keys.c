@@ -13,8 +13,8 @@ enum {
 static ID id_cache_key, id_cache_version, id_to_param, id_to_a;
 
 /*
- * Whether the name is an instance of exactly this class, without singleton methods, and the application has not added
- * cache_key or cache_version to the class.
+ * Returns whether the name is an instance of exactly this class. It must have no singleton methods, and the application
+ * must not have added cache_key or cache_version to the class.
  */
 static bool plain(VALUE name, VALUE class)
 {
@@ -22,7 +22,7 @@ static bool plain(VALUE name, VALUE class)
     return !rb_method_boundp(class, id_cache_key, 0) && !rb_method_boundp(class, id_cache_version, 0);
 }
 
-/* Whether the String is UTF-8. Rails would relabel the bytes of another encoding. */
+/* Returns whether the String is UTF-8. Rails would relabel the bytes of another encoding. */
 static bool text(VALUE string)
 {
     return rb_enc_get_index(string) == rb_utf8_encindex() || rb_enc_str_asciionly_p(string);
@@ -80,7 +80,7 @@ static bool append_name(VALUE key, VALUE name, int depth)
 
 static long most_bytes(VALUE max_bytes) { return RTEST(max_bytes) ? NUM2LONG(max_bytes) : LONG_MAX; }
 
-/* Whether the name is a valid key without changes. */
+/* Returns whether the name is a valid key without changes. */
 static bool own_key(VALUE name, long max_bytes)
 {
     return plain(name, rb_cString) && RSTRING_LEN(name) > 0 && RSTRING_LEN(name) <= max_bytes && text(name);

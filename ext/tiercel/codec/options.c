@@ -12,7 +12,7 @@ static VALUE duration_class(void)
     return class;
 }
 
-/* Whether it is a positive number of seconds. Rails handles the rare classes of numbers. */
+/* Returns whether the value is a positive number of seconds. Rails handles the rare classes of numbers. */
 static bool lasts(VALUE seconds)
 {
     if (FIXNUM_P(seconds)) return FIX2LONG(seconds) > 0;
@@ -21,7 +21,10 @@ static bool lasts(VALUE seconds)
            lasts(rb_attr_get(seconds, id_value));
 }
 
-/* Whether it is a tag: a String or Symbol of 1 to `bytes` bytes, or a record, whose name a read does not need. */
+/*
+ * Returns whether the value is a tag: a String or Symbol of 1 to `bytes` bytes, or a record. A read does not need a
+ * record's name.
+ */
 static bool usual_tag(VALUE tag, long bytes)
 {
     if (SYMBOL_P(tag)) tag = rb_sym2str(tag);
@@ -30,7 +33,7 @@ static bool usual_tag(VALUE tag, long bytes)
     return (RB_TYPE_P(tag, T_OBJECT) || RB_TYPE_P(tag, T_STRUCT)) && rb_respond_to(tag, id_model_name);
 }
 
-/* Whether `names` is a tag, or an Array of at most `most` tags. */
+/* Returns whether `names` is a tag, or an Array of at most `most` tags. */
 static bool usual_tags(VALUE names, long most, long bytes)
 {
     if (!RB_TYPE_P(names, T_ARRAY)) return usual_tag(names, bytes);
@@ -40,7 +43,7 @@ static bool usual_tags(VALUE names, long most, long bytes)
     return true;
 }
 
-/* Whether it is a plain value, so that reading it runs no code of the application. */
+/* Returns whether the value is plain, so that reading it runs no code of the application. */
 static bool plain_namespace(VALUE name)
 {
     return NIL_P(name) || SYMBOL_P(name) || (RB_TYPE_P(name, T_STRING) && RBASIC_CLASS(name) == rb_cString);
@@ -48,8 +51,8 @@ static bool plain_namespace(VALUE name)
 
 /*
  * naming_options(options, most_tags or nil, tag_bytes, versions): `options` if the key or the version depends on them,
- * nil if neither does, and false if Rails has to handle one of them. most_tags: nil, if a read needs the tags;
- * versions: whether a version is accepted
+ * nil if neither does, false if Rails has to handle one of them. most_tags: maximum number of tags; nil if a read needs
+ * the tags. versions: whether to accept a version.
  */
 static VALUE naming_options(VALUE self, VALUE options, VALUE most_tags, VALUE tag_bytes, VALUE versions)
 {

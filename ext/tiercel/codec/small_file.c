@@ -34,8 +34,9 @@ static void *read_whole(void *context)
 }
 
 /*
- * read_small(path): the content of the file; false if the file does not exist; nil if Ruby has to read it, because it
- * has 32 KB or more or an error occurred (a signal, no free descriptors, a folder). It raises no error of its own.
+ * read_small(path): the content of the file. Returns false if the file does not exist. Returns nil if Ruby has to read
+ * the file: it has 32 KB or more, or an error occurred (a signal, no free descriptors, a folder). Raises no error of
+ * its own.
  */
 static VALUE read_small(VALUE self, VALUE path)
 {

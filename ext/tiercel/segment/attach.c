@@ -138,7 +138,10 @@ static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_option
     return made;
 }
 
-/* Whether the open lock file is the one at the path. If not, two processes could hold two different locks for files. */
+/*
+ * Returns whether the open lock file is the one at the path. If not, two processes could hold two different locks for
+ * files.
+ */
 static bool sidecar_is_current(const char *segment_path, const tseg_sidecar *sidecar)
 {
     char path[PATH_MAX];

@@ -101,8 +101,8 @@ void segment_raise(const segment_host *host)
 static ID id_now, id_to_f;
 
 /*
- * Whether Time.now is Ruby's own method. travel_to, Minitest's stub and Timecop replace it, and Tiercel::Clock::Patches
- * notices that. Until then this file reads the machine's clock, which gives the same time without a call.
+ * True if Time.now is Ruby's own method: this file then reads the machine's clock, which gives the same time without a
+ * call. travel_to, Minitest's stub and Timecop replace the method; Tiercel::Clock::Patches notices that.
  */
 static bool reads_clock;
 

@@ -19,7 +19,7 @@ static bool is_string(VALUE frame)
     return type >= FRAME_TYPE_STRING_UTF_8 && type <= FRAME_TYPE_STRING_ENCODED;
 }
 
-/* Whether Ruby has to decode the frame's value. If not, a copy suffices. */
+/* Returns whether Ruby has to decode the frame's value. If not, a copy suffices. */
 static bool is_decoded(VALUE frame)
 {
     const uint8_t *bytes = (const uint8_t *)RSTRING_PTR(frame);
@@ -29,7 +29,8 @@ static bool is_decoded(VALUE frame)
 }
 
 /*
- * Whether the frame holds an ActiveSupport::SafeBuffer in Marshal's format. It is a String whose bytes Ruby can share.
+ * Returns whether the frame holds an ActiveSupport::SafeBuffer in Marshal's format. A SafeBuffer is a String whose
+ * bytes Ruby can share.
  */
 static bool is_safe_buffer(VALUE frame)
 {
@@ -156,8 +157,8 @@ static VALUE terms_of(VALUE version, VALUE frame)
 
 /*
  * Segment#keep(key, token, value, frame, version, bytes) -> whether the memo keeps the value. The caller has decoded
- * the value from the frame that #read or #read_frozen returned with this token. version: the frame's, or nil. bytes:
- * nil for a String, which is copied; else the memory of the value, which is frozen.
+ * the value from the frame that #read or #read_frozen returned with this token. version: the frame's version, or nil.
+ * bytes: nil for a String, which is copied; otherwise the memory of the frozen value.
  */
 static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALUE value, VALUE frame, VALUE version,
                           VALUE bytes)

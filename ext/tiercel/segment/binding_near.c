@@ -5,8 +5,9 @@
 static VALUE epoch_number(const tseg *segment, uint64_t word) { return ULL2NUM(word ^ segment->file_id); }
 
 /*
- * Segment#near_epoch(key, late = false) -> Integer for near_fill; the caller takes it before it fetches the value. nil
- * while a writer changes a key of the stripe, or if this Segment does not trust its copies and `late` is false.
+ * Segment#near_epoch(key, late = false) -> Integer for near_fill. The caller takes the epoch before it fetches the
+ * value. Returns nil while a writer changes a key of the stripe. Also returns nil if this Segment does not trust its
+ * copies, unless `late` is true.
  */
 static VALUE segment_near_epoch(int count, VALUE *arguments, VALUE self)
 {

@@ -119,7 +119,9 @@ PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, 
     return true;
 }
 
-/* Whether a value in the memo has the wanted version. A value without a version matches every wanted version. */
+/*
+ * Returns whether a value in the memo has the wanted version. A value without a version matches every wanted version.
+ */
 static inline bool has_version(const tseg_memo_slot *slot, VALUE wanted)
 {
     VALUE version = segment_terms_version(slot->terms);
@@ -162,13 +164,13 @@ PART_OF_READ VALUE memo_value(const value_read *read, read_kind kind, tseg *segm
     return (VALUE)slot->value;
 }
 
-/* Whether the entry's String is long enough for the memo. */
+/* Returns whether the entry's String is long enough for the memo. */
 static inline bool is_long(const value_read *read, const tseg_entry *entry)
 {
     return entry->value_bytes >= (uint64_t)read->memo->least_bytes + FRAME_HEADER_BYTES;
 }
 
-/* Whether the read looks into the memo before it looks at the frame. */
+/* Returns whether the read looks into the memo before it looks at the frame. */
 static inline bool tries_memo_first(const value_read *read, read_kind kind, const tseg_entry *entry)
 {
     return kind == READ_FROZEN || (kind == READ_VALUE && is_long(read, entry));
@@ -280,7 +282,7 @@ static const uint64_t GOLDEN_RATIO = UINT64_C(0x9E3779B97F4A7C15);
 #define IS_SAMPLED(read, key) \
     RB_UNLIKELY((key)->hash * GOLDEN_RATIO < segment_handle_in((read)->self)->sample_below)
 
-/* Tells the observer the key, 53 bits of its mixed hash, and the value's size in bytes; -1: a miss. */
+/* Passes the key, 53 bits of its mixed hash, and the value's size in bytes (-1: a miss) to the observer. */
 __attribute__((noinline))
 static void tell_observer(VALUE self, VALUE key_string, const tseg_key *key, long bytes)
 {
@@ -290,7 +292,7 @@ static void tell_observer(VALUE self, VALUE key_string, const tseg_key *key, lon
     rb_funcall(observer, rb_intern("sampled"), 3, key_string, ULL2NUM(key->hash * GOLDEN_RATIO >> 11), LONG2NUM(bytes));
 }
 
-/* The observer runs Ruby code, which may close the segment, so the result comes first. */
+/* The observer runs Ruby code, which may close the segment. So the result is complete before the observer runs. */
 PART_OF_READ VALUE sampled_result(const value_read *read, read_kind kind, bool keeps, const tseg *segment,
                                   const tseg_key *key, const tseg_entry *entry)
 {
@@ -418,7 +420,7 @@ static VALUE segment_get_late_with_token(VALUE self, VALUE key)
     return get_with_token(self, segment_current(self), key);
 }
 
-/* Segment#sample_below = share of the keys whose reads the observer is told, 0.0 to 0.5 */
+/* Segment#sample_below = share of the keys whose reads go to the observer, 0.0 to 0.5 */
 static VALUE segment_set_sample_below(VALUE self, VALUE share)
 {
     double part = NUM2DBL(share);
@@ -448,7 +450,7 @@ typedef struct {
     tseg_key keys[READ_BATCH];  /* `bytes` is NULL for keys that are not Strings */
 } read_batch;
 
-/* Whether the segment is still current. Ruby code may have run between two reads. */
+/* Returns whether the segment is still current. Ruby code may have run between two reads. */
 static inline bool is_current(const read_batch *batch)
 {
     const tseg_handle *handle = segment_handle_in(batch->self);

@@ -115,7 +115,8 @@ static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VA
 }
 
 /*
- * Whether the frame can be stored as a copy without changes: it is not compressed and has no checksum, version or tags.
+ * Returns whether the frame can be stored as a copy without changes: it is not compressed and has no checksum, version
+ * or tags.
  */
 static bool is_bare_frame(VALUE bytes, double *ends_at)
 {
@@ -128,8 +129,9 @@ static bool is_bare_frame(VALUE bytes, double *ends_at)
 }
 
 /*
- * Segment#near_fill_frame(key, frame, longest, epoch) -> as near_fill, of a frame without changes. The copy expires
- * after `longest` seconds, or earlier with the frame. nil if the frame is not bare: Ruby then makes the copy, or none.
+ * Segment#near_fill_frame(key, frame, longest, epoch) -> as near_fill, for a frame that needs no changes. The copy
+ * expires after `longest` seconds, or earlier with the frame. Returns nil if the frame needs changes; Ruby then makes
+ * the copy, or none.
  */
 static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE longest, VALUE epoch)
 {

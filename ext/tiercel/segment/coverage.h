@@ -19,8 +19,8 @@ static inline uint64_t tseg_coarse_ns(void)
 }
 
 /*
- * Whether the copies are still valid: the copies of all keys that were changed up to trust_ns ago have been deleted.
- * Damage may leave a time in the future, which counts as no coverage.
+ * Returns whether the copies are still valid: the copies of all keys that were changed up to trust_ns ago have been
+ * deleted. A time in the future, which damage may leave, counts as no coverage.
  */
 static inline bool tseg_is_trusted(const tseg *segment, uint64_t trust_ns)
 {

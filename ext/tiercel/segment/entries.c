@@ -151,8 +151,8 @@ tseg_result tseg_append(tseg_section *section, const tseg_change *change, const 
 
 /*
  * A larger value is not overwritten in place but appended, so that readers find the old value during the write. A
- * writer in place may lose the processor in the middle, and the key misses until it continues: with 16 KB that happened
- * to 0.1 % of the reads of a key that was written 340 times a second.
+ * writer in place may lose the processor in the middle, and the key misses until the writer continues. With values of
+ * 16 KB, that happened to 0.1 % of the reads of a key that was written 340 times a second.
  */
 #define TSEG_IN_PLACE_BYTES (UINT64_C(4) << 10)
 /* An overwrite in place may leave half of the allocation unused, or this many units. */

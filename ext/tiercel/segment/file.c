@@ -94,7 +94,7 @@ static int open_checked(const char *path, struct stat *status, tseg_file_state *
     return -1;
 }
 
-/* Whether the name is "tiercel-NAME.v3". Only Segment::Place gives files such names. */
+/* Returns whether the name is "tiercel-NAME.v3". Only Segment::Place gives files such names. */
 static bool has_own_name(const char *path)
 {
     const char *name = strrchr(path, '/');
@@ -107,7 +107,7 @@ static bool has_own_name(const char *path)
            strcmp(name + count - suffix_count, suffix) == 0;
 }
 
-/* The content of the file may be damaged, so this does not look at it. */
+/* Ignores the content of the file, which may be damaged. */
 bool tseg_file_was_ours(const char *path, const tseg_sidecar *sidecar)
 {
     return has_own_name(path) || (sidecar && tseg_sidecar_is_marked(sidecar));
@@ -158,7 +158,7 @@ static bool map_file(tseg_file *file, int descriptor, const struct stat *status)
     return true;
 }
 
-/* Whether the file is a segment of this layout version, damaged or not. */
+/* Returns whether the file is a segment of this layout version, damaged or not. */
 static bool is_known(tseg_file *file, const char *path, const tseg_sidecar *sidecar)
 {
     bool magic = file->header.magic == TSEG_MAGIC;

@@ -66,7 +66,7 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
  */
 tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
                                       tseg_error *error);
-/* Whether the file's name or the mark in its lock file shows that it was a segment. Its bytes do not matter. */
+/* Returns whether the file's name or the mark in its lock file shows that it was a segment. Its bytes do not matter. */
 bool tseg_file_was_ours(const char *path, const tseg_sidecar *sidecar);
 /* Removes the unfinished files of processes that were killed. The caller holds the lock for files. */
 #define TSEG_NEW_ENDING ".new" /* an unfinished file has the name PATH.PID.RANDOM.new, both numbers in hex */
@@ -76,8 +76,9 @@ void tseg_sweep_leftovers(const char *path, tseg_host *host);
  */
 bool tseg_file_may_be(const char *path, tseg_error *error);
 /*
- * Makes the file under a temporary name or none, and then links it to its path; if it replaces a file, it retires that
- * file and renames the new one over it. If the volume has no room for two files, it removes a stale file first.
+ * Makes the file under a temporary name or none, and then links it to its path. If another file is at the path, this
+ * retires that file and renames the new file over it. If the volume has no room for two files, it removes a stale file
+ * first.
  */
 bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
                     bool stale, tseg_error *error);

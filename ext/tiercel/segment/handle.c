@@ -138,8 +138,9 @@ bool tseg_handle_remake(tseg_handle *handle, tseg_host *host)
 }
 
 /*
- * After a failure, the other calls of the same second make no attempt: each of them would be reported, and might use up
- * the free space of all programs for a moment. A lock that another process holds is no failure, nor is an interrupt.
+ * After a failure, the other calls of the same second make no attempt, because each attempt would be reported, and
+ * might use up the free space of all programs for a moment. A lock that another process holds is no failure, nor is an
+ * interrupt.
  */
 static tseg *attach_once_a_second(tseg_handle *handle, tseg_host *host)
 {

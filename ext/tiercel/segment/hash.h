@@ -1,6 +1,5 @@
 /*
- * SipHash-1-3 (Aumasson, Bernstein 2012). It is a keyed hash: an attacker who chooses the keys cannot choose their
- * buckets.
+ * SipHash-1-3 (Aumasson, Bernstein 2012), a keyed hash: an attacker who chooses the keys cannot choose their buckets.
  */
 #ifndef TIERCEL_SEGMENT_HASH_H
 #define TIERCEL_SEGMENT_HASH_H

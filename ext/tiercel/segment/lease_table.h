@@ -88,7 +88,7 @@ void tseg_lease_signal(tseg_lease_slot *slot);
 bool tseg_lease_end_lineage(tseg_lease_slot *slot, uint64_t lineage);
 /* The caller has the shard's lock. */
 void tseg_lease_free_slot(tseg_lease_group *group, const tseg_lease_slot *slot);
-/* Whether the slot is free for another lease. */
+/* Returns whether the slot is free for another lease. */
 bool tseg_lease_is_over(const tseg_lease_slot *slot, uint32_t epoch, uint64_t now_ns);
 /* Finds the slot of the key's lease. *lineage is the lineage that was found, since it may end at any time. */
 tseg_lease_slot *tseg_find_lease(const tseg *segment, const tseg_key *key, uint32_t epoch, uint64_t *lineage);

@@ -208,12 +208,15 @@ static void lead_to_copy(tail_entry *entry, int log, uint64_t position, bool for
 static void evict_at_tail(tseg_section *section, int log);
 
 /*
- * A sparse file gets memory up to the next multiple of this. The owner of the lock asks for it, and a virtual machine
- * whose host has to find the memory takes 20 us for a page, so 2 MB at a time held every writer up for 10 ms.
+ * A sparse file gets memory up to the next multiple of this size, while a writer holds the lock. On a virtual machine
+ * whose host has to find the memory, a page takes 20 us. Steps of 2 MB held every writer up for 10 ms.
  */
 #define BACKED_AHEAD_BYTES (UINT64_C(64) << 10)
 
-/* Whether the place of the next append has memory. The file of a large segment is sparse at first, and grows here. */
+/*
+ * Returns whether the place of the next append has memory. The file of a large segment is sparse at first, and grows
+ * here.
+ */
 static bool is_backed(tseg_section *section, int log, uint64_t units)
 {
     tseg_word *backed = &section->view.control->backed[log];
@@ -297,7 +300,7 @@ static bool reappend(tseg_section *section, tail_entry *entry)
     return true;
 }
 
-/* The counter of the eviction, or -1 if the entry is to be moved. */
+/* Returns the counter for the eviction of the entry, or -1 if the entry has to be moved. */
 static int reason_to_drop(const tseg_section *section, const tail_entry *entry)
 {
     double expires_at = tseg_double(tseg_load(entry->at + TSEG_ENTRY_EXPIRES_AT));

@@ -16,7 +16,9 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
                            uint64_t stripe_epoch);
 
 uint32_t tseg_near_stripe(const tseg *segment, const tseg_key *key);
-/* Whether the word from tseg_near_epoch shows an active writer. If so, no reader may fill a key of the stripe. */
+/*
+ * Returns whether the word from tseg_near_epoch shows an active writer. If so, no reader may fill a key of the stripe.
+ */
 bool tseg_near_is_changing(uint64_t word);
 /* Raises the epoch of the stripe: a fill with an earlier epoch stores nothing. */
 void tseg_near_raise(tseg *segment, uint32_t stripe);
@@ -28,8 +30,8 @@ void tseg_near_raise(tseg *segment, uint32_t stripe);
 uint64_t tseg_near_begin(tseg *segment, uint32_t stripe);
 bool tseg_near_is_alone(uint64_t begun);
 /*
- * Returns false if the writer took so long that it counted as dead. Other processes may have filled its keys in
- * between, so the writer deletes them again.
+ * Returns false if the writer took so long that it counted as dead. Other processes may have filled its keys since
+ * then, so the writer deletes them again.
  */
 bool tseg_near_end(tseg *segment, uint32_t stripe, uint64_t begun);
 
@@ -56,7 +58,7 @@ size_t tseg_begun_bytes(const tseg *segment, const tseg_stripe_set *set);
  * retired by then: the writer has to begin in the new file too.
  */
 tseg_result tseg_near_begin_set(tseg *segment, const tseg_stripe_set *set, tseg_begun *begun);
-/* Whether these bytes can be a begun change. */
+/* Returns whether these bytes can be a begun change. */
 bool tseg_is_begun(const tseg_begun *begun, size_t bytes);
 /* tseg_near_end for all stripes of the change. Returns false too if the change was begun in another file. */
 bool tseg_near_end_set(tseg *segment, const tseg_begun *begun);

@@ -43,8 +43,8 @@ static tseg_result read_key_slot(tseg *segment, uint32_t shard, tseg_word *slot,
 }
 
 /*
- * A pass reads one entry after the other from random places of the log, so it asks for the entry of a slot this many
- * slots before it comes there. A pass over 8 million entries takes 21 ns for each in place of 68.
+ * A pass reads entries from random places of the log. It therefore prefetches the entry of a slot this many slots
+ * ahead. A pass over 8 million entries takes 21 ns for each entry instead of 68 ns.
  */
 #define PREFETCHED_SLOTS (2 * TSEG_BUCKET_SLOTS)
 
@@ -176,7 +176,10 @@ uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count)
     return clear.cleared;
 }
 
-/* A walk keeps the host's lock for this long. Where many keys match, giving the lock up costs more than it saves. */
+/*
+ * A walk keeps the host's lock for this long. If many keys match, giving the lock up more often costs more than it
+ * saves.
+ */
 #define WITH_HOST_LOCK_NS UINT64_C(2000000)
 
 static bool grow(tseg_batch *batch, size_t bytes)

@@ -49,14 +49,14 @@ bool tseg_byte_lock(tseg_sidecar *sidecar, int descriptor, off_t byte);
 void tseg_byte_unlock(const tseg_sidecar *sidecar, int descriptor, off_t byte);
 typedef enum { TSEG_BYTE_FREE, TSEG_BYTE_LOCKED, TSEG_BYTE_UNKNOWN } tseg_byte_state;
 /*
- * Whether another process has locked one of these bytes (count 0: up to the end). *locked is the first locked byte, and
- * *holder the pid of its process; 0 if the pid is unknown.
+ * Returns whether another process has locked one of these bytes (count 0: up to the end). *locked is the first locked
+ * byte, and *holder the pid of its process; 0 if the pid is unknown.
  */
 tseg_byte_state tseg_byte_look(const tseg_sidecar *sidecar, off_t first, off_t count, off_t *locked, pid_t *holder);
 
 tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool create, tseg_error *error);
 void tseg_sidecar_release(tseg_sidecar *sidecar);
-/* Whether the descriptor is still open and leads to the lock file. */
+/* Returns whether the descriptor is still open and leads to the lock file. */
 bool tseg_sidecar_is_whole(const tseg_sidecar *sidecar);
 /*
  * Opens the lock file again if other code has closed its descriptor. Without the proof the process slot is then lost.
@@ -68,11 +68,11 @@ void tseg_sidecar_prove(tseg_sidecar *sidecar);
 void tseg_sidecar_close_files(tseg_sidecar *sidecar);
 /* Opens the lock file once more. Returns -1 if the path leads to another file or none. */
 int tseg_sidecar_open_again(tseg_sidecar *sidecar);
-/* Whether the descriptor is closed and the path leads to another file or none. */
+/* Returns whether the descriptor is closed and the path leads to another file or none. */
 bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar);
-/* Whether a process with this layout version has marked the file as a lock file. */
+/* Returns whether a process with this layout version has marked the file as a lock file. */
 bool tseg_sidecar_is_marked(const tseg_sidecar *sidecar);
-/* Whether the file has content other than a mark of ours. */
+/* Returns whether the file has content other than a mark of ours. */
 bool tseg_sidecar_is_strange(const tseg_sidecar *sidecar);
 void tseg_sidecar_mark(const tseg_sidecar *sidecar);
 void tseg_sidecar_set_making(tseg_sidecar *sidecar, int descriptor); /* -1: the file is made */
@@ -88,9 +88,9 @@ bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots);
  * If another process has locked the byte in between, the slot is lost.
  */
 void tseg_sidecar_keep_slot(tseg_sidecar *sidecar);
-/* Whether another process has locked the byte of a slot; true if this is unknown. */
+/* Returns whether another process has locked the byte of a slot; true if this is unknown. */
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot);
-/* Whether another process has locked the byte of any slot; true if this is unknown. */
+/* Returns whether another process has locked the byte of any slot; true if this is unknown. */
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar);
 
 /* A call begins with this: it registers the process again after a fork. */

@@ -16,7 +16,7 @@
 typedef enum { TSEG_SAME_KEY, TSEG_OTHER_KEY, TSEG_NOT_VERIFIABLE } tseg_verdict;
 tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t word, const tseg_key *key,
                           tseg_entry *entry);
-/* Whether a stored key has the bytes of this one, which is as long. */
+/* Returns whether a stored key has the bytes of this key, which has the same length. */
 bool tseg_same_bytes(const tseg_word *stored, const tseg_key *key);
 /* Copy words of the file to any address, and bytes into words of the file. */
 void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes);
@@ -30,11 +30,11 @@ tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry);
  */
 void tseg_prefetch_buckets(const tseg *segment, const tseg_key *keys, unsigned count);
 void tseg_prefetch_entries(const tseg *segment, const tseg_key *keys, unsigned count);
-/* Whether the entry has the current epoch and has not expired at `now` (epoch seconds). */
+/* Returns whether the entry has the current epoch and has not expired at `now` (epoch seconds). */
 bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now);
 /* Copies a part of the value as it is now. */
 void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, uint32_t bytes);
-/* Called after a copy: whether the copied bytes are the entry's. */
+/* Called after a copy: returns whether the copied bytes are the entry's. */
 bool tseg_intact(const tseg_entry *entry);
 void tseg_hit(tseg *segment, const tseg_entry *entry);
 tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry);

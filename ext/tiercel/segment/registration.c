@@ -38,7 +38,7 @@ void tseg_register(tseg *segment)
     tseg_store(&segment->owner, (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT);
 }
 
-/* Whether another process has taken this process's slot, and with it all locks. */
+/* Returns whether another process has taken this process's slot, and with it all locks. */
 static bool lost_slot(const tseg *segment)
 {
     uint64_t generation = atomic_load(&segment->self->generation);

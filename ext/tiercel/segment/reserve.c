@@ -119,9 +119,9 @@ bool tseg_back_parts(void *map, const tseg_geometry *geometry, tseg_host *host)
 }
 
 /*
- * The file must not be sparse where it is used: if the system has no page for it later, a read dies of SIGBUS. The
- * function checks the free room before it reserves any: on tmpfs, a failing reservation first takes all memory of the
- * machine, and beyond RLIMIT_FSIZE a signal ends the process.
+ * The file must not be sparse where it is used, because a read dies of SIGBUS if the system has no page for it later.
+ * The function checks the free room before it reserves any. On tmpfs, a failing reservation first takes all memory of
+ * the machine. Beyond RLIMIT_FSIZE, a signal ends the process.
  */
 bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host, bool *lazily)
 {

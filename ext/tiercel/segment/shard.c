@@ -34,7 +34,7 @@ static bool spin(tseg *segment, tseg_word *lock, uint64_t *lock_word)
     return false;
 }
 
-/* Whether a call of this process has seen this lock word unchanged for the longest permitted wait. */
+/* Returns whether a call of this process has seen this lock word unchanged for the longest permitted wait. */
 static bool is_stuck(const tseg *segment, uint32_t shard, uint64_t word)
 {
     return word && word == tseg_load(&segment->stuck[shard]);
@@ -170,8 +170,9 @@ static void load_logs(tseg_section *section)
 }
 
 /*
- * After a clear: empties the index and the logs. Every entry in them has an earlier epoch, because a call that writes a
- * newer one comes through here first. `emptied` is stored last, so that a process which dies before that is repeated.
+ * After a clear: empties the index and the logs. All their entries have an earlier epoch, because every call that
+ * writes a newer entry comes through here first. `emptied` is stored last: if this process dies before, the next owner
+ * of the lock starts again.
  */
 static void empty_shard(tseg_section *section)
 {
@@ -221,7 +222,7 @@ tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, dou
 
 void tseg_leave(tseg_section *section) { tseg_unlock(section->segment, section->shard, section->lock_word); }
 
-/* Whether the tail has passed the slot's entry. */
+/* Returns whether the tail has passed the slot's entry. */
 static bool is_stale(const tseg_section *section, uint64_t word)
 {
     return tseg_position(word) < section->tail[tseg_log_of(word)];

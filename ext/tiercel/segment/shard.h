@@ -14,12 +14,12 @@
 #define TSEG_LONGEST_PAUSE_NS 1000000
 #define TSEG_LONGEST_WATCH_NS UINT64_C(5000000)
 /*
- * Takes the lock, after a short spin if need be, or returns the reason why it cannot. *taken_over: the former owner
- * died with the lock.
+ * Takes the lock, after a short spin if necessary, or returns the reason why it cannot. *taken_over: the former owner
+ * died while it held the lock.
  */
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over);
 void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word);
-/* Whether a live owner holds the lock and is not stuck. */
+/* Returns whether a live owner holds the lock and is not stuck. */
 bool tseg_is_being_written(const tseg *segment, uint32_t shard);
 
 /*
@@ -40,9 +40,9 @@ typedef struct {
  */
 bool tseg_may_wait(tseg *segment, uint32_t shard, tseg_wait *wait);
 /*
- * Blocks until the shard's lock word changes, the bound is reached or a signal arrives, but 5 ms at most, so that the
- * next attempt can find out whether the owner is alive. It reads only the lock word and changes only *wait, so threads
- * call it without the host's lock.
+ * Blocks until the shard's lock word changes, the bound is reached or a signal arrives. Blocks for 5 ms at most, so
+ * that the next attempt can find out whether the owner is alive. It reads only the lock word and changes only *wait, so
+ * threads call it without the host's lock.
  */
 void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait);
 /*
@@ -77,7 +77,7 @@ tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, dou
 void tseg_leave(tseg_section *section);
 /* The entry that `changing` names is whole, or no slot leads to it any more. */
 static inline void tseg_end_change(tseg_section *section) { tseg_store_release(&section->view.control->changing, 0); }
-/* Whether the entry is live for this call. An entry of a later epoch cannot exist. */
+/* Returns whether the entry is live for this call. An entry of a later epoch cannot exist. */
 static inline bool tseg_is_live_in(const tseg_section *section, const tseg_entry *entry)
 {
     return entry->epoch == section->epoch && entry->expires_at > section->now;

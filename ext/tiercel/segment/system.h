@@ -24,7 +24,7 @@
 
 #include "host.h"
 
-/* Clocks at their last tick. They are a few milliseconds late, and cheaper to read than the precise clocks. */
+/* Clocks at their last tick: a few milliseconds late, and cheaper to read than the precise clocks. */
 #ifdef TSEG_LINUX
 #define TSEG_COARSE_MONOTONIC CLOCK_MONOTONIC_COARSE
 #define TSEG_COARSE_REALTIME CLOCK_REALTIME_COARSE
@@ -64,11 +64,11 @@ bool tseg_run(tseg_host *host, tseg_step *step, void *argument);
 /* Like tseg_run, for work that must be completed: if the host stops it, it continues without the host. */
 void tseg_finish(tseg_host *host, tseg_step *step, void *argument);
 /*
- * Gives these bytes memory. A write into a sparse file would end the process if the system has none; this
- * returns false.
+ * Allocates memory for these bytes of a sparse file. Returns false if the system has none; a later write would then end
+ * the process.
  */
 bool tseg_back(void *map, uint64_t from, uint64_t to);
-/* Whether this system can do that. */
+/* Returns whether tseg_back works on this system. */
 bool tseg_can_back(void);
 /* Sleeps until the word differs from `seen`, tseg_wake is called, a signal arrives, or longest_ns is over. */
 void tseg_sleep(_Atomic uint32_t *word, uint32_t seen, uint64_t longest_ns);

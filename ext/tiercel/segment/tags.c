@@ -7,8 +7,8 @@
 
 /* A table in two halves. A generation has a row in each half, and uses a free one, or else a random one of the two. */
 /*
- * For 4,000 tags in use, in 256 KB. A process has the pages of those that it reads, and the processor caches one line
- * for each.
+ * 256 KB, for 4,000 tags in use. A process gets only the pages of the tags that it reads, and the processor caches one
+ * line for each tag.
  */
 enum { HALF_ROWS = 2048 };
 

@@ -9,8 +9,8 @@
 #include "read.h"
 
 /*
- * Where this process has found the generation of a tag. A generation is a random number, so it leads to its entry
- * without a hash of the tag's key and without a look-up. The callers of an attachment take turns.
+ * The place where this process has found the generation of a tag. A generation is a random number, so it leads to its
+ * entry without a hash of the tag's key and without a look-up. The callers of an attachment take turns.
  */
 typedef struct tseg_known_generation {
     uint64_t generation;

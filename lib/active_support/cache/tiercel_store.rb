@@ -549,9 +549,9 @@ module ActiveSupport
 
       # Most names are Strings that serve as their own keys.
       #
-      # @param options [Hash, nil] options of the call
-      # @return [String] the key, as Rails' `normalize_key` returns it; the name itself if it is a String and the store
-      #   has no namespace. A segment compares bytes, so for a segment the name may have any encoding
+      # @return [String] the key, as Rails' `normalize_key` returns it; the name itself if it is a String without a
+      #   version and the store has no namespace. A segment compares bytes, so for a segment the name may have any
+      #   encoding
       # @raise [ArgumentError] for a blank name
       def key_of(name, options)
         if options.nil? && @own_names && name.instance_of?(String) && !name.respond_to?(:cache_key) &&

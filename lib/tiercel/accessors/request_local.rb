@@ -7,9 +7,9 @@ module Tiercel
     # Keeps the bytes that the current request has read or written, and the keys that it found missing, in front of
     # another accessor.
     #
-    # Rails' own registry and local store keep them, so the behaviour is that of Rails' request-local cache: `read`,
-    # `fetch` and `exist?` remember hits and misses; the multi reads use remembered hits and add nothing. Every read
-    # decodes its own copy of the value. Outside of a request all calls go to the other accessor.
+    # Rails' own registry and local store hold the entries, so this accessor behaves like Rails' request-local cache.
+    # `read`, `fetch` and `exist?` remember hits and misses; multi reads use remembered hits and add nothing. Every read
+    # decodes its own copy of the value. Outside of a request, all calls go to the other accessor.
     #
     # @private
     class RequestLocal < Accessor
@@ -86,8 +86,8 @@ module Tiercel
         remembered(local, key, event) {}
       end
 
-      # Does not add remembered generations to `tags`: a later write stores those of `tags`, so they must come from the
-      # backend.
+      # Does not add remembered generations to `tags`. A later write stores the generations of `tags`, so they must come
+      # from the backend.
       def get_tagged(key, tags, event = nil)
         local = current or return @far.get_tagged(key, tags, event)
         remembered(local, key, event, tags) {}
@@ -174,7 +174,8 @@ module Tiercel
 
       private
 
-      # Whether the reader can use a copy that cannot be decoded here: its tags have to be compared, or it has no frame.
+      # Returns whether the reader can use a copy that this accessor cannot decode: a copy with tags, or without a
+      # frame.
       def undecided?(key, found, version)
         entry = @coder.load(found.bytes, key)
         !entry.nil? && !entry.expired? && !entry.mismatched?(version)

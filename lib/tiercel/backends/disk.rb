@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What `sqlite:` and `file:` have in common: their options, tokens, and a memo of digests.
+# The common parts of `sqlite:` and `file:`: options, tokens, and a memo of digests.
 module Tiercel::Backends::Disk
   DEFAULT_SIZE = "1GB"
   SMALLEST_SIZE_BYTES = 4 * 1024**2
@@ -40,8 +40,8 @@ module Tiercel::Backends::Disk
     end
   end
 
-  # Remembers what was computed from recently used keys, which spares a digest for each call. The number of keys and
-  # their length are bounded, and so is the memory.
+  # Keeps results for recently used keys, which saves a digest in each call. The number and length of the keys are
+  # bounded, and so is the memory.
   class KeyMemo < Hash
     ENTRIES = 8_192
     LONGEST_KEY_BYTES = 1_024

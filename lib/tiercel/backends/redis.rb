@@ -324,7 +324,7 @@ module Tiercel
         # @return [void]
         def flush = call(%w[FLUSHDB ASYNC])
 
-        # @return [Array<#call>] for each server, what sends a command to it
+        # @return [Array<#call>] a callable for each server; it sends a command to that server
         def each_server = [method(:ask)]
 
         # @return [Array<Array(String, Integer)>] INFO and the number of keys for each server

@@ -12,8 +12,8 @@ Tiercel::OptionalGems.check("sqlite3")
 # not run concurrently. The connection is opened on first use, never used after a fork, and replaced if the path leads
 # to another file.
 #
-# A busy file is asked again outside the lock and outside SQLite, so that other threads go on reading. (In SQLite's own
-# busy handler, a Timeout or Thread#kill would jump across SQLite's C code.)
+# If the file is busy, a call retries outside the lock and outside SQLite, so that other threads keep reading. (In
+# SQLite's own busy handler, a Timeout or Thread#kill would jump across SQLite's C code.)
 class Tiercel::Backends::SQLite < Tiercel::Backend
   autoload :CacheFile, "tiercel/backends/sqlite/cache_file"
   autoload :Connection, "tiercel/backends/sqlite/connection"
@@ -27,16 +27,17 @@ class Tiercel::Backends::SQLite
   PAGE_ROWS = 500
   # Calls between two checks of the path.
   CHECK_INTERVAL = 64
-  # Attempts to create a file that others remove, and to make room for one write. Each makes more room than the last,
-  # because rows do not fill their pages and other processes write too.
+  # Attempts to create a file that other processes remove, and to make room for one write. Each attempt makes more room
+  # than the one before, because rows do not fill their pages and other processes write too.
   ATTEMPTS = 4
   PAUSE_SECONDS = 0.0003
-  # How long a write helps to shorten the log, and the pause after that did not succeed: a stopped reader keeps it long.
+  # Maximum time for which a write helps to empty a long log, and the pause after a failed attempt. A stopped reader,
+  # for example, keeps the log long.
   LOG_PATIENCE_SECONDS = 0.1
   LOG_PAUSE_SECONDS = 1.0
   # Below this size a read costs less than inflating, and disk space is cheap (adr/007-sqlite.md).
   COMPRESS_THRESHOLD_BYTES = 32 * 1024
-  # A member's row is renewed before a change after this time, and deleted after a day.
+  # Seconds after which a change renews its member's row, and after which an unused row is deleted.
   RENEWED_SECONDS = 10
   FORGOTTEN_SECONDS = 86_400
   REFUSALS = [
@@ -253,7 +254,7 @@ class Tiercel::Backends::SQLite
 
   def to_s = "sqlite:#{@file.path}"
 
-  # --- behind near tiers: who changes the file, and what was read near ---
+  # --- behind near tiers: processes that change the file, and reads of near copies ---
 
   # @private
   # @param name [String] the near segment to which this process' changes are attributed
@@ -264,8 +265,8 @@ class Tiercel::Backends::SQLite
 
   # @private
   # @param since [Float] epoch seconds
-  # @return [Array(Object, Boolean)] an object that stays the same while the file is open, and whether processes
-  #   outside that segment may have changed the file since then
+  # @return [Array(Object, Boolean)] an object that stays the same while the file is open, and whether a process outside
+  #   the near segment may have changed the file since `since`
   def others_since(since)
     @lock.synchronize { @calls = -1 } # looks at the path first
     attempt do |connection|
@@ -351,7 +352,7 @@ class Tiercel::Backends::SQLite
 
   # --- the file ---
 
-  # Runs the block, and in a full file makes room and runs it again.
+  # Runs the block. If the file is full, makes room and runs the block again.
   def write(key, bytesize, &block)
     attempts = 0
     begin
@@ -364,7 +365,7 @@ class Tiercel::Backends::SQLite
     end
   end
 
-  # Evicting writes to the log too, so the log of a full disk is emptied first, as soon as no other process reads it.
+  # Eviction writes to the log too. If the disk is full, the log is emptied first, once no other process reads it.
   def make_room(key, bytes, give_up_at)
     emptied = false
     while !emptied && attempt(key) { |connection| connection.disk_short?(bytes) && !(emptied = connection.checkpoint) }
@@ -390,8 +391,8 @@ class Tiercel::Backends::SQLite
     shorten_log
   end
 
-  # SQLite writes the log back by itself, but empties it only if no process writes meanwhile: several writers let it
-  # grow without bound. So all processes that find it too long stop until one of them has emptied it.
+  # SQLite writes the log back by itself, but empties it only while no process writes, so several writers let it grow
+  # without bound. All processes that find the log too long therefore stop writing until one of them has emptied it.
   def shorten_log
     give_up_at = Tiercel::Clock.monotonic + [@timeout_seconds, LOG_PATIENCE_SECONDS].min
     return if @log_stuck_until&.>(give_up_at)
@@ -403,7 +404,7 @@ class Tiercel::Backends::SQLite
     nil
   end
 
-  # Runs the block with the connection, under the lock. Asks a busy file again until the time budget ends.
+  # Runs the block with the connection, under the lock. Retries on a busy file until the time budget is over.
   #
   # @raise [BackendError]
   def attempt(key = nil, writing: false, patience_seconds: @timeout_seconds)
@@ -449,14 +450,15 @@ class Tiercel::Backends::SQLite
     @connection = Connection.new(@file, @size_bytes)
   end
 
-  # An inherited connection is only dropped: closing its statements could affect the parent's locks.
+  # Closes the connection, unless it is inherited: closing its statements could then affect the parent's locks.
   def drop
     @connection.close if @connection&.own?
     @connection = nil
   end
 
-  # Records who changes the file, so that processes with near copies notice the changes of others: one row for each
-  # near segment, one for all processes without one. It is renewed seldom enough to cost nothing.
+  # Records that a member changes the file, so that processes with near copies notice changes by other members. Each
+  # near segment is a member, and all processes without one are another. The row is renewed so rarely that it costs
+  # nothing.
   def renew_member(connection)
     now = Tiercel::Clock.now
     return if @renewed_at && (now - @renewed_at).abs < RENEWED_SECONDS && connection.equal?(@member_connection)

@@ -33,8 +33,8 @@ module Tiercel
       # @return [Array(Float, Float), nil] epoch time when the value was computed, and the duration of that
       #   computation
       attr_reader :created_at
-      # @return [Integer, nil] for a near copy that was computed while the last tier was unreachable: the time when its
-      #   block began, in nanoseconds of the machine's monotonic clock
+      # @return [Integer, nil] the time when the block began, in nanoseconds of the machine's monotonic clock; only in a
+      #   near copy that was computed while the last tier was unreachable
       attr_reader :computed_at
       # @return [Boolean, nil] whether the entry was written with `unless_exist`
       attr_reader :exclusive

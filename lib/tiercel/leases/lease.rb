@@ -29,9 +29,9 @@ module Tiercel
         allocate.owned(key, lineage, holder, version, ttl)
       end
 
-      # lineage, holder: 8 bytes; version: the version that is being computed; stale: the stale value's bytes; token:
-      # the implementation's reference to the stored lease; lapses_at: the time of {Clock.monotonic} at which the lease
-      # lapses, as far as this process knows; ttl: seconds, of one's own lease
+      # lineage, holder: 8 bytes; version: of the value that is computed; stale: bytes of the stale value; token: the
+      # implementation's reference to the stored lease; lapses_at: a time of {Clock.monotonic}, as far as this process
+      # knows; ttl: seconds, only of the caller's own lease
       attr_reader :key, :lineage, :holder, :version, :stale, :token, :lapses_at, :ttl
 
       def initialize(key, lineage, holder, version: nil, stale: nil, token: nil, lapses_at: nil)

@@ -7,8 +7,9 @@ module Tiercel
     #   take   {Backend#occupy}: writes the placeholder if the key is absent, and returns the entry that exists then
     #   fill   {Backend#compare_and_set}: replaces the placeholder by the value
     #
-    # A Redis user without the right to run scripts cannot compare and set. The first take of a process asks the
-    # server. There every caller acquires every lease ({UNLEASED}), and a fill is a plain write, as with `lease: false`.
+    # A Redis user without the right to run scripts cannot compare and set. The first take of a process asks the server
+    # about this right. Without the right every caller acquires every lease ({UNLEASED}), and a fill is a plain write,
+    # as with `lease: false`.
     #
     # @private
     class Placeholders < Leases
@@ -112,7 +113,7 @@ module Tiercel
         :lapsed
       end
 
-      # A server that has stopped to compare and set leaves its placeholders behind: nobody waits for them.
+      # If the server no longer compares and sets, its old placeholders cannot be filled, so no caller waits for them.
       def seen(key, bytes) = (parse(key, bytes) unless @backend.compares?(ask: false) == false)
 
       def lapsed?(lease) = lease.lapses_at <= Clock.monotonic

@@ -13,7 +13,8 @@ module Tiercel
       MISS = Accessor::MISS
       # Maximum number of attempts of {#take_away}. An attempt fails if another caller has changed the value.
       MAX_ATTEMPTS = 10
-      # What a payload may raise: also a class that loads a missing file, or one of another program's.
+      # Errors of a payload that cannot be decoded. {Coder::PayloadReader} turns every other error into one of these,
+      # for example an error of a class that loads a missing file.
       UNREADABLE = [MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError].freeze
       private_constant :MAX_ATTEMPTS, :UNREADABLE
 

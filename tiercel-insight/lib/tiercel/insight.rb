@@ -7,8 +7,8 @@ require "active_support/notifications"
 require "tmpdir"
 require_relative "insight/version"
 
-# Shows what the cache of an application does, whatever its store: hits, the cost of misses by class of key, what more
-# memory would bring, and values that are no longer true. docs/insight.md describes it.
+# Shows the effect of an application's cache, whatever its store: hits, the cost of misses by class of key, the effect
+# of more memory, and values that are no longer true. docs/insight.md describes it.
 #
 #   Tiercel::Insight.figures.totals      # => { hits: 91_204, misses: 512, block_seconds: 40.3, ... } of the machine
 #   Tiercel::Insight.worth.sentences

@@ -18,15 +18,15 @@ module Tiercel
         LATER = ["BUSY", "ERROR locked"].freeze
         # Newer servers (seen with 1.6.45) send this line before the list.
         STARTED = "OK"
-        # Pause before the next attempt. It is about as long as one list of a small cache takes. It is random, so that
-        # none of several clients is always late.
+        # Range of the pause before the next attempt, about as long as one list of a small cache. The pause is random,
+        # so that no client always comes too late.
         PAUSE_SECONDS = (0.005..0.02)
         HELLO = "mn\r\n"
         # Minimum budget for the wait until the first key. A client that requests a list while the server sends another
         # one gets no response until the other list is complete.
         TURN_SECONDS = 2.0
-        # No request begins with less time than this: on a busy machine it would end without a response, and so without
-        # the reason.
+        # Minimum time left for a request. On a busy machine, a shorter request would get no response, so that the error
+        # would not contain the server's reason.
         LEAST_SECONDS = 0.2
 
         # @param node [Node]

@@ -300,7 +300,8 @@ module Tiercel
           line.byteslice(at + 2, line.bytesize).to_i if at
         end
 
-        # As {#stored}, but returns a refusal instead of raising it, because further responses must be read first.
+        # Like {#stored}, but returns a refusal instead of raising it, because the caller still has to read further
+        # responses.
         #
         # @return [Symbol, ServerError]
         def stored_or_refusal(connection, line)

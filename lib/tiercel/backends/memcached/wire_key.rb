@@ -45,13 +45,13 @@ module Tiercel
             wire_key.include?("%") ? unescape(wire_key) : wire_key
           end
 
-          # Whether it can be a result of {encode}, judged by the syntax of a command.
+          # Returns whether {encode} can return this text, judged by the characters that a text command allows.
           #
           # @param wire_key [String]
           # @return [Boolean]
           def possible?(wire_key) = !NEVER.match?(wire_key.b)
 
-          # Whether the key encoded in a wire key begins with these bytes.
+          # Returns whether the key encoded in a wire key begins with these bytes.
           #
           # @param wire_key [String]
           # @param prefix [String] to match keys stored as digests: at most {LEAD_BYTES} when encoded

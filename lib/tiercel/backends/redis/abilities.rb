@@ -5,9 +5,9 @@ require "digest"
 module Tiercel
   module Backends
     class Redis < Backend
-      # The commands that a server supports and this user may run. The first call that depends on them asks the
-      # server, with one trip per process. The answer is valid until the connections are renewed or a reply
-      # contradicts it.
+      # The commands that a server supports and this user may run. The first call that depends on them asks the server,
+      # with one trip per process. The answer is valid until the connections are renewed or a reply contradicts the
+      # answer.
       class Abilities
         # A key that no program writes. A reply that denies access to it still proves that the command exists.
         KEY = "tiercel:abilities"
@@ -19,7 +19,7 @@ module Tiercel
         REFUSAL = /\AERR unknown command|\ANOPERM .*no permissions to run/i
         # Replies that contradict an earlier positive answer.
         CONTRADICTION = /\AERR syntax error|eval|pexpiretime/i
-        # Seconds after which a server that refuses scripts is asked again, because the user's rights may have
+        # Seconds after which the process asks again if a server refused scripts, because the user's rights may have
         # changed.
         AGAIN_SECONDS = 60.0
         Answer = Struct.new(:ends, :refusal, :again_at)
@@ -53,7 +53,7 @@ module Tiercel
           @answer = nil
         end
 
-        # Another server may answer by now, or this user may have fewer rights.
+        # A reply contradicts the answer: another server may respond now, or this user may have lost rights.
         #
         # @param error [Exception] an error reply
         # @return [void]

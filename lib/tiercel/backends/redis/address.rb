@@ -3,7 +3,7 @@
 module Tiercel
   module Backends
     class Redis < Backend
-      # What a URL and options say about the servers, and connections to them.
+      # The servers that a URL and options describe, and connections to them.
       class Address
         SECURE = /\Arediss/
         # User and password, the hosts, and the number of the database.

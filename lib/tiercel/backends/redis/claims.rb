@@ -21,7 +21,7 @@ module Tiercel
         ENDLESS_ARGUMENT = ENDLESS_MS.to_s.freeze
         private_constant :SHORT_BYTES
 
-        # Equal bytes count as the same entry, whatever happened in between.
+        # Equal bytes count as the same entry, even if the entry changed and changed back in between.
         def token_shown(bytes, _last_read, _index = 0) = [nil, bytes]
 
         def get_with_token(key)

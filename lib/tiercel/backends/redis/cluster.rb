@@ -10,7 +10,7 @@ module Tiercel
       # has moved. A node that fails has its own breaker, so that it does not delay calls for the other nodes' keys.
       class Cluster
         SLOTS = 16_384
-        # Seconds between two looks at the layout at least. A slot that has moved is known at once.
+        # Minimum number of seconds between two reads of the layout. A reply reports a moved slot at once.
         READ_SECONDS = 0.5
         # Redirections that one call follows.
         MOVES = 5
@@ -117,7 +117,7 @@ module Tiercel
         # @return [void]
         def flush = each_server.each { |server| server.call(%w[FLUSHDB ASYNC]) }
 
-        # @return [Array<#call>] for each master, what sends a command to it
+        # @return [Array<#call>] a callable for each master; it sends a command to that master
         def each_server
           masters.map do |node|
             lambda do |command|
@@ -210,7 +210,7 @@ module Tiercel
           missing.each { |index| replies[index] = error }
         end
 
-        # Costs no trip, and other slots may work.
+        # A refusal, so that the breaker stays closed: it costs no trip, and other slots may work.
         def nobody(slot, key)
           @stale = true
           Refused.new("#{NO_NODE} of the cluster serves #{slot ? "the slot #{slot}" : "these slots"} at present",
@@ -271,7 +271,7 @@ module Tiercel
           raise failure || TimedOut.new("no node answered within the time budget", backend: @name)
         end
 
-        # @param place [String] "HOST:PORT"; without a host: the one that was asked
+        # @param place [String] "HOST:PORT"; without a host, the host of the node that sent it
         # @return [Remote::Node]
         def node_at(place, asked = nil)
           at = place.rindex(":")

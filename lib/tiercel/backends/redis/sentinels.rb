@@ -3,8 +3,8 @@
 module Tiercel
   module Backends
     class Redis < Backend
-      # The Sentinels of one master. They name the server for each new connection, and other Sentinels. Each gets half
-      # of the remaining time, and one that has failed is asked last from then on.
+      # The Sentinels of one master. They report the server for each new connection, and other Sentinels. Each query
+      # gets half of the remaining time. A Sentinel that has failed moves to the end of the list.
       class Sentinels
         DOWN = /s_down|o_down|disconnected/
         private_constant :DOWN

@@ -13,7 +13,7 @@ module Tiercel
         LATE = "no connection within the time budget"
         # Seconds between two attempts if a Unix socket's queue is full.
         PAUSE = 0.002
-        # The errors of an attempt for one address. Any other error interrupts the caller, such as a Timeout's.
+        # Errors after which the next address is tried. Any other error, such as a Timeout, interrupts the caller.
         FAILURES = [SystemCallError, SocketError, IOError].freeze
         private_constant :NUMERIC, :LATE, :PAUSE
 

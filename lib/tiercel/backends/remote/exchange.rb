@@ -5,9 +5,9 @@ module Tiercel
     module Remote
       # One trip to several servers concurrently: the request goes to each server before the first response is read.
       #
-      # A call never waits for a connection while it holds another: two calls could wait for each other. If all
-      # connections of a server are in use, the call first returns its other connections and then asks that server.
-      # If a server hangs, the responses of the others have arrived by the deadline, and are still read.
+      # A call never waits for a connection while it holds another one, because two calls could wait for each other. If
+      # all connections of a server are in use, the call first returns its other connections, and then asks that server.
+      # If a server hangs, the other servers' responses arrive before the deadline, and the call still reads them.
       class Exchange
         # @param deadline [Float] a time of {Clock.monotonic}
         # @param write [#call] receives a server's part, connection and deadline; sends the request
@@ -19,7 +19,7 @@ module Tiercel
           @failures = {}
         end
 
-        # @param parts [Hash{Node => Object}] what `write` and `read` receive, by server
+        # @param parts [Hash{Node => Object}] for each server, the part that `write` and `read` receive
         # @return [Hash{Node => BackendError}] the failures
         def run(parts)
           left = parts.to_a

@@ -24,8 +24,8 @@ module Tiercel
         @logs = {}
         @lock = Mutex.new
 
-        # A line when the server's breaker opens, and one when it answers again. All stores of the process share the log
-        # of a server. Its logger is that of all stores; if that is nil, Rails' logger.
+        # The log of a server: one line when its breaker opens, and one when the server answers again. All stores of the
+        # process share this log, so it uses the common logger of all stores, or Rails' logger.
         #
         # @param name [String] the server's name, without its password
         # @return [GuardLog]
@@ -125,13 +125,13 @@ module Tiercel
       # The connections of one backend to one server. The most recently used connection is lent first. Callers that wait
       # for a connection get one in the order of their arrival.
       #
-      # Every call uses the pool. A checkout takes 0.3 us; the gem connection_pool takes 2 us, and new callers overtake
-      # its waiters (adr/006). Taking and returning a connection are single Array operations, which are atomic in CRuby.
-      # Only callers that have to wait take the lock.
+      # Every call uses the pool. A checkout takes 0.3 us; with the gem connection_pool it takes 2 us, and new callers
+      # overtake waiting ones (adr/006). Taking and returning a connection are single Array operations, which are atomic
+      # in CRuby. Only callers that have to wait acquire the lock.
       # A connection connects on its first use. It responds to `clean?` (whether no reply is outstanding) and `close`.
       # An error, Timeout or Thread#kill can interrupt a call before its reply. The pool then closes the connection, so
       # that the reply reaches no other caller.
-      # A forked child begins without connections. It drops those of its parent and sends nothing to the server.
+      # A forked child begins without connections. It drops its parent's connections and sends nothing to the server.
       class Pool
         # No connection became free in time. A backend raises a {PoolExhausted} instead.
         class Exhausted < StandardError; end
@@ -169,8 +169,9 @@ module Tiercel
           connection = nil
           era = @era
           begin
-            # CRuby checks for interrupts at branches and at method returns. None of them may lie between `pop` and the
-            # assignment, or between the end of the block and the mask: an interrupt there would lose a connection.
+            # CRuby checks for interrupts at branches and at method returns. Neither may occur between `pop` and the
+            # assignment, or between the end of the block and the mask, because an interrupt there would lose a
+            # connection.
             connection = @idle.pop if @waiters.empty?
             unless connection
               Thread.handle_interrupt(WHERE_IT_WAITS) { connection = wait_for_one(wait ? deadline : 0) }
@@ -224,7 +225,7 @@ module Tiercel
           seconds = [[now + @timeout, deadline].min - now, 0].max
           connection = place.pop(timeout: seconds) || leave(place) || exhausted
         ensure
-          # If an interrupt ended the wait, this passes a connection that arrived in the meantime to the next waiter.
+          # If an interrupt ended the wait, passes a connection that has just arrived to the next waiter.
           Thread.handle_interrupt(LATER) { give_back(leave(place)) } unless connection
         end
 
@@ -249,8 +250,8 @@ module Tiercel
           connection
         end
 
-        # A closed connection goes to the end that is lent last, so that the next caller gets a working connection if
-        # there is one.
+        # A closed connection goes to the end of the list from which connections are lent last. The next caller then
+        # gets a working connection if there is one.
         def give_back(connection, era = @era)
           return unless connection
           clean = connection.clean? && era == @era

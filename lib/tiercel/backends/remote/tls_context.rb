@@ -8,8 +8,9 @@ module Tiercel
       # The TLS context of a store's connections, made of the option
       # `ssl_params`.
       #
-      # It is made once, not for each connection: reading the authorities of a machine takes 20 ms. If one of its files
-      # changes, for example after a renewal of certificates, the context is created again.
+      # The context is created once and not for each connection, because reading the machine's certificate authorities
+      # takes 20 ms. If one of its files changes, for example after a renewal of certificates, the context is created
+      # again.
       class TLSContext
         # Options that name files.
         PLACES = %i[ca_file ca_path].freeze

@@ -66,8 +66,8 @@ class Tiercel::Backends::SQLite::CacheFile
     raise Missing, @path
   end
 
-  # Creates the file. SQLite creates the tables in one transaction, so a process that is killed leaves an empty database
-  # at most, which the next process completes.
+  # Creates the file. SQLite creates the tables in one transaction. A process that is killed therefore leaves at most an
+  # empty database, which the next process completes.
   #
   # @yieldparam path [String] a file that is empty, unless another process was first
   # @raise [Foreign, FileLock::Busy, SystemCallError]
@@ -83,7 +83,7 @@ class Tiercel::Backends::SQLite::CacheFile
     end
   end
 
-  # Moves a damaged file away, once, however many processes find it. One damaged file is kept.
+  # Moves a damaged file away, only once even if several processes find it. Keeps only the latest damaged file.
   #
   # @param damaged [Array(Integer, Integer), nil] its inode
   # @return [String, nil] the new name; nil if another process was first
@@ -112,8 +112,8 @@ class Tiercel::Backends::SQLite::CacheFile
 
   private
 
-  # @return [Array<String>] what a removed cache has left
-  # @raise [Foreign] if another database has left it: our caches have a lock file
+  # @return [Array<String>] companion files that a removed cache left behind
+  # @raise [Foreign] if they belong to another database: only a cache has a lock file
   def remains
     left = COMPANIONS.map { |name| "#{@path}#{name}" }.select { |file| ::File.exist?(file) }
     return left if left.empty? || ::File.exist?(@lock.path)

@@ -18,7 +18,7 @@ class Tiercel::Backends::SQLite::Connection
   VERSION = 1
   # Ids have 63 bits including the sign, so they are immediate Integers in Ruby.
   IDS = (-(2**62)...2**62)
-  # Where a walk through all ids starts.
+  # A number below all ids, at which a walk through all ids starts.
   BEFORE_IDS = IDS.first - 1
   TABLES = [
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, expires_at REAL, used_at INTEGER NOT NULL, " \
@@ -69,7 +69,7 @@ class Tiercel::Backends::SQLite::Connection
   # every read searches its index.
   LOG_SHARE = 16
   LOG_BYTES = (128 * 1024..16 * 1024**2)
-  # The index of the log, and what one round of eviction may add to the log.
+  # Space for the index of the log, and for the log of one round of eviction.
   SPARE_BYTES = 224 * 1024
   # A disk smaller than `size` keeps this share for other programs, up to 64 MB.
   RESERVED_SHARE = 0.25

@@ -19,13 +19,13 @@ class Tiercel::Backends::SQLite::Housekeeping
   EVICTING_FILL = 0.96
   # At its limit, the file evicts this many times the bytes that were added.
   URGENCY = 3
-  # Recorded hits in memory, and those that one round stores.
+  # Maximum number of hits recorded in memory, and number of hits that one round stores.
   MOST_NOTED = 4_096
   FLUSHED = 64
   # A use is recorded again after this share of the age at which entries are evicted.
   REFRESH_SHARE = 0.25
   ROW_OVERHEAD_BYTES = 40
-  # Rounds between two looks at the space on the disk.
+  # Rounds between two checks of the space on the disk.
   FITTING_ROUNDS = 32
   # The share of free pages that stays for reuse, and the pages that a round returns.
   SPARE_SHARE = 0.25

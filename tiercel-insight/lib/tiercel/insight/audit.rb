@@ -2,17 +2,18 @@
 
 require "set"
 
-# Is the cache telling the truth? On a share of the hits of `fetch`, and of `cache` in views, the block runs as well,
-# inside the same request, and its value is compared with the cached one.
+# Finds cached values that are no longer true. On a share of the hits of `fetch`, and of `cache` in views, the block
+# runs as well, inside the same request. The audit compares its value with the cached value.
 #
-# A difference is a stale value only if the cached entry is still the same, and if a second run of the block agrees with
-# the first one. The second run sees a clock that is moved by a day, an hour, a minute and a second, so that values that
-# depend on the time, a random number or a CSRF token differ, and count as "not repeatable".
+# A difference counts as a stale value if the cached entry is still the same, and if a second run of the block agrees
+# with the first one. In the second run the clock is a day, an hour, a minute and a second ahead. Values that depend on
+# the time, a random number or a CSRF token then differ, and count as "not repeatable".
 #
-# Within these runs nothing is stored: nested `fetch` and `cache` run their blocks, writes to the cache are dropped, and
-# the database refuses writes. An audit raises nothing, and does not run inside an open transaction.
+# These runs store nothing: nested `fetch` and `cache` run their blocks, writes to the cache are dropped, and the
+# database refuses writes. An audit raises nothing, and does not run inside an open transaction.
 class Tiercel::Insight::Audit
-  # A checked value: what the caller got from the cache, and how to compute it anew. :source is the caller's block.
+  # A checked value: the value that the caller got from the cache, and the ways to compute it again. :source is the
+  # caller's block.
   Hit = Struct.new(:name, :options, :value, :block, :reread, :store, :source, keyword_init: true)
 
   # Time.now for the second run of a block: this thread's clock is ahead, and Time.now is Ruby's own (or a test's)
@@ -26,7 +27,7 @@ class Tiercel::Insight::Audit
     def self.ahead
       return unless @lock.try_lock
       begin
-        # Below the modules that tests may have prepended.
+        # Placed after the modules that tests may have prepended, so that these still win.
         original = Time.method(:now)
         original = original.super_method while original.owner != Time.singleton_class && original.super_method
         define do |*given, **zone|
@@ -50,7 +51,7 @@ class Tiercel::Insight::Audit
     private_class_method :define
   end
 
-  # Around the methods of a store.
+  # Wraps the methods of a store.
   module Calls
     def fetch(name, options = nil, &block)
       audit = Tiercel::Insight.auditor
@@ -78,13 +79,13 @@ class Tiercel::Insight::Audit
     end
   end
 
-  # Takes the place of the options that a block may set.
+  # Replaces the options that a block may set, and ignores them.
   class Ignored
     def method_missing(_name, *) = nil
     def respond_to_missing?(*) = true
   end
 
-  # Around the helper `cache` of Action View.
+  # Wraps the helper `cache` of Action View.
   module Views
     def cache(name = {}, options = {}, &block)
       audit = Tiercel::Insight.auditor
@@ -110,7 +111,7 @@ class Tiercel::Insight::Audit
 
     def audit_fragment(audit, name, options, content, block)
       fragment = cache_fragment_name(name, **options.slice(:skip_digest))
-      # A block may set what the rest of the page would see: `content_for`, instance variables.
+      # A block may change state that the rest of the page would see: `content_for`, instance variables.
       before = instance_variables.to_h { |variable| [variable, instance_variable_get(variable)] }
       render = lambda do
         self.view_flow = ActionView::OutputFlow.new
@@ -147,17 +148,17 @@ class Tiercel::Insight::Audit
 
   RUNNING = :tiercel_insight_audit
   MOST_FINDINGS = 200
-  # Audits take at most this share of the time, after a first allowance in seconds.
+  # Audits take at most this share of the time. The first seconds of ALLOWANCE are free.
   TIME_SHARE = 0.01
   ALLOWANCE = 0.05
-  # The most audits of a class in a minute.
+  # Maximum number of audits of a class in a minute.
   PER_MINUTE = 10
-  # Checks that may wait for a place that needs them.
+  # Maximum number of checks that are saved up while no call needs one.
   MOST_DUE = 20
   MORE_RUNS = 3
   private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE, :MORE_RUNS
 
-  # @param share [Float] the share of the hits, 0.001 to 1.0; 1.0 checks every hit, without limits
+  # @param share [Float] the share of the hits, 0.0 to 1.0; 1.0 checks every hit, without limits
   # @param except [Array<Regexp, String>] keys that are not checked
   # @param values [Boolean] whether reports show the values that differ
   # @raise [Tiercel::Insight::ConfigurationError]
@@ -193,9 +194,9 @@ class Tiercel::Insight::Audit
   # @private
   def running? = ActiveSupport::IsolatedExecutionState[RUNNING]
 
-  # Every call adds the share to what may be checked. It is spent evenly over the places of the code, because a fault is
-  # in a place, and a page that is rarely visited has as many of them: a place that was checked more often than the
-  # average has to wait.
+  # Each call adds the share to the number of checks that are due. These checks are spread evenly over the places of the
+  # code that call `fetch`. A mistake belongs to a place, and a rarely visited page has as many mistakes as a popular
+  # one. A place with more checks than the average has to wait.
   #
   # @private
   # @param block [Proc] of the call
@@ -264,14 +265,14 @@ class Tiercel::Insight::Audit
     return unless @comparison.canonical(again) == cached # somebody has changed the entry
     completed, second = MovedClock.ahead { run(hit) } || return
     agrees = completed && @comparison.canonical(second) == fresh
-    # A random choice among few may agree by chance.
+    # A random choice among few values may agree by chance, so the block runs a few times more.
     agrees &&= MORE_RUNS.times.all? { @comparison.canonical(run(hit).last) == fresh }
     difference = @comparison.first_difference(cached, fresh) if agrees
     note(class_name, place, agrees ? "stale" : "not repeatable", difference, hit)
   end
 
-  # Runs the block. It may leave with `break`, `throw` or `return`, which must not reach the caller: a `return` in
-  # `ensure` ends them. An exception that another thread raises here (a timeout) goes on.
+  # Runs the block. The `return` in `ensure` stops a `break`, `throw` or `return` of the block, which must not reach the
+  # caller. An exception that another thread raises here, such as a timeout, continues.
   #
   # @return [Array(Boolean, Object)] whether the block has completed, and its value
   def run(hit)
@@ -308,7 +309,7 @@ class Tiercel::Insight::Audit
     at = place && "#{place.first.delete_prefix("#{Rails.root if defined?(Rails.root)}/")}:#{place.last}"
     now = Time.now.to_i
     @lock.synchronize do
-      # A place that is not repeatable once has agreed with itself by chance before.
+      # If a place was not repeatable once, its earlier agreement was chance.
       return if status == "stale" && @findings.key?([class_name, "not repeatable", at])
       @findings.delete([class_name, "stale", at]) if status != "stale"
       key = [class_name, status, at]
@@ -321,7 +322,7 @@ class Tiercel::Insight::Audit
     report(class_name, at, difference) if status == "stale"
   end
 
-  # What is known of the entry's age: its TTL and tags.
+  # The TTL, age and number of tags of the entry, as far as they are known.
   def lifetime(hit)
     options = hit.options.is_a?(Hash) ? hit.options : {}
     defaults = (hit.store.options if hit.store.respond_to?(:options)) || {}
@@ -339,9 +340,9 @@ class Tiercel::Insight::Audit
   end
 end
 
-# Compares a cached value with a computed one: what the application sees counts, not the objects' identity. A record is
-# its attributes and the associations that are loaded; a relation is its records; times are equal to the microsecond; a
-# String and a Symbol, and a Hash with String or Symbol keys, are equal, because serializers change one into the other.
+# Compares a cached value with a computed one by their meaning for the application, not by the objects' identity. A
+# record is its attributes and its loaded associations; a relation is its records; times are equal to the microsecond.
+# Strings equal Symbols, also as keys of a Hash, because serializers change one into the other.
 #
 # @private
 class Tiercel::Insight::Comparison
@@ -370,7 +371,7 @@ class Tiercel::Insight::Comparison
 
   # A server keeps a raw value as text, and a coder such as JSON changes times and other objects.
   #
-  # @return [Boolean] whether the store returns the cached value for a value that it was given
+  # @return [Boolean] whether the store would return the cached value after a write of the fresh one
   def same_for_store?(hit, cached, fresh)
     raw = hit.options.is_a?(Hash) && hit.options[:raw]
     raw ? canonical(hit.value.to_s) == canonical(fresh.to_s) : cached == canonical(fresh.as_json)

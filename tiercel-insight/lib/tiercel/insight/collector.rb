@@ -6,27 +6,27 @@ require "zlib"
 # Counts what a process does with its cache, and writes the figures to the machine's folder once in two seconds.
 #
 # Every store reports its calls through ActiveSupport::Notifications. A hit of Tiercel's `shared:` and `memory:` costs
-# less than an event, so there the segment counts, and passes on the reads of a share of the keys
-# (Tiercel::Segment#sample); blocks of `fetch` arrive through Tiercel::Observer. Nothing here runs in the caller's
-# thread but counting and appending to an Array: a thread of the collector classifies keys and writes files.
+# less than an event. For these stores the segment counts, and passes on the reads of a share of the keys
+# (Tiercel::Segment#sample). Blocks of `fetch` arrive through Tiercel::Observer. The caller's thread only counts and
+# appends to an Array; a thread of the collector classifies keys and writes files.
 class Tiercel::Insight::Collector
   ProcessFile = Tiercel::Insight::ProcessFile
   SECONDS = 2
   BUCKET_SECONDS = 300
   BUCKETS = 288
-  # Classes of keys are kept for this many seconds, and for the same time before.
+  # The length in seconds of a period of classes. The current period and the one before are kept.
   PERIOD_SECONDS = 43_200
   # More classes than this are reduced to the KEPT_CLASSES most expensive ones.
   MOST_CLASSES = 1_000
   KEPT_CLASSES = 500
-  # Sampled reads that wait for the thread; more are dropped.
+  # Maximum number of sampled reads that wait for the thread; further reads are dropped.
   MOST_PENDING = 8_192
-  # Blocks that wait for the thread. Beyond this, one of SOME short blocks stands for the others, so that the classes
-  # still add up to the totals.
+  # Maximum number of blocks that wait for the thread. Beyond it, one record stands for SOME short blocks, so that the
+  # classes still add up to the totals.
   MOST_BLOCKS = 1_024
   # A ring of reads should cover at least this time.
   RING_SECONDS = 600
-  # The most sampled reads of a process in a second, on average of two.
+  # Maximum number of sampled reads of a process per second, averaged over two seconds.
   MOST_SAMPLED = 2_000
   CHECKPOINTS = 128
   SHORT_NS = 200_000
@@ -44,7 +44,7 @@ class Tiercel::Insight::Collector
              "cache_delete_multi.active_support" => :delete,
              "read_fragment.action_controller" => :read_fragment,
              "write_fragment.action_controller" => :write_fragment }.freeze
-  # These Tiercel reports without events.
+  # Tiercel reports these to the observer, not as events.
   BLOCK_EVENTS = %i[generate read_fragment write_fragment].freeze
   FRAGMENTS = :tiercel_insight_fragments
   WRITTEN = :tiercel_insight_written
@@ -57,7 +57,7 @@ class Tiercel::Insight::Collector
 
   # @param store [ActiveSupport::Cache::Store]
   # @param folder [String] of the machine's files
-  # @param share [Float] the first share of the keys whose reads are sampled; it falls where reads are many
+  # @param share [Float] the initial share of the keys whose reads are sampled; it falls if reads are frequent
   def initialize(store, folder, share: nil)
     @store = store
     @folder = folder
@@ -113,7 +113,7 @@ class Tiercel::Insight::Collector
     note_block_ns(key, duration_ns)
   end
 
-  # @private A segment has counted a miss as a hit, or counts what is no read.
+  # @private Corrects the counts of a segment: it counted a miss as a hit, or counted a call that is no read.
   def recount(backend, hits, misses)
     return unless @segment && backend.equal?(@backend)
     @counts[HITS] += hits
@@ -232,7 +232,7 @@ class Tiercel::Insight::Collector
     ActiveSupport::IsolatedExecutionState[WRITTEN] = finish
   end
 
-  # Some stores write the first value of a counter with `write`, whose event has been counted.
+  # Some stores write the first value of a counter with `write`. Its event was counted already.
   def counter(_payload, duration, finish)
     written = ActiveSupport::IsolatedExecutionState[WRITTEN]
     @counts[WRITES] += 1 unless written && written >= finish - duration
@@ -276,7 +276,7 @@ class Tiercel::Insight::Collector
 
   def note_block(name, seconds) = note_block_ns(text_of(name), (seconds * 1e9).to_i)
 
-  # @blocks has key, duration, number and longest duration of blocks.
+  # @blocks is a flat list of key, total duration, number of blocks, and longest duration.
   def note_block_ns(key, duration_ns)
     counts = @counts
     counts[BLOCKS] += 1
@@ -311,7 +311,7 @@ class Tiercel::Insight::Collector
 
   def now = Time.now.to_i
 
-  # A child's counters begin with zero: those of a file at once, those of `memory:` with the child's first call.
+  # A forked child counts from zero: for a file at once, for `memory:` from the child's first call on.
   def first_counters
     return @segment&.counters if @of_segment.nil?
     @inherited = @of_segment unless @segment.path
@@ -332,7 +332,8 @@ class Tiercel::Insight::Collector
     nil # the segment is closed
   end
 
-  # The first keys of a class would otherwise be classified before their words are known to be shared.
+  # Learns the words of all waiting keys first. Otherwise the first keys of a class would be classified before their
+  # words are known to be shared.
   def learn_words
     keys = @reads.each_slice(4).map(&:first) + @blocks.each_slice(4).map(&:first)
     keys.first(1_024).each { |key| @key_class.of(key) }
@@ -363,7 +364,7 @@ class Tiercel::Insight::Collector
     reduce(table) if table.size > MOST_CLASSES
   end
 
-  # The sum of all classes stays correct: what is dropped belongs to the class `*` from now on.
+  # Keeps the sum of all classes correct: the class `*` absorbs the dropped classes.
   def reduce(table)
     dropped = table.sort_by { |_, cost| -cost[1] }.drop(KEPT_CLASSES)
     rest = table["*"] ||= [0, 0.0, 0.0]
@@ -384,7 +385,7 @@ class Tiercel::Insight::Collector
     end
   end
 
-  # How many reads, misses and requests there were when the ring had so many records.
+  # Records the numbers of reads, misses and requests for the present number of records in the ring.
   def checkpoint
     point = [@file.written, @counts[HITS] + @counts[MISSES], @counts[MISSES], @counts[REQUESTS], now]
     return if @checkpoints.last.first(4) == point.first(4)
@@ -395,7 +396,7 @@ class Tiercel::Insight::Collector
     @checkpoints << last unless @checkpoints.last.equal?(last)
   end
 
-  # SHARDS with a fixed amount of memory: if the samples come too fast, fewer keys are sampled from now on.
+  # Implements SHARDS with a fixed amount of memory: if samples come too fast, samples fewer keys from now on.
   def slow_down
     rings = @file.written / ProcessFile::RECORDS
     wrapped_early = @file.written > ProcessFile::RECORDS && now - @since < RING_SECONDS * rings
@@ -425,7 +426,7 @@ class Tiercel::Insight::Collector
       "words" => @key_class.words.to_a, "audit" => Tiercel::Insight.audit_findings }
   end
 
-  # Once a minute: the words and the files of other processes.
+  # Once a minute, reads the words of other processes and folds the files of dead ones.
   def housekeeping
     return if now - @folded_at < 60
     @folded_at = now

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Locates the entry of one key. For a Tiercel store in every tier, with a description of its frame; for another store
-# only whether it exists. Does not load the value.
+# Finds the entry of one key. For a Tiercel store it reports every tier, with a description of the frame. For another
+# store it reports only whether the entry exists. Never loads the value.
 #
 #   Tiercel::Insight::EntryReport.new(Rails.cache, "views/1").to_h
 #   # => { key: "views/1", tiers: [{ tier: "shared:...", found: true, bytes: 1042, type: "string_utf_8", ... }] }
@@ -13,9 +13,9 @@ class Tiercel::Insight::EntryReport
     @name = name
   end
 
-  # @return [Hash{Symbol => Object}] :key, and :tiers, nearest first. Each tier has :tier (its name) and :found; an
-  #   entry of Tiercel also has :bytes, :type, :compressor, :ttl_seconds, :version, :tags; and :invalidated_tags, if a
-  #   tag was invalidated since, so that reads miss the entry
+  # @return [Hash{Symbol => Object}] :key, and :tiers, nearest first. Each tier has :tier (its name) and :found. An
+  #   entry of Tiercel also has :bytes, :type, :compressor, :ttl_seconds, :version and :tags, and :invalidated_tags if
+  #   an invalidated tag makes it a miss
   # @raise [StandardError] if a tier fails
   def to_h
     return { key: @name, tiers: [{ tier: @store.class.name, found: @store.exist?(@name) }] } unless tiercel?

@@ -87,8 +87,8 @@ class Tiercel::Insight::Figures
 
   # The sampled reads of all processes in the time that all of them cover. The first third warms simulated caches up.
   #
-  # @return [Array(Array<Read>, Float, Hash)] the reads by time; the share of the keys that were sampled; and, for the
-  #   time after :warm of the reads, the number of all :reads, :misses and :requests
+  # @return [Array(Array<Read>, Float, Hash)] the reads by time; the share of sampled keys; and the number of reads that
+  #   only warm up (:warm), with the number of all :reads, :misses and :requests after them
   def sample
     @sample ||= begin
       rings = @files.filter_map { |one| ring_of(one) if one["ring"] }

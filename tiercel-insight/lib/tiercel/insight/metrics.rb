@@ -103,8 +103,8 @@ module Tiercel::Insight::Metrics
       true
     end
 
-    # The Ruby SDK adds up the values that callbacks of observable counters return, so from the second collection on it
-    # would count everything twice. So these are plain counters, and an observable gauge without values updates them
+    # The Ruby SDK adds up the values that callbacks of observable counters return, so every collection after the first
+    # would count everything again. Therefore plain counters are used. An observable gauge without values updates them
     # whenever a reader collects.
     def to_open_telemetry
       increments = Increments.new
@@ -125,7 +125,7 @@ module Tiercel::Insight::Metrics
     end
   end
 
-  # What this process has added to its figures since the last call.
+  # The growth of this process' figures since the last call.
   class Increments
     def initialize
       @lock = Mutex.new

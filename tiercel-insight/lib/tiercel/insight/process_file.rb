@@ -4,9 +4,9 @@ require "fileutils"
 require "json"
 require "securerandom"
 
-# What one process writes for the readers of the machine: ID.json, its figures, replaced as a whole; and ID.reads, a
-# ring of its sampled reads. The process holds a lock on ID.reads for as long as it lives, so that readers of any
-# container that shares the folder can tell the files of dead processes. These are added to `past.json` and removed.
+# The files of one process for readers on the same machine. ID.json has its figures and is always replaced as a whole.
+# ID.reads is a ring of its sampled reads. The process locks ID.reads for its whole life, so that readers, even in other
+# containers, recognize the files of dead processes. Their figures are added to `past.json`, and the files are removed.
 #
 # @private
 class Tiercel::Insight::ProcessFile
@@ -14,10 +14,10 @@ class Tiercel::Insight::ProcessFile
   RECORD = "L<L<L<L<"
   RECORD_BYTES = 16
   RECORDS = 32_768
-  # In place of the bytes.
+  # Values in place of the bytes.
   MISS = 0xFFFF_FFFF
   SIZE_UNKNOWN = 0xFFFF_FFFE
-  # The ids of files that `past.json` contains, so that an interrupted addition is not repeated.
+  # Number of file ids that `past.json` remembers, so that an interrupted addition is not repeated.
   REMEMBERED_IDS = 500
 
   # @return [String]
@@ -51,7 +51,7 @@ class Tiercel::Insight::ProcessFile
   # @return [void]
   def write(figures) = self.class.replace("#{@folder}/#{@id}.json", JSON.generate(figures))
 
-  # Closes a parent's file in its child, without a change of the file.
+  # Closes the parent's file in a child, without changing the file.
   def close = @ring.close
 
   class << self

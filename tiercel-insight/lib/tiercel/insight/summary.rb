@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# What `bin/rails cache:stats`, `cache:top` and `cache:profile` print.
+# The output of `bin/rails cache:stats`, `cache:top` and `cache:profile`.
 class Tiercel::Insight::Summary
   Text = Tiercel::Insight::Text
   CLEAR = "\e[H\e[2J"
   CLASSES = 15
-  # What the segment's figures mean, for readers of `cache:stats`.
+  # Explanations of the segment's figures, for readers of `cache:stats`.
   EXPLAINED = {
     entries: "entries, with those of tags and counters", bytes: "bytes of these entries",
     size_bytes: "size of the segment's file", dead_bytes: "bytes of overwritten and deleted entries, used again later",

@@ -12,7 +12,7 @@
 #     assert_cache_truthful { get product_path(product) }
 #   end
 module Tiercel::Insight::TestHelper
-  # Verifies every hit of `fetch`, and of `cache` in views, that happens inside the block.
+  # Checks every hit of `fetch`, and of `cache` in views, inside the block.
   #
   # @param except [Array<Regexp, String>] keys that are not checked
   # @return [Object] the block's value

@@ -63,7 +63,7 @@ class Tiercel::Insight::Web
             "Tiercel::Insight::Web has no store; outside Rails: Web.new(store: cache)")
   end
 
-  # One request examines, and the others show the previous result meanwhile.
+  # One request at a time examines; other requests show the previous result.
   def examined
     known = @examined
     return known.last if known && Process.clock_gettime(Process::CLOCK_MONOTONIC) < known.first

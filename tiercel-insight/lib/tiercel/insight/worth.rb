@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
-# What more or less memory would change, and what each class of keys is worth, from the sampled reads.
+# Predicts the effect of more or less memory, and the value of each class of keys, from the sampled reads.
 #
-# The sample has every read of the keys whose hash is below a threshold, and the threshold falls until the keys fit into
-# a fixed amount of memory: SHARDS (Waldspurger et al., FAST'15), fixed size. The sampled reads run through small caches
-# with the store's own policy, whose capacities are reduced by the same share: miniature simulation (Waldspurger et al.,
-# ATC'17). Two corrections:
+# The sample contains every read of the keys whose hash is below a threshold. The threshold falls until the keys fit
+# into a fixed amount of memory (SHARDS with fixed size: Waldspurger et al., FAST'15). The sampled reads run through
+# small caches with the store's own policy and a capacity reduced by the same share (miniature simulation: Waldspurger
+# et al., ATC'17). Two corrections:
 #
-# - The expected number of reads divides the misses, not the sampled number, because a few hot keys decide the latter
-#   (SHARDS-adj). All hot keys hit at every size, so the difference belongs to the hits.
-# - Misses that no size avoids (expired, deleted) are in the measured miss ratio, and not in the simulated one. So a
-#   prediction is the measured ratio plus the simulated difference.
+# - The misses are divided by the expected number of reads, not by the sampled number, because a few hot keys decide the
+#   sampled number (SHARDS-adj). All hot keys hit at every size, so the difference belongs to the hits.
+# - Misses that no size avoids (expired, deleted) are in the measured miss ratio, but not in the simulated one. A
+#   prediction is therefore the measured ratio plus the simulated difference.
 #
 # The interval comes from 16 groups of keys.
 class Tiercel::Insight::Worth
@@ -25,7 +25,8 @@ class Tiercel::Insight::Worth
 
   # A size: its factor, the miss ratio with its interval, and the change per request in milliseconds with its interval.
   Size = Struct.new(:factor, :miss_ratio, :low, :high, :ms, :ms_low, :ms_high)
-  # A class: what it holds and saves. `ms` is for a request, or for 1,000 reads where there are no requests.
+  # The worth of a class of keys: the entries that it holds, and the time that its hits save. `ms` is per request, or
+  # per 1,000 reads if there are no requests.
   ClassWorth = Struct.new(:name, :bytes, :entries, :hits, :misses, :ms, :saves_nothing, keyword_init: true)
 
   # LRU, as in memcached and Redis.
@@ -63,7 +64,7 @@ class Tiercel::Insight::Worth
     def prune = super(@capacity * 0.75)
   end
 
-  # Entries leave in the order of their writes, as in Solid Cache.
+  # Evicts entries in the order of their writes, as Solid Cache does.
   class Fifo < Lru
     def read(key, size)
       return true if @entries.key?(key)
@@ -219,8 +220,8 @@ class Tiercel::Insight::Worth
     @sizes = FACTORS.zip(runs).map { |factor, one| size(factor, one, now, measured) }
   end
 
-  # A key's first read within the sample tells little about larger sizes: where it missed, an entry from before the
-  # sample may have been dropped, or there was none. See {#with_firsts}.
+  # The first read of a key in the sample says little about larger sizes. If the read missed, an entry from before the
+  # sample may have been evicted, or the key may never have been cached. See {#with_firsts}.
   #
   # @return [Array(Array<Float>, Array<Float>)] misses and their cost in seconds, by group of keys
   def run(factor, known, mean, warm)
@@ -240,8 +241,8 @@ class Tiercel::Insight::Worth
     [known_misses, first_misses]
   end
 
-  # If many first reads hit, the sample does not reach back to the beginning, and some of the other first reads would
-  # hit in a larger cache: in the share in which other misses of the present size would.
+  # If many first reads hit, keys are older than the sample. Some of the first reads that missed would then hit in a
+  # larger cache. Their share is estimated from the other misses: the part of them that the larger size avoids.
   def with_firsts((known, first), (now_known, _))
     now = now_known.sum(&:first)
     avoided = now.zero? ? 0.0 : 1 - [known.sum(&:first).fdiv(now), 1.0].min
@@ -249,7 +250,7 @@ class Tiercel::Insight::Worth
     [0, 1].map { |at| known.zip(first).map { |one, other| one[at] + (part * other[at]) } }
   end
 
-  # @return [Float] how certain it is that a key whose first read missed is older than the sample, 0 to 1
+  # @return [Float] estimated probability that a key whose first read missed is older than the sample, 0 to 1
   def older_keys
     @older_keys ||= begin
       firsts = @reads.select { |read| read.at >= @warm_until }.then do |late|
@@ -291,12 +292,12 @@ class Tiercel::Insight::Worth
   end
 end
 
-# How many entries a store holds when it is full, and which one leaves then.
+# The number of entries in a full store, and its eviction policy.
 #
 # @private
 Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
   # @param store [ActiveSupport::Cache::Store]
-  # @return [Capacity, nil] nil if the store has no bound, or does not tell it
+  # @return [Capacity, nil] nil if the store has no bound, or does not report its size
   def self.of(store)
     entries, bytes, limit, policy = figures(store)
     return if entries.nil? || !limit&.positive?

@@ -43,9 +43,10 @@ class Tiercel::Insight::Doctor
     end
   end
 
-  # How much memory a MemoryStore occupies for each byte that it counts, when entries of 100 B to 10 KB come and go.
+  # Measures how much memory a MemoryStore occupies for each byte that it counts, while entries of 100 B to 10 KB come
+  # and go.
   module MemoryStoreWeight
-    # Runs in a process of its own: this one's free memory would hide what the store occupies.
+    # Runs in a separate process, because free memory of this process would hide the store's growth.
     SCRIPT = <<~'RUBY'
       require "active_support"
       require "active_support/cache"
@@ -147,7 +148,7 @@ class Tiercel::Insight::Doctor
     end
   end
 
-  # What the doctor examines.
+  # The checks of the doctor.
   module Checks
     # Does the store answer? Writes a value, reads it back, deletes it, and measures the time of calls.
     class Answers < Check
@@ -158,8 +159,8 @@ class Tiercel::Insight::Doctor
 
       private
 
-      # The test must not count as hits: other stores' events are not counted meanwhile, and a segment does not count
-      # writes that are refused because the entry exists.
+      # The test must not change the hit counts. Events of other stores are not counted during it. A segment does not
+      # count a write that is refused because the entry exists.
       def examine
         return sound("stores nothing, by configuration") if subject.kind == :null_store
         Tiercel::Insight.uncounted do
@@ -275,7 +276,7 @@ class Tiercel::Insight::Doctor
         end
       end
 
-      # MemoryStore counts the lengths of keys and values. What it really occupies is measured.
+      # MemoryStore counts only the lengths of keys and values, so its real memory is measured.
       def memory_store
         used = MemoryStoreWeight.measure or return unknown("the memory that a MemoryStore really uses is unknown here")
         size = subject.store.options[:size] || (32 << 20)
@@ -323,7 +324,7 @@ class Tiercel::Insight::Doctor
         end
       end
 
-      # Jobs may not be evicted, and a cache has to be.
+      # Redis must not evict jobs, but must evict cache entries.
       def sidekiq(server, info)
         return unless defined?(::Sidekiq) && ::Sidekiq.respond_to?(:redis)
         jobs = ::Sidekiq.redis { |redis| redis.call("INFO") }.to_s.scan(/^(\w+):(.*?)\r?$/).to_h

@@ -97,8 +97,8 @@ class Tiercel::Insight::Doctor
 
     def stage = @env["RAILS_ENV"] || @env["RACK_ENV"] || "production"
 
-    # Kamal's files run commands in their ERB, for secrets. It is never run: the file is read as text, and what the ERB
-    # would print is unknown.
+    # Kamal's files run commands in their ERB, for secrets. This method never runs the ERB: it reads the file as text,
+    # and marks the output of the ERB as unknown.
     def deploy_file
       path = @root && ::File.join(@root, "config/deploy.yml")
       return unless path && ::File.file?(path)
