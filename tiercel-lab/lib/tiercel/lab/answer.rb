@@ -85,7 +85,7 @@ module Tiercel::Lab
         @page.misses_with(candidate.place.reach == :process ? 1.0 / constraints.workers : 1.0)
       end
 
-      # What another constraint would change.
+      # The answer under other constraints.
       #
       # @!attribute [r] constraints
       #   @return [Constraints]
@@ -96,8 +96,8 @@ module Tiercel::Lab
       #   @return [Array<String>]
       Change = Data.define(:constraints, :state, :names)
 
-      # A run with the other constraints would measure every store that meets them, so this run can only tell what
-      # it chooses if it has measured them all.
+      # A run with the other constraints would measure every store that meets them. So this run knows that run's choice
+      # only if it has measured all of these stores.
       #
       # @return [Array<Change>] other constraints under which the answer differs, or is unknown
       def changes

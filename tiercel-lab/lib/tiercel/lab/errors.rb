@@ -17,6 +17,6 @@ module Tiercel::Lab
   # A call returned another value than the written one.
   class WrongValue < Error; end
 
-  # A worker process ended or stopped answering.
+  # A worker process exited or stopped answering.
   class WorkerLost < Error; end
 end

@@ -151,7 +151,7 @@ module Tiercel::Lab
       # @param arrivals [Arrivals]
       # @param keys [#draw] see {Keys}
       # @param measure [String] "totals", "histogram" or "each"
-      # @param check [Proc, nil] takes the block's value and returns whether it is a hit; runs outside of the timed
+      # @param check [Proc, nil] takes the block's value and returns whether it is a hit. Runs outside of the timed
       #   part, and only if calls are timed one by one
       # @yieldparam index [Integer] index of the entry
       # @yieldreturn [Object] true for a hit

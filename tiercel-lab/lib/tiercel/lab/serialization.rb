@@ -97,7 +97,7 @@ module Tiercel::Lab
     end
 
     add Library.new("marshal") { [Marshal.method(:dump), Marshal.method(:load)] }
-    # Records are asked for their JSON first, as by the first article: alone, the library would write their `to_s`.
+    # Calls `as_json` of records first, as the first article does. The library alone would write their `to_s`.
     add(Library.new("json", feature: "active_support/json", form: :json) do
       [->(value) { JSON.generate(RECORDS.call(value) ? value.as_json : value) }, JSON.method(:parse)]
     end)

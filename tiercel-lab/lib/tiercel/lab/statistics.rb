@@ -330,7 +330,7 @@ module Tiercel::Lab
       # @return [Boolean] whether more than a factor lies between the intervals
       def apart?(one, other, factor) = one.high * factor < other.low || other.high * factor < one.low
 
-      # Whether an undecided interval agrees with a verdict.
+      # Returns whether an undecided interval agrees with a verdict.
       def supported?(word, interval, margin)
         case word
         when :faster then interval.estimate < 1.0
@@ -341,12 +341,12 @@ module Tiercel::Lab
       private_class_method :supported?
     end
 
-    # The interim analyses of a comparison: after how many processes each takes place, and its error probability.
-    # Stopping at the first of many intervals that decides would find differences that do not exist. Therefore the
-    # error probability is divided among the analyses before anything is measured (repeated confidence intervals:
-    # Jennison and Turnbull, "Group Sequential Methods", 2000, chapter 9). Each analysis has twice the processes of
-    # the previous one and half of its error probability. The sum 1/2 + 1/4 + ... of {MedianInterval::ALPHA} never
-    # exceeds the whole, and Bonferroni's inequality holds however the analyses depend on each other.
+    # The interim analyses of a comparison: the number of processes before each analysis, and its error probability. A
+    # run that stopped at the first decisive interval of many would find differences that do not exist. The error
+    # probability is therefore divided among the analyses before the measurement (repeated confidence intervals:
+    # Jennison and Turnbull, "Group Sequential Methods", 2000, chapter 9). Each analysis has twice the processes of the
+    # previous one and half of its error probability. The sum 1/2 + 1/4 + ... of {MedianInterval::ALPHA} never exceeds
+    # the whole. Bonferroni's inequality holds however the analyses depend on each other.
     class InterimAnalyses
       # @param first [Integer] processes of the first analysis
       # @param most [Integer] maximum number of processes

@@ -85,7 +85,8 @@ module Tiercel::Lab
     # @return [Object] the block's value
     def filling(_subject, _names) = yield
 
-    # Releases what {#build} acquired. On servers and in folders of the user it deletes only the arm's own names.
+    # Releases the resources of {#build}. On the user's servers and in the user's folders it deletes only the arm's
+    # names.
     #
     # @param names [Array<Object>] names that the store may contain
     def tear_down(subject, names)
@@ -249,8 +250,8 @@ module Tiercel::Lab
       def stored_bytes(*) = 0
     end
 
-    # Rails' FileStore on a tmpfs (in memory, so no call waits for a disk), on a disk, or in the user's folder, such
-    # as an NFS mount.
+    # Rails' FileStore: on a tmpfs (in memory, so no call waits for a disk), on a disk, or in the user's folder, such as
+    # an NFS mount.
     define "file_store" do
       def medium = place == "tmpfs" ? :process : :disk
 

@@ -82,10 +82,10 @@ module Tiercel::Lab
       def memory = (memory_bytes % MEGABYTE).zero? ? "#{memory_bytes / MEGABYTE}MB" : "#{memory_bytes}B"
     end
 
-    # Where a store keeps its entries, and which processes share them.
+    # The place where a store keeps its entries, and the processes that share them.
     #
     # @!attribute [r] reach
-    #   @return [Symbol] which processes share its entries: those of a :process, a :machine or a :network
+    # @return [Symbol] the processes that share its entries: those of a :process, a :machine or a :network
     # @!attribute [r] keeps
     #   @return [Symbol] medium of its entries: :memory, :disk or :server
     # @!attribute [r] near
@@ -228,15 +228,16 @@ module Tiercel::Lab
     end
 
     class Candidate
-      # Contestants that measure parts of a store, or other things than a store for an application.
+      # Contestants that are only parts of a store, or that no application uses.
       PARTS = /\A(?:null_store|raw_\w+|steps|mem_cache_store_as_shipped)/
 
-      # All stores that an answer may name. A run with constraints measures those that meet them.
+      # All stores that an answer may name. A run with constraints measures those of them that meet the constraints.
       ALL = ["memory_store", "tiercel:memory:", "tiercel:shared:", "file_store:disk", "tiercel:sqlite:",
              "tiercel:shared: sqlite:", "solid_cache_store", "litecache", "mem_cache_store", "redis_cache_store",
              "tiercel:memcached:", "tiercel:redis:", "tiercel:shared: redis:", "tiercel:shared: memcached:"].freeze
 
-      # A segment's part of the memory: the memo takes at most an eighth of the segment's size beside it.
+      # The share of the memory that the segment itself gets. The memo takes at most an eighth of the segment's size in
+      # addition.
       SEGMENT_SHARE = 8 / 9r
       # An entry takes at most a quarter of the main log, which is somewhat smaller than a small segment.
       SEGMENT_ENTRIES = 5
@@ -358,7 +359,8 @@ module Tiercel::Lab
       # @return [Hash{String => Object}] the form of the results file
       def record = to_h.transform_keys(&:to_s)
 
-      # A store in each process divides the memory, so its processes hold less and miss more often.
+      # If each process has its own store, the processes divide the memory, so each store holds less and misses more
+      # often.
       #
       # @param part [Float] of the memory
       # @return [Float] share of the reads that miss

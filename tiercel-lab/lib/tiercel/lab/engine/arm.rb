@@ -4,14 +4,14 @@ module Tiercel::Lab
   module Engine
     # The resources of a contestant: servers, folders, and a memory limit.
     class Context
-      # The size of stores that need one lies between these bounds. It is many times the written bytes, because stores
-      # divide their room into parts, and a few large entries fill a part. It has an upper bound because a segment
-      # reserves its whole room at once.
+      # Bounds of the size of stores that need one. The size is many times the written bytes, because stores divide
+      # their room into parts, and a few large entries fill a part. It has an upper bound because a segment reserves its
+      # whole room at once.
       ROOMY_BYTES = (64 * 1024 * 1024)..(512 * 1024 * 1024)
       ROOM = 40
-      # The size is at least this multiple of the written bytes. A multiple of 3 is not enough: with 200 entries of
-      # 822 KB, one run in three evicted an entry, because a segment of 512 MB has 64 parts and each part has room for
-      # only 8 such entries.
+      # The size is at least this multiple of the written bytes. A multiple of 3 is not enough. A segment of 512 MB has
+      # 64 parts, each with room for only 8 entries of 822 KB. With 200 of these entries, one run in three evicted an
+      # entry.
       LEAST_ROOM = 6
 
       # @param options [Hash] servers, folders and label
@@ -51,7 +51,7 @@ module Tiercel::Lab
       def server_urls = @servers.values.filter_map { |facts| facts["url"] }
 
       # @param names [Array<String, Symbol>] some servers; all of them by default
-      # @return [Array<Integer>] of those that the lab started
+      # @return [Array<Integer>] PIDs of the servers that the lab started
       def server_pids(names = @servers.keys) = names.filter_map { |name| @servers.dig(name.to_s, "pid") }
 
       # @param place [String] a medium, or a folder of the user's
@@ -189,7 +189,8 @@ module Tiercel::Lab
       # @return [void]
       def run(calls) = @loop.run(calls)
 
-      # Objects of a call. One or two of all calls together are another thread's (-0.01, 16.01, or -1 of one call).
+      # Objects of a call. A difference of one or two objects over all calls comes from another thread, and does not
+      # count.
       #
       # @param objects [Integer] of all calls
       # @param calls [Integer]
@@ -207,13 +208,14 @@ module Tiercel::Lab
         calls = 1 if @value.large?
         # The first call may allocate objects lazily, so it is not counted.
         objects_of(1)
-        # Other code of the process allocates now and then, never less than nothing: the least of three passes counts.
+        # Other code of the process may add objects to a count, but never removes any, so the least of three passes
+        # counts.
         nothing, all = [0, calls].map { |number| Array.new(3) { objects_of(number) }.min }
         Arm.per_call(all - nothing, calls)
       end
 
-      # Bytes kept for one value. Of the lab's large values, which are alike, the first three count; of the user's
-      # files all, because one may be far larger than the others.
+      # Bytes kept for one value. The lab's large values are alike, so only the first three count. The user's files all
+      # count, because one file may be far larger than the others.
       #
       # @return [Hash{String => Integer}] median ("stored_bytes"), mean and largest; empty if unknown
       def stored_bytes
@@ -234,8 +236,8 @@ module Tiercel::Lab
         ServerCPU.seconds(@context.server_pids) if operation.server_time? && contestant.servers.any?
       end
 
-      # Time that the contestant's servers have spent in the run queue. A client that waits for them waits for other
-      # programs then.
+      # Time that the contestant's servers have spent in the run queue. During this time a waiting client waits for
+      # other programs, not for the server's work.
       #
       # @return [Integer] nanoseconds; 0 if the lab started no server for it
       def server_delay_ns = ServerCPU.delay_ns(@context.server_pids(contestant.servers))
@@ -300,8 +302,8 @@ module Tiercel::Lab
 
     # An {Arm} inside its own process: opens it, times its slices, and closes it.
     class TimedArm
-      # @param spec [Hash] id, text, operation; calls and warm_up as an earlier process found them; exact: whether
-      #   objects and bytes are counted; garbage_bytes: see {#age}; head_start: slices, see {Slots.head_start}
+      # @param spec [Hash] id, text, operation; calls and warm_up, as an earlier process found them; exact: whether to
+      #   count objects and bytes; garbage_bytes: see {#age}; head_start: slices, see {Slots.head_start}
       # @param objects [Array<Object>] values
       # @param place [Hash] servers, folders and label, see {Context#initialize}
       def initialize(spec, value:, objects:, place:, slice_ns:)
@@ -352,9 +354,9 @@ module Tiercel::Lab
 
       private
 
-      # Makes the process like one that has run for a while. It touches the memory in which Ruby lets garbage
-      # accumulate, and keeps the last piece, so that malloc does not give the memory back to the system. Then it
-      # makes the store's objects old. The collector would otherwise mark them in each of the first collections.
+      # Makes the process like one that has run for a while. First touches the memory in which Ruby lets garbage
+      # accumulate; keeps the last piece, so that malloc does not return the memory to the system. Then makes the
+      # store's objects old, because the collector would otherwise mark them in each of the first collections.
       def age
         pieces = @spec[:garbage_bytes].to_i / Protocol::GARBAGE_PIECE
         @last = Array.new(pieces) { "\0" * Protocol::GARBAGE_PIECE }.last
@@ -404,9 +406,9 @@ module Tiercel::Lab
       end
     end
 
-    # A process forked from the worker for one arm. The heap of a process holds the objects of one store only, so an
-    # arm pays for the collection of its own objects and never for those of another arm. Forks of one worker share
-    # its addresses and hash seed, which keeps the arms of a round comparable.
+    # A process forked from the worker for one arm. Its heap holds the objects of one store only, so an arm pays for the
+    # collection of its own objects alone. Forks of one worker share its addresses and hash seed, which keeps the arms
+    # of a round comparable.
     class ArmProcess
       # @param inherited [Array<IO>] pipes of the worker and of other arms; the new process closes them, so that each
       #   pipe ends when its owner does

@@ -2,8 +2,8 @@
 
 module Tiercel::Lab
   module Engine
-    # A program that the lab waits for, such as an installation. It ends with the lab: `system` would leave it running
-    # after SIGTERM, which reaches the lab alone.
+    # A program that the lab waits for, such as an installation. The program ends with the lab. With `system` it would
+    # continue after SIGTERM, which reaches only the lab.
     module Program
       # @param words [Array] the environment, the program and its arguments, see Process.spawn
       # @return [Boolean] whether it succeeded
@@ -26,9 +26,9 @@ module Tiercel::Lab
       private_class_method :stop
     end
 
-    # The gems of a worker: the lab's own bundle, or a bundle of `tiercel-lab/gemfiles/NAME.gemfile` for gems that
-    # conflict with the others (Litecache needs sqlite3 1.x). Such a bundle is installed on first use, into the user's
-    # cache folder.
+    # The gems of a worker: the lab's own bundle, or a bundle of `tiercel-lab/gemfiles/NAME.gemfile`. A separate bundle
+    # has gems that conflict with the other gems (Litecache needs sqlite3 1.x). It is installed on first use, into the
+    # user's cache folder.
     class Bundle
       FOLDER = File.expand_path("../../../../gemfiles", __dir__)
 

@@ -91,17 +91,17 @@ module Tiercel::Lab
       def limit = @arm.operation.most_calls(@value)
     end
 
-    # Where the recording of a process begins. A store is not at its pace after a fixed number of calls: it may keep a
-    # value only after some reads, the collector comes later, a memo fills. A quick run that recorded from the second
-    # slice on reported 1.57 us for a read of 0.37 us.
+    # Finds the start of a process' recording. A store does not reach its pace after a fixed number of calls: it may
+    # keep a value only after some reads, the collector comes later, a memo fills. A quick run that recorded from the
+    # second slice on reported 1.57 us for a read of 0.37 us.
     module SteadyState
-      # Probes that are compared with as many before.
+      # The number of probes in a window. A window is compared with the window before it.
       WINDOW = 6
-      # A window that is this much faster than the one before is not the last.
+      # If a window is faster than the one before by more than this share, probing continues.
       STEP = 0.05
-      # No arm probes longer.
+      # Maximum duration of the probes of an arm.
       MOST_SECONDS = 1.0
-      # The least time of probes by the medium: short calls in the process get their pace in 0.1 s.
+      # Minimum duration of the probes, by medium: short calls inside the process reach their pace within 0.1 s.
       LEAST_SECONDS = Hash.new(0.0).merge(process: 0.08).freeze
       # The first blocks are warm-up if each of them costs this much more than every later one.
       FALL = 1.15
@@ -133,9 +133,9 @@ module Tiercel::Lab
 
       # The last change point of a process' blocks, if its blocks only fell before it.
       #
-      # @param costs [Array<Float>] of the blocks in their order
-      # @return [Integer] number of first blocks that are warm-up: none, or two up to half of all; one is rather a
-      #   pause
+      # @param costs [Array<Float>] costs of the blocks in their order
+      # @return [Integer] number of first blocks that are warm-up: none, or from two up to half of all blocks; a single
+      #   expensive block is probably a pause
       def warm_up(costs)
         (costs.size / 2).downto(2).find { |size| costs.first(size).min > costs.drop(size).max * FALL } || 0
       end

@@ -178,10 +178,10 @@ module Tiercel::Lab
 
     # One arm of one comparison with its measurements: every slice of every block is kept.
     class Cell
-      # One slice: its process, block and position; the number of calls; wall time, collection time and CPU time in
-      # nanoseconds; the number of methods that YJIT compiled during it; the servers' CPU time, if the operation
-      # measures it; the time that the process waited by itself (`wait_ns`) and the time that it and its servers were
-      # in the run queue (`delay_ns`).
+      # One slice: its process, block and position; the number of calls; wall time, collection time and CPU time (ns);
+      # the number of methods that YJIT compiled during it; the servers' CPU time, if the operation measures it.
+      # `wait_ns` is the time that the process slept or waited for locks or input. `delay_ns` is the time that the
+      # process and its servers spent in the run queue.
       Slice = Data.define(:process, :block, :position, :calls, :ns, :gc_ns, :cpu_ns, :compiled, :server_ns, :wait_ns,
                           :delay_ns) do
         def initialize(process:, block:, position:, calls:, ns:, gc_ns:, cpu_ns:, compiled:, server_ns: nil,
@@ -248,7 +248,7 @@ module Tiercel::Lab
 
       def measured? = sound? && slices.any?
 
-      # Records an outcome. One failure fails the cell, whatever the other processes measured.
+      # Records an outcome. One failure fails the cell, even if the other processes have figures.
       #
       # @param outcome [Hash{String => Object}] a worker's answer for this arm
       def note(outcome)

@@ -194,7 +194,7 @@ module Tiercel::Lab
         end
       end
 
-      # Loads what the arms would load themselves. Ignores failures here: each arm reports its own.
+      # Loads the gems that the arms would load themselves. Ignores failures here, because each arm reports its own.
       def load_gems(spec)
         features = $LOADED_FEATURES.size
         Contestants.parse(spec[:text]).load_gems

@@ -6,7 +6,7 @@ begin
   require "active_support"
   require "active_support/cache"
   require "active_support/notifications"
-  # Sets what an application with the current `load_defaults` sets.
+  # Applies the settings of an application with the current `load_defaults`.
   ActiveSupport::Cache.format_version = 7.1 if ActiveSupport::Cache.respond_to?(:format_version=)
 rescue LoadError
   nil # the bundle of a gem without it, whose benchmarks need none

@@ -30,9 +30,9 @@ module Tiercel::Lab
         forward + forward.reverse
       end
 
-      # The length of the unrecorded run between an arm's warm-up and its first slice. Each process begins with a
-      # fresh store. Without a head start a pause every N calls comes at the same recorded calls in every process:
-      # 60 ms every 16.5 slices is then measured as 35 ms, and a pause every 40 slices is never seen.
+      # The length of the unrecorded run between an arm's warm-up and its first slice. Each process begins with a fresh
+      # store. Without a head start, a pause every N calls would come at the same recorded calls in every process. A
+      # pause of 60 ms every 16.5 slices was then measured as 35 ms, and a pause every 40 slices was never seen.
       #
       # @param process [Integer]
       # @param most [Float] slices of the longest head start
@@ -234,7 +234,7 @@ module Tiercel::Lab
     #   measurement.run { |value, cells| ... }   # yields a value's cells as soon as they are complete
     #   measurement.cells
     class Measurement
-      # Whether a cell has a verdict.
+      # Returns whether a cell has a verdict.
       VERDICT = ->(cell) { cell.summary.verdict != :cannot_tell }
 
       # Estimates the time of comparisons and of their workers.

@@ -2,7 +2,7 @@
 
 module Tiercel::Lab
   module Engine
-    # How a measurement is made: every constant of the method with its reason. The comments' figures are from a shared
+    # The method of a measurement: every constant with its reason. The figures in these comments come from a shared
     # machine with two cores.
     #
     # - `name`: "full" or "quick"
@@ -71,7 +71,7 @@ module Tiercel::Lab
     end
 
     class Protocol
-      # Where two copies of one arm differ by more than this share, the floor itself is rough and counts twice.
+      # If two copies of one arm differ by more than this share, the noise floor itself is imprecise and counts twice.
       FLOOR_MOST = 0.5
 
       # @param ratio [Float]
@@ -89,11 +89,11 @@ module Tiercel::Lab
         (known[:name] == QUICK.name ? QUICK : FULL).with(most_processes: nil, **known)
       end
 
-      # The same code differs by 1.8 % between fresh processes (addresses, hash seed, JIT) and by 6 % with the order
-      # of the arms inside one process. Hence several processes, an even number, every second one with the reverse
-      # order. Six decide clear cases. With 24 a planted difference of 5 % was found in each of 1,000 draws, on a
-      # machine whose blocks differed by 9 % (adr/010). An arm records 0.38 s in each process, after a head start of
-      # up to 0.48 s, so a cost that comes less often than every 0.5 s may not be seen.
+      # The same code differs by 1.8 % between fresh processes (addresses, hash seed, JIT), and by 6 % with the order of
+      # the arms inside one process. Therefore several processes are used, an even number; every second one has the
+      # reverse order. Six decide clear cases. With 24, on a machine whose blocks differed by 9 %, each of 1,000 draws
+      # found a planted difference of 5 % (adr/010). An arm records 0.38 s in each process, after a head start of up to
+      # 0.48 s. A cost that comes less often than every 0.5 s may therefore stay unseen.
       FULL = new(name: "full", processes: 6, most_processes: 24, blocks: 16, slice_ns: 12_000_000, equality: true,
                  threshold: nil, budget_seconds: nil)
 
@@ -129,10 +129,10 @@ module Tiercel::Lab
       # kept objects cost a read 4.6 us of collection during the first 0.2 s, and 0.6 us afterwards.
       AGEING_COLLECTIONS = 3
 
-      # Ruby collects at the latest after Strings of this many bytes (its RUBY_GC_MALLOC_LIMIT_MAX). A process
-      # touches this memory only once, but where the system takes 12 us for a new page, reads of 1 KB by `shared:`
-      # took 3 to 12 us in place of 0.3 us for the first tenth of a second. A quick run has time for it only where
-      # calls are that short: in stores inside the process.
+      # Ruby collects at the latest after Strings of this many bytes (its RUBY_GC_MALLOC_LIMIT_MAX). A process touches
+      # this memory only once. But on a system that takes 12 us for a new page, reads of 1 KB by `shared:` took 3 to 12
+      # us instead of 0.3 us during the first tenth of a second. A quick run touches the memory only for stores inside
+      # the process, whose calls are that short.
       GARBAGE_BYTES = 32 * 1024 * 1024
       # The length of the Strings that touch this memory. malloc maps Strings of 128 KB and more separately.
       GARBAGE_PIECE = 64 * 1024
@@ -148,15 +148,15 @@ module Tiercel::Lab
       # ...but a slice does not exceed this length to reach them.
       SLICE_MOST_NS = 60_000_000
 
-      # Untimed calls before each slice, as a share of its calls. They refill the CPU's caches, which the arm before
-      # has replaced. (Without them a FileStore arm slowed its neighbours by 20 % in slices of 0.5 ms.)
+      # Untimed calls before each slice, as a share of its calls. They refill the CPU's caches after the previous arm.
+      # (Without them a FileStore arm slowed its neighbours by 20 % in slices of 0.5 ms.)
       LEAD_IN = 1 / 16r
 
-      # The longest head start, in slices for each block; see {Slots.head_start}. It is longer than the two recorded
-      # slices, so that the slices of different processes also contain a pause that comes once in 45 slices.
+      # The longest head start, in slices for each block; see {Slots.head_start}. It exceeds the two recorded slices, so
+      # that some processes also record a pause that comes once in 45 slices.
       HEAD_START = 2.5
-      # A quick run does not look for rare costs. Two slices hold the first 16 MB that a store copies: the collection
-      # after them is the most expensive of a forked process, because it copies the pages that the fork shares.
+      # A quick run does not look for rare costs. A store copies its first 16 MB within two slices. The collection after
+      # them is the most expensive one of a forked process, because it copies the pages that the fork shares.
       QUICK_HEAD_START = 2.0
 
       # Calls in the pass that counts objects. The loop's own objects are subtracted.

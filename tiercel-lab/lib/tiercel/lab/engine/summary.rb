@@ -139,8 +139,8 @@ module Tiercel::Lab
           Paired.mean_ratio(*paired(cell, reference), alpha: alpha_of_each(processes))
         end
 
-        # The blocks of both by one clock: a store in this process is timed by its CPU time, beside a server by the
-        # wall clock like its reference.
+        # The blocks of both cells by one clock. A store in this process is usually timed by its CPU time. Beside a
+        # server it is timed by the wall clock, like the server.
         def paired(*cells)
           return cells.map { |cell| @blocks[cell] } if cells.map(&:clock).uniq.one?
           cells.map { |cell| (@by_wall ||= {})[cell] ||= cell.block_ns(:wall) }
@@ -206,7 +206,7 @@ module Tiercel::Lab
       end
       private_class_method :aside
 
-      # If the verdict tells two copies of the same code apart, other verdicts of the run may be wrong too.
+      # If the verdict distinguishes two copies of the same code, other verdicts of the run may be wrong too.
       def told_apart(cells)
         wrong = cells.select { |cell| cell.arm.role == :null && %i[faster slower].include?(cell.summary&.verdict) }
         return if wrong.empty?

@@ -288,7 +288,7 @@ module Tiercel::Lab
         @round_trips += 1 if begins
       end
 
-      # Whether the connection is new and must be closed, now that its client has sent the text.
+      # Returns whether the connection is new and must be closed, because its client has now sent the text.
       def refused?(route) = @conditions.refuse && @new.key?(route) && route.said?(@conditions.only)
 
       def drop(route)

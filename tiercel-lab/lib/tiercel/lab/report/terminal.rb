@@ -274,7 +274,7 @@ module Tiercel::Lab
           end
         end
 
-        # Whether one reason replaces all figures of a row.
+        # Returns whether one reason replaces all figures of a row.
         def alone?(cells)
           first, *rest = cells
           return false unless first&.kind == :missing

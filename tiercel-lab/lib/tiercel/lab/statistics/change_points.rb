@@ -2,8 +2,8 @@
 
 module Tiercel::Lab
   module Statistics
-    # A constant level with autocorrelated noise, an autoregression of the first order: each night's deviation is a
-    # share of the previous night's deviation plus an innovation. {#draw} simulates series with the same noise and
+    # A constant level with autocorrelated noise (an autoregression of the first order). The deviation of each night is
+    # a share of the previous night's deviation, plus an innovation. {#draw} simulates series with this noise and
     # without a step.
     class Autoregression
       # A larger share cannot be distinguished from a drifting level.
@@ -66,8 +66,8 @@ module Tiercel::Lab
     # - An outlier is first replaced by its neighbours' median (Hampel, Journal of the American Statistical
     #   Association 69, 1974).
     #
-    # The hierarchy of permutation tests is that of E-divisive (Matteson and James, Journal of the American
-    # Statistical Association 109, 2014), which MongoDB's performance tests use (Daly et al., ICPE 2020).
+    # The hierarchy of permutation tests follows E-divisive (Matteson and James, Journal of the American Statistical
+    # Association 109, 2014). MongoDB's performance tests use E-divisive (Daly et al., ICPE 2020).
     module ChangePoints
       # Minimum number of values on either side of a step.
       LEAST = 5
@@ -87,9 +87,9 @@ module Tiercel::Lab
       OFTEN = 0.8
       # Simulated series from which {detectable} estimates.
       DRAWS = 200
-      # A factor for {detectable}: the estimate mistakes a part of a step for autocorrelation, so a detectable step is
-      # this much larger. (In simulations of 60 steps, the test found 34 without the factor and 49 with it at an
-      # autocorrelation of 0.7; 51 and 58 at 0.5; 55 and 60 at 0.)
+      # A factor for {detectable}. The estimate mistakes a part of a step for autocorrelation, so a detectable step is
+      # larger by this factor. (In simulations of 60 steps with an autocorrelation of 0.7, the test found 34 without the
+      # factor and 49 with it. With 0.5 it found 51 and 58, with 0 it found 55 and 60.)
       MISTAKEN = 1.1
       # Maximum number of steps between which the noise is estimated.
       MOST_STEPS = 4

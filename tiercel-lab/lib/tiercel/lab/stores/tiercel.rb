@@ -21,8 +21,8 @@ module Tiercel::Lab
           patiently { tiers(store).each_value.none? { |tier| tier&.dig(:bus, :trusted) == false } }
         end
 
-        # Waits for the invalidation messages of the block's writes, which remove the copies that the writes left.
-        # They arrive within a millisecond.
+        # Waits for the invalidation messages of the block's writes, which arrive within a millisecond. They remove the
+        # copies that the writes left.
         #
         # @param store [Tiercel::Store] a store with tiers
         # @param keys [Integer] number of keys that the block writes, each once
@@ -85,13 +85,13 @@ module Tiercel::Lab
       # machine 0.25 s pass quickly.
       PATIENCE_SECONDS = 2
       PATIENT = [*SERVERS.keys, "sqlite", "file"].freeze
-      # Places that stand for those of the lab in an application's configuration.
+      # Generic places for an application's configuration, in place of the lab's own.
       PUBLIC_FORMS = { "sqlite" => "sqlite:storage/cache.sqlite3", "file" => "file:/dev/shm/cache",
                        "memcached" => "memcached://HOST:11211", "redis" => "redis://HOST:6379/0",
                        "redis+cluster" => "redis+cluster://HOST:6379" }.freeze
       BETWEEN_TIERS = /\s+(?:>\s+)?/
 
-      # Only a process with the gem knows backends and options. Without the gem the check happens at the build.
+      # Only a process with the gem can check backends and options. Without the gem, the build of the store checks them.
       def check
         require "tiercel"
         refuse_glued_tiers
@@ -188,7 +188,7 @@ module Tiercel::Lab
         query.empty? ? own_place(scheme, context) : "#{own_place(scheme, context)}?#{query.join("&")}"
       end
 
-      # Whether the option is still at its default, neither in the query nor in the user's options.
+      # Returns whether the option still has its default: it is neither in the query nor in the user's options.
       def open?(option, query) = query.none? { |text| text.start_with?("#{option}=") } && !options.key?(option)
 
       def own_place(scheme, context)

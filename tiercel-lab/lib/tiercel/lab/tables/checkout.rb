@@ -29,8 +29,7 @@ module Tiercel::Lab
         raise UsageError, "revision #{revision.inspect} is not in #{folder}#{shallow_words}"
       end
 
-      # Makes a tree of a revision, with some files replaced by those of another tree. So both sides run the same
-      # benchmarks.
+      # Makes a tree of a revision, with some files taken from another tree, so that both sides run the same benchmarks.
       #
       # @param revision [String]
       # @param over [String, nil] tree whose files of `globs` replace the files of the revision
@@ -58,7 +57,7 @@ module Tiercel::Lab
         end
       end
 
-      # Writes all files of a tree, also those that `export-ignore` leaves out of archives.
+      # Writes all files of a tree, even those that `export-ignore` leaves out of archives.
       def write(tree, target)
         with_index do |index|
           git("read-tree", tree, index:)

@@ -262,7 +262,7 @@ module Tiercel::Lab
           groups.each { |(value, operation), wholes| add(document, value, operation, wholes) }
         end
 
-        # Which factors varied.
+        # Describes the factors that varied.
         #
         # @return [String]
         def reach

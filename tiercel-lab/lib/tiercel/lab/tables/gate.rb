@@ -2,7 +2,7 @@
 
 module Tiercel::Lab
   module Tables
-    # Tells whether a change makes anything slower, for continuous integration.
+    # Finds out whether a change makes anything slower, for continuous integration.
     module Gate
       Tiercel::Lab.declare self, "tables/gate/counter" => %i[Counter]
 
@@ -230,7 +230,7 @@ module Tiercel::Lab
           self
         end
 
-        # How many cells a pass can measure.
+        # The number of cells that a pass can measure.
         #
         # @param seconds [Float] time left
         # @param arms [Integer] arms of a cell
@@ -271,7 +271,7 @@ module Tiercel::Lab
           end
         end
 
-        # As many processes as the budget has room for.
+        # The protocol with as many processes as the budget allows.
         def protocol(arms, budget)
           base = @settings.quick ? Engine::Protocol::QUICK : PROTOCOL
           of_process = arms * (@open_seconds + (base.least_blocks * 2 * base.slice_ns / 1e9))

@@ -6,7 +6,7 @@ module Tiercel::Lab
     module Profile
       Tiercel::Lab.declare self, "tables/profile/recorder" => %i[Folded Recorder]
 
-      # Profiles several contestants, one after the other, each in a fresh process. Nothing is timed meanwhile.
+      # Profiles several contestants, one after the other, each in a fresh process. Profiled runs are not timed.
       class Trial < Engine::Trial
         # Starting a process, building the contestant, and warming up.
         START_SECONDS = 3.0

@@ -124,7 +124,7 @@ module Tiercel::Lab
           section.add(table).add(bars("Sizes: #{value}, time of a hit", group, scale: :log, reason:))
         end
 
-        # A refused item is a miss, whatever error the client raises.
+        # Shows a refused item as a miss, whichever error the client raises.
         def missing(cell)
           return super unless View.refused?(cell)
           limit = "memcached accepts items of up to 1 MB by default"

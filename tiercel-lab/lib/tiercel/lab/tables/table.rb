@@ -266,8 +266,8 @@ module Tiercel::Lab
       # @return [Hash{String => Object}] further facts for the results
       def facts = {}
 
-      # The exit code by the statuses of cells and recorded rows. Wrong results come before cells that could not run;
-      # of the latter only those that the user named count.
+      # The exit code by the statuses of cells and recorded rows. Wrong results come before cells that could not run. A
+      # cell that could not run counts only if the user named its store.
       #
       # @return [Integer]
       def exit_code

@@ -219,8 +219,8 @@ module Tiercel::Lab
 
         module_function
 
-        # @param text [String] GEM@VERSION; a store as `--store` takes it; else a revision, "." for the checkout as it
-        #   is, "git:REVISION" for one that is called as a store is
+        # @param text [String] GEM@VERSION; a store as in `--store`; otherwise a revision. "." is the present checkout;
+        #   "git:REVISION" names a revision that looks like a store
         # @param repository [String] folder
         # @return [Side]
         # @raise [UsageError]
@@ -306,7 +306,7 @@ module Tiercel::Lab
 
         def expected_seconds = gated_cells.size * (settings.quick ? 6.0 : 40.0)
 
-        # As for a gate, but what cannot be told fails nothing.
+        # The exit code of a gate, except that an undecided cell does not fail the comparison.
         def exit_code
           return CODES[:undecided] if recorded_rows.any? { |row| asked_in_vain?(row) }
           code = super

@@ -36,8 +36,8 @@ module Tiercel::Lab
           end
         end
 
-        # Near copies lapse when their listener was not scheduled in time; then each read would be a trip to the server.
-        # Asking costs a trip, so the parent asks before it counts.
+        # Near copies lapse if their listener was not scheduled in time; then each read would be a trip to the server.
+        # This check costs a trip itself, so the parent calls it before it counts.
         def ready
           @arm.contestant.wait_until_ready(@arm.store)
           true
@@ -78,7 +78,8 @@ module Tiercel::Lab
 
         def prepare(calls) = (@arm.operation.before_slice(@arm, calls) if @arm.operation.prepared?)
 
-        # Objects that live after a full collection. A million of them cost every collection, though no call shows it.
+        # Counts the objects that live after a full collection. A million of them make every collection slower, although
+        # no single call shows the cost.
         def live_objects
           GC.start
           GC.stat(:heap_live_slots)

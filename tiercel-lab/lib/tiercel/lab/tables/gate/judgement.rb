@@ -40,8 +40,8 @@ module Tiercel::Lab
             "verdict" => verdict }
         end
 
-        # @param passes [Array<Hash, nil>] "estimate", "low" and "high" of the head's time divided by the base's, and
-        #   the same for the "mean"; for the first pass, and for the second if there was one
+        # @param passes [Array<Hash, nil>] one for the first pass, and one for a second pass if there was one. Each has
+        #   "estimate", "low" and "high" of the head's time divided by the base's, and the same for the "mean"
         # @param margin [Float, nil] 0.05: 5 %
         # @param gates [Boolean] false for a quick run, in which no time fails the gate
         # @return [Hash{String => Object}]
@@ -185,7 +185,7 @@ module Tiercel::Lab
 
         def noun = "Gate"
 
-        # How to allow what grew.
+        # Instructions for accepting figures that grew.
         def accept = ACCEPT
 
         def sides = rows("sides")

@@ -15,8 +15,8 @@ module Tiercel::Lab
                   "queries" => "SQL queries of one call",
                   "kept_objects" => "objects that the process keeps" }.freeze
         TIME = "time"
-        # Nobody notices a smaller difference in time. Exact figures gate any increase, except that of kept objects:
-        # code and constants of two versions differ by thousands.
+        # A smaller difference in time has no practical importance. For exact figures, any increase fails the gate. Kept
+        # objects are an exception, because code and constants of two versions differ by thousands.
         MARGINS = { TIME => 0.05, **EXACT.to_h { |metric, _words| [metric, 0] }, "kept_objects" => 20_000 }.freeze
         SERVERS = %w[memcached redis].freeze
         ON_CANNOT_TELL = %w[pass fail].freeze
@@ -57,9 +57,8 @@ module Tiercel::Lab
         # @return [Array<String>] servers that run for the benchmarks
         def servers = list("servers")
 
-        # @return [Hash{String => Float, nil}] the allowed growth of each figure: a share of the time, a number of
-        #   exact
-        #   figures; nil: it does not gate (a time is not even measured)
+        # @return [Hash{String => Float, nil}] the allowed growth of each figure: a share for the time, a number for
+        #   exact figures; nil if the figure cannot fail the gate (a time is then not even measured)
         def margins = MARGINS.merge(@facts["margins"])
 
         # @return [Float] seconds for timings

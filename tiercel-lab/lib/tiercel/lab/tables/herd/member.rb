@@ -45,8 +45,8 @@ module Tiercel::Lab
         # @param at [Float] monotonic seconds, see {Load::Arrivals}
         # @param block_ms [Float]
         # @param options [Hash{Symbol => Object}] options of the fetch
-        # @return [Hash] "calls": of each thread how late it came, how long it took (both ms) and the maker of its
-        #   value; "blocks": the maker, and from when to when (ms after `at`) the block ran
+        # @return [Hash] "calls": for each thread its delay and duration (ms), and the maker of its value; "blocks": for
+        #   each block its maker, start and end (ms after `at`)
         def fetch(key:, at:, block_ms:, options:)
           Engine::Outcome.of do
             blocks = Queue.new

@@ -5,15 +5,17 @@ require "fiddle"
 module Tiercel::Lab
   module Tables
     module Switch
-      # Builds a store in a process of its own, forks workers that read and write the same entries, and adds up what
-      # they occupy.
+      # Builds a store in a separate process, forks workers that read and write the same entries, and adds up the memory
+      # of the workers.
       class Memory
-        # Reads of every entry by each worker, so that a store which keeps what it reads has kept it.
+        # Number of reads of every entry by each worker, so that a store which keeps values in the process has kept
+        # them.
         PASSES = 2
         # Every store has room for all entries and no more than an application gives it.
         CAPACITY_BYTES = 32 * 1024 * 1024
 
-        # @return [Hash] an outcome with "bytes" of all workers, "grown" (by their entries) and "server_bytes"
+        # @return [Hash] an outcome with "bytes" of all workers, "trimmed" (after freed memory was returned), "grown"
+        #   (by their entries, after that) and "server_bytes"
         def hold(text:, value:, entries:, workers:, seed:, context:)
           Engine::Outcome.of do
             context = Engine::Context.new(**context, capacity_bytes: CAPACITY_BYTES)
