@@ -33,19 +33,20 @@ module Tiercel
     # The properties of a {Backend}. The layers above read them to decide how to treat its entries and failures. They
     # never change during a backend's life, except {#answers_elsewhere?} and {#compares?}.
     module Traits
-      # Whether a get costs less than compression or a checksum. A near backend stores small values uncompressed and
-      # without a checksum. It needs neither Rails' request-local cache nor a circuit breaker.
+      # Returns whether a get costs less than compression or a checksum. A near backend stores small values uncompressed
+      # and without a checksum. It needs neither Rails' request-local cache nor a circuit breaker.
       #
       # @return [Boolean]
       def near? = false
 
-      # Whether the backend reports all changes of keys ({Backend#subscription}), which allows long-lived near copies
-      # ({Tiers}).
+      # Returns whether the backend reports all changes of keys ({Backend#subscription}). This allows long-lived near
+      # copies ({Tiers}).
       #
       # @return [Boolean]
       def subscribable? = false
 
-      # Whether the entries are on a server, which expires them by its own clock, behind a connection that can fail.
+      # Returns whether the entries are on a server. A server expires entries by its own clock, and its connections can
+      # fail.
       #
       # @return [Boolean]
       def remote? = false
@@ -73,14 +74,14 @@ module Tiercel
       # @return [Boolean] whether at least one of several servers is not known to be failing
       def answers_elsewhere? = false
 
-      # Whether {Backend#compare_and_set} works; leases kept as placeholders need it.
+      # Returns whether {Backend#compare_and_set} works. Leases kept as placeholders need it.
       #
       # @param ask [Boolean] whether to ask the server if the answer is not known yet
       # @return [Boolean, nil] nil if it is not known
       # @raise [BackendError]
       def compares?(ask: true) = true # rubocop:disable Lint/UnusedMethodArgument
 
-      # Whether {Backend#scan} and {Backend#clear} with a prefix find all keys.
+      # Returns whether {Backend#scan} and {Backend#clear} with a prefix find all keys.
       #
       # @return [Boolean] false if the medium cannot list its keys; both methods then raise {Refused}
       def scannable? = true
@@ -300,7 +301,7 @@ module Tiercel
     # @return [void]
     def end_leases = nil
 
-    # Whether the backend currently wants to receive {#used}.
+    # Returns whether the backend currently wants to receive {#used}.
     #
     # @return [Boolean]
     def uses_wanted? = false

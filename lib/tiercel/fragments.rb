@@ -48,10 +48,10 @@ module Tiercel::Fragments
   end
 
   # `render partial:, collection:, cached:`. Each missing item has its own lease, taken just before the item is
-  # rendered. The items of other callers are waited for at the end.
+  # rendered. At the end, the caller waits for the items whose leases other callers hold.
   module Collection
-    # Takes the place of the collection in the renderer, which asks for the size and enumerates. The items come from
-    # inside {TiercelStore#fetch_multi_missing}, so an item is rendered while its lease is held.
+    # Replaces the collection in the renderer, which asks for the size and enumerates. The items come from inside
+    # {TiercelStore#fetch_multi_missing}, so an item is rendered while its lease is held.
     class MissingItems
       # @param items [#each_with_info] Rails' iterator over the missing items
       # @param names [Array] their names in the cache
@@ -97,7 +97,7 @@ module Tiercel::Fragments
     # The renderer builds the template of an item in its enumeration, which returns nothing to {MissingItems}.
     def build_rendered_template(content, template) = @built = super
 
-    # @return [Array(Array<Object>, Hash{Object => Object})] the names in their order, of which several may be equal; the
+    # @return [Array(Array<Object>, Hash{Object => Object})] the names in their order, possibly with duplicates; the
     #   items by name
     def named_items(view, template, collection, seed)
       seed = nil unless seed.respond_to?(:call)

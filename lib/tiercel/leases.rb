@@ -140,7 +140,7 @@ module Tiercel
     # @param stale_ttl [Float, nil] seconds for which the stale value is kept
     def release(lease, pause: nil, stale_ttl: nil) = raise(NotImplementedError)
 
-    # Releases a lease whose {#take} was interrupted, so that nobody knows whether it was acquired.
+    # Releases a lease after an interrupted {#take}, which may or may not have acquired it.
     def abandon(lease) = release(lease)
 
     # Waits until another caller's lease no longer occupies its key. Waits without the GVL, and lets other fibers of a

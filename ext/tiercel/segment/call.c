@@ -5,7 +5,7 @@
 
 /* The number of times that one call follows its path to another file. */
 #define MOST_FILES 3
-/* The interval between two looks at a file that another process makes or removes. */
+/* The interval between two checks of a file that another process makes or removes. */
 #define FILES_NAP_NS 2000000
 
 bool tseg_run_held(tseg_host *host, tseg *segment, tseg_step *step, void *argument)

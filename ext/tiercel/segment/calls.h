@@ -16,7 +16,7 @@ typedef struct tseg_call {
     tseg_result result; /* of the last attempt */
 } tseg_call;
 
-/* Whether a result answers the call. Every other result means that nothing was done. */
+/* Returns whether a result answers the call. Every other result means that nothing was done. */
 static inline bool tseg_is_answer(tseg_result result)
 {
     return result != TSEG_BUSY && result != TSEG_READ_ONLY && result != TSEG_RETIRED && result != TSEG_WOULD_WAIT &&

@@ -37,8 +37,8 @@ typedef struct {
 static inline int64_t tseg_coarse_seconds(void) { return (int64_t)tseg_coarse_time().tv_sec; }
 
 /*
- * Whether the handle's attachment is certainly current: the common case of every call. This is a macro, because the
- * compiler then applies the caller's branch hint to each condition.
+ * True if the handle's attachment is certainly current: the common case of every call. This is a macro, so that the
+ * compiler applies the caller's branch hint to each condition.
  */
 #define TSEG_IS_CURRENT(handle, attached)                                                           \
     ((attached) && !tseg_forked() && (!(handle)->path || tseg_coarse_seconds() == (handle)->checked_at) && \

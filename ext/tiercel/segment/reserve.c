@@ -151,7 +151,7 @@ bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host, bool *l
 }
 
 /* Leftovers: unfinished files of processes that were killed. */
-/* Whether the rest of a name is "PID.RANDOM.new". */
+/* Returns whether the rest of a name is "PID.RANDOM.new". */
 static bool is_unfinished(const char *rest)
 {
     static const char digits[] = "0123456789abcdef";

@@ -68,7 +68,10 @@ typedef struct {
     uint64_t move_bytes_left;
 } tseg_section;
 
-/* A large value over small entries needs more: its call then gives up the lock, and goes on with the next ones. */
+/*
+ * Limits of one hold of the lock. If a large value over small entries needs more, its call releases the lock, and
+ * continues in a further hold.
+ */
 #define TSEG_MAX_TAILS 4096u
 #define TSEG_MAX_MOVES 64u
 #define TSEG_MAX_MOVED_BYTES (UINT64_C(512) << 10)

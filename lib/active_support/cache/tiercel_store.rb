@@ -52,9 +52,9 @@ module ActiveSupport
 
       # Builds a store.
       #
-      # Accepts the options below, those of every Rails store (`namespace`, `expires_in`, `race_condition_ttl`,
-      # `compress`, `compress_threshold`, `coder`, `skip_nil`, `max_key_size`...), and those of the backend, which its
-      # page in `docs/` lists.
+      # Accepts three groups of options: the options below; the options of every Rails store (`namespace`, `expires_in`,
+      # `race_condition_ttl`, `compress`, `compress_threshold`, `coder`, `skip_nil`, `max_key_size`...); and the options
+      # of the backend, which its page in `docs/` lists.
       #
       # @param urls [Array<String, Symbol>] the backend's URL. Without a URL the store uses the shared memory of this
       #   machine; several URLs are tiers, nearest first ({Tiercel::Tiers})

@@ -38,11 +38,12 @@ class Tiercel::Backends::File
   # The fill at which eviction begins, and the share of a sample that one round evicts.
   EVICTING_FILL = 0.95
   EVICTED_SHARE = 0.25
-  # Files and folders that a round looks at. Below that fill it looks at fewer: only expired entries go.
+  # Files and folders in a round. Below the fill at which eviction begins, a round visits fewer, because it removes only
+  # expired entries.
   SAMPLE = 64
   EASY_SAMPLE = 16
   EASY_FOLDERS = 8
-  # A folder with more files is not counted anew.
+  # A larger folder is not recounted.
   RECOUNTED_FILES = 512
   REFUSALS = [
     Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EMLINK,
@@ -347,7 +348,8 @@ class Tiercel::Backends::File
     nil
   end
 
-  # Never waits for the lock. Above the bound it goes on, so that one writer cannot outrun its own eviction.
+  # Never waits for the lock. While the cache is too full, repeats the sweep, so that one writer cannot outrun its own
+  # eviction.
   def round(now)
     give_up_at = Tiercel::Clock.monotonic + @timeout_seconds
     while true

@@ -305,8 +305,8 @@ module Tiercel
       # @return [Boolean] whether an entry that the block reads adds its tags to this one
       def inherits? = @policy.inherit_tags
 
-      # If two entries have different generations of a tag, the first one stays. It is then outdated, so that this entry
-      # is a miss.
+      # If two entries have different generations of a tag, the first one stays. The computed entry is then outdated,
+      # and a miss.
       #
       # @param recorded [Hash{String => Integer}, nil] the generations of an entry's tags, by key; nil if unknown
       def inherit_tags(recorded)

@@ -2,7 +2,8 @@
 
 module Tiercel
   class Fetch
-    # Log lines of `fetch` about blocks that are slow or store nothing. They show the kind of the key ({KeyMask}).
+    # Log lines of `fetch` about blocks that are slow or store nothing. The lines show only the kind of a key
+    # ({KeyMask}).
     #
     # @private
     class Warnings

@@ -11,8 +11,8 @@ module Tiercel
       LOCK_SECONDS = 0.25
 
       # @param opening [Opening]
-      # @param error [Unavailable] why there is no segment. It was logged when the store was built. The first call
-      #   raises it again, because the application's error subscribers exist by then.
+      # @param error [Unavailable] the reason why there is no segment, which was logged when the store was built. The
+      #   first call raises the error again, because the application's error subscribers exist by that time
       def initialize(opening, error)
         error.logged = true
         @opening = opening

@@ -13,8 +13,8 @@ module Tiercel
       # Rails' coder for `coder: nil`.
       PASS_THROUGH = ActiveSupport::Cache::SerializerWithFallback[:passthrough]
 
-      # Wraps a frame while Rails' methods pass it on. It is not a String, because Rails would treat a String as a
-      # payload in its own format.
+      # Wraps a frame while Rails' methods pass it on. A String would not do, because Rails would treat it as a payload
+      # in its own format.
       SerializedFrame = Struct.new(:bytes) do
         def bytesize = bytes.bytesize
       end

@@ -179,8 +179,8 @@ module Tiercel
 
       private
 
-      # Whether a raw write stores the value's own bytes. Any other value gets a frame, as does a String that a reader
-      # would take for a frame.
+      # Returns whether a raw write stores the value's own bytes. Any other value gets a frame, as does a String that
+      # looks like a frame.
       def raw?(value) = Numeric === value || (String === value && !Frame.frame?(value))
 
       def framed_ttl(ttl, race_condition_ttl, policy)

@@ -261,8 +261,8 @@ module Tiercel
         # New connections lead to another server than the subscription.
         class AnotherServer < Unavailable; end
 
-        # The parts of an interval after which the listener queries the server again: if it sent the last query itself;
-        # if it did and its process waits for Ruby's lock; and if another process of the machine sent it.
+        # After these parts of an interval the listener sends the next query: if it sent the last one itself; if it did,
+        # and its process waits for Ruby's lock; if another process of the machine sent the last one.
         OWN_TURN = 0.95
         LATE_TURN = 0.5
         OTHER_TURN = 1.3

@@ -9,9 +9,9 @@ module Tiercel
     # nanoseconds of the machine's monotonic clock.
     #
     # A process without a bus (`bus=false`, or a Redis user that may not track) has a *recorded* coverage. As long as no
-    # process has covered the segment, it reads copies until they expire. Once a process has covered the segment, it
-    # reads copies only while they are covered. After the last process with a bus has exited, the next miss deletes all
-    # copies.
+    # process has covered the segment, a process without a bus reads copies until they expire. Once a process has
+    # covered the segment, reads use copies only while the coverage lasts. After the last process with a bus has exited,
+    # the next miss deletes all copies.
     class Coverage
       # Seconds for which copies are trusted after the time until which they are covered.
       TRUST_SECONDS = 3.0

@@ -292,7 +292,7 @@ module Tiercel
     #
     # @private
     module Copy
-      # Of the key and bytes of a tag's generation ({Store::Tags}): the size, and a part of the key.
+      # A tag's generation ({Store::Tags}) has this size, and this text in its key.
       GENERATION_BYTES = 8
       GENERATION_KEY = "tiercel:tag:"
 

@@ -6,8 +6,8 @@ module Tiercel
   module Backends
     class Redis < Backend
       # A separate connection over which one server sends the changed keys: client tracking in broadcast mode, which
-      # needs RESP3. The server also sends other programs' writes and expired or evicted keys, of all its databases,
-      # and does not say who changed them. adr/016 explains why it is not pub/sub.
+      # needs RESP3. The messages also cover other programs' writes and expired or evicted keys, in all databases, and
+      # do not name the program. adr/016 explains why it is not pub/sub.
       #
       # One thread reads from the connection; another one sends requests.
       #
@@ -28,7 +28,7 @@ module Tiercel
         CHECK_SECONDS = 1.0
         # Replies after which an early retry is pointless.
         IMPOSSIBLE = /\A(NOPERM|NOPROTO)|unknown (sub)?command|syntax error|CLIENT subcommand/i
-        # Replies of a busy server. They say nothing about the messages that it has sent.
+        # Replies of a busy server, which prove nothing about earlier messages.
         AT_WORK = /\A(BUSY|LOADING|MASTERDOWN)\b/
         private_constant :LIMITED, :TRACKING, :INVALIDATE, :ROLE, :MASTER, :REPLICA, :PROBE, :PROBE_MS, :CHECK_SECONDS,
                          :IMPOSSIBLE, :AT_WORK

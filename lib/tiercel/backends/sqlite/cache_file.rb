@@ -3,9 +3,9 @@
 require "fileutils"
 require "sqlite3"
 
-# The file of the cache: its place, its owner, its creation, and moving it away when it is damaged. No other file is
-# ever changed: a cache has an application id in its header, and a lock file beside it. Processes create and move the
-# file under that lock alone.
+# The file of the cache: its place, its owner, its creation, and moving it away when it is damaged. A cache has an
+# application id in its header, and a lock file beside it; no other file is ever changed. Processes create and move the
+# file only under this lock.
 class Tiercel::Backends::SQLite::CacheFile
   # The path has a file that is not a cache; it stays unchanged.
   class Foreign < StandardError; end

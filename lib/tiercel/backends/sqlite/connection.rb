@@ -4,9 +4,9 @@ require "sqlite3"
 
 # An open file with its prepared statements. Not thread-safe: the caller holds the backend's lock.
 #
-# `id` is 63 bits of the key's MD5 digest. It is the key of a single B-tree, whose rows are in random order, so any run
-# of neighbours is a fair sample for eviction. The full key is stored and compared. If two keys have the same id, the
-# later write evicts the other entry.
+# `id` is 63 bits of the key's MD5 digest, and the key of a single B-tree. The rows are therefore in random order, so
+# any run of neighbours is a fair sample for eviction. The full key is stored and compared. If two keys have the same
+# id, the later write evicts the other entry.
 class Tiercel::Backends::SQLite::Connection
   # The tables are missing or have another definition.
   class Damaged < StandardError; end
@@ -211,7 +211,7 @@ class Tiercel::Backends::SQLite::Connection
     @database.execute("ROLLBACK") if @database.transaction_active?
   end
 
-  # Counts the entries. An exact count reads every page, so in a large file the number is estimated: ids are spread
+  # Counts the entries. An exact count reads every page, so in a large file the number is estimated. Ids are spread
   # evenly over their range, so the mean gap between neighbours gives the number.
   def entries
     return number(:count) if number(:page_count) <= COUNTED_PAGES

@@ -92,8 +92,8 @@ module Tiercel
           @known = @keys.to_h { |key| [key, known[key] || begun[key]] }.compact
         end
 
-        # Whether a frame has recorded these tags and their current generations. Compares bytes, which costs less than
-        # decoding the frame's parts. A frame with other tags, or in another order, has to be decoded.
+        # Returns whether a frame has recorded these tags and their current generations. Compares bytes, which costs
+        # less than decoding the frame's parts. A frame with other tags, or in another order, has to be decoded.
         #
         # @param frame [String] its bytes, not verified yet
         # @param generations [Array<String, nil>] the current generations, in the order of the keys

@@ -32,7 +32,7 @@ module Tiercel::Lab
     Series = Data.define(:machine, :cell, :figure, :unit, :exact, :points) do
       def label = "#{cell}: #{figure}"
 
-      # Whether the series is a baseline's time, which no revision of this project changes.
+      # Returns whether the series is a baseline's time, which no revision of this project changes.
       def reference? = unit == "us"
     end
 
@@ -269,8 +269,8 @@ module Tiercel::Lab
 
       def alpha = [ALPHA / @series.count { |one| !one.exact }, Statistics::ChangePoints::LEAST_ALPHA].max
 
-      # A single run with another count may be an inexact count. It is a step if the next run has the same count, or
-      # if it is the last run.
+      # A single run with another count may have counted inexactly. The change is a step if the next run has the same
+      # count, or if there is no next run.
       def counted(series)
         values = series.points.map(&:value)
         (1...values.size).filter_map do |index|

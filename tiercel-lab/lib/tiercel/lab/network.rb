@@ -7,12 +7,12 @@ module Tiercel::Lab
   #
   #   Network::Proxy.run(server, delay: 0.001) do |proxy|
   #     store = Tiercel.new(proxy.url)
-  #   proxy.change(hold: true)     # the server hangs: the proxy keeps replies back
-  #   proxy.restore                # the proxy sends them
-  #   proxy.cut                    # closes every connection, accepts new ones
-  #   proxy.sever                  # closes new connections too
+  #     proxy.change(hold: true)                     # the server hangs: the proxy keeps replies back
+  #     proxy.restore                                # the proxy sends them
+  #     proxy.cut                                    # closes every connection, accepts new ones
+  #     proxy.sever                                  # closes new connections too
   #     proxy.restore
-  #   proxy.change(hold: :both, only: "subscribe") # blocks the connection that subscribes, in both directions
+  #     proxy.change(hold: :both, only: "subscribe") # blocks the connection that subscribes, in both directions
   #   end
   module Network
     Tiercel::Lab.declare self, "network/relay" => %i[Lane Relay Route]
@@ -30,8 +30,8 @@ module Tiercel::Lab
     # - `garble`: changes every byte of the replies
     # - `cut_after`: number of bytes of replies after which a connection is closed; nil: never
     # - `refuse`: closes new connections at once
-    # - `only`: limits all this to connections whose client has sent this text within its first 4 KB, in upper or
-    #   lower case, such as "subscribe" or "tracking". With `refuse`, such a connection is closed once it sends the
+    # - `only`: limits all effects to connections whose client has sent this text within its first 4 KB, in upper or
+    #   lower case, such as "subscribe" or "tracking". With `refuse`, a connection is closed once its client sends the
     #   text. nil: all connections
     Conditions = Data.define(:delay, :bytes_per_second, :hold, :garble, :cut_after, :refuse, :only) do
       # @raise [ArgumentError] for an invalid or negative number

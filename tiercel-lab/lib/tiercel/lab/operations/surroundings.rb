@@ -5,8 +5,8 @@ require "delegate"
 module Tiercel::Lab
   module Operations
     # Another operation while a subscriber receives Rails' cache notifications, as an APM agent or the log does. The
-    # subscriber is a block with name, start, end, id and payload, or a block with an event object. For the latter
-    # Rails reads the thread's CPU time and allocations.
+    # subscriber is a block with name, start, end, id and payload, or a block with an event object. For an event object,
+    # Rails also reads the thread's CPU time and allocations.
     class Subscribed < SimpleDelegator
       PATTERN = /\Acache_.*\.active_support\z/
       SUBSCRIBERS = { "subscribed" => ->(_name, _start, _end, _id, _payload) {}, "event" => ->(_event) {} }.freeze
