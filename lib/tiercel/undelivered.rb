@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The deletes and invalidations that a remote backend did not confirm. Once the server answers again, this process
-# repeats them before it reads those keys. Rails' own stores lose an unconfirmed delete, so the deleted value returns
+# repeats them before it reads their keys. Rails' own stores lose an unconfirmed delete, so the deleted value returns
 # with the server.
 #
 # Each list belongs to one {Guard} of one process. The list contains keys without values, because another process may

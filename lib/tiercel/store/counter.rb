@@ -55,7 +55,7 @@ module Tiercel
         count
       end
 
-      # Returns whether the entry becomes a counter that keeps its own expiry.
+      # Returns whether the entry exists and has not expired, so that its own expiry applies.
       def counts?(key, (bytes, _token), amount)
         return false if bytes.nil?
         _, rest = next_count(key, bytes, amount, 0)

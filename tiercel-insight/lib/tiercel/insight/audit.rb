@@ -153,7 +153,7 @@ class Tiercel::Insight::Audit
   ALLOWANCE = 0.05
   # Maximum number of audits of a class in a minute.
   PER_MINUTE = 10
-  # Maximum number of checks that are saved up while no call needs one.
+  # Maximum number of checks that are saved up while no place needs one.
   MOST_DUE = 20
   MORE_RUNS = 3
   private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE, :MORE_RUNS
