@@ -5,9 +5,9 @@ require "set"
 # Finds cached values that are no longer true. On a share of the hits of `fetch`, and of `cache` in views, the block
 # runs as well, inside the same request. The audit compares its value with the cached value.
 #
-# A difference counts as a stale value if the cached entry is still the same, and if a second run of the block agrees
-# with the first one. In the second run the clock is a day, an hour, a minute and a second ahead. Values that depend on
-# the time, a random number or a CSRF token then differ, and count as "not repeatable".
+# A difference counts as a stale value under two conditions: the cached entry is still the same, and a second run of the
+# block agrees with the first one. In the second run the clock is a day, an hour, a minute and a second ahead. Values
+# that depend on the time, a random number or a CSRF token then differ, and count as "not repeatable".
 #
 # These runs store nothing: nested `fetch` and `cache` run their blocks, writes to the cache are dropped, and the
 # database refuses writes. An audit raises nothing, and does not run inside an open transaction.
