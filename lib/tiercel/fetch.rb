@@ -261,8 +261,8 @@ module Tiercel
       @reader.read(miss.key, miss.version, miss.options)
     end
 
-    # Callers share no block while a delete or an invalidation of the key or its tags is undelivered, because the block
-    # may have begun before it.
+    # Callers share no block while a delete or an invalidation of the key or its tags is undelivered: the block may have
+    # begun before it.
     #
     # @return [Miss] the miss itself, or another one that computes the same value
     def share_by_key(miss)

@@ -8,7 +8,7 @@ module Tiercel
   #
   # - `shared:` becomes `memory:`, the same engine in private memory
   # - `sqlite:` and `file:` use files beside the application's: PATH-NUMBER
-  # - on a server, every key begins with "test-worker-NUMBER:" ({Store::WorkerKeys})
+  # - on a server, every key begins with "test-worker-NUMBER:" ({.namespace})
   #
   # So a worker's writes, counters and clears are invisible to the other workers. The threads of a process share its
   # stores.

@@ -87,8 +87,8 @@ static bool find_functions(void)
 }
 
 /*
- * If this returns false, the extension is not loaded, and the codec's Ruby code takes its place. A test build with
- * TIERCEL_UNKNOWN_HASH_LAYOUT returns false for every Ruby.
+ * If this returns false, loading the extension raises a LoadError, because the extension does not know how this Ruby
+ * stores Hashes. A test build with TIERCEL_UNKNOWN_HASH_LAYOUT returns false for every Ruby.
  */
 bool init_hash_layout(void)
 {

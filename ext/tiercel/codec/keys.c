@@ -1,7 +1,7 @@
 /*
  * Keys and versions of the common names, with the results of Rails' normalize_key and normalize_version: Strings,
  * Symbols, objects with a cache_key or a to_param (Integers, nil, dates), and Arrays of these. Rails expands Hashes.
- * The tests compare this with the same rules in Ruby: test/codec/names_in_ruby.rb.
+ * test/codec/keys_test.rb compares the results with Rails.
  */
 #include "codec.h"
 

@@ -14,7 +14,7 @@ module Tiercel
     end
 
     # The signals of {Coder#load_value}: MISS for no usable value, EXPIRED for an expired entry, SLOW for a frame that
-    # only {Coder#load} can decode. The C extension returns FALLBACK if the Ruby form must decide.
+    # only {Coder#load} can decode. The C extension returns FALLBACK if Ruby code has to decode the frame.
     MISS, EXPIRED, SLOW, FALLBACK = %w[MISS EXPIRED SLOW FALLBACK].map { |name| Signal.new(name).freeze }
   end
 end

@@ -178,11 +178,11 @@ module Tiercel
 
       # Waits until another flight lands.
       #
-      # @param deadlines [#call] returns the end of the wait, a time of {Clock.monotonic}
+      # @yieldreturn [Float] the end of the wait, a time of {Clock.monotonic}
       # @return [Array(Symbol, Object), Symbol] the outcome; or
       #
-      #   - `:cycle`: the caller must not wait. Either the flight waits for this caller, or its leader cannot continue
-      #     until this caller does, or other threads wait for a database connection that this caller keeps
+      #   - `:cycle`: the caller must not wait. The flight waits for this caller; or its leader cannot continue until
+      #     this caller does; or other threads wait for a database connection that this caller keeps
       #   - `:deserted`: its leader will never return
       #   - `:deadline`
       def await(miss, other)

@@ -8,8 +8,8 @@ module Tiercel
     # Runs refreshes in a few threads with a short queue, while the callers return stale values. At exit, the process
     # waits {DRAIN_SECONDS} for the jobs.
     #
-    # A job runs inside the Rails executor. It takes over the parts of its caller's state on which a block's value
-    # depends, so that a fragment has the reader's language and comes from the reader's shard:
+    # A job runs inside the Rails executor. A block's value depends on parts of its caller's state, such as the reader's
+    # language, or the reader's shard. A job therefore takes over these parts:
     #
     # - `I18n.locale` and `Time.zone`
     # - the values of all `ActiveSupport::CurrentAttributes`

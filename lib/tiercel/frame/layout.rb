@@ -6,8 +6,8 @@ module Tiercel
     #
     # A number that a release has used never changes its meaning; the golden frames in test/golden enforce this.
     module Layout
-      # The first byte. It differs from 00 01 04 78 CC, the first bytes of payloads of Rails' stores, and from digits
-      # and the minus sign, the first bytes of counters.
+      # The first byte. It differs from the first bytes of payloads of Rails' stores (00 01 04 78 CC). It also differs
+      # from digits and the minus sign, with which counters begin.
       MAGIC = 0xF5
       FRAME_VERSION = 1
       HEADER_BYTES = 24

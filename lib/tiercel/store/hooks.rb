@@ -133,8 +133,9 @@ module Tiercel
       def save_block_result_to_cache(name, key, options, &) = generate_and_write(name, key, options, &)
     end
 
-    # Finds the methods that Tiercel bypasses and other code has replaced. A store checks when it is built, when the
-    # application has booted (agents and gems patch Rails at boot), and when a test stubs one of the store's methods.
+    # Finds the methods that Tiercel bypasses and other code has replaced. A store checks when it is built, and when the
+    # application has booted, because agents and gems patch Rails at boot. It also checks when a test stubs one of its
+    # methods.
     #
     # @private
     class Patches

@@ -5,8 +5,8 @@ require "weakref"
 module Tiercel
   class Tiers < Backend
     # Deletes near copies of keys that other machines or programs change in the last tier. On each machine, two
-    # processes listen and cover the near tier together ({Coverage}), so that one of them may exit or be slow without a
-    # gap. A process with `memory:` as its near tier listens for itself.
+    # processes listen and cover the near tier together ({Coverage}). One of them may exit or be slow without a gap. A
+    # process with `memory:` as its near tier listens for itself.
     #
     # Two seats exist for listeners. Each reading process has a thread that holds a seat or waits for one; the first
     # near miss starts the thread, also after a fork. In a process with a seat, a second thread reads the subscription

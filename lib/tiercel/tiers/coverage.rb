@@ -81,8 +81,8 @@ module Tiercel
         arm if recorded
       end
 
-      # A listener calls this after it has received every change between `since` and `sent` and has deleted the copies
-      # of the changed keys through this segment.
+      # A listener calls this once it has received every change between `since` and `sent`, and has deleted the
+      # copies of the changed keys through this segment.
       #
       # @param since [Integer] nanoseconds: when the listener began
       # @param sent [Integer] nanoseconds: when it sent the query that the last tier has answered

@@ -374,9 +374,9 @@ module Tiercel
     # Reports near hits to a last tier that evicts by use. Otherwise the last tier would evict the entries that are read
     # most, since near hits do not reach it.
     #
-    # A near hit costs nothing for this. The segment counts the hits of its entries for its own eviction. Every few
-    # changes or reads of the last tier, the caller looks through a part of the segment's index and reports the entries
-    # that were hit.
+    # A near hit costs nothing for this, because the segment counts the hits of its entries for its own eviction. Once
+    # in a few changes or reads of the last tier, the caller searches a part of the segment's index. It reports the
+    # entries that were hit.
     #
     # @private
     class Uses

@@ -148,9 +148,8 @@ module Tiercel
       end
 
       # Runs a change and records it if the last tier did not receive it. The guard repeats a lost delete once the
-      # server answers. A lost write is repeated as a delete, because its value may be outdated by then, and because a
-      # write that timed out may arrive late. A full server refuses writes and accepts deletes, so a refused write
-      # becomes a delete at once.
+      # server answers. A lost write is repeated as a delete: its value may be outdated by then, or the write may still
+      # arrive. A full server refuses writes and accepts deletes, so a refused write becomes a delete at once.
       #
       # Order matters: first the list records the key, then the copy is deleted. A reader that takes the stripe's epoch
       # after the deletion then finds the key in the list.

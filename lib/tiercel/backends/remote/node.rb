@@ -170,8 +170,7 @@ module Tiercel
           era = @era
           begin
             # CRuby checks for interrupts at branches and at method returns. Neither may occur between `pop` and the
-            # assignment, or between the end of the block and the mask, because an interrupt there would lose a
-            # connection.
+            # assignment, or between the end of the block and the mask. An interrupt there would lose a connection.
             connection = @idle.pop if @waiters.empty?
             unless connection
               Thread.handle_interrupt(WHERE_IT_WAITS) { connection = wait_for_one(wait ? deadline : 0) }

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # The class of a key: its parts, with `*` in place of each part that may be private. A class shows the store's
-# namespace, the path of a template, the name of a model, and plain words that at least 20 different keys share.
+# namespace, the path of a template, and the name of a model. It also shows plain words that at least 20 different keys
+# share.
 #
 #   views/products/show:9a0364b9e99bb480dd25e1f0284c8555/products/7  ->  views/products/show:*/products/*
 #   user:alice@example.com:inbox                                    ->  user:*:inbox

@@ -100,8 +100,8 @@ module Tiercel::Lab
       end
     end
 
-    # One server process. It starts on a free loopback port or a Unix socket, is ready when it answers a request (no
-    # fixed waiting time), and is stopped by PID.
+    # One server process. It starts on a free loopback port or a Unix socket. It is ready when it answers a request,
+    # without a fixed waiting time. It is stopped by PID.
     #
     # @abstract Subclasses implement {.program}, {.package}, #command, #ask_version and #url.
     class Server

@@ -235,7 +235,7 @@ module Tiercel::Lab
       # Yields each worker that runs some of the arms.
       #
       # @param arms [Array<ArmSpec>] in the order wanted
-      # @yieldparam worker [WorkerProcess]
+      # @yieldparam worker [Job] calls a {Worker}
       # @yieldparam arms [Array<ArmSpec>] its share, in that order
       # @return [Array<Object>] the block's values
       def each(arms)
@@ -246,7 +246,7 @@ module Tiercel::Lab
 
       # Stops a worker that no longer answers. It takes no further part in the comparison.
       #
-      # @param worker [WorkerProcess]
+      # @param worker [Job]
       # @param error [WorkerLost]
       # @return [void]
       def lose(worker, error)

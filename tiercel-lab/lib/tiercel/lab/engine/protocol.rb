@@ -89,11 +89,11 @@ module Tiercel::Lab
         (known[:name] == QUICK.name ? QUICK : FULL).with(most_processes: nil, **known)
       end
 
-      # The same code differs by 1.8 % between fresh processes (addresses, hash seed, JIT), and by 6 % with the order of
-      # the arms inside one process. Therefore several processes are used, an even number; every second one has the
-      # reverse order. Six decide clear cases. With 24, on a machine whose blocks differed by 9 %, each of 1,000 draws
-      # found a planted difference of 5 % (adr/010). An arm records 0.38 s in each process, after a head start of up to
-      # 0.48 s. A cost that comes less often than every 0.5 s may therefore stay unseen.
+      # Fresh processes with the same code differ by 1.8 % (addresses, hash seed, JIT). The order of the arms inside one
+      # process makes a difference of 6 %. Therefore several processes are used, an even number; every second one has
+      # the reverse order. Six decide clear cases. With 24, on a machine whose blocks differed by 9 %, each of 1,000
+      # draws found a planted difference of 5 % (adr/010). An arm records 0.38 s in each process, after a head start of
+      # up to 0.48 s. A cost that comes less often than every 0.5 s may therefore stay unseen.
       FULL = new(name: "full", processes: 6, most_processes: 24, blocks: 16, slice_ns: 12_000_000, equality: true,
                  threshold: nil, budget_seconds: nil)
 
@@ -130,8 +130,8 @@ module Tiercel::Lab
       AGEING_COLLECTIONS = 3
 
       # Ruby collects at the latest after Strings of this many bytes (its RUBY_GC_MALLOC_LIMIT_MAX). A process touches
-      # this memory only once. But on a system that takes 12 us for a new page, reads of 1 KB by `shared:` took 3 to 12
-      # us instead of 0.3 us during the first tenth of a second. A quick run touches the memory only for stores inside
+      # this memory only once, but a new page takes 12 us on some systems. During the first tenth of a second, reads of
+      # 1 KB by `shared:` then took 3 to 12 us instead of 0.3 us. A quick run touches the memory only for stores inside
       # the process, whose calls are that short.
       GARBAGE_BYTES = 32 * 1024 * 1024
       # The length of the Strings that touch this memory. malloc maps Strings of 128 KB and more separately.

@@ -42,8 +42,7 @@ module Tiercel::Lab
 
         # @param passes [Array<Hash, nil>] one for the first pass, and one for a second pass if there was one. Each has
         #   "estimate", "low" and "high" of the head's time divided by the base's, and the same for the "mean"
-        # @param margin [Float, nil] 0.05: 5 %
-        # @param gates [Boolean] false for a quick run, in which no time fails the gate
+        # @param margin [Float, nil] 0.05: 5 %; nil: the time cannot fail the gate
         # @return [Hash{String => Object}]
         def time(passes, margin:)
           first, again = passes
