@@ -13,9 +13,9 @@ module Tiercel
     # @return [Module] the extension
     def self.native = CodecExt
 
-    # Has `crc32(bytes, crc)`: the CRC-32 (RFC 1952) of bytes that follow others with the checksum `crc`. The extension
-    # has it if it was built with zlib's headers. On processors with carry-less multiplication it is several times as
-    # fast as Zlib.
+    # The module with `crc32(bytes, crc)`, which continues the CRC-32 (RFC 1952) of earlier bytes. The extension has
+    # this method if it was built with zlib's headers. On processors with carry-less multiplication the extension is
+    # several times as fast as Zlib.
     CHECKSUMS = CodecExt.respond_to?(:crc32) ? CodecExt : Zlib
   end
 end

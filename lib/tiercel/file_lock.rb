@@ -129,8 +129,7 @@ module Tiercel
       end
     end
 
-    # Also runs if it is unknown whether the lock was acquired, because another thread can raise an exception here at
-    # any time.
+    # Also runs if it is unknown whether the lock was acquired: another thread can raise an exception here at any time.
     def unlock_file
       @file.flock(::File::LOCK_UN) if @file && @process == Forks.current
     rescue Errno::EBADF, IOError

@@ -2,9 +2,10 @@
 
 # Fragments and cached collections of views, rendered once among all threads and processes (docs/caching-views.md).
 #
-# Rails' helpers read, render and write, so each caller that misses renders. Here a hit is Rails' own code. A miss goes
-# to {TiercelStore#fetch_missing}: one caller takes the lease and renders, the others wait for the result or get the
-# stale fragment. Views of controllers with another cache store keep Rails' own code.
+# With Rails' helpers alone, each caller that misses renders, because they read, render and write. With this module a
+# hit is still Rails' own code, but a miss goes to {TiercelStore#fetch_missing}. One caller takes the lease and renders;
+# the others wait for the result or get the stale fragment. Views of controllers with another cache store keep Rails'
+# own code.
 module Tiercel::Fragments
   # @return [void]
   def self.install

@@ -184,7 +184,8 @@ module Tiercel
       !unreported.nil?
     end
 
-    # Words with digits and paths: sizes, names of files, processes.
+    # Words that vary between failures with the same cause: words with digits or paths, such as sizes, file names,
+    # processes.
     PARTICULAR = %r{\S*[\d/]\S*}
     private_constant :PARTICULAR
 

@@ -72,7 +72,8 @@ module Tiercel
 
     private
 
-    # A part of a result may hold many keys with their values. A plain Object is a mark that no caller sees.
+    # Shortens a partial result, which may hold many keys with their values. A plain Object is an internal marker, which
+    # no caller sees.
     def shown(returning)
       return if returning.instance_of?(Object)
       many = returning.is_a?(Hash) || returning.is_a?(Array) ? returning.size : 0

@@ -84,9 +84,9 @@ module Tiercel
     # Acquires the lease if it is free. Needs one trip, and a second one if it must first replace an expired value or
     # a lapsed lease.
     #
-    # If the key holds bytes that are not a lease, the block decides. It returns `:current` if they are the value that
-    # the caller wanted to compute. Otherwise it returns the stale value for plain reads: the bytes (perhaps with a
-    # later expiry), or nil for none.
+    # If the key holds bytes that are not a lease, the block decides. The block returns `:current` if the bytes are the
+    # value that the caller wanted to compute. Otherwise the block returns the stale value for plain reads: the bytes
+    # (perhaps with a later expiry), or nil for none.
     #
     # @param mine [Lease] from {#own}
     # @param shown [Present, nil] an entry (not a lease) that a read has just found; an implementation may start from

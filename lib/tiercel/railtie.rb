@@ -33,12 +33,13 @@ class Tiercel::Railtie < Rails::Railtie
     end
   end
 
-  # Agents patch Rails' stores when the application has booted, in blocks that were registered before this one.
+  # Agents patch Rails' stores when the application has booted. Their blocks were registered before this one, so it runs
+  # after them.
   initializer "tiercel.patches", after: :load_config_initializers do
     ActiveSupport.on_load(:after_initialize) { ::Tiercel::Store::Patches.booted if defined?(::Tiercel::Store::Patches) }
   end
 
-  # Kept objects are instances of classes that are about to be replaced.
+  # Clears the memos before a code reload, because kept objects are instances of classes that are about to be replaced.
   config.after_initialize do
     ActiveSupport::Reloader.before_class_unload { ::Tiercel::Memo.clear_all if defined?(::Tiercel::Memo) }
   end

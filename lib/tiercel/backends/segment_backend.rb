@@ -48,8 +48,8 @@ module Tiercel
       # @private
       # @see Backend::StoreParts#build_accessor
       def build_accessor(guard, coder, frozen: false, **)
-        # The segment reads and writes plain Strings by itself, and its memo keeps values: not if payloads are
-        # encrypted.
+        # Encrypted payloads must not reach the segment's shortcuts: the segment encodes plain Strings itself, and its
+        # memo keeps decoded values.
         return super if coder.encrypts?
         (frozen ? Accessor::Frozen : Accessor::Native).new(self, guard, coder)
       end

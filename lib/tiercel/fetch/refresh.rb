@@ -66,7 +66,7 @@ module Tiercel
           end
         end
 
-        # Starts a thread for each job that waits, as long as there are any.
+        # Starts threads for the waiting jobs, as long as threads are free.
         def start
           free = @threads.reject(&:running?)
           free.first([queued, 1].max).each(&:start)

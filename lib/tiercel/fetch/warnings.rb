@@ -19,7 +19,7 @@ module Tiercel
         @lock = Mutex.new
       end
 
-      # A lease was taken over: one line, and then none for a while.
+      # Logs that a lease was taken over. Further takeovers are only counted for a while.
       def takeover(key, lease_ttl)
         unreported = @takeovers.admit(:takeover) or return
         warn do
@@ -29,8 +29,8 @@ module Tiercel
         end
       end
 
-      # A block has deleted its own key, so that its value is never stored. An example is a callback that touches the
-      # record being rendered. Each process logs one line for each kind of keys.
+      # Logs that a block has deleted its own key, so that its value is never stored. A callback, for example, touches
+      # the record that is rendered. Each process logs one line for each kind of keys.
       def deleted(key)
         kind = KeyMask.of(key)
         return unless first?(kind)

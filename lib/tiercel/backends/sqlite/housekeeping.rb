@@ -17,7 +17,7 @@ class Tiercel::Backends::SQLite::Housekeeping
   # Fill levels at which hits are recorded and at which eviction begins.
   NOTING_FILL = 0.75
   EVICTING_FILL = 0.96
-  # At its limit, the file evicts this many times the bytes that were added.
+  # Factor for a nearly full file: at its limit, it evicts this many times the bytes that were added.
   URGENCY = 3
   # Maximum number of hits recorded in memory, and number of hits that one round stores.
   MOST_NOTED = 4_096

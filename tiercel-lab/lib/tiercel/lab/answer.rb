@@ -337,7 +337,7 @@ module Tiercel::Lab
 
       def other_now = (choice.now unless choice.now == choice.first)
 
-      # The first choice against the application's store of now, or else against each store that suits.
+      # Compares the first choice with the application's present store, or else with every store that suits.
       def compared
         return "#{cost(choice.first)} of cache work a page#{against}" unless other_now
         gain = choice.cost(other_now).estimate - choice.cost(choice.first).estimate
@@ -357,15 +357,14 @@ module Tiercel::Lab
         end
       end
 
-      # An empty line, the figures (on a line of their own below a long name), and the configuration.
+      # Returns an empty line, the figures, and the configuration. The figures get a separate line if the name is long.
       def shown(name, cost, memory, configuration)
         line = format("- %-28s %-22s %s", name, cost, memory)
         lines = line.length > WIDTH ? ["- #{name}", "  #{cost}, #{memory}"] : [line.rstrip]
         ["", *lines, *(pasted(configuration) if configuration)]
       end
 
-      # A long configuration continues on the next line after a comma, and a long String after a backslash, so that it
-      # can be pasted.
+      # Breaks a configuration into lines that can be pasted: after a comma, and within a long String after a backslash.
       def pasted(configuration)
         configuration.scan(WORD).map(&:strip).each_with_object([]) do |word, lines|
           next lines.last << " " << word if lines.any? && lines.last.length + word.length < WIDTH

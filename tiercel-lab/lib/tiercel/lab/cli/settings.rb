@@ -106,11 +106,11 @@ module Tiercel::Lab
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # The options that commands share. A command names those that it uses ({Tables::Table.takes}) and refuses the
-    # others. Every measuring command has {OWN} and {OUTPUTS}.
+    # The options that commands share. A command lists the options that it uses ({Tables::Table.takes}) and refuses all
+    # other options. Every measuring command has {OWN} and {OUTPUTS}.
     class Settings
       DEFAULT_SEED = 1
-      # Writes to standard output in place of a file.
+      # The path that means standard output instead of a file.
       OUTPUT = "-"
       # The smallest value of --processes.
       LEAST_PROCESSES = 2

@@ -393,7 +393,7 @@ module Tiercel::Lab
         end
       end
 
-      # Returns nothing for stores that do not show their entries; the cell then has no such figure.
+      # Returns an empty Hash for stores that do not show their entries. The cell then has no figure of stored bytes.
       def stored_bytes
         @arm.stored_bytes
       rescue StandardError

@@ -2,9 +2,9 @@
 
 module Tiercel::Lab
   module Engine
-    # Times one slice: wall time, garbage collection, CPU time of the process, compilations by YJIT, and waiting. The
-    # times are without YJIT's own: a process compiles a method once, so this is no cost of a call. (Five methods take
-    # 2 ms, as long as 1,000 reads of `shared:` with cold processor caches.)
+    # Times one slice: wall time, garbage collection, CPU time of the process, compilations by YJIT, and waiting. YJIT's
+    # own time is excluded, because a process compiles a method only once. (Five methods take 2 ms, as long as 1,000
+    # reads of `shared:` with cold processor caches.)
     module Stopwatch
       SCHEDULING = "/proc/self/schedstat"
       STATUS = "/proc/self/status"

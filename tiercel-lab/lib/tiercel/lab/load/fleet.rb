@@ -342,7 +342,7 @@ module Tiercel::Lab
         end
       end
 
-      # The server of a contestant's URL. Servers with TLS or a password are left out.
+      # Finds the server of a contestant's URL. Ignores servers with TLS or a password.
       def question_of_own(text)
         match = OWN_URL.match(text) or return
         name = match[:type].to_sym

@@ -20,7 +20,7 @@ module Tiercel::Lab
     define "dump", "dumping", kind: :serializer, body: "store.dump(values[i])", internal?: true do
       include SaysTheSame
 
-      # Dumps every value before the timing starts: some libraries crash the worker.
+      # Dumps every value before the timing starts, because some libraries crash the worker with some values.
       def setup(arm)
         arm.each_pair { |_name, value| dump(arm, value) }
       end

@@ -195,9 +195,9 @@ module Tiercel::Lab
       end
     end
 
-    # Contestants of gates that are no stores. `benchmark:NAME?clock=cpu&servers=redis` is a benchmark of the user; its
-    # name is form-encoded, and it finds its servers in the environment variables that their clients read.
-    # `reference_work` is a fixed amount of work: histories divide by it, because a faster machine speeds up both.
+    # Contestants of gates that are not stores. `benchmark:NAME?clock=cpu&servers=redis` is a benchmark of the user,
+    # with a form-encoded name. The benchmark finds its servers in the environment variables that their clients read.
+    # `reference_work` is a fixed amount of work. Histories divide by its time, because a faster machine speeds up both.
     define("reference_work", kind: :benchmark, internal?: true) do
       def build(_context)
         block = ->(_subject) { (1..40).to_h { |number| [number.to_s, number.to_s * 8] }.sort_by(&:last).first }

@@ -188,7 +188,7 @@ module Tiercel::Lab
           "; a call that does nothing, loop included, takes #{Report::Format.number(microseconds(loop))} us"
         end
 
-        # The client's own time: the ratio of interleaved blocks less one, times the socket's median.
+        # Returns the client's own time: the ratio of interleaved blocks minus one, multiplied by the socket's median.
         def over(group, cell)
           raw = baseline(group)
           return "" if cell.equal?(raw) || cell["summary"]["ratio"].nil? || !measured?(raw)

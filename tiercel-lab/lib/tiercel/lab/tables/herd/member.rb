@@ -10,7 +10,7 @@ module Tiercel::Lab
         VALUE_BYTES = 1_000
         # The TTL of stored values, longer than any run.
         KEPT_SECONDS = 3_600
-        # The key of a test: whether processes see each other's writes.
+        # The key for testing whether processes see each other's writes.
         PROBE = "probe"
 
         # @param text [String] text of the contestant

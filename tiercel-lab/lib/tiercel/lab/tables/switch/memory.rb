@@ -82,7 +82,8 @@ module Tiercel::Lab
           exit!(0)
         end
 
-        # Gives freed memory back to the system: the copies that reads return are garbage, and no store's memory.
+        # Returns freed memory to the system. The copies that reads return are garbage by now, and do not belong to a
+        # store.
         def trim
           3.times { GC.start }
           Fiddle::Function.new(Fiddle.dlopen(nil)["malloc_trim"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT).call(0)
