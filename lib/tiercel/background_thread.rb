@@ -17,8 +17,8 @@ module Tiercel
 
     # Starts the thread unless it runs.
     #
-    # The thread decides about its end while it holds the lock. A caller that comes at this moment waits for the
-    # decision: with `try_lock`, neither of them would run the work that the caller has just added.
+    # The thread decides whether to end while it holds the lock, and a caller waits for this decision. With `try_lock`,
+    # a caller could return while the thread ends, and the caller's new work would stay undone.
     #
     # @return [void]
     def start

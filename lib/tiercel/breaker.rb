@@ -60,7 +60,7 @@ module Tiercel
     # @return [Boolean] whether the last reported call failed
     def failing? = !@failures.zero?
 
-    # Decides whether a call may be made. While the breaker is open, at most one caller per cool-down may.
+    # Decides whether a call may be made. While the breaker is open, it lets at most one caller through per cool-down.
     #
     # @return [Boolean] whether the caller may use the backend
     def allow?

@@ -191,7 +191,7 @@ module Tiercel
           (tags ? get_far_tagged(key, tags, event) : @far.get(key, event))&.freeze
         end
         event[:store] = local.class.name if hit && event
-        # Forgets a lease's placeholder, because its value may exist at the next call.
+        # Forgets a lease's placeholder, because the value may exist by the next call.
         local.delete_entry(key) if bytes && !hit && Leases::Placeholder.placeholder?(bytes)
         bytes
       end

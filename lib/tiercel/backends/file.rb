@@ -163,7 +163,7 @@ class Tiercel::Backends::File
     nil # the folder has other files, or is already gone
   end
 
-  # The kernel caches the files in memory; Rails mounts no local cache in front of its FileStore either.
+  # The kernel caches the files in memory, so a request-local cache saves little. Rails' FileStore has none either.
   def local_cache? = false
 
   # @private

@@ -53,8 +53,8 @@ module Tiercel
           raise ConfigurationError, "on_unavailable: expected :miss or :raise, got #{Redacted.text(value)}"
         end
 
-        # An asset build has a dummy secret, so no other process would find its segment; the volume of a path is not
-        # mounted.
+        # During an asset build, `memory:` replaces the segment. The dummy secret would name a segment that no other
+        # process finds, and the volume of a path is not mounted.
         def of_an_asset_build(place)
           Segment::Notice.info("SECRET_KEY_BASE_DUMMY is set: memory: replaces #{place} during this build")
           REGISTRY.fetch(:memory).build(BackendURL.parse("memory:"), {})

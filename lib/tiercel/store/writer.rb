@@ -35,8 +35,8 @@ module Tiercel
         add(key, options[:raw] ? bytes : exclusive(key, bytes), ttl) { |present| absent?(present, key) }
       end
 
-      # The usual write: of a value whose options are the store's own, except for `expires_in:`. The accessor may create
-      # the frame itself.
+      # The usual write: all options are the store's own, except for `expires_in:`. The accessor may create the frame
+      # itself.
       #
       # @return [Boolean, nil] whether it is written
       def write_plain(key, value, version, expires_in)

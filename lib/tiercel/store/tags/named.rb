@@ -3,8 +3,8 @@
 module Tiercel
   module Store
     module Tags
-      # The tags of one call, and their generations as far as the call has read them. The store creates this object when
-      # it merges the call's options, and passes it on in place of the tags' names.
+      # The tags of one call, and the generations that the call has read. The store creates this object when it merges
+      # the call's options, and passes it on instead of the tags' names.
       #
       # @private
       class Named

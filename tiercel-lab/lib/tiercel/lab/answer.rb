@@ -294,7 +294,7 @@ module Tiercel::Lab
         ["Left out: #{reasons.join("; ")}."]
       end
 
-      # Leaves out the last candidates if the lines of long names need their place.
+      # Omits the last candidates if long names take their lines.
       #
       # @return [Array<String>]
       def lines

@@ -275,7 +275,7 @@ module Tiercel::Lab
         arm.names.each_with_index { |name, index| put(arm, name, index % arm.values.size) }
       end
 
-      # Checks the last entry; some of a thousand others have been evicted.
+      # Checks the last entry, and that some of a thousand other entries have been evicted.
       def verify(arm)
         name = arm.names.last
         put(arm, name, 0)

@@ -108,7 +108,7 @@ module Tiercel::Lab
       include Conversation
 
       HOST = "127.0.0.1"
-      # Attempts to start if another process takes the free port in the meantime.
+      # Maximum number of attempts to start, in case another process takes the free port first.
       ATTEMPTS = 5
       START_SECONDS = 15
       STOP_SECONDS = 5
@@ -311,8 +311,9 @@ module Tiercel::Lab
       def free_port = TCPServer.open(HOST, 0) { |server| server.addr[1] }
 
       def spawn_process
-        # Has its own process group: Ctrl-C at the terminal reaches our process alone, which then stops the server.
-        # Inherits no sockets: those of hiredis, which stay open in children, can exceed the server's limit of files.
+        # The server has its own process group, so that Ctrl-C at the terminal reaches only our process, which then
+        # stops the server. The server inherits no sockets. hiredis' sockets stay open in children, and could exceed the
+        # server's limit of files.
         @pid = Process.spawn(*pinned, self.class.executable, *arguments, *@args,
                              in: File::NULL, out: log_path, err: %i[child out], chdir: @folder, pgroup: true,
                              close_others: true)

@@ -350,7 +350,7 @@ module Tiercel::Lab
       def build(_context) = CountingStore.new(Integer(place), **options)
     end
 
-    # A Hash that counts down before each read: the least store that an operation needs.
+    # The simplest store that an operation can use: a Hash that counts down before each read.
     class CountingStore
       def initialize(steps, every: nil, pause_ms: 60, asleep: false, garbage: 0, kept: 0)
         @steps = steps

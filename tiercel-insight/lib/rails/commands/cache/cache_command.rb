@@ -158,7 +158,7 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     answer({ cleared: true }, "Deleted all entries.")
   end
 
-  # The result of a delete does not tell a failure from a missing entry, but the store reports a failure.
+  # Subscribes to error reports, because the result of a delete does not distinguish a failure from a missing entry.
   def answered
     failures = []
     reported = Object.new

@@ -142,7 +142,8 @@ module Tiercel::Lab
         @loop = compile
       end
 
-      # Writes every value under its key. The key is another String than {#names} holds.
+      # Writes every value under its key. The written key is a copy, so that the timed calls never pass the same String
+      # object.
       #
       # @return [void]
       # @raise [WrongValue] if the store refuses a value

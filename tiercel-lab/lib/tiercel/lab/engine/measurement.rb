@@ -6,7 +6,7 @@ module Tiercel::Lab
     # 6 %. Every second process therefore reverses the order of the process before: each arm precedes each other arm
     # in half of the processes.
     module Slots
-      # Multiples of this number, modulo 1, spread evenly over 0 to 1, however many there are.
+      # Any number of multiples of this ratio, modulo 1, spread evenly over 0 to 1.
       GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2
 
       module_function

@@ -143,9 +143,9 @@ module Tiercel::Lab
       # block of nine local arms takes a twelfth of the time of their start and preparation.
       QUICK_LEAST_BLOCKS = 4
 
-      # With fewer calls on a socket, a single late wake-up of the server would dominate a slice...
+      # Minimum number of calls in a slice on a socket: with fewer, a single late wake-up of the server would dominate.
       NETWORK_CALLS = 50
-      # ...but a slice does not exceed this length to reach them.
+      # Maximum length of a slice, even if it then has fewer calls than NETWORK_CALLS.
       SLICE_MOST_NS = 60_000_000
 
       # Untimed calls before each slice, as a share of its calls. They refill the CPU's caches after the previous arm.

@@ -126,8 +126,8 @@ module Tiercel::Lab
           @parts = whole["contestant"]
         end
 
-        # Serializer, compressor and client are measured by CPU time, which other programs do not affect. The wire is
-        # wall-clock time of the socket, less the server's CPU time in the same slices.
+        # Serializer, compressor and client are measured by CPU time, which other programs do not affect. The time of
+        # the wire is the socket's wall-clock time minus the server's CPU time in the same slices.
         #
         # @return [Hash{String => Float}, nil] microseconds by {PARTS}; nil if there is a {#reason}
         def us

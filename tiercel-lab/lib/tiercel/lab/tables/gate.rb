@@ -216,7 +216,7 @@ module Tiercel::Lab
         # A gate needs fewer blocks than a table, because it only asks whether a cell is slower.
         PROTOCOL = Engine::Protocol::FULL.with(blocks: 12, slice_ns: 10_000_000)
 
-        # The part of the time left that the first pass may take; the rest is for the pass that confirms.
+        # The share of the remaining time for the first pass; the confirming pass gets the rest.
         FIRST = 0.6
         # A pass with fewer processes decides nothing.
         LEAST_PROCESSES = 4
@@ -347,7 +347,7 @@ module Tiercel::Lab
       class Profiles < Step
         SECONDS = 2.0
 
-        # Uses the profiler of the lab's bundle, also if the tree's bundle has another one.
+        # Uses the profiler of the lab's bundle, even if the tree's bundle has another profiler.
         class Trial < Profile::Trial
           private
 

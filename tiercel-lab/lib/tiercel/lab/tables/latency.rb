@@ -34,7 +34,7 @@ module Tiercel::Lab
       class Design
         STORES = %w[redis_cache_store mem_cache_store tiercel:redis: tiercel:memcached: tiercel:shared:
                     memory_store].freeze
-        # The article's places, by the round trip that its figures have: half of an iteration.
+        # The places in the article, by their round trips: half of the article's time of an iteration.
         NAMED = { 1.0 => "Compose", 1.4 => "MemCachier", 1.9 => "ElastiCache", 57.0 => "a home in another city" }.freeze
         FULL = { round_trips_ms: [0.0, 0.25, 0.5, *NAMED.keys.first(3), 5.0, 20.0, *NAMED.keys.last(1)],
                  megabits: [100.0, 10.0], iterations: 1_000, long_iterations: 100_000, long_seconds: 30,
@@ -42,7 +42,7 @@ module Tiercel::Lab
         # A quick run has the article's distances, fewer iterations of slow loops, and computes the 100,000 iterations.
         QUICK = { round_trips_ms: [0.0, *NAMED.keys], megabits: [10.0], long_seconds: 0,
                   budget_seconds: 0.2 }.freeze
-        # Starting a process and building its stores.
+        # Seconds to start a process and to build its stores.
         PROCESS_SECONDS = 2.0
 
         # The place of a store without a server of the lab, by its medium.

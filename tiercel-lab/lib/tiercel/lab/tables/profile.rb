@@ -132,8 +132,8 @@ module Tiercel::Lab
           facts_given[:operations] || [Operations.fetch(OPERATIONS.fetch(@targets.first.kind) { "read" })]
         end
 
-        # The targets and their raw sockets, by operation. Four operations of a client are the fourth article's eight
-        # profiles.
+        # The targets and their raw sockets, by operation. For a client, four operations reproduce the fourth article's
+        # eight profiles.
         def groups
           @groups ||= operations.map do |operation|
             @targets.map { |target| [target, operation] } + raw_pairs(operation)

@@ -78,7 +78,7 @@ module Tiercel::Lab
         raise UsageError, "#{option} #{text}: expected a number #{zero ? ">=" : ">"} 0"
       end
 
-      # An option that names things of a catalogue.
+      # Declares an option that takes names of a catalogue.
       #
       # @param catalogue [Catalogue]
       # @param words [String] description, for help

@@ -6,8 +6,8 @@ module Tiercel::Lab
     # author and three reviews. They come from a SQLite database in memory.
     class Books < Value
       REVIEWS = 3
-      # Random strings as in the first article: its payload compresses to 56 % with brotli, and to 86 % with LZ4. So
-      # five sixths of it are characters of 5.2 bits that repeat nothing.
+      # Random strings like the first article's. Its payload compresses to 56 % with brotli, and to 86 % with LZ4. So
+      # five sixths of the payload are characters of 5.2 bits that repeat nothing.
       CHARACTERS = [*"a".."z", *"0".."9"].freeze
       WORD_BYTES = 56
 
