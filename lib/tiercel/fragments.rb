@@ -89,7 +89,8 @@ module Tiercel::Fragments
       if found.size < items.size
         missing = items.except(*found.keys)
         yield(MissingItems.new(collection.from_collection(missing.values), missing.keys) do |render|
-          templates.update(render_missing(store, missing, Tiercel::Fragments.options(options), of_item, template, render))
+          common = Tiercel::Fragments.options(options)
+          templates.update(render_missing(store, missing, common, of_item, template, render))
         end)
       end
       names.map { |name| templates[name] }

@@ -58,6 +58,7 @@ module Tiercel
       # @param value [Object] a value of plain types, see {DeepFreeze}
       # @return [Integer] bytes of all objects in it; its Strings may additionally share the bytes of a frame
       def weight(value)
+        require "objspace" unless ObjectSpace.respond_to?(:memsize_of) # only stores with `frozen:` need it
         met = {}.compare_by_identity
         rest = [value]
         total = 0

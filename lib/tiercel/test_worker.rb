@@ -18,7 +18,7 @@ module Tiercel
     PRIVATE = %w[memory null].freeze
     # The size of the `memory:` store that replaces `shared:`, unless `size` is smaller.
     MEMORY_BYTES = 32 << 20
-    MEMORY_OPTIONS = %i[size average_entry_bytes memo].freeze
+    MEMORY_OPTIONS = %i[size memo].freeze
 
     @number = nil
 

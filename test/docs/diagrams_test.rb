@@ -16,7 +16,8 @@ class DiagramsTest < Tiercel::TestCase
       picture = REXML::Document.new(svg).root
       assert_equal %w[svg img], [picture.name, picture.attributes["role"]]
       refute_empty picture.attributes["aria-label"]
-      shown = Dir["#{ROOT}/{README.md,docs/*.md,ext/**/*.md}"].select { |page| File.read(page).include?("#{name}.svg)") }
+      pages = Dir["#{ROOT}/{README.md,docs/*.md,ext/**/*.md}"]
+      shown = pages.select { |page| File.read(page).include?("#{name}.svg)") }
       refute_empty shown, "no page shows #{name}.svg"
     end
   end

@@ -64,7 +64,8 @@ class GemsTest < Tiercel::TestCase
 
   def test_documents_of_maintainers_are_not_shipped
     others = contents("tiercel")
-    %w[tiercel-lab/docs/articles.md ext/tiercel/segment/memory-model.md lib/tiercel/frame.md test/README.md].each do |name|
+    %w[tiercel-lab/docs/articles.md ext/tiercel/segment/memory-model.md lib/tiercel/frame.md
+       test/README.md].each do |name|
       assert_path_exists File.join(ROOT, name)
       refute_includes others, name
     end

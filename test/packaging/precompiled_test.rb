@@ -91,6 +91,19 @@ class PrecompiledTest < Tiercel::TestCase
       end
     end
   end
+
+  def test_bundler_falls_back_to_the_source_where_no_gem_is_for_the_platform
+    GemServer.run(self.class.gems.values_at(:source, :arm64).compact) do |server|
+      with_bundle(server) do |folder, home|
+        command(*BUNDLE, "install", env: bundle(folder, home))
+        refute_match(/tiercel \(\S+linux/, File.read("#{folder}/Gemfile.lock"))
+        assert_match(%r{\A1 true \S+/extensions/\S+/tiercel/codec_ext\.so}, use(folder, home))
+      end
+    end
+  end
+
+  # Ruby, its libraries and a shell, but no other program of the machine.
+  CHROOT = <<~SH
     set -e
     root=$1 prefix=$2 folder=$3
     shift 3
@@ -103,6 +116,26 @@ class PrecompiledTest < Tiercel::TestCase
     done
     exec chroot "$root" /bin/sh -c 'PATH=$0; export PATH; exec "$@"' "$prefix/bin:/bin" "$@"
   SH
+
+  def test_it_installs_in_a_chroot_without_a_compiler
+    skip "mounting needs root" unless SmallSharedMemory.available?
+    GemServer.run(self.class.gems.values) do |server|
+      with_bundle(server) do |folder, home|
+        inside = lambda do |*command|
+          Dir.mktmpdir("tiercel-chroot-") do |root|
+            command("unshare", "--mount", "sh", "-c", CHROOT, "sh", root, RbConfig::CONFIG["prefix"], folder, *command,
+                    env: bundle(folder, home))
+          end
+        end
+        inside.call(*BUNDLE, "install")
+        refute_path_exists Dir["#{home}/ruby/*/extensions"].first.to_s
+        code = USE.sub("ARGV[0]", "#{folder}/segment".inspect)
+        assert_match(/\A1 true /, inside.call(RbConfig.ruby, "-rbundler/setup", "-e", code))
+        compiler = ["sh", "-c", "command -v cc || command -v gcc || command -v make || echo none"]
+        assert_equal "none\n", inside.call(*compiler)
+      end
+    end
+  end
 
   private
 

@@ -3,11 +3,20 @@
 
 require "test_helper"
 require "objspace"
+require "open3"
 require "active_support/cache/tiercel_store"
 require "active_support/core_ext/string/output_safety"
 
 # Typical calls of applications and views that the memo serves, with its default and Strings of 24 KB.
 class StoreMemoTest < Tiercel::TestCase
+  def test_a_bare_process_keeps_frozen_values
+    library = File.expand_path("../../lib", __dir__)
+    script = 'require "tiercel"; store = Tiercel.new("memory:", frozen: true); store.write("a", [1, "b"]); ' \
+             '3.times { store.read("a") }; print store.read("a"), store.stats[:memo_entries]'
+    output, = Open3.capture2e(RbConfig.ruby, "-I#{library}", "-e", script)
+    assert_equal '[1, "b"]1', output
+  end
+
   TEXT = ("é" * 12_000).freeze
   SafeBuffer = ActiveSupport::SafeBuffer
   Record = Struct.new(:cache_key, :cache_version)

@@ -25,7 +25,7 @@ class WorthTest < Tiercel::TestCase
     numbers.transform_values { |trace| trace.map { |number| ["item/#{number}", 500 + (number * 37 % 1_000)] } }
   end
 
-  # What the pages of the lab's shop read, with 3,000 products: visitors who prefer some products; a crawler and editors.
+  # The reads of the lab's shop with 3,000 products: visitors who prefer some products; a crawler and editors.
   def recorded_traces
     found = nil
     RailsApp.open { |app| found = app.runner(File.read(File.expand_path("load/shop_trace.rb", __dir__))) }

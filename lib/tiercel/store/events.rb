@@ -78,7 +78,8 @@ module Tiercel
       # Only for the second event of a call, after {#heard?} of the first returned false: then no logger logs.
       def listened?(event)
         notifier = ActiveSupport::Notifications.notifier
-        notifier.respond_to?(:all_listeners_for) ? !notifier.all_listeners_for(event).empty? : notifier.listening?(event)
+        return notifier.listening?(event) unless notifier.respond_to?(:all_listeners_for)
+        !notifier.all_listeners_for(event).empty?
       end
 
       # @return [String] the key for an event's payload. Rails interprets a key's bytes as UTF-8

@@ -98,8 +98,8 @@ module Tiercel
 
       def warn_of_plain_entries
         warn do
-          "encrypt: accept_plain: true: #{@backend} also returns entries that nobody has encrypted, as anyone who can " \
-            "write to it may have. Remove it once the entries from before the encryption have expired"
+          "encrypt: accept_plain: true: #{@backend} also returns entries that nobody has encrypted, as anyone who " \
+            "can write to it may have. Remove it once the entries from before the encryption have expired"
         end
       end
 

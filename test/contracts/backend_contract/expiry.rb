@@ -3,8 +3,8 @@
 module Tiercel
   module Contracts
     module BackendContract
-      # Tests of TTLs: every method treats an expired entry as absent. Servers expire entries by their own clocks, so each
-      # test waits once.
+      # Tests of TTLs: every method treats an expired entry as absent. Servers expire entries by their own clocks, so
+      # each test waits once.
       module Expiry
         # Remote backends count in whole seconds.
         TTL = 1

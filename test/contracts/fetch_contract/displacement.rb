@@ -47,7 +47,8 @@ module Tiercel
           patient = new_store(lease_ttl: 60)
           runs = Queue.new
           in_threads(12) do |index|
-            patient.fetch("name", tags: index.odd? ? ["a"] : %w[a b]) { runs << 1; eventually { runs.size >= 2 }; "made" }
+            tags = index.odd? ? ["a"] : %w[a b]
+            patient.fetch("name", tags:) { runs << 1; eventually { runs.size >= 2 }; "made" }
           end
           assert_operator runs.size, :<=, 4
           assert_equal "made", patient.read("name")

@@ -36,7 +36,9 @@ module Tiercel
         def test_a_holder_that_was_stopped_loses_its_lease_and_not_its_place
           needs_processes
           lapsing = new_store(lease_ttl: 0.5, lease_wait: PATIENCE)
-          holder = process { note lapsing.fetch("stopped") { note("holds"); eventually { notes.include?("go on") }; "late" } }
+          holder = process do
+            note lapsing.fetch("stopped") { note("holds"); eventually { notes.include?("go on") }; "late" }
+          end
           eventually { notes.include?("holds") }
           Process.kill(:STOP, holder)
           took = seconds { in_processes(3) { note lapsing.fetch("stopped") { note("run"); "made" } } }
@@ -52,7 +54,9 @@ module Tiercel
         def test_a_holder_that_goes_on_before_the_next_has_finished_is_stored
           needs_processes
           lapsing = new_store(lease_ttl: 0.5, lease_wait: PATIENCE)
-          holder = process { note lapsing.fetch("resumed") { note("holds"); eventually { notes.include?("go on") }; "first" } }
+          holder = process do
+            note lapsing.fetch("resumed") { note("holds"); eventually { notes.include?("go on") }; "first" }
+          end
           eventually { notes.include?("holds") }
           Process.kill(:STOP, holder)
           value = lapsing.fetch("resumed") do
