@@ -76,10 +76,10 @@ typedef struct {
     double now, expires_at;
 } segment_times;
 /*
- * The times of a write, in epoch seconds; a ttl of nil: it never expires. A write calls this first, because reading the
- * clock may run Ruby code. Unless `exact`, a write without a ttl needs the time only for the entries that it meets at a
- * tail. Any of these may be evicted anyway, so that write reads the machine's own clock, which may differ from a
- * Time.now that a test has stubbed.
+ * The times of a write, in epoch seconds; a ttl of nil: the entry never expires. A write calls this first, because
+ * reading Ruby's clock may run Ruby code. A write without a ttl uses the time only to recognize expired entries at a
+ * tail, which may be evicted anyway. Unless `exact`, it therefore reads the machine's own clock, which may differ from
+ * a Time.now that a test has stubbed.
  */
 static inline segment_times segment_times_of(VALUE ttl, bool exact)
 {

@@ -103,7 +103,8 @@ static tseg_result attempt_lease(tseg_call *base, tseg *segment)
 }
 
 /*
- * A fill or a release that cannot have the lock ends the lease without it; else the waiters would wait until it lapses.
+ * If a fill or a release cannot get the lock, it ends the lease without the lock. Otherwise the waiters would wait
+ * until the lease lapses.
  */
 static tseg_result abandon_lease(tseg_call *base, tseg *segment)
 {

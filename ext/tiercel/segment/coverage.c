@@ -100,7 +100,7 @@ bool tseg_uncover(tseg_host *host, uint64_t covered_ns)
 
 /*
  * A seat, from its highest bit: process slot + 1 (10 bits) | the listener waits for the interpreter (1) | the end of
- * its term in tenths of a second (21). If two processes take the same seat, they only cost one connection more.
+ * its term in tenths of a second (21). If two processes take the same seat, the only cost is one more connection.
  */
 enum {
     SEATS = 2,
@@ -116,8 +116,8 @@ static uint64_t owner_of(uint64_t seat) { return seat >> SEAT_OWNER_SHIFT; }
 static bool is_busy_seat(uint64_t seat) { return seat >> SEAT_BUSY_SHIFT & 1; }
 
 /*
- * The process's own seat, else one whose term is over, else a busy process's seat if this process is not busy. -1: no
- * seat is free.
+ * Chooses a seat: the process's own seat; otherwise a seat whose term is over; otherwise a busy process's seat, if this
+ * process is not busy. Returns -1 if no seat is free.
  */
 static int seat_for(uint64_t seats, uint64_t mine, uint64_t tenths)
 {

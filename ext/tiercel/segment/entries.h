@@ -45,9 +45,9 @@ static inline uint64_t tseg_lengths_word(uint64_t sequence, const tseg_value *va
 #define TSEG_MAX_VALUE_BYTES (UINT64_C(16) << 20)
 bool tseg_too_large(const tseg *segment, const tseg_change *change);
 /*
- * Maps the pages that a large value will cover, before the lock is taken. In a page that this process has not touched
- * yet, a write maps that page alone, and costs four times as much for each page. A read maps its neighbours too, also
- * for writing. adr/002.
+ * Maps the pages that a large value will cover, before the lock is taken. If this process has not touched a page yet, a
+ * write maps that page alone, at four times the cost for each page. A read also maps the neighbours, and also for
+ * writing. See adr/002.
  */
 void tseg_map_ahead(const tseg *segment, const tseg_change *change);
 /* Writes in place or appends. `old` is the key's entry, found under the lock; NULL: the key has none. */

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * A separate thread creates a larger file. Inside a call this could take seconds, and would start again after each
- * timeout.
+ * A separate thread creates a file larger than this. Within a call the work could take seconds, and would start again
+ * after each timeout.
  */
 #define LARGEST_MADE_IN_A_CALL_BYTES (UINT64_C(64) << 20)
 /* After this time the thread that makes a file counts as killed. */

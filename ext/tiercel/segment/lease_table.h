@@ -102,15 +102,15 @@ bool tseg_lease_consume(tseg_lease_slot *slot, uint64_t lineage);
  */
 tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                  bool to_wait, tseg_lease *lease);
-/* These three take no lock. Each ends lineages and wakes their waiters: those of a key; those of a shard that are older
- * than an epoch; all lineages of the segment. */
+/*
+ * These three take no lock, and wake the waiters of the lineages that they end: the lineages of a key; the lineages of
+ * a shard that are older than an epoch; all lineages of the segment.
+ */
 void tseg_lease_end(const tseg *segment, const tseg_key *key);
 void tseg_lease_end_all(const tseg *segment, uint32_t shard, uint32_t epoch);
 void tseg_lease_end_everywhere(const tseg *segment);
 uint64_t tseg_lease_count(const tseg *segment); /* standing leases */
-/*
- * tseg_lease_end for a write, which has the lock. It also frees slots of leases in the window that are over.
- */
+/* tseg_lease_end for a write, which holds the lock. It also frees the slots of leases in the window that are over. */
 void tseg_lease_end_written(tseg_section *section, const tseg_key *key);
 
 #endif

@@ -5,8 +5,8 @@
 #include "shard.h"
 
 /*
- * Ghosts: fingerprints of keys that left the small log without a hit. A bucket of ghosts is a cache line. The clock of
- * a ghost counts ghosts; a ghost is forgotten once as many ghosts have followed it as the main log has entries.
+ * Ghosts: fingerprints of keys that left the small log without a hit. A bucket of ghosts is a cache line. The clock
+ * counts ghosts. A ghost is forgotten once as many newer ghosts exist as the main log has entries.
  */
 static tseg_half *bucket_of(const tseg_section *section, uint64_t hash)
 {
@@ -282,8 +282,8 @@ static bool reappend(tseg_section *section, tail_entry *entry)
     bool copy_first = free_units(section, TSEG_MAIN) >= entry->units + skipped;
 
     /*
-     * Without room for a copy first, the tail passes the entry first, and the copy may overlap the entry from below. A
-     * filler never overlaps it: if the ring's end came before the entry, the copy would fit before that end.
+     * If there is no room for a copy, the tail passes the entry first, and the copy may overlap the entry from below. A
+     * filler never overlaps the entry: if the ring's end came before the entry, the copy would fit before that end.
      */
     if (!may_move(section, entry) || free_units(section, TSEG_MAIN) < skipped) return false;
     if (!is_backed(section, TSEG_MAIN, entry->units)) return false;

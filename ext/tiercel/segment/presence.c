@@ -349,9 +349,9 @@ static pid_t maker(const tseg_sidecar *sidecar)
 }
 
 /*
- * Only one thread of a process holds the lock for files: files_descriptor. It has a description of its own, so that it
- * ends with its descriptor, and does not depend on the proof of the process slot. Closing a descriptor would drop
- * record locks, so these share the descriptor of the slot.
+ * Only one thread of a process holds the lock for files, through files_descriptor. This descriptor has its own open
+ * file description: the lock then ends with the descriptor, and does not depend on the proof of the process slot.
+ * Record locks share the descriptor of the slot instead, because closing any descriptor would drop them.
  */
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
 {

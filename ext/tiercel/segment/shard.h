@@ -23,10 +23,10 @@ void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word);
 bool tseg_is_being_written(const tseg *segment, uint32_t shard);
 
 /*
- * A call that meets a live writer returns TSEG_WOULD_WAIT. While tseg_may_wait returns true,
- * tseg_wait_for_writer then holds the segment, releases the host's lock, blocks in tseg_watch, and reacquires
- * the host's lock; then the caller repeats the call. Only tseg_watch counts as waiting, because the time that a thread
- * needs to get the host's lock back says nothing about the writer.
+ * A call that meets a live writer returns TSEG_WOULD_WAIT. While tseg_may_wait returns true, tseg_wait_for_writer then
+ * waits: it holds the segment, releases the host's lock, blocks in tseg_watch, and reacquires the host's lock. The
+ * caller then repeats the call. Only tseg_watch counts as waiting, because the time for reacquiring the host's lock
+ * says nothing about the writer.
  */
 typedef struct {
     bool begun;
@@ -46,7 +46,7 @@ bool tseg_may_wait(tseg *segment, uint32_t shard, tseg_wait *wait);
  */
 void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait);
 /*
- * The part of a nap that counts towards a bound. The limit keeps a live owner from looking stuck on a machine that was
+ * The part of a nap that counts towards a bound. Without the limit, a live owner would look stuck on a machine that was
  * paused or is overloaded.
  */
 #define TSEG_LONGEST_COUNTED_NAP_NS UINT64_C(10000000)
