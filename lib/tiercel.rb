@@ -41,7 +41,6 @@ module Tiercel
   autoload :Leases, "tiercel/leases"
   autoload :LegacyPayload, "tiercel/legacy_payload"
   autoload :Memo, "tiercel/memo"
-  autoload :MemoryFile, "tiercel/memory_file"
   autoload :ModelTags, "tiercel/model_tags"
   autoload :Observer, "tiercel/observer"
   autoload :OneLine, "tiercel/one_line"
