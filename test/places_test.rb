@@ -94,8 +94,8 @@ class PlacesTest < Tiercel::TestCase
     assert_equal [2 << 20, 3 << 20], store.backend.near.stats.values_at(:size_bytes, :memo_limit_bytes)
     assert_match(/size: both shared:.* and file:.*\?size=\.\.\./, refused(shared, files, size: "5MB"))
     assert_match(/unknown option :pool for shared:.* > file:/, refused(shared, files, pool: { size: 5 }))
-    assert_match(/unknown option :mode for file:/, refused("memory:", "#{files}?mode=600"))
-    assert_match(/unknown option :mode for memory:/, refused("memory:?mode=600", files))
+    assert_match(/unknown option :on_unavailable for file:/, refused("memory:", "#{files}?on_unavailable=miss"))
+    assert_match(/unknown option :on_unavailable for memory:/, refused("memory:?on_unavailable=miss", files))
   end
 
   # A segment with a name has a different file for each combination of farther tiers.
