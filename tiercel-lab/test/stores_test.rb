@@ -121,7 +121,7 @@ class ContestantsTest < LabCase
 
   # Otherwise a plan would accept contestants that no run can build.
   def test_what_the_gem_would_refuse_is_refused
-    { "tiercel:shared:#sizee=1MB" => /unknown option :sizee/, "tiercel:memory:?mode=2" => /unknown option :mode/,
+    { "tiercel:shared:#sizee=1MB" => /unknown option :sizee/, "tiercel:memory:?moed=2" => /unknown option :moed/,
       "tiercel:memory:#checksum=7" => /checksum: expected true or false/,
       "tiercel:redis: shared:" => /can be a near tier/ }.each do |text, words|
       message = assert_raises(Lab::UsageError) { parse(text) }.message
