@@ -73,7 +73,8 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
         [result, own_bytes - before]
       end
       @results = outcomes.map(&:first)
-      assert_operator @results.map(&:hits).min, :>=, hits, summary
+      # Of all processes: which keys one of them reads is chance.
+      assert_operator @results.sum(&:hits), :>=, hits, summary
       puts summary if long?
       outcomes.map(&:last)
     ensure
