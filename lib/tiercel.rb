@@ -59,10 +59,6 @@ module Tiercel
   autoload :Tiers, "tiercel/tiers"
   autoload :Undelivered, "tiercel/undelivered"
 
-  module Accessors
-    autoload :RequestLocal, "tiercel/accessors/request_local"
-  end
-
   # Builds a store, like `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.
   #
   # @param urls [Array<String, Symbol>] the cache's location, for example "shared:app"
@@ -79,8 +75,8 @@ module Tiercel
   ON_DEMAND = %i[Backends Cipher Compressors Fragments Insight Lab ModelTags Railtie Serializers TestWorker].freeze
   private_constant :ON_DEMAND
 
-  # Loads what every store runs, so that the workers of a forking server share it. Rails calls it if `config.eager_load`
-  # is set.
+  # Loads what every store runs, so that the workers of a forking server share it. In a Rails application with a
+  # store of ours and `config.eager_load` the boot calls it.
   #
   # @return [void]
   def self.eager_load!(namespace = self)
@@ -89,6 +85,10 @@ module Tiercel
       eager_load!(part) if part.is_a?(Module) && part.to_s == "#{namespace}::#{name}"
     end
   end
+
+  # @private
+  # @return [Boolean] whether the process has a store of ours: an application with another store loads nothing of it
+  def self.store_loaded? = defined?(ActiveSupport::Cache::TiercelStore) ? true : false
 
   # @private
   def self.refuse_other_ractors

@@ -5,7 +5,7 @@
 require "test_helper"
 require "open3"
 
-# What the Railtie does in an application; each test boots a small one in a process of its own.
+# The Railtie in an application; each test boots a small one in a process of its own.
 class RailtieTest < Tiercel::TestCase
   APPLICATION = <<~'RUBY'
     require "rails"
@@ -35,6 +35,20 @@ class RailtieTest < Tiercel::TestCase
         print "reloaded"
       RUBY
     end
+  end
+
+  def test_eager_loading_loads_what_the_application_s_store_runs
+    code = <<~'RUBY'
+      Application.config.eager_load = true
+      Application.config.tiercel.fragments = false
+      Application.initialize!
+      print(%w[fetch/miss store/hooks segment backends/redis].select do |name|
+        $LOADED_FEATURES.any? { |path| path.end_with?("tiercel/#{name}.rb") }
+      end)
+    RUBY
+    ours = run_in_application(':tiercel_store, "memory:"', code)
+    assert_match(/\["fetch\/miss", "store\/hooks", "segment"\]\z/, ours)
+    assert_match(/\[\]\z/, run_in_application(":memory_store", code), "an application with another store")
   end
 
   def test_fragments_can_be_turned_off

@@ -1,20 +1,18 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # Reads and writes whole frames for the store. It calls the backend through the guard. Both paths of the store end
-  # Reads and writes whole frames for the store, by calling the backend through the guard. The fast path of the store
-  # uses the first half of the methods; the path of Rails' entries uses the second half.
+  # Reads and writes whole frames for the store, by calling the backend through the guard. The first half of the methods
+  # returns values. The second half returns bytes, for calls that need Rails' entries.
   #
   # == Values
   #
   # - `read(key, version, event)`: the value, {MISS} if the key is absent, or a {Found}
   # - `read_multi(keys, versions, undecided, event)`: a Hash of keys and values, in the order of the keys. If a value
-  #   would be a {Found}, the Hash contains this {Found}, and the key is added to the Array `undecided`. Nil if the path
-  #   of Rails' entries has to serve the call
+  #   would be a {Found}, the Hash contains this {Found}, and the key is added to the Array `undecided`
   # - `write(key, value, version, expires_at, ttl, threshold)`: as `Store#write`
   #
-  # A {Found} carries the bytes of an entry that the fast path cannot use: an expired, damaged or mismatched entry, a
-  # placeholder, or bytes without a frame. The path of Rails' entries decides about these bytes without another trip.
+  # A {Found} carries the bytes of an entry that is no value yet: an expired, damaged or mismatched entry, a
+  # placeholder, or bytes without a frame. {Store::Reader} decides about these bytes without another trip.
   #
   # == Bytes
   #
@@ -32,6 +30,8 @@ module Tiercel
   #
   # @private
   class Accessor
+    autoload :RequestLocal, "tiercel/accessor/request_local"
+
     MISS = Coder::MISS
 
     # The bytes of an entry that a read alone cannot turn into a value.
@@ -84,7 +84,7 @@ module Tiercel
     end
 
     # @param tags [Tags::Named] the tags that the call names. Their generations are read in the same trip
-    # @return [Object, Found] as {#read}; a {Found} if only the path of Rails' entries can compare the entry's tags
+    # @return [Object, Found] as {#read}; a {Found} if only {Store::Reader} can compare the entry's tags
     def read_tagged(key, version, tags, event = nil)
       bytes = get_tagged(key, tags, event)
       bytes.nil? ? MISS : decode(key, bytes, version, tags.recorded_in?(bytes)) { token_of(bytes) }
@@ -205,8 +205,8 @@ module Tiercel
     def get_raw(key, event = nil) = get(key, event)
     def get_multi_raw(keys, event = nil) = get_multi(keys, event)
 
-    # Decodes a frame. A damaged frame becomes a {Found}, so that the path of Rails' entries reports it once. This
-    # method freezes the bytes, so that the value can share them; that saves an object. No other code reads them.
+    # Decodes a frame. A damaged frame becomes a {Found}, so that {Store::Reader} reports it once. This method
+    # freezes the bytes, so that the value can share them; that saves an object. No other code reads them.
     #
     # @param bytes [String] the bytes of an entry
     # @param version [String, nil]

@@ -17,9 +17,6 @@ module Tiercel
     # @return [Float] seconds of the monotonic clock, for budgets and waits
     def self.monotonic = process_clock(Process::CLOCK_MONOTONIC)
 
-    # @return [Integer] nanoseconds of the monotonic clock
-    def self.monotonic_ns = process_clock(Process::CLOCK_MONOTONIC, :nanosecond)
-
     # @param deadline [Float] a time of {monotonic}
     # @return [Float, 0] the seconds left; 0 after the deadline
     def self.seconds_until(deadline) = [deadline - monotonic, 0].max

@@ -90,7 +90,7 @@ module Tiercel
 
     attr_reader :backend, :backends, :leases, :reader, :writer, :generations, :frozen_values, :shares_options
 
-    # @param request_local [Accessors::RequestLocal, nil]
+    # @param request_local [Accessor::RequestLocal, nil]
     # @param logger [#call] returns the store's Logger, or nil for Rails' logger
     def initialize(backend:, guard:, leases:, coder:, reader:, writer:, generations:, request_local:, frozen_values:,
                    logger:)
@@ -108,7 +108,7 @@ module Tiercel
       @shares_options = WriteOptions::CopiedWhenSet.possible?
       @warnings = Warnings.new(logger)
       @flights = Flights.new
-      @series = backend.occupies_at_once?
+      @counts_series = backend.occupies_at_once?
       @misses_in_series = 0
       @counts = { lease_waits: 0, lease_takeovers: 0, stale_hits: 0, background_refreshes: 0 }
     end
@@ -299,7 +299,7 @@ module Tiercel
         miss.record_tags
         if store(miss, lease, made, outermost)
           own = miss.lease = nil
-          @misses_in_series += 1 if @series
+          @misses_in_series += 1 if @counts_series
         end
         made
       end

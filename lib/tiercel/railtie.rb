@@ -8,7 +8,6 @@ class Tiercel::Railtie < Rails::Railtie
   # The newest Rails version that the test suites run on.
   NEWEST_RAILS = Gem::Version.new("8.2")
 
-  config.eager_load_namespaces << ::Tiercel
   config.tiercel = ActiveSupport::OrderedOptions.new
   # Whether parallel test processes use separate caches (docs/testing.md).
   config.tiercel.separate_test_workers = true
@@ -36,12 +35,17 @@ class Tiercel::Railtie < Rails::Railtie
   # Agents patch Rails' stores when the application has booted. Their blocks were registered before this one, so it runs
   # after them.
   initializer "tiercel.patches", after: :load_config_initializers do
-    ActiveSupport.on_load(:after_initialize) { ::Tiercel::Store::Patches.booted if defined?(::Tiercel::Store::Patches) }
+    ActiveSupport.on_load(:after_initialize) { ::Tiercel::Store::Patches.booted if ::Tiercel.store_loaded? }
   end
 
   # Clears the memos before a code reload, because kept objects are instances of classes that are about to be replaced.
   config.after_initialize do
-    ActiveSupport::Reloader.before_class_unload { ::Tiercel::Memo.clear_all if defined?(::Tiercel::Memo) }
+    ActiveSupport::Reloader.before_class_unload { ::Tiercel::Memo.clear_all if ::Tiercel.store_loaded? }
+  end
+
+  # Before a server forks.
+  config.after_initialize do |application|
+    ::Tiercel.eager_load! if application.config.eager_load && ::Tiercel.store_loaded?
   end
 
   config.after_initialize { Rails.logger&.warn(note_on_rails) if Rails.env.development? && note_on_rails }

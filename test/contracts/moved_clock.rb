@@ -53,9 +53,7 @@ module Tiercel
     # Not by `prepend`: a stub of Minitest copies the method that it replaces, and the copy's `super` would be itself.
     Clock.singleton_class.class_eval do
       alias_method :unmoved_monotonic, :monotonic
-      alias_method :unmoved_monotonic_ns, :monotonic_ns
       def monotonic = unmoved_monotonic + MovedMonotonicClock.offset
-      def monotonic_ns = unmoved_monotonic_ns + (MovedMonotonicClock.offset * 1_000_000_000).to_i
     end
   end
 end

@@ -21,7 +21,7 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
   # A process is stopped while it holds a shard's lock, for longer than others wait: their writes are refused, and
   # existing values are still read.
   def test_processes_beside_one_that_stops_with_the_lock
-    processes(long? ? 100_000 : 1_500, within: long? ? 1_200 : 120, hits: 1, every: 10, until_refused: 30,
+    processes(long? ? 100_000 : 1_500, within: long? ? 1_200 : 120, hits: 1, every: 10, until_refused: 2_000,
               beside: StoppedHolder.method(:new))
     assert_operator @results.sum { |result| result.refused.values.sum }, :>, 0, "no stop was within the lock"
   end
@@ -36,7 +36,7 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
   # Four keys, so that a few reads suffice for hits. Each allocation runs a garbage collection; some collections move
   # objects.
   def test_under_a_collector_that_runs_all_the_time
-    processes(long? ? 2_000 : 40, hits: 1, every: 20, keys: 4) { method(:under_stress) }
+    processes(long? ? 2_000 : 160, hits: 1, every: 20, keys: 4) { method(:under_stress) }
   end
 
   private
@@ -73,8 +73,7 @@ class SegmentMemoProcessesTest < Tiercel::TestCase
         [result, own_bytes - before]
       end
       @results = outcomes.map(&:first)
-      # Of all processes: which keys one of them reads is chance.
-      assert_operator @results.sum(&:hits), :>=, hits, summary
+      assert_operator @results.map(&:hits).min, :>=, hits, summary
       puts summary if long?
       outcomes.map(&:last)
     ensure

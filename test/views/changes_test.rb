@@ -11,7 +11,7 @@ require "tiercel/lab/servers"
 class ViewChangesTest < ViewTest
   FRAGMENT = %w[read_fragment.action_controller cache_read.active_support cache_generate.active_support
                 write_fragment.action_controller cache_write.active_support].freeze
-  # What a view caches: its templates, and the events of a rendering.
+  # A view with its templates and the events of a rendering.
   FORMS = {
     fragment: [{ "index" => "<% cache [@product, 'box'], tags: [@product] do %><% rendering(:start) %>" \
                             "<%= @data.first %><% rendering(:finish) %><% end %>" }, FRAGMENT],

@@ -132,7 +132,7 @@ class CollectorTest < Tiercel::TestCase
     end
   end
 
-  # What a segment counts by itself is not what its callers read.
+  # A segment also counts reads that no caller made: of tags and of leases.
   def test_a_segment_counts_the_reads_of_its_callers
     store = Tiercel.new("memory:", size: "8MB")
     with_tmpdir do |folder|

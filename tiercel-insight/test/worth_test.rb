@@ -8,7 +8,7 @@ require "json"
 require "support/rails_app"
 require "tiercel/insight"
 
-# What other sizes would change: predictions, compared with stores that really have these sizes.
+# Predictions for other sizes, compared with stores that really have these sizes.
 class WorthTest < Tiercel::TestCase
   REQUESTS = 30_000
   COST_SECONDS = 0.002

@@ -122,8 +122,9 @@ module ActiveSupport
         if @plain && !naming.equal?(false) && !heard?(Events::READ)
           key = key_of(name, naming)
           version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
-          if @series&.expects_miss?(key) && @settings.policy.lease
-            return @series.value(self, name, key, version, merged_options(options), @settings.policy, unread: true, &)
+          if @fetch_in_series&.expects_miss?(key) && @settings.policy.lease
+            options = merged_options(options)
+            return @fetch_in_series.value(self, name, key, version, options, @settings.policy, unread: true, &)
           end
           found = @accessor.read(key, version)
           found = @reader.decide(found, key, version) if Found === found
@@ -486,10 +487,6 @@ module ActiveSupport
       # @return [String] the key in the backend
       def stored_key(name) = normalize_key(name, merged_options(nil))
 
-      # @private
-      # @return [String] the prefix of this store's keys: its namespace, or ""
-      def stored_prefix = key_prefix(merged_options(nil)).to_s
-
       # Rebuilds the store from its configuration, as a newly booted process would.
       #
       # @private
@@ -533,7 +530,7 @@ module ActiveSupport
         @settings.listen_for(own_prefix)
         @options.freeze
         @plain = @options.values_at(*SLOW_OPTIONS).none?
-        @series = @settings.fetch if @settings.backend.occupies_at_once?
+        @fetch_in_series = @settings.fetch if @settings.backend.occupies_at_once?
         @plain_writes = @plain && @settings.policy.stale_seconds.nil?
         @expires_in = @options[:expires_in]
         @only_bytes = @settings.backend.near?

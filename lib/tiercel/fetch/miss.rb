@@ -72,7 +72,7 @@ module Tiercel
         @policy = policy
         @process = Forks.current
         @followers = 0
-        # What every miss sets later is set here, so that all misses have one shape from the beginning.
+        # Sets the variables that later steps set, so that all misses have one object shape from the beginning.
         @outcome = @registered = @lease = @flying = @thread = @by_hand = @others = @outer = @given = nil
         @far = @computed = false
         return unless found

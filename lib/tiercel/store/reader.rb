@@ -19,7 +19,7 @@ module Tiercel
       private_constant :MAX_ATTEMPTS, :UNREADABLE
 
       # @param generations [Tags::Generations]
-      # @param request_local [Accessors::RequestLocal, nil]
+      # @param request_local [Accessor::RequestLocal, nil]
       # @param frozen_values [Boolean] whether values of plain types are deep-frozen
       def initialize(backend:, guard:, accessor:, coder:, generations:, request_local:, frozen_values:)
         @backend = backend

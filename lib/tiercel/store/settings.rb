@@ -12,7 +12,7 @@ module Tiercel
       attr_reader :prefix
       # @return [Accessor] every call of the backend goes through this object
       attr_reader :accessor
-      # @return [Accessors::RequestLocal, nil] the same accessor, if the store uses Rails' request-local cache
+      # @return [Accessor::RequestLocal, nil] the same accessor, if the store uses Rails' request-local cache
       attr_reader :request_local
       # @return [Reader]
       attr_reader :reader
@@ -106,7 +106,7 @@ module Tiercel
       def build_accessor(frozen)
         @accessor = @backend.build_accessor(@guard, @coder, frozen:, stale_if_error: @policy.stale_if_error)
         return @accessor unless @backend.local_cache?
-        @accessor = @request_local = Accessors::RequestLocal.new(@accessor, @coder, frozen:)
+        @accessor = @request_local = Accessor::RequestLocal.new(@accessor, @coder, frozen:)
       end
     end
   end

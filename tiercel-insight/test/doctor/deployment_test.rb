@@ -115,7 +115,7 @@ class DoctorDeploymentTest < DoctorCase
     end
   end
 
-  # What it occupies is measured in a child process, and not what it counts.
+  # The doctor measures the memory of a MemoryStore in a child process, and does not believe its counter.
   def test_the_memory_of_a_memory_store_in_eight_workers
     deployed({ "config/puma.rb" => "workers 8" }) do |at|
       report = examine(ActiveSupport::Cache::MemoryStore.new(size: 256 << 20), deployment: at)

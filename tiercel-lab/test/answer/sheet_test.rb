@@ -87,7 +87,7 @@ class AnswerSheetTest < LabCase
     assert_raises(Lab::UsageError) { Answer::Page.read("/nowhere.yml") }
   end
 
-  # What `bin/rails cache:profile` writes, by tiercel-insight itself.
+  # The page that tiercel-insight writes for `bin/rails cache:profile`.
   def test_a_page_that_insight_wrote
     require "tiercel/insight"
     with_tmpdir do |folder|

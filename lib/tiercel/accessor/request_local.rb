@@ -3,7 +3,7 @@
 require "active_support/cache/strategy/local_cache"
 
 module Tiercel
-  module Accessors
+  class Accessor
     # Keeps the bytes that the current request has read or written, and the keys that it found missing, in front of
     # another accessor.
     #
