@@ -94,6 +94,8 @@ module Tiercel::Lab
       # Only a process with the gem can check backends and options. Without the gem, the build of the store checks them.
       def check
         require "tiercel"
+        # Revisions before autoload: `compare` measures them too.
+        require "tiercel/configuration" unless ::Tiercel.const_defined?(:Configuration)
         refuse_glued_tiers
         bare = urls.find { |url| !url.include?(":") }
         raise UsageError, "store #{text.inspect}: expected a backend's URL, such as tiercel:#{bare}:" if bare
