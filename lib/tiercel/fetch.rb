@@ -21,11 +21,8 @@ module Tiercel
   #
   # @private
   class Fetch
-    autoload :Flights, "tiercel/fetch/flights"
-    autoload :Miss, "tiercel/fetch/miss"
+    %i[Flights Miss WriteOptions].each { |name| autoload name, "tiercel/fetch/miss" }
     autoload :Refresh, "tiercel/fetch/refresh"
-    autoload :Warnings, "tiercel/fetch/warnings"
-    autoload :WriteOptions, "tiercel/fetch/write_options"
 
     MISS = Coder::MISS
     # The longest wait, in seconds, inside a transaction, and for another process inside the block of another fetch. In
@@ -105,8 +102,10 @@ module Tiercel
       @frozen_values = frozen_values
       @plain_strings = !coder.checksum?
       @plain_options = nil
-      @shares_options = WriteOptions::CopiedWhenSet.possible?
-      @warnings = Warnings.new(logger)
+      @shares_options = WriteOptions.shareable?
+      @logger = logger
+      @takeovers = ReportLimit.new
+      @deletions = ReportLimit.new(cool_down: Float::INFINITY) # a line for each kind of keys
       @flights = Flights.new
       @counts_series = backend.occupies_at_once?
       @misses_in_series = 0
@@ -394,7 +393,7 @@ module Tiercel
         ttl = @writer.fill_ttl(own, policy)
       end
       stored = @leases.fill_string(lease, value, ends, ttl)
-      @warnings.deleted(miss.key) if stored == false && miss.deleted
+      warn_of_deletion(miss) if stored == false
       stored
     end
 
@@ -407,9 +406,9 @@ module Tiercel
 
     def after_store(miss, bytes, stored)
       if stored then Fetch.wrote(@backend, miss.key, bytes, except: miss)
-      elsif miss.deleted then @warnings.deleted(miss.key)
+      else warn_of_deletion(miss)
       end
-      @reader.remember(miss.key, stored ? bytes : nil)
+      @reader.remember(miss.key, stored ? bytes : nil) if @request_local
       stored ? true : false
     end
 
@@ -694,7 +693,22 @@ module Tiercel
     def note_takeover(miss)
       count(:lease_takeovers)
       miss.takeover = true
-      @warnings.takeover(miss.key, miss.policy.lease_ttl)
+      unreported = @takeovers.admit(:takeover) or return
+      Reports.log(@logger) do
+        others = "; #{unreported} more since the last such line" if unreported.positive?
+        "took over the lease of #{KeyMask.of(miss.key)}: its holder has died, or its block takes longer than " \
+          "lease_ttl (#{miss.policy.lease_ttl} s)#{others}"
+      end
+    end
+
+    # A block that deletes its own key never stores its value. A callback, for example, touches the record that is
+    # rendered.
+    def warn_of_deletion(miss)
+      return unless miss.deleted && @deletions.admit(kind = KeyMask.of(miss.key))
+      Reports.log(@logger) do
+        "fetch stores nothing under #{kind}: the block deletes its own key (does it touch its record?), so every " \
+          "call runs the block again. Delete it before the fetch"
+      end
     end
 
     def count(name) = @counts[name] += 1

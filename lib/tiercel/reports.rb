@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # Reports handled failures to the application's error reporter; callers do not see these failures.
+  # Reports handled failures to the application's error reporter, and writes log lines. Callers see neither.
   #
   # @private
   module Reports
@@ -16,6 +16,16 @@ module Tiercel
       context[:key] = KeyMask.of(context[:key]) if context[:key] && !log_keys
       reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
       reporter&.report(error, handled: true, severity: :warning, source: SOURCE, context:)
+    end
+
+    # Writes a warning into the log.
+    #
+    # @param logger [#call] returns the store's Logger; if it returns nil, Rails' logger is used
+    # @yieldreturn [String]
+    # @return [void]
+    def self.log(logger)
+      logger = logger.call || (Rails.logger if defined?(Rails.logger))
+      logger&.warn { "Tiercel: #{yield}" }
     end
   end
 end

@@ -5,7 +5,6 @@ module Tiercel
   #
   #   Reader     bytes to values: expiry, version, tags;  Writer: values to frames with a TTL;  Counter
   #   Tags       groups of entries that are invalidated together
-  #   Events     notifications and log lines, by Rails' `instrument`
   #   Hooks      the private methods that Rails' own public methods call;  Patches: whether these have to run
   #   Settings   builds the parts of one store
   #
@@ -13,7 +12,6 @@ module Tiercel
   module Store
     autoload :CompareAndSet, "tiercel/store/compare_and_set"
     autoload :Counter, "tiercel/store/counter"
-    autoload :Events, "tiercel/store/events"
     autoload :Glob, "tiercel/store/glob"
     autoload :Hooks, "tiercel/store/hooks"
     autoload :Patches, "tiercel/store/hooks"

@@ -3,6 +3,7 @@
 require "active_support"
 require "active_support/cache"
 require "active_support/cache/strategy/local_cache"
+require "active_support/notifications"
 # active_support/cache uses these files in its log lines without requiring them. Values of options may use them too.
 require "active_support/core_ext/object/blank"
 require "active_support/duration"
@@ -33,14 +34,12 @@ module ActiveSupport
       # @return [Boolean]
       def self.supports_cache_versioning? = true
 
-      include ::Tiercel::Store::Events
       include ::Tiercel::Store::Hooks
       include ::Tiercel::Store::CompareAndSet
 
       MISS = ::Tiercel::Accessor::MISS
       Signal = ::Tiercel::Coder::Signal
       Found = ::Tiercel::Accessor::Found
-      Events = ::Tiercel::Store::Events
       Tags = ::Tiercel::Store::Tags
       # A limit for the length of keys in bytes that no key reaches.
       ANY_BYTES = 1 << 60
@@ -48,7 +47,22 @@ module ActiveSupport
       RULES = ::Tiercel::Codec.native
       # If the store itself has one of these options, every call merges its options.
       SLOW_OPTIONS = %i[raw version force expires_at unless_exist tags skip_nil].freeze
-      private_constant :MISS, :Signal, :Found, :Events, :Tags, :RULES, :ANY_BYTES, :SLOW_OPTIONS
+      private_constant :MISS, :Signal, :Found, :Tags, :RULES, :ANY_BYTES, :SLOW_OPTIONS
+
+      # Events, whose names are built once.
+      READ = "cache_read.active_support"
+      READ_MULTI = "cache_read_multi.active_support"
+      FETCH_HIT = "cache_fetch_hit.active_support"
+      GENERATE = "cache_generate.active_support"
+      WRITE = "cache_write.active_support"
+      WRITE_MULTI = "cache_write_multi.active_support"
+      DELETE = "cache_delete.active_support"
+      # Rails 8.2 changed the form of events: their payloads contain the key instead of the name.
+      RAILS_8_2 = (ActiveSupport.gem_version.segments.first(2) <=> [8, 2]) >= 0
+      # Since Rails 8.0, events of several names contain their keys; on Rails 7.2 they contain the names.
+      KEYS_IN_EVENTS = ActiveSupport.gem_version.segments.first >= 8
+      private_constant :READ, :READ_MULTI, :FETCH_HIT, :GENERATE, :WRITE, :WRITE_MULTI, :DELETE, :RAILS_8_2,
+                       :KEYS_IN_EVENTS
 
       # Builds a store.
       #
@@ -96,7 +110,7 @@ module ActiveSupport
       def read(name, options = nil)
         return super if @patches.any
         naming = !options || options.empty? ? nil : naming_options(options)
-        if @plain && !naming.equal?(false) && !heard?(Events::READ)
+        if @plain && !naming.equal?(false) && !heard?(READ)
           key = key_of(name, naming)
           version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
           value = @accessor.read(key, version)
@@ -119,7 +133,7 @@ module ActiveSupport
         return super unless block_given?
         return fetch_without_leases { super } if @patches.any
         naming = !options || options.empty? ? nil : naming_options(options)
-        if @plain && !naming.equal?(false) && !heard?(Events::READ)
+        if @plain && !naming.equal?(false) && !heard?(READ)
           key = key_of(name, naming)
           version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
           if @fetch_in_series&.expects_miss?(key) && @settings.policy.lease
@@ -130,7 +144,7 @@ module ActiveSupport
           found = @reader.decide(found, key, version) if Found === found
           return miss(name, key, version, merged_options(options), @settings.policy, found, &) if Signal === found
           # No logger logs, because `heard?` returned false.
-          return found unless listened?(Events::FETCH_HIT)
+          return found unless listened?(FETCH_HIT)
           return hit(found, name, key, options)
         end
         options = merged_options(options)
@@ -165,7 +179,7 @@ module ActiveSupport
       def write(name, value, options = nil)
         return super if @patches.any
         options = nil if !options || options.empty?
-        if @plain_writes && (options.nil? || only_expires_in?(options)) && !heard?(Events::WRITE)
+        if @plain_writes && (options.nil? || only_expires_in?(options)) && !heard?(WRITE)
           key = key_of(name, nil)
           version = version_of(name, key, nil) unless key.equal?(name)
           return @writer.write_plain(key, value, version, options ? options[:expires_in] : @expires_in)
@@ -181,7 +195,7 @@ module ActiveSupport
       # See ActiveSupport::Cache::Store#delete.
       def delete(name, options = nil)
         return super if @patches.any
-        return @writer.delete(key_of(name, nil)) if (!options || options.empty?) && @plain && !heard?(Events::DELETE)
+        return @writer.delete(key_of(name, nil)) if (!options || options.empty?) && @plain && !heard?(DELETE)
         options = merged_options(options)
         key = normalize_key(name, options)
         instrument(:delete, event_key(name, key, options), options) { @writer.delete(key) }
@@ -194,7 +208,7 @@ module ActiveSupport
         key = normalize_key(name, options)
         version = normalize_version(name, options)
         options = options.except(:delete) if options[:delete]
-        instrument(:exist?, key, (options if Events::RAILS_8_2)) do |event|
+        instrument(:exist?, key, (options if RAILS_8_2)) do |event|
           exists = !(Signal === @reader.read(key, version, options, event))
           Tiercel::Observer.current&.recount(backend, exists ? -1 : 0, exists ? 0 : -1) # `exist?` is no read
           exists
@@ -208,11 +222,11 @@ module ActiveSupport
         return super if names.empty? || @patches.any
         options = names.extract_options!
         options = options.empty? ? @options : merged_options(options)
-        keys = keys_of(names, options) if Events::KEYS_IN_EVENTS # else a name that is refused is within the event
+        keys = keys_of(names, options) if KEYS_IN_EVENTS # else a name that is refused is within the event
         instrument_multi(:read_multi, keys_in_event(names, keys, options), options) do |event|
           keys ||= keys_of(names, options)
           found = read_several(names, keys, versions_of(names, keys, options), options, event)
-          event[:hits] = names_in_event(found.keys, options) if heard?(Events::READ_MULTI)
+          event[:hits] = names_in_event(found.keys, options) if heard?(READ_MULTI)
           found
         end
       end
@@ -226,7 +240,7 @@ module ActiveSupport
           @settings.generations.fix(options[:tags]) if options[:tags] && names.any?
           return fetch_without_leases { super(*names, options, &) }
         end
-        keys = keys_of(names, options) if Events::KEYS_IN_EVENTS
+        keys = keys_of(names, options) if KEYS_IN_EVENTS
         policy = policy_for(options)
         made = {}
         values = instrument_multi(:read_multi, keys_in_event(names, keys, options), options) do |event|
@@ -235,7 +249,7 @@ module ActiveSupport
           useless = {}
           found = options[:force] ? {} : read_several(names, keys, versions, options, event, useless)
           made = complete(names, keys, versions, found, useless, options, policy, &) if found.size < names.size
-          event[:hits] = names_in_event(found.keys, options) if heard?(Events::READ_MULTI)
+          event[:hits] = names_in_event(found.keys, options) if heard?(READ_MULTI)
           event[:super_operation] = :fetch_multi
           made.empty? ? found : names.index_with { |name| found.fetch(name) { made[name] } }
         end
@@ -476,6 +490,37 @@ module ActiveSupport
 
       # --- for {Tiercel::Fetch} and for tests in parallel ---
 
+      # Runs a block within its event.
+      #
+      # @param miss [Fetch::Miss]
+      # @return [Object] the block's value
+      def generate(miss, &)
+        return yield unless heard?(GENERATE)
+        options = { **miss.options, **miss.facts_of_block }
+        instrument(:generate, event_key(miss.name, miss.key, options), options, &)
+      end
+
+      # Stores a block's value within the event of a write.
+      #
+      # @param options [Hash] the options after the block
+      def writing(miss, options, &)
+        return yield unless heard?(WRITE)
+        instrument(:write, event_key(miss.name, miss.key, options), options, &)
+      end
+
+      # @return [Boolean] whether a write sends an event
+      def tells_writes? = heard?(WRITE)
+
+      # Sends the event of a caller that received a value without running its block.
+      #
+      # @return [void]
+      def notify_of_hit(miss)
+        return unless heard?(FETCH_HIT)
+        facts = miss.facts_of_hit
+        name = RAILS_8_2 ? event_key(miss.name, miss.key, miss.options) : miss.name
+        instrument(:fetch_hit, name, facts.empty? ? miss.options : { **miss.options, **facts })
+      end
+
       # @private
       def options_of_write(options) = merged_options(options)
 
@@ -536,11 +581,65 @@ module ActiveSupport
         @only_bytes = @settings.backend.near?
         @own_names = @options[:namespace].nil? ? @settings.max_key_bytes || ANY_BYTES : nil
         @most_tags = (Tags::Named::MAX_COUNT if @accessor.compares_tags?)
-        own = [TiercelStore, ::Tiercel::Store::Events, ::Tiercel::Store::Hooks]
+        own = [TiercelStore, ::Tiercel::Store::Hooks]
         @patches = ::Tiercel::Store::Patches.new(self, own, !@coder.equal?(@settings.coder))
       end
 
       def policy_for(options) = options.equal?(@options) ? @settings.policy : @settings.policy.for(options)
+
+      # --- events ---
+      #
+      # Rails' own `instrument` costs more than a read of shared memory, so it runs only for a subscriber or a logger.
+      # The result of a call never depends on either. A `fetch` that misses sends one `cache_generate`, like Rails' own
+      # stores. It sends one `cache_fetch_hit` instead if its caller receives another caller's value, or an expired one.
+
+      # Every call checks this, because Rails does not notify stores of a new subscriber or logger. The question of
+      # {#listened?} is written out here: one more method call costs a read 12 ns of 250.
+      #
+      # @return [Boolean] whether the event has a subscriber or a log line
+      def heard?(event)
+        notifier = ActiveSupport::Notifications.notifier
+        listeners = notifier.all_listeners_for(event) if notifier.respond_to?(:all_listeners_for)
+        return true if @patches.events || (listeners ? !listeners.empty? : notifier.listening?(event))
+        logger = self.logger
+        logger.nil? ? false : logger.debug? && !silence?
+      end
+
+      # Only for the second event of a call, after {#heard?} of the first returned false: then no logger logs.
+      def listened?(event)
+        notifier = ActiveSupport::Notifications.notifier
+        return notifier.listening?(event) unless notifier.respond_to?(:all_listeners_for)
+        !notifier.all_listeners_for(event).empty?
+      end
+
+      # @return [String] the key for an event's payload. Rails interprets a key's bytes as UTF-8
+      def event_key(name, key, options)
+        name.instance_of?(String) && key.encoding == Encoding::UTF_8 ? key : normalize_key(name, options)
+      end
+
+      # @return [Array<Object>] keys, or names on Rails 7.2
+      def names_in_event(names, options)
+        KEYS_IN_EVENTS ? names.map { |name| normalize_key(name, options) } : names
+      end
+
+      # @param hash [Hash{Object => Object}] names and values
+      def hash_in_event(hash, options)
+        KEYS_IN_EVENTS ? hash.transform_keys { |name| normalize_key(name, options) } : hash
+      end
+
+      # Every event of one key passes through this method.
+      def instrument(operation, key, options = nil, &)
+        return (yield({}) if block_given?) unless heard?("cache_#{operation}.active_support")
+        namespace = options && options[:namespace]
+        options = options.merge(namespace: namespace.proc) if Tiercel::Fetch::Miss::OneNamespace === namespace
+        return super unless operation == :read
+        super { |payload| yield(payload).tap { payload.delete(:tier) if payload[:hit] == false } }
+      end
+
+      # Every event of several keys passes through this method.
+      def instrument_multi(operation, keys, options = nil, &)
+        heard?("cache_#{operation}.active_support") ? super : yield({})
+      end
 
       # --- names, keys and options ---
 
@@ -669,9 +768,9 @@ module ActiveSupport
       # --- the parts of the calls above ---
 
       def hit(value, name, key, options)
-        return value unless heard?(Events::FETCH_HIT)
+        return value unless heard?(FETCH_HIT)
         options = merged_options(options)
-        instrument(:fetch_hit, Events::RAILS_8_2 ? event_key(name, key, options) : name, options)
+        instrument(:fetch_hit, RAILS_8_2 ? event_key(name, key, options) : name, options)
         value
       end
 
@@ -687,7 +786,7 @@ module ActiveSupport
       def generate_and_write(name, key, options)
         tags = options[:tags]
         @settings.generations.fix(tags) if tags
-        own = ::Tiercel::Fetch::WriteOptions.new(options.dup, self)
+        own = ::Tiercel::Fetch::WriteOptions.allocate.of_miss(options.dup, self, false)
         value = instrument(:generate, event_key(name, key, options), options) { yield(name, own) }
         write(name, value, own.options) unless value.nil? && own.options[:skip_nil]
         value
@@ -737,7 +836,7 @@ module ActiveSupport
         made = made.compact if options[:skip_nil]
         return if made.empty?
         return write_multi(made, options) if options[:force] || !policy.lease
-        return unless heard?(Events::WRITE_MULTI)
+        return unless heard?(WRITE_MULTI)
         instrument_multi(:write_multi, hash_in_event(made, options), options) { true }
       end
 
@@ -752,7 +851,7 @@ module ActiveSupport
       end
 
       def keys_in_event(names, keys, options)
-        return names unless Events::KEYS_IN_EVENTS && heard?(Events::READ_MULTI)
+        return names unless KEYS_IN_EVENTS && heard?(READ_MULTI)
         Array.new(names.size) { |index| event_key(names[index], keys[index], options) }
       end
 

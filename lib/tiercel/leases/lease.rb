@@ -30,9 +30,8 @@ module Tiercel
       end
 
       # lineage, holder: 8 bytes; version: of the value that is computed; stale: bytes of the stale value; token: the
-      # implementation's reference to the stored lease; lapses_at: a time of {Clock.monotonic}, as far as this process
-      # knows; ttl: seconds, only of the caller's own lease
-      attr_reader :key, :lineage, :holder, :version, :stale, :token, :lapses_at, :ttl
+      # implementation's reference to the stored lease; ttl: seconds, only of the caller's own lease
+      attr_reader :key, :lineage, :holder, :version, :stale, :token, :ttl
 
       def initialize(key, lineage, holder, version: nil, stale: nil, token: nil, lapses_at: nil)
         @key = key
@@ -50,7 +49,7 @@ module Tiercel
 
       # @return [self] for a new lease that no other thread uses yet
       def owned(key, lineage, holder, version, ttl)
-        initialize(key, lineage, holder, version:, lapses_at: Clock.monotonic + ttl)
+        initialize(key, lineage, holder, version:)
         @ttl = ttl
         @mine = true
         self
@@ -61,6 +60,12 @@ module Tiercel
         @token = token
         self
       end
+
+      # A lease of one's own lapses its ttl after the first question: nobody asks about most of them, and reading the
+      # clock for each would cost a miss.
+      #
+      # @return [Float] a time of {Clock.monotonic}, as far as this process knows
+      def lapses_at = @lapses_at ||= Clock.monotonic + @ttl
 
       # @return [Lease] a copy with the implementation's reference
       def with(token) = change { @token = token }

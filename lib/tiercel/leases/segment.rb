@@ -56,14 +56,17 @@ module Tiercel
         resolve(mine, answer, stale, token)
       end
 
+      # As {#take}, calls the segment directly.
       def fill(lease, bytes, ttl)
-        @guard.call(:write_entry, lease.key) do
-          unheld = lease.token
-          stored = if unheld then @segment.lease_fill_unheld(lease.key, unheld.seen, unheld.entry, bytes, ttl)
-                   else @segment.lease_fill(lease.key, lease.lineage, bytes, ttl)
-                   end
-          stored.nil? ? @guard.too_large(lease.key, bytes.bytesize) : stored
+        unheld = lease.token
+        stored = begin
+          if unheld then @segment.lease_fill_unheld(lease.key, unheld.seen, unheld.entry, bytes, ttl)
+          else @segment.lease_fill(lease.key, lease.lineage, bytes, ttl)
+          end
+        rescue BackendError => error
+          return failed(:write_entry, lease.key, nil, error)
         end
+        stored.nil? ? too_large(lease.key, bytes) : stored
       end
 
       def fill_string(lease, string, ends_at, ttl)
@@ -73,8 +76,7 @@ module Tiercel
         rescue BackendError => error
           return failed(:write_entry, lease.key, false, error)
         end
-        return stored unless stored == :too_large
-        @guard.call(:write_entry, lease.key) { @guard.too_large(lease.key, string.bytesize) } || false
+        stored == :too_large ? too_large(lease.key, string) || false : stored
       end
 
       # `stale_ttl` is not needed: the entry stays until its own expiry.
@@ -147,6 +149,8 @@ module Tiercel
         end
         found
       end
+
+      def too_large(key, bytes) = @guard.call(:write_entry, key) { @guard.too_large(key, bytes.bytesize) }
 
       # Passes the segment's error to the guard.
       def failed(method, key, returning, error) = @guard.call(method, key, returning:) { raise error }

@@ -6,36 +6,12 @@ module Tiercel
     #
     # @private
     class Settings
-      # @return [Backend] the backend that stores the frames
-      attr_reader :backend
-      # @return [String, nil] the prefix of all keys for which the backend listens
-      attr_reader :prefix
-      # @return [Accessor] every call of the backend goes through this object
-      attr_reader :accessor
-      # @return [Accessor::RequestLocal, nil] the same accessor, if the store uses Rails' request-local cache
-      attr_reader :request_local
-      # @return [Reader]
-      attr_reader :reader
-      # @return [Writer]
-      attr_reader :writer
-      # @return [Counter]
-      attr_reader :counter
-      # @return [Tiercel::Fetch]
-      attr_reader :fetch
-      # @return [Tags::Generations]
-      attr_reader :generations
-      # @return [Coder] encodes and decodes the frames
-      attr_reader :coder
-      # @return [Guard]
-      attr_reader :guard
-      # @return [Leases] leases of the backend
-      attr_reader :leases
-      # @return [FetchPolicy] the default, which the options of a call can change
-      attr_reader :policy
-      # @return [Integer, false] bytes; false for no limit
-      attr_reader :max_key_bytes
-      # @return [Integer] size in bytes from which a payload is compressed
-      attr_reader :compress_threshold
+      # backend; prefix: of all keys for which the backend listens, or nil; accessor: every call of the backend goes
+      # through it; request_local: the same accessor, if the store uses Rails' request-local cache; coder: of the frames;
+      # policy: the default, which the options of a call can change; max_key_bytes: false for no limit;
+      # compress_threshold: bytes of a payload from which it is compressed
+      attr_reader :backend, :prefix, :accessor, :request_local, :reader, :writer, :counter, :fetch, :generations, :coder,
+                  :guard, :leases, :policy, :max_key_bytes, :compress_threshold
 
       # @param configuration [Configuration]
       # @param logger [#call] returns the store's Logger, or nil
@@ -83,7 +59,7 @@ module Tiercel
       def warn_once(cause)
         return if @warned
         @warned = true
-        warn do
+        Reports.log(@logger) do
           "#{cause}, so Rails' own methods run. fetch and fetch_multi take no leases: callers that miss at " \
             "the same time all run their blocks, and stale values have no effect"
         end
@@ -91,13 +67,8 @@ module Tiercel
 
       private
 
-      def warn
-        logger = @logger.call || (Rails.logger if defined?(Rails.logger))
-        logger&.warn { "Tiercel: #{yield}" }
-      end
-
       def warn_of_plain_entries
-        warn do
+        Reports.log(@logger) do
           "encrypt: accept_plain: true: #{@backend} also returns entries that nobody has encrypted, as anyone who " \
             "can write to it may have. Remove it once the entries from before the encryption have expired"
         end
