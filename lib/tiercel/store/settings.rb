@@ -6,12 +6,11 @@ module Tiercel
     #
     # @private
     class Settings
-      # backend; prefix: of all keys for which the backend listens, or nil; accessor: every call of the backend goes
-      # through it; request_local: the same accessor, if the store uses Rails' request-local cache; coder: of the frames;
-      # policy: the default, which the options of a call can change; max_key_bytes: false for no limit;
-      # compress_threshold: bytes of a payload from which it is compressed
-      attr_reader :backend, :prefix, :accessor, :request_local, :reader, :writer, :counter, :fetch, :generations, :coder,
-                  :guard, :leases, :policy, :max_key_bytes, :compress_threshold
+      # prefix: of all keys for which the backend listens, or nil; accessor: every call of the backend goes through it;
+      # request_local: the same accessor, if the store uses Rails' request-local cache; policy: the default, which the
+      # options of a call can change; max_key_bytes: false for no limit; compress_threshold: in bytes
+      attr_reader :backend, :prefix, :accessor, :request_local, :reader, :writer, :counter, :fetch, :generations,
+                  :coder, :guard, :leases, :policy, :max_key_bytes, :compress_threshold
 
       # @param configuration [Configuration]
       # @param logger [#call] returns the store's Logger, or nil
