@@ -91,12 +91,11 @@ class CodecKeysTest < Tiercel::TestCase
   def test_many
     strings = %w[a b c]
     assert_same strings, rules.keys(strings, nil, 250)
-    assert_nil rules.versions(strings)
     assert_equal %w[n:a n:b n:c], rules.keys(strings, "n", 250)
     names = ["a", Record.new("r/1", "1"), [:b, Record.new("r/2", "2")]]
-    assert_equal [%w[a r/1 b/r/2], [nil, "1", "2"]], [rules.keys(names, nil, 250), rules.versions(names)]
+    assert_equal [%w[a r/1 b/r/2], [nil, "1", "2"]], [rules.keys(names, nil, 250), names.map { |name| rules.version(name) }]
     assert_nil rules.keys(["a", nil], nil, 250)
-    assert_equal false, rules.versions([Unversioned.new("u/1")])
+    assert_equal false, rules.version(Unversioned.new("u/1"))
   end
 
   def test_frozen_copies
@@ -106,17 +105,6 @@ class CodecKeysTest < Tiercel::TestCase
     assert_same keys[1], copies[1]
     keys.values_at(0, 2).each { |key| key << "changed" }
     assert_equal ["a", "b", "long" * 200], copies
-  end
-
-  def test_what_was_found_under_its_names
-    long = "long" * 200
-    names = ["a".dup, long.dup, :b, ["c", 1], "d".freeze, "not found", "a".dup]
-    found = { "n:d" => nil, "n:c/1" => 3, "n:b" => false, "n:a" => 1, "n:long" => 2 }
-    results = rules.by_name(found, names, ["n:a", "n:long", "n:b", "n:c/1", "n:d", "n:not found", "n:a"])
-    assert_equal({ "a" => 1, long => 2, :b => false, ["c", 1] => 3, "d" => nil }, results)
-    assert_equal ["a", long, :b, ["c", 1], "d"], results.keys
-    names[1] << "er" # a caller may change its own later
-    assert_equal 2, results[long]
   end
 
   def test_a_key_that_raises_and_an_array_that_changes_while_it_is_expanded

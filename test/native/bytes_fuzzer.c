@@ -60,10 +60,9 @@ static void ask_frame(uint8_t *frame, size_t size, bool fits)
     size_t bytes;
 
     if (size >= FRAME_HEADER_BYTES && fits) {
-        size_t parts = size - FRAME_HEADER_BYTES;
-        frame[FRAME_OFFSET_MAGIC] = FRAME_MAGIC;
-        frame[FRAME_OFFSET_PARTS_BYTES] = (uint8_t)parts;
-        frame[FRAME_OFFSET_PARTS_BYTES + 1] = (uint8_t)(parts >> 8);
+        uint16_t parts = (uint16_t)(size - FRAME_HEADER_BYTES);
+        frame[0] = FRAME_MAGIC;
+        memcpy(frame + offsetof(frame_header, parts_bytes), &parts, sizeof parts);
     }
     part = tseg_tags_of(frame, size, &bytes);
     if (!part) return;

@@ -222,8 +222,8 @@ static void other_bytes(unsigned long rounds)
     uint64_t random_state = 99;
 
     bytes = FRAME_PART_HEADER_BYTES + part_bytes;
-    frame[FRAME_OFFSET_MAGIC] = FRAME_MAGIC;
-    memcpy(frame + FRAME_OFFSET_PARTS_BYTES, &(uint16_t){(uint16_t)bytes}, 2);
+    frame[0] = FRAME_MAGIC;
+    memcpy(frame + offsetof(frame_header, parts_bytes), &(uint16_t){(uint16_t)bytes}, 2);
     frame[FRAME_HEADER_BYTES] = FRAME_PART_TAGS;
     memcpy(frame + FRAME_HEADER_BYTES + 1, &(uint16_t){(uint16_t)part_bytes}, 2);
     bytes += FRAME_HEADER_BYTES;

@@ -3,8 +3,11 @@
  * up, and then loads this extension.
  */
 #include "codec.h"
-#include "crc32.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <ruby/thread.h>
 #include <ruby/version.h>
+#include <unistd.h>
 
 VALUE malformed_frame;
 
@@ -37,6 +40,55 @@ static VALUE update_crc32(VALUE self, VALUE bytes, VALUE crc)
     return UINT2NUM(updated);
 }
 
+/*
+ * Reads small files. It opens, reads and closes a file in one piece without the GVL, because a network file system may
+ * make it wait. Ruby's File.read creates an IO object and releases the GVL four times.
+ */
+enum { SMALL_FILE_BYTES = 32 * 1024 };
+
+typedef struct {
+    const char *path;
+    int error; /* an errno, 0 for none */
+    size_t size;
+    uint8_t bytes[SMALL_FILE_BYTES];
+} small_file;
+
+static void *read_whole(void *context)
+{
+    small_file *file = context;
+    ssize_t got;
+    int descriptor = open(file->path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) {
+        file->error = errno;
+        return NULL;
+    }
+    got = read(descriptor, file->bytes, SMALL_FILE_BYTES);
+    if (got < 0) file->error = errno;
+    else file->size = (size_t)got;
+    close(descriptor);
+    return NULL;
+}
+
+/*
+ * read_small(path): the content of the file. Returns false if the file does not exist. Returns nil if Ruby has to read
+ * the file: it has 32 KB or more, or an error occurred (a signal, no free descriptors, a folder). Raises no error of
+ * its own.
+ */
+static VALUE read_small(VALUE self, VALUE path)
+{
+    small_file file;
+    VALUE held;
+    Check_Type(path, T_STRING);
+    held = rb_str_new_frozen(path);
+    file.path = StringValueCStr(held);
+    file.error = 0;
+    file.size = 0;
+    rb_thread_call_without_gvl(read_whole, &file, RUBY_UBF_IO, NULL);
+    RB_GC_GUARD(held);
+    if (file.error) return file.error == ENOENT ? Qfalse : Qnil;
+    return file.size < SMALL_FILE_BYTES ? rb_str_new((const char *)file.bytes, (long)file.size) : Qnil;
+}
+
 static void init_crc32(VALUE module)
 {
     crc32_init();
@@ -54,9 +106,8 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
     init_crc32(module);
     init_frame(tiercel, module);
     init_keys(module);
-    init_options(module);
     rb_define_singleton_method(module, "dump", dump_plain, 1);
     rb_define_singleton_method(module, "load", load_plain, 1);
     init_lz4(module);
-    init_small_file(module);
+    rb_define_singleton_method(module, "read_small", read_small, 1);
 }

@@ -1,9 +1,68 @@
 #ifndef TIERCEL_CODEC_H
 #define TIERCEL_CODEC_H
 
+#include <math.h>
 #include <ruby.h>
 #include <ruby/encoding.h>
-#include "buffer.h"
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../frame_layout.h"
+
+static inline bool ascii_only(const uint8_t *bytes, size_t size)
+{
+    const uint64_t high_bits = UINT64_C(0x8080808080808080);
+    uint64_t seen = 0, eight;
+    for (; size >= sizeof(eight); bytes += sizeof(eight), size -= sizeof(eight)) {
+        memcpy(&eight, bytes, sizeof(eight));
+        seen |= eight;
+    }
+    for (; size; bytes++, size--) seen |= *bytes;
+    return !(seen & high_bits);
+}
+
+/*
+ * A buffer of bytes that grows. It uses malloc, because Ruby's allocator may start a garbage collection, which could
+ * move the objects that the encoder is walking.
+ */
+enum { BUFFER_FIRST_BYTES = 16 * 1024, BUFFER_KEPT_BYTES = 256 * 1024 };
+
+typedef struct {
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+} buffer;
+
+static inline bool buffer_grow(buffer *b, size_t more)
+{
+    size_t capacity = b->capacity ? b->capacity : BUFFER_FIRST_BYTES;
+    uint8_t *data;
+    while (capacity - b->size < more) {
+        if (capacity > SIZE_MAX / 2) return false;
+        capacity *= 2;
+    }
+    data = realloc(b->data, capacity);
+    if (!data) return false;
+    b->data = data;
+    b->capacity = capacity;
+    return true;
+}
+
+/* Makes room for `more` bytes after the present ones. Returns false without memory. */
+static inline bool buffer_reserve(buffer *b, size_t more)
+{
+    return b->capacity - b->size >= more || buffer_grow(b, more);
+}
+
+/* Empties the buffer. It keeps its memory for the next use, unless the memory is large. */
+static inline void buffer_reset(buffer *b)
+{
+    b->size = 0;
+    if (b->capacity <= BUFFER_KEPT_BYTES) return;
+    free(b->data);
+    b->data = NULL;
+    b->capacity = 0;
+}
 
 /*
  * encoder.c: encodes the value as msgpack into a buffer, behind `front` free bytes, and returns the result of
@@ -25,21 +84,16 @@ bool init_hash_layout(void);
 /* decoder.c: decodes one value. The bytes must not move until it returns. Raises malformed_frame. */
 VALUE decode_plain(const uint8_t *bytes, size_t size);
 
-/* frame.c: dump_frame and load_frame. */
+/* crc32.c: the CRC-32 of RFC 1952, as Zlib.crc32 computes it. A build without zlib's headers has no checksums. */
+bool crc32_available(void);
+void crc32_init(void); /* examines the processor */
+/* Continues the checksum `crc` of earlier bytes (0: of none) with these bytes. */
+uint32_t crc32_update(uint32_t crc, const uint8_t *bytes, size_t size);
+
+/* The methods of Tiercel::CodecExt in each file. */
 void init_frame(VALUE tiercel, VALUE module);
-
-/* keys.c: key, keys, version, versions */
 void init_keys(VALUE module);
-
-/* options.c: naming_options, lasts? */
-void init_options(VALUE module);
-
-/* lz4.c: lz4_block_size, lz4_inflate, lz4_deflate */
 void init_lz4(VALUE module);
-
-/* small_file.c: read_small */
-void init_small_file(VALUE module);
-
 
 /* codec.c */
 extern VALUE malformed_frame;

@@ -22,7 +22,7 @@
  * The constants correct that: each is a remainder, reversed in 32 bits and
  * shifted left by one, so it has 33 bits. The remainders are in the upper half
  * of a 64-bit register, so their powers are lower by 32: D+32 and D-32. */
-#include "crc32.h"
+#include "codec.h"
 
 #ifdef HAVE_ZLIB_H
 #include <zlib.h>

@@ -3,10 +3,8 @@
  * checks that enough bytes remain: for the container's elements, and for the elements that the outer containers still
  * expect.
  */
-#include "ascii.h"
 #include "codec.h"
 #include "msgpack.h"
-#include <math.h>
 
 enum { CACHED_KEYS = 64, CACHED_KEY_BYTES = 64 };
 

@@ -2,11 +2,7 @@
  * Frames of Strings and plain data, with or without a version. Ruby handles the rarer cases: other encodings,
  * compression, damage, and writing tags. dump_frame then returns nil, and load_frame returns FALLBACK.
  */
-#include "ascii.h"
 #include "codec.h"
-#include "crc32.h"
-#include "frame.h"
-#include "frame_parts.h"
 
 /*
  * From this size on a String shares the frame's bytes instead of copying them. Ruby stores shorter Strings within the
@@ -14,64 +10,166 @@
  */
 enum { SHARED_PAYLOAD_BYTES = 640 };
 
+#define FRAME_MAX_PAYLOAD_BYTES UINT32_MAX
+
 static VALUE signal_miss, signal_expired, signal_slow, signal_fallback, clock_module;
 static ID id_now;
 
-static size_t parts_bytes(const frame_version *v) { return v->type ? FRAME_PART_HEADER_BYTES + 1 + v->size : 0; }
+/* A version that C can write and compare: a String in UTF-8 or US-ASCII. */
+typedef struct {
+    VALUE string;
+    size_t size;
+    uint8_t type; /* 0: no version */
+} version_part;
+
+static uint8_t encoding_type(VALUE string)
+{
+    int encoding = rb_enc_get_index(string);
+    if (encoding == rb_utf8_encindex()) return FRAME_TYPE_STRING_UTF_8;
+    if (encoding == rb_ascii8bit_encindex()) return FRAME_TYPE_STRING_BINARY;
+    if (encoding == rb_usascii_encindex()) return FRAME_TYPE_STRING_US_ASCII;
+    return 0;
+}
+
+/* Returns false for a version that only Ruby can handle. */
+static bool read_version(VALUE object, version_part *v)
+{
+    *v = (version_part){0};
+    if (NIL_P(object)) return true;
+    if (!RB_TYPE_P(object, T_STRING)) return false;
+    v->type = encoding_type(object);
+    v->string = object;
+    v->size = (size_t)RSTRING_LEN(object);
+    return (v->type == FRAME_TYPE_STRING_UTF_8 || v->type == FRAME_TYPE_STRING_US_ASCII) &&
+           v->size <= FRAME_MAX_VERSION_BYTES;
+}
+
+/* ASK_CALLER: the frame has another version, or tags. ASK_RUBY: it is damaged, or has parts that only Ruby reads. */
+enum verdict { SUITS, ASK_CALLER, ASK_RUBY };
+
+static uint32_t get16(const uint8_t *p) { return (uint32_t)(p[0] | p[1] << 8); }
+
+/* Compares versions as Ruby's String#== does. */
+static enum verdict check_version(const uint8_t *data, size_t size, VALUE wanted)
+{
+    uint8_t type;
+    version_part v;
+    if (size < 1) return ASK_RUBY;
+    type = data[0];
+    if (type != FRAME_TYPE_STRING_UTF_8 && type != FRAME_TYPE_STRING_US_ASCII) return ASK_RUBY;
+    if (NIL_P(wanted)) return SUITS;
+    if (!read_version(wanted, &v)) return ASK_RUBY;
+    if (v.size != size - 1 || memcmp(RSTRING_PTR(wanted), data + 1, v.size) != 0) return ASK_CALLER;
+    return v.type == type || ascii_only(data + 1, v.size) ? SUITS : ASK_RUBY;
+}
+
+/* Checks that each tag is complete. Only the caller knows the tags' current generations. */
+static enum verdict check_tags(const uint8_t *data, size_t size, bool compared)
+{
+    while (size) {
+        size_t one = size < 2 ? SIZE_MAX : FRAME_TAG_FIXED_BYTES + (size_t)get16(data);
+        if (one > size) return ASK_RUBY;
+        data += one;
+        size -= one;
+    }
+    return compared ? SUITS : ASK_CALLER;
+}
+
+static enum verdict check_part(uint8_t id, const uint8_t *data, size_t size, VALUE wanted, bool tags_compared)
+{
+    switch (id) {
+      case FRAME_PART_VERSION: return check_version(data, size, wanted);
+      case FRAME_PART_TAGS: return check_tags(data, size, tags_compared);
+      case FRAME_PART_LEASE: return size == FRAME_PART_LEASE_BYTES ? SUITS : ASK_RUBY;
+      case FRAME_PART_ENCODING: return ASK_RUBY;
+      case FRAME_PART_INFLATED_BYTES: return size == FRAME_PART_INFLATED_BYTES_BYTES ? SUITS : ASK_RUBY;
+      case FRAME_PART_STALE: return size == FRAME_PART_STALE_BYTES ? SUITS : ASK_RUBY;
+      case FRAME_PART_CREATED_AT: return size == FRAME_PART_CREATED_AT_BYTES ? SUITS : ASK_RUBY;
+      default: return id < FRAME_CRITICAL_PARTS ? SUITS : ASK_RUBY;
+    }
+}
+
+/*
+ * Checks the optional parts, and every length in them, because a frame may hold any bytes. SUITS: the version is the
+ * wanted one, and there are no tags. ASK_RUBY also for parts that are cut off, repeated, of a wrong size, or critical and
+ * unknown. tags_compared: the caller has checked the tags.
+ */
+static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted, bool tags_compared)
+{
+    enum verdict verdict = SUITS, one;
+    uint64_t seen[4] = {0};
+
+    while (size) {
+        uint8_t id;
+        size_t bytes;
+        if (size < FRAME_PART_HEADER_BYTES) return ASK_RUBY;
+        id = parts[0];
+        bytes = get16(parts + 1);
+        if (bytes > size - FRAME_PART_HEADER_BYTES || seen[id >> 6] >> (id & 63) & 1) return ASK_RUBY;
+        seen[id >> 6] |= UINT64_C(1) << (id & 63);
+        one = check_part(id, parts + FRAME_PART_HEADER_BYTES, bytes, wanted, tags_compared);
+        if (one > verdict) verdict = one;
+        if (verdict == ASK_RUBY) return verdict;
+        parts += FRAME_PART_HEADER_BYTES + bytes;
+        size -= FRAME_PART_HEADER_BYTES + bytes;
+    }
+    return verdict;
+}
+
+static size_t parts_bytes(const version_part *v) { return v->type ? FRAME_PART_HEADER_BYTES + 1 + v->size : 0; }
+
+/* The properties of a frame that are known before its payload is encoded. */
+typedef struct {
+    double expires_at;
+    version_part version;
+    bool with_checksum;
+} planned_frame;
+
+static size_t front_bytes(const planned_frame *planned) { return FRAME_HEADER_BYTES + parts_bytes(&planned->version); }
 
 /* Writes the header and the parts in front of the payload, which is already in its place. */
-static void write_front(uint8_t *frame, uint8_t type, size_t payload_bytes, double expires_at, const frame_version *v,
-                        bool with_checksum)
+static void write_front(uint8_t *frame, uint8_t type, size_t payload_bytes, const planned_frame *planned)
 {
+    const version_part *v = &planned->version;
     size_t parts = parts_bytes(v);
-    frame_header header = {
-        .type = type,
-        .compressor = FRAME_COMPRESSOR_NONE,
-        .flags = with_checksum ? FRAME_FLAG_CHECKSUM : 0,
-        .parts_bytes = (uint16_t)parts,
-        .payload_bytes = (uint32_t)payload_bytes,
-        .expires_at = expires_at,
-    };
+    frame_header header = {.type = type, .parts_bytes = (uint16_t)parts, .payload_bytes = (uint32_t)payload_bytes,
+                           .expires_at = planned->expires_at};
+    uint64_t words[3];
     if (v->type) {
         uint8_t *part = frame + FRAME_HEADER_BYTES;
+        const uint16_t bytes = (uint16_t)(1 + v->size);
         part[0] = FRAME_PART_VERSION;
-        frame_put16(part + 1, (uint16_t)(1 + v->size));
+        memcpy(part + 1, &bytes, sizeof(bytes));
         part[FRAME_PART_HEADER_BYTES] = v->type;
         memcpy(part + FRAME_PART_HEADER_BYTES + 1, RSTRING_PTR(v->string), v->size);
     }
-    if (with_checksum) header.crc = crc32_update(0, frame + FRAME_HEADER_BYTES, parts + payload_bytes);
-    frame_write_header(frame, &header);
+    if (planned->with_checksum) {
+        header.flags = FRAME_FLAG_CHECKSUM;
+        header.crc32 = crc32_update(0, frame + FRAME_HEADER_BYTES, parts + payload_bytes);
+    }
+    frame_seal(header, words);
+    memcpy(frame, words, FRAME_HEADER_BYTES);
 }
 
-static VALUE dump_string(VALUE value, double expires_at, const frame_version *v, bool with_checksum, VALUE threshold)
+static VALUE dump_string(VALUE value, const planned_frame *planned, VALUE threshold)
 {
-    uint8_t type = frame_encoding_type(value);
-    size_t size = (size_t)RSTRING_LEN(value);
-    size_t front = FRAME_HEADER_BYTES + parts_bytes(v);
+    uint8_t type = encoding_type(value);
+    size_t size = (size_t)RSTRING_LEN(value), front = front_bytes(planned);
     VALUE frame;
     if (!type || rb_ivar_count(value) != 0 || size > FRAME_MAX_PAYLOAD_BYTES) return Qnil;
     if (!NIL_P(threshold) && (!FIXNUM_P(threshold) || (long)size >= FIX2LONG(threshold))) return Qnil;
     frame = rb_str_new(NULL, (long)(front + size));
     memcpy(RSTRING_PTR(frame) + front, RSTRING_PTR(value), size);
-    write_front((uint8_t *)RSTRING_PTR(frame), type, size, expires_at, v, with_checksum);
+    write_front((uint8_t *)RSTRING_PTR(frame), type, size, planned);
     RB_GC_GUARD(value);
     return frame;
 }
 
-/* The properties of a frame that are known before its payload is encoded. */
-typedef struct {
-    double expires_at;
-    const frame_version *version;
-    bool with_checksum;
-} plain_frame;
-
-static VALUE make_plain_frame(buffer *encoded, void *context)
+static VALUE make_plain_frame(buffer *encoded, void *planned)
 {
-    const plain_frame *frame = context;
-    size_t payload_bytes = encoded->size - FRAME_HEADER_BYTES - parts_bytes(frame->version);
+    size_t payload_bytes = encoded->size - front_bytes(planned);
     if (payload_bytes > FRAME_MAX_PAYLOAD_BYTES) return Qnil;
-    write_front(encoded->data, FRAME_TYPE_PLAIN, payload_bytes, frame->expires_at, frame->version,
-                frame->with_checksum);
+    write_front(encoded->data, FRAME_TYPE_PLAIN, payload_bytes, planned);
     return rb_str_new((const char *)encoded->data, (long)encoded->size);
 }
 
@@ -82,17 +180,12 @@ static VALUE make_plain_frame(buffer *encoded, void *context)
 static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_version, VALUE plain,
                         VALUE with_checksum, VALUE threshold)
 {
-    double end = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
+    planned_frame planned = {.expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at),
+                             .with_checksum = RTEST(with_checksum)};
     VALUE frame = Qnil;
-    frame_version v;
-    if ((RTEST(with_checksum) && !crc32_available()) || !frame_read_version(entry_version, &v)) return Qnil;
-    if (RB_TYPE_P(value, T_STRING) && rb_obj_class(value) == rb_cString) {
-        frame = dump_string(value, end, &v, RTEST(with_checksum), threshold);
-    }
-    else if (RTEST(plain)) {
-        plain_frame context = {.expires_at = end, .version = &v, .with_checksum = RTEST(with_checksum)};
-        frame = with_plain(value, FRAME_HEADER_BYTES + parts_bytes(&v), make_plain_frame, &context);
-    }
+    if ((planned.with_checksum && !crc32_available()) || !read_version(entry_version, &planned.version)) return Qnil;
+    if (RB_TYPE_P(value, T_STRING) && rb_obj_class(value) == rb_cString) frame = dump_string(value, &planned, threshold);
+    else if (RTEST(plain)) frame = with_plain(value, front_bytes(&planned), make_plain_frame, &planned);
     RB_GC_GUARD(entry_version);
     return frame;
 }
@@ -126,6 +219,19 @@ static VALUE load_payload(VALUE bytes, const frame_header *header)
     }
 }
 
+/* Returns false if the bytes are not a whole frame of this layout version with a valid header. */
+static bool read_header(VALUE bytes, frame_header *header)
+{
+    uint64_t words[3];
+    size_t size = (size_t)RSTRING_LEN(bytes);
+    if (size < FRAME_HEADER_BYTES) return false;
+    memcpy(words, RSTRING_PTR(bytes), sizeof(words));
+    memcpy(header, words, sizeof(words));
+    return header->magic == FRAME_MAGIC && header->version == FRAME_VERSION && header->check == frame_check(words) &&
+           !isnan(header->expires_at) &&
+           size - FRAME_HEADER_BYTES == (size_t)header->parts_bytes + header->payload_bytes;
+}
+
 static bool expired(double expires_at, VALUE now)
 {
     if (isinf(expires_at)) return expires_at < 0;
@@ -138,9 +244,9 @@ static bool expired(double expires_at, VALUE now)
  */
 static bool sound(const uint8_t *data, const frame_header *header)
 {
-    if (!header->flags) return header->crc == 0;
+    if (!header->flags) return header->crc32 == 0;
     if (header->flags != FRAME_FLAG_CHECKSUM || !crc32_available()) return false;
-    return header->crc ==
+    return header->crc32 ==
            crc32_update(0, data + FRAME_HEADER_BYTES, (size_t)header->parts_bytes + header->payload_bytes);
 }
 
@@ -168,13 +274,12 @@ static VALUE load(VALUE bytes, VALUE now, VALUE wanted, bool tags_compared)
 {
     frame_header header;
     const uint8_t *data;
-    enum frame_verdict verdict = SUITS;
+    enum verdict verdict = SUITS;
     Check_Type(bytes, T_STRING);
     data = (const uint8_t *)RSTRING_PTR(bytes);
-    if (!frame_read_header(data, (size_t)RSTRING_LEN(bytes), &header)) return signal_fallback;
-    if (!for_c(&header) || !sound(data, &header)) return signal_fallback;
+    if (!read_header(bytes, &header) || !for_c(&header) || !sound(data, &header)) return signal_fallback;
     if (header.parts_bytes)
-        verdict = frame_check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, wanted, tags_compared);
+        verdict = check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, wanted, tags_compared);
     if (verdict == ASK_RUBY) return signal_fallback;
     if (header.type == FRAME_TYPE_PLACEHOLDER) return signal_miss;
     if (expired(header.expires_at, now)) return signal_expired;
@@ -196,19 +301,20 @@ static VALUE load_tagged_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted)
 static VALUE unchecked_frame(VALUE self, VALUE bytes)
 {
     frame_header header;
+    uint64_t words[3];
     const uint8_t *data;
     VALUE frame;
     Check_Type(bytes, T_STRING);
     data = (const uint8_t *)RSTRING_PTR(bytes);
-    if (!frame_read_header(data, (size_t)RSTRING_LEN(bytes), &header) || !for_c(&header) ||
-        header.type == FRAME_TYPE_PLACEHOLDER || !sound(data, &header) ||
-        frame_check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, Qnil, false) != SUITS)
+    if (!read_header(bytes, &header) || !for_c(&header) || header.type == FRAME_TYPE_PLACEHOLDER ||
+        !sound(data, &header) || check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, Qnil, false) != SUITS)
         return Qnil;
     if (!header.flags) return bytes;
     header.flags = 0;
-    header.crc = 0;
+    header.crc32 = 0;
+    frame_seal(header, words);
     frame = rb_str_new(RSTRING_PTR(bytes), RSTRING_LEN(bytes));
-    frame_write_header((uint8_t *)RSTRING_PTR(frame), &header);
+    memcpy(RSTRING_PTR(frame), words, FRAME_HEADER_BYTES);
     RB_GC_GUARD(bytes);
     return frame;
 }

@@ -1,22 +1,8 @@
 /* LZ4 blocks from and to Strings. The functions write straight into the resulting String. */
 #include "codec.h"
-#include "lz4_decode.h"
-#include "lz4_encode.h"
+#include "lz4.h"
 
 enum { SIZE_DIGITS_BYTES = 5 };
-
-/* lz4_block_size(bytes, position): the inflated size of the block, or nil if the block is not whole */
-static VALUE block_size(VALUE self, VALUE bytes, VALUE position)
-{
-    size_t at = NUM2SIZET(position);
-    uint64_t inflated;
-    bool whole;
-    Check_Type(bytes, T_STRING);
-    if (at > (size_t)RSTRING_LEN(bytes)) return Qnil;
-    whole = lz4_block_size((const uint8_t *)RSTRING_PTR(bytes) + at, (size_t)RSTRING_LEN(bytes) - at, &inflated);
-    RB_GC_GUARD(bytes);
-    return whole ? ULL2NUM(inflated) : Qnil;
-}
 
 /*
  * lz4_inflate(bytes, position, size): the inflated block as a String of exactly `size` bytes, or nil if the block has
@@ -73,7 +59,6 @@ static VALUE deflate(VALUE self, VALUE bytes)
 
 void init_lz4(VALUE module)
 {
-    rb_define_singleton_method(module, "lz4_block_size", block_size, 2);
     rb_define_singleton_method(module, "lz4_inflate", inflate, 3);
     rb_define_singleton_method(module, "lz4_deflate", deflate, 1);
 }

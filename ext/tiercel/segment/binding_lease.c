@@ -84,7 +84,8 @@ static tseg_result attempt_lease(tseg_call *base, tseg *segment)
     }
     if (call->frame_type) {
         value.head_words = FRAME_HEADER_BYTES / 8;
-        frame_write_plain_header(header, call->frame_type, call->frame_expires_at, (uint32_t)value.body_bytes);
+        frame_seal((frame_header){.type = (uint8_t)call->frame_type, .expires_at = call->frame_expires_at,
+                                  .payload_bytes = (uint32_t)value.body_bytes}, header);
     }
     switch (call->kind) {
     case LEASE_FILL:

@@ -1,57 +1,61 @@
 /* The memo's values and Ruby's garbage collector; Segment#memo_bytes= and #keep. */
 #include "binding_memo.h"
 
+static frame_header header_of(VALUE frame)
+{
+    frame_header header;
+    memcpy(&header, RSTRING_PTR(frame), sizeof(header));
+    return header;
+}
+
 /* The bytes of the frame's value as a String. A compressed frame has an optional part that gives them. */
 static uint32_t decoded_bytes(VALUE frame)
 {
-    const uint8_t *bytes = (const uint8_t *)RSTRING_PTR(frame), *part;
+    uint32_t bytes = (uint32_t)RSTRING_LEN(frame) - FRAME_HEADER_BYTES;
     size_t part_bytes;
+    const uint8_t *part = tseg_part_of((const uint8_t *)RSTRING_PTR(frame), (size_t)RSTRING_LEN(frame),
+                                       FRAME_PART_INFLATED_BYTES, &part_bytes);
 
-    part = tseg_part_of(bytes, (size_t)RSTRING_LEN(frame), FRAME_PART_INFLATED_BYTES, &part_bytes);
-    if (!part || part_bytes < 4) return (uint32_t)RSTRING_LEN(frame) - FRAME_HEADER_BYTES;
-    return (uint32_t)part[0] | (uint32_t)part[1] << 8 | (uint32_t)part[2] << 16 | (uint32_t)part[3] << 24;
+    if (part && part_bytes >= sizeof(bytes)) memcpy(&bytes, part, sizeof(bytes));
+    return bytes;
 }
 
-static bool is_string(VALUE frame)
+static bool is_string(const frame_header *header)
 {
-    uint8_t type = (uint8_t)RSTRING_PTR(frame)[FRAME_OFFSET_TYPE];
-
-    return type >= FRAME_TYPE_STRING_UTF_8 && type <= FRAME_TYPE_STRING_ENCODED;
+    return header->type >= FRAME_TYPE_STRING_UTF_8 && header->type <= FRAME_TYPE_STRING_ENCODED;
 }
 
 /* Returns whether Ruby has to decode the frame's value. If not, a copy suffices. */
-static bool is_decoded(VALUE frame)
+static bool is_decoded(const frame_header *header)
 {
-    const uint8_t *bytes = (const uint8_t *)RSTRING_PTR(frame);
-
-    return bytes[FRAME_OFFSET_TYPE] > FRAME_TYPE_STRING_US_ASCII || bytes[FRAME_OFFSET_COMPRESSOR] ||
-           bytes[FRAME_OFFSET_FLAGS];
+    return header->type > FRAME_TYPE_STRING_US_ASCII || header->compressor || header->flags;
 }
 
 /*
  * Returns whether the frame holds an ActiveSupport::SafeBuffer in Marshal's format. A SafeBuffer is a String whose
  * bytes Ruby can share.
  */
-static bool is_safe_buffer(VALUE frame)
+static bool is_safe_buffer(VALUE frame, const frame_header *header)
 {
     static const char beginning[] = "\x04\x08IC:\x1e" "ActiveSupport::SafeBuffer\"";
-    const uint8_t *bytes = (const uint8_t *)RSTRING_PTR(frame);
-    size_t before = FRAME_HEADER_BYTES + (bytes[FRAME_OFFSET_PARTS_BYTES] | bytes[FRAME_OFFSET_PARTS_BYTES + 1] << 8);
+    size_t before = FRAME_HEADER_BYTES + header->parts_bytes;
 
-    return bytes[FRAME_OFFSET_TYPE] == FRAME_TYPE_MARSHAL && !bytes[FRAME_OFFSET_COMPRESSOR] &&
+    return header->type == FRAME_TYPE_MARSHAL && !header->compressor &&
            (size_t)RSTRING_LEN(frame) >= before + sizeof(beginning) - 1 &&
-           memcmp(bytes + before, beginning, sizeof(beginning) - 1) == 0;
+           memcmp(RSTRING_PTR(frame) + before, beginning, sizeof(beginning) - 1) == 0;
 }
 
 bool segment_wants_frame(VALUE self, VALUE frame, const tseg_key *key, const tseg_token *token, bool objects)
 {
     tseg_memo_candidate candidate = {.hash = key->hash, .token = token};
     tseg_memo *memo = segment_memo(self);
+    frame_header header;
 
     if (!memo || RSTRING_LEN(frame) < FRAME_HEADER_BYTES) return false;
-    if (!objects && !is_string(frame) && !is_safe_buffer(frame)) return false;
+    header = header_of(frame);
+    if (!objects && !is_string(&header) && !is_safe_buffer(frame, &header)) return false;
     candidate.bytes = decoded_bytes(frame);
-    candidate.decoded = is_decoded(frame);
+    candidate.decoded = is_decoded(&header);
     /* If the memo keeps short Strings, it also keeps every value that Ruby has to decode. */
     if (memo->least_bytes > TSEG_MEMO_LEAST_BYTES && candidate.bytes < memo->least_bytes) return false;
     return tseg_memo_wants(memo, &candidate);
@@ -166,7 +170,7 @@ static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALU
     tseg_handle *handle = segment_handle_of(self);
     tseg_memo *memo = segment_memo(self);
     tseg_memo_candidate candidate = {0};
-    double expires_at;
+    frame_header header;
     unsigned reads;
     tseg_token token;
     tseg_key key;
@@ -179,8 +183,8 @@ static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALU
     /* Special constants need no memory, and decoding them costs nothing. */
     if (!memo || RB_SPECIAL_CONST_P(value) || !segment_parse_token(token_string, &token)) return Qfalse;
     if (RSTRING_LEN(frame) < FRAME_HEADER_BYTES) return Qfalse;
-    memcpy(&expires_at, RSTRING_PTR(frame) + FRAME_OFFSET_EXPIRES_AT, sizeof(expires_at));
-    candidate.decoded = is_decoded(frame);
+    header = header_of(frame);
+    candidate.decoded = is_decoded(&header);
     version = terms_of(version, frame);
     candidate.bytes = (NIL_P(bytes) ? bytes_of_string(value) : NUM2ULL(bytes)) + bytes_of_terms(version);
     if (!handle->attached || handle->attached->file_id != token.file_id) return Qfalse;
@@ -190,7 +194,7 @@ static VALUE segment_keep(VALUE self, VALUE key_string, VALUE token_string, VALU
     reads = tseg_memo_admit(memo, &candidate);
     if (!reads) return Qfalse;
     if (NIL_P(bytes)) value = copy_of_string(value);
-    kept = keep_value(self, &candidate, expires_at, value, version, reads);
+    kept = keep_value(self, &candidate, header.expires_at, value, version, reads);
     RB_GC_GUARD(value);
     RB_GC_GUARD(version);
     RB_GC_GUARD(key_string);

@@ -58,19 +58,16 @@ static bool wants_tagged(tseg_memo *memo, const tseg *segment, const tseg_key *k
  */
 __attribute__((noinline))
 static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_key *key, const tseg_entry *entry,
-                                    const tseg_clock *clock, const uint64_t *header)
+                                    const tseg_clock *clock, int type, uint32_t parts_bytes)
 {
     uint8_t parts[TAGS_MOST_BYTES];
-    uint32_t parts_bytes, from;
+    uint32_t from;
     const uint8_t *part;
     size_t part_bytes;
     tseg_tags tags;
     VALUE value;
-    int type = frame_string_with_parts(header, entry->value_bytes, &parts_bytes, &read->expires_at);
 
-    if (!type || parts_bytes > TAGS_MOST_BYTES) return TSEG_TAGS_OUTDATED;
-    if (!tseg_knows_time(clock, read->expires_at)) return TSEG_TAGS_NEED_TIME;
-    if (!(read->expires_at > clock->now)) return TSEG_TAGS_OUTDATED;
+    if (parts_bytes > TAGS_MOST_BYTES) return TSEG_TAGS_OUTDATED;
     tseg_copy_value(entry, parts, FRAME_HEADER_BYTES, parts_bytes);
     part = tseg_tags_among(parts, parts_bytes, &part_bytes);
     if (!part || part_bytes + FRAME_PART_HEADER_BYTES != parts_bytes) return TSEG_TAGS_OUTDATED;
@@ -92,23 +89,25 @@ PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, 
                                const tseg_entry *entry, const tseg_clock *clock)
 {
     uint64_t header[FRAME_HEADER_BYTES / 8] = {0};
+    uint32_t parts_bytes = 0;
     int type = 0;
 
     if (entry->value_bytes >= FRAME_HEADER_BYTES) {
         for (int i = 0; i < FRAME_HEADER_BYTES / 8; i++) header[i] = tseg_load(entry->value + i);
-        type = frame_plain_string(header, entry->value_bytes, &read->expires_at);
+        type = frame_string(header, entry->value_bytes, &parts_bytes, &read->expires_at);
+        if (parts_bytes && kind != READ_VALUE) type = 0;
     }
     if (type && !tseg_knows_time(clock, read->expires_at)) return false;
     read->framed = !type || !(read->expires_at > clock->now);
+    if (parts_bytes && !read->framed) {
+        tseg_tags_answer answer = copy_tagged(read, segment, key, entry, clock, type, parts_bytes);
+        if (answer == TSEG_TAGS_NEED_TIME) return false;
+        read->tagged = answer == TSEG_TAGS_CURRENT;
+        if (read->tagged) return true;
+        read->framed = true;
+    }
     if (read->framed) {
-        if (kind == READ_VALUE && !type && !frame_is_bare(header[0])) {
-            tseg_tags_answer answer = copy_tagged(read, segment, key, entry, clock, header);
-            if (answer == TSEG_TAGS_NEED_TIME) return false;
-            read->tagged = answer == TSEG_TAGS_CURRENT;
-            read->framed = !read->tagged;
-            if (read->tagged) return true;
-        }
-        read->frame_type = (header[0] & 0xff) == FRAME_MAGIC ? (int)(header[0] >> (8 * FRAME_OFFSET_TYPE) & 0xff) : 0;
+        read->frame_type = (header[0] & 0xff) == FRAME_MAGIC ? (int)(header[0] >> FRAME_TYPE_SHIFT & 0xff) : 0;
         copy_whole(read, entry);
         return true;
     }
@@ -480,12 +479,6 @@ static void make_batch(read_batch *batch, VALUE keys, long from)
     for (; count < READ_BATCH; count++) batch->keys[count].bytes = NULL;
 }
 
-/*
- * The key as a frozen String. rb_hash_aset would otherwise look it up among Ruby's interned Strings, which costs half
- * as much as a read. The frozen String shares the bytes of a long key.
- */
-static inline VALUE kept_key(VALUE key) { return OBJ_FROZEN(key) ? key : rb_str_new_frozen(key); }
-
 /* frames: an Array, or nil. It gets the keys whose values Ruby has to decode. versions: an Array, or nil. */
 static VALUE read_many(VALUE self, VALUE keys, one_read *read_one, VALUE frames, VALUE versions)
 {
@@ -503,7 +496,7 @@ static VALUE read_many(VALUE self, VALUE keys, one_read *read_one, VALUE frames,
         value = read_one(self, current ? batch.segment : segment_current(self), key,
                          current && is_made_of(made, key) ? made : NULL, version);
         if (NIL_P(value)) continue;
-        rb_hash_aset(found, kept_key(key), value);
+        rb_hash_aset(found, key, value);
         if (OBJ_FROZEN(value) && !NIL_P(frames)) rb_ary_push(frames, key);
     }
     RB_GC_GUARD(versions);

@@ -23,7 +23,8 @@ static tseg_result write_bytes(tseg *segment, const tseg_key *key, const write_c
 
     if (call->frame_type) {
         value.head_words = FRAME_HEADER_BYTES / 8;
-        frame_write_plain_header(header, call->frame_type, call->frame_expires_at, (uint32_t)value.body_bytes);
+        frame_seal((frame_header){.type = (uint8_t)call->frame_type, .expires_at = call->frame_expires_at,
+                                  .payload_bytes = (uint32_t)value.body_bytes}, header);
     }
     switch (call->kind) {
     case WRITE_SET: return tseg_set(segment, key, &value, call->times.expires_at, call->times.now);
@@ -115,20 +116,6 @@ static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VA
 }
 
 /*
- * Returns whether the frame can be stored as a copy without changes: it is not compressed and has no checksum, version
- * or tags.
- */
-static bool is_bare_frame(VALUE bytes, double *ends_at)
-{
-    uint64_t words[2];
-
-    if (RSTRING_LEN(bytes) < FRAME_HEADER_BYTES) return false;
-    memcpy(words, RSTRING_PTR(bytes), sizeof words);
-    memcpy(ends_at, words + 1, sizeof *ends_at);
-    return frame_is_bare(words[0]) && (words[0] >> (8 * FRAME_OFFSET_TYPE) & 0xff) != FRAME_TYPE_PLACEHOLDER;
-}
-
-/*
  * Segment#near_fill_frame(key, frame, longest, epoch) -> as near_fill, for a frame that needs no changes. The copy
  * expires after `longest` seconds, or earlier with the frame. Returns nil if the frame needs changes; Ruby then makes
  * the copy, or none.
@@ -136,13 +123,17 @@ static bool is_bare_frame(VALUE bytes, double *ends_at)
 static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE longest, VALUE epoch)
 {
     write_call call = {.kind = WRITE_NEAR_FILL, .base = {.key = key, .bytes = frame}};
-    double ends_at;
+    frame_header header;
 
     Check_Type(frame, T_STRING);
-    if (!is_bare_frame(frame, &ends_at)) return Qnil;
+    if (RSTRING_LEN(frame) < FRAME_HEADER_BYTES) return Qnil;
+    memcpy(&header, RSTRING_PTR(frame), sizeof(header));
+    if (header.magic != FRAME_MAGIC || header.version != FRAME_VERSION || header.type == FRAME_TYPE_PLACEHOLDER ||
+        header.compressor || header.flags || header.parts_bytes)
+        return Qnil;
     call.times = segment_times_of(longest, true);
-    if (!(ends_at > call.times.now)) return Qfalse; /* also for a damaged frame, whose expiry is not a number */
-    if (ends_at < call.times.expires_at) call.times.expires_at = ends_at;
+    if (!(header.expires_at > call.times.now)) return Qfalse; /* also for a damaged frame, whose expiry is not a number */
+    if (header.expires_at < call.times.expires_at) call.times.expires_at = header.expires_at;
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 

@@ -54,10 +54,6 @@ typedef struct {
     uint32_t epoch;
 } tseg_entry;
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the segment needs a little-endian machine"
-#endif
-
 typedef enum {
     TSEG_OK,
     TSEG_ABSENT,        /* the key has no entry (any more) */

@@ -10,7 +10,7 @@
 
 static inline uint64_t tseg_rotate(uint64_t x, int bits) { return (x << bits) | (x >> (64 - bits)); }
 
-/* Loads 8 bytes as a little-endian word. (segment.h refuses big-endian machines.) */
+/* Loads 8 bytes as a little-endian word. (frame_layout.h refuses big-endian machines.) */
 static inline uint64_t tseg_load_bytes(const uint8_t *bytes)
 {
     uint64_t word;

@@ -96,12 +96,12 @@ static const uint8_t *part_among(const uint8_t *parts, size_t parts_bytes, int i
 
 const uint8_t *tseg_part_of(const uint8_t *frame, size_t frame_bytes, int id, size_t *bytes)
 {
-    size_t parts_bytes;
+    frame_header header;
 
-    if (frame_bytes < FRAME_HEADER_BYTES || frame[FRAME_OFFSET_MAGIC] != FRAME_MAGIC) return NULL;
-    parts_bytes = two_bytes(frame + FRAME_OFFSET_PARTS_BYTES);
-    if (parts_bytes > frame_bytes - FRAME_HEADER_BYTES) return NULL;
-    return part_among(frame + FRAME_HEADER_BYTES, parts_bytes, id, bytes);
+    if (frame_bytes < FRAME_HEADER_BYTES) return NULL;
+    memcpy(&header, frame, sizeof(header));
+    if (header.magic != FRAME_MAGIC || header.parts_bytes > frame_bytes - FRAME_HEADER_BYTES) return NULL;
+    return part_among(frame + FRAME_HEADER_BYTES, header.parts_bytes, id, bytes);
 }
 
 const uint8_t *tseg_tags_among(const uint8_t *parts, size_t parts_bytes, size_t *bytes)

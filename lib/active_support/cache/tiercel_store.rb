@@ -679,8 +679,9 @@ module ActiveSupport
       def versions_of(names, keys, options)
         return names.map { |name| normalize_version(name, options) } if options[:version]
         return if keys.equal?(names)
-        versions = RULES.versions(names)
-        versions == false ? names.map { |name| normalize_version(name, options) } : versions
+        versions = names.map { |name| RULES.version(name) }
+        return names.map { |name| normalize_version(name, options) } if versions.include?(false)
+        versions if versions.any?
       end
 
       # Accepts an expiry, valid tags, and the options that a miss commonly uses.
