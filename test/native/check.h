@@ -40,6 +40,20 @@ static inline tseg_value value_of(const void *bytes, size_t count)
     return (tseg_value){NULL, 0, bytes, count};
 }
 
+/* One attempt to delete a shard's keys with this prefix. */
+static inline tseg_result clear_shard(tseg *segment, uint32_t shard, const char *prefix, uint32_t count,
+                                      uint64_t *cleared)
+{
+    tseg_batch batch = {.deletes = true};
+    tseg_cursor cursor = {segment->file_id, shard, 0};
+    tseg_result result = TSEG_OK;
+
+    while (result == TSEG_OK && cursor.shard == shard)
+        result = tseg_walk(segment, &cursor, prefix, count, time_now, &batch);
+    *cleared += batch.deleted;
+    return result;
+}
+
 /* Calls as the binding makes them: repeated while a writer is in the way, up to the maximum wait. */
 static inline bool wait_again(tseg *segment, uint32_t shard, tseg_result *result, tseg_wait *wait)
 {

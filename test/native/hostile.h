@@ -87,7 +87,7 @@ static inline void call_anything(tseg *segment, uint64_t random)
     case 9:
         if (random >> 50 & 15) break;
         shard = (uint32_t)(random >> 54) % segment->geometry.shards;
-        result = tseg_clear_prefix(segment, shard, text, 6, &cleared);
+        result = clear_shard(segment, shard, text, 6, &cleared);
         break;
     case 10:
         if (random >> 50 & 63) break;

@@ -65,7 +65,7 @@ static void call_everything(tseg *segment, const tseg_key *key)
     tseg_increment(segment, key, 1, INFINITY, time_now, &count);
     tseg_compare_and_set(segment, key, &value, INFINITY, time_now, &hostile_token);
     tseg_set(segment, key, &value, INFINITY, time_now);
-    tseg_clear_prefix(segment, key->shard, "key ", 4, &cleared);
+    clear_shard(segment, key->shard, "key ", 4, &cleared);
     tseg_delete(segment, key, &ended_at);
 }
 

@@ -57,7 +57,7 @@ static void no_lease_at_all(void)
     CHECK(take(KEY) == TSEG_FULL);
     unheld = lease.unheld;
     uint64_t cleared = 0;
-    CHECK(tseg_clear_prefix(segment, other.shard, "nothing", 7, &cleared) == TSEG_OK && cleared == 0);
+    CHECK(clear_shard(segment, other.shard, "nothing", 7, &cleared) == TSEG_OK && cleared == 0);
     CHECK(fill_unheld(KEY, &unheld, NULL, "late") == TSEG_CHANGED);
     unheld = fill_table(KEY, NULL);
     clear_all();

@@ -8,7 +8,7 @@ static void clear_prefix(void)
 {
     uint64_t cleared = 0;
     for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
-        CHECK(PATIENTLY(segment, shard, tseg_clear_prefix(segment, shard, "the", 3, &cleared)) == TSEG_OK);
+        CHECK(PATIENTLY(segment, shard, clear_shard(segment, shard, "the", 3, &cleared)) == TSEG_OK);
 }
 static void one_holder_at_a_time(void)
 {

@@ -164,7 +164,7 @@ static void test_clear_and_walk(tseg *segment)
     while (tseg_walk(segment, &cursor, "odd:", 4, time_now, &batch) == TSEG_OK) seen += batch.count;
     CHECK(seen == 50);
     for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
-        CHECK(tseg_clear_prefix(segment, shard, "odd:", 4, &cleared) == TSEG_OK);
+        CHECK(clear_shard(segment, shard, "odd:", 4, &cleared) == TSEG_OK);
     CHECK(cleared == 50);
     for (int i = 0; i < 100; i++) {
         snprintf(text, sizeof text, "%s:%d", i % 2 ? "odd" : "even", i);
@@ -182,7 +182,7 @@ static void test_prefix_beyond_a_key(tseg *segment)
     CHECK(set_text(segment, "abc", "abc", INFINITY));
     for (uint32_t count = 4; count <= sizeof prefix; count++) {
         for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
-            CHECK(tseg_clear_prefix(segment, shard, prefix, count, &cleared) == TSEG_OK && cleared == 0);
+            CHECK(clear_shard(segment, shard, prefix, count, &cleared) == TSEG_OK && cleared == 0);
         CHECK(walked(segment, prefix, count, time_now) == 0);
     }
     CHECK(reads_as(segment, "abc", "abc") && walked(segment, prefix, 3, time_now) == 1);

@@ -118,9 +118,9 @@ static void other_clear_prefix(const stopped_call *call, pid_t pid)
 {
     uint64_t cleared = 0;
     for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
-        PATIENTLY(segment, shard, tseg_clear_prefix(segment, shard, "the", 3, &cleared));
+        PATIENTLY(segment, shard, clear_shard(segment, shard, "the", 3, &cleared));
     for (uint32_t shard = 0; shard < segment->geometry.shards; shard++) /* earlier timeouts are remembered */
-        CHECK(tseg_clear_prefix(segment, shard, "the", 3, &cleared) == TSEG_OK);
+        CHECK(clear_shard(segment, shard, "the", 3, &cleared) == TSEG_OK);
     CHECK(read_text(KEY) < 0);
     resume(pid);
     CHECK(read_text(KEY) < 0 || (call->brings_back && is(call, call->after)) ||

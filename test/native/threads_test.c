@@ -90,7 +90,7 @@ static void *sweep(void *unused)
 
     while (!atomic_load(&over)) {
         tseg_collect_stats(segment, &stats);
-        CHECK(tseg_clear_prefix(segment, 0, "no such", 7, &cleared) != TSEG_ABSENT && cleared == 0);
+        CHECK(clear_shard(segment, 0, "no such", 7, &cleared) != TSEG_ABSENT && cleared == 0);
         while (tseg_walk(segment, &cursor, "thread", 6, time_now, &batch) == TSEG_OK)
             for (unsigned i = 0; i < batch.count; i++, met++)
                 CHECK(memcmp(batch.bytes + batch.entries[i].key_offset, "thread key ", 11) == 0);

@@ -66,13 +66,11 @@ bool tseg_lease_wait(tseg_host *host, const tseg_awaited_lease *awaited, uint64_
  * it. The time does not depend on the number of entries.
  */
 void tseg_clear_at_once(tseg *segment);
-/* Deletes the shard's keys with this prefix, and adds their number to *cleared. May return TSEG_WOULD_WAIT. */
-tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared);
 
 /*
  * One step of a walk over all entries. The caller zeroes the cursor before the first step. If the file changes, the
- * walk starts again. A step reads one bucket and puts its live entries into the batch. TSEG_OK, TSEG_ABSENT at the
- * end, TSEG_WOULD_WAIT for the cursor's shard, or TSEG_NO_MEMORY.
+ * walk starts again. A step reads one bucket and puts its live entries into the batch, or deletes its entries, live or
+ * not. TSEG_OK, TSEG_ABSENT at the end, TSEG_WOULD_WAIT for the cursor's shard, or TSEG_NO_MEMORY.
  */
 typedef struct {
     uint64_t file_id;
@@ -82,6 +80,8 @@ typedef struct {
 typedef struct {
     uint8_t *bytes; /* the keys, one after the other; from realloc */
     size_t capacity;
+    bool deletes;     /* set by the caller: the walk is a clear of a prefix */
+    uint64_t deleted; /* by all steps */
     uint32_t count;
     struct {
         size_t key_offset;

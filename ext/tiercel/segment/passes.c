@@ -68,81 +68,6 @@ void tseg_clear_at_once(tseg *segment)
     }
 }
 
-tseg_result tseg_clear_prefix(tseg *segment, uint32_t shard, const void *prefix, uint32_t count, uint64_t *cleared)
-{
-    const tseg_view view = tseg_view_of(segment, shard);
-
-    /* A lease does not contain its key, so all leases of the shard end. */
-    tseg_lease_end_all(segment, shard, tseg_epoch(segment) + 1);
-    for (uint32_t i = 0; i < segment->index_slots; i++) {
-        tseg_word *slot = view.index + i;
-        tseg_result result;
-        tseg_slot_entry entry;
-        uint64_t word;
-        prefetch_ahead(segment, &view, i + PREFETCHED_SLOTS);
-        while ((result = read_key_slot(segment, shard, slot, &entry, &word)) == TSEG_OK) {
-            bool matches = begins_with(&entry, prefix, count);
-            if (!tseg_is_in_log(&view, word)) continue;
-            if (!matches) break;
-            TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
-            if (!tseg_swap(slot, &word, 0)) continue;
-            tseg_count_live(view.control, -1, -(int64_t)entry.units);
-            (*cleared)++;
-            break;
-        }
-        if (result == TSEG_WOULD_WAIT) return result;
-    }
-    return TSEG_OK;
-}
-
-/*
- * Work on all shards, one after the other, while other threads of the host run. Another thread may move to another
- * file in the middle of the work. The work then starts again in that file.
- */
-typedef struct shard_sweep {
-    tseg_result (*visit)(struct shard_sweep *all); /* visits the shard `shard`; TSEG_OK or TSEG_WOULD_WAIT */
-    tseg *segment;
-    uint32_t shard;
-    tseg_result result;
-} shard_sweep;
-
-static bool sweep_on(void *argument, const atomic_bool *stop)
-{
-    shard_sweep *all = argument;
-
-    for (; all->shard < all->segment->geometry.shards; all->shard++) {
-        if (atomic_load(stop)) return false;
-        all->result = all->visit(all);
-        if (all->result != TSEG_OK) break;
-    }
-    return true;
-}
-
-/* Visits the shards without the host's lock. Returns TSEG_RETIRED if the host has moved to another file. */
-static tseg_result sweep_all(tseg_host *host, shard_sweep *all)
-{
-    tseg_wait wait = {0};
-    uint64_t file_id;
-
-    all->segment = host->current(host);
-    if (!all->segment) return TSEG_INTERRUPTED;
-    file_id = all->segment->file_id;
-    while (all->shard < all->segment->geometry.shards) {
-        bool would_wait = all->result == TSEG_WOULD_WAIT;
-        all->result = TSEG_OK;
-        if (!(would_wait ? tseg_wait_in_pass(host, all->segment, all->shard, &wait)
-                         : tseg_run_held(host, all->segment, sweep_on, all)))
-            return TSEG_INTERRUPTED;
-        all->segment = host->current(host); /* other threads ran */
-        if (!all->segment) return TSEG_INTERRUPTED;
-        if (all->segment->file_id == file_id) continue;
-        all->shard = 0;
-        all->result = TSEG_OK;
-        return TSEG_RETIRED;
-    }
-    return TSEG_OK;
-}
-
 bool tseg_clear(tseg_host *host)
 {
     tseg *segment;
@@ -153,27 +78,6 @@ bool tseg_clear(tseg_host *host)
         tseg_clear_at_once(segment);
     } while (tseg_is_retired(segment)); /* other processes may already have written into the new file */
     return true;
-}
-
-typedef struct {
-    shard_sweep base;
-    const void *prefix;
-    uint32_t count;
-    uint64_t cleared;
-} prefix_sweep;
-
-static tseg_result clear_prefix(shard_sweep *base)
-{
-    prefix_sweep *clear = (prefix_sweep *)base;
-    return tseg_clear_prefix(base->segment, base->shard, clear->prefix, clear->count, &clear->cleared);
-}
-
-uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count)
-{
-    prefix_sweep clear = {.base = {.visit = clear_prefix}, .prefix = prefix, .count = count};
-
-    while (sweep_all(host, &clear.base) == TSEG_RETIRED) {}
-    return clear.cleared;
 }
 
 /*
@@ -194,7 +98,7 @@ static bool grow(tseg_batch *batch, size_t bytes)
     return true;
 }
 
-/* TSEG_CHANGED: the tail has passed the entry, so the slot has to be read again. */
+/* TSEG_CHANGED: the slot or the tail has changed, so the slot has to be read again. */
 static tseg_result take_into_batch(tseg *segment, const tseg_view *view, uint64_t word, const tseg_slot_entry *entry,
                                    double now, tseg_batch *batch, size_t *used)
 {
@@ -216,6 +120,16 @@ static tseg_result take_into_batch(tseg *segment, const tseg_view *view, uint64_
     return TSEG_OK;
 }
 
+static tseg_result delete_in_pass(const tseg_view *view, tseg_word *slot, uint64_t word, const tseg_slot_entry *entry,
+                                  tseg_batch *batch)
+{
+    TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
+    if (!tseg_swap(slot, &word, 0)) return TSEG_CHANGED;
+    tseg_count_live(view->control, -1, -(int64_t)entry->units);
+    batch->deleted++;
+    return TSEG_OK;
+}
+
 tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
                       tseg_batch *batch)
 {
@@ -229,16 +143,20 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
     if (cursor->shard >= segment->geometry.shards) return TSEG_ABSENT;
     view = tseg_view_of(segment, cursor->shard);
     cursor->slot -= cursor->slot % TSEG_BUCKET_SLOTS;
+    /* A lease does not contain its key, so all leases of the shard end. */
+    if (batch->deletes && !cursor->slot) tseg_lease_end_all(segment, cursor->shard, tseg_epoch(segment) + 1);
     for (uint32_t i = cursor->slot; i < cursor->slot + TSEG_BUCKET_SLOTS; i++) {
+        tseg_word *slot = view.index + i;
         tseg_result result;
         tseg_slot_entry entry;
         uint64_t word;
         prefetch_ahead(segment, &view, i + PREFETCHED_SLOTS);
-        while ((result = read_key_slot(segment, cursor->shard, view.index + i, &entry, &word)) == TSEG_OK) {
+        while ((result = read_key_slot(segment, cursor->shard, slot, &entry, &word)) == TSEG_OK) {
             bool matches = begins_with(&entry, prefix, prefix_bytes);
             if (!tseg_is_in_log(&view, word)) continue;
             if (!matches) break;
-            result = take_into_batch(segment, &view, word, &entry, now, batch, &used);
+            result = batch->deletes ? delete_in_pass(&view, slot, word, &entry, batch)
+                                    : take_into_batch(segment, &view, word, &entry, now, batch, &used);
             if (result != TSEG_CHANGED) break;
         }
         if (result == TSEG_WOULD_WAIT || result == TSEG_NO_MEMORY) return result;
@@ -284,6 +202,17 @@ bool tseg_walk_on(tseg_host *host, tseg_walker *walker)
     if (!walker->segment) return false;
     if (walker->segment->file_id != walker->cursor.file_id) return true;
     return tseg_wait_in_pass(host, walker->segment, walker->cursor.shard, &walker->wait);
+}
+
+uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count)
+{
+    tseg_walker walker = {.prefix = prefix, .prefix_bytes = count, .batches = {{.deletes = true}}};
+
+    while (tseg_walk_on(host, &walker)) {
+        const tseg *segment = walker.at_end ? host->current(host) : NULL; /* other threads ran */
+        if (walker.at_end && (!segment || segment->file_id == walker.cursor.file_id)) break;
+    }
+    return walker.batches[0].deleted;
 }
 
 static void keep_used(tseg_batch *batch)
