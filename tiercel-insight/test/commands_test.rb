@@ -14,6 +14,7 @@ class CommandsTest < InsightAppTest
       an_entry(app)
       missing_arguments(app)
       deletes(app)
+      assert_match(/cache:doctor .*cache:stats /m, out(app.rails("-T", "cache")))
       the_doctor(app)
     end
   end
@@ -22,8 +23,9 @@ class CommandsTest < InsightAppTest
   def test_a_command_says_that_memory_belongs_to_each_process
     with_app do |app|
       app.cache_store = %(:tiercel_store, "memory:")
-      assert_separate(app.rails("cache:get", "a", "--json"), missing: true)
-      assert_separate app.rails("cache:clear", "views/")
+      found, cleared = commands(app, %w[cache:get a --json], %w[cache:clear views/])
+      assert_separate(found, missing: true)
+      assert_separate cleared
       app.cache_store = ":memory_store"
       assert_separate app.rails("cache:clear", "--yes")
     end
@@ -32,8 +34,8 @@ class CommandsTest < InsightAppTest
   def test_a_delete_that_fails_is_a_failure
     with_app do |app|
       app.cache_store = %(:tiercel_store, "redis://127.0.0.1:1/0")
-      [%w[delete a], %w[clear views/], %w[clear --yes], %w[invalidate a], %w[stats]].each do |name, *arguments|
-        ran = app.rails("cache:#{name}", *arguments)
+      commands(app, %w[cache:delete a], %w[cache:clear views/], %w[cache:clear --yes], %w[cache:invalidate a],
+               %w[cache:stats]).each do |ran|
         assert_equal 2, ran.status.exitstatus, ran.to_s
         assert_match(/^cache: the backend (failed, so entries may remain: .*refused|did not answer)/, ran.err)
       end
@@ -43,8 +45,8 @@ class CommandsTest < InsightAppTest
   (RailsApp::LINES - ["8.1"]).each do |line|
     define_method(:"test_the_doctor_on_rails_#{line.tr(".", "_")}") do
       with_app(line) do |app|
-        mount(app)
-        the_doctor(app)
+        app.cache_store = ":memory_store"
+        the_findings_of(app)
       end
     end
   end
@@ -54,33 +56,33 @@ class CommandsTest < InsightAppTest
   def mount(app) = app.cache_store = %(:tiercel_store, "shared:", { size: "8MB" })
 
   def an_entry(app)
-    found = JSON.parse(out(app.rails("cache:get", "views/1", "--json", "--value")))
+    profile = app.path("tmp/profile.json")
+    get, missing, stats, shown, doctor, *rest =
+      commands(app, %w[cache:get views/1 --json --value], %w[cache:get nothing], %w[cache:stats --json], %w[cache:stats],
+               %w[cache:doctor --help], %w[cache --help], ["cache:profile", profile])
+    found = JSON.parse(out(get))
     assert_equal ["views/1", "<b>".inspect], found.values_at("key", "value")
     assert found["tiers"].first["found"]
     assert_equal ["product:1"], found["tiers"].first["tags"]
-    missing = app.rails("cache:get", "nothing")
     assert_equal 1, missing.status.exitstatus, missing.to_s
-    assert_operator JSON.parse(out(app.rails("cache:stats", "--json")))["backend"]["entries"], :>=, 2
-    shown = app.rails("cache:stats")
+    assert_operator JSON.parse(out(stats))["backend"]["entries"], :>=, 2
     assert_match(/^  entries: \d+  \(entries, with those of tags/, out(shown))
     assert_match(/^\d+ hits, \d+ misses.* in all processes of this machine\./, shown.out)
     assert_empty shown.err
-    assert_match(/Examines the application/, out(app.rails("cache:doctor", "--help")))
-    help = out(app.rails("cache", "--help"))
+    assert_match(/Examines the application/, out(doctor))
+    help = out(rest.first)
     assert_match(/cache:doctor .*cache:top/m, help)
     refute_match(/\.\.\.$/, help)
-    assert_match(/cache:doctor .*cache:stats /m, out(app.rails("-T", "cache")))
-    profile = app.path("tmp/profile.json")
-    out(app.rails("cache:profile", profile))
+    out(rest.last)
     assert_equal 1, JSON.parse(File.read(profile))["version"]
   end
 
   def missing_arguments(app)
-    [%w[get], %w[delete], %w[get a b]].each do |name, *arguments|
-      ran = app.rails("cache:#{name}", *arguments)
+    called = [%w[cache:get], %w[cache:delete], %w[cache:get a b]]
+    called.zip(commands(app, *called)) do |(name), ran|
       assert_equal 2, ran.status.exitstatus, ran.to_s
-      assert_match(/\Acache: #{name} was called with (no argument|2 arguments)\./, ran.err)
-      assert_includes ran.err, " Type: bin/rails cache:#{name} KEY\n"
+      assert_match(/\Acache: #{name.delete_prefix("cache:")} was called with (no argument|2 arguments)\./, ran.err)
+      assert_includes ran.err, " Type: bin/rails #{name} KEY\n"
     end
   end
 
@@ -93,13 +95,16 @@ class CommandsTest < InsightAppTest
 
   def deletes(app)
     out(app.rails("cache:invalidate", "product:1"))
-    assert_equal "[nil, 1]\n", out(app.runner(%(p Rails.cache.read_multi("views/1", "a").values_at("views/1", "a"))))
-    assert_match(/\ADeleted entries: 1$/, out(app.rails("cache:clear", "a")))
-    refused = app.rails("cache:clear")
+    invalid, kept, cleared, refused, confirmed, absent =
+      commands(app, %w[cache:get views/1 --value], %w[cache:get a --value], %w[cache:clear a], %w[cache:clear],
+               %w[cache:clear --yes], %w[cache:delete a])
+    assert_match(/^value: nil$/, invalid.out)
+    assert_match(/^value: 1$/, out(kept))
+    assert_match(/\ADeleted entries: 1$/, out(cleared))
     assert_equal 2, refused.status.exitstatus, refused.to_s
     assert_match(/confirm with --yes/, refused.err)
-    out(app.rails("cache:clear", "--yes"))
-    assert_match(/does not exist/, out(app.rails("cache:delete", "a")))
+    out(confirmed)
+    assert_match(/does not exist/, out(absent))
   end
 
   def the_doctor(app)
@@ -107,6 +112,10 @@ class CommandsTest < InsightAppTest
     assert report.ok?, report.to_s
     assert_match(/Nothing found/, report.out)
     app.cache_store = ":memory_store"
+    the_findings_of(app)
+  end
+
+  def the_findings_of(app)
     report = app.rails("cache:doctor", "--json")
     assert_equal 1, report.status.exitstatus, report.to_s
     assert_match(/each of the 2 Puma workers/, JSON.parse(report.out)["findings"].to_s)

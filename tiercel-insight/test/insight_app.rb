@@ -24,6 +24,27 @@ require \"tiercel/insight\"" })
     skip(error.message)
   end
 
+  # Runs commands one after another, each in a fork of one process that has booted the application.
+  #
+  # @param commands [Array<Array<String>>] names with arguments
+  # @return [Array<RailsApp::Ran>]
+  def commands(app, *commands)
+    code = <<~RUBY
+      require "rails/command"
+      results = #{commands.inspect}.map do |name, *arguments|
+        files = Array.new(2) { Tempfile.create }
+        pid = fork do
+          [$stdout, $stderr].zip(files) { |stream, file| stream.reopen(file) }
+          Rails::Command.invoke(name, arguments)
+        end
+        status = Process.wait2(pid).last
+        [*files.map { |file| File.read(file.path) }, status]
+      end
+      $stdout.binmode.write(Marshal.dump(results))
+    RUBY
+    Marshal.load(out(app.runner(code, env: { "TIERCEL_INSIGHT" => "quiet" })).b).map { |one| RailsApp::Ran.new(*one) }
+  end
+
   # @param ran [RailsApp::Ran]
   # @return [String] the output
   def out(ran)

@@ -38,8 +38,8 @@ class PlantedFaultsTest < Tiercel::TestCase
   end
 
   def test_one_in_a_thousand
-    requests = long? ? 100_000 : 6_000
-    found = run_application("faulty", ":memory_store", long? ? 0.001 : 0.02, requests)
+    requests = long? ? 100_000 : 1_500
+    found = run_application("faulty", ":memory_store", long? ? 0.001 : 0.1, requests)
     assert_operator (found[:planted] & found[:stale]).size, :>=, 15, "#{found[:stale].inspect} after #{found[:checked]}"
     assert_empty found[:stale] - found[:planted]
   end

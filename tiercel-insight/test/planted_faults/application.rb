@@ -204,8 +204,13 @@ end
 
 rounds = Integer(ROUNDS)
 share = Float(SHARE)
+srand(3)
 audit = Tiercel::Insight.audit(share)
 random = Random.new(3)
+# The limits on the time of audits, by a clock that does not depend on the machine: 10 ms for each visit.
+visits = 0
+audit.define_singleton_method(:monotonic) { visits * 0.01 }
+audit.instance_variable_set(:@began, 0.0)
 began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 if share >= 1
   rounds.times do
@@ -231,6 +236,7 @@ else
       name = SOUND.keys[random.rand(SOUND.size)]
       visit("sound_#{name}", ids[name], { key: random.rand(50) })
     end
+    visits += 1
   end
 end
 stale = audit.stale.map { |one| File.basename(one["at"].split(":").first, ".html.erb") }.uniq
