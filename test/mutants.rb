@@ -170,7 +170,7 @@ mutant "a child counts anew", "tiercel-insight/lib/tiercel/insight/collector.rb"
        "@counts = Array.new(FIGURES.size, 0)", "@counts ||= Array.new(FIGURES.size, 0)",
        tests: "tiercel-insight/test/collector_test.rb"
 mutant "blocks that wait longer belong to classes", "tiercel-insight/lib/tiercel/insight/collector.rb",
-       "blocks.push(short[3], *short.first(3)) if short[3]", "nil", tests: "tiercel-insight/test/collector_test.rb"
+       "count_untimed(blocks) unless blocks.empty?", "nil", tests: "tiercel-insight/test/collector_test.rb"
 mutant "exist? is no read", "lib/active_support/cache/tiercel_store.rb",
        "recount(backend, exists ? -1 : 0, exists ? 0 : -1)", "itself", tests: "tiercel-insight/test/collector_test.rb"
 mutant "a caller of an audit keeps its variables", "tiercel-insight/lib/tiercel/insight/audit.rb",

@@ -7,8 +7,9 @@
 # @private
 module Tiercel::Observer
   class << self
-    # @return [#computed, #recount, nil] `computed` receives the backend, the key and the duration in nanoseconds of
-    #   each block of `fetch`; `recount` receives corrections of the hits and misses that a segment counts
+    # @return [#untimed?, #computed, #recount, nil] `untimed?` says whether the next block of a backend needs no timing;
+    #   `computed` receives the backend, the key and the duration in nanoseconds of each other block of `fetch`;
+    #   `recount` receives corrections of the hits and misses that a segment counts
     attr_accessor :current
 
     # Runs the block of a `fetch`.
@@ -17,7 +18,8 @@ module Tiercel::Observer
     # @param key [String]
     # @return [Object] the block's value
     def timed(backend, key)
-      observer = @current or return yield
+      observer = @current
+      return yield if observer.nil? || observer.untimed?(backend)
       began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
       begin
         yield

@@ -121,7 +121,7 @@ class CollectorTest < Tiercel::TestCase
     end
   end
 
-  # A thread that computes faster than the classes are named.
+  # A thread that computes faster than the classes are named, and than it makes sense to time.
   def test_classes_add_up_in_a_flood
     store = Tiercel.new("memory:", size: "16MB")
     with_tmpdir do |folder|
@@ -192,6 +192,28 @@ class CollectorTest < Tiercel::TestCase
       2.times { Tiercel::Insight::ProcessFile.fold(folder) }
       assert_equal 351, Tiercel::Insight.figures.totals[:misses]
       assert_equal 1, Dir["#{folder}/*.reads"].size
+    end
+  end
+
+  # A hit of a segment is so cheap that the first sample has to be small. With few keys, it grows.
+  def test_the_share_of_a_segment_follows_the_load
+    store = Tiercel.new("memory:", size: "16MB")
+    with_tmpdir do |folder|
+      collector = Tiercel::Insight.start(store, folder:)
+      100.times { |index| store.fetch("few/#{index}") { 1 } }
+      collector.flush
+      assert_in_delta 1 / 64.0, Tiercel::Insight.figures.sample[1], 0.001
+      [11, 22, 33].each { |later| travel(later) { collector.flush } }
+      100.times { |index| store.read("few/#{index}") }
+      reads, share, counted = Tiercel::Insight.figures.sample
+      assert_equal 0.5, share
+      assert_includes 20..80, reads.size
+      assert_operator counted[:reads], :<=, 100, "reads from before the last share are no part of the sample"
+      100.times { 100.times { |index| store.read("few/#{index}") } }
+      collector.flush
+      assert_operator Tiercel::Insight.figures.sample[1], :<, 0.25, "too many reads"
+      travel(60) { collector.flush }
+      assert_operator Tiercel::Insight.figures.sample[1], :<, 0.25, "and no way back"
     end
   end
 

@@ -21,16 +21,22 @@ class Tiercel::Insight::Collector
   KEPT_CLASSES = 500
   # Maximum number of sampled reads that wait for the thread; further reads are dropped.
   MOST_PENDING = 8_192
-  # Maximum number of blocks that wait for the thread. Beyond it, one record stands for SOME short blocks, so that the
-  # classes still add up to the totals.
+  # If more blocks than this wait for the thread, one record stands for up to MOST_UNTIMED + 1 short blocks. Blocks below
+  # TRIVIAL_NS are then not even timed: that would slow a miss down by a twentieth.
   MOST_BLOCKS = 1_024
+  MOST_UNTIMED = 63
+  SHORT_NS = 200_000
+  TRIVIAL_NS = 10_000
   # A ring of reads should cover at least this time.
   RING_SECONDS = 600
-  # Maximum number of sampled reads of a process per second, averaged over two seconds.
-  MOST_SAMPLED = 2_000
+  # Maximum number of sampled reads of a process per second, averaged over two seconds. A sampled hit of a segment costs
+  # about four times as much as another hit.
+  MOST_SAMPLED = 500
+  FIRST_SHARE_OF_SEGMENT = 1 / 64.0
+  # A sample of fewer keys says little. A segment's sample then begins anew with four times the share, if it may.
+  FEW_KEYS = 1_000
+  SECONDS_TO_SETTLE = 10
   CHECKPOINTS = 128
-  SHORT_NS = 200_000
-  SOME = 16
   HASHES = 1 << 32
   FIGURES = %i[hits misses writes deletes blocks block_ns requests].freeze
   HITS, MISSES, WRITES, DELETES, BLOCKS, BLOCK_NS, REQUESTS = *0..6
@@ -65,7 +71,8 @@ class Tiercel::Insight::Collector
     @backend = store.backend if store.respond_to?(:backend)
     segment = @backend.segment if @backend.respond_to?(:segment) && !@backend.tiered?
     @segment = segment if segment.respond_to?(:sample)
-    @share = share || (@segment ? 0.125 : 1.0)
+    @share = share || (@segment ? FIRST_SHARE_OF_SEGMENT : 1.0)
+    @may_sample_more = @segment && share.nil?
     @namespace = store.options[:namespace] if store.respond_to?(:options) && store.options
     @files = store.cache_path.to_s if store.respond_to?(:cache_path)
     @subscribers = []
@@ -106,6 +113,12 @@ class Tiercel::Insight::Collector
     note_read(key, hash >> 21, bytes.negative? ? ProcessFile::MISS : [bytes, ProcessFile::SIZE_UNKNOWN - 1].min)
   end
 
+  # @private Whether the next block needs no timing.
+  def untimed?(backend)
+    return false unless @to_skip.positive? && @trivial && backend.equal?(@backend) && @pid == Process.pid
+    skip
+  end
+
   # @private A block of `fetch`.
   def computed(backend, key, duration_ns)
     return unless backend.equal?(@backend)
@@ -130,7 +143,7 @@ class Tiercel::Insight::Collector
       count_segment
       classify
       checkpoint
-      slow_down
+      adapt_share
       note_bucket
       next unless @changed || last || !@wrote
       @file.write(to_h)
@@ -155,7 +168,8 @@ class Tiercel::Insight::Collector
     @of_segment = first_counters
     @reads = []
     @blocks = []
-    @short = [0, 0, 0, nil]
+    @to_skip = @untimed = 0
+    @dropped = 0
     @buckets = {}
     @classes = {}
     @class_numbers = {}
@@ -164,7 +178,7 @@ class Tiercel::Insight::Collector
     @key_class = Tiercel::Insight::KeyClass.new(@namespace)
     @checkpoints = [[0, 0, 0, 0, 0]]
     @below = (@share * HASHES).to_i
-    @since = now
+    @since = @since_share = now
     @folded_at = 0
     @wrote = nil
     @before = @counts.dup
@@ -278,23 +292,28 @@ class Tiercel::Insight::Collector
 
   # @blocks is a flat list of key, total duration, number of blocks, and longest duration.
   def note_block_ns(key, duration_ns)
-    counts = @counts
-    counts[BLOCKS] += 1
-    counts[BLOCK_NS] += duration_ns
-    return @blocks.push(key, duration_ns, 1, duration_ns) if @blocks.size < 4 * MOST_BLOCKS
-    short = @short
-    short[0] += duration_ns
-    short[1] += 1
-    short[2] = duration_ns if duration_ns > short[2]
-    short[3] = key
-    return if duration_ns < SHORT_NS && short[1] < SOME || @blocks.size >= 4 * MOST_PENDING
-    @short = [0, 0, 0, nil]
-    @blocks.push(short[3], *short.first(3))
+    short = duration_ns < SHORT_NS || @blocks.size >= 4 * MOST_PENDING
+    return skip if short && @to_skip.positive?
+    number = short || @trivial ? 1 + @untimed : 1
+    @untimed -= number - 1
+    @counts[BLOCKS] += number
+    @counts[BLOCK_NS] += duration_ns * number
+    @blocks.push(key, duration_ns * number, number, duration_ns)
+    return unless short && @blocks.size >= 4 * MOST_BLOCKS
+    @trivial = duration_ns < TRIVIAL_NS
+    @to_skip = duration_ns & MOST_UNTIMED # the last bits of a duration are random
+  end
+
+  # The next block that is recorded also stands for this one.
+  def skip
+    @to_skip -= 1
+    @untimed += 1
+    true
   end
 
   def note_read(key, hash, bytes)
     run unless @pid == Process.pid
-    return if @reads.size >= 4 * MOST_PENDING
+    return @dropped += 1 if @reads.size >= 4 * MOST_PENDING
     @reads.push(key, hash, bytes, Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond))
   end
 
@@ -348,12 +367,12 @@ class Tiercel::Insight::Collector
       records << [hash, at & 0xFFFF_FFFF, bytes, number].pack(ProcessFile::RECORD)
     end
     @class_of_hash.clear if @class_of_hash.size > MOST_PENDING
-    @sampled = records.bytesize / ProcessFile::RECORD_BYTES
+    dropped, @dropped = @dropped, 0
+    @sampled = (records.bytesize / ProcessFile::RECORD_BYTES) + dropped
     @file.append(records) unless records.empty?
     table = @classes[now / PERIOD_SECONDS] ||= {}
-    short, @short = @short, [0, 0, 0, nil]
     blocks = @blocks.shift(@blocks.size)
-    blocks.push(short[3], *short.first(3)) if short[3]
+    count_untimed(blocks) unless blocks.empty?
     blocks.each_slice(4) do |key, duration_ns, number, longest_ns|
       cost = table[@key_class.of(key)] ||= [0, 0.0, 0.0]
       cost[0] += number
@@ -362,6 +381,13 @@ class Tiercel::Insight::Collector
     end
     @classes.shift if @classes.size > 2
     reduce(table) if table.size > MOST_CLASSES
+  end
+
+  # No other block followed these ones.
+  def count_untimed(blocks)
+    untimed, @untimed, @to_skip = @untimed, 0, 0
+    @counts[BLOCKS] += untimed
+    blocks[-2] += untimed
   end
 
   # Keeps the sum of all classes correct: the class `*` absorbs the dropped classes.
@@ -397,14 +423,29 @@ class Tiercel::Insight::Collector
   end
 
   # Implements SHARDS with a fixed amount of memory: if samples come too fast, samples fewer keys from now on.
-  def slow_down
+  def adapt_share
     rings = @file.written / ProcessFile::RECORDS
-    wrapped_early = @file.written > ProcessFile::RECORDS && now - @since < RING_SECONDS * rings
+    wrapped_early = rings.positive? && now - @since < RING_SECONDS * rings && @class_of_hash.size >= FEW_KEYS
     too_many = @sampled.to_i > MOST_SAMPLED * SECONDS
-    return unless (wrapped_early && @file.written / ProcessFile::RECORDS > @halved.to_i) || too_many
-    @halved = @file.written / ProcessFile::RECORDS
-    factor = too_many ? [(MOST_SAMPLED * SECONDS) / @sampled.to_f, 0.5].min : 0.5
-    @below = [(@below * factor).to_i, 1 << 12].max
+    return sample_more unless (wrapped_early && rings > @halved.to_i) || too_many
+    @halved = rings
+    @may_sample_more = false
+    self.below = @below * (too_many ? [(MOST_SAMPLED * SECONDS) / @sampled.to_f, 0.5].min : 0.5)
+  end
+
+  def sample_more
+    @may_sample_more = false if @class_of_hash.size >= FEW_KEYS
+    seconds = now - @since_share
+    return if !@may_sample_more || seconds < SECONDS_TO_SETTLE
+    return if @below >= HASHES / 2 || @file.written * 4 > MOST_SAMPLED * seconds
+    self.below = [@below * 4, HASHES / 2].min
+    @file.restart
+    @checkpoints = [[0, @counts[HITS] + @counts[MISSES], @counts[MISSES], @counts[REQUESTS], now]]
+  end
+
+  def below=(below)
+    @below = [below.to_i, 1 << 12].max
+    @since_share = now
     @segment&.sample(self, @below.fdiv(HASHES))
   end
 

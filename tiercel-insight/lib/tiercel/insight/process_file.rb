@@ -47,6 +47,9 @@ class Tiercel::Insight::ProcessFile
     end
   end
 
+  # Forgets all records.
+  def restart = @written = 0
+
   # @param figures [Hash]
   # @return [void]
   def write(figures) = self.class.replace("#{@folder}/#{@id}.json", JSON.generate(figures))
