@@ -6,17 +6,11 @@ module Tiercel
   # Validates the URLs and options of a store before anything is started, and builds the store's parts from them.
   class Configuration
     # Options of the store itself. All others belong to Rails or to the backend.
-    STORE_OPTIONS = (%i[serializer compressor marshal checksum inflate_limit error_handler breaker log_keys
-                        encrypt frozen] + FetchPolicy::NAMES).freeze
+    STORE_OPTIONS = Options::STORE.keys.freeze
 
     # Options that Rails accepts as defaults for a store's calls.
     RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
                      %i[raw max_key_size expires_at version force unless_exist]).uniq.freeze
-
-    # The limit of Rails 8.1, which applies memcached's limit to all stores.
-    DEFAULT_MAX_KEY_BYTES = 250
-    # Leaves space for the digest that replaces the end of a longer key (":hash:" and 32 or 64 hex digits).
-    LEAST_MAX_KEY_BYTES = 40
 
     # Rails' names for its own serializers, for applications that keep their options when they migrate.
     SERIALIZER_ALIASES = { marshal_7_0: :marshal, marshal_7_1: :marshal }.freeze
@@ -32,11 +26,8 @@ module Tiercel
       urls, @options = AssetBuild.stand_in(urls, @options, STORE_OPTIONS + RAILS_OPTIONS)
       @places = Places.new(urls)
       check_option_names
-      check_switches
-      check_frozen
+      Options.check(@options)
       check_coder_options
-      check_times
-      check_max_key_size
       @policy = FetchPolicy.new(@options)
     end
 
@@ -78,18 +69,16 @@ module Tiercel
     # @return [Integer, false] bytes; false for no limit
     def max_key_size
       limit = @options[:max_key_size]
-      limit.nil? ? DEFAULT_MAX_KEY_BYTES : limit
+      limit.nil? ? Options::RAILS[:max_key_size].last : limit # Rails 8.1 applies memcached's limit to all stores
     end
 
     # @param backend [Backend] provides the default
     # @return [Integer] minimum payload size in bytes for compression
-    # @raise [ConfigurationError] if the option is not a size
     def compress_threshold(backend)
       threshold = @options[:compress_threshold]
-      return threshold if threshold == 0
-      return Sizes.bytes(threshold, option: :compress_threshold) if threshold
+      return threshold == 0 ? 0 : Sizes.bytes(threshold) if threshold
       default = backend.compress_threshold_bytes unless @options.key?(:compress)
-      default || ActiveSupport::Cache::DEFAULT_COMPRESS_LIMIT
+      default || Options::RAILS[:compress_threshold].last
     end
 
     # @return [Boolean] whether values are compressed by default
@@ -127,8 +116,7 @@ module Tiercel
     end
 
     def refuse(unknown, place, own, known)
-      GoneOptions.refuse(unknown)
-      hints = OptionHints.for(unknown, known + own, tiers: @places.all.size > 1, near: own.include?(:bus))
+      hints = Options.hints(unknown, known + own, tiers: @places.all.size > 1, near: own.include?(:bus))
       raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}, " \
                                 "got #{unknown.map { |name| given(name, place) }.join(", ")}#{hints}\n" \
                                 "This backend knows #{list(own)}.\nEvery store knows #{list(known)}."
@@ -153,37 +141,6 @@ module Tiercel
                                 "loads. Leave one of them out"
     end
 
-    def check_switches
-      %i[marshal log_keys checksum].each do |name|
-        value = @options[name]
-        next if value.nil? || value == true || value == false
-        raise ConfigurationError, "#{name}: expected true or false, got #{Redacted.text(value)}"
-      end
-    end
-
-    def check_frozen
-      value = @options[:frozen]
-      return if [nil, true, false].include?(value)
-      raise ConfigurationError, "frozen: expected true or false, got #{Redacted.text(value)}; memo: bounds what is kept"
-    end
-
-    # Checks durations now; Rails would check them only in each call.
-    def check_times
-      %i[expires_in expire_in expired_in race_condition_ttl].each do |name|
-        value = @options[name]
-        next if value.nil? || (value.is_a?(Numeric) && !value.negative?)
-        raise ConfigurationError, "#{name}: expected seconds (a Numeric or an ActiveSupport::Duration, at least 0), " \
-                                  "got #{Redacted.text(value)}"
-      end
-    end
-
-    def check_max_key_size
-      value = @options[:max_key_size]
-      return if value.nil? || value == false || (value.is_a?(Integer) && value >= LEAST_MAX_KEY_BYTES)
-      raise ConfigurationError, "max_key_size: expected bytes (Integer, at least #{LEAST_MAX_KEY_BYTES}), or false " \
-                                "for no limit, got #{Redacted.text(value)}"
-    end
-
     def serializer
       name = @options.fetch(:serializer, nil) || :auto
       return name unless name.is_a?(Symbol) || name.is_a?(String)
@@ -206,7 +163,7 @@ module Tiercel
 
     def inflate_limit
       limit = @options[:inflate_limit]
-      limit ? { inflate_limit: Sizes.bytes(limit, option: :inflate_limit) } : {}
+      limit ? { inflate_limit: Sizes.bytes(limit) } : {}
     end
   end
 end

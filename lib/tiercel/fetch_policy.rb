@@ -9,17 +9,9 @@ module Tiercel
     # read the stale value. Rails uses the same number.
     RACE_CONDITION_GRACE = 300
 
-    # Seconds after which another caller may take over the lease of a slow holder.
-    DEFAULT_LEASE_TTL = 10.0
-
     NAMES = %i[lease lease_ttl lease_wait stale_while_revalidate stale_if_error refresh jitter inherit_tags].freeze
-    SECONDS = %i[lease_ttl lease_wait].freeze
-    WINDOWS = %i[stale_while_revalidate stale_if_error].freeze
-    REFRESHES = [nil, :inline, :background].freeze
-    BOOLEANS = %i[lease inherit_tags].freeze
-    # Options of calls that are gone, with their names in {GoneOptions}. A store's `timeout:` belongs to the backend.
-    GONE = { timeout: :fetch_timeout, early_refresh: :early_refresh }.freeze
-    private_constant :GONE
+    DEFAULTS = NAMES.to_h { |name| [name, Options::STORE.fetch(name).last] }.freeze
+    private_constant :DEFAULTS
 
     # @return [Boolean] whether `fetch` acquires leases
     attr_reader :lease
@@ -41,16 +33,17 @@ module Tiercel
     # @param options [Hash{Symbol => Object}] some of {NAMES}
     # @raise [ConfigurationError] which is an ArgumentError
     def initialize(options)
-      @options = options.slice(*NAMES)
-      check
-      @lease = @options[:lease] != false
-      @lease_ttl = (@options[:lease_ttl] || DEFAULT_LEASE_TTL).to_f
+      @options = options.slice(*NAMES).compact
+      Options.check(@options)
+      values = { **DEFAULTS, **@options }
+      @lease = values[:lease]
+      @lease_ttl = values[:lease_ttl].to_f
       @lease_wait = (@options[:lease_wait] || (@lease_ttl * 2)).to_f
       @stale_while_revalidate = @options[:stale_while_revalidate]&.to_f
       @stale_if_error = @options[:stale_if_error]&.to_f
       @stale_seconds = [@stale_while_revalidate, @stale_if_error].compact.max
-      @jitter = (@options[:jitter] || 0).to_f
-      @inherit_tags = @options[:inherit_tags] != false
+      @jitter = values[:jitter].to_f
+      @inherit_tags = values[:inherit_tags]
       freeze
     end
 
@@ -58,34 +51,12 @@ module Tiercel
     # @return [FetchPolicy] this policy with the options of the call
     # @raise [ConfigurationError] for an invalid value, or an option that is gone
     def for(options)
-      return self unless options && options.any? { |name, _| NAMES.include?(name) || gone?(name) }
-      FetchPolicy.new(@options.merge(options.slice(*NAMES)))
+      return self unless options
+      Options.refuse_gone(options)
+      options.keys.intersect?(NAMES) ? FetchPolicy.new(@options.merge(options.slice(*NAMES))) : self
     end
 
     # @return [Boolean] whether a refresh runs in the background
     def background? = @options[:refresh] == :background
-
-    private
-
-    def check
-      SECONDS.each { |name| expect(name, "seconds (a number > 0)") { |value| number?(value) && value.positive? } }
-      WINDOWS.each { |name| expect(name, "seconds (a number >= 0)") { |value| number?(value) && value >= 0 } }
-      expect(:jitter, "a share of expires_in, from 0 to 1") { |value| number?(value) && value.between?(0, 1) }
-      expect(:refresh, ":inline or :background") { |value| REFRESHES.include?(value) }
-      BOOLEANS.each { |name| expect(name, "true or false") { |value| [true, false].include?(value) } }
-    end
-
-    def gone?(name)
-      gone = GONE[name] or return
-      raise ConfigurationError, "#{name}: is no option of fetch any more: #{GoneOptions::INSTEAD.fetch(gone)}"
-    end
-
-    def expect(name, what)
-      value = @options[name]
-      return if value.nil? || yield(value)
-      raise ConfigurationError, "#{name}: expected #{what}, got #{Redacted.text(value)}"
-    end
-
-    def number?(value) = value.is_a?(Numeric) && value.real? && value.to_f.finite?
   end
 end

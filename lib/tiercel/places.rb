@@ -9,7 +9,10 @@ module Tiercel
     # One backend, before it is built.
     Place = Struct.new(:url, :backend_class, :tier) do
       # @return [Array<Symbol>] option names that its URL may contain
-      def option_names = tier ? [*backend_class.option_names, :ttl, :bus] : backend_class.option_names
+      def option_names = tier ? [*backend_class.option_names, *Options.of(:near)] : backend_class.option_names
+
+      # @return [Hash] `ttl` and `bus` of a near tier
+      def near = Options.values(:near, url.options)
     end
 
     # Schemes of near tiers, nearest first.
@@ -83,17 +86,15 @@ module Tiercel
 
     # @return [Integer] the size that the URL of `memory:` gives
     def memo_bytes(place)
-      ttl(place) # refuses a wrong one
-      size = place.url.options[:size] || Backends::MemorySegment::DEFAULT_SIZE
-      bytes = Sizes.bytes(size)
-      return bytes if bytes >= Memo::LEAST_BYTES
-      raise ConfigurationError, "size: expected 1 MB or more in #{place.url} in front of shared:, got " \
-                                "#{Redacted.text(size)}"
+      place.near # refuses invalid ones
+      Options.values(:memory, place.url.options)[:size]
+    rescue ConfigurationError => error
+      raise ConfigurationError, "#{error.message} in #{place.url} in front of shared:"
     end
 
     def build_place(place, options, memo)
       names = place.backend_class.option_names
-      own = options.slice(*names).merge(place.url.options.except(*(%i[ttl bus] if place.tier)))
+      own = options.slice(*names).merge(place.url.options.except(*(Options.of(:near) if place.tier)))
       own = memo.merge(own) if names.include?(:memo)
       own[:behind] = heard(options) if place.tier && place.url.scheme == "shared"
       url, own = TestWorker.place(place.url, own)
@@ -127,7 +128,7 @@ module Tiercel
 
     # Other machines do not read the keys of parallel test processes, so no bus is needed.
     def bus?(last)
-      said = all.select(&:tier).map { |place| switch(place) }.compact
+      said = all.select(&:tier).filter_map { |place| [place.near[:bus]] unless place.near[:bus].nil? }.flatten
       return said.all? && !TestWorker.number if last.subscribable?
       return false unless said.include?(true)
       raise ConfigurationError, "bus: #{last} sends no invalidation messages. Remove bus=true"
@@ -135,31 +136,18 @@ module Tiercel
 
     # Over SQLite the file itself shows whether other programs change it.
     def watched?(near, last)
-      last.respond_to?(:others_since) && !near.segment.path.nil? && all.none? { |place| switch(place) == false }
-    end
-
-    def switch(place)
-      given = place.url.options[:bus]
-      return given.nil? ? nil : given.to_s == "true" if [nil, "true", "false"].include?(given&.to_s)
-      raise ConfigurationError, "bus: expected true or false in #{place.url}?bus=..., got #{Redacted.text(given)}"
+      last.respond_to?(:others_since) && !near.segment.path.nil? && all.none? { |place| place.near[:bus] == false }
     end
 
     def near(place, backend, last, inflate_limit)
       bus = bus?(last)
-      Tiers::Near.new(backend, ttl: ttl(place), bus: bus || watched?(backend, last), inflate_limit:)
+      Tiers::Near.new(backend, ttl: place.near[:ttl], bus: bus || watched?(backend, last), inflate_limit:)
     end
 
     def stack(near, last)
       near.bus = Tiers::Bus.new(last, near) if bus?(last)
       near.bus = Tiers::Watch.new(last, near) if watched?(near.backend, last)
       Tiers.new(near, last)
-    end
-
-    def ttl(place)
-      given = place.url.options[:ttl] or return
-      seconds = Float(given, exception: false)
-      return seconds if seconds&.positive? && seconds.finite?
-      raise ConfigurationError, "ttl: expected seconds > 0 in #{place.url}?ttl=..., got #{Redacted.text(given)}"
     end
 
     def check_order(urls)

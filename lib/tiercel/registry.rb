@@ -62,7 +62,7 @@ module Tiercel
     def load(name)
       loader, gem, version = @loaders.fetch(name) do
         raise ConfigurationError, "unknown #{@kind} #{name.inspect}: expected one of #{@loaders.keys.sort.join(", ")}" \
-                                  "#{OptionHints.did_you_mean(name, @loaders.keys)}"
+                                  "#{Options.did_you_mean(name, @loaders.keys)}"
       end
       loader.call
     rescue LoadError => error

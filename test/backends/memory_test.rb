@@ -16,7 +16,7 @@ class MemoryTest < Tiercel::TestCase
 
   def test_a_size_that_is_too_small_for_the_engine
     error = assert_raises(Tiercel::ConfigurationError) { build_backend(size: 20_000) }
-    assert_equal "size: expected 1 MB or more, got 20000", error.message
+    assert_equal "size: expected at least 1 MB (bytes, or a String such as \"256MB\"), got 20000", error.message
   end
 
   def test_it_keeps_to_its_size

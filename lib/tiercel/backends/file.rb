@@ -51,7 +51,7 @@ class Tiercel::Backends::File
   ].freeze
 
   # @return [Array<Symbol>] names of the options of {.build}
-  def self.option_names = %i[size timeout]
+  def self.option_names = Tiercel::Options.of(:file)
 
   # @param url [BackendURL] `file:DIR`, relative to the current folder or absolute
   # @raise [ConfigurationError]
@@ -61,14 +61,13 @@ class Tiercel::Backends::File
   # @param size [Integer, String] bytes on disk, in whole blocks
   # @param timeout [Numeric] the longest wait for the lock, in seconds
   # @raise [ConfigurationError] also for another user's folder if everybody may write there
-  def initialize(directory, size: Disk::DEFAULT_SIZE, timeout: Disk::DEFAULT_TIMEOUT_SECONDS)
+  def initialize(directory, size: nil, timeout: nil)
     super()
     if directory.to_s.empty?
       raise Tiercel::ConfigurationError, "file: expected a folder, such as \"file:tmp/cache\", got none"
     end
     @directory = ::File.expand_path(directory.to_s).force_encoding(Encoding::UTF_8)
-    @size_bytes = Disk.size_bytes(size)
-    @timeout_seconds = Disk.timeout_seconds(timeout)
+    @size_bytes, @timeout_seconds = Tiercel::Options.values(:file, { size:, timeout: }).values_at(:size, :timeout)
     @root = ::File.join(@directory, VERSION)
     @paths = Disk::KeyMemo.new do |key|
       digest = Digest::MD5.hexdigest(key)

@@ -31,7 +31,7 @@ module Tiercel
                 evictions: "evictions", connections: "curr_connections", limit_bytes: "limit_maxbytes" }.freeze
 
       # @return [Array<Symbol>]
-      def self.option_names = Remote::Options::NAMES + TLS::OPTIONS
+      def self.option_names = Options.of(:memcached)
 
       # @param url [BackendURL]
       # @param options [Hash]
@@ -50,7 +50,7 @@ module Tiercel
           raise ConfigurationError, "#{url}: memcached has no users; expected memcached://HOST:PORT[,HOST:PORT]"
         end
         servers = place.split(",").map(&:strip).reject(&:empty?)
-        Remote::Options.check_ports(url, servers.reject { |server| server.include?("/") })
+        BackendURL.check_ports(url, servers.reject { |server| server.include?("/") })
         if (weightless = servers.find { |server| server.match?(/:0+\z/) })
           raise ConfigurationError, "#{url}: weight of #{weightless}: expected an Integer of at least 1"
         end
@@ -280,9 +280,8 @@ module Tiercel
       end
 
       def settings(options)
-        socket = { connect_timeout: Remote::Options.seconds(options[:connect_timeout], :connect_timeout),
-                   tls: TLS.context(options) }
-        { timeout: Remote::Options.timeout(options), pool: Remote::Options.pool(options), socket: socket.compact }
+        given = Options.values(:memcached, options)
+        { **given.slice(:timeout, :pool), socket: { **given.slice(:connect_timeout), tls: TLS.context(options) }.compact }
       end
     end
   end

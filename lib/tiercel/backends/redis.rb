@@ -31,7 +31,7 @@ module Tiercel
       GLOB_CHARACTERS = /[*?\[\]\\]/n
 
       # @return [Array<Symbol>]
-      def self.option_names = Remote::Options::NAMES + Address::OPTIONS
+      def self.option_names = Options.of(:redis)
 
       # @param url [BackendURL]
       # @param options [Hash]
@@ -56,13 +56,13 @@ module Tiercel
       # @param options [Hash] see {.build}
       def initialize(url, **options)
         super()
-        timeout = Remote::Options.timeout(options)
-        pool = Remote::Options.pool(options)
+        options = Options.values(:redis, options)
+        timeout, pool = options.values_at(:timeout, :pool)
         @address = Address.new(url, options)
         @name = url.to_s.freeze
         @several = @address.cluster?
         @database = @address.database
-        @subscribable = options[:role]&.to_sym != :replica && !@several
+        @subscribable = options[:role] != :replica && !@several
         @commands = (@several ? Cluster : Single).new(@name, @address, timeout: timeout, pool: pool)
       end
 
@@ -259,7 +259,7 @@ module Tiercel
         # @param name [String] for errors
         # @param address [Address]
         # @param timeout [Float] seconds for one call
-        # @param pool [Hash] see {Remote::Options.pool}
+        # @param pool [Hash] see {Options.values}
         def initialize(name, address, timeout:, pool:)
           @address = address
           @node = Remote::Node.new(name, timeout:, pool:) { address.connection(servers: @servers) }

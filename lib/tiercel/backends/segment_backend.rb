@@ -6,10 +6,6 @@ module Tiercel
   module Backends
     # The common part of `shared:` and `memory:`: adapts a {Segment} to the contract of {Backend}.
     class SegmentBackend < Backend
-      # The size of the memo in each process, if the option is `true`.
-      MEMO_SIZE = "16MB"
-      private_constant :MEMO_SIZE
-
       # @return [Segment] the segment, for calls outside the contract
       attr_reader :segment
 
@@ -73,35 +69,6 @@ module Tiercel
       def clear(prefix = nil)
         prefix ? @segment.clear_prefix(prefix) : @segment.clear
         nil
-      end
-
-      # Parses the options that both backends have.
-      module Options
-        private
-
-        # @return [Integer, nil] nil for a share of the machine's budget
-        def memo_bytes(options)
-          value = options[:memo]
-          case value
-          when nil then nil
-          when false, "false" then 0 # a URL has Strings
-          when true, "true" then Sizes.bytes(MEMO_SIZE)
-          else memo_size(value)
-          end
-        end
-
-        def memo_size(value)
-          bytes = Sizes.parse(value)
-          return bytes if bytes&.between?(Memo::LEAST_BYTES, Memo::MOST_BYTES)
-          raise ConfigurationError, "memo: expected 1 MB to 1 TB (bytes, or a String such as \"16MB\"), true for " \
-                                    "#{MEMO_SIZE} or false for none, got #{Redacted.text(value)}"
-        end
-
-        def size_bytes(options)
-          bytes = Sizes.bytes(options.fetch(:size))
-          return bytes if bytes >= Segment::MINIMUM_BYTES
-          raise ConfigurationError, "size: expected 1 MB or more, got #{Redacted.text(options[:size])}"
-        end
       end
     end
   end

@@ -10,11 +10,9 @@ module Tiercel
     # docs/shared.md lists its guarantees and the location of its file.
     class Shared < SegmentBackend
       # @return [Array<Symbol>] names of the options of {.build}
-      def self.option_names = %i[size memo on_unavailable]
+      def self.option_names = Options.of(:shared)
 
       class << self
-        include SegmentBackend::Options
-
         # @param url [BackendURL] "shared:NAME", "shared:/path", "shared:"
         # @param options [Hash] `size:` of a new segment, bytes or a String ("256MB"; at least 1 MB), by default
         #   {Segment::Place#default_bytes}; `memo:` bytes ("16MB") for long Strings that this process returns without
@@ -25,10 +23,10 @@ module Tiercel
         # @raise [Unavailable] with `on_unavailable: :raise`, if it cannot be created now
         def build(url, options)
           place = Segment::Place.new(url.place, behind: options[:behind])
-          asked = options[:size] && size_bytes(options)
-          opening = Segment::Opening.new(place, bytes: asked, memo_bytes: memo_bytes(options))
+          asked, memo, unavailable = Options.values(:shared, options).values_at(:size, :memo, :on_unavailable)
+          opening = Segment::Opening.new(place, bytes: asked, memo_bytes: memo)
           return of_an_asset_build(place) if place.in_rails? && AssetBuild.running?
-          segment = open(opening, raises?(options), near: options.key?(:behind))
+          segment = open(opening, unavailable == :raise, near: options.key?(:behind))
           Segment::OtherUsers.new(place).warn
           return new(segment) if segment.is_a?(Segment::Absent)
           remove_unused(place, segment)
@@ -45,12 +43,6 @@ module Tiercel
           meanwhile = near ? "every read goes to the next tier" : "every call is a miss"
           Segment::Notice.warn("#{error.message}. Until then #{meanwhile}; the creation is retried")
           Segment::Absent.new(opening, error)
-        end
-
-        def raises?(options)
-          value = options.fetch(:on_unavailable, :miss)
-          return value.to_s == "raise" if %w[miss raise].include?(value.to_s)
-          raise ConfigurationError, "on_unavailable: expected :miss or :raise, got #{Redacted.text(value)}"
         end
 
         # During an asset build, `memory:` replaces the segment. The dummy secret would name a segment that no other

@@ -48,7 +48,7 @@ class Tiercel::Backends::SQLite
   BUSY = [SQLite3::BusyException, SQLite3::LockedException].freeze
 
   # @return [Array<Symbol>] names of the options of {.build}
-  def self.option_names = %i[size timeout]
+  def self.option_names = Tiercel::Options.of(:sqlite)
 
   # @param url [BackendURL] `sqlite:PATH`, relative to the current folder or absolute
   # @raise [ConfigurationError]
@@ -57,13 +57,12 @@ class Tiercel::Backends::SQLite
   # @param size [Integer, String] bytes on disk, with the write-ahead log
   # @param timeout [Numeric] the time budget of a call, in seconds
   # @raise [ConfigurationError] also for a file that is not a cache of this user; such a file stays unchanged
-  def initialize(path, size: Disk::DEFAULT_SIZE, timeout: Disk::DEFAULT_TIMEOUT_SECONDS)
+  def initialize(path, size: nil, timeout: nil)
     super()
     if path.to_s.empty?
       raise Tiercel::ConfigurationError, "sqlite: expected a path, such as \"sqlite:storage/cache.sqlite3\", got none"
     end
-    @size_bytes = Disk.size_bytes(size)
-    @timeout_seconds = Disk.timeout_seconds(timeout)
+    @size_bytes, @timeout_seconds = Tiercel::Options.values(:sqlite, { size:, timeout: }).values_at(:size, :timeout)
     @file = CacheFile.new(path.to_s, @timeout_seconds)
     begin
       @file.verify

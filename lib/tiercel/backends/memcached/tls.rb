@@ -7,8 +7,6 @@ module Tiercel
     class Memcached < Backend
       # Builds the TLS context from the options.
       module TLS
-        OPTIONS = %i[ssl ssl_params].freeze
-
         # @param options [Hash] `ssl` (true, false, "true", "false" or an SSLContext), `ssl_params` (Hash)
         # @return [#current, nil] provides an OpenSSL::SSL::SSLContext; nil for no TLS
         # @raise [ConfigurationError]

@@ -12,8 +12,6 @@ module Tiercel
         HOST_AND_PORT = /\A(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?\z/
         PORT = 6379
         SENTINEL_PORT = 26_379
-        OPTIONS = %i[username password db ssl_params fixed_hostname
-                     sentinels name role sentinel_username sentinel_password].freeze
         FOR_ONE_MASTER = %i[sentinels name role sentinel_username sentinel_password].freeze
         private_constant :SECURE, :PLACE, :HOST_AND_PORT, :PORT, :SENTINEL_PORT, :FOR_ONE_MASTER
 
@@ -23,7 +21,7 @@ module Tiercel
         def initialize(url, options)
           @url = url
           @options = options
-          @connect_timeout = Remote::Options.seconds(options[:connect_timeout], :connect_timeout)
+          @connect_timeout = options[:connect_timeout]
           login, hosts, database = url.scheme == "unix" ? [nil, url.rest.delete_prefix("//"), nil] : parts
           @login = login(login)
           @database = number(options[:db] || database)
@@ -86,7 +84,7 @@ module Tiercel
             raise ConfigurationError, "#{@url}: expected #{@url.scheme}://HOST:PORT[,HOST:PORT]" if cluster?
             places = ["127.0.0.1"]
           end
-          Remote::Options.check_ports(@url, places)
+          BackendURL.check_ports(@url, places)
           places.map { |place| place(place.sub(/\A.*@/, ""), PORT) || raise(unreadable) }
         end
 
@@ -120,15 +118,11 @@ module Tiercel
         def tls_context = Remote::TLSContext.new(@options[:ssl_params])
 
         def build_sentinels
-          return unless @options.key?(:sentinels) && @options[:sentinels]
+          return unless @options[:sentinels]
           name = @options[:name] || @hosts.first.first
           raise ConfigurationError, "sentinels: expected at least one HOST:PORT, got none" if sentinel_places.empty?
-          role = (@options[:role] || :master).to_sym
-          unless %i[master replica].include?(role)
-            raise ConfigurationError, "role: expected :master or :replica, got #{Redacted.text(role)}"
-          end
           login = @options.values_at(:sentinel_username, :sentinel_password).compact
-          Sentinels.new(name, role, sentinel_places) do |host, port, tls|
+          Sentinels.new(name, @options[:role] || :master, sentinel_places) do |host, port, tls|
             Connection.new(host, port, login: (-> { login } if login.any?), connect_timeout: @connect_timeout,
                                        tls: (@tls if tls))
           end
@@ -146,7 +140,7 @@ module Tiercel
         # @param text [String] HOST[:PORT] or [ADDRESS][:PORT], or with rediss:// before it for TLS
         def sentinel_text(text)
           scheme, place = text.strip.match(%r{\A(?:(rediss?)://)?(.*?)/?\z}m).captures
-          Remote::Options.check_ports("sentinels: #{place}", [place])
+          BackendURL.check_ports("sentinels: #{place}", [place])
           host, port = place(place, SENTINEL_PORT)
           raise ConfigurationError, "sentinels: expected HOST:PORT, got #{Redacted.text(text)}" unless host
           [host, port, scheme == "rediss"]

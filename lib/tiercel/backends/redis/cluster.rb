@@ -37,7 +37,7 @@ module Tiercel
         # @param name [String] for errors
         # @param address [Address]
         # @param timeout [Float] seconds for one call
-        # @param pool [Hash] the pool of each node, see {Remote::Options.pool}
+        # @param pool [Hash] the pool of each node, see {Options.values}
         def initialize(name, address, timeout:, pool:)
           @name = name
           @address = address

@@ -9,7 +9,6 @@ module Tiercel
       autoload :Connection, "tiercel/backends/remote/connection"
       autoload :Dial, "tiercel/backends/remote/dial"
       autoload :Exchange, "tiercel/backends/remote/exchange"
-      autoload :Options, "tiercel/backends/remote/options"
       autoload :TLSContext, "tiercel/backends/remote/tls_context"
 
       # One server: its connections, its time budget, and the translation of socket errors to {BackendError}s.
@@ -42,7 +41,7 @@ module Tiercel
 
         # @param name [String] for errors and the log
         # @param timeout [Float] seconds for one call
-        # @param pool [Hash] see {Options.pool}
+        # @param pool [Hash] see {Options.values}
         # @param breaker [Breaker, nil] this server's breaker, if there are several servers
         # @yieldreturn [Connection]
         def initialize(name, timeout:, pool:, breaker: nil, &connect)
