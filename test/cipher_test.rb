@@ -52,21 +52,6 @@ class CipherTest < Tiercel::TestCase
     bytes
   end
 
-  def test_threads_share_a_coder
-    coder = coder(NEW, OLD)
-    others = dump(coder(OLD), "another")
-    8.times.map do |number|
-      Thread.new do
-        100.times do |count|
-          bytes = dump(coder, "#{number}/#{count}")
-          Thread.pass
-          assert_equal ["#{number}/#{count}", "another"], [load(coder, bytes), load(coder, others)]
-          refused(coder, bytes, key: "other") if (count % 10).zero?
-        end
-      end
-    end.each(&:join)
-  end
-
   def test_keys_rotate
     old = dump(coder(OLD))
     both = coder(NEW, OLD)

@@ -6,11 +6,6 @@ require "tiercel"
 
 # One hook for forks, one registry of handlers, and one module that knows the current process.
 class ForksTest < Tiercel::TestCase
-  LIB = File.expand_path("../lib", __dir__)
-  # Files that may use the process id: only the registry itself.
-  ALLOWED = %w[tiercel/forks.rb].freeze
-  COMPARED = /(?:[=!]=\s*(?:::)?Process\.pid|Process\.pid\s*[=!]=|\$\$\s*[=!]=)/
-
   # Restores the registry, which belongs to the whole process.
   def with_handlers(*handlers)
     before = Tiercel::Forks.handlers
@@ -91,18 +86,5 @@ class ForksTest < Tiercel::TestCase
       writer.close
       assert_equal "false", reader.read
     end
-  end
-
-  def test_there_is_one_hook
-    ours = Process.singleton_class.ancestors.select { |ancestor| ancestor.name.to_s.start_with?("Tiercel") }
-    assert_equal [Tiercel::Forks::Hook], ours
-    assert_empty [Tiercel::Backends::SQLite::Forks, Tiercel::FileLock::Inherited] - Tiercel::Forks.handlers
-    assert_equal Tiercel::Forks.handlers.uniq, Tiercel::Forks.handlers
-  end
-
-  def test_whose_a_thing_is_is_asked_in_one_place
-    sources = Dir.glob("**/*.rb", base: LIB) - ALLOWED
-    assert_empty(sources.select { |path| File.read(File.join(LIB, path)).match?(/def _fork\b/) })
-    assert_empty(sources.select { |path| File.read(File.join(LIB, path)).match?(COMPARED) })
   end
 end

@@ -16,12 +16,6 @@ class GuardLogTest < Tiercel::TestCase
 
   def unavailable = Tiercel::Unavailable.new("is down", backend: "fake://place", key: "k")
 
-  def test_it_logs_where_nobody_handles
-    output = StringIO.new
-    guard(logger: -> { Logger.new(output) }).call(:read_entry, "k", returning: nil) { raise unavailable }
-    assert_match(/WARN.*read_entry on fake:.*nil.*is down/, output.string)
-  end
-
   def test_no_values_are_logged
     output = StringIO.new
     guarded = guard(logger: -> { Logger.new(output) })
@@ -59,15 +53,6 @@ class GuardLogTest < Tiercel::TestCase
     assert_match(%r{read_entry on fake://place failed}, lines[0])
     assert_match(%r{fake://place does not answer \(Tiercel::Unavailable: .*\); calls are skipped}, lines[2])
     assert_match(%r{fake://place answers again; 7 calls were skipped in 12.5 s}, lines[3])
-  end
-
-  def test_failed_probes_are_reported_and_not_logged
-    output = StringIO.new
-    now = 0.0
-    guarded = guard(logger: -> { Logger.new(output) }, clock: -> { now }, breaker: { failures: 1, cool_down: 1 })
-    reports = capture_reports { 3.times { guarded.call(:read_entry) { raise unavailable } && now += 60 } }
-    refute_empty reports
-    assert_equal 1, output.string.lines.size, output.string
   end
 
   def test_without_a_logger_of_its_own_it_is_that_of_rails

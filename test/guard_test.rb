@@ -17,20 +17,6 @@ class GuardTest < Tiercel::TestCase
 
   def unavailable(key = "k") = Tiercel::Unavailable.new("is down", backend: "fake://place", key: key)
 
-  def test_a_failure_is_a_miss_and_one_report
-    result = nil
-    report, *others = capture_reports { result = guard.call(:read_entry, "k", returning: :miss) { raise unavailable } }
-    assert_equal :miss, result
-    assert_empty others
-    assert_equal "tiercel.active_support", report.source
-    assert_equal true, report.handled
-    assert_equal :warning, report.severity
-    assert_equal({ backend: "fake://place", key: "*", method: :read_entry },
-                 report.context.slice(:backend, :key, :method))
-    assert_match(/fake:/, report.error.message)
-    assert_equal "k", report.error.key
-  end
-
   def test_a_refusal_says_that_the_backend_answers
     guarded = guard(breaker: { failures: 2, cool_down: 60 })
     refused = 0
@@ -97,17 +83,6 @@ class GuardTest < Tiercel::TestCase
     skipped = Tiercel::BreakerOpen.new("one of three").with_partial({ "a" => "1" })
     reports = capture_reports { assert_equal({ "a" => "1" }, guarded.call(:read_multi_entries) { raise skipped }) }
     assert_empty reports
-    refute_predicate guarded, :open?
-  end
-
-  def test_it_closes_again
-    now = 0.0
-    guarded = guard(breaker: { failures: 1, cool_down: 1 }, clock: -> { now })
-    guarded.call(:read_entry) { raise unavailable }
-    assert_predicate guarded, :open?
-    now += 1
-
-    assert_equal :answer, guarded.call(:read_entry) { :answer }
     refute_predicate guarded, :open?
   end
 

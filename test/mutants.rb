@@ -34,8 +34,6 @@ mutant "cas compares", "lib/tiercel/store/compare_and_set.rb",
 
 mutant "sqlite: compare_and_set ignores the token", "lib/tiercel/backends/sqlite/connection.rb",
        " AND version = ?8\"", " AND ?8 = ?8\"", tests: "test/backends/sqlite_test.rb"
-mutant "sqlite: an overwrite counts as new bytes", "lib/tiercel/backends/sqlite/connection.rb",
-       "@inserted == id && before != id", "@inserted == id && (before || true)", tests: "test/backends/sqlite_test.rb"
 mutant "sqlite: a child uses its parent's connection", "lib/tiercel/backends/sqlite.rb",
        "if current&.own?", "if current", tests: "test/backends/sqlite_test.rb"
 mutant "sqlite: nobody shortens the log", "lib/tiercel/backends/sqlite.rb",

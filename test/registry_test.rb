@@ -53,14 +53,6 @@ class RegistryTest < Tiercel::TestCase
     assert_equal 2, @registry.fetch(:zlib)
   end
 
-  def test_threads_that_ask_at_once_run_the_block_once
-    runs = Queue.new
-    @registry.register(:slow) { runs << 1; Thread.pass; Object.new }
-    objects = Array.new(8) { Thread.new { @registry.fetch(:slow) } }.map(&:value)
-    assert_equal 1, objects.uniq(&:object_id).size
-    assert_equal 1, runs.size
-  end
-
   def test_a_block_may_ask_for_another_name
     @registry.register(:outer) { [@registry.fetch(:inner)] }
     @registry.register(:inner) { :in }

@@ -41,11 +41,4 @@ class ReportLimitTest < Tiercel::TestCase
     assert_equal 0, @limit.admit(0)
     assert_nil @limit.admit(999)
   end
-
-  def test_threads
-    admitted = Array.new(8) { Thread.new { Array.new(1_000) { @limit.admit(:full) }.compact } }.flat_map(&:value)
-    assert_equal [0], admitted
-    @now += 1
-    assert_equal 7_999, @limit.admit(:full)
-  end
 end

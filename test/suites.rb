@@ -31,7 +31,7 @@ depends_on_rails = { tests: %w[
   test/store/{rollback,subscriptions,tags_contract,trips}_test.rb test/store/options_test.rb
   test/store/fetch_active_record_test.rb test/{legacy_payload,coder,test_worker,railtie,entry_report}_test.rb
   test/{views,fetch}/**/*_test.rb test/backends/rails_entries_test.rb test/tiers/notifications_test.rb
-  test/serializers/{as_json,message_pack}_test.rb test/coder/round_trip_test.rb
+  test/serializers/{as_json,message_pack}_test.rb
 ] }
 suite "store_8_0", gemfile: "gemfiles/rails_8_0.gemfile", **depends_on_rails
 suite "store_7_2", gemfile: "gemfiles/rails_7_2.gemfile", **depends_on_rails

@@ -58,7 +58,7 @@ class TestWorkerTest < Tiercel::TestCase
 
   def test_nothing_of_a_worker_stays_on_a_server
     Tiercel::Lab::Servers::Redis.run do |server|
-      store = Tiercel.new(server.url)
+      store = Tiercel.new(server.url, timeout: 20)
       store.write("of the application", 1)
       in_worker(7) do
         store.write("mine", 1)
@@ -79,10 +79,10 @@ class TestWorkerTest < Tiercel::TestCase
 
   def test_copies_and_stores_that_are_built_later_are_the_workers_too
     Tiercel::Lab::Servers::Redis.run do |server|
-      store = Tiercel.new(server.url)
+      store = Tiercel.new(server.url, timeout: 20)
       copy = store.dup
       seen = in_worker(3) do
-        later = Tiercel.new(server.url)
+        later = Tiercel.new(server.url, timeout: 20)
         store.write("name", "of 3")
         [copy.read("name"), later.read("name"), store.namespace]
       end
@@ -93,7 +93,7 @@ class TestWorkerTest < Tiercel::TestCase
 
   def test_a_namespace_that_is_set_later_is_within_the_workers
     Tiercel::Lab::Servers::Redis.run do |server|
-      store = Tiercel.new(server.url)
+      store = Tiercel.new(server.url, timeout: 20)
       keys = in_worker(2) do
         store.namespace = "tenant"
         store.write("a", 1)

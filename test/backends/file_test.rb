@@ -91,14 +91,6 @@ class FileBackendTest < Tiercel::TestCase
     assert_equal "its own".b, backend.get("two")
   end
 
-  def test_a_value_too_large_is_refused_and_the_old_one_gone
-    small = build_backend(size: "4MB")
-    small.set("key", "old")
-    assert_equal false, small.set("key", "x" * 300_000)
-    assert_nil small.get("key")
-    assert_equal false, small.add("key", "x" * 300_000)
-  end
-
   def test_size_is_held_after_writing_ten_times_as_much
     [[400, 3_000, 30], [20_000, 200_000, 60]].each do |smallest, largest, megabytes|
       bounded = build_backend(size: "6MB")

@@ -39,7 +39,7 @@ class MemcachedRingTest < Tiercel::TestCase
 
   def test_keys_are_spread_over_the_servers
     backend.set_multi((0...300).to_h { |index| ["key#{index}", "x"] })
-    shares = MemcachedServers.ring.map { |server| MemcachedServers.build(server.url).stats[:entries] }
+    shares = MemcachedServers.ring.map { |server| MemcachedServers.build(server.url, timeout: 20).stats[:entries] }
     assert(shares.all? { |entries| entries > 50 }, shares.inspect)
     assert_operator backend.stats[:entries], :>=, 300
   end
@@ -47,7 +47,7 @@ class MemcachedRingTest < Tiercel::TestCase
   # Looks for each key on the server where Dalli puts it, including weights.
   def test_the_ring_is_dallis
     weighted = MemcachedServers.ring.zip(["", ":3", ":2"]).map { |server, weight| "#{server.address}#{weight}" }
-    ours = MemcachedServers.build("memcached://#{weighted.join(",")}").tap(&:clear)
+    ours = MemcachedServers.build("memcached://#{weighted.join(",")}", timeout: 20).tap(&:clear)
     dalli = Dalli::Client.new(weighted, raw: true, failover: false)
     200.times do |index|
       dalli.set("dalli#{index}", index.to_s)
@@ -70,12 +70,12 @@ end
 class MemcachedDetailsTest < Tiercel::TestCase
   attr_reader :backend
 
-  def setup = @backend = MemcachedServers.build(MemcachedServers.one.url, timeout: 2).tap(&:clear)
+  def setup = @backend = MemcachedServers.build(MemcachedServers.one.url, timeout: 20).tap(&:clear)
 
   def teardown = @backend.close
 
   def test_a_unix_socket
-    over_socket = MemcachedServers.build(MemcachedServers.socket.url)
+    over_socket = MemcachedServers.build(MemcachedServers.socket.url, timeout: 20)
     assert_equal true, over_socket.set("key", "value")
     assert_equal({ "key" => "value" }, over_socket.get_multi(["key"]))
     assert_equal ["key"], over_socket.scan.to_a
@@ -126,7 +126,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
     backend.increment("counter", 5, 60)
     backend.increment("counter", -1, 600)
     left = MemcachedServers.one.exchange("mg counter t v\r\n") { |io| [io.gets, io.gets] }
-    assert_match(/ t(59|60)\b/, left.first)
+    assert_includes 1..60, left.first[/ t(\d+)/, 1].to_i
     assert_equal "4\r\n", left.last
   end
 
@@ -210,7 +210,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
       store = OpenSSL::X509::Store.new.tap { |trusted| trusted.add_cert(front.certificate) }
       context = OpenSSL::SSL::SSLContext.new.tap { |ssl| ssl.set_params(cert_store: store) }
       [{ ssl_params: { cert_store: store } }, { ssl: context }].each do |options|
-        trusting = MemcachedServers.build("memcached://localhost:#{front.port}", timeout: 2, **options)
+        trusting = MemcachedServers.build("memcached://localhost:#{front.port}", timeout: 20, **options)
         pairs = (0...50).to_h { |index| ["tls#{index}", Random.bytes(5_000)] }
         assert_equal true, trusting.set_multi(pairs)
         assert trusting.get_multi(pairs.keys) == pairs

@@ -43,8 +43,10 @@ class RedisDetailsTest < Tiercel::TestCase
   def teardown = @backend.close
 
   def test_ttls_are_milliseconds
-    backend.set("key", "value", 1.5)
-    assert_includes 1_000..1_500, server.command("PTTL", "key").to_i
+    began = Tiercel::Clock.monotonic
+    backend.set("key", "value", 100.5)
+    left = server.command("PTTL", "key").to_i
+    assert_includes (100_499 - ((Tiercel::Clock.monotonic - began) * 1_000))..100_500, left
     backend.set_multi({ "other" => "value" }, 0.0004)
     wait_until("its end") { backend.get("other").nil? }
   end
@@ -52,9 +54,9 @@ class RedisDetailsTest < Tiercel::TestCase
   def test_many_values_share_a_ttl
     pairs = (0...200).to_h { |index| ["many#{index}", "value"] }
     backend.set_multi(pairs)
-    ends = pairs.keys.map { |key| server.command("PTTL", key).to_i }
+    ends = pairs.keys.map { |key| server.command("PEXPIRETIME", key).to_i }
     assert_operator ends.max - ends.min, :<, 5_000, "one random mark, from one moment on"
-    assert_operator ends.min, :>, Redis::ENDLESS_MS
+    assert_operator server.command("PTTL", "many0").to_i, :>, Redis::ENDLESS_MS
   end
 
   # Each value keeps the position of its key and is refused independently of the others.
@@ -178,15 +180,6 @@ class RedisDetailsTest < Tiercel::TestCase
     connection&.close
   end
 
-  # A server that closes idle connections: what may not be sent twice must find out before it is sent.
-  def test_a_connection_that_the_server_closed_while_it_was_idle
-    backend.set("key", "value")
-    server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-    assert_equal 1, backend.increment("counter")
-    server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-    assert_equal true, backend.add("added", "value")
-  end
-
   def test_urls
     address = ->(url, **options) { Redis::Address.new(Tiercel::BackendURL.parse(url), options) }
     { "redis://user:secret@cache:6380/2" => [["cache", 6380]], "redis://" => [["127.0.0.1", 6379]],
@@ -212,20 +205,6 @@ class RedisDetailsTest < Tiercel::TestCase
     end
   ensure
     server.command("ACL", "DELUSER", "app")
-  end
-
-  def test_no_password_is_ever_shown
-    ["redis://user:secret@cache/0", "redis+cluster://user:secret@a:1,b:2"].each do |url|
-      refute_includes RedisServers.build(url).inspect, "secret"
-    end
-  end
-
-  def test_no_password_is_shown_where_a_url_cannot_be_read
-    ["redis://user:secret@cache:port", "redis://user:se%cret@cache", "redis+cluster://user:secret@a:port"].each do |url|
-      error = assert_raises(Tiercel::ConfigurationError, url) { RedisServers.build(url) }
-      assert_match(%r{redis(\+cluster)?://(cache|a).*expected redis.*USER:PASSWORD@.*percent-encoded}, error.message)
-      refute_match(/secret|cret@/, error.message)
-    end
   end
 
   def test_what_cannot_be_built

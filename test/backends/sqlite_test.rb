@@ -67,18 +67,6 @@ class SQLiteBackendTest < Tiercel::TestCase
     assert_nil backend.get("two")
   end
 
-  def test_a_value_too_large_is_refused_and_the_old_one_gone
-    small = build_sqlite(size: "4MB")
-    small.set("key", "old")
-    assert_equal false, small.set("key", "x" * 230_000)
-    assert_nil small.get("key")
-    assert_equal false, small.set_multi({ "key" => "x" * 230_000, "other" => "value" })
-    assert_equal "value".b, small.get("other")
-    assert_equal false, small.add("key", "x" * 230_000)
-  ensure
-    small&.close
-  end
-
   # A hundred thousand of the smallest entries for each fill of the file.
   def test_size_is_held_after_writing_ten_times_as_much
     size = 4 * 1024**2
@@ -94,6 +82,7 @@ class SQLiteBackendTest < Tiercel::TestCase
 
   # With SQLite's own checkpoints, several writers let the log grow without limit; here it reached twice `size`.
   def test_size_is_held_while_several_processes_write
+    skip "each writer needs the CPU for its checkpoints: --long" unless long?
     size = 8 * 1024**2
     used = fork_and_wait(4) do |index|
       mine = Tiercel::Backends::SQLite.new(path, size: size, timeout: 20)
@@ -219,10 +208,6 @@ class SQLiteBackendTest < Tiercel::TestCase
   def pragma(name) = column("PRAGMA #{name}")
 
   def disk_bytes = Dir["#{path}*"].sum { |file| File.size?(file) || 0 }
-
-  def looks_at(log, writes)
-    writes.times.count { log.too_long?(0).tap { |long| log.shorten { false } if long } }
-  end
 
   def fill(backend, bytes, sizes, random, prefix = "key")
     written = index = 0

@@ -62,9 +62,9 @@ class CodecKeysTest < Tiercel::TestCase
 
   # For every kind of name, our key equals Rails' key, and a name that Rails refuses has no key here.
   def test_names_of_all_kinds
-    random = Random.new(seed = Random.new_seed)
+    random = Random.new(20_261_128)
     names = Array.new(3_000) { name_of(random, 0) }
-    known = names.count { |name| assert_as_rails(name, "seed #{seed}: #{name.inspect}") }
+    known = names.count { |name| assert_as_rails(name, name.inspect) }
     assert_operator known, :>, 1_000
   end
 

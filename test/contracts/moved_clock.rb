@@ -42,11 +42,15 @@ module Tiercel
 
         # @return [Object] the block's value
         def by(seconds)
+          before = @offset
           @offset += seconds
           yield
         ensure
-          @offset -= seconds
+          @offset = before
         end
+
+        # Within a block of {by}: until its end.
+        def advance(seconds) = @offset += seconds
       end
     end
 

@@ -6,7 +6,7 @@ require_relative "built_stores"
 require_relative "fetch_contract/processes"
 require "contracts/moved_clock"
 
-%w[entries names fetching stale_values churn].each { |subject| require_relative "tags_contract/#{subject}" }
+%w[entries names fetching stale_values].each { |subject| require_relative "tags_contract/#{subject}" }
 
 module Tiercel
   module Contracts
@@ -30,7 +30,6 @@ module Tiercel
       include Names
       include Fetching
       include StaleValues
-      include Churn
       include BuiltStores
 
       private

@@ -45,7 +45,7 @@ class FileFaultsTest < Tiercel::TestCase
   end
 
   def test_counters_stay_exact_when_the_locks_are_removed
-    backend = build
+    backend = build(timeout: 20)
     backend.increment("counter")
     peers = 3.times.map { build(timeout: 20) }
     fork_and_wait(3) do |index|
@@ -66,7 +66,7 @@ class FileFaultsTest < Tiercel::TestCase
   end
 
   def test_what_killed_writers_leave_is_removed
-    backend = build
+    backend = build(timeout: 20)
     pids = 4.times.map { |index| fork { write_forever(index) } }
     wait_until("writes", within: 30) { backend.get("counter").to_i > 50 }
     pids.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }

@@ -36,9 +36,9 @@ module HungRows
       store = build(server.url, timeout: nil)
       store.write("key", "value")
       server.pause
-      capture_reports { assert_nil within_budget(budget: 0.25) { store.read("key") } }
+      capture_reports { assert_nil within_budget { store.read("key") } }
       fresh = build(server.url, timeout: nil)
-      capture_reports { assert_nil within_budget(budget: 0.25) { fresh.read("key") } }
+      capture_reports { assert_nil within_budget { fresh.read("key") } }
       server.resume
     end
   end
@@ -57,7 +57,7 @@ module HungRows
       answer { store.write("key", "value") }
       server.pause
       FETCHES.each do |name, fetch|
-        reports = capture_reports { assert_equal "made", within_budget(2) { fetch.call(store) }, name }
+        reports = capture_reports { assert_equal "made", within_budget { fetch.call(store) }, name }
         assert_operator reports.size, :<=, 2, "#{name}: #{reports.map { |report| report.context[:method] }}"
       end
       server.resume
@@ -72,7 +72,7 @@ module HungRows
       store = build("#{scheme}://127.0.0.1:#{port}")
       # The system itself would try for two minutes, so a wide bound shows that the budget ends the attempts.
       reports = capture_reports do
-        assert_equal "made", within_budget(budget: PATIENCE_SECONDS / 2) { store.fetch("absent") { "made" } }
+        assert_equal "made", within_budget { store.fetch("absent") { "made" } }
       end
       assert_equal [Tiercel::TimedOut] * 2, reports.map { |report| report.error.class }
     end
@@ -130,7 +130,7 @@ module HungRows
     with_server do |server|
       store = build(server.url.sub("127.0.0.1", "cache.test"), timeout: 0.5)
       with_name(["127.0.0.1"], seconds: 60) do
-        reports = capture_reports { assert_nil within_budget(budget: 0.5) { store.read("key") } }
+        reports = capture_reports { assert_nil within_budget { store.read("key") } }
         assert_reported(reports, "key", Tiercel::TimedOut)
       end
       with_name(["127.0.0.1"]) { assert_equal true, answer { store.write("key", "value") } }
@@ -142,7 +142,7 @@ module HungRows
     with_server do |server|
       with_full_queue do |port|
         full = build("#{server.url[/\A\w+/]}://cache.test:#{port}", timeout: 0.5)
-        with_name(["127.0.0.1"] * 8) { capture_reports { assert_nil within_budget(budget: 0.5) { full.read("key") } } }
+        with_name(["127.0.0.1"] * 8) { capture_reports { assert_nil within_budget { full.read("key") } } }
       end
       store = build(server.url.sub("127.0.0.1", "cache.test"), timeout: PATIENCE_SECONDS)
       with_name(["127.0.0.9", "127.0.0.1"]) { assert_equal true, store.write("key", "value") }

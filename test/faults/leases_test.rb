@@ -14,13 +14,13 @@ class LeaseFaultsTest < Tiercel::TestCase
   LEASE_TTL = 60
   # Seconds for which a server does not answer.
   PAUSE = 0.3
-  # Maximum delay in seconds that a lost reply causes for later callers, times five for a busy machine.
-  DELAY = 5 * 0.5
+  # Seconds: far less than a lease.
+  DELAY = 30
 
   def each_server(**options)
     SERVERS.each do |server_class|
       server = server_class.new.start
-      store = Tiercel.new(server.url, lease: true, lease_ttl: LEASE_TTL, **options)
+      store = Tiercel.new(server.url, lease: true, lease_ttl: LEASE_TTL, timeout: 1, **options)
       store.write("warm", 1)
       yield server, store
     ensure
@@ -34,9 +34,16 @@ class LeaseFaultsTest < Tiercel::TestCase
     each_server(breaker: false) do |server, store|
       lose_the_reply(server, store, :occupy)
       runs = 0
-      value = capture_reports_of { store.fetch("lost") { runs += 1; sleep 0.3; "made" } }
+      arrived = Tiercel.new(server.url, timeout: 10).backend
+      value = capture_reports_of do
+        store.fetch("lost") do
+          runs += 1
+          wait_until("the take to arrive") { arrived.get("lost") }
+          "made"
+        end
+      end
       assert_equal ["made", 1], [value, runs], server.url
-      assert_equal "made", Tiercel.new(server.url).read("lost"), server.url
+      assert_equal "made", Tiercel.new(server.url, timeout: 20).read("lost"), server.url
       assert_equal("made", store.fetch("lost") { flunk "it is stored" })
     end
   end

@@ -29,8 +29,6 @@ class RedisClusterFaultsTest < Tiercel::TestCase
     end
   end
 
-  def within_budget(calls = 1) = super(calls, budget: BUDGET_SECONDS)
-
   def slot_of(key) = Tiercel::Backends::Redis::Cluster.slot(key)
 
   def node_of(cluster, key)
@@ -158,21 +156,6 @@ class RedisClusterFaultsTest < Tiercel::TestCase
         total += reports.size
       end
       assert_operator total, :>=, 1, "until the breakers of the masters are open"
-    end
-  end
-
-  def test_a_cluster_that_is_absent_at_start
-    place = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-    store = build("redis+cluster://127.0.0.1:#{place}")
-    reports = capture_reports { assert_nil within_budget { store.read("key") } }
-    assert_reported(reports, "key")
-  end
-
-  def test_a_fork
-    with_cluster do |store, _|
-      answers = fork_and_wait(2) { NAMES.first(10).map { |name| answer { store.read(name) } } }
-      assert_equal [VALUES.values.first(10)] * 2, answers
-      assert_equal "value of name3", answer { store.read("name3") }
     end
   end
 end

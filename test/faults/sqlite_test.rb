@@ -70,7 +70,7 @@ class SQLiteFaultsTest < Tiercel::TestCase
   def test_many_processes_that_find_damage_replace_the_file_once
     damage("no database" * 1_000)
     answers = fork_and_wait(6) do |index|
-      backend = build
+      backend = build(timeout: 20)
       begin
         backend.set("key#{index}", "value")
       rescue Tiercel::BackendError

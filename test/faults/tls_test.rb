@@ -118,7 +118,7 @@ class RedisClusterTLSTest < Tiercel::TestCase
 
   def announce(nodes, ports)
     nodes.zip(ports) { |node, port| node.command("CONFIG", "SET", "cluster-announce-port", port) }
-    wait_until("the cluster's gossip", within: 20) do
+    wait_until("the cluster's gossip") do
       nodes.all? { |node| node.command("CLUSTER", "NODES").scan(/:(\d+)@/).flatten.map(&:to_i).sort == ports.sort }
     end
   end

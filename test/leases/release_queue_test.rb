@@ -20,7 +20,7 @@ class ReleaseQueueTest < Tiercel::TestCase
       Thread.new { queue.push(lease) { attempts << :second } }.tap { |pusher| Thread.pass until pusher.stop? }
     end
     queue.push(lease) { attempts << :first }
-    assert_equal %i[first second], [attempts.pop(timeout: 10), attempts.pop(timeout: 10)]
+    assert_equal %i[first second], [attempts.pop(timeout: 60), attempts.pop(timeout: 60)]
     wait_until { queue.empty? }
   end
 

@@ -15,10 +15,10 @@ class LeasesSegmentProcessesTest < Tiercel::TestCase
     refute held.mine?
     Thread.new { Process.kill(:KILL, child) }
     state = nil
-    took = seconds { state = @leases.wait(held, monotonic + 60) }
+    took = seconds { state = @leases.wait(held, monotonic + 300) }
 
     assert_equal :lapsed, state
-    assert_operator took, :<, 0.5
+    assert_operator took, :<, 60
     again = take("k")
 
     assert_equal [true, held.lineage], [again.mine?, again.lineage]

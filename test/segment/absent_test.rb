@@ -47,24 +47,6 @@ class SegmentAbsentTest < Tiercel::TestCase
     end
   end
 
-  def test_a_call_that_is_skipped_makes_no_backtrace
-    with_tmpdir do |directory|
-      store, = build("#{directory}/segment", size: TOO_MUCH)
-      capture_reports { store.read("key") }
-      assert_empty assert_raises(Tiercel::BreakerOpen) { store.backend.segment.stats }.backtrace
-    end
-  end
-
-  def test_a_code_reload_before_there_is_a_segment
-    with_tmpdir do |directory|
-      store, = build("#{directory}/segment", size: TOO_MUCH, frozen: true)
-      capture_reports { store.read("key") }
-      3.times { Tiercel::Memo.clear_all }
-      assert_nil store.read("key")
-      store.close
-    end
-  end
-
   def test_attempts_become_rarer
     attempts = []
     opening = Object.new

@@ -62,43 +62,6 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
     assert_equal 8 * MB, share(store)
   end
 
-  def test_a_share_that_would_not_pay_for_the_table_is_none
-    store = filled_store
-    at_once(9) do
-      assert_equal 0, share(store)
-      assert_equal [0, 0], store.stats.values_at(:memo_entries, :memo_bytes)
-      assert_equal TEXT, store.read("key1")
-    end
-    share(store)
-    4.times { store.read("key1") }
-    assert_equal 1, store.stats[:memo_entries]
-  end
-
-  # Without any call, a process counts the others again after a few seconds.
-  def test_a_process_counts_the_others_by_itself
-    store = filled_store
-    at_once(3) do
-      reached = within(30) { store.read("key1") && store.stats[:memo_limit_bytes] == 2 * MB }
-      assert reached, store.stats.inspect
-    end
-  end
-
-  # The master's memo is full: the child keeps its own share of it, on the master's pages.
-  def test_a_child_keeps_its_share_of_what_the_master_kept
-    store = filled_store
-    limit, bytes, entries, values, hits = fork_and_wait(1) do
-      before = store.stats[:memo_hits]
-      values = Array.new(2) { |i| store.read("key#{i}") }
-      store.backend.segment.send(:share_budget)
-      stats = store.stats
-      [*stats.values_at(:memo_limit_bytes, :memo_bytes, :memo_entries), values.uniq, stats[:memo_hits] - before]
-    end.first
-    assert_equal [4 * MB, [TEXT]], [limit, values]
-    assert_operator bytes, :<=, 4 * MB
-    assert_operator entries, :>, 60
-    assert_operator hits, :<=, 2
-  end
-
   def test_only_strings_from_8_kb_on_enter
     store = Tiercel.new("shared:#{@path}?size=64MB")
     entered = [1_000, 4_000, 8_000, 8_192, 24_000].select do |bytes|
@@ -108,16 +71,6 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
       store.stats[:memo_entries] > before
     end
     assert_equal [8_192, 24_000], entered
-  end
-
-  # A compressed String counts with its inflated size.
-  def test_a_compressed_string_enters_by_its_own_length
-    store = Tiercel.new("shared:#{@path}?size=64MB", compress: true, compress_threshold: 1)
-    store.write("short", "a" * 7_000)
-    store.write("long", "a" * 24_000)
-    10.times { %w[short long].each { |key| store.read(key) } }
-    assert_equal 1, store.stats[:memo_entries]
-    assert_equal "a" * 24_000, store.read("long")
   end
 
   private

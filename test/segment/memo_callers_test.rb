@@ -51,25 +51,6 @@ class SegmentMemoCallersTest < Tiercel::TestCase
     end
   end
 
-  # The String is interned as a Hash key or a Symbol, or used by other Ractors.
-  def test_whatever_keeps_a_string
-    @segment.write_string("key", TEXT, nil, nil)
-    3.times { @segment.read("key") }
-    interned = -@segment.read("key")
-    symbol = @segment.read("key").to_sym
-    hash = { @segment.read("key") => 1 }
-    shareable = Ractor.make_shareable(@segment.read("key"))
-    assert_equal [TEXT, TEXT, 1, TEXT], [interned, symbol.name, hash[TEXT], shareable]
-    roots = []
-    ObjectSpace.each_object(String) { |string| roots << string if string.bytesize == TEXT.bytesize && string.frozen? }
-    roots.each { |root| assert_raises(FrozenError) { root.setbyte(0, 0) } }
-    @segment.memo_bytes = 0
-    @segment.close
-    roots.clear
-    collect
-    assert_equal [TEXT, TEXT, 1, TEXT], [interned, symbol.name, hash[TEXT], shareable]
-  end
-
   # In a separate process, which has more than one Ractor from then on.
   def test_other_ractors_read_what_is_made_shareable
     script = <<~RUBY
@@ -91,60 +72,9 @@ class SegmentMemoCallersTest < Tiercel::TestCase
     assert_equal "[40001]\ntrue\ntrue\n", IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read)
   end
 
-  # Time.now is called in the middle of a read of an entry with an expiry: it may raise, fork, read, or be
-  # interrupted.
-  def test_what_happens_in_the_midst_of_a_read
-    ends = Tiercel::Clock.now + 60
-    @segment.write_string("key", TEXT, ends, nil)
-    3.times { @segment.read("key") }
-    now = Time.now
-    assert_raises(IOError) { Time.stub(:now, -> { raise IOError }) { @segment.read("key") } }
-    assert_equal(:thrown, catch(:out) { Time.stub(:now, -> { throw :out, :thrown }) { @segment.read("key") } })
-    assert_equal TEXT, reading_meanwhile(now) { fork_and_wait(1) { @segment.read("key") == TEXT || raise } }
-    assert_equal TEXT, reading_meanwhile(now) { 50.times { |i| write("k#{i}", "a" * 9_000) && @segment.read("k#{i}") } }
-    assert_equal TEXT, reading_meanwhile(now) { Thread.new { @segment.read("key") << "x" }.join }
-    assert_equal TEXT, reading_meanwhile(now) { collect }
-    assert_equal TEXT, @segment.read("key")
-  end
-
-  # Each has its own memo and sees the other's writes.
-  def test_two_stores_on_one_segment
-    one, other = %w[1MB 8MB].map { |size| Tiercel.new("shared:#{@path}", memo: size) }
-    20.times { |i| one.write("key#{i}", "#{i}:" * 30_000) }
-    3.times { [one, other].each { |store| 20.times { |i| assert_equal "#{i}:" * 30_000, store.read("key#{i}") } } }
-    assert_operator one.stats[:memo_bytes], :<=, 1 << 20
-    assert_equal 20, other.stats[:memo_entries]
-    one.close
-    20.times { |i| i.even? ? one.write("key#{i}", "new" * LONG) : one.delete("key#{i}") }
-    [one, other].each do |store|
-      20.times { |i| assert_equal_or_nil(("new" * LONG if i.even?), store.read("key#{i}")) }
-    end
-  ensure
-    [one, other].compact.each(&:close)
-  end
-
   private
 
-  def assert_equal_or_nil(expected, value) = expected ? assert_equal(expected, value) : assert_nil(value)
-
   def allocated = GC.stat.values_at(:total_allocated_objects, :malloc_increase_bytes)
-
-  def collect
-    GC.start
-    GC.compact if GC.respond_to?(:compact)
-  end
-
-  # The block runs once, during a call of Time.now.
-  def reading_meanwhile(now)
-    done = false
-    Time.stub(:now, lambda {
-      unless done
-        done = true
-        yield
-      end
-      now
-    }) { @segment.read("key") }
-  end
 
   def writers
     { "setbyte" => ->(s) { s.setbyte(5, 1) }, "[]=" => ->(s) { s[0, 3] = "x" }, "replace" => ->(s) { s.replace("x") },

@@ -4,7 +4,7 @@ require "active_support/cache/tiercel_store"
 require "tiercel/segment"
 require_relative "segment_files"
 
-# A segment with a memo of 4 MB, for tests of the memo.
+# A segment with a memo of 4 MB, for tests of the memo. Its hash key is fixed, because admission depends on hashes.
 module MemoSegment
   include SegmentFiles
 
@@ -24,7 +24,8 @@ module MemoSegment
   private
 
   def open_segment(memo: 0)
-    Tiercel::Segment.open(@path, bytes: 16 << 20, shards: 1).tap { |segment| segment.memo_bytes = memo }
+    Tiercel::Segment.open(@path, bytes: 16 << 20, shards: 1, hash_key: "a memo for tests")
+                    .tap { |segment| segment.memo_bytes = memo }
   end
 
   def write(key, value) = assert_equal(true, @segment.write_string(key, value, nil, nil))

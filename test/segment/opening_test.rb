@@ -22,21 +22,6 @@ class SegmentOpeningTest < Tiercel::TestCase
     end
   end
 
-  def test_processes_that_start_at_once_where_there_is_room_for_none
-    in_volumes("2m", "64m") do |first, second|
-      fill(first)
-      assert_one(at_once(20, first, second), second)
-    end
-  end
-
-  def test_a_process_that_starts_when_it_has_filled_up_meanwhile
-    in_volumes("40m", "64m") do |first, second|
-      at_once(1, first, second)
-      fill(first)
-      assert_one(at_once(8, first, second), first)
-    end
-  end
-
   def test_one_that_had_to_go_to_the_second_place_is_joined_when_the_first_has_room_again
     in_volumes("64m", "64m") do |first, second|
       full = fill(first)
@@ -48,27 +33,10 @@ class SegmentOpeningTest < Tiercel::TestCase
     end
   end
 
-  def test_where_both_exist_the_one_in_shared_memory_is_taken
-    in_volumes("64m", "64m") do |first, second|
-      place = place(first, second)
-      place.paths.each { |path| Tiercel::Segment.open(path, bytes: 8 << 20).close }
-      assert_one(at_once(2, first, second), first)
-    end
-  end
-
   def test_the_second_place_is_used_loudly
     in_volumes("2m", "64m") do |first, second|
       _, said = capture_io { Opening.new(place(first, second)).call }
       assert_match(/\ATiercel: shared:app is in #{second}.*#{first} has [\d.]+ MB free.*--shm-size=1g/, said)
-    end
-  end
-
-  def test_a_size_that_the_first_place_has_not_is_taken_from_the_second
-    in_volumes("20m", "64m") do |first, second|
-      segment = nil
-      capture_io { segment = Opening.new(place(first, second), bytes: 32 << 20).call }
-      assert_equal [second, 32 << 20], [File.dirname(segment.path), segment.size_bytes]
-      assert_equal ["tiercel-app-#{Process.euid}.v3.place"], Dir.children(first)
     end
   end
 
@@ -108,35 +76,6 @@ class SegmentOpeningTest < Tiercel::TestCase
     end
   end
 
-  def test_a_size_beyond_the_memory_on_a_disk
-    with_tmpdir do |folder|
-      skip "the temporary directory is in memory" if Tiercel::Segment.in_memory?(folder)
-      with_memory(4 << 20) { assert_equal 5 << 20, Opening.new(place(folder, nil), bytes: 5 << 20).call.size_bytes }
-    end
-  end
-
-  def test_no_directory_that_can_be_written
-    error = assert_raises(Tiercel::Unavailable) { Opening.new(place("/proc", nil)).call }
-    assert_match(%r{in /proc }, error.message)
-    error = assert_raises(Tiercel::Unavailable) { Opening.new(place("/nonexistent", "/nonexistent/too")).call }
-    assert_match(/an unknown number of bytes in/, error.message)
-  end
-
-  def test_a_file_of_another_user_is_never_joined
-    skip "giving files away needs root" unless Process.uid.zero?
-    ["", ".lock", ".place"].each do |ending|
-      in_volumes("64m", "64m") do |first, second|
-        File.chmod(0o1777, first)
-        place = place(first, second)
-        Tiercel::Segment.open(place.paths.first, bytes: 8 << 20).close if ending.empty?
-        file = place.paths.first + ending
-        File.write(file, "", mode: "a")
-        File.chown(12_345, nil, file)
-        capture_io { assert_one(at_once(3, first, second), ending == ".place" ? first : second) }
-      end
-    end
-  end
-
   def test_lock_files_of_another_user_in_both_places
     skip "giving files away needs root" unless Process.uid.zero?
     in_volumes("64m", "64m") do |first, second|
@@ -146,18 +85,6 @@ class SegmentOpeningTest < Tiercel::TestCase
       lines = nil
       assert_one(at_once(6, first, second) { |text| lines = text }, first)
       assert_match(/tiercel-app-0.v3.place belong to another user.*chosen without a lock/, lines)
-    end
-  end
-
-  def test_a_lost_file_is_made_again_by_those_who_joined_it
-    in_volumes("64m", "64m") do |first, second|
-      at_once(1, first, second)
-      segment = Opening.new(place(first, second)).call
-      bytes = segment.size_bytes
-      File.unlink(segment.path)
-      wait_until("a new file") { segment.get("key").nil? && File.exist?(segment.path) }
-      assert_equal true, segment.set("key", "value")
-      assert_equal bytes, segment.size_bytes
     end
   end
 
@@ -173,47 +100,7 @@ class SegmentOpeningTest < Tiercel::TestCase
     end
   end
 
-  # The whole procedure, in a separate mount namespace with a small /dev/shm.
-  def test_processes_that_start_at_once_in_a_container
-    skip "mounting needs root" unless SmallVolume.available?
-    { "24m" => "/dev/shm", "1m" => "the temporary directory" }.each do |size, expected|
-      out, status = with_tmpdir { |temporary| in_a_container(size, temporary) }
-      skip "no mount namespaces here" if out.match?(/unshare.*(failed|not permitted)/)
-      assert_predicate status, :success?, out
-      assert_match(/^8 increments by 8 processes in #{expected}$/, out)
-    end
-  end
-
-  SCRIPT = <<~RUBY
-    require "tiercel"
-    gate, go = IO.pipe
-    pids = 8.times.map do
-      fork do
-        go.close
-        gate.read
-        Tiercel.new("shared:app").increment("counter") or exit!(1)
-        exit!(0)
-      end
-    end
-    gate.close
-    go.close
-    pids.each { |pid| Process.wait(pid) }
-    store = Tiercel.new("shared:app")
-    places = { "/dev/shm" => "/dev/shm", "the temporary directory" => ENV.fetch("TMPDIR") }
-    places.select! { |_, directory| Dir[directory + "/tiercel-app-*.v3"].any? }
-    puts store.read_counter("counter").to_s + " increments by 8 processes in " + places.keys.join(" and ")
-  RUBY
-
   private
-
-  # @param size [String] the size of /dev/shm, in the format of mount(8)
-  # @return [Array(String, Process::Status)] the output of {SCRIPT}
-  def in_a_container(size, temporary)
-    Open3.capture2e("unshare", "--mount", "sh", "-c", <<~SHELL)
-      mount -t tmpfs -o size=64m tmpfs #{temporary} && mount -t tmpfs -o size=#{size} tmpfs /dev/shm &&
-        exec env TMPDIR=#{temporary} #{RbConfig.ruby} -I #{File.expand_path("../../lib", __dir__)} -e '#{SCRIPT}'
-    SHELL
-  end
 
   def place(first, second) = Place.new("app", shared_memory: first, temporary: second)
 

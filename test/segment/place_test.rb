@@ -27,45 +27,6 @@ class SegmentPlaceTest < Tiercel::TestCase
     assert_equal Dir.tmpdir, File.dirname(Place.new("my_app", shared_memory: "/nonexistent").path)
   end
 
-  # A process that chose another directory than an earlier release would have a cache of its own.
-  def test_the_temporary_directory_is_that_of_ruby
-    usual = ENV.to_h
-    with_tmpdir do |good|
-      with_tmpdir do |open_to_all|
-        File.chmod(0o777, open_to_all)
-        file = File.join(good, "file").tap { |path| File.write(path, "") }
-        choices = [nil, "", good, "#{good}/", "/nonexistent", open_to_all, file, ".", "~nobody-of-this-name"]
-        choices.repeated_permutation(2) do |first, second|
-          ENV.update("TMPDIR" => first, "TMP" => second, "TEMP" => good)
-          found = Place.temporary_directory
-          capture_io { assert_equal tmpdir_of_ruby, found, [first, second].inspect } # it warns of unusable directories
-        end
-      end
-    end
-  ensure
-    ENV.replace(usual)
-  end
-
-  # Ruby raises at the "~name" of an unknown user. A cache looks further.
-  def tmpdir_of_ruby
-    Dir.tmpdir
-  rescue ArgumentError
-    ENV.delete_if { |_name, value| value == "~nobody-of-this-name" }
-    retry
-  end
-
-  def test_the_temporary_directory_is_found_from_a_removed_working_directory
-    expected = Dir.tmpdir
-    found = fork_and_wait(1) do
-      Dir.chdir(Dir.mktmpdir("tiercel-removed-"))
-      Dir.rmdir(Dir.pwd)
-      first = Place.temporary_directory
-      ENV.update("TMPDIR" => "relative", "TMP" => expected)
-      [first, Place.temporary_directory]
-    end
-    assert_equal [[expected, expected]], found
-  end
-
   def test_what_is_there_counts_and_in_shared_memory_first
     with_tmpdir do |first|
       with_tmpdir do |second|
@@ -167,17 +128,6 @@ class SegmentPlaceTest < Tiercel::TestCase
         end
         assert_equal 128 << 20, place_in(dir, "one", "redis://a", &:wanted_bytes)
       end
-    end
-  end
-
-  def test_other_layouts_of_the_same_name
-    with_tmpdir do |directory|
-      %w[tiercel-a-0.v0 tiercel-a-0.v0.lock tiercel-b-0.v0 tiercel-a-0.v12].each do |name|
-        File.write("#{directory}/#{name}", "")
-      end
-      others = Place.new("#{directory}/tiercel-a-0.v3").other_layouts
-      assert_equal %w[tiercel-a-0.v0 tiercel-a-0.v12], others.map { |path| File.basename(path) }.sort
-      assert_empty Place.new("#{directory}/any").other_layouts
     end
   end
 end

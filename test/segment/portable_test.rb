@@ -11,12 +11,11 @@ require_relative "../../ext/compilation"
 # the leases and the tiers run with it; test/native has the C suites.
 class SegmentPortableTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
-  TESTS = %w[segment/segment segment/file_life segment/file_refusals segment/waiting segment/registration segment/slots
-             segment/daemons segment/processes segment/opening leases/segment leases/segment_busy
-             leases/segment_processes backends/shared tiers/near tiers/near_copies].freeze
-  LONG_TESTS = %w[segment/busy segment/damage segment/midst_of_a_call segment/place segment/report segment/absent
-                  segment/orphans segment/tags segment/memo segment/memo_processes segment/seccomp store/fetch_contract
-                  store/tags_contract tiers/coverage tiers/journal tiers/journal_file tiers/backend_contract
+  TESTS = %w[segment/segment segment/file_life segment/registration leases/segment tiers/near].freeze
+  LONG_TESTS = %w[segment/file_refusals segment/waiting segment/slots segment/daemons segment/processes segment/opening
+                  segment/damage segment/midst_of_a_call segment/place segment/report segment/absent segment/orphans
+                  segment/tags segment/memo segment/seccomp leases/segment_processes backends/shared
+                  tiers/near_copies tiers/coverage store/fetch_contract store/tags_contract tiers/backend_contract
                   tiers/store_contract tiers/fetch_contract].freeze
   # Tests of features that the portable build lacks, and the replacements in that build.
   LACKING = {

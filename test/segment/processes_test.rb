@@ -55,27 +55,6 @@ class SegmentProcessesTest < Tiercel::TestCase
     Process.wait(pid)
   end
 
-  def test_waiting_lets_other_threads_run_and_can_be_interrupted
-    value = "x" * (@segment.largest_value_bytes - 100)
-    pid = fork { loop { @segment.set("large", value) } }
-    wait_until("a writer stopped inside", within: 30) { stopped_inside(pid) }
-    child = fork do # while the lock word has not timed out yet
-      ticks = 0
-      ticker = Thread.new { loop { ticks += 1; sleep 0.001 } }
-      waiter = Thread.new { @segment.set("key", "value") }
-      waiter.report_on_exception = false
-      sleep 0.05
-      waiter.kill.join
-      ticker.kill
-      exit!(ticks > 3 && waiter.status == false ? 0 : 1)
-    end
-    Process.wait(child)
-    assert_predicate $?, :success?
-  ensure
-    Process.kill(:KILL, pid)
-    Process.wait(pid)
-  end
-
   private
 
   def stopped_inside(pid)

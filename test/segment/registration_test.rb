@@ -46,35 +46,6 @@ class SegmentRegistrationTest < Tiercel::TestCase
     end
   end
 
-  def test_a_process_between_that_never_calls_is_not_registered
-    own, pids = fork_and_wait(1) do
-      fork_and_wait(1) { @segment.set("grandchild", "x") && [Process.pid, @segment.pids] }.first
-    end.first
-    assert_equal [Process.pid, own].sort, pids.sort
-    assert_equal [Process.pid], registered
-  end
-
-  # In a child, the account of private memory starts from zero.
-  def test_nor_is_one_whose_parent_counts_the_calls_of_a_store
-    store = ActiveSupport::Cache::TiercelStore.new("memory:")
-    store.fetch("name") { 1 }
-    test_a_process_between_that_never_calls_is_not_registered
-    store.close
-    test_a_process_between_that_never_calls_is_not_registered
-  end
-
-  # Without a free descriptor, a child reuses the number of the descriptor that it closes.
-  def test_a_child_of_a_process_that_can_open_nothing_more
-    assert_equal [true], (fork_and_wait(1) do
-      @segment.set("key", "x")
-      Process.setrlimit(:NOFILE, 64)
-      files = []
-      assert_raises(Errno::EMFILE) { loop { files << File.open(File::NULL) } }
-      pid = fork { exit!(@segment.set("key", "y") ? 0 : 1) }
-      Process.wait2(pid).last.success?
-    end)
-  end
-
   # Earlier versions use record locks. Both kinds of lock exclude each other.
   def test_record_locks_of_a_former_version
     skip "[environment] struct flock is another one here" unless RecordLocks.available?

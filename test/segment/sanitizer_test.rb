@@ -14,9 +14,9 @@ class SegmentSanitizerTest < Tiercel::TestCase
   ROOT = File.expand_path("../..", __dir__)
   EXTCONF = File.join(ROOT, "ext/tiercel/segment/extconf.rb")
   TESTS = %w[segment/segment segment/file_life segment/file_refusals segment/damage segment/midst_of_a_call
-             segment/waiting segment/slots segment/tags segment/memo segment/memo_bounds segment/memo_property
-             segment/memo_processes leases/segment leases/segment_processes backends/shared tiers/near tiers/near_copies
-             tiers/coverage tiers/journal tiers/journal_file].map { |name| "test/#{name}_test.rb" }.freeze
+             segment/waiting segment/slots segment/tags segment/memo segment/memo_bounds
+             leases/segment leases/segment_processes backends/shared tiers/near tiers/near_copies
+             tiers/coverage].map { |name| "test/#{name}_test.rb" }.freeze
 
   def test_the_binding
     skip "long tier" unless long?

@@ -56,27 +56,6 @@ class SegmentTest < Tiercel::TestCase
     end
   end
 
-  def test_many_at_once
-    @segment.write_string("a", "1", nil, nil)
-    @segment.set("b", "not a frame")
-    assert_equal({ "a" => "1", "b" => "not a frame" }, @segment.read_multi(%w[b a c]).sort.to_h)
-    assert_equal true, @segment.set_multi({ "c" => "3", "d" => "4" })
-    assert_equal({ "d" => "4", "c" => "3" }, @segment.get_multi(%w[d c x]))
-    assert_equal 2, @segment.delete_multi(%w[c d x])
-  end
-
-  def test_what_is_found_has_keys_of_its_own
-    keys = ["a".dup, "long" * 200, "b".freeze, "a".dup]
-    @segment.set_multi(keys.to_h { |key| [key.dup, "of #{key[0]}"] })
-    found = [@segment.read_multi(keys), @segment.get_multi(keys)]
-    keys.first << "changed"
-    keys[1].replace("x")
-    found.each do |values|
-      assert_equal({ "a" => "of a", "long" * 200 => "of l", "b" => "of b" }, values)
-      assert(values.keys.all?(&:frozen?))
-    end
-  end
-
   def test_a_token_knows_every_change_and_no_move
     @segment.set("key", "value")
     _, token = @segment.get_with_token("key")
@@ -107,21 +86,6 @@ class SegmentTest < Tiercel::TestCase
     end
     assert_equal true, @segment.set("key", "again")
     assert_equal "again", @segment.get("key")
-  end
-
-  def test_entries_say_what_they_take
-    @segment.set("a:1", "x" * 100)
-    @segment.set("b:1", "x")
-    assert_equal [["a:1", 100, 160, :small, 0]], @segment.to_enum(:each_entry, "a:").to_a
-    assert_equal %w[a:1 b:1], @segment.scan.sort
-  end
-
-  def test_a_value_that_is_too_large_is_refused_and_the_old_one_gone
-    @segment.set("key", "old")
-    assert_equal false, @segment.set("key", "x" * (@segment.largest_value_bytes + 1))
-    assert_nil @segment.get("key")
-    assert_equal 1, @segment.stats[:refused_writes]
-    assert_equal true, @segment.set("key", "x" * (@segment.largest_value_bytes - 100))
   end
 
   # Values above 512 KB, which no write moves: if the small log is full, they go to the main log while it has space.

@@ -64,35 +64,6 @@ class SegmentTagsTest < Tiercel::TestCase
     assert_raises(TypeError) { @segment.tags_current?(nil) }
   end
 
-  # Creates no objects for the frame and its tags.
-  def test_a_read_allocates_the_string_alone
-    [100, 1_000, 24_000].each do |bytes|
-      @segment.set("name", frame("x" * bytes), nil)
-      read = ->(times) { times.times { @segment.read("name") } }
-      read.call(1)
-      counts = Array.new(3) do
-        before = GC.stat(:total_allocated_objects)
-        read.call(100)
-        GC.stat(:total_allocated_objects) - before
-      end
-      assert_includes 100..105, counts.min, bytes
-    end
-  end
-
-  # Ruby compares tags that are too long for the extension's buffer.
-  def test_tags_of_every_length
-    [1, 15, 16, 17, 33, 100].each do |count|
-      tags = count.times.to_h { |index| ["#{"t" * 240}#{index}", index + 1] }
-      tags.each { |key, generation| @segment.set(key, [generation].pack("Q<"), nil) }
-      @segment.set("name", frame("text", tags: tags), nil)
-      value = @segment.read("name")
-      assert @segment.tags_current?(frame("text", tags: tags)), count
-      count > 16 ? assert(value.frozen?, count) : assert_equal("text", value)
-      @segment.delete(tags.keys.last)
-      assert @segment.read("name").frozen?, count
-    end
-  end
-
   # Truncated, altered or repeated tags are never trusted.
   def test_hostile_bytes
     random = Random.new(seed = 20_261_122)

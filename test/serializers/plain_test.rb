@@ -93,51 +93,8 @@ class PlainTest < Tiercel::TestCase
     end
   end
 
-  def test_loading_makes_no_symbols_that_stay
-    before = Symbol.all_symbols.size
-    20_000.times { |i| plain.load("\xC7\x10\x00".b + format("tiercel_sym%05d", i).b) }
-    GC.start
-
-    assert_operator Symbol.all_symbols.size - before, :<, 10_000
-  end
-
-  def test_a_fiber_with_a_small_stack
-    value = nest(100)
-
-    assert_equal value, Fiber.new { plain.load(plain.dump(value)) }.resume
-  end
-
-  def test_threads_that_end_leave_nothing_behind
-    value = Array.new(200) { |i| "text #{i}" }
-    200.times { Thread.new { plain.dump(value) }.join }
-    before = resident_bytes
-    2_000.times { Thread.new { plain.dump(value) }.join }
-
-    assert_operator resident_bytes - before, :<, 20_000_000
-  end
-
-  def test_under_pressure_from_the_garbage_collector
-    value = Array.new(12) { |i| { id: i, name: "name #{i}", tags: ["a#{i}", :b], rate: i * 1.5, large: 2**63 + i } }
-    expected = Marshal.dump(value)
-    stress = GC.stress
-    GC.stress = true
-    loaded = plain.load(plain.dump(value))
-    GC.stress = stress
-
-    assert_equal expected, Marshal.dump(loaded)
-  ensure
-    GC.stress = false
-  end
-
   private
 
   def plain = Tiercel::Codec.native
   def nest(depth) = depth.times.reduce(1) { |inner, index| index.even? ? [inner] : { a: inner } }
-
-  def resident_bytes
-    GC.start
-    File.read("/proc/self/statm").split[1].to_i * 4096
-  rescue Errno::ENOENT
-    skip "this system has no /proc"
-  end
 end

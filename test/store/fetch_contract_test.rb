@@ -13,12 +13,7 @@ module FetchContractTests
     include Tiercel::Contracts::FetchContract
     include FetchPlaces::Place
 
-    # `shared:` checks whether the holder is alive; memcached counts whole seconds.
-    def takeover_seconds(lease_ttl)
-      return 0.1 if place == :shared && lease_ttl == killed_lease_ttl
-      super + (place == :memcached ? 2 : 0)
-    end
-
+    # `shared:` checks whether the holder is alive, and does not wait for its lease.
     def killed_lease_ttl = place == :shared ? 60 : super
   end
 

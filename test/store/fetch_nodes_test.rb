@@ -15,7 +15,7 @@ class FetchNodesTest < Tiercel::TestCase
 
   # Holds each node's answer back until all nodes have received as many requests as that one.
   class Gate
-    PATIENCE = 5
+    PATIENCE = 60
 
     # @return [Integer] number of answers during which no other node was called
     attr_reader :alone

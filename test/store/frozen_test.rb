@@ -93,7 +93,7 @@ class FrozenTest < Tiercel::TestCase
     cache = store
     nested = (1..40).reduce([+"x"]) { |inner, index| index.even? ? [inner, inner] : { a: inner, b: inner } }
     cache.write("nested", nested)
-    Timeout.timeout(20) do
+    Timeout.timeout(60) do
       value = cache.read("nested")
       40.times do
         assert_predicate value, :frozen?

@@ -88,28 +88,6 @@ class StoreMemoTest < Tiercel::TestCase
     end
   end
 
-  # A kept buffer also has a hidden String, which owns the bytes.
-  def test_all_that_a_safe_buffer_needs_is_counted
-    store = Tiercel.new("memory:", memo: "16MB", compress: false)
-    names = Array.new(4_000) { |number| "name #{number}".freeze }
-    names.each { |name| store.write(name, SafeBuffer.new("a" * 700)) }
-    names.each { |name| store.read(name) }
-    before = memory_after_collection
-    names.each { |name| 3.times { store.read(name) } }
-    needed = memory_after_collection - before
-    stats = store.stats
-    assert_operator stats[:memo_entries], :>, 3_000
-    assert_operator needed, :<, stats[:memo_bytes]
-    assert_operator needed, :>, stats[:memo_entries] * 700
-  ensure
-    store&.close
-  end
-
-  def memory_after_collection
-    2.times { GC.start }
-    ObjectSpace.memsize_of_all
-  end
-
   def test_tags_that_are_invalidated
     with_tmpdir do |directory|
       stores = Array.new(2) { Tiercel.new("shared:#{directory}/segment?size=32MB") }

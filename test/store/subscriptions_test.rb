@@ -46,27 +46,6 @@ class StoreSubscriptionsTest < Tiercel::TestCase
     NOTIFICATIONS.notifier = before
   end
 
-  # A segment compares the bytes of a key alone, so the name goes to it as it is.
-  def test_names_in_other_encodings
-    ["caf\u00e9", "caf\u00e9".b, "caf\u00e9".encode(Encoding::UTF_16LE)].each do |name|
-      @store.write(name, name.bytesize)
-      assert_equal name.bytesize, @store.read(name)
-      assert_equal 1, @store.fetch(name, force: true) { 1 }
-      assert @store.delete(name)
-      assert_equal 2, @store.fetch(name) { 2 }
-      @subscriber = NOTIFICATIONS.subscribe(/cache_/) {}
-      assert_equal [2, { name => 2 }], [@store.read(name), @store.read_multi(name)]
-      NOTIFICATIONS.unsubscribe(@subscriber)
-    end
-  end
-
-  def test_a_subscription_for_one_block
-    2.times do
-      NOTIFICATIONS.subscribed(->(name, *) { @seen << name }, READ) { assert_equal [READ], read }
-      assert_empty read
-    end
-  end
-
   def test_a_subscription_made_by_a_block_of_fetch
     @store.fetch("absent") do
       @subscriber = NOTIFICATIONS.subscribe("cache_write.active_support") { |name, *| @seen << name }

@@ -43,7 +43,7 @@ class StoreTagsTripsTest < Tiercel::TestCase
   %i[redis memcached].product([true, false]).each do |place, local|
     define_method(:"test_#{place}#{"_locally" if local}") do
       proxy, url = self.class.places.fetch(place)
-      store = Tiercel.new(url, timeout: 5)
+      store = Tiercel.new(url, timeout: 20)
       counted = OPERATIONS.to_h { |name, (operation, *cold)| [name, trips(proxy, store, operation, cold, local)] }
       assert_equal stated, counted
     ensure

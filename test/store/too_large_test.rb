@@ -12,6 +12,7 @@ class StoreTooLargeTest < Tiercel::TestCase
   def each_store
     with_tmpdir do |dir|
       urls = ["memory:", "file:#{dir}/cache"]
+      urls << "sqlite:#{dir}/cache.sqlite3" if Gem.loaded_specs.key?("sqlite3")
       urls.each do |url|
         store = ActiveSupport::Cache.lookup_store(:tiercel_store, url, size: SIZE, compress: false)
         yield store, url

@@ -99,7 +99,7 @@ class StoreTripsTest < Tiercel::TestCase
   def self.place(proxy, rails, url)
     ours = { "leases" => {} }
     ours = ours.merge(ours.to_h { |way, options| ["#{way}, lease: false", options.merge(lease: false)] })
-    ours.transform_values! { |options| Tiercel.new(url, timeout: 5, **options, **OPTIONS) }
+    ours.transform_values! { |options| Tiercel.new(url, timeout: 20, **options, **OPTIONS) }
     ours.each_value { |store| store.backend.compares? }
     load_scripts(ours.each_value.first)
     Place.new(proxy, rails, ours, url)
@@ -132,7 +132,7 @@ class StoreTripsTest < Tiercel::TestCase
 
   def test_a_series_of_misses_takes_two_trips_each_until_the_first_hit
     self.class.places.each_value do |place|
-      store = Tiercel.new(place.url, timeout: 5, frozen: true, namespace: "series")
+      store = Tiercel.new(place.url, timeout: 20, frozen: true, namespace: "series")
       store.write("there", ["value"])
       fetch = ->(name) { place.proxy.count { assert_equal ["value"], store.fetch(name) { ["value"] } } }
       store.fetch("first") { ["value"] }

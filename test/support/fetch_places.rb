@@ -26,7 +26,7 @@ module FetchPlaces
 
   WITH_TIMEOUT = %i[sqlite file memcached redis].freeze
   # A longer timeout than the default, in seconds, for a machine that is busy with other tests.
-  PATIENCE = { timeout: 5 }.freeze
+  PATIENCE = { timeout: 20 }.freeze
 
   # @param place [Symbol] a key of {URLS}
   # @param dir [String] a folder for its files

@@ -8,7 +8,6 @@ module ListeningProcesses
 
   def self.included(test_class) = Machines.included(test_class)
 
-  PATIENCE = 30
 
   def setup
     super
@@ -61,7 +60,7 @@ module ListeningProcesses
   def kept(store, key, value, at: key)
     store.write(key, value, expires_in: 600)
     written = coverage(store).now
-    wait_until("the invalidation of the write", within: PATIENCE) { coverage(store).covered > written }
-    wait_until("a copy of #{key}", within: PATIENCE) { store.read(key) == value && store.backend.near.get(at) }
+    wait_until("the invalidation of the write") { coverage(store).covered > written }
+    wait_until("a copy of #{key}") { store.read(key) == value && store.backend.near.get(at) }
   end
 end

@@ -8,9 +8,6 @@ require "tiercel/lab/servers"
 
 # Simulates machines over one Redis: each has its own near segment and its own processes.
 module Machines
-  # Maximum delay, on a busy machine, of an event that takes 100 ms.
-  SOON = 0.5
-
   # One server for all tests of a class.
   module Server
     def server = @server ||= Tiercel::Lab::Servers::Redis.new.start
@@ -51,8 +48,8 @@ module Machines
   # Waits until a listener that started after a cut has discarded all copies.
   #
   # @param cut [Integer] nanoseconds; see {Tiercel::Tiers::Coverage#now}
-  def listening_again(store, cut, within: 5)
-    wait_until("the listener to be back", within:) { coverage(store).covered > cut }
+  def listening_again(store, cut)
+    wait_until("the listener to be back") { coverage(store).covered > cut }
     assert_equal 2, gaps(store)
   end
 

@@ -169,40 +169,4 @@ class TiersComputedTest < Tiercel::TestCase
     wait_until("trust") { store.read("nothing").nil? && coverage(store).trusted? }
     assert_equal "new", store.read("key")
   end
-
-  KEYS = 3
-
-  # Two machines with two processes each.
-  def test_one_block_for_each_machine_and_key_in_that_time
-    cut
-    found = fork_and_wait(4) do |number|
-      keep_fetching(cut_off(number.even? ? :a : :b), Clock.monotonic + (TRUST * 5))
-    end
-    runs = found.flat_map { |result| result[:runs] }
-    runs.group_by { |run| run[:of] }.each_value { |of_one| assert_apart(of_one.map { |run| run[:began] }.sort) }
-    assert_equal 2 * KEYS, runs.map { |run| run[:of] }.uniq.size
-    assert_operator found.sum { |result| result[:calls] }, :>, 10 * runs.size
-    assert_empty found.flat_map { |result| result[:late] }
-  end
-
-  def assert_apart(times)
-    assert_operator times.size, :>=, 2, "nothing was computed again"
-    # Before its block begins, a caller must acquire the lease, which can take a while.
-    times.each_cons(2) { |one, following| assert_operator following - one, :>=, TRUST / 2 }
-  end
-
-  Clock = Tiercel::Clock
-
-  def keep_fetching(store, until_time)
-    result = { runs: [], calls: 0, late: [] }
-    while (now = Clock.monotonic) < until_time
-      key = rand(KEYS)
-      began = store.fetch("key #{key}", expires_in: 60) do
-        Clock.monotonic.tap { |time| result[:runs] << { of: [store.backend.near.path, key], began: time } }
-      end
-      result[:calls] += 1
-      result[:late] << (now - began) if now - began > TRUST
-    end
-    result
-  end
 end

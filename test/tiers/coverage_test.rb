@@ -144,41 +144,6 @@ class TiersCoverageTest < Tiercel::TestCase
     assert @segment.near_trusted?
   end
 
-  def test_what_was_put_away_in_another_file_does_not_cover_this_one
-    @coverage.cover(@since, @coverage.now)
-    Tiercel::Segment.replace(@segment.path, bytes: 4 << 20)
-    assert_equal 0, @segment.near_covered
-    assert_nil @coverage.cover(@since, @coverage.now.tap { |sent| break sent - SECOND })
-    assert_equal false, @coverage.cover(@since, @coverage.now)
-  end
-
-  def test_a_segment_without_trust_is_read_as_before
-    other = open_segment
-    assert fill(segment: other)
-    assert_read("key", other)
-    assert_nil @segment.get("key")
-    @coverage.disarm
-    assert_nil @segment.get("key")
-    assert fill
-    assert_read("key")
-    assert_raises(ArgumentError) { other.near_trust = 0 }
-    assert_raises(ArgumentError) { other.near_trust = Float::NAN }
-  ensure
-    other&.close
-  end
-
-  def test_figures_and_the_clock_of_a_test
-    now = @coverage.now
-    coverage = Tiercel::Tiers::Coverage.new(@segment, trust: 60, clock: -> { now })
-    assert_equal({ trusted: false, covered_for: 0.0, gaps: 0 }, coverage.stats)
-    @coverage.cover(@since, now)
-    now += 45 * SECOND
-    assert_equal [true, 15.0, 1], coverage.stats.values_at(:trusted, :covered_for, :gaps)
-    now += 16 * SECOND
-    assert_equal [false, 0.0], coverage.stats.values_at(:trusted, :covered_for)
-    refute coverage.trusted?
-  end
-
   # A process that dies in the middle of a gap has covered nothing.
   def test_listeners_in_eight_processes_cover_and_find_gaps_at_once
     children = 8.times.map do |index|

@@ -67,10 +67,6 @@ class TiersFailuresTest < Tiercel::TestCase
     assert_nil store.read("key")
   end
 
-  def wait_until
-    200.times { yield ? return : sleep(0.01) }
-  end
-
   def test_a_near_tier_that_fails_is_reported_and_gone_around
     store = build(shared, @server.url)
     store.write("key", "value")

@@ -21,7 +21,7 @@ module TiersFetchContractTests
     end
 
     def build_store(**options)
-      ActiveSupport::Cache::TiercelStore.new("shared:#{@dir}/segment?size=16MB&ttl=600", far, timeout: 5, **options)
+      ActiveSupport::Cache::TiercelStore.new("shared:#{@dir}/segment?size=16MB&ttl=600", far, timeout: 20, **options)
     end
 
     def across_processes? = true

@@ -77,22 +77,6 @@ class TiersNearCopiesTest < Tiercel::TestCase
     end
   end
 
-  # The segment itself copies such a frame; {Copy} decides about any other one.
-  def test_a_frame_that_is_a_copy_as_it_is_goes_past_ruby
-    ending = frame("ending", expires_at: Time.now.to_f + 5)
-    Tiercel::Tiers::Copy.stub(:of, ->(*) { flunk "asked for a copy" }) do
-      { "key" => frame("plain"), "ending" => ending }.each do |key, bytes|
-        @behind.set(key, bytes)
-        assert_equal bytes, read(key:)
-        assert_equal bytes, @near.get(key)
-      end
-      @near.change(["short"], frame("short"), 3) { true }
-    end
-    travel(4) { assert_nil @near.get("short") }
-    travel(4) { assert_equal ending, @near.get("ending") }
-    travel(6) { assert_nil @near.get("ending") }
-  end
-
   # For each frame, the result equals that of Copy and near_fill.
   def test_which_frames_the_segment_fills_by_itself
     lease = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_PLACEHOLDER, "")

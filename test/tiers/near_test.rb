@@ -28,17 +28,6 @@ class TiersNearTest < Tiercel::TestCase
     assert_equal frame("one"), @near.get("key")
   end
 
-  # Messages have the prefix of the store's keys, so copies of other keys live a second.
-  def test_the_prefix_is_that_of_messages
-    with_bus(messages?: true, :prefix= => ->(prefix) { @told = prefix })
-    @near.prefix = "n:"
-    assert_equal [60.0, 1.0], %w[n:key other].map { |key| @near.copy(key, frame("one"), nil).last }
-    assert_equal "n:", @told
-    with_bus(messages?: false)
-    @near.prefix = "n:"
-    assert_equal 60.0, @near.copy("other", frame("one"), nil).last
-  end
-
   def test_no_copy_of_what_was_not_stored
     assert_equal false, @near.change(["key"], frame("one"), nil) { false }
     assert_equal [Object], @near.change(["key"], frame("one"), nil) { [Object] }
@@ -82,13 +71,6 @@ class TiersNearTest < Tiercel::TestCase
     assert_nil @near.get("key")
     assert_equal frame("one"), read
     assert_equal frame("one"), @near.get("key")
-  end
-
-  def test_a_fill_leaves_alone_what_is_there
-    epoch = @near.backend.segment.near_epoch("key")
-    assert_equal true, @near.backend.segment.near_fill("key", "later", nil, epoch)
-    assert_equal false, @near.backend.segment.near_fill("key", "earlier", nil, epoch)
-    assert_equal "later", @near.get("key")
   end
 
   def test_a_late_fill_loses_against_a_clear
@@ -165,18 +147,6 @@ class TiersNearTest < Tiercel::TestCase
       assert_nil @near.get("ending")
     end
     travel(61) { assert_nil @near.get("key") }
-  end
-
-  def test_what_was_begun_is_checked
-    segment = @near.backend.segment
-    ["", "x" * 16, "\xFF" * 16, "\xFF" * 32].each do |bytes|
-      assert_raises(ArgumentError) { segment.near_end(["key"], bytes, true) }
-      assert_raises(ArgumentError) { segment.near_fill("key", "bytes", nil, bytes) }
-    end
-    assert_raises(TypeError) { segment.near_begin(["key", 1]) }
-    assert_raises(TypeError) { segment.near_begin("key") }
-    write("after that")
-    assert_equal frame("after that"), @near.get("key")
   end
 
   # A new file that replaces another one does not know the writers in progress.

@@ -73,13 +73,6 @@ class TiersNotificationsTest < Tiercel::TestCase
                  seen.map { |payload| payload[:tiers] }
   end
 
-  def test_several_raw_values
-    store = build("memory:", files)
-    store.write_multi({ "one" => 1, "two" => 2 }, raw: true)
-    seen = payloads_of("cache_read_multi") { store.read_multi("one", "two", "absent", raw: true) }
-    assert_equal([{ files => 2 }], seen.map { |payload| payload[:tiers] })
-  end
-
   private
 
   def build(*urls) = Tiercel.new(*urls).tap { |store| (@stores ||= []) << store }

@@ -25,10 +25,6 @@ class TiersOutageFetchTest < Tiercel::TestCase
     [values, File.size(runs)]
   end
 
-  def wait_until
-    1_000.times { yield ? return : sleep(0.01) }
-  end
-
   def test_one_block_for_each_machine_and_key
     build(shared).write("other", "value")
     @server.pause

@@ -16,7 +16,7 @@ module TiersStoreContractTests
     include StorePlaces::Folder
 
     def build_store(**options)
-      ActiveSupport::Cache::TiercelStore.new(*urls, timeout: 5, **options)
+      ActiveSupport::Cache::TiercelStore.new(*urls, timeout: 20, **options)
     end
 
     def shared = "shared:#{dir}/segment?size=16MB"

@@ -23,7 +23,7 @@ class TiersTaggedCopiesTest < Tiercel::TestCase
 
   # Reads until the value and its generations are near.
   def kept_tagged(store, key = "key", tags: %w[a b])
-    wait_until("near copies", within: PATIENCE) do
+    wait_until("near copies") do
       store.read(key)
       trips { store.fetch(key, tags:) { flunk "computed" } }.zero?
     end
@@ -43,7 +43,7 @@ class TiersTaggedCopiesTest < Tiercel::TestCase
       assert_equal true, store.exist?("key")
     end
     # A process that could not run for three seconds asks the last tier, once.
-    wait_until("reads without a trip", within: PATIENCE) { trips(&reads).zero? }
+    wait_until("reads without a trip") { trips(&reads).zero? }
   end
 
   # The segment compares the tags itself, whether the call names them or not.
@@ -52,7 +52,7 @@ class TiersTaggedCopiesTest < Tiercel::TestCase
     store.write("key", VALUE, tags: %w[a b])
     kept_tagged(store)
     # A process that could not run for three seconds asks the last tier, once.
-    wait_until("a hit of the segment alone", within: PATIENCE) do
+    wait_until("a hit of the segment alone") do
       calls = Hash.new(0)
       trace = TracePoint.new(:call) { |call| calls[call.method_id] += 1 if call.path.include?("/tiers/") }
       trace.enable { assert_equal VALUE, store.fetch("key", tags: %w[a b]) { flunk } }
@@ -77,7 +77,7 @@ class TiersTaggedCopiesTest < Tiercel::TestCase
     store.write("key", VALUE, tags: %w[a b])
     kept_tagged(store)
     fork_and_wait(1) { machine(:two, namespace: "app").invalidate_tags("b") || raise("refused") }
-    wait_until("a miss", within: PATIENCE) { store.read("key").nil? }
+    wait_until("a miss") { store.read("key").nil? }
   end
 
   def test_the_copy_of_a_generation_that_is_lost_costs_a_trip_and_no_value

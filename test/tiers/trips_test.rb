@@ -15,9 +15,9 @@ class TiersTripsTest < Tiercel::TestCase
 
   def setup
     @proxy = CountingProxy.new(self.class.server.port)
-    @store = Tiercel.new("memory:?ttl=600&bus=false", "redis://127.0.0.1:#{@proxy.port}/0", timeout: 5)
+    @store = Tiercel.new("memory:?ttl=600&bus=false", "redis://127.0.0.1:#{@proxy.port}/0", timeout: 20)
     @store.clear
-    @far = Tiercel.new(self.class.server.url, timeout: 5)
+    @far = Tiercel.new(self.class.server.url, timeout: 20)
   end
 
   def teardown
@@ -49,7 +49,7 @@ class TiersTripsTest < Tiercel::TestCase
   }.freeze
 
   def test_changes_cost_what_they_cost_without_tiers
-    alone = Tiercel.new("redis://127.0.0.1:#{@proxy.port}/0", timeout: 5)
+    alone = Tiercel.new("redis://127.0.0.1:#{@proxy.port}/0", timeout: 20)
     CHANGES.each do |name, change|
       expected, found = [alone, @store].map do |store|
         change.call(store) # loads the scripts

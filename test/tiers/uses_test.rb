@@ -49,24 +49,4 @@ class TiersUsesTest < Tiercel::TestCase
                    "sqlite:#{@dir}/cache.sqlite3?size=4MB")
     assert_operator survivors(@store, 3_000).size, :>=, HOT / 2
   end
-
-  def test_which_keys_were_used
-    segment = Tiercel::Segment.open(bytes: 1 << 20)
-    300.times { |number| segment.set("key #{number}", "value") }
-    (0...300).step(10) { |number| segment.get("key #{number}") }
-    found = []
-    cursor = nil
-    rounds = 0
-    loop do
-      cursor, keys = segment.used_keys(cursor, 16, 1_000)
-      assert_operator keys.size, :<=, 32
-      found.concat(keys)
-      rounds += 1
-      break unless cursor
-    end
-    assert_equal Array.new(30) { |number| "key #{number * 10}" }.sort, found.sort
-    assert_operator rounds, :>, 10
-    assert_empty segment.used_keys(nil, 16, 0).last
-    assert_raises(ArgumentError) { segment.used_keys("x", 16, 16) }
-  end
 end

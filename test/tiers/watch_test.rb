@@ -194,17 +194,4 @@ class TiersWatchTest < Tiercel::TestCase
     assert_equal gaps, near(store).stats[:bus][:gaps]
     assert near(store).get("key")
   end
-
-  def test_a_registration_is_renewed_seldom
-    backend = plain.backend
-    plain.write("key", 1)
-    changes = lambda do
-      backend.instance_variable_get(:@connection).instance_variable_get(:@database).total_changes
-    end
-    before = changes.call
-    10.times { plain.write("key", 1) }
-    assert_equal before + 10, changes.call
-    travel(11) { plain.write("key", 1) }
-    assert_equal before + 12, changes.call
-  end
 end

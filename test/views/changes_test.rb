@@ -35,11 +35,11 @@ class ViewChangesTest < ViewTest
   end
 
   def test_redis
-    Tiercel::Lab::Servers::Redis.run { |server| assert_changes_are_seen(server.url) }
+    Tiercel::Lab::Servers::Redis.run { |server| assert_changes_are_seen("#{server.url}?timeout=20") }
   end
 
   def test_memcached
-    Tiercel::Lab::Servers::Memcached.run { |server| assert_changes_are_seen(server.url) }
+    Tiercel::Lab::Servers::Memcached.run { |server| assert_changes_are_seen("#{server.url}?timeout=20") }
   end
 
   private

@@ -18,19 +18,6 @@ class CollectionsTest < ViewTest
     assert_equal [4, 5], rendered
   end
 
-  def test_duplicates_an_empty_list_and_a_layout
-    @products = products(1, 1, 2)
-    assert_equal "<i>a0/2</i><i>a0/2</i><i>b1/2</i>", get(listing)
-    @products = []
-    assert_equal "", get(listing)
-    store.clear
-    @products = products(1, 2)
-    framed = "<%= render partial: 'product', collection: @products, cached: true, layout: 'frame', " \
-             "spacer_template: 'line' %>"
-    page = listing(framed, "_frame" => "[<%= yield %>]", "_line" => "-")
-    2.times { assert_equal "[<i>a0/2</i>]-[<i>b1/2</i>]", get(page) }
-  end
-
   def test_the_events_and_the_entries_are_those_of_rails
     events = [Tiercel.new("memory:"), ActiveSupport::Cache::MemoryStore.new].map do |cache|
       seen = []

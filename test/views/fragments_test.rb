@@ -157,32 +157,6 @@ class FragmentsTest < ViewTest
     assert_equal "well", get(page)
   end
 
-  def test_what_rails_has_around_cache
-    page = controller(
-      "index" => "<% cache_if(true, 'a') { %><% rendering %>1<%= caching? %><% } %>" \
-                 "<% cache_if(false, 'b') { %>2<%= caching? %><% } %>" \
-                 "<% cache_unless(false, 'c') { %>3<% content_for(:side, 'side') %><% } %>-<%= content_for(:side) %>",
-      "uncacheable" => "<% cache('x') { %><% uncacheable! %><% } %>",
-      "digestless" => "<% cache('d', skip_digest: true) { %>4<% } %>"
-    )
-    assert_equal "1true2false3-side", get(page)
-    assert_equal "1true2false3-", get(page), "a hit has no content_for, as in Rails"
-    error = assert_raises(ActionView::Template::Error) { get(page, :uncacheable) }
-    assert_match(/can't be fragment cached/, error.message)
-    get(page, :digestless)
-    assert_equal "4", store.read([:views, "d"])
-  end
-
-  def test_expire_and_exist
-    page = controller("index" => "<% cache('d', skip_digest: true) { %><% rendering %>4<% } %>")
-    2.times { get(page) }
-    instance = page.new
-    assert instance.fragment_exist?("d")
-    instance.expire_fragment("d")
-    get(page)
-    assert_equal 2, rendered.size
-  end
-
   def test_without_caching_and_with_another_store
     page = controller(**PAGE)
     page.perform_caching = false
@@ -214,20 +188,5 @@ class FragmentsTest < ViewTest
       end
     end
     assert_includes get(live).force_encoding("UTF-8"), "<b>é"
-  end
-
-  def test_formats_have_their_own_fragments
-    page = controller("index.html.erb" => "<% cache('box') { %>html<% } %>",
-                      "index.json.erb" => "<% cache('box') { %>{}<% } %>") do
-      def both
-        respond_to do |format|
-          format.html { render(action: "index", layout: false) }
-          format.json { render(action: "index", layout: false) }
-        end
-      end
-    end
-    assert_equal "html", get(page, :both, path: "/?format=html")
-    assert_equal "{}", get(page, :both, path: "/?format=json")
-    assert_equal "html", get(page, :both, path: "/?format=html")
   end
 end

@@ -122,9 +122,10 @@ class RussianDollsTest < ViewTest
     with_tmpdir { |dir| yield "shared:#{dir}/a?size=8MB", "sqlite:#{dir}/b" }
     [Tiercel::Lab::Servers::Redis, Tiercel::Lab::Servers::Memcached].each do |kind|
       kind.run do |server|
-        yield server.url
-        Tiercel.new(server.url).clear
-        with_tmpdir { |dir| yield "shared:#{dir}/a?size=8MB", server.url }
+        url = "#{server.url}?timeout=20"
+        yield url
+        Tiercel.new(url).clear
+        with_tmpdir { |dir| yield "shared:#{dir}/a?size=8MB", url }
       end
     end
   end

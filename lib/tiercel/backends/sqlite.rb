@@ -296,7 +296,7 @@ class Tiercel::Backends::SQLite
     row
   end
 
-  # @return [Boolean] whether the key was absent
+  # @return [Boolean] whether the row was inserted: now, or just before
   def put(connection, key, bytes, ttl, now)
     connection.set(@ids[key], blob(key), blob(bytes), expiry(ttl, now), @tokens.next, micros(now))
   end
@@ -379,7 +379,8 @@ class Tiercel::Backends::SQLite
 
   # The write has succeeded, so errors of the round are ignored; the next call meets them and reports them.
   #
-  # @param added [Boolean] whether the write added rows instead of replacing some
+  # @param added [Boolean] whether the write added rows. Where the newest row is replaced, this is true too, and costs
+  #   no entry: {Housekeeping} evicts only while the file is nearly full.
   def keep_house(bytes, added, now)
     return unless @housekeeping.due?(bytes, added ? bytes : 0)
     begin

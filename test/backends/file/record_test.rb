@@ -65,7 +65,7 @@ class FileRecordTest < Tiercel::TestCase
       waiting = Thread.new { native.read_small(path) }
       Thread.pass until waiting.status == "sleep"
       waiting.kill
-      assert waiting.join(10), "it was not given up"
+      assert waiting.join(60), "it was not given up"
     end
   end
 

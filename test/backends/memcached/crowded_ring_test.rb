@@ -14,7 +14,7 @@ class CrowdedRingTest < Tiercel::TestCase
   def setup
     @servers = Array.new(3) { Tiercel::Lab::Servers::Memcached.new.start }
     url = Tiercel::BackendURL.parse("memcached://#{@servers.map(&:address).join(",")}")
-    @backend = Tiercel::Backends::Memcached.build(url, { timeout: 5, pool: 5 })
+    @backend = Tiercel::Backends::Memcached.build(url, { timeout: 60, pool: { size: 5, timeout: 60 } })
   end
 
   def teardown
@@ -55,7 +55,7 @@ class CrowdedRingTest < Tiercel::TestCase
     5.times { held.pop }
     callers = Array.new(5) { Thread.new { @backend.get_multi(KEYS) } }
     wait_until("the calls to wait") { callers.all? { |caller| caller.status == "sleep" } }
-    assert_equal 5, in_threads(5) { first.call(nil, deadline: now + 1) { 1 } }.sum
+    assert_equal 5, in_threads(5) { first.call(nil, deadline: now + 60) { 1 } }.sum
     5.times { leave << true }
     holders.each(&:join)
     assert_equal [{}] * 5, callers.map(&:value)

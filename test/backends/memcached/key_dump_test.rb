@@ -30,7 +30,7 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
     busy = Array.new(6) { "BUSY currently processing crawler request\r\n" }
     answers = ["MN\r\n", *busy, "ERROR locked try again later\r\n", "key=a:1 exp=-1\nEND\r\n"]
     listed, requests = with_stand_in(answers) do |url|
-      Tiercel::Backends::REGISTRY.fetch(:memcached).build(Tiercel::BackendURL.parse(url), timeout: 0.05).scan("a:").to_a
+      Tiercel::Backends::REGISTRY.fetch(:memcached).build(Tiercel::BackendURL.parse(url), timeout: 1).scan("a:").to_a
     end
     assert_equal ["a:1"], listed
     assert_equal ["mn\r\n", *["lru_crawler metadump hash\r\n"] * 8], requests
@@ -56,7 +56,7 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
   def test_processes_that_clear_at_the_same_time_all_do
     Tiercel::Lab::Servers::Memcached.run do |server|
       left = fork_and_wait(6) do |number|
-        store = Tiercel.new(server.url, namespace: "of #{number}", timeout: 5)
+        store = Tiercel.new(server.url, namespace: "of #{number}", timeout: 20)
         Array.new(8) do
           store.write_multi((0...20).to_h { |index| [index, "value"] })
           reports = capture_reports { store.clear }.map { |report| report.error.message }
@@ -70,8 +70,8 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
   # Only the binary protocol accepts such keys.
   def test_keys_that_are_no_words_are_passed_over
     Tiercel::Lab::Servers::Memcached.run do |server|
-      store = Tiercel.new(server.url, namespace: "a")
-      others = Tiercel.new(server.url, namespace: "b")
+      store = Tiercel.new(server.url, namespace: "a", timeout: 20)
+      others = Tiercel.new(server.url, namespace: "b", timeout: 20)
       [store, others].each { |each| each.write("kept", 1) }
       ["a:x\nb:kept", "a:x\r\nflush_all\r\n", "a:x q", "a:x\0"].each { |key| assert_equal 0, binary_set(server, key) }
       assert_equal [1, nil], [store.delete_matched("*"), store.read("kept")]

@@ -10,7 +10,7 @@ require "socket"
 # these responses.
 class MemcachedRefusalsTest < Tiercel::TestCase
   REFUSAL = "SERVER_ERROR out of memory storing object\r\n"
-  PATIENCE = { timeout: 5 }.freeze
+  PATIENCE = { timeout: 20 }.freeze
 
   # Sends the given response to the first trip, in two parts; later trips get the responses of an empty server.
   def with_server(refusal, rest)

@@ -88,10 +88,10 @@ class MemcachedTokenTest < Tiercel::TestCase
 
   private
 
-  def build = Memcached.build(Tiercel::BackendURL.parse(@server.url), timeout: 5)
+  def build = Memcached.build(Tiercel::BackendURL.parse(@server.url), timeout: 20)
 
   def store
-    (@stores ||= []) << Tiercel.new(@server.url, timeout: 5, breaker: false)
+    (@stores ||= []) << Tiercel.new(@server.url, timeout: 20, breaker: false)
     @stores.last
   end
 

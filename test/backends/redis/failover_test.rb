@@ -51,9 +51,9 @@ class RedisFailoverTest < Tiercel::TestCase
   # The Sentinel has not noticed yet that its master has become a replica.
   def test_a_server_of_another_role_is_refused_at_once
     RedisServers::Servers::RedisSentinel.run do |sentinel|
-      backend = RedisServers.build("redis://#{sentinel.name}/0", sentinels: sentinel.address, timeout: 5)
+      backend = RedisServers.build("redis://#{sentinel.name}/0", sentinels: sentinel.address, timeout: 120)
       sentinel.master.command("REPLICAOF", "127.0.0.1", "1")
-      error = Timeout.timeout(4) { assert_raises(Tiercel::Unavailable) { backend.get("key") } }
+      error = Timeout.timeout(60) { assert_raises(Tiercel::Unavailable) { backend.get("key") } }
       assert_match(/expected the master, and its role is :replica/, error.message)
     ensure
       backend&.close
@@ -63,7 +63,7 @@ class RedisFailoverTest < Tiercel::TestCase
   def test_a_replica_that_a_sentinel_names
     RedisServers::Servers::RedisSentinel.run do |sentinel|
       url = "redis://#{sentinel.name}/0"
-      wait_until("a replica", within: 20) do
+      wait_until("a replica") do
         RedisServers.build(url, sentinels: sentinel.address, role: :replica).get("key").nil?
       rescue Tiercel::BackendError
         false

@@ -16,6 +16,6 @@ module RedisServers
 
   # Eight concurrent processes with new clients can exceed the default timeout on a loaded machine.
   def self.build(url, **options)
-    Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), { timeout: 2, **options })
+    Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), { timeout: 20, **options })
   end
 end

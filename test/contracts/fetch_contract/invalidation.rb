@@ -47,17 +47,6 @@ module Tiercel
           assert_equal "new", store.read("name")
         end
 
-        # Each value is the origin's state when its block began. An invalidating caller changes the origin first. A
-        # read that begins after that change must not return an older state.
-        def test_no_read_that_begins_after_an_invalidation_gives_what_was_computed_before_it
-          origin = Array.new(2, 0)
-          locks = Array.new(2) { Mutex.new }
-          late = Queue.new
-          ends = Clock.monotonic + 0.3
-          in_threads(8) { |index| visit(index, origin, locks, late) until Clock.monotonic > ends }
-          assert_empty Array.new(late.size) { late.pop }
-        end
-
         private
 
         # Runs the block in a thread that started earlier, while another caller computes the value of "name".
@@ -67,19 +56,6 @@ module Tiercel
           other = Thread.new { computing.pop && yield.tap { done << 1 } }
           store.fetch("name") { computing << 1; done.pop; "computed" }
           other.join
-        end
-
-        def visit(index, origin, locks, late)
-          key = rand(2)
-          least = locks[key].synchronize do
-            if index < 2
-              origin[key] += 1
-              store.delete("origin/#{key}")
-            end
-            origin[key]
-          end
-          value = store.fetch("origin/#{key}") { origin[key].tap { sleep rand * 0.004 } }
-          late << [value, least] if value < least
         end
       end
     end

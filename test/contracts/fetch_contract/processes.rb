@@ -6,7 +6,7 @@ module Tiercel
   module Contracts
     module FetchContract
       # Seconds within which every unbounded wait ends, even on a busy machine.
-      PATIENCE = 20
+      PATIENCE = 40
 
       # Starts other processes and collects their notes: lines in a file to which all of them append.
       module Processes

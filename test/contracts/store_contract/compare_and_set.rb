@@ -84,12 +84,6 @@ module Tiercel
           assert_nil store.cas_multi { flunk }
           assert_equal(true, store.cas_multi("x") { |values| (values == {}) && nil })
         end
-
-        def test_ten_threads_count_with_cas
-          store.write("n", 0)
-          Array.new(4) { Thread.new { 10.times { nil until store.cas("n") { |n| n + 1 } } } }.each(&:join)
-          assert_equal 40, store.read("n")
-        end
       end
     end
   end

@@ -26,21 +26,6 @@ module Tiercel
           assert_equal %w[second second], [store.read("a"), store.read("b")]
         end
 
-        def test_writes_and_deletes_are_remembered
-          needs_local_cache
-          peer = peer_of(store)
-          store.with_local_cache do
-            store.write("a", "mine")
-            store.write_multi({ "b" => 1 })
-            peer.delete_multi(%w[a b])
-            assert_equal({ "a" => "mine", "b" => 1 }, store.read_multi("a", "b"))
-            store.delete("a")
-            store.delete_multi(["b"])
-            assert_equal({}, store.read_multi("a", "b"))
-            assert_nil store.read("a")
-          end
-        end
-
         def test_a_write_that_lost_is_not_remembered
           needs_local_cache
           peer = peer_of(store)
@@ -109,32 +94,6 @@ module Tiercel
           end
         end
 
-        def test_clear_and_cleanup_empty_the_local_cache
-          needs_local_cache
-          store.with_local_cache do
-            store.write("a", 1)
-            store.clear
-            assert_nil store.read("a")
-          end
-          peer = peer_of(store)
-          store.with_local_cache do
-            store.write("a", 1)
-            peer.write("a", 2)
-            store.cleanup
-            assert_equal 2, store.read("a")
-          end
-        end
-
-        def test_delete_matched_empties_the_local_cache
-          needs_local_cache
-          needs_scan
-          store.with_local_cache do
-            store.write_multi({ "aa" => 1, "ab" => 2, "b" => 3 })
-            store.delete_matched("a*")
-            assert_equal({ "b" => 3 }, store.read_multi("aa", "ab", "b"))
-          end
-        end
-
         def test_fetch_multi_in_the_local_cache
           needs_local_cache
           store.with_local_cache do
@@ -143,25 +102,6 @@ module Tiercel
             assert_equal({ "b" => 2, "a" => 1, "c" => 2 }, store.fetch_multi("b", "a", "c") { 2 })
           end
           assert_equal({ "a" => 1, "b" => 2, "c" => 2 }, store.read_multi("a", "b", "c"))
-        end
-
-        def test_the_event_says_which_cache_answered
-          needs_local_cache
-          store.write("a", 1)
-          store.with_local_cache do
-            stores = events { 2.times { store.read("a") } }.map { |event| event[:store] }
-            assert_equal [store.class.name, "ActiveSupport::Cache::Strategy::LocalCache::LocalStore"], stores
-          end
-        end
-
-        def test_each_thread_has_its_own
-          needs_local_cache
-          store.with_local_cache do
-            store.write("a", 1)
-            Thread.new { store.write("a", 2) }.join
-            assert_equal 1, store.read("a")
-          end
-          assert_equal 2, store.read("a")
         end
 
         # Rails' own implementation returned expired entries and entries of another version (rails#54408).
@@ -194,18 +134,6 @@ module Tiercel
             assert_raises(TypeError) { store.write_multi({ "a" => 2, "b" => -> {} }) }
             assert_equal({ "a" => 1 }, store.read_multi("a", "b"))
           end
-        end
-
-        def test_one_local_cache_within_another
-          needs_local_cache
-          peer = peer_of(store)
-          store.with_local_cache do
-            store.write("a", 1)
-            peer.write("a", 2)
-            assert_equal(2, store.with_local_cache { store.read("a") })
-            assert_equal 1, store.read("a")
-          end
-          assert_nil store.local_cache
         end
 
         def test_a_copy_of_the_store_has_the_same_local_cache

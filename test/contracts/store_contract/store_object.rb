@@ -44,17 +44,6 @@ module Tiercel
           fixed.namespace = "later"
           assert_raises(FrozenError) { fixed.options[:namespace] = nil }
         end
-
-        def test_threads_use_it_together
-          store.clear
-          results = Array.new(4) do |thread|
-            Thread.new do
-              100.times { |number| store.write("#{thread}/#{number}", number) }
-              store.read_multi(*(0...100).map { |number| "#{thread}/#{number}" }).values
-            end
-          end.map(&:value)
-          assert_equal [(0...100).to_a] * 4, results
-        end
       end
     end
   end

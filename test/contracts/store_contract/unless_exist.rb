@@ -45,13 +45,6 @@ module Tiercel
           assert_equal "value", store.read("name")
         end
 
-        def test_one_of_many_threads_writes
-          store.delete("name")
-          wins = Array.new(8) { |number| Thread.new { store.write("name", number, unless_exist: true) } }.map(&:value)
-          assert_equal 1, wins.count(true)
-          assert_equal wins.index(true), store.read("name")
-        end
-
         def test_in_fetch
           assert_equal("made", store.fetch("name", unless_exist: true) { store.write("name", "inside"); "made" })
           assert_equal "inside", store.read("name")

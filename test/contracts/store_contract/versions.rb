@@ -14,13 +14,6 @@ module Tiercel
           assert_equal({}, store.read_multi("name", version: 2))
         end
 
-        def test_versions_are_compared_as_text
-          store.write("name", "value", version: 1)
-          assert_equal "value", store.read("name", version: "1")
-          store.write("name", "value", version: :v1)
-          assert_equal "value", store.read("name", version: "v1")
-        end
-
         def test_who_names_no_version_takes_any
           store.write("name", "value", version: 1)
           assert_equal "value", store.read("name")
@@ -102,19 +95,6 @@ module Tiercel
             assert_equal({}, store.read_multi(name))
             assert_equal("two", store.fetch(name, race_condition_ttl: 5) { "two" })
             assert_equal "two", store.read(name)
-          end
-        end
-
-        def test_a_long_version_outlives_the_grace_of_its_entry
-          version = "v" * 70_000
-          store.fetch("name", version: version, expires_in: 60) { "old" }
-          later(61) do
-            store.fetch("name", version: version, race_condition_ttl: 10, expires_in: 60) do
-              assert_equal "old", store.read("name", version: version)
-              "new"
-            end
-            assert_equal "new", store.read("name", version: version)
-            assert_nil store.read("name", version: "#{version}w")
           end
         end
       end

@@ -6,7 +6,7 @@ module Tiercel
       # Invalidations while the block runs, with and without leases.
       module Fetching
         # Seconds: shorter than a lease, but much longer than any operation.
-        PATIENCE = 8
+        PATIENCE = 60
 
         # Defines the test twice: with and without leases.
         def self.in_both_ways(name, &body)

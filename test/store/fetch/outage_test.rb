@@ -63,7 +63,7 @@ class FetchOutageTest < Tiercel::TestCase
 
   private
 
-  def at_once(&) = Timeout.timeout(10, &)
+  def at_once(&) = Timeout.timeout(30, &)
 
   def followers
     flights = @store.instance_variable_get(:@settings).fetch.instance_variable_get(:@flights)

@@ -159,7 +159,7 @@ class Tiercel::Backends::SQLite::Connection
     statement.reset!
   end
 
-  # @return [Boolean] whether the row is new
+  # @return [Boolean] whether the row is the one that this connection has inserted last
   def set(id, key, bytes, expires_at, version, used_at)
     statement = @set
     statement.bind_param(1, id)
@@ -169,8 +169,7 @@ class Tiercel::Backends::SQLite::Connection
     statement.bind_param(5, version)
     statement.bind_param(6, used_at)
     statement.step
-    before, @inserted = @inserted, @database.last_insert_row_id
-    @inserted == id && before != id # SQLite changes the number only with an insert
+    @database.last_insert_row_id == id # SQLite changes the number only with an insert
   ensure
     statement.reset!
     statement.bind_param(3, nil) if bytes.bytesize > KEPT_BINDING_BYTES
