@@ -67,6 +67,7 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
     File.chown(65_534, nil, @path)
     assert_match(/belongs to user 65534/, assert_raises(Tiercel::ConfigurationError) { open }.message)
     File.chown(65_534, nil, "#{@path}.lock")
+    Tiercel.eager_load! # another user cannot load our code
     Process.wait(fork do
       Process::Sys.setuid(65_533)
       Tiercel::Segment.open(@path, bytes: 2 << 20)

@@ -11,7 +11,8 @@ class SQLiteAnotherUserTest < Tiercel::TestCase
 
   def setup
     skip "[environment] changing users needs root" unless Process.uid.zero?
-    require "active_support/execution_context" # root's gems are closed to the other user
+    require "active_support/execution_context" # root's gems and our code are closed to the other user
+    Tiercel.eager_load!
   end
 
   # @return [Array] the block's result in a process of another user, and the reports
