@@ -7,8 +7,6 @@ native = lambda do |name, build, arguments = "", **options|
 end
 
 %w[gcc clang asan].each { |kind| native.call("segment: operations (#{kind})", "#{kind}/operations_test") }
-native.call "segment: its limits (AddressSanitizer)", "asan/limits_test"
-native.call "segment: the memo (AddressSanitizer)", "asan/memo_test"
 native.call "segment: tags (AddressSanitizer)", "asan/tags_test"
 native.call "segment: tags (ThreadSanitizer)", "tsan/tags_test", "20000"
 native.call "segment: threads (ThreadSanitizer)", "tsan/threads_test", "20000"
@@ -22,27 +20,22 @@ native.call "segment: stop points (AddressSanitizer)", "stop-asan/stop_test"
 native.call "segment: repairs that are killed too", "stop/repair_stop_test"
 native.call "segment: leases (AddressSanitizer)", "asan/lease_test"
 native.call "segment: leases (ThreadSanitizer)", "tsan/lease_test"
-native.call "segment: the table of leases (AddressSanitizer)", "asan/lease_table_test"
 native.call "segment: leases, at stop points (AddressSanitizer)", "stop-asan/lease_stop_test"
 native.call "segment: leases, 60 of their holders killed", "gcc/lease_processes_test", "60"
 native.call "segment: leases, 40 of their holders killed (AddressSanitizer)", "asan/lease_processes_test", "40"
 native.call "segment: near fills (AddressSanitizer)", "asan/near_test"
 native.call "segment: near fills (ThreadSanitizer)", "tsan/near_test"
-native.call "segment: all shards (AddressSanitizer)", "asan/all_shards_test"
-native.call "segment: all shards (ThreadSanitizer)", "tsan/all_shards_test"
-native.call "segment: calls that wait (AddressSanitizer)", "asan/call_test"
-native.call "segment: coverage (AddressSanitizer)", "asan/coverage_test"
-native.call "segment: coverage (ThreadSanitizer)", "tsan/coverage_test"
 native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
 native.call "segment: what the system does to its file (AddressSanitizer)", "played/platform_test"
-native.call "segment: fuzzed for 10 s", "fuzz/segment_fuzzer", "-max_total_time=10 -max_len=600 -verbosity=0"
-native.call "segment: leases, fuzzed for 5 s", "fuzz/lease_fuzzer", "-max_total_time=5 -max_len=2000 -verbosity=0"
-native.call "segment: the memo, fuzzed for 5 s", "fuzz/memo_fuzzer", "-max_total_time=5 -max_len=2000 -verbosity=0"
-native.call "segment: bytes of tags and of begun changes, fuzzed for 5 s", "fuzz/bytes_fuzzer",
-            "-max_total_time=5 -max_len=2000 -verbosity=0"
+# The same inputs in each run; --long has other ones.
+{ "segment" => [12_000, 600], "lease" => [12_000, 2_000], "memo" => [1_000, 2_000],
+  "bytes" => [400_000, 2_000] }.each do |part, (runs, longest)|
+  native.call "segment: #{part}, fuzzed", "fuzz/#{part}_fuzzer",
+              "-seed=1 -len_control=0 -runs=#{runs} -max_len=#{longest} -verbosity=0"
+end
 
 # The portable build: only POSIX and C11.
-%w[operations limits lease lease_table near all_shards call coverage registration].each do |name|
+%w[operations lease near registration].each do |name|
   native.call "segment: #{name} (portable, AddressSanitizer)", "portable-asan/#{name}_test"
 end
 native.call "segment: registration (portable, ThreadSanitizer)", "portable-tsan/registration_test"
@@ -64,7 +57,7 @@ end
 
 # Another C library. Its compiler finds no Linux headers, so this is the portable build.
 musl = "command -v musl-gcc || { echo 'No musl here: type bin/setup long'; false; }"
-{ "operations" => "", "registration" => "", "limits" => "", "lease" => "", "near" => "", "threads" => "200000",
+{ "operations" => "", "registration" => "", "lease" => "", "near" => "", "threads" => "200000",
   "processes" => "60000 60", "lease_processes" => "60" }.each do |program, arguments|
   path = "$PWD/tmp/native/musl/#{program}_test"
   shell = "(#{musl}) && make -s -C test/native OUT=$PWD/tmp/native #{path} && #{path} #{arguments}"

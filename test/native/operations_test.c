@@ -265,6 +265,30 @@ static void test_against_model(tseg *segment, unsigned long calls, uint64_t seed
     CHECK(hits > calls / 20);
 }
 
+/* No position is issued twice: after the last one the segment retires, and the file is recreated. */
+static void test_last_position(const char *path)
+{
+    tseg *segment = attach_or_die(path, 1 << 20, 1), *next;
+    tseg_shard *control = tseg_view_of(segment, 0).control;
+    tseg_key key = key_of(segment, "last");
+    tseg_value value = value_of("x", 1);
+
+    CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_OK && !tseg_is_retired(segment));
+    for (int log = 0; log < TSEG_LOGS; log++) {
+        uint64_t near_end = TSEG_MAX_POSITION - 3 * segment->geometry.log_units[log];
+        atomic_store(&control->head[log], near_end);
+        atomic_store(&control->tail[log], near_end);
+    }
+    key = key_of(segment, "one too many");
+    CHECK(tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_RETIRED && tseg_is_retired(segment));
+    next = attach_or_die(path, 1 << 20, 1);
+    CHECK(next->file_id != segment->file_id && !tseg_is_retired(next));
+    key = key_of(next, "last");
+    CHECK(tseg_set(next, &key, &value, INFINITY, 0) == TSEG_OK);
+    tseg_release(next);
+    tseg_release(segment);
+}
+
 int main(int count, char **arguments)
 {
     unsigned long calls = count > 1 ? strtoul(arguments[1], NULL, 10) : 200000;
@@ -296,6 +320,8 @@ int main(int count, char **arguments)
         tseg_release(segments[i]);
     }
     tseg_error error;
+    CHECK(tseg_remove(NULL, path, true, &error));
+    test_last_position(path);
     CHECK(tseg_remove(NULL, path, true, &error));
     printf("operations: %lu checks\n", (unsigned long)checks_made);
     return 0;

@@ -26,16 +26,6 @@ class ServersTest < Tiercel::TestCase
     end
   end
 
-  def test_memcached_on_a_unix_socket
-    Servers::Memcached.run(socket: true) do |server|
-      assert_equal "memcached:#{server.socket}", server.url
-      assert_nil server.port
-      assert_nil server.host
-      assert_path_exists server.socket
-      assert_equal "END\r\n", server.exchange("get a\r\n", &:gets)
-    end
-  end
-
   def test_redis_answers_where_its_url_says
     Servers::Redis.run do |server|
       assert_equal "redis://127.0.0.1:#{server.port}/0", server.url
@@ -44,15 +34,6 @@ class ServersTest < Tiercel::TestCase
       assert_equal "1", server.command("INCR", "n")
       assert_nil server.command("GET", "absent")
       assert_match(/\A-ERR/, server.command("NO SUCH"))
-    end
-  end
-
-  def test_redis_on_a_unix_socket_given_by_path
-    with_tmpdir do |dir|
-      Servers::Redis.run(socket: "#{dir}/r.sock") do |server|
-        assert_equal "unix:#{dir}/r.sock", server.url
-        assert_equal "PONG", server.command("PING")
-      end
     end
   end
 
@@ -80,25 +61,6 @@ class ServersTest < Tiercel::TestCase
       assert_equal "7", query(server.restart, "SELECT b FROM a")
       assert_equal "7", query(server.kill.start, "SELECT b FROM a")
     end
-  end
-
-  # The processes of a killed server continue for a moment, and keep its memory.
-  def test_postgresql_that_was_killed_is_waited_for
-    Servers::PostgreSQL.run do |server|
-      writer = query(server, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'").to_i
-      Process.kill(:STOP, writer)
-      server.kill
-      going_on = Thread.new { sleep(0.3) && Process.kill(:CONT, writer) }
-      assert_equal "2", query(server.start, "SELECT 1 + 1")
-    ensure
-      going_on&.join
-    end
-  end
-
-  def test_postgresql_on_a_unix_socket
-    Servers::PostgreSQL.run(socket: true) { |server| assert_equal "2", query(server, "SELECT 1 + 1") }
-    assert_raises(ArgumentError) { Servers::PostgreSQL.new(socket: "/tmp/own.sock") }
-    assert_raises(ArgumentError) { Servers::PostgreSQL.new(tls: true) }
   end
 
   def test_stop_ends_the_process_and_removes_its_folder
@@ -135,39 +97,6 @@ class ServersTest < Tiercel::TestCase
     end
   end
 
-  def test_a_server_that_somebody_else_killed_is_seen_and_can_start_again
-    Servers::Memcached.run do |server|
-      Process.kill(:KILL, server.pid)
-      wait_until { !server.running? }
-      assert_raises(Servers::Error) { server.pause }
-      server.start
-      assert_predicate server, :running?
-    end
-  end
-
-  def test_pause_lets_it_hang_and_resume_ends_that
-    Servers::Redis.run do |server|
-      server.pause
-      assert_predicate server, :running?
-      assert_nil server.exchange("PING\r\n", within: 0.1, &:gets)
-      server.resume
-      assert_equal "PONG", server.command("PING")
-    end
-  end
-
-  def test_a_paused_server_can_be_stopped
-    server = Servers::Redis.new.start
-    pid = server.pid
-    server.pause.stop
-    assert gone?(pid)
-  end
-
-  def test_a_running_server_does_not_start_twice
-    Servers::Memcached.run do |server|
-      assert_match(/is running already/, assert_raises(Servers::Error) { server.start }.message)
-    end
-  end
-
   def test_a_server_that_dies_at_its_start_shows_its_log
     error = assert_raises(Servers::Error) { Servers::Redis.new(args: ["--no-such-option", "1"]).start }
     assert_match(/ended at its start.*no-such-option/m, error.message)
@@ -178,11 +107,6 @@ class ServersTest < Tiercel::TestCase
       error = assert_raises(Servers::Error) { Servers::Memcached.new(port: taken.addr[1]).start }
       assert_match(/in use/i, error.message)
     end
-  end
-
-  def test_a_socket_path_that_is_too_long
-    error = assert_raises(Servers::Error) { Servers::Redis.new(socket: "/tmp/#{"x" * 120}").start }
-    assert_match(/125 bytes/, error.message)
   end
 
   def test_a_program_that_is_not_there_is_named_with_its_package
@@ -217,13 +141,6 @@ class ServersTest < Tiercel::TestCase
     yield
   ensure
     ENV.update(before)
-  end
-
-  def test_a_server_pinned_to_one_cpu
-    skip "taskset is Linux'" unless RUBY_PLATFORM.include?("linux")
-    Servers::Memcached.run(cpu: 0) do |server|
-      assert_match(/^Cpus_allowed_list:\s+0$/, File.read("/proc/#{server.pid}/status"))
-    end
   end
 
   def test_a_forked_child_ends_nothing_of_its_parent

@@ -58,13 +58,6 @@ class AnswerChoiceTest < LabCase
     assert_predicate choice(all, workers: 2), :clear?
   end
 
-  # The noisier of two stores decides the margin.
-  def test_the_margin_is_that_of_the_two_compared
-    quiet = [candidate("tiercel:shared:", 100), candidate("tiercel:sqlite:", 120)]
-    assert_predicate choice([*quiet, candidate("file_store:disk", 9_000, margin: 5.0)], workers: 2), :clear?
-    refute_predicate choice([*quiet, candidate("file_store:disk", 400, margin: 5.0)], workers: 2), :clear?
-  end
-
   def test_a_trip_to_another_machine_counts
     found = choice(machines: 3)
     assert_in_delta 60 + (20 * 500 * 0.1), found.cost(found.first).estimate, 0.01
@@ -126,13 +119,6 @@ class AnswerChoiceTest < LabCase
     assert_includes reboot.names, "solid_cache_store"
   end
 
-  def test_a_change_that_is_not_clear_says_so
-    costs = COSTS.merge("tiercel:sqlite:" => 44.1)
-    found = choice(costs.map { |text, us| candidate(text, us) }, workers: 2)
-    reboot = found.changes.find { |change| change.constraints.survives == "reboot" }
-    assert_equal [:tied, ["tiercel:shared: sqlite:", "tiercel:sqlite:"]], [reboot.state, reboot.names]
-  end
-
   def test_the_defaults_of_rails_8_and_litestack_are_candidates
     suiting = Answer::Candidate.suiting(Answer::Constraints.new(workers: 4, survives: "reboot"))
     assert_empty %w[solid_cache_store litecache tiercel:sqlite:] - suiting
@@ -146,12 +132,6 @@ class AnswerChoiceTest < LabCase
     shared, memory = %w[tiercel:shared: memory_store].map { |text| all.find { |one| one.text == text } }
     assert_in_delta 35 + (40 * 0.05 * 20_000), found.cost(shared).estimate, 0.01
     assert_in_delta 40 + (40 * 0.3 * 20_000), found.cost(memory).estimate, 0.01
-  end
-
-  def test_nothing_suits
-    found = choice([candidate("memory_store", 1)], machines: 2, workers: 4)
-    assert_nil found.first
-    assert_equal [[], false, 1], [found.shown, found.clear?, found.broken.size]
   end
 
   def broken(text, **constraints)
@@ -208,46 +188,6 @@ class AnswerChoiceTest < LabCase
     large = candidate("tiercel:shared:", 1, entry_bytes: 1.2 * MEGABYTE)
     assert_match(/a value does not fit/, large.breaks(Answer::Constraints.new(memory_bytes: 4 * MEGABYTE)))
     assert_nil large.breaks(Answer::Constraints.new(memory_bytes: 8 * MEGABYTE))
-  end
-
-  def test_folders_in_memory_count_as_memory
-    facts = { workers: 2, memory_bytes: 64 * MEGABYTE }
-    %w[tiercel:sqlite:/dev/shm/c#size=512MB tiercel:file:/dev/shm?size=512MB].each do |text|
-      assert_match(/takes 512/, broken(text, **facts), text)
-    end
-    assert_match(/takes 544/, broken("tiercel:shared:?size=32MB sqlite:/dev/shm/c?size=512MB", **facts))
-    assert_match(/no limit/, broken("tiercel:shared: sqlite:/dev/shm/c", **facts))
-    assert_nil broken("tiercel:shared:?size=32MB sqlite:/dev/shm/c?size=32MB", **facts)
-    assert_nil broken("tiercel:shared: unix:/run/redis.sock", **facts)
-    one = candidate("tiercel:sqlite:/dev/shm/c", 1).with(line: "a")
-    assert_nil one.breaks(Answer::Constraints.new(**facts))
-    assert_equal "a, { size: 64.megabytes }", one.configuration(Answer::Constraints.new(**facts))
-  end
-
-  def test_a_size_that_tiercel_refuses_is_not_suggested
-    { "sqlite:/dev/shm/c" => 4, "file:/dev/shm" => 4, "shared:" => 2 }.each do |url, least|
-      one = candidate("tiercel:#{url}", 1).with(line: ":tiercel_store, #{url.inspect}")
-      assert_match(/needs at least|does not fit/, one.breaks(given(least * 0.4)), url)
-      assert_nil one.breaks(given(least)), url
-      size = one.configuration(given(least))[/size: "?(\d+)/, 1].to_i
-      Dir.mktmpdir do |folder|
-        place = url == "file:/dev/shm" ? "file:#{folder}" : "#{url[/\w+:/]}#{folder}/c"
-        assert Tiercel.new(place, size: size * MEGABYTE)
-        assert_raises(Tiercel::ConfigurationError, place) { Tiercel.new(place, size: (least * 0.4 * MEGABYTE).to_i) }
-      end
-    end
-  end
-
-  def given(megabytes) = Answer::Constraints.new(memory_bytes: (megabytes * MEGABYTE).to_i, given: ["memory_bytes"])
-
-  # A kept run may come from another machine.
-  def test_the_place_of_a_missing_folder_is_known
-    %w[tiercel:file:/gone tiercel:sqlite:/gone/c tiercel:file:/dev/shm/gone].each do |text|
-      assert_raises(Lab::UsageError) { Lab::Contestants.parse(text) }
-      assert_nil broken(text, workers: 2), text
-    end
-    assert_match(/reboot/, broken("tiercel:file:/dev/shm/gone", survives: "reboot"))
-    assert_nil broken("tiercel:shared: file:/gone", survives: "reboot")
   end
 
   # The line for the configuration keeps the memory that the user gave. An eighth of a segment is for the memo.

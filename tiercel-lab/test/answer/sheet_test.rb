@@ -129,27 +129,6 @@ class AnswerSheetTest < LabCase
     assert_includes lines, '    "sqlite:storage/cache.sqlite3"'
   end
 
-  def test_the_address_of_a_server_can_be_longer_than_a_line
-    servers = Array.new(9) { |index| "cache-#{index}.example:700#{index}" }.join(",")
-    name = "tiercel:redis+cluster://#{servers}"
-    lines = sheet(results({ "memory_store" => 3_000, name => 1_000 })).lines
-    check_size(lines)
-    assert_includes lines.join(" "), "tiercel:redis+cluster://cache-0.example:7000,cach\u2026 is the first choice"
-    config = Struct.new(:cache_store).new
-    binding.eval(lines.grep(/config\.|^    "/).join("\n")) # rubocop:disable Security/Eval
-    assert_equal [:tiercel_store, name.delete_prefix("tiercel:")], config.cache_store
-  end
-
-  # The changes at the end of the answer are worth more than a third candidate.
-  def test_the_last_candidate_makes_room_for_long_names
-    names = Array.new(4) { |index| "tiercel:redis+cluster://#{index}#{"cache.example:7000," * 12}" }
-    found = results({ "memory_store" => 3_000, **names.to_h { |name| [name, 1_000] } })
-    lines = sheet(found).lines
-    check_size(lines)
-    assert_includes lines.join("\n"), "- more measuring: "
-    assert_operator lines.grep(/config\.cache_store/).size, :<, 3
-  end
-
   def test_what_suits_nothing_says_what_to_type
     found = results(constraints: TWO_WORKERS.merge("machines" => 2, "given" => ["machines"]),
                     **{ values: %w[html-2kb] }).tap do |one|
@@ -160,28 +139,10 @@ class AnswerSheetTest < LabCase
     assert_match(%r{^- other stores: bin/lab --machines 2$}, text)
   end
 
-  # A pause that the median does not show makes a store expensive.
-  def test_whole_costs_decide
-    found = results
-    shared = found["cells"].select { |cell| cell["contestant"]["name"] == "tiercel:shared:" }
-    shared.each { |cell| cell["summary"].merge!("mean_ratio" => { "estimate" => 90.0, "low" => 80.0, "high" => 99.0 }) }
-    assert_equal "file_store:disk", sheet(found).choice.first.text
-  end
-
   def test_a_store_without_a_figure_for_a_call_takes_no_part
     found = results
     found["cells"].reject! { |cell| cell["contestant"]["name"] == "tiercel:shared:" && cell["operation"] == "write" }
     assert_equal "file_store:disk", sheet(found).choice.first.text
-  end
-
-  def test_every_form_of_a_report_opens_with_it
-    document = Lab::Tables.report(results, program: "bin/lab")
-    terminal = Lab::Report::Terminal.render(document)
-    assert terminal.start_with?("For 1 machine, 2 workers"), terminal.lines.first
-    assert_operator terminal.index("A hit costs"), :>, terminal.index("What would change the answer")
-    html = Lab::Report::Html.render(document)
-    assert_operator html.index('class="answer"'), :<, html.index('class="banner')
-    assert_match(/\A# .*\n\n.*\n\n\*\*tiercel:shared: is the first choice/, Lab::Report::Markdown.render(document))
   end
 
   def test_a_report_configures_no_store_that_breaks_a_constraint
@@ -205,13 +166,5 @@ class AnswerSheetTest < LabCase
     assert_equal 2 * 1024**3, Answer::Constraints.bytes("2GB")
     assert_raises(Lab::UsageError) { Answer::Constraints.bytes("much") }
     assert_equal suggested, Answer::Constraints.from(JSON.parse(JSON.generate(suggested.record)))
-  end
-
-  def test_constraints_choose_what_is_measured
-    suiting = ->(**words) { Answer::Candidate.suiting(Answer::Constraints.new(**words)) }
-    assert_includes suiting.call(workers: 4), "tiercel:shared:"
-    refute_includes suiting.call(workers: 4), "memory_store"
-    assert_equal [], suiting.call(machines: 2) & %w[memory_store tiercel:shared: file_store:disk tiercel:sqlite:]
-    assert_includes suiting.call(survives: "reboot"), "tiercel:sqlite:"
   end
 end

@@ -131,41 +131,12 @@ class CLITest < LabCase
     end
   end
 
-  def test_every_table_counts_what_was_named
-    absent = { "status" => "cannot run", "reason" => "connection refused" }
-    { "capabilities" => { "store" => "redis_cache_store", **absent } }.each do |name, row|
-      command = name.tr("_", "-")
-      [3, 0].zip([row["store"], "memory_store"]) do |code, named|
-        results = Canned.results(command:, arguments: ["--store", named], tables: { name => [[row], {}] })
-        assert_equal code, Lab::CLI.exit_code(results), "#{command} #{named}"
-      end
-    end
-  end
-
-  def test_a_serializer_is_named_without_its_type
-    cells = Canned.cells(Lab::Engine::Comparison.of(
-                           value: Lab::Values.fetch("rows-50"), operation: Lab::Operations.fetch("dump"),
-                           contestants: %w[marshal oj].map { |name| Lab::Contestants.parse("serializer:#{name}") }
-                         ), "marshal" => 2_000, "oj" => "oj is not in the bundle")
-    { "marshal,oj" => 3, "marshal" => 0 }.each do |named, code|
-      results = Canned.results(command: "serializers", cells:, arguments: ["--serializer", named])
-      assert_equal code, Lab::CLI.exit_code(results), named
-    end
-  end
-
   def test_a_signal_outside_of_a_measurement_ends_the_command
     %w[INT TERM].each do |signal|
       out = Object.new
       out.define_singleton_method(:puts) { |*| raise SignalException, signal }
       assert_equal 130, Lab::CLI.run(["help"], out:, err: StringIO.new), signal
     end
-  end
-
-  def test_a_signal_before_the_results_file_exists_ends_the_command
-    run = Lab::Engine::Run.new(command: "ages", arguments: [], settings: nil, progress: nil)
-    run.define_singleton_method(:start) { raise SignalException, "TERM" }
-    assert_raises(SignalException) { run.watch(1.0) { flunk } }
-    refute run.interrupted?
   end
 
   def test_ctrl_c_keeps_what_was_measured_and_stops_the_servers

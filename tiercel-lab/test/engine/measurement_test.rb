@@ -80,22 +80,6 @@ class MeasurementTest < LabCase
     assert_equal [2], measurement.cells.map { |cell| cell.block_ns.size }.uniq
   end
 
-  def test_beyond_its_budget_nothing_goes_on
-    protocol = TINY.with(equality: true, threshold: nil, most_processes: 8, budget_seconds: 0.001)
-    cells = Lab::Engine::Measurement.new([compare("memory_store", "null_store")], protocol:, seed: 1,
-                                 decided: ->(_cell) { false }).run
-    assert_equal [2], cells.map { |cell| cell.block_ns.size }.uniq
-  end
-
-  def test_every_block_is_kept_and_balanced
-    cell = measure("memory_store", "null_store").fetch("null_store")
-    assert_equal TINY.processes * TINY.blocks * 2, cell.slices.size
-    assert_equal [cell.calls], cell.slices.map(&:calls).uniq
-    assert_equal [0, 1], cell.slices.map(&:process).uniq.sort
-    assert_equal 2, cell.block_ns.fetch(0).size
-    assert_operator cell.gc_ns, :>=, 0
-  end
-
   def test_an_arm_that_is_lost_takes_nobody_with_it
     comparisons = [compare("memory_store", "planted_dying"), compare("memory_store", operation: "miss")]
     cells = Lab::Engine::Measurement.new(comparisons, protocol: TINY, seed: 1,
@@ -127,24 +111,5 @@ class MeasurementTest < LabCase
       assert_equal "precious", server.command("GET", "theirs")
       assert_equal "1", server.command("DBSIZE")
     end
-  end
-
-  def test_no_folder_is_left_between_rounds
-    scratch = Lab::Engine::Scratch.new
-    context = Lab::Engine::Context.new(servers: {}, folders: scratch.folders, label: "x")
-    path = context.directory("disk")
-    File.write(File.join(path, "big"), "x")
-    context.clean_up
-    refute File.exist?(path)
-  ensure
-    scratch&.remove
-  end
-
-  def test_arms_may_have_different_operations
-    baseline = [Lab::Contestants.parse("memory_store"), Lab::Operations.fetch("read")]
-    other = [Lab::Contestants.parse("tiercel:memory:"), Lab::Operations.fetch("exist")]
-    comparison = Lab::Engine::Comparison.between(value: Lab::Values.fetch("string-1kb"), baseline:, others: [other])
-    cells = Lab::Engine::Measurement.new([comparison], protocol: TINY, seed: 1).run
-    assert_operator cells.find { |cell| cell.arm.role == :contestant }.summary.ratio.estimate, :>, 0.0
   end
 end

@@ -37,17 +37,6 @@ class ResultsTest < LabCase
     end
   end
 
-  def test_a_document_may_be_formatted
-    recorded do |recorder, folder|
-      path = File.join(folder, "pretty.json")
-      File.write(path, JSON.pretty_generate(recorder.document))
-      assert_equal JSON.parse(JSON.generate(recorder.document)), Results.load(path)
-      File.write(path, File.read(recorder.path).lines.map { |line| JSON.pretty_generate(JSON.parse(line)) }.join("\n"))
-      assert_match(/line 1 is not JSON \("\{"\); expected the JSON lines of a run, .* or one document of --json\z/,
-                   assert_raises(Lab::UsageError) { Results.load(path) }.message)
-    end
-  end
-
   def test_what_was_written_before_an_interruption_can_be_read
     recorded do |recorder, _folder|
       document = Results.load(recorder.path)
@@ -57,31 +46,11 @@ class ResultsTest < LabCase
     end
   end
 
-  def test_a_killed_run_says_so
-    recorded do |recorder, _folder|
-      assert_equal [Results::KILLED], Results.load(recorder.path)["warnings"]
-      recorder.finish(FACTS, complete: true)
-      refute Results.load(recorder.path).key?("warnings")
-    end
-  end
-
   def test_a_line_that_is_no_record
     recorded do |recorder, _folder|
       File.write(recorder.path, "5\n", mode: "a")
       error = assert_raises(Lab::UsageError) { Results.load(recorder.path) }
       assert_match(/not a result of the lab: a line is 5\z/, error.message)
-    end
-  end
-
-  def test_the_schema_finds_what_does_not_belong
-    recorded do |recorder, _folder|
-      document = Results.load(recorder.path)
-      schema = SCHEMA
-      document["cells"].first["verdict"] = "good"
-      document["cells"].last["status"] = "lost"
-      document.delete("workload")
-      assert_equal ["$.workload is missing", "$.cells[0].verdict is not known"], schema.errors(document).first(2)
-      assert_match(/\$\.cells\[2\]\.status is "lost"/, schema.errors(document).last)
     end
   end
 

@@ -10,8 +10,6 @@ class WorkerTest < LabCase
     process&.stop
   end
 
-  def page_faults(pid) = Integer(File.read("/proc/#{pid}/stat").split(") ").last.split[7])
-
   def open_request(*texts)
     arms = texts.each_with_index.map { |text, id| { id:, text:, operation: "read", exact: true } }
     { value: { name: "string-100b" }, seed: 1, slice_ns: 500_000, label: "t", servers: {}, folders: {}, arms: }
@@ -37,16 +35,6 @@ class WorkerTest < LabCase
     end
   end
 
-  def test_a_library_is_whole_in_each_arm
-    worker do |process|
-      2.times do
-        arms = process.call("open", **open_request("planted_library", "planted_library", "memory_store"))["arms"]
-        assert_equal %w[measured] * 3, arms.map { |arm| arm["status"] }, arms.filter_map { |arm| arm["reason"] }.join
-        process.call("close")
-      end
-    end
-  end
-
   def test_values_are_looked_at_again_after_the_blocks
     request = open_request("planted_tiring")
     request[:arms].first.update(warm_up: 10, calls: 10, exact: false)
@@ -57,33 +45,10 @@ class WorkerTest < LabCase
     end
   end
 
-  def test_memory_for_garbage_is_touched_before_the_first_slice
-    skip "page faults are read from /proc" unless File.exist?("/proc/self/task/#{Process.pid}/children")
-    request = open_request("planted_copying")
-    request[:value] = { name: "string-1kb" }
-    request[:arms].first.update(warm_up: 10, calls: 10, exact: false,
-                                garbage_bytes: Lab::Engine::Protocol::GARBAGE_BYTES)
-    worker do |process|
-      assert_equal "measured", process.call("open", **request)["arms"].first["status"]
-      arm = Integer(Dir["/proc/#{process.pid}/task/*/children"].map { |file| File.read(file) }.join)
-      before = page_faults(arm)
-      process.call("pass", arms: [[0, 24_000]])
-      assert_operator page_faults(arm) - before, :<, 650 # without it, 1,000
-    end
-  end
-
   def test_a_quick_run_touches_it_in_stores_inside_the_process_only
     quick = Lab::Engine::Protocol::QUICK
     assert_operator quick.garbage_bytes(:process), :>, 0
     assert_equal [0], %i[disk loopback remote].map { |medium| quick.garbage_bytes(medium) }.uniq
-  end
-
-  def test_an_arm_that_dies_says_how_and_hinders_no_other
-    worker do |process|
-      arms = process.call("open", **open_request("planted_dying", "memory_store"))["arms"]
-      assert_equal ["cannot run", "measured"], arms.map { |arm| arm["status"] }
-      assert_match(/ended by signal 9/, arms.first["reason"])
-    end
   end
 
   def test_a_worker_that_is_killed_leaves_no_arm
@@ -110,11 +75,6 @@ class WorkerTest < LabCase
       error = assert_raises(Lab::WorkerLost) { process.call("hello") }
       assert_match(/did not answer within 2 s/, error.message)
     end
-  end
-
-  def test_stopping_leaves_no_process
-    pid = worker { |process| process.call("hello")["pid"] }
-    assert_raises(Errno::ESRCH) { Process.kill(0, pid) }
   end
 
   def test_an_unknown_request_is_an_error_and_not_the_end

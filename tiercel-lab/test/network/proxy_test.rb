@@ -82,60 +82,12 @@ class ProxyTest < Tiercel::TestCase
     end
   end
 
-  def test_hold_keeps_replies_back
-    with_proxy do |proxy, socket|
-      proxy.change(hold: true)
-      socket.puts("kept")
-      assert_nil socket.wait_readable(0.1)
-      proxy.change(hold: false)
-      assert_equal "kept:0123456789\n", socket.gets
-    end
-  end
-
   def test_garble_leaves_no_byte_as_it_was
     with_proxy(garble: true) do |_, socket|
       socket.puts("a")
       reply = socket.readpartial(100)
       refute_includes reply, "\n"
       assert(reply.b.each_byte.zip("a:0123456789\n".each_byte).all? { |one, other| one != other })
-    end
-  end
-
-  def test_cut_after_ends_inside_a_reply
-    with_proxy do |proxy, socket|
-      proxy.change(cut_after: 5)
-      socket.puts("abc")
-      assert_equal "abc:0", socket.read
-    end
-  end
-
-  def test_cut_ends_every_connection
-    with_proxy do |proxy, socket|
-      ask(socket, "a")
-      proxy.cut
-      assert_nil socket.gets
-      assert_equal 0, proxy.connections
-    end
-  end
-
-  def test_refuse_closes_new_connections
-    with_proxy do |proxy, socket|
-      ask(socket, "a")
-      proxy.change(refuse: true)
-      late = TCPSocket.new("127.0.0.1", proxy.port)
-      assert_nil late.gets
-      assert_equal "b:0123456789\n", ask(socket, "b")
-      proxy.heal
-      assert_equal "c:0123456789\n", TCPSocket.open("127.0.0.1", proxy.port) { |again| ask(again, "c") }
-    ensure
-      late&.close
-    end
-  end
-
-  def test_a_server_that_is_not_there_closes_the_connection
-    place = TCPServer.open("127.0.0.1", 0) { |server| ["127.0.0.1", server.addr[1]] }
-    Network::Proxy.run(place) do |proxy|
-      assert_nil TCPSocket.open("127.0.0.1", proxy.port, &:gets)
     end
   end
 
@@ -193,21 +145,6 @@ class ProxyTest < Tiercel::TestCase
     socket.gets.chomp
   end
 
-  def test_both_ways_can_be_held
-    with_redis do |proxy, near, far|
-      subscribed(near)
-      other = connect(proxy)
-      proxy.change(hold: :both)
-      other.puts("SET k v\r")
-      assert_equal ":1\r\n", command(far, "PUBLISH channel message")
-      assert_nil near.wait_readable(0.05)
-      assert_equal "$-1\r\n", command(far, "GET k")
-      proxy.restore
-      assert_equal "+OK\r\n", other.gets
-      assert_includes near.readpartial(1_000), "message"
-    end
-  end
-
   def subscribed(socket)
     socket.puts("SUBSCRIBE channel\r")
     6.times { socket.gets }
@@ -231,21 +168,6 @@ class ProxyTest < Tiercel::TestCase
       assert_nil command(again, "SUBSCRIBE channel")
       assert_equal 1, proxy.connections
       assert_equal ":0\r\n", command(far, "PUBLISH channel message")
-    end
-  end
-
-  def test_urls
-    Tiercel::Lab::Servers::Memcached.run do |server|
-      Network::Proxy.run(server) { |proxy| assert_equal "memcached://127.0.0.1:#{proxy.port}", proxy.url }
-    end
-    Tiercel::Lab::Servers::Redis.run(socket: true) do |server|
-      Network::Proxy.run(server) do |proxy|
-        assert_equal "redis://127.0.0.1:#{proxy.port}/0", proxy.url
-        assert_equal "+PONG\r\n", TCPSocket.open("127.0.0.1", proxy.port) { |socket| ask(socket, "PING\r") }
-      end
-    end
-    Tiercel::Lab::Servers::Redis.run(password: "secret") do |server|
-      Network::Proxy.run(server) { |proxy| assert_equal "redis://:secret@127.0.0.1:#{proxy.port}/0", proxy.url }
     end
   end
 

@@ -44,25 +44,6 @@ class ReportBrowserTest < Tiercel::TestCase
     end
   end
 
-  def test_texts_of_charts_stay_inside_their_drawing
-    with_page do |_page, browser, file|
-      [400, 1_400].each do |width|
-        page = open_page(browser, file, "light", width)
-        outside = page.evaluate(<<~JS)
-          [...document.querySelectorAll("svg.chart:not(.flame)")].flatMap((svg) => {
-            const box = svg.getBoundingClientRect();
-            if (box.height === 0) return [];
-            return [...svg.querySelectorAll("text")].filter((text) => {
-              const { left, right } = text.getBoundingClientRect();
-              return left < box.left - 2 || right > box.right + 2;
-            }).map((text) => text.textContent);
-          })
-        JS
-        assert_empty outside, "#{width} px"
-      end
-    end
-  end
-
   def test_copying_tooltips_and_details
     with_page do |page|
       button = page.at_css("#reads-of-1-kb button.copy")
@@ -92,17 +73,6 @@ class ReportBrowserTest < Tiercel::TestCase
       page.evaluate("document.body.append(Object.assign(new Image(), { src: 'http://127.0.0.1:9/x.png' }))")
       wait_until("the policy speaks") { page.messages.join.include?("Content Security Policy") }
       assert_equal 0, page.evaluate("document.images[0].naturalWidth")
-    end
-  end
-
-  def test_paper
-    with_page do |page|
-      page.command("Emulation.setEmulatedMedia", media: "print")
-      assert_equal "none", page.evaluate("getComputedStyle(document.querySelector('nav')).display")
-      assert_equal "none", page.evaluate("getComputedStyle(document.querySelector('button.copy')).display")
-      bytes = page.command("Page.printToPDF", printBackground: true)["data"].unpack1("m")
-      assert bytes.start_with?("%PDF-")
-      assert_operator bytes.scan(%r{/Type\s*/Page\b}).size, :>, 2
     end
   end
 end

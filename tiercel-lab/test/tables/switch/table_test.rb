@@ -17,6 +17,7 @@ class SwitchTableTest < LabCase
 
   # Stores in four processes hold four copies; a segment holds one.
   def test_memory_of_the_workers
+    skip "long tier" unless long?
     trial = Switch::Trial.new(%w[memory_store tiercel:shared:], workers: 4, entries: 6_000, seed: 1)
     trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
     rows = trial.rows.to_h { |row| [row["store"], row] }
