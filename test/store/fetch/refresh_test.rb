@@ -69,7 +69,8 @@ class RefreshTest < Tiercel::TestCase
       in_the_background { raise IOError, "upstream" }
       wait_until { Tiercel::Fetch::Refresh.idle? }
     end
-    assert_equal [IOError], reports.map { |report| report.error.class }
+    # Stores of other tests may report beside it.
+    assert_equal 1, reports.count { |report| report.error.is_a?(IOError) }
     later { assert_equal("old", @store.fetch("name") { "new" }) }
   end
 end
