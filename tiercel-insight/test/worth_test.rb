@@ -41,7 +41,10 @@ class WorthTest < Tiercel::TestCase
   def zipf(count, exponent)
     total = 0.0
     sums = (1..count).map { |rank| total += rank**-exponent }
-    ->(random) { sums.bsearch_index { |sum| sum >= random.rand * sums.last } }
+    lambda do |random|
+      drawn = random.rand * sums.last
+      sums.bsearch_index { |sum| sum >= drawn }
+    end
   end
 
   # The miss ratio after the first third.
@@ -105,8 +108,7 @@ class WorthTest < Tiercel::TestCase
     assert_operator found.count(&:last), :>=, (found.size * 0.9).floor, found.inspect
   end
 
-  # A segment's hash key decides which keys are sampled and evicted. A scan that just fits or just does not fit is
-  # predicted less exactly.
+  # A segment's hash key decides which keys are sampled and evicted.
   def test_predictions_for_a_segment
     sizes = { 1.0 => 2 << 20, 0.5 => 1 << 20, 2.0 => 4 << 20 }
     open = Tiercel::Segment.method(:open)
@@ -117,9 +119,8 @@ class WorthTest < Tiercel::TestCase
     ensure
       Tiercel::Insight.stop
     end
-    scans, others = found.partition { |name, _| name == "scans" }
-    assert_close(others)
-    assert_close(scans, within: 0.065)
+    assert_close(found)
+    assert_operator found.count(&:last), :>=, (found.size * 0.9).floor, found.inspect
   end
 
   def test_it_cannot_tell_from_a_small_sample_or_without_a_size

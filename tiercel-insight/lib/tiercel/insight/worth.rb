@@ -73,14 +73,14 @@ class Tiercel::Insight::Worth
   end
 
   # S3-FIFO as in Tiercel's segments: a small queue for newcomers, a main queue, and a list of recently dropped keys.
+  # Each queue has its own room. Newcomers go into the main queue while only it has room.
   class S3Fifo
     MOST_HITS = 3
 
     def initialize(capacity)
-      @small_capacity = capacity * 0.1
-      @capacity = capacity
+      @small_room = @small_capacity = capacity * 0.1
+      @main_room = capacity * 0.9
       @small, @main, @ghost = {}, {}, {}
-      @small_used = @main_used = 0
     end
 
     # (see Lru#read)
@@ -89,38 +89,36 @@ class Tiercel::Insight::Worth
         entry[1] += 1 if entry[1] < MOST_HITS
         return true
       end
-      if @ghost.delete(key) || size > @small_capacity / 4 then into_main(key, [size, 0])
+      if @ghost.delete(key) || size > @small_capacity / 4 || (size > @small_room && size <= @main_room)
+        into_main(key, size)
       else
+        from_small while size > @small_room && !@small.empty?
         @small[key] = [size, 0]
-        @small_used += size
+        @small_room -= size
       end
-      evict while @small_used + @main_used > @capacity && !(@small.empty? && @main.empty?)
       false
     end
 
     private
 
-    def into_main(key, entry)
-      @main[key] = entry
-      @main_used += entry[0]
-    end
-
-    def evict
-      @small_used > @small_capacity || @main.empty? ? from_small : from_main
+    def into_main(key, size, hits = 0)
+      from_main while size > @main_room && !@main.empty?
+      @main[key] = [size, hits]
+      @main_room -= size
     end
 
     def from_small
-      key, entry = @small.shift
-      @small_used -= entry[0]
-      return into_main(key, [entry[0], 0]) if entry[1].positive?
+      key, (size, hits) = @small.shift
+      @small_room += size
+      return into_main(key, size) if hits.positive?
       @ghost[key] = true
       @ghost.shift while @ghost.size > [@main.size, 16].max
     end
 
     def from_main
-      key, entry = @main.shift
-      @main_used -= entry[0]
-      into_main(key, [entry[0], entry[1] - 1]) if entry[1].positive?
+      key, (size, hits) = @main.shift
+      @main_room += size
+      into_main(key, size, hits - 1) if hits.positive?
     end
   end
 
