@@ -36,6 +36,9 @@ class Tiercel::Insight::Collector
   # A sample of fewer keys says little. A segment's sample then begins anew with four times the share, if it may.
   FEW_KEYS = 1_000
   SECONDS_TO_SETTLE = 10
+  # Maximum number of entries whose size the thread measures every two seconds, and their bytes.
+  MOST_MEASURED = 64
+  MOST_MEASURED_BYTES = 2 << 20
   CHECKPOINTS = 128
   HASHES = 1 << 32
   FIGURES = %i[hits misses writes deletes blocks block_ns requests].freeze
@@ -175,6 +178,7 @@ class Tiercel::Insight::Collector
     @class_numbers = {}
     @class_names = []
     @class_of_hash = {}
+    @bytes_of_hash = {}
     @key_class = Tiercel::Insight::KeyClass.new(@namespace)
     @checkpoints = [[0, 0, 0, 0, 0]]
     @below = (@share * HASHES).to_i
@@ -361,12 +365,15 @@ class Tiercel::Insight::Collector
   def classify
     learn_words
     records = +"".b
+    @to_measure = MOST_MEASURED
+    @bytes_to_measure = MOST_MEASURED_BYTES
     @reads.shift(@reads.size).each_slice(4) do |key, hash, bytes, at|
       next if hash >= @below
       number = @class_of_hash[hash] ||= number_of(@key_class.of(key))
+      bytes = @bytes_of_hash[hash] || measured(hash, key) if bytes == ProcessFile::SIZE_UNKNOWN
       records << [hash, at & 0xFFFF_FFFF, bytes, number].pack(ProcessFile::RECORD)
     end
-    @class_of_hash.clear if @class_of_hash.size > MOST_PENDING
+    [@class_of_hash, @bytes_of_hash].each { |known| known.clear if known.size > MOST_PENDING }
     dropped, @dropped = @dropped, 0
     @sampled = (records.bytesize / ProcessFile::RECORD_BYTES) + dropped
     @file.append(records) unless records.empty?
@@ -388,6 +395,16 @@ class Tiercel::Insight::Collector
     untimed, @untimed, @to_skip = @untimed, 0, 0
     @counts[BLOCKS] += untimed
     blocks[-2] += untimed
+  end
+
+  # The size of the entry of a sampled hit. A log at DEBUG would show a read that the application did not make.
+  def measured(hash, key)
+    unknown = ProcessFile::SIZE_UNKNOWN
+    return unknown if @to_measure <= 0 || @bytes_to_measure <= 0 || ActiveSupport::Cache::Store.logger&.debug?
+    bytes = Tiercel::Insight.uncounted { Tiercel::Insight::Capacity.bytes_of(@store, key) }
+    @to_measure -= 1
+    @bytes_to_measure -= bytes.to_i
+    @bytes_of_hash[hash] = bytes ? [bytes, unknown - 1].min : unknown
   end
 
   # Keeps the sum of all classes correct: the class `*` absorbs the dropped classes.

@@ -304,6 +304,21 @@ Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
     nil
   end
 
+  # Rails' events do not tell sizes.
+  #
+  # @param key [String] of an entry that was read a moment ago
+  # @return [Integer, nil]
+  def self.bytes_of(store, key)
+    case Tiercel::Insight::Doctor::Subject.new("", store).kind
+    when :memory_store
+      value = store.read(key, namespace: nil)
+      (value.is_a?(String) ? value : Marshal.dump(value)).bytesize + key.bytesize + 240 unless value.nil?
+    when :redis_cache_store then store.redis.then { |redis| redis.call("MEMORY", "USAGE", key) }
+    end
+  rescue StandardError
+    nil
+  end
+
   def self.figures(store)
     case Tiercel::Insight::Doctor::Subject.new("", store).kind
     when :tiercel_store then tiercel(store)
