@@ -128,13 +128,6 @@ class InstallGeneratorTest < Tiercel::TestCase
     end
   end
 
-  def test_a_solid_cache_on_a_database_server_stays
-    in_application(":solid_cache_store") do |root|
-      File.write("config/database.yml", "production:\n  cache:\n    adapter: postgresql\n")
-      assert_includes assert_raises(Thor::Error) { generate(root) }.message, '"shared:", "redis://HOST:6379/0"'
-    end
-  end
-
   def test_development_gets_tags_and_a_null_store_in_tests_stays
     in_application(":memory_store") do |root|
       File.write(DEVELOPMENT, File.read(PRODUCTION))

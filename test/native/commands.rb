@@ -21,8 +21,6 @@ native.call "segment: repairs that are killed too", "stop/repair_stop_test"
 native.call "segment: leases (AddressSanitizer)", "asan/lease_test"
 native.call "segment: leases (ThreadSanitizer)", "tsan/lease_test"
 native.call "segment: leases, at stop points (AddressSanitizer)", "stop-asan/lease_stop_test"
-native.call "segment: leases, 60 of their holders killed", "gcc/lease_processes_test", "60"
-native.call "segment: leases, 40 of their holders killed (AddressSanitizer)", "asan/lease_processes_test", "40"
 native.call "segment: near fills (AddressSanitizer)", "asan/near_test"
 native.call "segment: near fills (ThreadSanitizer)", "tsan/near_test"
 native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
@@ -43,11 +41,9 @@ native.call "segment: threads (portable, ThreadSanitizer)", "portable-tsan/threa
 native.call "segment: stop points (portable)", "portable-stop/stop_test"
 native.call "segment: leases, at stop points (portable)", "portable-stop/lease_stop_test"
 native.call "segment: processes, 60 of them killed (portable)", "portable/processes_test", "60000 60"
-native.call "segment: leases, 60 of their holders killed (portable)", "portable/lease_processes_test", "60"
 
 native.call "segment: processes, ten million reads, 1,000 of them killed", "gcc/processes_test", "3000000 1000",
             long: true
-native.call "segment: leases, 3,000 of their holders killed", "gcc/lease_processes_test", "3000", long: true
 native.call "segment: threads, long (ThreadSanitizer)", "tsan/threads_test", "500000", long: true
 native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/hostile_test", "1000000", long: true
 { "segment" => 600, "lease" => 2000, "memo" => 2000, "bytes" => 2000 }.each do |part, longest|
@@ -58,7 +54,7 @@ end
 # Another C library. Its compiler finds no Linux headers, so this is the portable build.
 musl = "command -v musl-gcc || { echo 'No musl here: type bin/setup long'; false; }"
 { "operations" => "", "registration" => "", "lease" => "", "near" => "", "threads" => "200000",
-  "processes" => "60000 60", "lease_processes" => "60" }.each do |program, arguments|
+  "processes" => "60000 60" }.each do |program, arguments|
   path = "$PWD/tmp/native/musl/#{program}_test"
   shell = "(#{musl}) && make -s -C test/native OUT=$PWD/tmp/native #{path} && #{path} #{arguments}"
   command "segment: #{program} (musl)", shell.strip, long: true

@@ -83,20 +83,12 @@ class GemsTest < Tiercel::TestCase
     assert_empty broken
   end
 
-  def test_tiercel_is_built_by_its_rakefile
-    assert_equal ["ext/Rakefile"], specification("tiercel").extensions
-  end
-
   def test_tiercel_lab_has_every_file_of_its_own_and_nothing_else
     files = tracked(%r{\Atiercel-lab/(lib|exe|schema|gemfiles|examples)/})
     expected = files.map { |path| path.delete_prefix("tiercel-lab/") }.sort
     assert_includes expected, "lib/tiercel/lab/version.rb"
     assert_equal expected, contents("tiercel-lab") - %w[README.md LICENSE]
     assert_includes contents("tiercel-lab"), "LICENSE"
-  end
-
-  def test_no_gem_carries_tests_or_what_was_compiled
-    %w[tiercel tiercel-lab].each { |name| assert_empty contents(name).grep(NOT_SHIPPED) }
   end
 
   def test_both_have_the_same_version_and_the_lab_accepts_it

@@ -5,7 +5,6 @@ require "open3"
 require "rubygems/package"
 require_relative "../support/gem_server"
 require_relative "../support/installed_gem"
-require_relative "../support/small_shared_memory"
 
 # Precompiled gems: their content, and Bundler's choice between them and the gem that is compiled.
 class PrecompiledTest < Tiercel::TestCase
@@ -98,41 +97,6 @@ class PrecompiledTest < Tiercel::TestCase
         command(*BUNDLE, "install", env: bundle(folder, home))
         refute_match(/tiercel \(\S+linux/, File.read("#{folder}/Gemfile.lock"))
         assert_match(%r{\A1 true \S+/extensions/\S+/tiercel/codec_ext\.so}, use(folder, home))
-      end
-    end
-  end
-
-  # Ruby, its libraries and a shell, but no other program of the machine.
-  CHROOT = <<~SH
-    set -e
-    root=$1 prefix=$2 folder=$3
-    shift 3
-    mkdir -p "$root/bin" "$root/usr" "$root/tmp" "$root/dev"
-    cp /bin/sh "$root/bin/sh"
-    for path in /lib /lib64 /usr/lib /etc "$prefix" "$folder" /dev; do
-      [ -e "$path" ] || continue
-      mkdir -p "$root$path"
-      mount --rbind "$path" "$root$path"
-    done
-    exec chroot "$root" /bin/sh -c 'PATH=$0; export PATH; exec "$@"' "$prefix/bin:/bin" "$@"
-  SH
-
-  def test_it_installs_in_a_chroot_without_a_compiler
-    skip "mounting needs root" unless SmallSharedMemory.available?
-    GemServer.run(self.class.gems.values) do |server|
-      with_bundle(server) do |folder, home|
-        inside = lambda do |*command|
-          Dir.mktmpdir("tiercel-chroot-") do |root|
-            command("unshare", "--mount", "sh", "-c", CHROOT, "sh", root, RbConfig::CONFIG["prefix"], folder, *command,
-                    env: bundle(folder, home))
-          end
-        end
-        inside.call(*BUNDLE, "install")
-        refute_path_exists Dir["#{home}/ruby/*/extensions"].first.to_s
-        code = USE.sub("ARGV[0]", "#{folder}/segment".inspect)
-        assert_match(/\A1 true /, inside.call(RbConfig.ruby, "-rbundler/setup", "-e", code))
-        compiler = ["sh", "-c", "command -v cc || command -v gcc || command -v make || echo none"]
-        assert_equal "none\n", inside.call(*compiler)
       end
     end
   end

@@ -81,16 +81,6 @@ class RailsAppParallelTestsTest < RailsAppTest
     end
   end
 
-  # Proves that the test would detect workers that share a cache.
-  def test_threads_and_workers_that_are_left_together_share
-    with_cache_test do |app|
-      store = %(:tiercel_store, "shared:#{app.path("segment")}", { size: "16MB" })
-      refute rails_test(app, store, with: "threads").ok?
-      together = "#{store}\n  config.tiercel.separate_test_workers = false"
-      refute rails_test(app, together).ok?
-    end
-  end
-
   def test_processes_of_parallel_tests
     with_app do |app|
       Tiercel::Lab::Servers::Redis.run do |redis|

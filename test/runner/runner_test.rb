@@ -50,14 +50,6 @@ class RunnerTest < Tiercel::TestCase
     assert_includes result.output, "ended before its tests did in CrashingTest#test_b: signal KILL"
   end
 
-  def test_an_empty_suite_fails
-    declare "empty", tests: ["test/empty/**/*_test.rb"], gemfile: GEMFILE
-    suite "good", PASSING
-    result = run_tests
-    assert_equal [1, "1 passed, 1 failed, 0 skipped"], [result.status, result.summary]
-    assert_includes result.output, "empty executed no test"
-  end
-
   def test_a_suite_that_skips_everything_fails
     suite "skipping", "class SkippingTest < Minitest::Test\n  def test_it = skip\nend\n"
     assert_equal "0 passed, 1 failed, 1 skipped", run_tests.summary
@@ -136,16 +128,6 @@ class RunnerTest < Tiercel::TestCase
     assert_match(/^kernel: 1 of 1/, both)
     assert_match(/^kernel: 2 of 2/, run_tests("kernel").output.gsub(/^ +/, ""))
     assert_match(/^kernel: 1 of 1/, run_tests("kernel", File.join(@root, "test/a_test.rb")).output.gsub(/^ +/, ""))
-  end
-
-  def test_quick_runs_the_files_that_say_so
-    write "test/a_test.rb", PASSING
-    write "test/b_test.rb", "# suites: kernel\n# quick\n#{PASSING.sub("Passing", "Quick")}"
-    declare "kernel", tests: ["test/**/*_test.rb"], gemfile: GEMFILE
-    declare "quick", tests: ["test/**/*_test.rb"], gemfile: GEMFILE, quick: true, on_demand: true
-    output = run_tests("--quick").output.gsub(/^ +/, "")
-    assert_match(/^quick: 1 of 1/, output)
-    refute_match(/^kernel/, output)
   end
 
   def test_a_comment_that_names_no_suite_is_an_error

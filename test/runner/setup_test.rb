@@ -38,10 +38,6 @@ class SetupTest < Tiercel::TestCase
     refute shell("suitable_ruby /no/such/ruby").success
   end
 
-  def test_a_suitable_ruby_is_named_by_its_real_path
-    with_tmpdir { |dir| assert_equal "#{RbConfig.ruby}\n", shell('suitable_ruby "$1"', fake_ruby(dir)).output }
-  end
-
   def test_mirrors_are_read_from_one_line_sources
     sources = <<~LIST
       # deb http://old.example/debian bookworm main
@@ -87,23 +83,6 @@ class SetupTest < Tiercel::TestCase
       assert_includes result.output, "Doing it  FAILED (exit status 4)"
       assert_includes result.output, "    | the reason"
       assert_includes result.output, "#{dir}/log"
-    end
-  end
-
-  def test_a_step_that_succeeds_is_quiet
-    with_tmpdir do |dir|
-      result = shell('log="$1/log"; : >"$log"; step "Doing it" echo details', dir)
-      assert result.success
-      assert_match(/\A  Doing it  done \(\d+ s\)\n\z/, result.output)
-      assert_includes File.read("#{dir}/log"), "details"
-    end
-  end
-
-  def test_one_process_at_a_time_holds_a_lock
-    with_tmpdir do |dir|
-      hold = 'lock "$1/lock"; echo in >>"$1/trace"; sleep 0.2; echo out >>"$1/trace"'
-      Array.new(3) { Thread.new { shell(hold, dir) } }.each(&:join)
-      assert_equal %w[in out] * 3, File.readlines("#{dir}/trace", chomp: true)
     end
   end
 

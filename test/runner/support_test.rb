@@ -35,13 +35,6 @@ class SupportTest < Tiercel::TestCase
     end
   end
 
-  def test_a_gem_s_warning_is_dropped_and_a_message_is_not
-    _, errors = capture_io { Warning.warn("/gems/other/lib/a.rb:1: warning: unused\n") }
-    assert_empty errors
-    _, errors = capture_io { warn("tiercel: said on purpose") }
-    assert_equal "tiercel: said on purpose\n", errors
-  end
-
   def test_travel_moves_the_clock_and_brings_it_back
     before = Process.clock_gettime(Process::CLOCK_REALTIME)
     travel(100) do

@@ -9,7 +9,7 @@ class FolderGraph
   include TSort
 
   # Modules that many folders reopen; a reference to one of them is not a dependency.
-  NAMESPACES = %w[Tiercel ActiveSupport ActiveSupport::Cache Rails Rails::Command].freeze
+  NAMESPACES = %w[Tiercel Tiercel::Lab ActiveSupport ActiveSupport::Cache Rails Rails::Command].freeze
   # The entry points, which load each other, count as one folder.
   ENTRY = /\A(?:tiercel\.rb|active_support|rails)\b/
 
@@ -52,8 +52,9 @@ class FolderGraph
   end
 
   # @param root [String] the path of lib/
-  def initialize(root)
-    @root = root
+  # @param within [String] the folder whose folders are compared; files beside it belong to the entry
+  def initialize(root, within: "tiercel")
+    @root, @within = root, within
     @files = Dir["#{root}/**/*.rb"].to_h do |path|
       constants = Constants.new
       constants.visit(Prism.parse_file(path).value)
@@ -90,7 +91,8 @@ class FolderGraph
 
   def folder(path)
     name = path.delete_prefix("#{@root}/")
-    name.match?(ENTRY) ? "entry" : name.delete_prefix("tiercel/").split("/").first.delete_suffix(".rb")
+    return "entry" if name.match?(ENTRY) || !name.start_with?("#{@within}/")
+    name.delete_prefix("#{@within}/").split("/").first.delete_suffix(".rb")
   end
 
   def required(path)
@@ -114,7 +116,7 @@ class FolderGraph
                      .group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
     paths = @homes[name] unless NAMESPACES.include?(name)
     return unless paths
-    paths.find { |path| folder(path) == snake(name.split("::")[1] || name) } || paths.first
+    paths.find { |path| folder(path) == snake(name.split("::")[@within.count("/") + 1] || name) } || paths.first
   end
 
   def snake(name) = name.gsub(/([a-z\d])([A-Z])/, '\1_\2').downcase

@@ -5,6 +5,7 @@
 require "test_helper"
 require "json"
 require "open3"
+require "tiercel/insight"
 require "tiercel/lab"
 
 # An application behind Puma with two workers: the figures equal the load, and the classes add up to them.
@@ -48,8 +49,16 @@ class LoadTest < Tiercel::TestCase
     assert_equal 0, result[:secrets], result[:store]
   end
 
+  # The size of Redis, and whether memcached's is known.
+  def capacities(redis, memcached)
+    redis = ActiveSupport::Cache.lookup_store(:redis_cache_store, url: redis.url, pool: false)
+    memcached = ActiveSupport::Cache.lookup_store(:mem_cache_store, memcached.url.delete_prefix("memcached://"),
+                                                  pool: false)
+    [Tiercel::Insight::Capacity.of(redis).limit_bytes, Tiercel::Insight::Capacity.of(memcached).entries.positive?]
+  end
+
   def test_every_store_behind_puma
-    Tiercel::Lab::Servers::Redis.run do |redis|
+    Tiercel::Lab::Servers::Redis.run(maxmemory: "100mb") do |redis|
       Tiercel::Lab::Servers::Memcached.run do |memcached|
         all = stores(redis.url, memcached.url.delete_prefix("memcached://"))
         requests = long? ? 2_000 : 100
@@ -59,6 +68,7 @@ class LoadTest < Tiercel::TestCase
           assert_figures(one)
           assert_equal requests, one[:totals][:requests], one[:store]
         end
+        assert_equal [100 << 20, true], capacities(redis, memcached)
       end
     end
   end

@@ -80,16 +80,6 @@ class OperationsTest < LabCase
     end
   end
 
-  def test_the_names_of_the_loop_are_not_the_objects_that_were_written
-    written = []
-    arm("memory_store", "read") do |arm|
-      arm.store.define_singleton_method(:write) { |name, *| written << name }
-      arm.fill
-      assert_equal arm.names, written
-      assert(arm.names.zip(written).none? { |one, other| one.equal?(other) })
-    end
-  end
-
   def test_objects_of_a_call_are_counted_exactly
     # Threads of other tests may allocate objects meanwhile, but not twice the same number.
     counts = Array.new(5) { arm("memory_store", "read") { |arm| arm.prepare; arm.run(100); arm.allocations } }
@@ -115,25 +105,4 @@ class OperationsTest < LabCase
     end
     assert_match(/hundredth/, Lab::Operations.fetch("write_full").unsuitable(Lab::Values.fetch("html-822kb")))
   end
-
-  def test_slices_go_on_where_the_one_before_ended
-    written = []
-    arm("memory_store", "write") do |arm|
-      arm.prepare
-      arm.store.define_singleton_method(:write) { |name, *| written << name }
-      arm.run(3)
-      arm.run(2)
-      assert_equal arm.names.first(5), written
-    end
-  end
-
-  def test_a_subscriber_is_there_only_while_it_is_measured
-    heard = lambda do
-      ActiveSupport::Notifications.notifier.listening?("cache_read.active_support")
-    end
-    refute heard.call
-    arm("memory_store", "read_subscribed") { assert heard.call }
-    refute heard.call
-  end
-
 end

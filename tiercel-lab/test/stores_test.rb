@@ -38,26 +38,6 @@ class ContestantsTest < LabCase
     stores.each { |text| assert parse(text) }
   end
 
-  def test_media
-    media = { "memory_store" => :process, "file_store:tmpfs" => :process, "file_store:disk" => :disk,
-              "mem_cache_store" => :loopback, "tiercel" => :process, "tiercel:shared:" => :process,
-              "tiercel:sqlite:" => :disk, "tiercel:redis:" => :loopback,
-              "tiercel:memcached://cache.example:11211" => :remote, "tiercel:file:" => :process,
-              "tiercel:file:/tmp" => :disk }
-    media.each { |text, medium| assert_equal medium, parse(text).medium, text }
-  end
-
-  def test_what_waits_is_timed_by_the_wall_clock
-    assert_equal :cpu, parse("memory_store").clock
-    assert_equal :wall, parse("mem_cache_store").clock
-    assert_equal :wall, parse("file_store:disk").clock
-  end
-
-  def test_servers_of_the_lab_only_where_no_place_is_given
-    assert_equal %i[memcached], parse("tiercel:memcached:#compress=false").servers
-    assert_empty parse("tiercel:redis://10.0.0.7:6379").servers
-  end
-
   # A busy machine must not turn a row into a timeout. The user's own option stays.
   def test_places_of_the_lab_are_waited_for
     context = Object.new

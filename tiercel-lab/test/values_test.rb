@@ -34,11 +34,6 @@ class ValuesTest < LabCase
     end
   end
 
-  def test_html_compresses_as_pages_do
-    page = Values.fetch("html-822kb").generate(1).first
-    assert_includes 4.0..8.0, page.bytesize.fdiv(Zlib.deflate(page).bytesize)
-  end
-
   # The first article's payload: 1,023,931 bytes, 56.4 % with brotli, 85.8 % with LZ4.
   def test_marshalled_books_compress_as_the_first_articles_do
     payload = Values.fetch("books-dump-1mb").generate(1).first
@@ -70,12 +65,6 @@ class ValuesTest < LabCase
     end
   end
 
-  def test_a_folder_without_files_is_refused
-    Dir.mktmpdir { |folder| assert_raises(Lab::UsageError) { Values::Files.new(directory: folder) } }
-    error = assert_raises(Lab::UsageError) { Values::Files.new(directory: "/nowhere/at/all") }
-    assert_match(/folder does not exist/, error.message)
-  end
-
   # Otherwise the message would say that the folder has no readable file.
   def test_a_file_that_is_too_large_is_named
     Dir.mktmpdir do |folder|
@@ -87,10 +76,5 @@ class ValuesTest < LabCase
       error = assert_raises(Lab::UsageError) { Values::Files.new(directory: folder) }
       assert_equal "--data #{folder}: #{path} has 67108865 bytes, expected at most 67108864 in all files", error.message
     end
-  end
-
-  def test_an_unknown_value_names_the_known_ones
-    error = assert_raises(Lab::UsageError) { Values.fetch("huge") }
-    assert_match(/"huge".*html-2kb/, error.message)
   end
 end

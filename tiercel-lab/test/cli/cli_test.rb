@@ -32,15 +32,6 @@ class CLITest < LabCase
     end
   end
 
-  def test_without_home_the_scripts_use_the_folder_of_the_user
-    shared = File.expand_path("../../../bin/support/common.sh", __dir__)
-    [nil, ""].each do |home|
-      out, err, status = Open3.capture3({ "HOME" => home, "XDG_CACHE_HOME" => nil }, "bash", "-uc",
-                                        '. "$0"; echo "$cache"', shared)
-      assert_equal ["#{Etc.getpwuid.dir}/.cache/tiercel\n", "", true], [out, err, status.success?]
-    end
-  end
-
   def test_words_that_are_empty_or_not_utf8_are_refused
     { ["--value", ""] => /--value "": the value is empty/, ["--results", ""] => /--results "": the value is empty/,
       ["--data="] => /--data "": the value is empty/, ["all", "--only", ","] => /--only ",": the value is empty/,
@@ -54,27 +45,6 @@ class CLITest < LabCase
     end
     file = (+"/caf\u00e9/x").force_encoding(Encoding::US_ASCII) # as in LANG=C
     assert_match(/the folder \/caf\u00e9 does not exist/, lab("--html", file)[2])
-  end
-
-  def test_help_has_examples_commands_and_exit_codes
-    code, out, = lab("--help")
-    assert_equal 0, code
-    ["Without a command: compare.", "help stores|operations", "130  interrupted"].each do |words|
-      assert_includes out, words
-    end
-    refute_includes out, "\u2026", "every line is whole"
-    assert_match(/^Usage: bin\/lab compare A B \[options\]$/, lab("compare", "A", "B", "--help")[1])
-    assert_match(/\Atiercel-lab \d/, lab("--version")[1])
-  end
-
-  def test_a_plan_measures_nothing
-    Dir.mktmpdir do |results|
-      code, out, = lab("--plan", "--quick", "--results", results)
-      assert_equal 0, code
-      assert_match(/\A96 cells in about .*servers to start: memcached, redis\.$/, out)
-      refute_match(/html-822kb +read_multi/, lab("--plan", "--results", results)[1])
-      assert_empty Dir.children(results)
-    end
   end
 
   def test_a_short_run_prints_and_keeps_its_results

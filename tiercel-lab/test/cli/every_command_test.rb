@@ -12,13 +12,6 @@ class EveryCommandTest < LabCase
 
   def each_command(&) = Lab::CLI.names.each(&)
 
-  def test_options_are_in_groups_with_one_example_each
-    _, out, = lab("compare", "--help")
-    titles = Lab::CLI::Settings::GROUPS.keys
-    assert_equal titles, out.scan(/^([A-Z][a-z ]+), such as --\S.*:$/).flatten
-    assert_operator out.index("--store STORE"), :<, out.index(titles.first)
-  end
-
   def test_help_has_every_command_in_one_group_and_an_example_of_each_group
     groups = Lab::CLI::Help::GROUPS.values
     assert_equal Lab::CLI.names - %w[choice], groups.flat_map(&:first).sort
@@ -47,13 +40,6 @@ class EveryCommandTest < LabCase
     assert_empty options.grep_v(/\A {4}(-\w, |    )--[\w\[\]-]+( [\[A-Z][\w,=\]]*)?( {2,}\S|$)/), name
   end
 
-  def test_help_of_two_sides
-    code, out, err = lab("compare", "A", "B", "--help")
-    assert_equal [0, ""], [code, err]
-    assert_fits(out, "compare A B")
-    assert_match(/^  bin\/lab compare \S+ \S+ \\\n    --value html-822kb$/, out)
-  end
-
   # No command has an option that it would ignore.
   def test_help_has_what_a_command_uses_and_nothing_else
     assert_includes lab("sizes", "--help")[1], "--processes"
@@ -61,11 +47,6 @@ class EveryCommandTest < LabCase
     code, _out, err = lab("cold", "--data", ".")
     assert_equal 2, code
     assert_match(/: cold has no option --data$/, err)
-  end
-
-  def test_what_is_internal_is_not_offered
-    refute_match(/loop|wire_get/, lab("help", "operations")[1])
-    lab("help", "operations")[1].each_line { |line| assert_operator line.chomp.length, :<=, 80 }
   end
 
   def test_a_wrong_option_and_where_to_find_the_right_ones

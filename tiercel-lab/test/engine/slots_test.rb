@@ -13,11 +13,6 @@ class SlotsTest < LabCase
     end
   end
 
-  def test_orders_are_those_of_the_seed_and_not_always_the_same
-    assert_equal Slots.order(IDS, process: 2, seed: 1), Slots.order(IDS, process: 2, seed: 1)
-    assert_operator Array.new(6) { |process| Slots.order(IDS, process:, seed: 1) }.uniq.size, :>, 2
-  end
-
   def test_a_block_is_every_arm_once_and_then_in_reverse
     block = Slots.block([3, 1, 2], 1)
     assert_equal [1, 2, 3, 3, 2, 1], block
@@ -48,10 +43,5 @@ class SlotsTest < LabCase
       assert_in_delta 1.0, seen(every, processes), 0.3, "every #{every} slices, #{processes} processes"
     end
     assert_operator seen(60.0, 24), :>, 0.3
-  end
-
-  def test_a_head_start_is_at_most_its_longest
-    assert_equal 0.0, Slots.head_start(0, most: 14.0)
-    assert(Array.new(50) { |process| Slots.head_start(process, most: 14.0) }.all?(0.0...14.0))
   end
 end

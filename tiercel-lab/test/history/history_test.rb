@@ -92,36 +92,6 @@ class HistoryTest < LabCase
     assert_equal "Alert: read string-100b tiercel: objects: 0 \u2192 1 since #{range}.\n", out.lines.first
   end
 
-  def test_each_step_is_told_with_its_machine_and_the_tools_that_changed_with_it
-    _code, out, = history(nights: 20) do |number|
-      more = number >= 15
-      night(number, ratio: 0.5, objects: more ? 5 : 4, cpu: number.odd? ? "Other" : "CPU", ruby: "ruby #{more ? 4 : 3}")
-    end
-    %w[CPU Other].each { |cpu| assert_match(/^read .* alert; ruby: ruby 3 \u2192 ruby 4 +#{cpu}, 2 cores/, out) }
-  end
-
-  def test_machines_apart_gaps_tools_and_since
-    values = ratios(1, 0.01)
-    html = File.join(Dir.mktmpdir, "history.html")
-    nights = lambda do |number|
-      next if (30...40).cover?(number)
-      night(number, ratio: values[number] * (number.odd? ? 2 : 1), cpu: number.odd? ? "Other" : "CPU",
-                    ruby: number > 44 ? "ruby 3.4.1" : "ruby 3.3.8")
-    end
-    code, out, = history("--html", html, &nights)
-    assert_equal 0, code, out
-    ["CPU, 2 cores, x86_64", "Other, 2 cores, x86_64", "No run between 2026-09-29 and 2026-10-11.",
-     "From 2026-10-17: ruby: ruby 3.3.8 \u2192 ruby 3.4.1."].each { |words| assert_includes out, words }
-    assert_includes File.read(html), "<svg"
-    _code, out, = history("--since", "2026-10-11", &nights)
-    refute_includes out, "2026-09"
-    assert_equal 2, out.scan(/^10 runs from/).size
-    _code, later, = history("--since", sha(40)[0, 10], &nights)
-    assert_equal out.lines[1..].grep(/runs from/), later.lines[1..].grep(/runs from/)
-  ensure
-    FileUtils.rm_rf(File.dirname(html))
-  end
-
   def test_what_is_less_what_is_old_and_what_no_revision_did_is_no_alert
     random = Random.new(1)
     levels = Hash.new(1.0).merge((10...20).to_h { |night| [night, 1.5] }, (50...60).to_h { |night| [night, 1.3] })

@@ -22,20 +22,6 @@ class ServerGroupsTest < Tiercel::TestCase
     end
   end
 
-  def test_a_cluster_has_at_least_three_masters_and_no_socket
-    assert_match(/count 2/, assert_raises(ArgumentError) { Servers::RedisCluster.new(count: 2) }.message)
-    assert_match(/socket/, assert_raises(ArgumentError) { Servers::RedisCluster.new(socket: true) }.message)
-  end
-
-  def test_a_ring_of_memcacheds
-    Servers::MemcachedRing.run do |ring|
-      assert_equal 3, ring.ports.uniq.size
-      assert_equal "memcached://#{ring.addresses.join(",")}", ring.url
-      ring.nodes.first.kill
-      assert_equal [false, true, true], ring.nodes.map(&:running?)
-    end
-  end
-
   def test_redis_and_memcached_with_tls
     Servers::Redis.run(tls: true) do |server|
       assert_equal "rediss://127.0.0.1:#{server.port}/0", server.url

@@ -22,11 +22,6 @@ class ReportChartsTest < Tiercel::TestCase
 
   def tips(svg) = svg.scan(/data-tip="([^"]*)"/).flatten
 
-  def test_the_sample_has_one_of_each
-    classes = Charts.constants.map { |name| Charts.const_get(name) }.select { |found| found < Report::Chart }
-    assert_equal classes.map(&:name).sort, all.map { |chart| chart.class.name }.uniq.sort
-  end
-
   def test_every_chart_is_well_formed_and_says_what_it_is_at_every_width
     all.each do |chart|
       [Report::Chart::NARROW, 500, Report::Chart::WIDE].each do |width|
@@ -86,24 +81,6 @@ class ReportChartsTest < Tiercel::TestCase
     assert_includes tips(chart.svg), "a: 10.0 us [8.0\u201312.0]"
   end
 
-  def test_a_bar_that_is_missing_says_why
-    chart = Charts::BarChart.new("T", unit: "us").missing("c", "no gem")
-    assert_includes texts(chart.svg), "no gem"
-    assert_equal :missing, chart.table.rows.first.last.kind
-    assert_equal "No figures.", chart.description
-  end
-
-  def test_forest_plot_draws_its_band_and_colours_by_verdict
-    svg = SampleReport.forest.svg
-    assert_equal 1, with_class(svg, "floor").size
-    assert_equal 3, with_class(svg, "verdict-faster").size
-    assert_equal 1, with_class(svg, "verdict-cannot_tell").size
-    one = with_class(svg, "one").first.attributes["x1"].to_f
-    band = with_class(svg, "floor").first
-    assert_includes band.attributes["x"].to_f..(band.attributes["x"].to_f + band.attributes["width"].to_f), one
-    assert_raises(ArgumentError) { SampleReport.forest.row("x", Interval.new(1.0, 1.0, 1.0), :better) }
-  end
-
   def test_crossings_are_interpolated_on_the_axes_of_the_chart
     linear = Charts::LineChart.new("T", x: "x", y: "y").series("a", [[0, 0], [10, 10]]).series("b", [[0, 4], [10, 4]])
     assert_equal [4.0], linear.crossings("a", "b")
@@ -112,24 +89,6 @@ class ReportChartsTest < Tiercel::TestCase
     assert_in_delta 10.0, log.crossings("a", "b").first
     assert_empty linear.crossings("b", "b").reject { |x| [0, 10].include?(x) }
     assert_match(/series "c".*a, b/, assert_raises(ArgumentError) { linear.crossings("a", "c") }.message)
-  end
-
-  def test_line_chart_draws_every_point_bands_and_marks
-    chart = SampleReport.latency
-    assert_equal 24, with_class(chart.svg, "dot").size
-    assert_equal 1, with_class(chart.svg, "band").size
-    assert_equal 1, with_class(chart.svg, "crossover").size
-    assert_equal %w[0.08 0.25 0.5 1 5 20], texts(chart.svg) & %w[0.08 0.25 0.5 1 5 20],
-      "where was measured are the ticks"
-    assert_equal 6, chart.table.rows.size
-  end
-
-  def test_names_at_the_ends_of_lines_stand_apart
-    chart = Charts::LineChart.new("T", x: "x", y: "y")
-    6.times { |index| chart.series("s#{index}", [[0, 1], [1, 5 + (index * 0.01)]]) }
-    places = with_class(chart.svg, "name").map { |node| node.attributes["y"].to_f }.sort
-    assert_equal 6, places.size
-    assert(places.each_cons(2).all? { |above, below| below - above >= 14.9 })
   end
 
   def test_percentiles_each_nine_takes_the_same_room

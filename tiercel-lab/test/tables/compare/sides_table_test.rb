@@ -51,44 +51,4 @@ class CompareSidesTest < LabCase
     assert_match(/\A2 comparisons of memory_store and null_store: read/,
                  lab("compare", "memory_store", "null_store", "--plan", "--quick")[1])
   end
-
-  def test_the_same_store_is_measured_against_itself
-    Dir.mktmpdir do |folder|
-      code, out, err = lab("compare", "memory_store", "memory_store", "--same", "--quick", "--budget", "1", "--op",
-                           "read", "--value", "string-100b", "--results", folder)
-      assert_equal 0, code, err
-      assert_match(/\Amemory_store against memory_store: .* of 1 cells/, out)
-      assert_match(/^read string-100b +time: /, out)
-    end
-  end
-
-  def test_ones_own_files_are_values
-    Dir.mktmpdir do |folder|
-      File.write(File.join(folder, "a.html"), "<p>one</p>")
-      code, out, err = lab("compare", "memory_store", "null_store", "--plan", "--quick", "--op", "read", "--data",
-                           folder)
-      assert_equal 0, code, err
-      assert_match(/\A1 comparisons of memory_store and null_store: read data$/, out)
-    end
-  end
-
-  def test_a_side_that_cannot_be_built_leaves_nothing_to_compare
-    Dir.mktmpdir do |repository|
-      git = ["git", "-C", repository, "-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c",
-             "commit.gpgsign=false"]
-      extension = File.join(repository, "ext/tiercel/tiny")
-      FileUtils.mkdir_p(extension)
-      File.write(File.join(extension, "tiny.c"), "")
-      File.write(File.join(extension, "extconf.rb"), "abort \"no compiler for you\"\n")
-      [%w[init --quiet], %w[add .], %w[commit --quiet -m Broken]].each { |words| assert system(*git, *words) }
-      before = ENV.fetch("XDG_CACHE_HOME", nil)
-      ENV["XDG_CACHE_HOME"] = File.join(repository, "cache")
-      code, _out, err = lab("compare", "HEAD", "HEAD", "--same", "--quick", "--repository", repository, "--results",
-                            repository)
-      assert_equal 3, code
-      assert_match(/HEAD could not be compiled: .*no compiler for you/, err)
-    ensure
-      ENV["XDG_CACHE_HOME"] = before
-    end
-  end
 end

@@ -54,20 +54,6 @@ class EndToEndTest < LabCase
     }
   end
 
-  def test_the_report_says_where_one_factor_was_varied
-    whole = lambda do |value, serializer|
-      cell("end_to_end_read", "x", 10, "store" => "memory_store", "serializer" => serializer, "compressor" => "none")
-        .merge("value" => value, "role" => "contestant", "status" => "cannot run", "summary" => nil)
-    end
-    results = { "run" => { "protocol" => { "name" => "full" } },
-                "cells" => [whole["rows-50", "marshal"], whole["rows-50", "auto"], whole["books", "marshal"]] }
-    words = Lab::Tables::EndToEnd::View.new(results, command: "bin/lab end-to-end").send(:reach)
-    assert_match(/\AAll combinations are measured on .*; on .*Active Record/, words)
-    assert_match(/Active Record.* one factor is varied at a time from memory_store \+/, words)
-    results["cells"].pop
-    assert_empty Lab::Tables::EndToEnd::View.new(results, command: "bin/lab end-to-end").send(:reach)
-  end
-
   WIRE = [[0, 20], [0, 30], [0, 90], [1, 40], [1, 50]].freeze
 
   def split(whole: 1_000, wire: 100, served: WIRE, layers: true)
@@ -94,15 +80,6 @@ class EndToEndTest < LabCase
     end
   end
 
-  def test_a_store_in_this_process_is_the_clients
-    whole = cell("end_to_end_read", "whole", 1_000, "store" => "memory_store", "serializer" => "auto",
-                 "compressor" => "none")
-    assert_match(/auto was not measured/,
-                 Lab::Tables::EndToEnd::Split.new(whole, [], "end_to_end_read").tap(&:us).reason)
-    assert_equal 700.0,
-      Lab::Tables::EndToEnd::Split.new(whole, [cell("load", "auto", 300)], "end_to_end_read").us["client"]
-  end
-
   # Slices of ten calls, all of them CPU time, with the server's time in microseconds, by process.
   def cell(operation, name, us, facts = {}, served = [[0, nil]])
     ns = us * 10_000
@@ -121,10 +98,5 @@ class EndToEndTest < LabCase
     quiet = share.call(1)
     assert_match(/\[[\d.]+–[\d.]+\]/, quiet)
     assert_equal quiet, share.call(10), "ten times the wall clock's time"
-  end
-
-  def test_a_quick_run_has_a_store_in_the_process_one_that_is_shared_and_sqlite
-    stores = Design.new(quick: true).combinations.map(&:last).uniq
-    assert_empty %w[memory_store tiercel:shared: tiercel:sqlite:] - stores
   end
 end

@@ -80,20 +80,4 @@ class HerdCommandTest < LabCase
       assert_equal [3], forgotten.map { |row| row["round"] }.uniq
     end
   end
-
-  def test_a_store_that_cannot_run_keeps_its_rows
-    herd("planted_absent", "planted_dying", code: 3) do |rows, command|
-      assert_equal ["cannot run"], rows.map { |row| row["status"] }.uniq
-      assert_equal 4, rows.size
-      assert_match(/Nothing could be measured\./, command.out.string)
-    end
-  end
-
-  def test_what_makes_no_sense_is_refused
-    complaints = {
-      ["--threads", "0"] => /> 0/, ["--processes", "1.5"] => /whole number/, ["--rounds", "many"] => /> 0/,
-      ["--block-ms", "100000"] => /at most 60000/, ["--store", "cloud"] => /memory_store/,
-    }
-    assert_refused(complaints) { |arguments, check| run_command(Lab::Tables::Herd::Table, *arguments, &check) }
-  end
 end

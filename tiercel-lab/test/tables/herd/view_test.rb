@@ -32,32 +32,11 @@ class HerdDocumentTest < LabCase
     assert_match(/^\| tiercel:shared: \| cold, lease: true \| 1 \| 1 \| /, text)
   end
 
-  # The mean of two rounds: two and four blocks run at 50 ms, one and none at 150 ms.
-  def test_the_load_over_time_is_the_mean_of_the_rounds
-    chart = document(row("redis_cache_store", COLD, [[0.0, 100.0], [0.0, 240.0]]),
-                     row("redis_cache_store", COLD, [[0.0, 100.0]] * 4, round: 1)).tables.last
-    assert_equal "Herd: blocks running at once, cold", chart.title
-    loads = chart.rows.to_h { |at, load| [at.value, load.value] }
-    assert_equal [3.0, 0.5, 0.0], loads.values_at(50.0, 150.0, 240.0)
-  end
-
   # One failed round among many is reported, and not rounded away.
   def test_a_lease_that_failed_once_is_not_called_once
     text = markdown(row("tiercel:shared:", LEASE, [[0.0, 100.0]]),
                     row("tiercel:shared:", LEASE, [[0.0, 100.0]] * 2, round: 1))
     assert_match(/ran the block 1 to 2 times with `lease: true`\./, text)
-  end
-
-  def test_stores_of_each_process_are_counted_by_themselves
-    text = markdown(row("tiercel:shared:", LEASE, [[0.0, 100.0]]),
-                    row("tiercel:memory:", LEASE, [[0.0, 100.0]] * 2, "own" => true))
-    assert_match(/once with `lease: true` \(once in each process with tiercel:memory:\)\./, text)
-  end
-
-  def test_a_run_that_was_interrupted_before_anything_was_measured_has_a_report
-    results = Canned.results(command: "herd")
-    text = Lab::Report::Terminal.render(Lab::Tables::Herd::View.new(results, command: "bin/lab herd").build)
-    assert_match(/Nothing could be measured\./, text)
   end
 
   def test_what_could_not_run_and_callers_that_came_late_are_said
