@@ -48,7 +48,7 @@ module Tiercel
   #
   # - `near_cover(since, sent)`, `near_covered`, `near_gaps`, `near_clear`
   # - `near_trust = seconds`: this handle's reads miss once the covered time is older than `seconds`, except
-  #   `get_late(key)`, `get_late_with_token(key)` and `near_epoch(key, true)`
+  #   `get(key, true)`, `get_with_token(key, true)` and `near_epoch(key, true)`
   # - `near_trusted?`
   # - `near_trust_recorded = seconds`: the same, once any process has covered the segment
   # - `near_uncover(covered)`: ends the coverage

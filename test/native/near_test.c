@@ -117,32 +117,33 @@ static void test_too_many(void)
     test_one_writer();
 }
 
-static tseg_begun *begin_set(const tseg_stripe_set *set, size_t *bytes)
+static tseg_begun *begin_set(const uint32_t *stripes, uint64_t count, size_t *bytes)
 {
     tseg_begun *begun;
 
-    *bytes = tseg_begun_bytes(segment, set);
+    *bytes = tseg_begun_bytes(stripes ? count : segment->geometry.stripes);
     begun = malloc(*bytes);
-    tseg_near_begin_set(segment, set, begun);
+    tseg_near_begin_set(segment, stripes, count, begun);
     return begun;
 }
 
 static void test_a_set_of_stripes(void)
 {
-    tseg_stripe_set one = {{0}}, all;
+    const uint32_t stripe = tseg_near_stripe(segment, &key), twice[] = {stripe, stripe};
     tseg_begun *begun;
     uint64_t epoch;
     size_t bytes;
 
-    tseg_near_mark(segment, &one, &key);
-    tseg_near_mark(segment, &one, &key);
-    begun = begin_set(&one, &bytes);
+    begun = begin_set(twice, 1, &bytes);
     CHECK(tseg_is_begun(begun, bytes) && begun->count == 1 && begun->file_id == segment->file_id);
     CHECK(tseg_near_own_epoch(begun, &epoch) && (epoch ^ segment->file_id) == word_now());
     CHECK(tseg_near_end_set(segment, begun) && !tseg_near_is_changing(word_now()));
     free(begun);
-    tseg_near_mark_all(&all);
-    begun = begin_set(&all, &bytes);
+    begun = begin_set(twice, 2, &bytes);
+    CHECK(tseg_is_begun(begun, bytes) && !tseg_near_own_epoch(begun, &epoch) && tseg_near_is_changing(word_now()));
+    CHECK(tseg_near_end_set(segment, begun) && !tseg_near_is_changing(word_now()));
+    free(begun);
+    begun = begin_set(NULL, 0, &bytes);
     CHECK(begun->count == segment->geometry.stripes && tseg_near_is_changing(word_now()));
     CHECK(!tseg_near_own_epoch(begun, &epoch));
     CHECK(tseg_near_end_set(segment, begun) && !tseg_near_is_changing(word_now()));

@@ -115,17 +115,17 @@ class SegmentFileLifeTest < Tiercel::TestCase
     end
   end
 
-  # Leftovers of processes that could not create an unnamed file, and of earlier versions.
-  def test_leftovers_are_swept
-    mine = %w[segment.1f.0123abc.new segment.2.ff.new]
-    others = %w[segment.1f.0123abc.new2 segment.new segment..1.new segment.zz.1.new segment2.1.1.new segment.1.1.1.new]
-    (mine + others).each { |name| File.write(File.join(@directory, name), "x") }
-    File.symlink("/etc/passwd", File.join(@directory, "segment.3.3.new"))
+  # What a process left that could not create an unnamed file and was killed.
+  def test_an_unfinished_file_is_removed
+    others = %w[segment.new segment.tiercel-new2 segment2.tiercel-new]
+    others.each { |name| File.write("#{@directory}/#{name}", "x") }
+    File.write("#{@path}.tiercel-new", "x")
     open
-    assert_equal [*others, "segment", "segment.lock", "segment.3.3.new"].sort, Dir.children(@directory).sort
-    File.write(File.join(@directory, mine.first), "x")
+    assert_equal [*others, "segment", "segment.lock"].sort, Dir.children(@directory).sort
+    File.symlink("/etc/passwd", "#{@path}.tiercel-new")
     Tiercel::Segment.remove(@path)
-    refute_path_exists File.join(@directory, mine.first)
+    assert_equal others.sort, Dir.children(@directory).sort
+    assert_path_exists "/etc/passwd"
   end
 
   def test_a_lock_file_that_was_removed_makes_a_new_segment

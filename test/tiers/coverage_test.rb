@@ -71,8 +71,8 @@ class TiersCoverageTest < Tiercel::TestCase
     token = @segment.get_with_token("key").last
     age(3.5)
     assert_not_read("key", token)
-    assert_equal [FRAME, [FRAME, token]], [@segment.get_late("key"), @segment.get_late_with_token("key")]
-    assert_equal [nil, nil], [@segment.get_late("other"), @segment.get_late_with_token("other")]
+    assert_equal [FRAME, [FRAME, token]], [@segment.get("key", true), @segment.get_with_token("key", true)]
+    assert_equal [nil, nil], [@segment.get("other", true), @segment.get_with_token("other", true)]
     assert_nil @segment.near_epoch("key")
     assert_kind_of Integer, @segment.near_epoch("key", true)
     begun = @segment.near_begin(["key"])

@@ -21,7 +21,7 @@ class TiersNearTest < Tiercel::TestCase
     followed = 0
     with_bus(messages?: true, before_change: -> { followed += 1 })
     write("one")
-    assert_nil @near.backend.segment.get_late("key")
+    assert_nil @near.backend.segment.get("key", true)
     assert_equal 1, followed, "the connections of a process that only writes follow the listeners too"
     @near.trust_ttl
     write("one")

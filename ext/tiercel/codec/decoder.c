@@ -179,6 +179,15 @@ static VALUE decode_float(decoder *d)
     return DBL2NUM(number);
 }
 
+/* The number behind a format; `smallest`: the format of its kind with a number of one byte. */
+static uint64_t take_number(decoder *d, uint8_t format, uint8_t smallest) { return take_be(d, 1 << (format - smallest)); }
+
+static VALUE decode_signed(decoder *d, uint8_t format)
+{
+    int unused_bits = 64 - (8 << (format - MP_INT8));
+    return LL2NUM((int64_t)(take_number(d, format, MP_INT8) << unused_bits) >> unused_bits);
+}
+
 static VALUE decode_rest(decoder *d, uint8_t first, bool as_key)
 {
     switch (first) {
@@ -186,28 +195,12 @@ static VALUE decode_rest(decoder *d, uint8_t first, bool as_key)
       case MP_FALSE: return Qfalse;
       case MP_TRUE: return Qtrue;
       case MP_FLOAT64: return decode_float(d);
-      case MP_UINT8: return INT2FIX((int)take_be(d, 1));
-      case MP_UINT16: return INT2FIX((int)take_be(d, 2));
-      case MP_UINT32: return ULL2NUM(take_be(d, 4));
-      case MP_UINT64: return ULL2NUM(take_be(d, 8));
-      case MP_INT8: return INT2FIX((int8_t)take_be(d, 1));
-      case MP_INT16: return INT2FIX((int16_t)take_be(d, 2));
-      case MP_INT32: return LL2NUM((int32_t)take_be(d, 4));
-      case MP_INT64: return LL2NUM((int64_t)take_be(d, 8));
-      case MP_STR8: return decode_bytes(d, (size_t)take_be(d, 1), KIND_UTF_8, as_key);
-      case MP_STR16: return decode_bytes(d, (size_t)take_be(d, 2), KIND_UTF_8, as_key);
-      case MP_STR32: return decode_bytes(d, (size_t)take_be(d, 4), KIND_UTF_8, as_key);
-      case MP_BIN8: return decode_bytes(d, (size_t)take_be(d, 1), KIND_BINARY, as_key);
-      case MP_BIN16: return decode_bytes(d, (size_t)take_be(d, 2), KIND_BINARY, as_key);
-      case MP_BIN32: return decode_bytes(d, (size_t)take_be(d, 4), KIND_BINARY, as_key);
-      case MP_FIXEXT1: return decode_ext(d, 1, as_key);
-      case MP_FIXEXT2: return decode_ext(d, 2, as_key);
-      case MP_FIXEXT4: return decode_ext(d, 4, as_key);
-      case MP_FIXEXT8: return decode_ext(d, 8, as_key);
-      case MP_FIXEXT16: return decode_ext(d, 16, as_key);
-      case MP_EXT8: return decode_ext(d, (size_t)take_be(d, 1), as_key);
-      case MP_EXT16: return decode_ext(d, (size_t)take_be(d, 2), as_key);
-      case MP_EXT32: return decode_ext(d, (size_t)take_be(d, 4), as_key);
+      case MP_UINT8 ... MP_UINT64: return ULL2NUM(take_number(d, first, MP_UINT8));
+      case MP_INT8 ... MP_INT64: return decode_signed(d, first);
+      case MP_STR8 ... MP_STR8 + 2: return decode_bytes(d, (size_t)take_number(d, first, MP_STR8), KIND_UTF_8, as_key);
+      case MP_BIN8 ... MP_BIN8 + 2: return decode_bytes(d, (size_t)take_number(d, first, MP_BIN8), KIND_BINARY, as_key);
+      case MP_FIXEXT1 ... MP_FIXEXT16: return decode_ext(d, (size_t)1 << (first - MP_FIXEXT1), as_key);
+      case MP_EXT8 ... MP_EXT8 + 2: return decode_ext(d, (size_t)take_number(d, first, MP_EXT8), as_key);
       case MP_ARRAY16: return decode_array(d, (size_t)take_be(d, 2));
       case MP_ARRAY32: return decode_array(d, (size_t)take_be(d, 4));
       case MP_MAP16: return decode_hash(d, (size_t)take_be(d, 2));

@@ -119,23 +119,18 @@ static bool put_number(encoder *e, uint8_t first, uint64_t v, int bytes)
 
 static inline bool put_byte(encoder *e, uint8_t byte) { return put_number(e, byte, 0, 0); }
 
+/* The formats of integers have 1, 2, 4 and 8 bytes, in this order. */
 static bool encode_unsigned(encoder *e, uint64_t v)
 {
-    if (v < 0x80) return put_byte(e, (uint8_t)v);
-    if (v <= UINT8_MAX) return put_number(e, MP_UINT8, v, 1);
-    if (v <= UINT16_MAX) return put_number(e, MP_UINT16, v, 2);
-    if (v <= UINT32_MAX) return put_number(e, MP_UINT32, v, 4);
-    return put_number(e, MP_UINT64, v, 8);
+    int power = v <= UINT8_MAX ? 0 : v <= UINT16_MAX ? 1 : v <= UINT32_MAX ? 2 : 3;
+    return v < 0x80 ? put_byte(e, (uint8_t)v) : put_number(e, (uint8_t)(MP_UINT8 + power), v, 1 << power);
 }
 
 static bool encode_signed(encoder *e, int64_t v)
 {
+    int power = v >= INT8_MIN ? 0 : v >= INT16_MIN ? 1 : v >= INT32_MIN ? 2 : 3;
     if (v >= 0) return encode_unsigned(e, (uint64_t)v);
-    if (v >= -32) return put_byte(e, (uint8_t)v);
-    if (v >= INT8_MIN) return put_number(e, MP_INT8, (uint64_t)v, 1);
-    if (v >= INT16_MIN) return put_number(e, MP_INT16, (uint64_t)v, 2);
-    if (v >= INT32_MIN) return put_number(e, MP_INT32, (uint64_t)v, 4);
-    return put_number(e, MP_INT64, (uint64_t)v, 8);
+    return v >= -32 ? put_byte(e, (uint8_t)v) : put_number(e, (uint8_t)(MP_INT8 + power), (uint64_t)v, 1 << power);
 }
 
 static bool encode_bignum(encoder *e, VALUE value)
@@ -165,38 +160,33 @@ static bool put_bytes(encoder *e, const char *bytes, size_t size)
     return true;
 }
 
+/* Writes a size behind the first of its formats, which has one byte, that has room for it. */
+static bool put_size(encoder *e, uint8_t format8, size_t size)
+{
+    if (size <= UINT8_MAX) return put_number(e, format8, size, 1);
+    if (size <= UINT16_MAX) return put_number(e, format8 + 1, size, 2);
+    return size <= UINT32_MAX && put_number(e, format8 + 2, size, 4);
+}
+
 static bool put_ext(encoder *e, uint8_t type, const char *bytes, size_t size)
 {
-    static const uint8_t fixed[] = {
-        [1] = MP_FIXEXT1, [2] = MP_FIXEXT2, [4] = MP_FIXEXT4, [8] = MP_FIXEXT8, [16] = MP_FIXEXT16};
-    bool first;
-    if (size <= 16 && fixed[size]) first = put_byte(e, fixed[size]);
-    else if (size <= UINT8_MAX) first = put_number(e, MP_EXT8, size, 1);
-    else if (size <= UINT16_MAX) first = put_number(e, MP_EXT16, size, 2);
-    else if (size <= UINT32_MAX) first = put_number(e, MP_EXT32, size, 4);
-    else return false;
+    bool fixed = size && size <= 16 && !(size & (size - 1));
+    bool first = fixed ? put_byte(e, (uint8_t)(MP_FIXEXT1 + __builtin_ctzl(size))) : put_size(e, MP_EXT8, size);
     return first && put_byte(e, type) && put_bytes(e, bytes, size);
 }
 
 static bool put_str(encoder *e, const char *bytes, size_t size)
 {
-    bool first;
-    if (size < 32) first = put_byte(e, (uint8_t)(MP_FIXSTR | size));
-    else if (size <= UINT8_MAX) first = put_number(e, MP_STR8, size, 1);
-    else if (size <= UINT16_MAX) first = put_number(e, MP_STR16, size, 2);
-    else if (size <= UINT32_MAX) first = put_number(e, MP_STR32, size, 4);
-    else return false;
+    bool first = size < 32 ? put_byte(e, (uint8_t)(MP_FIXSTR | size)) : put_size(e, MP_STR8, size);
     return first && put_bytes(e, bytes, size);
 }
 
-static bool put_bin(encoder *e, const char *bytes, size_t size)
+/* The size of an Array or a Hash, which has no format of one byte. */
+static bool put_elements(encoder *e, uint8_t fixed, uint8_t format16, size_t size)
 {
-    bool first;
-    if (size <= UINT8_MAX) first = put_number(e, MP_BIN8, size, 1);
-    else if (size <= UINT16_MAX) first = put_number(e, MP_BIN16, size, 2);
-    else if (size <= UINT32_MAX) first = put_number(e, MP_BIN32, size, 4);
-    else return false;
-    return first && put_bytes(e, bytes, size);
+    if (size < 16) return put_byte(e, (uint8_t)(fixed | size));
+    if (size <= UINT16_MAX) return put_number(e, format16, size, 2);
+    return size <= UINT32_MAX && put_number(e, format16 + 1, size, 4);
 }
 
 /* Returns whether the object has exactly this class, without singleton methods and instance variables. */
@@ -213,7 +203,7 @@ static bool encode_string(encoder *e, VALUE value)
     if (!bare(value, rb_cString)) return false;
     if (!(OBJ_FROZEN(value) && size <= PLAIN_SHARED_STRING_BYTES) && !identity_set_add(e->seen, value)) return false;
     if (encoding == rb_utf8_encindex()) return put_str(e, bytes, size);
-    if (encoding == rb_ascii8bit_encindex()) return put_bin(e, bytes, size);
+    if (encoding == rb_ascii8bit_encindex()) return put_size(e, MP_BIN8, size) && put_bytes(e, bytes, size);
     if (encoding == rb_usascii_encindex()) return put_ext(e, EXT_US_ASCII, bytes, size);
     return false;
 }
@@ -241,10 +231,7 @@ static bool encode_array(encoder *e, VALUE value)
     long size = RARRAY_LEN(value);
     bool ok;
     if (!bare(value, rb_cArray) || !enter(e, value, size == 0)) return false;
-    if (size < 16) ok = put_byte(e, (uint8_t)(MP_FIXARRAY | size));
-    else if (size <= UINT16_MAX) ok = put_number(e, MP_ARRAY16, (uint64_t)size, 2);
-    else if ((uint64_t)size <= UINT32_MAX) ok = put_number(e, MP_ARRAY32, (uint64_t)size, 4);
-    else return false;
+    ok = put_elements(e, MP_FIXARRAY, MP_ARRAY16, (size_t)size);
     e->depth++;
     for (long at = 0; ok && at < size; at++) ok = encode(e, RARRAY_AREF(value, at));
     e->depth--;
@@ -264,13 +251,8 @@ static int encode_pair(VALUE key, VALUE value, VALUE arg)
 static bool encode_hash(encoder *e, VALUE value)
 {
     size_t size = RHASH_SIZE(value);
-    bool ok;
     if (!bare(value, rb_cHash) || !only_pairs(value) || !enter(e, value, size == 0)) return false;
-    if (size < 16) ok = put_byte(e, (uint8_t)(MP_FIXMAP | size));
-    else if (size <= UINT16_MAX) ok = put_number(e, MP_MAP16, size, 2);
-    else if (size <= UINT32_MAX) ok = put_number(e, MP_MAP32, size, 4);
-    else return false;
-    if (!ok) return false;
+    if (!put_elements(e, MP_FIXMAP, MP_MAP16, size)) return false;
     e->depth++;
     e->plain = true;
     if (size) rb_hash_foreach(value, encode_pair, (VALUE)e);

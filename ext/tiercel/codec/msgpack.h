@@ -2,6 +2,10 @@
 #ifndef TIERCEL_MSGPACK_H
 #define TIERCEL_MSGPACK_H
 
+/*
+ * Where a name ends in 8, the next one or two bytes are the formats with twice and four times as many bytes of size; the
+ * same for integers.
+ */
 enum {
     MP_FIXMAP = 0x80,   /* low 4 bits: size */
     MP_FIXARRAY = 0x90, /* low 4 bits: size */
@@ -10,28 +14,15 @@ enum {
     MP_FALSE = 0xC2,
     MP_TRUE = 0xC3,
     MP_BIN8 = 0xC4,
-    MP_BIN16 = 0xC5,
-    MP_BIN32 = 0xC6,
     MP_EXT8 = 0xC7,
-    MP_EXT16 = 0xC8,
-    MP_EXT32 = 0xC9,
     MP_FLOAT64 = 0xCB,
     MP_UINT8 = 0xCC,
-    MP_UINT16 = 0xCD,
-    MP_UINT32 = 0xCE,
     MP_UINT64 = 0xCF,
     MP_INT8 = 0xD0,
-    MP_INT16 = 0xD1,
-    MP_INT32 = 0xD2,
     MP_INT64 = 0xD3,
-    MP_FIXEXT1 = 0xD4,
-    MP_FIXEXT2 = 0xD5,
-    MP_FIXEXT4 = 0xD6,
-    MP_FIXEXT8 = 0xD7,
+    MP_FIXEXT1 = 0xD4, /* then of 2, 4, 8 and 16 bytes */
     MP_FIXEXT16 = 0xD8,
     MP_STR8 = 0xD9,
-    MP_STR16 = 0xDA,
-    MP_STR32 = 0xDB,
     MP_ARRAY16 = 0xDC,
     MP_ARRAY32 = 0xDD,
     MP_MAP16 = 0xDE,

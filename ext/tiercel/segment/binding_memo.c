@@ -97,39 +97,28 @@ static uint64_t bytes_of_terms(VALUE terms)
 }
 
 /* Scans the String for its code range once; otherwise Ruby would scan the String of each reader. */
-static bool keep_read_string(VALUE self, const tseg_memo_candidate *candidate, double expires_at, VALUE string,
-                             VALUE terms)
-{
-    unsigned reads = tseg_memo_admit(segment_memo(self), candidate);
-    bool kept;
-
-    if (!reads) return false;
-    rb_enc_str_coderange(string);
-    rb_obj_freeze(string);
-    kept = keep_value(self, candidate, expires_at, string, terms, reads);
-    RB_GC_GUARD(string);
-    RB_GC_GUARD(terms);
-    return kept;
-}
-
 __attribute__((noinline))
-bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string)
+bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string,
+                         VALUE tags)
 {
     tseg_memo_candidate candidate = {key->hash, token, (uint64_t)RSTRING_LEN(string), false};
     tseg_memo *memo = segment_memo(self);
+    VALUE terms = Qnil;
+    unsigned reads;
+    bool kept;
 
     if (!memo || candidate.bytes < memo->least_bytes) return false;
-    return tseg_memo_wants(memo, &candidate) && keep_read_string(self, &candidate, expires_at, string, Qnil);
-}
-
-bool segment_keep_tagged_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at,
-                                VALUE string, VALUE tags)
-{
-    VALUE terms = rb_obj_freeze(rb_assoc_new(Qnil, tags));
-    uint64_t bytes = (uint64_t)RSTRING_LEN(string) + bytes_of_terms(terms);
-    tseg_memo_candidate candidate = {key->hash, token, bytes, false};
-
-    return keep_read_string(self, &candidate, expires_at, string, terms);
+    if (NIL_P(tags) && !tseg_memo_wants(memo, &candidate)) return false;
+    if (!NIL_P(tags)) terms = rb_obj_freeze(rb_assoc_new(Qnil, tags));
+    candidate.bytes += bytes_of_terms(terms);
+    reads = tseg_memo_admit(memo, &candidate);
+    if (!reads) return false;
+    rb_enc_str_coderange(string);
+    rb_obj_freeze(string);
+    kept = keep_value(self, &candidate, expires_at, string, terms, reads);
+    RB_GC_GUARD(string);
+    RB_GC_GUARD(terms);
+    return kept;
 }
 
 /* A frozen copy without spare room. A decoded String may have spare room, or share the bytes of its frame. */

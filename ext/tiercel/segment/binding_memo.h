@@ -38,11 +38,12 @@ static inline VALUE segment_share(VALUE frozen)
  */
 bool segment_wants_frame(VALUE self, VALUE frame, const tseg_key *key, const tseg_token *token, bool objects);
 
-/* Freezes and keeps the String that was just read, if the memo admits it. */
-bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string);
-/* Like segment_keep_string, for a String with tags (the part TAGS of its frame). */
-bool segment_keep_tagged_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at,
-                                VALUE string, VALUE tags);
+/*
+ * Freezes and keeps the String that was just read, if the memo admits it. tags: nil, or the part TAGS of the frame of a
+ * String that the memo wants.
+ */
+bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *token, double expires_at, VALUE string,
+                         VALUE tags);
 
 void segment_mark_memo(const tseg_memo *memo);
 void segment_update_memo(tseg_memo *memo); /* after compaction */

@@ -29,45 +29,34 @@ static VALUE segment_near_invalidate(VALUE self, VALUE key)
     return segment_delete_key(self, key, tseg_near_invalidate) ? Qtrue : Qfalse;
 }
 
-/* The stripes of the keys; all stripes for 0. */
-static tseg_stripe_set stripes_of(const tseg *segment, VALUE keys)
-{
-    tseg_stripe_set set = {{0}};
-
-    if (!keys) tseg_near_mark_all(&set);
-    else for (long i = 0; i < RARRAY_LEN(keys); i++) {
-        tseg_key key;
-        segment_key(segment, &key, RARRAY_AREF(keys, i));
-        tseg_near_mark(segment, &set, &key);
-    }
-    return set;
-}
-
 static void delete_keys(VALUE self, VALUE keys, tseg_delete_function *delete)
 {
     if (NIL_P(keys)) return;
     for (long i = 0; i < RARRAY_LEN(keys); i++) segment_delete_key(self, RARRAY_AREF(keys, i), delete);
 }
 
-/* A begun change of all stripes has this many bytes. */
-#define MOST_BEGUN_BYTES (sizeof(tseg_begun) + TSEG_STRIPES * sizeof(tseg_begun_stripe))
-
 typedef struct {
     segment_call base;
-    size_t begun_bytes;
     union {
         tseg_begun begun;
-        char bytes[MOST_BEGUN_BYTES];
+        char bytes[sizeof(tseg_begun) + TSEG_STRIPES * sizeof(tseg_begun_stripe)];
     } result;
 } begin_call;
 
+/* Begins in the stripe of each key; in all stripes if any key may change, or very many. */
 static tseg_result attempt_begin(tseg_call *base, tseg *segment)
 {
     begin_call *call = (begin_call *)base;
-    tseg_stripe_set set = stripes_of(segment, call->base.keys);
+    VALUE keys = call->base.keys;
+    long count = keys ? RARRAY_LEN(keys) : TSEG_STRIPES + 1;
+    uint32_t stripes[TSEG_STRIPES];
 
-    call->begun_bytes = tseg_begun_bytes(segment, &set);
-    return tseg_near_begin_set(segment, &set, &call->result.begun);
+    for (long i = 0; i < count && count <= TSEG_STRIPES; i++) {
+        tseg_key key;
+        segment_key(segment, &key, RARRAY_AREF(keys, i));
+        stripes[i] = tseg_near_stripe(segment, &key);
+    }
+    return tseg_near_begin_set(segment, count > TSEG_STRIPES ? NULL : stripes, (uint64_t)count, &call->result.begun);
 }
 
 /*
@@ -83,7 +72,7 @@ static VALUE segment_near_begin(VALUE self, VALUE keys)
     call.base = (segment_call){.base.attempt = attempt_begin, .keys = NIL_P(keys) ? 0 : keys};
     segment_make_call(self, &call.base);
     delete_keys(self, keys, tseg_delete);
-    return rb_obj_freeze(rb_str_new(call.result.bytes, (long)call.begun_bytes));
+    return rb_obj_freeze(rb_str_new(call.result.bytes, (long)tseg_begun_bytes(call.result.begun.count)));
 }
 
 static const tseg_begun *parse_begun(VALUE string)

@@ -255,10 +255,8 @@ PART_OF_READ VALUE result_of(const value_read *read, read_kind kind, const tseg 
 
     if (!kept && (read->framed || is_long(read, entry))) token = tseg_token_of(segment, entry);
     if (read->framed) return frame_result(read->self, kind, read->value, read->frame_type, key, &token);
-    if (!kept && is_long(read, entry) && !read->tagged)
-        kept = segment_keep_string(read->self, key, &token, read->expires_at, read->value);
-    if (!kept && is_long(read, entry) && !NIL_P(read->tags))
-        kept = segment_keep_tagged_string(read->self, key, &token, read->expires_at, read->value, read->tags);
+    if (!kept && is_long(read, entry) && (!read->tagged || !NIL_P(read->tags)))
+        kept = segment_keep_string(read->self, key, &token, read->expires_at, read->value, read->tags);
     if (kind == READ_FROZEN) return rb_obj_freeze(read->value);
     return kept ? segment_share(read->value) : read->value;
 }
@@ -332,16 +330,6 @@ READS_IN_ONE_PIECE get_bytes(VALUE self, tseg *segment, VALUE key)
     value_read read = {.self = self, .key_string = key};
     return read_key(&read, take_bytes, READ_SERVED_BYTES, false, segment, NULL);
 }
-READS_IN_ONE_PIECE get_value(VALUE self, tseg *segment, VALUE key)
-{
-    value_read read = {.self = self, .key_string = key};
-    return read_key(&read, take_value_copy, READ_VALUE, false, segment, NULL);
-}
-READS_IN_ONE_PIECE get_kept(VALUE self, tseg *segment, VALUE key, VALUE version, tseg_memo *memo)
-{
-    value_read read = {.self = self, .key_string = key, .memo = memo, .version = version};
-    return read_key(&read, take_kept, READ_VALUE, true, segment, NULL);
-}
 READS_IN_ONE_PIECE get_frozen(VALUE self, tseg *segment, VALUE key, VALUE version)
 {
     value_read read = {.self = self, .key_string = key, .memo = segment_memo(self), .version = version};
@@ -368,27 +356,23 @@ READS_IN_ONE_PIECE read_made(VALUE self, tseg *segment, VALUE key, const tseg_ke
     return read_key(&read, take_value_copy, READ_VALUE, false, segment, NULL);
 }
 
-/* Segment#get(key) -> String or nil */
-static VALUE segment_get(VALUE self, VALUE key)
+/* Segment#get(key, late = false) -> String or nil. late: also if this Segment does not trust its copies */
+static VALUE segment_get(int count, VALUE *arguments, VALUE self)
 {
-    tseg *segment = segment_to_read(self);
-    return RB_LIKELY(segment) ? get_bytes(self, segment, key) : Qnil;
-}
+    tseg *segment = count > 1 && RTEST(arguments[1]) ? segment_current(self) : segment_to_read(self);
 
-/* Segment#get_late(key) -> String or nil, as #get, but also if this Segment does not trust its copies */
-static VALUE segment_get_late(VALUE self, VALUE key) { return get_bytes(self, segment_current(self), key); }
+    rb_check_arity(count, 1, 2);
+    return RB_LIKELY(segment) ? get_bytes(self, segment, arguments[0]) : Qnil;
+}
 
 /* Segment#read(key, version = nil) -> the decoded String, or a frozen frame, or a frozen [frame, token], or nil */
 static VALUE segment_read(int count, VALUE *arguments, VALUE self)
 {
     tseg *segment = segment_to_read(self);
-    tseg_memo *memo;
 
     rb_check_arity(count, 1, 2);
     if (RB_UNLIKELY(!segment)) return Qnil;
-    memo = segment_memo(self);
-    if (!memo) return get_value(self, segment, arguments[0]);
-    return get_kept(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil, memo);
+    return read_made(self, segment, arguments[0], NULL, count > 1 ? arguments[1] : Qnil);
 }
 
 /* Segment#read_frozen(key, version = nil) -> the frozen value, or [frame] or [frame, token] (not frozen), or nil */
@@ -401,22 +385,19 @@ static VALUE segment_read_frozen(int count, VALUE *arguments, VALUE self)
     return get_frozen(self, segment, arguments[0], count > 1 ? arguments[1] : Qnil);
 }
 
-static VALUE get_with_token(VALUE self, tseg *segment, VALUE key)
+/* Segment#get_with_token(key, late = false) -> [String, token] or nil. late: see #get */
+static VALUE segment_get_with_token(int count, VALUE *arguments, VALUE self)
 {
-    value_read read = {.self = self, .key_string = key};
+    value_read read = {.self = self};
     tseg_token token;
-    VALUE string = segment ? read_key(&read, take_bytes, READ_BYTES, false, segment, &token) : Qnil;
+    tseg *segment;
+    VALUE string;
 
+    rb_check_arity(count, 1, 2);
+    read.key_string = arguments[0];
+    segment = count > 1 && RTEST(arguments[1]) ? segment_current(self) : segment_to_read(self);
+    string = segment ? read_key(&read, take_bytes, READ_BYTES, false, segment, &token) : Qnil;
     return NIL_P(string) ? Qnil : rb_assoc_new(string, segment_token_string(&token));
-}
-
-/* Segment#get_with_token(key) -> [String, token] or nil */
-static VALUE segment_get_with_token(VALUE self, VALUE key) { return get_with_token(self, segment_to_read(self), key); }
-
-/* Segment#get_late_with_token(key) -> [String, token] or nil, also if this Segment does not trust its copies */
-static VALUE segment_get_late_with_token(VALUE self, VALUE key)
-{
-    return get_with_token(self, segment_current(self), key);
 }
 
 /* Segment#sample_below = share of the keys whose reads go to the observer, 0.0 to 0.5 */
@@ -431,12 +412,10 @@ static VALUE segment_set_sample_below(VALUE self, VALUE share)
 void segment_init_read(void)
 {
     rb_define_method(tiercel_segment_class, "sample_below=", segment_set_sample_below, 1);
-    rb_define_method(tiercel_segment_class, "get", segment_get, 1);
-    rb_define_method(tiercel_segment_class, "get_late", segment_get_late, 1);
+    rb_define_method(tiercel_segment_class, "get", segment_get, -1);
     rb_define_method(tiercel_segment_class, "read", segment_read, -1);
     rb_define_method(tiercel_segment_class, "read_frozen", segment_read_frozen, -1);
-    rb_define_method(tiercel_segment_class, "get_late_with_token", segment_get_late_with_token, 1);
-    rb_define_method(tiercel_segment_class, "get_with_token", segment_get_with_token, 1);
+    rb_define_method(tiercel_segment_class, "get_with_token", segment_get_with_token, -1);
 }
 
 /* Reads of many keys, a batch at a time: the core prefetches the memory of a batch. */

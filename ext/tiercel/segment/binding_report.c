@@ -17,10 +17,7 @@ static void put_evictions(VALUE hash, const tseg_stats *stats)
     put(hash, "expired_evictions", shard[TSEG_COUNT_EVICTED_EXPIRED]);
     put(hash, "bound_evictions", shard[TSEG_COUNT_EVICTED_BOUND]);
     put(hash, "index_evictions", shard[TSEG_COUNT_EVICTED_INDEX]);
-    put(hash, "promotions", shard[TSEG_COUNT_PROMOTED]);
     put(hash, "reappends", shard[TSEG_COUNT_REAPPENDED]);
-    put(hash, "in_place_writes", stats->process[TSEG_COUNT_IN_PLACE]);
-    put(hash, "appended_writes", stats->process[TSEG_COUNT_APPENDED]);
     put(hash, "ghost_hits", shard[TSEG_COUNT_GHOST_HITS]);
     put(hash, "lock_takeovers", shard[TSEG_COUNT_TAKEOVERS]);
     put(hash, "resets", shard[TSEG_COUNT_RESETS]);
@@ -29,11 +26,9 @@ static void put_evictions(VALUE hash, const tseg_stats *stats)
 static void put_leases(VALUE hash, const tseg_stats *stats)
 {
     put(hash, "leases", stats->leases);
-    put(hash, "leases_taken", stats->process[TSEG_COUNT_LEASES_TAKEN]);
     put(hash, "lease_waits", stats->process[TSEG_COUNT_LEASE_WAITS]);
     put(hash, "lease_takeovers", stats->process[TSEG_COUNT_LEASE_TAKEOVERS]);
     put(hash, "lease_table_full", stats->process[TSEG_COUNT_LEASE_FULL]);
-    put(hash, "lease_fills_lost", stats->process[TSEG_COUNT_LEASE_FILLS_LOST]);
 }
 
 /* The memo belongs to this process. */
@@ -70,7 +65,6 @@ static VALUE segment_stats(VALUE self)
     put(hash, "refused_writes", stats.process[TSEG_COUNT_REFUSED]);
     put(hash, "lock_waits", stats.process[TSEG_COUNT_LOCK_WAITS]);
     put(hash, "lock_timeouts", stats.process[TSEG_COUNT_LOCK_TIMEOUTS]);
-    put(hash, "read_retries", stats.process[TSEG_COUNT_READ_RETRIES]);
     put_leases(hash, &stats);
     put_evictions(hash, &stats);
     put_memo(hash, &segment_handle_of(self)->memo);

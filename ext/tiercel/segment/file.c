@@ -204,19 +204,6 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
     return wrong ? TSEG_FILE_STALE : TSEG_FILE_GOOD;
 }
 
-tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
-                                      tseg_error *error)
-{
-    tseg_file_state state;
-
-    tseg_sweep_leftovers(path, host);
-    state = tseg_file_open(path, sidecar, file, error);
-    if (state != TSEG_FILE_STALE || file->links <= 1) return state;
-    tseg_file_close(file);
-    return refuse_file(-1, error, EMLINK, path,
-                       "has other names too (hard links), so it is left alone: remove this name or use another path");
-}
-
 void tseg_file_close(tseg_file *file)
 {
     if (file->map) munmap(file->map, file->bytes);
@@ -255,6 +242,26 @@ int tseg_file_unlink(const char *path, tseg_host *host)
 
     tseg_finish(host, unlink_file, &what);
     return what.failure;
+}
+
+/* Only the holder of the lock for files makes a file, so the next holder finds what a killed maker left. */
+static bool name_unfinished(char name[PATH_MAX], const char *path)
+{
+    return (size_t)snprintf(name, PATH_MAX, "%s.tiercel-new", path) < PATH_MAX;
+}
+
+tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
+                                      tseg_error *error)
+{
+    char unfinished[PATH_MAX];
+    tseg_file_state state;
+
+    if (name_unfinished(unfinished, path)) tseg_file_unlink(unfinished, host);
+    state = tseg_file_open(path, sidecar, file, error);
+    if (state != TSEG_FILE_STALE || file->links <= 1) return state;
+    tseg_file_close(file);
+    return refuse_file(-1, error, EMLINK, path,
+                       "has other names too (hard links), so it is left alone: remove this name or use another path");
 }
 
 static bool may_be_retired(const tseg_file *file) { return file->map && file->ours && file->links <= 1; }
@@ -315,6 +322,7 @@ static void give_way(const char *path, tseg_file *stale, tseg_host *host)
     tseg_file_unlink(path, host);
 }
 
+/* Frees the room that was reserved. A step for the host, because the system takes a long time for that. */
 static bool empty_file(void *descriptor, const atomic_bool *stop)
 {
     (void)stop;
@@ -379,7 +387,7 @@ static bool names_later = true;
 
 /*
  * Opens a file without a name: if this process is killed, the system frees the file. Returns -1 if the system has no
- * such files or cannot name them later. The file then gets a temporary name, which tseg_sweep_leftovers finds.
+ * such files or cannot name them later. The file then gets a temporary name.
  */
 static int open_nameless(const char *path, mode_t mode, char link_path[TSEG_LINK_PATH])
 {
@@ -419,27 +427,16 @@ static int link_file(const char *path, const char *temporary, const char *link_p
     return errno == ENOENT ? EAGAIN : errno;
 }
 
-/* A step for the host, because the system takes a long time to free reserved pages. */
-static bool close_unused(void *descriptor, const atomic_bool *stop)
-{
-    (void)stop;
-    close(*(int *)descriptor);
-    return true;
-}
-
 bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
                     bool stale, tseg_error *error)
 {
     char temporary[PATH_MAX], proc_path[TSEG_LINK_PATH];
     const char *link_path = proc_path;
     tseg_file *may_give_way = stale ? replaced : NULL;
-    uint64_t random = 0;
     int descriptor, code;
     bool made;
 
-    tseg_random(&random, sizeof random);
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%lx.%llx" TSEG_NEW_ENDING, path, (long)getpid(),
-                         (unsigned long long)random) >= sizeof temporary)
+    if (!name_unfinished(temporary, path))
         return tseg_fail(error, ENAMETOOLONG, "%s: the path is too long", path);
     descriptor = open_nameless(path, options->mode, proc_path);
     if (descriptor < 0) {
@@ -447,7 +444,6 @@ bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options 
         descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, options->mode);
     }
     if (descriptor < 0) return tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
-    tseg_sidecar_set_making(sidecar, descriptor);
     made = fill_file(descriptor, path, sidecar, options, &may_give_way, error);
     if (stale && !may_give_way) replaced = NULL;
     /* The old file is retired before the new one replaces it, but only after the new one is complete. */
@@ -458,9 +454,8 @@ bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options 
     if (code) made = tseg_fail(error, code, "%s cannot be created: %s", path, strerror(code));
     if (code && replaced) tseg_file_restore(replaced);
     if (link_path == temporary || replaced) unlink(temporary);
-    tseg_sidecar_set_making(sidecar, -1);
-    if (made) close(descriptor);
-    else tseg_finish(options->host, close_unused, &descriptor);
+    if (!made) tseg_finish(options->host, empty_file, &descriptor);
+    close(descriptor);
     if (made) tseg_sidecar_mark(sidecar);
     return made;
 }

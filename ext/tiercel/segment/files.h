@@ -61,16 +61,13 @@ typedef struct {
 } tseg_file;
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
 /*
- * Opens a file like tseg_file_open, under the lock for files. Removes leftovers first. Refuses a stale file that has
+ * Opens a file like tseg_file_open, under the lock for files. First removes what a killed maker left. Refuses a stale file that has
  * several names (hard links), because other programs may use the other names.
  */
 tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
                                       tseg_error *error);
 /* Returns whether the file's name or the mark in its lock file shows that it was a segment. Its bytes do not matter. */
 bool tseg_file_was_ours(const char *path, const tseg_sidecar *sidecar);
-/* Removes the unfinished files of processes that were killed. The caller holds the lock for files. */
-#define TSEG_NEW_ENDING ".new" /* an unfinished file has the name PATH.PID.RANDOM.new, both numbers in hex */
-void tseg_sweep_leftovers(const char *path, tseg_host *host);
 /*
  * Returns false if the file at the path is certainly no segment of ours. Called before a lock file is made beside it.
  */

@@ -175,12 +175,10 @@ enum {
     TSEG_COUNT_READ_RETRIES,
     TSEG_COUNT_IN_PLACE,
     TSEG_COUNT_APPENDED,
-    TSEG_COUNT_LEASES_TAKEN,
-    TSEG_COUNT_LEASE_WAITS,
+    TSEG_COUNT_LEASE_WAITS = 11, /* 10 and 14 are spare */
     TSEG_COUNT_LEASE_TAKEOVERS, /* takes of leases that had lapsed or whose holder was dead */
     TSEG_COUNT_LEASE_FULL,      /* takes that found no free slot */
-    TSEG_COUNT_LEASE_FILLS_LOST,
-    TSEG_COUNT_SERVED, /* values found for the store; HITS also counts reads of tags and of raw bytes */
+    TSEG_COUNT_SERVED = 15, /* values found for the store; HITS also counts reads of tags and of raw bytes */
     TSEG_PROCESS_COUNTERS
 };
 

@@ -148,7 +148,6 @@ tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease
     if (result != TSEG_OK) return result;
     result = take_lease(&section, key, request, lease);
     tseg_leave(&section);
-    if (result == TSEG_OK) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASES_TAKEN]);
     if (result == TSEG_FULL) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_FULL]);
     return result;
 }
@@ -192,7 +191,6 @@ tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage
     }
     tseg_leave(&section);
     if (result == TSEG_OK) tseg_count_write(segment);
-    if (result == TSEG_CHANGED) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_FILLS_LOST]);
     return result;
 }
 
@@ -219,7 +217,6 @@ tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tse
     if (result == TSEG_OK && tseg_has_leases(segment, key)) tseg_lease_end_written(&section, key);
     tseg_leave(&section);
     if (result == TSEG_OK) tseg_count_write(segment);
-    if (result == TSEG_CHANGED) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_FILLS_LOST]);
     return result;
 }
 

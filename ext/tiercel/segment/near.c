@@ -96,30 +96,12 @@ bool tseg_near_end(tseg *segment, uint32_t stripe, uint64_t begun)
     return counted;
 }
 
-void tseg_near_mark(const tseg *segment, tseg_stripe_set *set, const tseg_key *key)
+tseg_result tseg_near_begin_set(tseg *segment, const uint32_t *stripes, uint64_t count, tseg_begun *begun)
 {
-    uint32_t stripe = tseg_near_stripe(segment, key);
-    set->bits[stripe / 8] |= (uint8_t)(1u << stripe % 8);
-}
-
-void tseg_near_mark_all(tseg_stripe_set *set) { memset(set->bits, 0xff, sizeof set->bits); }
-
-static bool is_marked(const tseg_stripe_set *set, uint32_t stripe) { return set->bits[stripe / 8] >> stripe % 8 & 1; }
-
-size_t tseg_begun_bytes(const tseg *segment, const tseg_stripe_set *set)
-{
-    size_t count = 0;
-
-    for (uint32_t stripe = 0; stripe < segment->geometry.stripes; stripe++) count += is_marked(set, stripe);
-    return sizeof(tseg_begun) + count * sizeof(tseg_begun_stripe);
-}
-
-tseg_result tseg_near_begin_set(tseg *segment, const tseg_stripe_set *set, tseg_begun *begun)
-{
-    *begun = (tseg_begun){.file_id = segment->file_id};
-    for (uint32_t stripe = 0; stripe < segment->geometry.stripes; stripe++) {
-        if (!is_marked(set, stripe)) continue;
-        begun->stripes[begun->count++] = (tseg_begun_stripe){stripe, tseg_near_begin(segment, stripe)};
+    *begun = (tseg_begun){segment->file_id, stripes ? count : segment->geometry.stripes};
+    for (uint64_t i = 0; i < begun->count; i++) {
+        uint32_t stripe = stripes ? stripes[i] : (uint32_t)i;
+        begun->stripes[i] = (tseg_begun_stripe){stripe, tseg_near_begin(segment, stripe)};
     }
     return tseg_is_retired(segment) ? TSEG_RETIRED : TSEG_OK;
 }
@@ -127,7 +109,7 @@ tseg_result tseg_near_begin_set(tseg *segment, const tseg_stripe_set *set, tseg_
 bool tseg_is_begun(const tseg_begun *begun, size_t bytes)
 {
     if (bytes < sizeof *begun || begun->count > TSEG_STRIPES) return false;
-    return bytes == sizeof *begun + begun->count * sizeof(tseg_begun_stripe);
+    return bytes == tseg_begun_bytes(begun->count);
 }
 
 bool tseg_near_end_set(tseg *segment, const tseg_begun *begun)

@@ -35,12 +35,6 @@ bool tseg_near_is_alone(uint64_t begun);
  */
 bool tseg_near_end(tseg *segment, uint32_t stripe, uint64_t begun);
 
-/* The stripes that a change of several keys concerns, one bit each. */
-typedef struct {
-    uint8_t bits[TSEG_STRIPES / 8];
-} tseg_stripe_set;
-void tseg_near_mark(const tseg *segment, tseg_stripe_set *set, const tseg_key *key);
-void tseg_near_mark_all(tseg_stripe_set *set);
 /*
  * A begun change: the file, and the word of each stripe. The host keeps it as bytes between the two calls, so the
  * second call does not trust it.
@@ -52,12 +46,12 @@ typedef struct {
     uint64_t file_id, count;
     tseg_begun_stripe stripes[];
 } tseg_begun;
-size_t tseg_begun_bytes(const tseg *segment, const tseg_stripe_set *set);
+static inline size_t tseg_begun_bytes(uint64_t count) { return sizeof(tseg_begun) + count * sizeof(tseg_begun_stripe); }
 /*
- * Begins in each stripe of the set; *begun has room for tseg_begun_bytes. Returns TSEG_RETIRED if the segment was
- * retired by then: the writer has to begin in the new file too.
+ * Begins in these stripes, which may repeat; stripes == NULL: in all. *begun has room for tseg_begun_bytes. Returns
+ * TSEG_RETIRED if the segment was retired by then: the writer has to begin in the new file too.
  */
-tseg_result tseg_near_begin_set(tseg *segment, const tseg_stripe_set *set, tseg_begun *begun);
+tseg_result tseg_near_begin_set(tseg *segment, const uint32_t *stripes, uint64_t count, tseg_begun *begun);
 /* Returns whether these bytes can be a begun change. */
 bool tseg_is_begun(const tseg_begun *begun, size_t bytes);
 /* tseg_near_end for all stripes of the change. Returns false too if the change was begun in another file. */

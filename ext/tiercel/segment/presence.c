@@ -148,8 +148,8 @@ static tseg_sidecar *remember(int descriptor, const struct stat *file, const cha
         return NULL;
     }
     *sidecar = (tseg_sidecar){.descriptor = descriptor, .record_locks = ONLY_RECORD_LOCKS, .opened_by = getpid(),
-                              .device = file->st_dev, .inode = file->st_ino, .slot = -1, .making = -1,
-                              .files_descriptor = -1, .references = 1, .path = copy, .next = all_sidecars};
+                              .device = file->st_dev, .inode = file->st_ino, .slot = -1, .files_descriptor = -1,
+                              .references = 1, .path = copy, .next = all_sidecars};
     all_sidecars = sidecar;
     return sidecar;
 }
@@ -252,31 +252,11 @@ void tseg_sidecar_prove(tseg_sidecar *sidecar)
 #endif
 }
 
-void tseg_sidecar_set_making(tseg_sidecar *sidecar, int descriptor)
-{
-    struct stat file;
-
-    sidecar->making = fstat(descriptor, &file) == 0 ? descriptor : -1;
-    if (sidecar->making >= 0) sidecar->making_inode = file.st_ino;
-}
-
-/* Closes the file that a thread of the parent was making, if the descriptor still belongs to it. */
-static void close_making(tseg_sidecar *sidecar)
-{
-    struct stat file;
-    bool own = sidecar->making >= 0 && fstat(sidecar->making, &file) == 0 && file.st_dev == sidecar->device &&
-               file.st_ino == sidecar->making_inode;
-
-    if (own) close(sidecar->making);
-    sidecar->making = -1;
-}
-
 /* Opens the lock file again in a child. A child inherits no record locks, so their descriptor can stay open. */
 static void renew(tseg_sidecar *sidecar)
 {
     bool whole = tseg_sidecar_is_whole(sidecar), stays = whole && sidecar->record_locks;
 
-    close_making(sidecar);
     if (is_descriptor_of(sidecar, sidecar->files_descriptor) && sidecar->files_descriptor != sidecar->descriptor)
         close(sidecar->files_descriptor);
     sidecar->files_descriptor = -1;

@@ -27,8 +27,6 @@ struct tseg_sidecar {
     ino_t inode;
     int refused; /* errno of the failed attempt to lock a byte; 0: other processes have locked all bytes */
     unsigned references;
-    int making; /* descriptor of the file that this process is making; -1: none. A child closes it to free memory. */
-    ino_t making_inode;
     char *path;
     struct tseg_sidecar *next;
 };
@@ -75,7 +73,6 @@ bool tseg_sidecar_is_marked(const tseg_sidecar *sidecar);
 /* Returns whether the file has content other than a mark of ours. */
 bool tseg_sidecar_is_strange(const tseg_sidecar *sidecar);
 void tseg_sidecar_mark(const tseg_sidecar *sidecar);
-void tseg_sidecar_set_making(tseg_sidecar *sidecar, int descriptor); /* -1: the file is made */
 /* Called in a child: closes the parent's open file descriptions, and opens the files again. Allocates nothing. */
 void tseg_sidecars_renew(void);
 

@@ -77,7 +77,7 @@ module Tiercel
         return unless @covering
         @guard.call(:read_entry, key) do
           trusted = @coverage.trusted?(seconds)
-          bytes = @segment.get_late(key)
+          bytes = @segment.get(key, true)
           bytes if trusted || (bytes && computed_lately?(bytes))
         end
       end

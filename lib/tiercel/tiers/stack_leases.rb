@@ -50,7 +50,7 @@ module Tiercel
         private
 
         # Waiting callers get the computed value even if copies are not trusted.
-        def look(key) = @guard.call(:read_entry, key) { @segment.get_late_with_token(key) }
+        def look(key) = @guard.call(:read_entry, key) { @segment.get_with_token(key, true) }
 
         def theirs(...)
           lease = super
