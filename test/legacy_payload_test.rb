@@ -27,17 +27,18 @@ class LegacyPayloadTest < Tiercel::TestCase
     assert_read Entry.new("0" * 5_000), Marshal.dump(Entry.new("0" * 5_000).compressed(100))
   end
 
-  def test_message_pack_needs_marshal_or_to_be_the_stores_own_serializer
+  def test_message_pack
     packed = ActiveSupport::Cache::Coder.new(rails(:message_pack), Zlib).dump(Entry.new([1, :a]))
-    %i[auto json as_json].each do |serializer|
-      assert_equal [1, :a], coder(serializer:).load(packed).value
-      assert_raises(Tiercel::SerializationError) { coder(serializer:, marshal: false, legacy: true).load(packed) }
-    end
-    assert_equal [1, :a], coder(serializer: :message_pack, marshal: false, legacy: true).load(packed).value
+    %i[auto json as_json].each { |serializer| assert_equal [1, :a], coder(serializer:).load(packed).value }
   end
 
-  def test_they_can_be_refused
-    assert_raises(Tiercel::MalformedFrame) { coder(legacy: false).load(rails(:marshal_7_0).dump(Entry.new(1))) }
+  # Both may name a class.
+  def test_marshal_false_refuses_them
+    [rails(:marshal_7_0), ActiveSupport::Cache::Coder.new(rails(:message_pack), Zlib)].each do |of_rails|
+      payload = of_rails.dump(Entry.new([1, :a]))
+      assert_raises(Tiercel::MalformedFrame) { coder(marshal: false).load(payload) }
+      assert_raises(Tiercel::MalformedFrame) { coder(serializer: :message_pack, marshal: false).load(payload) }
+    end
   end
 
   def test_objects_that_are_no_entries_are_malformed

@@ -8,7 +8,8 @@ require "active_support/cache/tiercel_store"
 # The one table of options: conversion, messages, and its agreement with the tables of the docs.
 class OptionsTest < Tiercel::TestCase
   Options = Tiercel::Options
-  PAGES = { sqlite: "sqlite", file: "files", memcached: "memcached", redis: "redis", shared: "shared", near: "tiers" }.freeze
+  PAGES = { sqlite: "sqlite", file: "files", memcached: "memcached", redis: "redis", shared: "shared",
+            near: "tiers" }.freeze
   FETCH = Tiercel::FetchPolicy::NAMES
 
   # --- values ---
@@ -19,13 +20,13 @@ class OptionsTest < Tiercel::TestCase
                  values.values_at(:timeout, :pool, :role, :password, :other)
     assert_equal({ ttl: 30.0, bus: false }, Options.values(:near, { ttl: "30", bus: "false" }))
     assert_equal [1 << 30, 0.25], Options.values(:sqlite, { size: nil }).values_at(:size, :timeout)
-    assert_equal [51 << 20, 2.0], Options.values(:file, { size: (51 << 20).to_s, timeout: 2 }).values_at(:size, :timeout)
+    assert_equal({ size: 51 << 20, timeout: 2.0 }, Options.values(:file, { size: (51 << 20).to_s, timeout: 2 }))
   end
 
   def test_pools
     { nil => [5, 5.0], true => [5, 5.0], { size: "12", timeout: "1.5" } => [12, 1.5], "12" => [12, 5.0],
-      { "size" => "3", "timeout" => "2" } => [3, 2.0], false => [nil, 5.0], "false" => [nil, 5.0] }.each do |pool, expected|
-      assert_equal expected, Options.values(:memcached, { pool: })[:pool].values_at(:size, :timeout), pool.inspect
+      { "size" => "3", "timeout" => "2" } => [3, 2.0], false => [nil, 5.0], "false" => [nil, 5.0] }.each do |pool, kept|
+      assert_equal kept, Options.values(:memcached, { pool: })[:pool].values_at(:size, :timeout), pool.inspect
     end
     [0, -1, "many", { size: 0 }, { timeout: 0 }, { sise: 1 }, [], Object.new].each do |pool|
       error = assert_raises(Tiercel::ConfigurationError, pool.inspect) { Options.values(:memcached, { pool: }) }
@@ -42,7 +43,8 @@ class OptionsTest < Tiercel::TestCase
       end
     end
     { lease_ttl: [0, "10", 1i], jitter: [-0.1, 1.1], refresh: [:later, "inline"], lease: [0, "true"],
-      stale_if_error: [-1], max_key_size: [39, true], inflate_limit: [0, "much"], expires_in: [-1, "1h"] }.each do |name, values|
+      stale_if_error: [-1], max_key_size: [39, true], inflate_limit: [0, "much"],
+      expires_in: [-1, "1h"] }.each do |name, values|
       values.each do |value|
         error = assert_raises(Tiercel::ConfigurationError, value.inspect) { Options.check({ name => value }) }
         assert_match(/\A#{name}: expected .* got/, error.message)
@@ -53,7 +55,9 @@ class OptionsTest < Tiercel::TestCase
   def test_ports
     Tiercel::BackendURL.check_ports("x:", ["a", "a:1", "a:65535:2", "[::1]:11211", "[::1]", "a:port"])
     %w[a:0 a:65536 [::1]:99999 a:0:1].each do |place|
-      error = assert_raises(Tiercel::ConfigurationError, place) { Tiercel::BackendURL.check_ports("x://h", ["b:1", place]) }
+      error = assert_raises(Tiercel::ConfigurationError, place) do
+        Tiercel::BackendURL.check_ports("x://h", ["b:1", place])
+      end
       assert_match(%r{\Ax://h: port \d+: expected 1 to 65535}, error.message)
     end
   end
@@ -109,7 +113,7 @@ class OptionsTest < Tiercel::TestCase
       rows = defaults_on(page)
       assert_equal Options.of(kind).sort, rows.keys.sort, page
       Options::BACKENDS[kind].each do |name, (_, default)|
-        assert_equal shown(default), rows[name], "#{name} in #{page}.md" unless default.nil? # words say what happens then
+        assert_equal shown(default), rows[name], "#{name} in #{page}.md" unless default.nil? # then words say it
       end
     end
   end

@@ -31,7 +31,7 @@ namespace :tiercel do
       require "tiercel/segment"
     end
 
-    desc "Show one segment: fill, hit ratio, evictions, largest key prefixes"
+    desc "Show the figures of one segment"
     task :inspect, [:path] => :load do |task, arguments|
       puts(all.call(task, arguments[:path]).map { |path| report.call.inspect_segment(path) })
     end

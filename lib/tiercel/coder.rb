@@ -41,14 +41,13 @@ module Tiercel
     # @param checksum [Boolean] whether new frames carry a CRC-32 of their payload; an existing checksum is always
     #   verified
     # @param inflate_limit [Integer] maximum inflated size of one payload, in bytes
-    # @param marshal [Boolean] whether Marshal may dump and load; if false, only the serializer itself loads objects
-    # @param legacy [Boolean] whether payloads of Rails 6.1 to 8.1 are read
+    # @param marshal [Boolean] whether Marshal may dump and load; if false, only the serializer itself loads objects,
+    #   and payloads of Rails 6.1 to 8.1 are not read
     # @param cipher [Cipher, nil] encrypts the payloads; every dump and load then needs the entry's key
     # @raise [ConfigurationError] if the serializer or the compressor is invalid, or contradicts `marshal: false`
     # @raise [MissingDependency] if its library is not installed
     def initialize(serializer: :auto, compressor: Compressors.default, compress_threshold: DEFAULT_COMPRESS_THRESHOLD,
-                   checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, legacy: marshal,
-                   cipher: nil)
+                   checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, cipher: nil)
       @cipher = cipher
       @serializer = build_serializer(serializer, marshal)
       @auto = @serializer if @serializer.is_a?(Serializers::Auto)
@@ -57,8 +56,8 @@ module Tiercel
       @compress_threshold = compress_threshold
       @checksum = checksum || !cipher.nil?
       @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, inflate_limit:, marshal:, cipher:)
-      legacy &&= cipher.nil? || cipher.accept_plain?
-      @legacy = LegacyPayload.new(compressor: @compressor, serializer: @serializer, inflate_limit:, marshal:) if legacy
+      return unless marshal && (cipher.nil? || cipher.accept_plain?)
+      @legacy = LegacyPayload.new(compressor: @compressor, serializer: @serializer, inflate_limit:)
     end
 
     # @return [Boolean] whether frames carry a checksum

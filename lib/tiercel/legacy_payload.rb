@@ -30,10 +30,6 @@ module Tiercel
     OBJECT_TYPE = 0x01
     STRING_ENCODINGS = { 0x02 => Encoding::UTF_8, 0x03 => Encoding::BINARY, 0x04 => Encoding::US_ASCII }.freeze
 
-    # Serializers whose own payloads may begin with MessagePack's signature.
-    READERS_OF_MESSAGE_PACK = [Frame::Layout::TYPE_MESSAGE_PACK, Frame::Layout::TYPE_CUSTOM].freeze
-    private_constant :READERS_OF_MESSAGE_PACK
-
     # @param bytes [String]
     # @return [Boolean] whether they begin like a payload of Rails
     def self.recognize?(bytes)
@@ -41,23 +37,19 @@ module Tiercel
       (first == 0x00 || first == 0x01 || first == 0x04) && bytes.b.start_with?(*SIGNATURES)
     end
 
-    # @param serializer [Object] the store's serializer, for payloads of neither Marshal nor MessagePack; with
-    #   `marshal: false` for all payloads
+    # @param serializer [Object] the store's serializer, for payloads of neither Marshal nor MessagePack
     # @param compressor [Object, nil] the store's compressor, for payloads not compressed with zlib
     # @param inflate_limit [Integer] bytes
-    # @param marshal [Boolean] if false, only the store's serializer loads payloads
-    def initialize(serializer:, compressor:, inflate_limit:, marshal:)
+    def initialize(serializer:, compressor:, inflate_limit:)
       @serializer = serializer
       @compressor = compressor
       @inflate_limit = inflate_limit
-      @marshal = marshal
       @zlib = Compressors::Zlib.new
     end
 
     # @param bytes [String] bytes for which {recognize?} returned true
     # @return [ActiveSupport::Cache::Entry]
     # @raise [MalformedFrame] if the payload is damaged
-    # @raise [SerializationError] if Marshal or MessagePack would load the payload and that is forbidden
     # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
     def load(bytes)
       bytes = bytes.b
@@ -97,26 +89,12 @@ module Tiercel
     end
 
     def load_object(bytes)
-      serializer_of(bytes).load(bytes)
+      name = { MARSHAL_SIGNATURE => :marshal, MESSAGE_PACK_SIGNATURE => :message_pack }[bytes.byteslice(0, 2)]
+      (name ? Serializers::REGISTRY.fetch(name) : @serializer).load(bytes)
     rescue Error, ActiveSupport::Cache::DeserializationError
       raise
     rescue StandardError, ScriptError, SystemStackError => error
       raise ActiveSupport::Cache::DeserializationError, "#{error.class}: #{error.message}"
-    end
-
-    def serializer_of(bytes)
-      if bytes.start_with?(MARSHAL_SIGNATURE) then of_rails(:marshal)
-      elsif bytes.start_with?(MESSAGE_PACK_SIGNATURE) then of_rails(:message_pack)
-      else @serializer
-      end
-    end
-
-    # A MessagePack payload can name the class of its objects, so `marshal: false` forbids it too.
-    def of_rails(name)
-      return Serializers::REGISTRY.fetch(name) if @marshal
-      return @serializer if name == :message_pack && READERS_OF_MESSAGE_PACK.include?(@serializer.type)
-      raise SerializationError, "a #{name} payload of Rails, and marshal: false forbids loading it with another " \
-                                "serializer than the store's own"
     end
 
     def inflate(bytes)

@@ -118,7 +118,7 @@ module Tiercel
       # @return [Boolean] false if the segment is in use
       # @raise [Unavailable] if the path is not a segment of this user
       def remove(path, only_unused: false)
-        remove_file(path, only_unused).tap { |removed| remove_companions(::File.expand_path(path)) if removed }
+        remove_file(path, only_unused)
       end
 
       # Replaces a segment by a new, empty one. Processes that use the old segment switch to the new one.
@@ -135,14 +135,6 @@ module Tiercel
       end
 
       private
-
-      # Deletes the account files that older versions kept beside a segment.
-      def remove_companions(path)
-        beginnings = %w[account].map { |word| "#{::File.basename(path)}.#{word}" }
-        names = Dir.children(::File.dirname(path)).select { |name| name.start_with?(*beginnings) }
-        require "fileutils" # takes 10 ms, so a boot does without it
-        FileUtils.rm_f(names.map { |name| ::File.join(::File.dirname(path), name) })
-      end
 
       # Called from C.
       def raise_error(errno, message)

@@ -73,12 +73,12 @@ class CoderPayloadsTest < Tiercel::TestCase
   end
 
   def test_marshal_can_be_forbidden_when_loading
-    strict = coder(marshal: false, legacy: true)
+    strict = coder(marshal: false)
     frame = coder.dump_value(Time.at(0), nil, nil)
 
     assert_raises(Tiercel::SerializationError) { strict.load_value(frame, NOW) }
     assert strict.load(frame).mismatched?(nil)
-    assert_raises(Tiercel::SerializationError) { strict.load("\x00#{Marshal.dump([1])}".b) }
+    assert_raises(Tiercel::MalformedFrame) { strict.load("\x00#{Marshal.dump([1])}".b) }
   end
 
   def test_without_marshal_only_the_stores_own_serializer_loads

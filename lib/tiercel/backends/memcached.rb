@@ -281,7 +281,8 @@ module Tiercel
 
       def settings(options)
         given = Options.values(:memcached, options)
-        { **given.slice(:timeout, :pool), socket: { **given.slice(:connect_timeout), tls: TLS.context(options) }.compact }
+        socket = { **given.slice(:connect_timeout), tls: TLS.context(options) }.compact
+        { **given.slice(:timeout, :pool), socket: }
       end
     end
   end

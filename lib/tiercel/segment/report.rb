@@ -4,9 +4,6 @@ module Tiercel
   class Segment
     # The output of `rake tiercel:segments`: the list of this user's segments, and the content of one of them.
     class Report
-      # Characters that end a key prefix.
-      SEPARATORS = %r{[:/.?]}
-
       # @param directories [Array<String>] the directories to search
       # @param place [Place, nil] the application, whose segments are marked; defaults to the current Rails
       #   application
@@ -66,13 +63,12 @@ module Tiercel
       end
 
       # @param path [String]
-      # @param prefixes [Integer] how many prefixes to show, the largest first
-      # @return [String]
+      # @return [String] the segment's figures, one a line
       # @raise [Unavailable] if there is no usable segment
-      def inspect_segment(path, prefixes: 10)
+      def inspect_segment(path)
         with(path) do |segment|
-          stats = segment.stats
-          [*figures(segment, stats), *biggest(segment, stats, prefixes)].map { |line| "#{line}\n" }.join
+          ["#{segment.path}: #{Sizes.human(segment.size_bytes)}", "processes: #{segment.pids.sort.join(", ")}",
+           *segment.stats.map { |name, value| "#{name.to_s.tr("_", " ")}: #{value}" }].map { |line| "#{line}\n" }.join
         end
       end
 
@@ -119,38 +115,6 @@ module Tiercel
       rescue Unavailable => error
         [path, Sizes.human(::File.size?(path) || 0), "-", "-", "-",
          error.message.delete_prefix("#{path}: ").delete_prefix("#{path} ")]
-      end
-
-      def figures(segment, stats)
-        own, others = segment.pids.partition { |pid| Forks.current?(pid) }
-        ["#{segment.path}: #{Sizes.human(stats[:size_bytes])} in #{stats[:shards]} shards, made for entries of " \
-         "#{segment.average_entry_bytes} bytes",
-         "processes: #{[*others.sort, *("this one" if own.any?)].join(", ")}",
-         "live: #{Sizes.human(stats[:bytes])} of #{Sizes.human(stats[:log_bytes])} " \
-         "(#{percent(stats[:bytes], stats[:log_bytes])}), #{stats[:entries]} entries; dead: " \
-         "#{Sizes.human(stats[:dead_bytes])}",
-         "hits: #{stats[:hits]}, misses: #{stats[:misses]} (#{percent(stats[:hits], stats[:hits] + stats[:misses])})",
-         *%i[evictions small_evictions main_evictions expired_evictions bound_evictions index_evictions refused_writes
-             lock_waits lock_timeouts lock_takeovers resets leases lease_waits lease_takeovers
-             lease_table_full].map { |name| "#{name.to_s.tr("_", " ")}: #{stats[name]}" }]
-      end
-
-      def biggest(segment, stats, count)
-        sums = Hash.new { |all, prefix| all[prefix] = [0, 0] }
-        segment.each_entry do |key, _value_bytes, allocated_bytes|
-          sum = sums[prefix_of(key)]
-          sum[0] += allocated_bytes
-          sum[1] += 1
-        end
-        sums.max_by(count) { |_, (bytes, _)| bytes }.map do |prefix, (bytes, entries)|
-          "#{percent(bytes, stats[:bytes]).rjust(6)}  #{Sizes.human(bytes).rjust(10)}  #{entries.to_s.rjust(9)} " \
-          "entries  #{prefix}"
-        end
-      end
-
-      def prefix_of(key)
-        key = key.valid_encoding? ? key : key.b.inspect
-        key.partition(SEPARATORS).first(2).join.then { |prefix| prefix == key ? "(no prefix)" : prefix }
       end
 
       def percent(part, whole) = whole.zero? ? "-" : format("%.1f%%", 100.0 * part / whole)
