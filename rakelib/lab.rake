@@ -26,16 +26,4 @@ namespace :lab do
       browser&.quit
     end
   end
-
-  desc "Compare the verdicts of `all --quick` with those of a full run: rake lab:agreement[FULL,QUICK]"
-  task :agreement, [:full, :quick] do |_task, arguments|
-    $LOAD_PATH.unshift(File.expand_path("lib"), File.expand_path("tiercel-lab/lib"))
-    require "tiercel/lab/cli"
-    require_relative "../tiercel-lab/musts/agreement"
-    abort "rake lab:agreement[FULL,QUICK]: expected two kept runs of `bin/lab all`" unless arguments[:quick]
-    runs = arguments.to_h.values_at(:full, :quick).map { |file| Tiercel::Lab::Engine::Results.load(file) }
-    agreement = Tiercel::Lab::Tables::Agreement.new(*runs)
-    puts agreement.lines
-    exit 1 unless agreement.holds?
-  end
 end

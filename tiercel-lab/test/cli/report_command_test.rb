@@ -25,30 +25,12 @@ class ReportCommandTest < LabCase
     out.string
   end
 
-  def test_two_machines_side_by_side_with_ratios_within_each
-    files(results("Old", baseline: 4_000, store: 2_000),
-          results("New", baseline: 1_000, store: "no such gem")) do |paths, folder|
-      text = render(*paths, "--markdown")
-      assert_match(/^# 2 runs, 2 machines$/, text)
-      assert_match(/^- A: Old, .*\n- B: New, /, text)
-      row = text[/^### compare: string-100b.*?^\| tiercel:memory: \|[^\n]*/m].lines.last
-      assert_match(/4\.00/, text[/^\| memory_store \|.*baseline.*/])
-      assert_match(/\A\| tiercel:memory: \| 2\.00.* us .*\| 0\.500.*\| n\/a: cannot run: no such gem \|/, row)
-      html = File.join(folder, "x.html")
-      render(*paths, "--html", html)
-      ids = File.read(html).scan(/ id="([^"]+)"/).flatten
-      assert_equal ids.uniq, ids
-      assert_includes ids, "b-compare"
-    end
-  end
-
-  def test_a_run_of_all_tables_counts_by_its_parts
-    part = { name: "compare", arguments: [], state: "complete", seconds: 1,
-             results: results("Old", baseline: 4_000, store: 2_000) }
-    all = Canned.results(command: "all", parts: [part])
-    files(all, results("New", baseline: 1_000, store: 900)) do |paths, _folder|
-      assert_match(/^1 comparisons were made by more than one run/, render(*paths))
-      assert_match(/^All 1 tables are complete/, render(paths.first))
+  def test_one_file_is_rendered_and_several_are_refused
+    files(results("Old", baseline: 4_000, store: 2_000)) do |paths, _folder|
+      assert_match(/memory_store/, render(paths.first))
+      code, _out, err = lab("report", *paths, *paths)
+      assert_equal 2, code
+      assert_match(/name one file/, err)
     end
   end
 

@@ -24,17 +24,15 @@ module Record
                                  --store memory_store]],
     "herd" => %w[--quick --store memory_store --store redis_cache_store --store tiercel:shared:
                  --store tiercel:redis:],
-    "latency" => [*QUICK, *%w[--round-trips 0.5 --bandwidth 100 --iterations 40 --store redis_cache_store
-                              --store tiercel:shared:]],
+    "latency" => %w[--quick --round-trips 0.5 --iterations 40 --store redis_cache_store --store tiercel:shared:],
     "profile" => [*QUICK, *%w[memory_store --no-raw --seconds 0.2]],
     "selfcheck" => %w[--recordings 1 --budget 0.001 --processes 6],
     "serializers" => [*QUICK, *%w[--value rows-50 --serializer marshal,json,auto]],
     "sizes" => [*QUICK, *%w[--size 2KB,822KB --store memory_store --store file_store:tmpfs
                             --store mem_cache_store_as_shipped#compress=false]],
     "sqlite" => [*QUICK, *%w[--value string-100b --store litecache --store tiercel:sqlite:]],
-    "all" => %w[--quick --only capabilities,serializers --within 5]
+    "all" => %w[--quick --only capabilities,boot --within 5]
   }.freeze
-
 
   module_function
 

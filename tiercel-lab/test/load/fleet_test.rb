@@ -27,7 +27,7 @@ class LoadFleetTest < LabCase
   end
 
   def open(fleet, folders, text, **more)
-    fleet.open(text:, entries: { label: "f", items: 20, bytes: 50, seed: 1 }, **more) do |index|
+    fleet.open(text:, entries: { label: "f", value: "rows-50", seed: 1 }, **more) do |index|
       { context: { servers: {}, folders:, label: "f", shared: index.positive? } }
     end
   end
@@ -55,7 +55,7 @@ class LoadFleetTest < LabCase
   def test_every_call_that_a_load_names
     found = outcome(1) do |fleet, folders|
       open(fleet, folders, "tiercel:memory:", filled: true)
-      hits = %w[read write fetch exist_and_fetch].map do |operation|
+      hits = %w[read write exist_and_fetch].map do |operation|
         fleet.call("drive", operation:, arrivals: { requests: 7 }).first["hits"]
       end
       { hits: }
@@ -88,7 +88,7 @@ class LoadFleetTest < LabCase
         open(fleet, folders, "redis_cache_store:#{server.url}", filled: true)
         { keys: keys.call }
       end
-      assert_equal ["measured", 20], found.values_at("status", "keys"), found["reason"].inspect
+      assert_equal ["measured", 100], found.values_at("status", "keys"), found["reason"].inspect
       assert_equal 0, keys.call
     end
   end

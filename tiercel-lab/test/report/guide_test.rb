@@ -14,7 +14,7 @@ class ReportGuideTest < Tiercel::TestCase
     def interval = Tiercel::Lab::Statistics::Interval.new(0.66, 0.64, 0.69)
     alias ratio interval
     def blocks_us = [0.64, 0.66, 0.69]
-    def chart = SampleReport.bars
+    def chart = SampleReport.forest
   end
 
   def test_the_example

@@ -15,22 +15,11 @@ module SampleReport
     "FileStore on tmpfs" => [24.1, 1.9], "SQLite, WAL" => [18.7, 1.2], "redis-client, hiredis" => [88.3, 6.0],
     "MemCacheStore (dalli 5.0.2)" => [113.4, 9.1], "Solid Cache on PostgreSQL" => [640.0, 88.0],
   }.freeze
-  # Microseconds to dump, and bytes as a multiple of the smallest.
-  SERIALIZERS = {
-    "auto" => [9.0, 1.0], "MessagePack" => [11.0, 1.02], "Marshal" => [87.0, 1.9], "JSON" => [26.0, 1.6],
-    "ActiveSupport::JSON" => [210.0, 1.6], "Oj" => [22.0, 1.6], "Paquito" => [14.0, 1.05],
-  }.freeze
-  # Microseconds to compress, and bytes as a share of the original.
-  COMPRESSORS = {
-    "none" => [0.0, 1.0], "LZ4" => [12.0, 0.42], "snappy" => [40.0, 0.44], "zstd -1" => [24.0, 0.30],
-    "zstd -3" => [33.0, 0.28], "zlib" => [95.0, 0.27], "brotli -5" => [130.0, 0.24],
-  }.freeze
   ENVIRONMENT = {
     "Machine" => "2 x AMD EPYC, KVM, 4 GB", "Ruby" => "3.3.8 +YJIT", "Rails" => "8.1.1", "Kernel" => "Linux 6.18",
     "Date" => "2026-11-20 18:05 UTC", "Revision" => "`f975366`", "Seed" => "1", "Time" => "2 min 41 s",
   }.freeze
   WARNINGS = ["Steal was 4.1 % during 3 of 40 blocks.", "YJIT compiled inside 1 block of `memory:`."].freeze
-
 
   module_function
 
@@ -44,7 +33,7 @@ module SampleReport
     document.verdict("A hit costs 0.58 us [0.54\u20130.62]: 6.8x MemoryStore, 195x memcached here.",
                      tone: :faster, warnings: WARNINGS)
     reads(document)
-    document.section("Distance, size and load") { |section| section.add(latency).add(workers).add(spectrum) }
+    document.section("Distance, size and load") { |section| section.add(latency).add(workers) }
     capabilities(document)
     document
   end
@@ -55,7 +44,7 @@ module SampleReport
     document.section("Reads") do |section|
       section.text("One process, keys equal but not identical, values verified outside of the timed part. " \
                    "`fast_path` is on.")
-      section.add(forest).add(bars).add(reads_table)
+      section.add(forest).add(reads_table)
       section.code(%(config.cache_store = :tiercel_store, "shared:", { size: "1GB" }),
                    title: "To paste into config/environments/production.rb")
     end
@@ -71,15 +60,6 @@ module SampleReport
     plot.row("MemoryStore, second arm", Interval.new(1.003, 0.991, 1.012), :same)
     plot.row("MemoryStore, Ruby 3.4", Interval.new(0.97, 0.86, 1.11), :cannot_tell)
     plot.row("MemoryStore with subscriber", Interval.new(1.31, 1.26, 1.38), :slower)
-  end
-
-  def bars
-    chart = Charts::BarChart.new("Cost of a hit", unit: "us", scale: :log, quantity: "time for one hit, log scale",
-                                 note: "Whiskers: 95 % bootstrap intervals over 8 processes x 10 blocks.")
-    STORES.each do |name, (estimate, spread)|
-      chart.row(name, around(estimate, spread), muted: name.start_with?("Solid"))
-    end
-    chart.missing("Litecache", "needs sqlite3 1.x: bundle install --gemfile gemfiles/litecache.gemfile")
   end
 
   def reads_table
@@ -112,8 +92,7 @@ module SampleReport
     chart.series("memcached, none", trips.map { |trip| [trip, (trip * 1_300) + 40] })
     chart.series("shared: in front", trips.map { |trip| [trip, 0.7 + (trip * 52)] })
     chart.series("file on NFS (computed)", trips.map { |trip| [trip, (trip * 2_100) + 30] }, muted: true)
-    place = chart.crossings("memcached, LZ4", "memcached, none").first
-    chart.mark(place, "LZ4 pays from #{Report::Format.number(place)} ms")
+    chart.mark(2.0, "LZ4 pays from 2 ms")
   end
 
   def workers
@@ -121,13 +100,6 @@ module SampleReport
                                   x_scale: :log)
     chart.series("shared:", [[1, 81.2], [2, 81.1], [4, 81.2], [8, 81.0]])
     chart.series("MemoryStore for each", [[1, 77.9], [2, 70.4], [4, 61.8], [8, 52.3]])
-  end
-
-  def spectrum
-    chart = Charts::PercentileSpectrum.new("Latency at 2,000 requests/s", unit: "us")
-    percentiles = [0, 50, 75, 90, 99, 99.9, 99.99]
-    chart.series("from intended start", percentiles.zip([80, 110, 130, 210, 2_900, 71_000, 96_000]))
-    chart.series("service time", percentiles.zip([78, 96, 104, 128, 190, 420, 88_000]))
   end
 
   def capabilities(document)

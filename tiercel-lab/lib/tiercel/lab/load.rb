@@ -3,7 +3,7 @@
 module Tiercel::Lab
   # One load driver for all tables in which several processes use a store at the same time. A load is a product:
   #
-  #   arrivals x keys x operation x processes -> totals and histograms
+  #   arrivals x keys x operation x processes -> totals and times
   #
   # {Fleet} starts the processes and sends them calls, {Client} holds the stores of a process, {Driver} makes the
   # requests. A table's trial chooses the loads and records their results.
@@ -34,41 +34,28 @@ module Tiercel::Lab
 
     # Names and values of a load. Every process with the same parameters has the same entries.
     class Entries
-      # Generated values are parts of a text of this length.
-      TEXT_BYTES = 65_536
-
       attr_reader :names
 
       # @param label [String] label that is part of every name
-      # @param items [Integer, nil] number of entries; nil: the number of values in `value`
-      # @param bytes [Integer, nil] size of a generated value
-      # @param value [String, nil] a value of {Values}, instead of generated ones
+      # @param value [String, nil] a value of {Values}
       # @param article [Boolean] whether to use the second article's value: 1,001 random digits and letters
-      def initialize(label:, seed:, items: nil, bytes: nil, value: nil, article: false)
-        @bytes = bytes
-        @values = [figures_and_letters(seed)] if article
-        @values ||= Values.fetch(value).generate(seed) if value
-        @text = Values::Text.new(name: "base", title: "", bytes: TEXT_BYTES, count: 1).generate(seed).first if bytes
+      def initialize(label:, seed:, value: nil, article: false)
+        @values = article ? [figures_and_letters(seed)] : Values.fetch(value).generate(seed)
         # The names are shuffled, so that popular entries are no neighbours.
-        @names = Array.new(items || @values.size) { |index| format("tiercel-lab:%s:%07d", label, index) }
+        @names = Array.new(@values.size) { |index| format("tiercel-lab:%s:%07d", label, index) }
                       .shuffle(random: Random.new(seed))
       end
 
       def size = names.size
 
-      # @return [Object] generated values differ for every index
-      def value(index)
-        return @values[index % @values.size] if @values
-        start = index % (TEXT_BYTES - @bytes)
-        "#{index}:#{@text.byteslice(start, @bytes)}".byteslice(0, @bytes)
-      end
+      # @return [Object]
+      def value(index) = @values[index % @values.size]
 
       # @param found [Object] the value that was read under the name of the index
       # @raise [Missed, WrongValue]
-      def check(index, found, must: true)
-        raise Missed, "a read of a written name found nothing" if found.nil? && must
-        return if found.nil? || found == value(index)
-        raise WrongValue, "a read returned another value than the written one"
+      def check(index, found)
+        raise Missed, "a read of a written name found nothing" if found.nil?
+        raise WrongValue, "a read returned another value than the written one" unless found == value(index)
       end
 
       private
@@ -100,27 +87,21 @@ module Tiercel::Lab
         ->(index) { store.write(names[index], entries.value(index)) }
       end
 
-      def fetch(store, entries)
+      # The loop of the second article.
+      def exist_and_fetch(store, entries)
         names = entries.names
         lambda do |index|
           hit = true
+          next false unless store.exist?(names[index])
           store.fetch(names[index]) { hit = false }
           hit
         end
-      end
-
-      # The loop of the second article.
-      def exist_and_fetch(store, entries)
-        found = fetch(store, entries)
-        names = entries.names
-        ->(index) { store.exist?(names[index]) && found.call(index) }
       end
     end
 
     # Makes the requests of one process or thread.
     #
-    # A driver measures `totals` (requests, hits, seconds, CPU), or additionally a `histogram` of the requests' times,
-    # or the nanoseconds of `each` request.
+    # A driver measures `totals` (requests, hits, seconds, CPU), or additionally the nanoseconds of `each` request.
     class Driver
       # Calls between two readings of the clock, and the length of a load without a number of requests.
       CHUNK = 256
@@ -150,7 +131,7 @@ module Tiercel::Lab
 
       # @param arrivals [Arrivals]
       # @param keys [#draw] see {Keys}
-      # @param measure [String] "totals", "histogram" or "each"
+      # @param measure [String] "totals" or "each"
       # @param check [Proc, nil] takes the block's value and returns whether it is a hit. Runs outside of the timed
       #   part, and only if calls are timed one by one
       # @yieldparam index [Integer] index of the entry
@@ -173,7 +154,7 @@ module Tiercel::Lab
       def cpu_now = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
 
       def closed(plan, arrivals, measure, operation, check)
-        return one_by_one(plan, arrivals, measure, operation, check) unless measure == "totals"
+        return one_by_one(plan, arrivals, operation, check) if measure == "each"
         requests = hits = 0
         chunks(plan, arrivals) do |chunk|
           chunk.each { |index| hits += 1 if operation.call(index) }
@@ -182,7 +163,7 @@ module Tiercel::Lab
         { requests:, hits: }
       end
 
-      def one_by_one(plan, arrivals, measure, operation, check)
+      def one_by_one(plan, arrivals, operation, check)
         taken, hits = [], 0
         chunks(arrivals.seconds ? plan.flatten.each_slice(1) : plan, arrivals) do |chunk|
           chunk.each do |index|
@@ -192,7 +173,7 @@ module Tiercel::Lab
             hits += 1 if check ? check.call(found) : found
           end
         end
-        { requests: taken.size, hits:, **(measure == "each" ? { ns: taken } : { service: histogram(taken) }) }
+        { requests: taken.size, hits:, ns: taken }
       end
 
       # @yieldparam chunk [Array<Integer>]
@@ -203,10 +184,6 @@ module Tiercel::Lab
           yield chunk
           break if @clock.call >= deadline
         end
-      end
-
-      def histogram(taken)
-        taken.each_with_object(Statistics::Histogram.new) { |ns, histogram| histogram.record(ns) }.to_h
       end
 
       # Sleeps, then spins.
@@ -252,13 +229,9 @@ module Tiercel::Lab
         end
       end
 
-      # @param sample [Integer, nil] number of first entries; nil: all
-      # @param must [Boolean] whether each of them must be found
       # @raise [Missed, WrongValue]
-      def verify(sample: nil, must: true)
-        entries.names.first(sample || entries.size).each_with_index do |name, index|
-          entries.check(index, store.read(name), must:)
-        end
+      def verify
+        entries.names.each_with_index { |name, index| entries.check(index, store.read(name)) }
       end
 
       # On the user's servers and in the user's folders it deletes every name. The lab's servers end with the run.

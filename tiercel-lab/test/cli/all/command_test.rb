@@ -43,63 +43,17 @@ class AllCommandTest < LabCase
     FileUtils.rm_f(html)
   end
 
-  def test_without_time_no_table_begins_and_the_report_says_how_to_go_on
+  def test_without_time_no_table_begins_and_the_report_names_the_tables
     run_all(all_of(*short_ones), "--within", "0.1") do |code, out, err, kept|
       assert_equal 3, code, err
-      assert_match(/^Out of time: capabilities, serializers; `bin\/lab all --resume #{kept}` goes on\.$/, out)
+      assert_match(/^Out of time: capabilities, serializers; --only measures them\.$/, out)
       parts = Lab::Engine::Results.load(kept)["parts"]
       assert_equal [["out of time", "no time was left: no table begins after 0.1 minutes"]] * 2,
                    parts.map { |part| part.values_at("state", "note") }
-      Dir.mktmpdir do |folder|
-        command = all_of(short_ones.first).new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
-        assert_equal 0, command.call(["--resume", kept, "--within", "5", "--results", folder])
-      end
     end
   end
 
-  def test_what_is_complete_is_not_measured_again
-    run_all(all_of(*short_ones), "--seed", "3") do |_code, _out, _err, kept|
-      before = Lab::Engine::Results.load(kept)["parts"]
-      Dir.mktmpdir do |folder|
-        again = all_of(entry("capabilities", *SHORT), entry("serializers", "--value", "again-not-there"))
-        out = StringIO.new
-        plan = again.new(out:, err: StringIO.new, program: "bin/lab").call(["--resume", kept, "--plan"])
-        assert_equal 0, plan
-        assert_match(/^capabilities +complete +not measured again/, out.string)
-        command = again.new(out:, err: StringIO.new, program: "bin/lab")
-        assert_equal 3, command.call(["--resume", kept, "--results", folder])
-        after = Lab::Engine::Results.load(Dir[File.join(folder, "*.jsonl")].first)
-        assert_equal before.first, after["parts"].first
-        assert_match(/again-not-there/, after["parts"].last["note"])
-        assert_equal 3, after["run"]["seed"]
-      end
-    end
-  end
-
-  def test_a_kept_run_of_another_version_or_damaged_is_refused
-    run_all(all_of(*short_ones), "--within", "0.1") do |_code, _out, _err, kept|
-      first = JSON.parse(File.readlines(kept).first)
-      { first => { "name" => "boot", "former" => 1 }, first.merge("part" => nil) => nil,
-        first.except("environment") => false,
-        first.merge("run" => first["run"].except("arguments")) => false }.each do |run, part|
-        part = part == false ? "" : JSON.generate("type" => "part", "part" => part)
-        File.write(kept, "#{JSON.generate(run)}\n#{part}\n")
-        code, _out, err = lab("all", "--resume", kept, "--plan")
-        assert_equal 2, code
-        assert_match(/measure it again$/, err)
-      end
-    end
-  end
-
-  def test_the_short_form_also_takes_the_options_of_the_kept_run
-    run_all(all_of(*short_ones), "--within", "0.1", "--seed", "7") do |_code, _out, _err, kept|
-      short, long = ["--resum", "--resume"].map { |option| lab("all", option, kept, "--plan") }
-      assert_equal long, short
-      assert_match(/--seed 7/, short[1])
-    end
-  end
-
-  def test_sigterm_keeps_what_is_complete_and_says_how_to_go_on
+  def test_sigterm_keeps_what_is_complete
     Dir.mktmpdir do |folder|
       command = [RbConfig.ruby, Lab::CLI::All::Child::EXECUTABLE, "all", "--quick", "--only", "serializers,profile",
                  "--results", folder]
@@ -111,7 +65,7 @@ class AllCommandTest < LabCase
         Process.kill(:TERM, thread.pid)
         text = out.read
         assert_equal 130, thread.value.exitstatus, err.read
-        assert_match(/Interrupted; `bin\/lab all --resume #{folder}.*all.*\.jsonl` goes on/, text)
+        assert_match(/^Interrupted\.$/, text)
       end
       results = Lab::Engine::Results.load(Dir[File.join(folder, "*-all-*.jsonl")].first)
       refute results["complete"]
@@ -130,7 +84,6 @@ class AllCommandTest < LabCase
 
   def test_what_cannot_be_followed
     { %w[--only nothing] => /"nothing" is not known\. Known: capabilities, serializers/,
-      %w[--resume /nowhere] => %r{/nowhere},
       %w[--skip x] => /not known/, %w[--within 0] => /expected more than 0/ }.each do |arguments, words|
       run_all(all_of(*short_ones), *arguments) do |code, out, err, kept|
         assert_equal [2, "", nil], [code, out, kept]

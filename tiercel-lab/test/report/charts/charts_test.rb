@@ -22,30 +22,26 @@ class ReportChartsTest < Tiercel::TestCase
 
   def tips(svg) = svg.scan(/data-tip="([^"]*)"/).flatten
 
-  def test_every_chart_is_well_formed_and_says_what_it_is_at_every_width
+  def test_every_chart_is_well_formed_and_says_what_it_is
     all.each do |chart|
-      [Report::Chart::NARROW, 500, Report::Chart::WIDE].each do |width|
-        root = parse(chart.svg(width, id: "id")).root
-        assert_equal "svg", root.name
-        assert_equal chart.title, root.elements["title"].text
-        assert_equal "id-t id-d", root.attributes["aria-labelledby"]
-        assert_operator root.elements["desc"].text.length, :>, 20, chart.title
-        refute_match(/NaN|Infinity/, chart.svg(width), chart.title)
-      end
+      root = parse(chart.svg(id: "id")).root
+      assert_equal "svg", root.name
+      assert_equal chart.title, root.elements["title"].text
+      assert_equal "id-t id-d", root.attributes["aria-labelledby"]
+      assert_operator root.elements["desc"].text.length, :>, 20, chart.title
+      refute_match(/NaN|Infinity/, chart.svg, chart.title)
     end
   end
 
   def test_nothing_is_drawn_outside
-    all.reject(&:fluid?).each do |chart|
-      [Report::Chart::NARROW, Report::Chart::WIDE].each do |width|
-        root = parse(chart.svg(width)).root
-        height = root.attributes["viewBox"].split.last.to_f
-        REXML::XPath.match(root, ".//*[@x]|.//*[@cx]").each do |node|
-          x = (node.attributes["x"] || node.attributes["cx"]).to_f + node.attributes["width"].to_f
-          y = (node.attributes["y"] || node.attributes["cy"]).to_f + node.attributes["height"].to_f
-          assert_includes(-0.1..width + 0.1, x, "#{chart.title} #{node}")
-          assert_includes(-0.1..height + 0.1, y, "#{chart.title} #{node}")
-        end
+    all.each do |chart|
+      root = parse(chart.svg).root
+      height = root.attributes["viewBox"].split.last.to_f
+      REXML::XPath.match(root, ".//*[@x]|.//*[@cx]").each do |node|
+        x = (node.attributes["x"] || node.attributes["cx"]).to_f + node.attributes["width"].to_f
+        y = (node.attributes["y"] || node.attributes["cy"]).to_f + node.attributes["height"].to_f
+        assert_includes(-0.1..Report::Chart::WIDTH + 0.1, x, "#{chart.title} #{node}")
+        assert_includes(-0.1..height + 0.1, y, "#{chart.title} #{node}")
       end
     end
   end
@@ -60,43 +56,30 @@ class ReportChartsTest < Tiercel::TestCase
 
   def test_names_are_escaped
     nasty = %(<script>"&'\xFF)
-    charts = [Charts::BarChart.new(nasty, unit: nasty).row(nasty, Interval.new(2.0, 1.0, 3.0))]
-    charts.each do |chart|
-      svg = chart.svg(800, id: "x")
-      refute_includes svg, "<script"
-      assert_equal "svg", parse(svg).root.name
-    end
+    plot = Charts::ForestPlot.new(nasty, baseline: nasty, margin: Interval.new(1.0, 0.98, 1.02))
+    svg = plot.row(nasty, Interval.new(2.0, 1.5, 3.0), :slower).svg(id: "x")
+    refute_includes svg, "<script"
+    assert_equal "svg", parse(svg).root.name
   end
 
-  def test_bars_are_proportional_and_whiskers_are_the_bounds
-    chart = Charts::BarChart.new("T", unit: "us")
-    chart.row("a", Interval.new(10.0, 8.0, 12.0)).row("b", Interval.new(20.0, 20.0, 20.0))
-    bars = with_class(chart.svg, "bar").map { |bar| bar.attributes["width"].to_f }
-    assert_in_delta 2.0, bars[1] / bars[0], 0.01
-    whisker = with_class(chart.svg, "whisker").first
-    bar = with_class(chart.svg, "bar").first
-    per_us = bars[0] / 10
-    assert_in_delta bar.attributes["x"].to_f + (8 * per_us), whisker.attributes["x1"].to_f, 0.2
-    assert_in_delta bar.attributes["x"].to_f + (12 * per_us), whisker.attributes["x2"].to_f, 0.2
-    assert_includes tips(chart.svg), "a: 10.0 us [8.0\u201312.0]"
+  def test_forest_plot_draws_its_band_and_colours_by_verdict
+    svg = SampleReport.forest.svg
+    assert_equal 1, with_class(svg, "floor").size
+    assert_equal 3, with_class(svg, "verdict-faster").size
+    assert_equal 1, with_class(svg, "verdict-cannot_tell").size
+    one = with_class(svg, "one").first.attributes["x1"].to_f
+    band = with_class(svg, "floor").first
+    assert_includes band.attributes["x"].to_f..(band.attributes["x"].to_f + band.attributes["width"].to_f), one
+    assert_raises(ArgumentError) { SampleReport.forest.row("x", Interval.new(1.0, 1.0, 1.0), :better) }
   end
 
-  def test_crossings_are_interpolated_on_the_axes_of_the_chart
-    linear = Charts::LineChart.new("T", x: "x", y: "y").series("a", [[0, 0], [10, 10]]).series("b", [[0, 4], [10, 4]])
-    assert_equal [4.0], linear.crossings("a", "b")
-    log = Charts::LineChart.new("T", x: "x", y: "y", x_scale: :log, y_scale: :log)
-    log.series("a", [[1, 1], [100, 100]]).series("b", [[1, 10], [100, 10]])
-    assert_in_delta 10.0, log.crossings("a", "b").first
-    assert_empty linear.crossings("b", "b").reject { |x| [0, 10].include?(x) }
-    assert_match(/series "c".*a, b/, assert_raises(ArgumentError) { linear.crossings("a", "c") }.message)
-  end
-
-  def test_percentiles_each_nine_takes_the_same_room
-    chart = Charts::PercentileSpectrum.new("T", unit: "us").series("a", [[0, 1], [90, 2], [99, 3], [99.9, 4]])
-    xs = with_class(chart.svg, "dot").map { |dot| dot.attributes["cx"].to_f }
-    distances = xs.each_cons(2).map { |left, right| right - left }
-    distances.each { |distance| assert_in_delta distances.first, distance, 0.3 }
-    assert_equal %w[p0 p90 p99 p99.9], chart.table.rows.map { |row| row.first.to_s }
-    assert_match(/100/, assert_raises(ArgumentError) { chart.series("b", [[100, 1]]) }.message)
+  def test_line_chart_draws_every_point_bands_and_marks
+    chart = SampleReport.latency
+    assert_equal 24, with_class(chart.svg, "dot").size
+    assert_equal 1, with_class(chart.svg, "band").size
+    assert_equal 1, with_class(chart.svg, "crossover").size
+    assert_equal %w[0.08 0.25 0.5 1 5 20], texts(chart.svg) & %w[0.08 0.25 0.5 1 5 20],
+      "where was measured are the ticks"
+    assert_equal 6, chart.table.rows.size
   end
 end

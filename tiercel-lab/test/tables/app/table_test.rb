@@ -19,11 +19,10 @@ class AppCommandTest < LabCase
     { store:, path: "/products", status: "measured", reason: nil, blocks:, bytes: 28_525 }.merge(more)
   end
 
-  def document(rows, incidents: nil)
+  def document(rows)
     tables = { "pages" => [rows, { requests: 10, connections: 4, rails: "8.1", workers: 2, threads: 3 }],
                "memory" => [[{ store: "tiercel:shared:", process: 0, bytes: 200_000_000, server_bytes: 0 }],
                             { kind: "PSS" }] }
-    tables["incidents"] = [incidents, {}] if incidents
     App::Table.report(Canned.results(command: "app", tables:), command: "bin/lab app --quick")
   end
 
@@ -49,14 +48,6 @@ class AppCommandTest < LabCase
     assert_match(/cannot run: memcached is not installed/, Lab::Report::Markdown.render(report))
   end
 
-  def test_incidents
-    report = document([row("tiercel:shared:", 2_000)],
-                      incidents: [{ store: "tiercel:shared:", incident: "kill_worker", failed: 2, status: "measured",
-                                    ns: [4_000_000, 5_000_000, 90_000_000] }])
-    assert_equal ["tiercel:shared:", "kill worker", "3", "2"], report.tables.last.rows[0].first(4).map(&:to_s)
-    assert_match(/90,000 us/, report.tables.last.rows[0].last.to_s)
-  end
-
   def test_the_command_line
     { %w[app --store nosuch] => /nosuch/, %w[app --page /nowhere] => /nowhere/, %w[app --rails 5.0] => /5\.0/,
       %w[app --requests 0] => /> 0/, %w[app extra] => /takes options only/ }.each do |arguments, words|
@@ -72,8 +63,7 @@ class AppCommandTest < LabCase
     Dir.mktmpdir do |folder|
       json = File.join(folder, "run.json")
       code, out, err = lab("app", "--quick", "--requests", "4", "--page", "/products/1", "--store",
-                           "tiercel:memory:,solid_cache_store,tiercel:redis:",
-                           "--kill-worker", "--stop-server", "--results", folder, "--json", json)
+                           "tiercel:memory:,solid_cache_store,tiercel:redis:", "--results", folder, "--json", json)
       rows = Lab::Engine::Results.load(json)["tables"].to_h { |table| [table["name"], table["rows"]] }
       reason = rows["pages"].filter_map { |one| one["reason"] }.first
       skip(reason) if reason&.include?("could not be installed")
@@ -85,12 +75,6 @@ class AppCommandTest < LabCase
         assert own.all?(&:positive?), one["store"]
         assert_equal one["store"] == "tiercel:redis:", servers.any?(&:positive?), one["store"]
       end
-      incident, = rows["incidents"]
-      assert_equal 32, incident["ns"].size + incident["failed"]
-      assert_operator incident["ns"].size, :>, 0
-      hangs = rows["incidents"].select { |one| one["incident"] == "stop_server" }
-      assert_equal ["tiercel:redis:"], hangs.map { |one| one["store"] }, "stores without a server have none to stop"
-      assert_equal [0, 32], [hangs.first["failed"], hangs.first["ns"].size], "pages are answered without their cache"
       assert_equal 0, lab("report", json).first
     end
   end

@@ -12,16 +12,14 @@ class CapabilitiesTest < LabCase
     run_table(TABLE, "--quick", "--require", PLANTED, *chosen) do |code, command|
       assert_equal 3, code, "planted_absent was named, and cannot run"
       rows = command.document.tables.first.rows.to_h { |row| [row.first.to_s, row.drop(1).map(&:to_s)] }
-      assert_equal ["yes", "partly", "partly", "no", "no", "no", "no", "memory of the process"], rows["memory_store"]
+      assert_equal ["yes", "partly", "partly", "no", "no", "no", "no", "memory"], rows["memory_store"]
       assert_equal ["yes", "yes", "yes", "yes", "yes", "yes", "yes", "memory of the server"], rows["mem_cache_store"]
       assert_equal %w[yes yes yes], rows["tiercel:shared:"].values_at(0, 3, 4)
-      assert_equal "memory (a mapped file)", rows["tiercel:shared:"].last
+      assert_equal "memory", rows["tiercel:shared:"].last
       assert_equal ["yes", "yes", "no", "yes", "yes", "yes", "yes", "memory of the server"],
                    rows["tiercel:shared: memcached:"]
       assert_equal ["no", "no", "nothing is kept"], rows["null_store"].values_at(0, 3, 7)
       assert_match(/a_gem_that_nobody_has/, rows["planted_absent"].first)
-      local = command.document.tables.last.rows.find { |row| row.first.to_s == "mem_cache_store" }
-      assert_equal %i[interval interval], local[1..2].map(&:kind)
       assert_match(/\A5 stores asked, 1 could not be; shared by processes: mem_cache_store, tiercel:shared:, /,
                    command.document.verdicts.first.sentence)
     end
@@ -35,7 +33,7 @@ class CapabilitiesTest < LabCase
   def test_differences_from_the_article
     marks = Lab::Tables::Capabilities::View::COLUMNS.to_h { |column| [column, { "mark" => "yes", "note" => nil }] }
     marks["limited by"] = { "words" => "disk" }
-    tables = [{ "name" => "capabilities", "rows" => [{ "store" => "file_store:disk", "marks" => marks, "local" => {} }],
+    tables = [{ "name" => "capabilities", "rows" => [{ "store" => "file_store:disk", "marks" => marks }],
                 "notes" => {} }]
     document = TABLE.report(results_of("capabilities", tables:), command: "bin/lab capabilities")
     different = document.tables.find { |table| table.title.include?("otherwise") }

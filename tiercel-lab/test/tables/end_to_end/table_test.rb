@@ -80,6 +80,14 @@ class EndToEndTest < LabCase
     end
   end
 
+  # The layers alone took 600 us; the whole call took 590 us, in its processes 560 to 620.
+  def test_a_client_within_the_noise_is_zero
+    split = self.split(whole: 590)
+    whole = split.instance_variable_get(:@whole)
+    whole["slices"] = [560, 590, 620].each_with_index.map { |us, process| [process, 0, 0, 10, 0, 0, us * 10_000, 0] }
+    assert_equal 0.0, split.us["client"]
+  end
+
   # Slices of ten calls, all of them CPU time, with the server's time in microseconds, by process.
   def cell(operation, name, us, facts = {}, served = [[0, nil]])
     ns = us * 10_000

@@ -35,6 +35,24 @@ class HerdCommandTest < LabCase
     end
   end
 
+  def test_the_missing_fragments_of_a_page_are_rendered_once_for_all_requests
+    Dir.mktmpdir do |folder|
+      json = File.join(folder, "run.json")
+      code, out, err = lab("herd", "--page", "--quick", "--rounds", "1", "--block-ms", "5", "--store", "tiercel:shared:",
+                           "--results", folder, "--json", json)
+      row = Lab::Engine::Results.load(json)["tables"].first["rows"].first
+      skip(row["reason"]) if row["reason"]&.include?("could not be installed")
+      assert_equal [0, [10], [50]], [code, row["renderings"], row["ms"].map(&:size)], out + err
+      assert_match(/rendered: tiercel:shared: 10 times \(p99 /, out)
+    end
+  end
+
+  def test_a_page_has_the_stores_of_the_application_and_two_workers
+    assert_match(/"null:" is not known/, lab("herd", "--page", "--store", "tiercel:null:")[2].sub("tiercel:", ""))
+    assert_match(/Puma has 2 workers/, lab("herd", "--page", "--processes", "3")[2])
+    assert_match(/\A50 requests at once .*^In all about/m, lab("herd", "--page", "--plan")[1])
+  end
+
   def test_with_a_lease_the_block_runs_once_for_all_processes_of_a_machine
     shared = %w[tiercel:shared: tiercel:sqlite: tiercel:file:]
     herd(*shared, "tiercel:memory:") do |rows, command|

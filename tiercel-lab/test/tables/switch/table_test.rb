@@ -27,6 +27,26 @@ class SwitchTableTest < LabCase
     rows.each_value { |row| assert_operator row["trimmed"], :<=, row["bytes"] * 1.05 }
   end
 
+  # A server keeps the memory of deleted entries: the second store on one server grew it by -0.25 MB.
+  def test_each_store_has_a_server_of_its_own
+    skip "redis-server is not installed" unless Lab::Servers::Redis.installed?
+    trial = Switch::Trial.new(%w[redis_cache_store tiercel:redis:], workers: 1, entries: 500, seed: 1)
+    trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
+    trial.rows.each { |row| assert_operator row["server_bytes"].to_i, :>, 500 * 2_048 / 8, row.inspect }
+    assert_equal 2, trial.servers.map { |server| server["pid"] }.uniq.size
+  end
+
+  # The plan said 29 s, and left out the memory of the workers, which took two minutes.
+  def test_the_plan_has_the_time_of_the_memory_too
+    few, many = ["10", "100000"].map do |entries|
+      out = StringIO.new
+      Lab::CLI.run(["switch", "--plan", "--quick", "--entries", entries], out:, program: "bin/lab")
+      out.string[/^In all about (.*)\.$/, 1].scan(/(\d+) (min|s)/)
+         .sum { |number, unit| number.to_i * (unit == "min" ? 60 : 1) }
+    end
+    assert_operator many, :>, few + 60
+  end
+
   def test_a_run_of_one_pair
     run_table(Switch::Table, "--quick", "--budget", "0.001", "--from", "MemoryStore", "--workers", "2", "--entries",
               "200") do |code, command|

@@ -15,7 +15,7 @@ module Tiercel::Lab
       Part = Data.define(:name, :arguments, :state, :code, :seconds, :note, :results) do
         def initialize(name:, arguments:, state:, seconds:, code: nil, note: nil, results: nil) = super
 
-        # @return [Boolean] whether a resumed run can skip it
+        # @return [Boolean]
         def complete? = state == "complete"
 
         # @return [Hash{String => Object}] the form of the results file
@@ -377,7 +377,7 @@ module Tiercel::Lab
 
         def add(document, part, chapter)
           if chapter.is_a?(Report::Document)
-            Chapters.add(document, chapter, title: heading(part, chapter), anchor: part.name, folded: true,
+            Chapters.add(document, chapter, title: heading(part, chapter), anchor: part.name,
                                             article: article(part),
                                             note: ("Not complete: #{part.note}." unless part.complete?))
           else
@@ -420,22 +420,10 @@ module Tiercel::Lab
           groups: [:constraints, :quick, :seed, :data, :url, :require, *Settings::OWN, *Settings::OUTPUTS],
           summary: "Makes every table, and one report of all of them.",
           examples: ["all --quick", "all --quick --html report.html", "all --only sizes,client --html report.html",
-                     "all --skip end-to-end --plan", "all --resume kept-all.jsonl --html report.html"]
+                     "all --skip end-to-end --plan"]
         )
 
-        # The option, and the only shorter form that is not ambiguous.
-        RESUME = /\A--resume?(=|\z)/
-        private_constant :RESUME
-
         def facts = FACTS
-
-        # The options of the resumed run come first, so that new options override them.
-        def call(arguments)
-          super([*kept_arguments(arguments), *arguments])
-        rescue UsageError => e
-          err.puts "#{@program}: #{e.message}"
-          ExitCodes::USAGE
-        end
 
         def perform
           raise UsageError, "--only, --skip: no table is left; name one of #{names.join(", ")}" if chosen.none?
@@ -469,31 +457,10 @@ module Tiercel::Lab
             raise UsageError, "--within #{minutes}: expected more than 0" unless minutes.positive?
             @minutes = minutes
           end
-          parser.on("--resume FILE", "continue a kept run, without its complete tables") do |file|
-            @resumed = kept(file)
-          end
         end
 
         def known(given, names)
           given.each { |name| raise UsageError, Catalogue.unknown("table", name, names) unless names.include?(name) }
-        end
-
-        def kept(file)
-          results = Engine::Results.load(file)
-          command, arguments = results["run"].values_at("command", "arguments")
-          raise UsageError, "--resume #{file}: a run of #{command}, expected one of all" if command != NAME
-          return results if arguments.is_a?(Array) && results["environment"].is_a?(Hash)
-          raise UsageError, "--resume #{file}: its arguments or its environment are missing; measure it again"
-        end
-
-        def kept_arguments(arguments)
-          index = arguments.index { |text| text.match?(RESUME) } or return []
-          file = arguments[index][/=(.+)/, 1] || arguments[index + 1]
-          before = file ? kept(file)["run"]["arguments"].dup : []
-          while (at = before.index { |text| text.match?(RESUME) })
-            before.slice!(at, before[at].include?("=") ? 1 : 2)
-          end
-          before
         end
 
         def chosen
@@ -501,25 +468,6 @@ module Tiercel::Lab
             (@only.nil? || @only.include?(entry.name)) && !@skip.to_a.include?(entry.name)
           end
         end
-
-        # The complete tables of the resumed run. Raises if another machine measured them.
-        def done
-          @done ||= begin
-            check_machine if @resumed
-            kept = (@resumed ? @resumed.fetch("parts", []) : []).map { |record| Part.from(record) }
-            kept.select { |part| part.complete? && chosen.any? { |entry| same?(entry, part) } }
-          end
-        end
-
-        def check_machine
-          machines = [@resumed["environment"], Engine::Machine.describe]
-          theirs, ours = machines.map { |facts| Engine::Machine.sentence(facts) }
-          raise UsageError, "--resume: that run is of another machine (#{theirs}), this is #{ours}" if theirs != ours
-        end
-
-        def same?(entry, part) = entry.name == part.name && part.arguments == [*entry.arguments, *entry.used(given)]
-
-        def to_measure = chosen.reject { |entry| done.any? { |part| part.name == entry.name } }
 
         # The options that all tables use, as on the command line.
         def given
@@ -538,7 +486,7 @@ module Tiercel::Lab
         def folder = @run.recorder.path.sub(/\.jsonl\z/, ".parts")
 
         def expected
-          to_measure.to_h do |entry|
+          chosen.to_h do |entry|
             [entry, entry.expected_seconds(entry.used(given) + entry.used(timetable.options))]
           end
         end
@@ -548,7 +496,7 @@ module Tiercel::Lab
           @overall = Overall.new(err, @left)
           chosen.each do |entry|
             break if @interrupted
-            part = done.find { |one| one.name == entry.name } || measure(entry)
+            part = measure(entry)
             @run.recorder.part(part.to_h)
             @interrupted = true if part.state == "interrupted"
           end
@@ -596,28 +544,18 @@ module Tiercel::Lab
         def warnings
           disturbed = parts.select { |part| part.results && part.results.fetch("warnings", []).any? }.map(&:name)
           words = "Warnings stand above the figures of these tables; read them first: #{disturbed.join(", ")}."
-          [*other_revision, *unfinished, *(words if disturbed.any?)]
+          [*unfinished, *(words if disturbed.any?)]
         end
 
-        def other_revision
-          sha = @resumed&.dig("environment", "git", "sha")
-          return if done.empty? || [sha, Engine::Machine.describe.dig("git", "sha")].compact.uniq.size < 2
-          "Goes on with a run of another revision (#{sha.slice(0, 8)}): #{done.map(&:name).join(", ")}."
-        end
-
-        # Says how to continue.
         def unfinished
-          again = "`#{command_line(NAME, "--resume", @run.recorder.path)}` goes on."
           late = parts.select { |part| part.state == "out of time" }.map(&:name)
-          [("Interrupted; #{again}" if @interrupted),
-           ("Out of time: #{late.join(", ")}; #{again}" if late.any?)].compact
+          [*("Interrupted." if @interrupted), *("Out of time: #{late.join(", ")}; --only measures them." if late.any?)]
         end
 
         # Prints each table with its expected time.
         def plan
           columns = Report::Terminal::Columns.new([["table", :left], ["expected", :right], ["command", :left]])
           expected.each { |entry, seconds| columns.row(planned(entry, seconds)) }
-          done.each { |part| columns.row([part.name, "complete", "not measured again"]) }
           out.puts "#{expected.size} tables in about #{Report::Format.minutes(expected.each_value.sum)}.", "",
                    columns.to_s(style)
           ExitCodes::OK

@@ -107,15 +107,12 @@ module Tiercel::Lab
         when :memcached
           Servers::Memcached.new(memory_mb: MEMORY_MB, max_item: LARGEST_ITEM, cpu: @pinning.server_cpu)
         when :memcached_as_shipped then Servers::Memcached.new(cpu: @pinning.server_cpu)
-        when :memcached_ring
-          Servers::MemcachedRing.new(count: 2, memory_mb: MEMORY_MB / 2, max_item: LARGEST_ITEM,
-                                     cpu: @pinning.server_cpu)
         when :redis then Servers::Redis.new(cpu: @pinning.server_cpu)
         when :redis_cluster then Servers::RedisCluster.new
         when :postgresql then Servers::PostgreSQL.new(cpu: @pinning.server_cpu)
         else
-          raise UsageError, "server #{name.inspect}: expected memcached, memcached_as_shipped, memcached_ring, " \
-                            "redis, redis_cluster or postgresql"
+          raise UsageError, "server #{name.inspect}: expected memcached, memcached_as_shipped, redis, " \
+                            "redis_cluster or postgresql"
         end
       end
     end

@@ -128,9 +128,7 @@ module Tiercel::Lab
       #
       # @param operation [String] name of an operation in {Calls}
       # @param arrivals [Hash] see {Arrivals}
-      # @param slices [Integer, nil] number of repetitions; nil: one, and the answer is no list
-      # @param must_hit [Boolean] whether a request without a value is a fault
-      # @return [Hash] see {Driver#run}; with `slices`, "slices" is a list of them
+      # @return [Hash] see {Driver#run}
       def drive(operation:, arrivals:, id: STORE, **options)
         Engine::Outcome.of do
           GC.start
@@ -142,9 +140,8 @@ module Tiercel::Lab
 
       # Verifies values after the timed part, and releases unused memory.
       #
-      # @param options [Hash] see {Subject#verify}
-      def verify(id: STORE, **options)
-        Engine::Outcome.of { subject(id).verify(**options) }.tap { GC.start }
+      def verify(id: STORE)
+        Engine::Outcome.of { subject(id).verify }.tap { GC.start }
       end
 
       # @return [Float] median of the round trips in seconds; see {Network::RoundTrip}
@@ -253,9 +250,6 @@ module Tiercel::Lab
       LARGEST_ITEM = "8m"
       # A request with a single line as its answer.
       QUESTIONS = { memcached: "version\r\n", redis: "PING\r\n" }.freeze
-      # A server in the text of a contestant, without user and password.
-      OWN_URL = %r{(?:\A|=|:)(?<type>memcached|redis)://(?<host>[^@:/,]+)(?::(?<port>\d+))?(?:[/,?]|\z)}
-
       # @param names [Array<Symbol>] :memcached, :redis
       # @param pinning [Engine::Pinning]
       def initialize(names, pinning:)
@@ -288,15 +282,12 @@ module Tiercel::Lab
         end
       end
 
-      # @param slot [#proxied?, #delay_ms, #megabits] the distance that the proxies shall simulate
+      # @param slot [#proxied?, #delay_ms] the distance that the proxies shall simulate
       # @return [void]
       def move_to(slot)
-        return unless slot.proxied?
-        delay = slot.delay_ms / 1e3
-        bytes_per_second = slot.megabits && (slot.megabits * 1e6 / 8)
-        return if [delay, bytes_per_second] == @distance
-        @proxies.each_value { |proxy| proxy.change(delay:, bytes_per_second:) }
-        @distance = [delay, bytes_per_second]
+        return if !slot.proxied? || slot.delay_ms == @distance
+        @proxies.each_value { |proxy| proxy.change(delay: slot.delay_ms / 1e3) }
+        @distance = slot.delay_ms
       end
 
       # @param contestant [Contestant]
@@ -308,10 +299,9 @@ module Tiercel::Lab
 
       # The server and request that measure the round trip.
       #
-      # @param slot [#proxied?, #kind, #contestant]
+      # @param slot [#proxied?, #contestant]
       # @return [Hash, nil] host, port, request; nil without a server
       def question(slot)
-        return question_of_own(slot.contestant.text) if slot.kind == "own"
         name = slot.contestant.servers.first or return
         place = slot.proxied? ? @proxies[name] : @servers[name]
         place && { host: Servers::Server::HOST, port: place.port, request: QUESTIONS.fetch(name) }
@@ -340,14 +330,6 @@ module Tiercel::Lab
         when :redis then Servers::Redis.new(cpu: @pinning.server_cpu)
         else raise UsageError, "latency through #{name} is not measured; memcached and redis are"
         end
-      end
-
-      # Finds the server of a contestant's URL. Ignores servers with TLS or a password.
-      def question_of_own(text)
-        match = OWN_URL.match(text) or return
-        name = match[:type].to_sym
-        port = Integer(match[:port] || { memcached: 11_211, redis: 6_379 }.fetch(name))
-        { host: match[:host], port:, request: QUESTIONS.fetch(name) }
       end
     end
   end

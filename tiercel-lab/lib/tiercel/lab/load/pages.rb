@@ -48,10 +48,6 @@ module Tiercel::Lab
 
     # Requests pages of an application, in a process of its own. Every answer is an {Engine::Outcome}.
     class Pages
-      # Errors of a request that may fail.
-      FAILURES = [SystemCallError, IOError, Net::OpenTimeout, Net::ReadTimeout].freeze
-
-
       # Requests a page again and again.
       #
       # @param url [String] URL of the page, or of the application if `path` is given
@@ -59,11 +55,9 @@ module Tiercel::Lab
       # @param requests [Integer] number of requests of all connections together
       # @param connections [Integer] number of concurrent connections
       # @param sha256 [String, nil] digest that every body must have
-      # @param failures [Boolean] whether requests may fail; they are counted
-      # @return [Hash] "ns" of each request with an answer, "seconds" of all, "failed"; "http_status", "sha256" and
-      #   "bytes" of the last answer
-      def ask(url:, requests:, path: nil, connections: 1, sha256: nil, failures: false)
-        outcome { requested(-> { Connection.new(url) }, requests, connections, Page.new(url, path, sha256, failures)) }
+      # @return [Hash] "ns" of each request, "seconds" of all; "sha256" and "bytes" of the last answer
+      def ask(url:, requests:, path: nil, connections: 1, sha256: nil)
+        outcome { requested(url, requests, connections, Page.new(url, path, sha256)) }
       end
 
       private
@@ -74,43 +68,25 @@ module Tiercel::Lab
         found["reason"] ? found.merge("reason" => found["reason"].sub(/\A(SocketError|Errno::\w+): /, "")) : found
       end
 
-      # @param connect [#call] returns a connection
-      def requested(connect, requests, connections, page)
+      def requested(url, requests, connections, page)
         arrivals = Arrivals.new(requests: requests / connections)
-        parts = Driver.in_threads(connections) { over_one(connect.call, arrivals, page) }
-        answered = parts.flat_map { |part| part[:ns] }
-        { ns: answered, seconds: parts.map { |part| part[:seconds] }.max,
-          failed: parts.sum { |part| part[:requests] } - answered.size, **page.answer }
+        parts = Driver.in_threads(connections) { over_one(Connection.new(url), arrivals, page) }
+        { ns: parts.flat_map { |part| part[:ns] }, seconds: parts.map { |part| part[:seconds] }.max, **page.answer }
       end
 
       def over_one(connection, arrivals, page)
-        answered = []
-        check = ->(response) { answered << page.answered?(response) }
-        found = Driver.new.run(arrivals, Keys.new(items: 1), measure: "each", check:) { page.get(connection) }
-        found.merge(ns: found[:ns].zip(answered).filter_map { |ns, answer| ns if answer })
+        check = page.method(:answered?)
+        Driver.new.run(arrivals, Keys.new(items: 1), measure: "each", check:) { connection.get(*page.path) }
       ensure
         connection.close
       end
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
       # A requested page, and the content that it must have.
-      Page = Struct.new(:url, :path, :sha256, :failures, :last) do
-        # @return [Net::HTTPResponse, nil] nil for a request that failed, and may
-        def get(connection)
-          connection.get(*path)
-        rescue *FAILURES
-          raise unless failures
-          connection.close
-          nil
-        end
-
+      Page = Struct.new(:url, :path, :sha256, :last) do
         # @return [Boolean]
-        # @raise [WrongValue] for another page, unless requests may fail
+        # @raise [WrongValue] for another page
         def answered?(response)
-          wrong = response && wrong(response)
-          raise WrongValue, wrong if wrong && !failures
-          return false if wrong || response.nil?
+          wrong = wrong(response) and raise WrongValue, wrong
           self.last = response
           true
         end
@@ -118,7 +94,7 @@ module Tiercel::Lab
         # @return [Hash{Symbol => Object}]
         def answer
           body = last&.body.to_s
-          { http_status: last&.code, sha256: Digest::SHA256.hexdigest(body), bytes: body.bytesize }
+          { sha256: Digest::SHA256.hexdigest(body), bytes: body.bytesize }
         end
 
         private
@@ -144,10 +120,14 @@ module Tiercel::Lab
 
       # @param shop [Engine::Shop]
       # @param cache_store [String]
-      def initialize(shop, cache_store, **)
+      # @param threads [Integer] of each worker
+      # @param variables [Hash{String => String}] further ones of its environment
+      def initialize(shop, cache_store, threads: THREADS, variables: {}, **)
         super(**)
         @shop = shop
         @cache_store = cache_store
+        @threads = threads
+        @variables = variables
       end
 
       # @return [String]
@@ -165,9 +145,6 @@ module Tiercel::Lab
       # @return [Integer, nil] memory of master and workers
       def memory_bytes = Engine::ResidentMemory.bytes([pid, *workers])
 
-      # Kills one worker, as the kernel does when memory runs out.
-      def kill_worker = Process.kill(:KILL, workers.first)
-
       private
 
       def arguments
@@ -179,7 +156,8 @@ module Tiercel::Lab
       # Logs only warnings, and lifts the rate limit.
       def environment
         { **@shop.environment(@cache_store), "BIND" => "tcp://#{HOST}:#{port}", "WEB_CONCURRENCY" => WORKERS.to_s,
-          "RAILS_MAX_THREADS" => THREADS.to_s, "RAILS_LOG_LEVEL" => "warn", "SEARCHES_A_MINUTE" => "1000000000" }
+          "RAILS_MAX_THREADS" => @threads.to_s, "RAILS_LOG_LEVEL" => "warn", "SEARCHES_A_MINUTE" => "1000000000",
+          **@variables }
       end
 
       # The server listens before its workers are ready. A request would find out more, but it would fill caches.
@@ -188,25 +166,23 @@ module Tiercel::Lab
 
     # One application with one store, and the cache server that the store needs.
     class Application
-      # Failures of an application while it serves.
-      INCIDENTS = %w[kill_worker stop_server].freeze
       CACHE_BYTES = 64 * 1024 * 1024
-      # Seconds for requests to come in before the incident.
-      PAUSE_SECONDS = 0.2
 
       # @param shop [Engine::Shop]
       # @param store [#text, #server] the store; its text has names of folders and addresses to fill in
       # @param folders [Hash{Symbol => String}] "memory" and "disk"
-      def initialize(shop, store, folders)
+      # @param options [Hash] see {PumaServer#initialize}
+      def initialize(shop, store, folders, **options)
         @shop = shop
         @store = store
         @folders = folders
+        @options = options
       end
 
       # @return [self]
       def start
         @server = CacheServer.start(@store.server, bytes: CACHE_BYTES)
-        @puma = PumaServer.new(@shop, cache_store).start
+        @puma = PumaServer.new(@shop, cache_store, **@options).start
         self
       rescue Servers::Error
         stop
@@ -236,26 +212,6 @@ module Tiercel::Lab
         { "bytes" => @puma.memory_bytes,
           "server_bytes" => @server ? Engine::ResidentMemory.bytes([@server.pid]) : 0 }
       end
-
-      # @return [Boolean]
-      def suffers?(incident) = incident == "kill_worker" || !@server.nil?
-
-      # @return [void]
-      def kill_worker
-        sleep PAUSE_SECONDS
-        @puma.kill_worker
-      end
-
-      # Lets the server hang, which is worse for its clients than a stopped server.
-      #
-      # @return [void]
-      def stop_server
-        sleep PAUSE_SECONDS
-        @server.pause
-      end
-
-      # @return [void]
-      def recover(incident) = (@server.resume if incident == "stop_server")
 
       private
 

@@ -214,53 +214,6 @@ module Tiercel::Lab
       end
     end
 
-    # One call with a hundred existing keys; they are written before every slice. Slices have at most as many calls as
-    # there are groups of names.
-    define "client_delete_multi", "the client's delete_multi of #{MANY}", like: "client_get_multi", prepared?: true,
-                                                                          body: "store.delete_multi(inputs[i])" do
-      def names_for(_value) = Operation::PREPARED_CALLS
-
-      def inputs(arm)
-        Array.new(Operation::PREPARED_CALLS) do |group|
-          Array.new(MANY) { |index| "#{arm.names.first}-#{group}-#{index}" }
-        end
-      end
-
-      def setup(_arm); end
-
-      def before_slice(arm, calls) = arm.inputs.first(calls).each { |names| write(arm, names) }
-
-      def verify(arm)
-        names = arm.inputs.first
-        write(arm, names)
-        expect(arm, group(arm, names))
-        answer = arm.store.delete_multi(names)
-        raise WrongValue, "delete_multi left names behind" unless gone?(arm, names, answer)
-      end
-
-      private
-
-      def group(arm, names)
-        names.each_with_index.to_h { |name, index| [name, bytes_of(arm.values[index % arm.values.size])] }
-      end
-
-      def write(arm, names)
-        pairs = group(arm, names)
-        if raw?(arm)
-          arm.store.prepare_many(pairs, pairs, :set)
-          arm.store.prepare_many(names, pairs, :delete)
-        end
-        arm.store.set_multi(pairs)
-        arm.store.forget(pairs) if raw?(arm)
-      end
-
-      # The answers of a raw socket tell whether the keys were deleted.
-      def gone?(arm, names, answer)
-        return answer.join.match?(/\A(?:(?:DELETED\r\n)+|:#{MANY}\r\n)\z/o) if raw?(arm)
-        names.none? { |name| arm.store.get(name) }
-      end
-    end
-
     # A call without a request, and the loop around it.
     define "client_loop", "a call that does nothing", like: OnClient, body: "store.none(names[i])", internal?: true do
       def setup(_arm); end

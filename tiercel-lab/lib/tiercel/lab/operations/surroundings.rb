@@ -1,36 +1,7 @@
 # frozen_string_literal: true
 
-require "delegate"
-
 module Tiercel::Lab
   module Operations
-    # Another operation while a subscriber receives Rails' cache notifications, as an APM agent or the log does. The
-    # subscriber is a block with name, start, end, id and payload, or a block with an event object. For an event object,
-    # Rails also reads the thread's CPU time and allocations.
-    class Subscribed < SimpleDelegator
-      PATTERN = /\Acache_.*\.active_support\z/
-      SUBSCRIBERS = { "subscribed" => ->(_name, _start, _end, _id, _payload) {}, "event" => ->(_event) {} }.freeze
-
-      # @param subscriber [String] one of {SUBSCRIBERS}
-      def initialize(operation, subscriber = "subscribed")
-        super(operation)
-        @kind = subscriber
-      end
-
-      def name = "#{__getobj__.name}_#{@kind}"
-
-      def phrase = "#{__getobj__.phrase} with a subscriber#{" to event objects" if @kind == "event"}"
-
-      def enter
-        @subscriber = ActiveSupport::Notifications.subscribe(PATTERN, SUBSCRIBERS.fetch(@kind))
-      end
-
-      def leave = ActiveSupport::Notifications.unsubscribe(@subscriber)
-    end
-
-    %w[read fetch write].each { |name| add Subscribed.new(fetch(name)) }
-    %w[read fetch].each { |name| add Subscribed.new(fetch(name), "event") }
-
     # Evicts all data from the processor's caches, as the rest of a request does: it reads twice as many bytes as the
     # largest cache holds. These bytes have more pages than the TLB has entries.
     module ProcessorCaches

@@ -96,27 +96,11 @@ module Tiercel::Lab
 
       module_function
 
-      # A table has two additional columns for each column with bounds. A document has one line for each cell, so that
-      # all tables fit into one file.
+      # A line for each cell, so that all tables fit into one file.
       #
-      # @param report [Document, Table]
+      # @param document [Document]
       # @return [String]
-      def render(report)
-        case report
-        when Document then lines([HEADER, *report.tables.flat_map { |table| cells(table) }])
-        when Table then lines(wide(report))
-        else raise ArgumentError, "expected a Document or a Table, got #{report.class}"
-        end
-      end
-
-      def wide(table)
-        bounded = table.header.each_index.map { |column| table.rows.any? { |row| row[column].low } }
-        header = table.header.zip(bounded).flat_map do |name, bounds|
-          bounds ? [name, "#{name} low", "#{name} high"] : [name]
-        end
-        rows = table.rows.map { |row| row.zip(bounded).flat_map { |cell, bounds| cell.data.first(bounds ? 3 : 1) } }
-        [header, *rows]
-      end
+      def render(document) = lines([HEADER, *document.tables.flat_map { |table| cells(table) }])
 
       def cells(table)
         table.rows.flat_map do |row|
@@ -133,7 +117,7 @@ module Tiercel::Lab
         text.match?(/[",\r\n]/) ? %("#{text.gsub('"', '""')}") : text
       end
 
-      private_class_method :wide, :cells, :lines, :quote
+      private_class_method :cells, :lines, :quote
     end
   end
 end

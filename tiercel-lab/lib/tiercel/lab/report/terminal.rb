@@ -43,51 +43,6 @@ module Tiercel::Lab
         end
       end
 
-      # Draws intervals with characters on a common scale, so that the reader sees which of them overlap.
-      #
-      #   whiskers = Whiskers.new([interval, other], mark: 1.0)
-      #   whiskers.draw(interval) # => "  ├●─┤  ┊     "
-      class Whiskers
-        WIDTH = 14
-        # Figures that differ by more than this factor have a logarithmic scale.
-        WIDE = 20
-
-        # @param intervals [Array<#low, #high>] all intervals of the scale
-        # @param mark [Float, nil] a figure to mark on each line, such as the baseline's 1
-        def initialize(intervals, mark: nil)
-          figures = [*intervals.flat_map { |interval| [interval.low, interval.high] }, *mark]
-          @mark = mark
-          @scale = scale(*figures.minmax) if [*intervals, *mark].size > 1 && figures.uniq.size > 1
-        end
-
-        # @return [Boolean] whether the scale has more than one point
-        def any? = !@scale.nil?
-
-        # @param interval [#estimate, #low, #high, nil]
-        # @return [String] WIDTH characters; for nil, only the mark
-        def draw(interval)
-          line = Array.new(WIDTH, " ")
-          line[place(@mark)] = "\u250A" if @scale && @mark
-          return line.join unless @scale && interval
-          low, middle, high = [interval.low, interval.estimate, interval.high].map { |figure| place(figure) }
-          (low..high).each { |index| line[index] = "\u2500" }
-          line[low] = "\u251C"
-          line[high] = "\u2524"
-          line[middle] = "\u25CF"
-          line.join
-        end
-
-        private
-
-        def scale(low, high)
-          range = [0, WIDTH - 1]
-          return Scale::Log.new(low, high, range) if low.positive? && high / low > WIDE
-          Scale::Linear.new(low, high, range, nice: false)
-        end
-
-        def place(figure) = @scale.call(figure).round.clamp(0, WIDTH - 1)
-      end
-
       # Aligns text in columns.
       #
       #   table = Columns.new([["store", :left], ["us", :right]])
@@ -202,11 +157,9 @@ module Tiercel::Lab
         end
       end
 
-      # A {Report::Table} at the terminal: title, columns, footnotes, and the command that makes it again. Columns of
-      # intervals have whiskers if the line has room. Undecided figures are grey.
+      # A {Report::Table} at the terminal: title, columns, footnotes, and the command that makes it again. Undecided
+      # figures are grey.
       class TableView
-        # The longest line with whiskers.
-        ROOM = 150
         COLOURS = { faster: :green, slower: :red, uneven: :red }.freeze
 
         # @param table [Report::Table]
@@ -217,7 +170,6 @@ module Tiercel::Lab
         # @param style [Style]
         # @return [String] lines, each with a newline at its end
         def to_s(style = Style.new(nil))
-          @room = [style.width, ROOM].compact.min
           floor = " (noise floor: #{@table.floor})" if @table.floor
           title, *more = style.lines("#{@table.title}#{floor}")
           lines = [title.sub(@table.title) { |text| style.paint(text, :bold) }, *more]
@@ -239,7 +191,7 @@ module Tiercel::Lab
               columns.note(name.to_s, reason(others.first))
             else
               grey = others.any? && others.all?(&:muted?)
-              texts = row.each_with_index.map { |cell, index| text(cell, index) }
+              texts = row.map { |cell| text(cell) }
               grey ? columns.row(texts, colour: :grey) : columns.row(texts, colours: row.map { |cell| colour(cell) })
             end
           end
@@ -249,29 +201,6 @@ module Tiercel::Lab
         def colour(cell)
           return COLOURS[cell.value] || (:grey if cell.muted?) if cell.kind == :verdict
           :grey if cell.muted?
-        end
-
-        # @return [Hash{Integer => Whiskers}] by column
-        def whiskers
-          @whiskers ||= begin
-            found = @table.header.each_index.to_h do |index|
-              [index, Whiskers.new(intervals(index), mark: mark(index))]
-            end
-            left = @room - widths.sum { |width| width + Columns::GAP.length }
-            found.select { |index, drawn| drawn.any? && (left -= Whiskers::WIDTH + 1) >= 0 }
-          end
-        end
-
-        # The baseline's 1, for columns of ratios.
-        def mark(column) = (1.0 if intervals(column).any? && intervals(column).all? { |cell| cell.unit == "x" })
-
-        def intervals(column) = @table.rows.map { |row| row[column] }.select { |cell| cell.kind == :interval }
-
-        def widths
-          shown = @table.rows.reject { |row| alone?(row.drop(1)) }
-          @widths ||= @table.header.each_with_index.map do |title, index|
-            [title, *shown.map { |row| plain(row[index]) }].map(&:length).max
-          end
         end
 
         # Returns whether one reason replaces all figures of a row.
@@ -290,13 +219,7 @@ module Tiercel::Lab
           end.uniq
         end
 
-        def text(cell, index)
-          drawn = whiskers[index] or return plain(cell)
-          shown = @table.numeric?(index) ? plain(cell).rjust(widths[index]) : plain(cell).ljust(widths[index])
-          "#{shown} #{drawn.draw(cell.kind == :interval ? cell : nil)}"
-        end
-
-        def plain(cell)
+        def text(cell)
           return "n/a [#{notes.index(reason(cell)) + 1}]" if cell.kind == :missing
           cell.note ? "#{cell} [#{notes.index(cell.note) + 1}]" : cell.to_s
         end

@@ -16,13 +16,11 @@ module Tiercel::Lab
       def set(key, bytes) = @client.set(key, bytes, nil, RAW)
       def get_multi(keys) = @client.get_multi(*keys)
       def set_multi(pairs) = @client.set_multi(pairs, nil, RAW)
-      def delete_multi(keys) = @client.delete_multi(keys)
       def close = @client.close
 
       # Pipelines the multi calls of versions that lack them.
       module Quiet
         def set_multi(pairs) = @client.quiet { pairs.each { |key, bytes| @client.set(key, bytes, nil, RAW) } }
-        def delete_multi(keys) = @client.quiet { keys.each { |key| @client.delete(key) } }
       end
     end
 
@@ -37,7 +35,6 @@ module Tiercel::Lab
       def set(key, bytes) = @client.call("SET", key, bytes)
       def get_multi(keys) = keys.zip(@client.call("MGET", keys)).to_h
       def set_multi(pairs) = @client.call("MSET", pairs.to_a.flatten)
-      def delete_multi(keys) = @client.call("DEL", keys)
       def close = @client.close
     end
 
@@ -52,7 +49,6 @@ module Tiercel::Lab
       def set(key, bytes) = @client.set(key, bytes)
       def get_multi(keys) = @client.mapped_mget(*keys)
       def set_multi(pairs) = @client.mapped_mset(pairs)
-      def delete_multi(keys) = @client.del(keys)
       def close = @client.close
     end
   end

@@ -129,16 +129,14 @@ module Tiercel::Lab
       end
     end
 
-    # A client without a store: bytes under keys. `TYPE:ring` connects to two memcached servers, `#version=3.2` takes
-    # another version of the gem, and `#bundle=/path/to.gemfile` a bundle of the user.
+    # A client without a store: bytes under keys. `#version=3.2` takes another version of the gem, and
+    # `#bundle=/path/to.gemfile` a bundle of the user.
     class Client < Contestant
-      facts kind: :client, medium: :loopback
+      facts kind: :client, medium: :loopback, servers: %i[memcached], places: [""]
 
       OWN = %i[version bundle].freeze
       # All clients have the same long timeout, so that a busy machine causes no errors.
       PATIENCE_SECONDS = 5
-
-      def servers = [place == "ring" ? :memcached_ring : :memcached]
 
       def bundle
         options[:bundle] || ("#{text[/\A\w+/]}_#{options[:version]}" if options[:version])
@@ -154,7 +152,7 @@ module Tiercel::Lab
       def addresses(url) = url[%r{//([^/]+)}, 1].split(",")
     end
 
-    define "dalli", like: Client, gems: %w[dalli], places: ["", "ring"] do
+    define "dalli", like: Client, gems: %w[dalli] do
       def connect(url, **options)
         Clients::DalliClient.new(addresses(url), value_max_bytes: 8 * 1024 * 1024,
                                                         socket_timeout: Client::PATIENCE_SECONDS, **options)
@@ -162,7 +160,7 @@ module Tiercel::Lab
     end
 
     # `#driver=:hiredis` takes the driver of the gem hiredis-client.
-    define "redis_client", like: Client, servers: %i[redis], places: [""] do
+    define "redis_client", like: Client, servers: %i[redis] do
       def gems = ["redis-client", *("hiredis-client" if options[:driver] == :hiredis)]
 
       def connect(url, **options)
@@ -170,13 +168,13 @@ module Tiercel::Lab
       end
     end
 
-    define "redis_gem", like: Client, gems: %w[redis], servers: %i[redis], places: [""] do
+    define "redis_gem", like: Client, gems: %w[redis], servers: %i[redis] do
       def connect(url, **options)
         Clients::RedisGem.new(url, timeout: Client::PATIENCE_SECONDS, **options)
       end
     end
 
-    BELOW_STORE = { "memcached" => :memcached, "ring" => :memcached_ring, "redis" => :redis }.freeze
+    BELOW_STORE = { "memcached" => :memcached, "redis" => :redis }.freeze
 
     # A backend of Tiercel, without its store.
     define "backend", like: Client, gems: %w[tiercel], places: BELOW_STORE.keys do
@@ -191,7 +189,7 @@ module Tiercel::Lab
     # A raw socket, without a client.
     define "raw", like: "backend", gems: [] do
       def connect(url, **options)
-        (place == "redis" ? RawSocket::Redis : RawSocket::Memcached).new(addresses(url), **options)
+        (place == "redis" ? RawSocket::Redis : RawSocket::Memcached).new(addresses(url).first, **options)
       end
     end
 

@@ -50,9 +50,40 @@ module Tiercel::Lab
         COUNTED = %w[/products/1].freeze
       end
 
+      # Runs the application under Puma.
+      class Applications < Engine::Trial
+        private
+
+        # All applications run from one copy; their environments differ.
+        def prepare(line)
+          @shop = Engine::Shop.new(File.join(@scratch.folders.fetch("disk"), "shop"), line:)
+          @shop.bundle.install(progress: @progress)
+          @shop.copy.prepare
+        end
+
+        # @param store [String] one of {Design::STORES}
+        # @param name [String] of its folders
+        # @param options [Hash] see {Load::PumaServer#initialize}
+        # @return [Load::Application]
+        # @raise [Servers::Error]
+        def start(store, name = store, **options)
+          folders = { "memory" => "tmpfs", "disk" => "disk" }.to_h do |kind, medium|
+            folder = File.join(@scratch.folders[medium] || @scratch.folders.fetch("disk"), name.gsub(/\W/, "-"))
+            FileUtils.rm_rf(folder)
+            FileUtils.mkdir_p(folder)
+            [kind.to_sym, folder]
+          end
+          Load::Application.new(@shop, Design::STORES.fetch(store), folders, **options).start
+        end
+
+        def cannot_run(error)
+          Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, error.message.lines.first(2).join.strip)
+        end
+      end
+
       # Runs an application for every store, all at the same time, and sends them requests in turn, alternately in
       # forward and in reverse order. The first store has a second application, for the noise floor.
-      class Trial < Engine::Trial
+      class Trial < Applications
         START_SECONDS = 4.0
         REQUEST_SECONDS = 0.006
         # The name of the second application of the first store ends with it.
@@ -68,16 +99,14 @@ module Tiercel::Lab
         # @param pages [Array<String>] some of {Design::PAGES}
         # @param requests [Integer] number of requests to a store in half a block
         # @param connections [Integer]
-        # @param incidents [Array<String>] some of {Load::Application::INCIDENTS}
         # @param line [String] release line of Rails
-        def initialize(stores, pages:, protocol:, requests:, connections: 4, incidents: [], line: "8.1", **)
+        def initialize(stores, pages:, protocol:, requests:, connections: 4, line: "8.1", **)
           super(**)
           @sides = [*stores, "#{stores.first}#{AGAIN}"]
           @pages = pages
           @protocol = protocol
           @requests = requests
           @connections = connections
-          @incidents = incidents
           @line = line
           @by_side = @sides.product(pages).to_h do |side, path|
             [[side, path], blank(store: side, path:, blocks: [], bytes: nil)]
@@ -87,9 +116,6 @@ module Tiercel::Lab
 
         # @return [Array<Hash>] memory of the applications: "store", "process", "bytes", "server_bytes"
         attr_reader :memory
-        # @return [Array<Hash>] "store", "incident", "failed", "slowest_ns", "ns"
-        attr_reader :incident_rows
-
         def expected_seconds
           slots = @protocol.processes * @protocol.blocks * 2 * @rows.size
           warm_up = @protocol.processes * @rows.size * WARM_UP * REQUEST_SECONDS
@@ -99,49 +125,30 @@ module Tiercel::Lab
         private
 
         def measure
-          @memory, @incident_rows = [], []
-          prepare
+          @memory = []
+          prepare(@line)
           @protocol.processes.times do |process|
             run_process(process)
             @progress.advance(expected_seconds / @protocol.processes, "round #{process + 1}")
           end
         end
 
-        # All applications run from one copy; their environments differ.
-        def prepare
-          folder = File.join(@scratch.folders.fetch("disk"), "shop")
-          @shop = Engine::Shop.new(folder, line: @line)
-          @shop.bundle.install(progress: @progress)
-          @shop.copy.prepare
-        end
-
         def run_process(process)
           @client = job("load/pages", pinning: Engine::Pinning.new(cpus: []))
-          sites = in_turn(@sides, process).to_h { |side| [side, start(side)] }.compact
+          sites = in_turn(@sides, process).to_h { |side| [side, start_side(side)] }.compact
           warm_up(sites)
           @protocol.blocks.times { |block| run_block(sites, process, block) }
           keep_memory(sites, process)
-          sites.each { |side, site| run_incidents(side, site) unless side.end_with?(AGAIN) }
         ensure
           @client&.stop
           sites&.each_value(&:stop)
         end
 
         # @return [Load::Application, nil]
-        def start(side)
-          Load::Application.new(@shop, Design::STORES.fetch(side.delete_suffix(AGAIN)), folders(side)).start
-        rescue Servers::Error => error
-          reason = error.message.lines.first(2).join.strip
-          fail_side(side, Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, reason))
-        end
-
-        def folders(side)
-          { "memory" => "tmpfs", "disk" => "disk" }.to_h do |name, medium|
-            folder = File.join(@scratch.folders[medium] || @scratch.folders.fetch("disk"), side.gsub(/\W/, "-"))
-            FileUtils.rm_rf(folder)
-            FileUtils.mkdir_p(folder)
-            [name.to_sym, folder]
-          end
+        def start_side(side)
+          start(side.delete_suffix(AGAIN), side)
+        rescue Servers::Error => e
+          fail_side(side, cannot_run(e))
         end
 
         def fail_side(side, outcome)
@@ -191,26 +198,12 @@ module Tiercel::Lab
         def keep_memory(sites, process)
           sites.each { |side, site| @memory << { "store" => side, "process" => process, **site.memory } }
         end
-
-        def run_incidents(side, site)
-          path = @pages.first
-          @incidents.each do |incident|
-            next unless site.suffers?(incident)
-            @client.send_call("ask", url: site.url, path:, requests: @requests * 8, connections: @connections,
-                                     failures: true)
-            site.public_send(incident)
-            answer = @client.value
-            @incident_rows << { "store" => side, "incident" => incident, **answer.slice("status", "reason", "failed"),
-                                "ns" => answer["ns"].to_a }
-            site.recover(incident)
-          end
-        end
       end
 
       class Table < Tables::Table
         called "app", "A Rails application under Puma with two workers, on every store."
         example "app --quick", "app --page /products --store tiercel:shared:,memory_store",
-                "app --store tiercel:redis:,redis_cache_store --kill-worker --stop-server", "app --rails 7.2"
+                "app --rails 7.2"
         takes :quick, :seed
         full processes: 4, most_processes: nil, blocks: 4
         quick processes: 1, blocks: 4
@@ -227,8 +220,6 @@ module Tiercel::Lab
           names parser, "--page", Design::PAGES, :pages
           fact parser, "--requests N", "in half a block (#{REQUESTS})", :requests, :count
           fact parser, "--connections N", "at once (4)", :connections, :count
-          parser.on("--kill-worker", "kill -9 a worker of each during the requests") { incidents << "kill_worker" }
-          parser.on("--stop-server", "pause the cache server during the requests") { incidents << "stop_server" }
           parser.on("--rails LINE", Engine::Shop::LINES, Engine::Shop::LINES.join(", ")) { |line| @line = line }
         end
 
@@ -236,8 +227,7 @@ module Tiercel::Lab
 
         def plan_in_words
           "#{stores.join(", ")}; #{pages.join(", ")}: #{protocol.processes} x fresh applications, " \
-            "#{protocol.blocks} blocks x #{2 * requests} requests over #{connections} connections, about " \
-            "#{Report::Format.minutes(expected_seconds)}."
+            "#{protocol.blocks} blocks x #{2 * requests} requests over #{connections} connections."
         end
 
         def take(_comparisons)
@@ -245,7 +235,6 @@ module Tiercel::Lab
           run.table("pages", trial.rows, requests:, connections:, rails: @line || Engine::Shop::LINES.first,
                                          workers: Load::PumaServer::WORKERS, threads: Load::PumaServer::THREADS)
           run.table("memory", trial.memory.to_a, kind: Engine::ResidentMemory.kind)
-          run.table("incidents", trial.incident_rows.to_a) if incidents.any?
         end
 
         private
@@ -253,7 +242,6 @@ module Tiercel::Lab
         # The user chose every row, so a row that cannot run fails the command.
         def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
 
-        def incidents = @incidents ||= []
         def stores = facts_given.fetch(:stores, Design::STORES.keys)
         def pages = facts_given.fetch(:pages, Design::PAGES.keys)
         def connections = facts_given.fetch(:connections, 4)
@@ -264,8 +252,7 @@ module Tiercel::Lab
 
         def trial
           @trial ||= Trial.new(stores, pages:, protocol:, requests: [requests, connections].max, connections:,
-                                       incidents: incidents.uniq, line: @line || Engine::Shop::LINES.first,
-                                       seed: settings.seed)
+                                       line: @line || Engine::Shop::LINES.first, seed: settings.seed)
         end
       end
 
@@ -294,7 +281,6 @@ module Tiercel::Lab
         def fill(document)
           pages.each { |path| document.section("#{path}: #{Design::PAGES[path]}") { |one| add_page(one, path) } }
           document.section("Memory") { |section| add_memory(section) } if rows("memory").any?
-          document.section("Incidents") { |section| add_incidents(section) } if rows("incidents").any?
         end
 
         private
@@ -320,14 +306,7 @@ module Tiercel::Lab
                     "CPU a request" => [->(row) { blocks(row).interval(&CPU_US) }, "us"],
                     "of it the cache server" => [->(row) { Statistics.median(blocks(row).figures(&SERVER_US)).to_f },
                                                  "us"] }.freeze
-        # Columns of the incidents' table. Each row covers one incident in all processes.
-        INCIDENTS = { "store" => ->(all) { all.first["store"] },
-                      "incident" => ->(all) { all.first["incident"].tr("_", " ") },
-                      "answered" => ->(all) { ns(all).size },
-                      "failed" => ->(all) { all.sum { |row| row["failed"].to_i } },
-                      "p50" => [->(all) { Statistics.median(ns(all)) / 1e3 }, "us"],
-                      "slowest" => [->(all) { ns(all).max / 1e3 }, "us"] }.freeze
-        private_constant :RATE, :CPU_US, :SERVER_US, :COLUMNS, :INCIDENTS
+        private_constant :RATE, :CPU_US, :SERVER_US, :COLUMNS
 
         # The noise floor: the difference between the two applications of the first store.
         def noise(path)
@@ -372,15 +351,6 @@ module Tiercel::Lab
           bytes = held.filter_map { |row| row[name] }
           Statistics.median(bytes) / 1e6 if bytes.any?
         end
-
-        def add_incidents(section)
-          section.text("While #{pages.first} is asked for: a worker is ended by kill -9, or the cache server hangs.")
-          incidents = rows("incidents").group_by { |row| row.values_at("store", "incident") }.values
-          section.add(columns_table("Application: incidents", incidents, INCIDENTS, labels: 2,
-                                    reason: ->(all) { missing(all.first) if ns(all).empty? }))
-        end
-
-        def ns(incidents) = incidents.flat_map { |row| row["ns"] }
       end
     end
   end

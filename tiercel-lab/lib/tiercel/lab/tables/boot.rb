@@ -100,8 +100,7 @@ module Tiercel::Lab
         end
 
         def plan_in_words
-          "#{design.stores.join(", ")}: each boots in #{design.rounds} fresh processes, in turn; about " \
-            "#{Report::Format.minutes(design.expected_seconds)}."
+          "#{design.stores.join(", ")}: each boots in #{design.rounds} fresh processes, in turn."
         end
 
         def take(_comparisons) = run.table("boot", tried(Trial).rows, **design.to_h)

@@ -4,94 +4,23 @@ module Tiercel::Lab
   module Tables
     # The table of stores of the first article. Every mark is the result of a test of the store.
     module Capabilities
-      Tiercel::Lab.declare self, "tables/capabilities/probe" => %i[Probe ServerFigures Sockets]
+      Tiercel::Lab.declare self, "tables/capabilities/probe" => %i[Probe]
 
-      # Tests whether a store spreads its keys over two servers: starts two servers, configures the store with both,
-      # and counts the entries on each. In a stack of tiers this is the last tier.
-      class Cluster
-        KEYS = 60
-        MEMCACHED = { "mem_cache_store" => "mem_cache_store:%s,%s",
-                      "tiercel:memcached:" => "tiercel:memcached://%s,%s" }.freeze
+      # Whether a store spreads its keys over several servers, as its documentation says.
+      CLUSTER = { "mem_cache_store" => ["yes"], "tiercel:memcached:" => ["yes"],
+                  "tiercel:redis:" => ["yes", "as `redis+cluster:`"],
+                  "redis_cache_store" => ["partly", "by a client that the application builds (`redis:`)"],
+                  "solid_cache_store" => ["partly", "by shards over several databases"] }.freeze
 
-        # @param contestant [Contestant]
-        # @param pool [Engine::ServerPool]
-        # @param folders [Hash{String => String}] the run's own, by medium
-        # @param requires [Array<String>]
-        def initialize(contestant, pool:, folders:, requires:)
-          @text = contestant.text
-          *near, last = @text.delete_prefix("tiercel:").split if @text.start_with?("tiercel:")
-          @near = near&.map { |tier| "#{tier} " }&.join
-          @text = "tiercel:#{last}" if last
-          @pool = pool
-          @folders = folders
-          @requires = requires
-        end
-
-        # @return [Hash{String => String, nil}] "mark" and "note"
-        def mark
-          if @text.start_with?("solid_cache")
-            said("partly", "by shards over several databases, set up in the application: not probed")
-          elsif @text == "redis_cache_store"
-            said("partly", "by a client that the application builds (`redis:`): not probed")
-          elsif @text == "tiercel:redis:" then on_redis
-          elsif MEMCACHED.key?(@text) then on_memcached
-          else said("no")
-          end
-        end
-
-        private
-
-        def said(mark, note = nil) = { "mark" => mark, "note" => note }
-
-        def on_memcached
-          servers = Array.new(2) { Servers::Memcached.new.start }
-          counts = spread(format(MEMCACHED[@text], *servers.map(&:address))) do
-            servers.map { |server| ServerFigures.items("memcached://#{server.address}").to_i }
-          end
-          return said("yes") if counts.all?(&:positive?)
-          said("no", "of #{KEYS} keys #{counts.join(" and ")} were on two servers")
-        rescue Error, Servers::Error => e
-          said("no", "not probed: #{e.message.lines.first.strip}")
-        ensure
-          servers&.each(&:stop)
-        end
-
-        # A Redis cluster has a URL scheme of its own, which only Tiercel knows.
-        def on_redis
-          last = spread("tiercel:redis+cluster:", @pool.facts([:redis_cluster])) do |job|
-            job.call("read", name: "spread-#{KEYS - 1}")
-          end
-          last == "value" ? said("yes", "as `redis+cluster:`") : said("no")
-        rescue Error => e
-          said("no", "not probed: #{e.message}")
-        end
-
-        # @param text [String] text of the store, without its nearer tiers
-        # @yieldparam job [Engine::Job] the job whose store has written all keys
-        def spread(text, servers = {})
-          job = Engine::Job.new("tables/capabilities/probe", requires: @requires).start
-          text = text.sub("tiercel:") { "tiercel:#{@near}" }
-          reason = job.call("open", text:, servers:, folders: @folders, label: "cluster")["reason"]
-          raise Error, reason if reason
-          job.call("spread", count: KEYS)
-          yield job
-        ensure
-          job&.stop
-        end
-      end
-
-      # Tests stores with two processes each, which have the store's own bundle. A row has "marks" and "local", or a
-      # "reason".
+      # Tests stores with two processes each, which have the store's own bundle. A row has "marks", or a "reason".
       class Examination < Engine::Trial
         # The approximate time to test one store.
         SECONDS = 3.0
 
         # @param stores [Array<String>]
-        # @param blocks [Integer] number of blocks of reads with and without the request-local cache
-        def initialize(stores, blocks:, **)
+        def initialize(stores, **)
           super(**)
           @stores = stores
-          @blocks = blocks
         end
 
         private
@@ -109,8 +38,7 @@ module Tiercel::Lab
             jobs = Array.new(2) { job("tables/capabilities/probe", bundle: contestant.bundle) }
             reason = jobs.filter_map { |job| open(job, contestant)["reason"] }.first
             raise CannotRun, reason if reason
-            found = { marks: ask(contestant, *jobs), local: local_cost(jobs.first) }
-            found.tap { jobs.each { |job| job.call("close") } }
+            { marks: ask(contestant, *jobs) }.tap { jobs.each { |job| job.call("close") } }
           ensure
             jobs&.each(&:stop)
           end
@@ -128,8 +56,7 @@ module Tiercel::Lab
           { "serializes" => one.call("serializes"), "compression" => one.call("compression"),
             "local store" => local_store(one, other, shared), "cross process" => mark(shared),
             "node local" => node_local(shared, remote), "remote" => remote,
-            "cluster" => Cluster.new(contestant, pool: @pool, folders: @scratch.folders, requires: @requires).mark,
-            "limited by" => one.call("limited_by") }
+            "cluster" => cluster(contestant), "limited by" => { "words" => limit(contestant) } }
         end
 
         def shared?(one, other)
@@ -155,8 +82,17 @@ module Tiercel::Lab
           mark(true, ("with a server on the node" if remote["mark"] == "yes"))
         end
 
-        def local_cost(job)
-          job.call("local_cost", blocks: @blocks).transform_values { |us| Statistics::MedianInterval.of([us]).record }
+        # In a stack of tiers the last tier counts.
+        def cluster(contestant)
+          last = contestant.tiers.empty? ? contestant.text : "tiercel:#{contestant.tiers.last}"
+          word, note = CLUSTER[last] || CLUSTER.find { |store, _| last.start_with?("#{store}:") }&.last || ["no"]
+          { "mark" => word, "note" => note }
+        end
+
+        def limit(contestant)
+          return "nothing is kept" unless contestant.keeps?
+          place = contestant.medium == :disk || contestant.servers.include?(:postgresql) ? "disk" : "memory"
+          contestant.servers.any? ? "#{place} of the server" : place
         end
       end
 
@@ -172,21 +108,14 @@ module Tiercel::Lab
                   "solid_cache_store:postgresql", "litecache", "tiercel:memory:", "tiercel:shared:", "tiercel:file:",
                   "tiercel:sqlite:", "tiercel:memcached:", "tiercel:redis:", "tiercel:shared: sqlite:",
                   "tiercel:shared: redis:"].freeze
-        BLOCKS = 15
-        QUICK_BLOCKS = 7
-
         def options(parser) = store_option(parser, default: "all of the lab's")
 
-        def plan_in_words
-          "#{chosen.size} stores are asked by two processes each, in about #{expected_seconds.round} s: " \
-          "#{chosen.join(", ")}."
-        end
+        def plan_in_words = "#{chosen.size} stores are asked by two processes each: #{chosen.join(", ")}."
 
         def expected_seconds = chosen.size * Examination::SECONDS
 
         def take(_comparisons)
-          examination = Examination.new(chosen, blocks: settings.quick ? QUICK_BLOCKS : BLOCKS, seed: settings.seed,
-                                                requires: settings.requires)
+          examination = Examination.new(chosen, seed: settings.seed, requires: settings.requires)
           run.try(examination, expected_seconds)
           run.table("capabilities", examination.rows) if examination.rows.any?
         end
@@ -196,7 +125,7 @@ module Tiercel::Lab
         def chosen = @stores&.map(&:text) || STORES
       end
 
-      # Shows the marks of each store, and the time that the request-local cache saves.
+      # Shows the marks of each store.
       class View < Tables::View
         article(/: stores\z/)
 
@@ -205,7 +134,7 @@ module Tiercel::Lab
 
         def title = "Capabilities: what each store does"
 
-        def subtitle = "Each mark was found by asking the store, in two processes"
+        def subtitle = "Each mark but the last two was found by asking the store, in two processes"
 
         def sentence
           shared = asked.select { |row| row["marks"]["cross process"]["mark"] == "yes" }.map { |row| row["store"] }
@@ -219,14 +148,13 @@ module Tiercel::Lab
             section.text("`serializes`: the store serialized an object, so later changes of the object are not " \
                          "seen. `local store`: within `with_local_cache` a second read comes from memory. `cross " \
                          "process`: another process can read a written value. `remote`: the process holds a TCP " \
-                         "connection to the store's server. `cluster`: keys were on two servers. `limited by`: " \
-                         "the place of 8 MB of values.")
+                         "connection to the store's server. `cluster` and `limited by` are what the store is " \
+                         "documented to do.")
             marks = COLUMNS.to_h { |column| [column, ->(row) { mark(row["marks"][column]) }] }
             section.add(columns_table("Capabilities: stores", rows("capabilities"), { "store" => "store", **marks },
                                       labels: 1))
             section.add(differences) if differences.rows.any?
           end
-          document.section("Request-local cache") { |section| section.add(local) } if asked.any?
         end
 
         private
@@ -253,21 +181,6 @@ module Tiercel::Lab
                             header: ["store", "capability", "the article", "here"],
                             note: "Published in October 2024. There the file store and Solid Cache are limited by " \
                                   "disk space, the others by memory.")
-        end
-
-        def local
-          columns = { "store" => "store", "off" => ->(row) { local_cell(row, "us") { |off, _on| off } },
-                      "on" => ->(row) { local_cell(row, "us") { |_off, on| on } },
-                      "off by on" => ->(row) { local_cell(row, "x") { |off, on| off.estimate / on.estimate } } }
-          columns_table("Capabilities: a read with and without the request-local cache", asked, columns, labels: 1,
-                        reason: ->(row) { Report::Cell.missing("has none") unless row["local"].to_h.key?("off") },
-                        note: "The same small String read again and again; microseconds, median and range of the " \
-                              "blocks of one process; grey where the ranges overlap.")
-        end
-
-        def local_cell(row, unit)
-          off, on = row["local"].values_at("off", "on").map { |found| interval(found) }
-          figure(yield(off, on), unit, muted: off.low <= on.high && on.low <= off.high)
         end
       end
     end

@@ -5,7 +5,7 @@ module Tiercel::Lab
     # The benchmark of the fourth article: the time that a client adds to its socket.
     module Client
       class Table < Tables::Table
-        called "client", "Clients against a raw socket, one server and two."
+        called "client", "Clients against a raw socket."
         example "client --quick", "client --op client_set --server memcached",
                 "client --client dalli#bundle=/path/to/my.gemfile",
                 "client --value html-822kb --op client_get,client_set"
@@ -15,22 +15,20 @@ module Tiercel::Lab
         # There are 36 comparisons, and workers have bundles of their own.
         full processes: 4, most_processes: 8, blocks: 3, budget_seconds: 240
 
-        OPERATIONS = %w[client_get client_set client_get_multi client_set_multi client_delete_multi].freeze
+        OPERATIONS = %w[client_get client_set client_get_multi client_set_multi].freeze
         # The clients to compare with a raw socket, by their servers.
         CLIENTS = { "memcached" => %w[dalli dalli#version=3.2 backend:memcached],
-                    "ring" => %w[dalli:ring dalli:ring#version=3.2 backend:ring],
                     "redis" => %w[redis_client redis_client#driver=:hiredis redis_client#version=0.22 redis_gem
                                   backend:redis] }.freeze
         VALUES = %w[string-100b string-1kb html-822kb].freeze
         # A quick run varies one factor at a time from the default (one memcached, 1 KB): operations, then servers.
-        QUICK_OPERATIONS = { "memcached" => OPERATIONS, "ring" => %w[client_get client_get_multi],
-                             "redis" => %w[client_get client_get_multi] }.freeze
+        QUICK_OPERATIONS = { "memcached" => OPERATIONS, "redis" => %w[client_get client_get_multi] }.freeze
         QUICK_VALUES = %w[string-1kb].freeze
 
         def options(parser)
           parser.on("--client CLIENT",
                     "repeatable: dalli, redis_client, redis_gem, backend:memcached, backend:redis; " \
-                                       "dalli:ring or backend:ring; #version=X or #bundle=FILE") do |text|
+                    "#version=X or #bundle=FILE") do |text|
             add_client(text)
           end
           names parser, "--server", CLIENTS, :servers
@@ -104,9 +102,8 @@ module Tiercel::Lab
         quick "Quick: one value; all operations with one memcached, get and get_multi with the others."
 
         NAMES = { "client_get" => "get", "client_set" => "set", "client_get_multi" => "get_multi of 100",
-                  "client_set_multi" => "set_multi of 100", "client_delete_multi" => "delete_multi of 100" }.freeze
-        SERVERS = { "memcached" => "one memcached", "ring" => "a ring of two memcacheds",
-                    "redis" => "one Redis" }.freeze
+                  "client_set_multi" => "set_multi of 100" }.freeze
+        SERVERS = { "memcached" => "one memcached", "redis" => "one Redis" }.freeze
         # The gem of each client, whose version its label shows.
         GEMS = { "dalli" => "dalli", "redis_client" => "redis-client", "redis_gem" => "redis",
                  "backend" => "tiercel" }.freeze
@@ -127,11 +124,6 @@ module Tiercel::Lab
         def fill(document)
           groups.group_by { |group| group.first["value"] }.each do |value, of_value|
             document.section(title_of(value)) { |section| of_value.each { |group| add(section, group) } }
-          end
-          document.section("The ring") do |section|
-            section.text("A ring of two is measured with memcached only: there the client shares keys out. " \
-                         "redis-client has no ring; several Redis are a cluster, whose servers decide where a key " \
-                          "is.")
           end
           document.section("The article's own figures") { |section| section.add(article) }
         end

@@ -136,7 +136,6 @@ module Tiercel::Lab
           title = "#{shown.map { |cell| cell["operation"] }.uniq.join(" / ")}: #{value}"
           section.add(cell_table(title, shown, COLUMNS, command: again(shown)))
           plot = forest("#{title}, by ratio", shown, baseline: name(baseline)) and section.add(plot)
-          add_block_times(section, title, shown)
         end
 
         alias label name

@@ -404,7 +404,7 @@ module Tiercel::Lab
       class Table < Tables::Table
         called "gate", "Fails if a change makes something slower than its base."
         example "gate --base origin/main", "gate --base HEAD^ --exact", "gate --plan",
-                "gate --base origin/main --html gate.html --junit gate.xml --comment comment.md",
+                "gate --base origin/main --html gate.html --comment comment.md",
                 "gate --base v1.2.0 --head v1.3.0 --accept 'parse a page'"
         takes :quick, :seed, :cells
 
@@ -421,9 +421,8 @@ module Tiercel::Lab
           parser.on("--record", "no gate: measure the head for `history`") { @record = true }
           parser.on("--profile", "no gate: profiles of every cell on both sides") { @profile = true }
           parser.on("--accept CELL", "this cell may regress; repeatable") { |cell| (@accept ||= []) << cell }
-          parser.on("--junit FILE", "the verdicts as test cases") { |file| @junit = writable("--junit", file) }
           parser.on("--comment FILE", "Markdown for a pull request") do |file|
-            @comment = writable("--comment", file)
+            @comment = file.tap { Folder.check_of("--comment #{file}", file) }
           end
           parser.on("--repository DIR", "any folder of the checkout (.)") { |folder| @repository = folder }
         end
@@ -431,7 +430,7 @@ module Tiercel::Lab
         def plan_in_words
           files = configuration.benchmarks.flat_map { |glob| Dir.glob(glob, base: root) }
           ["#{configuration.cells.size} cells of stores, #{files.size} files of benchmarks, of #{base} and " \
-           "#{head}; at most #{Report::Format.minutes(expected_seconds)} (`budget` of #{File.basename(file)})",
+           "#{head}; at most as long as the `budget` of #{File.basename(file)}",
            *configuration.cells.map { |cell| GatedCell.store(*cell).label },
            *files].join("\n")
         end
@@ -551,9 +550,7 @@ module Tiercel::Lab
           Acceptance.new(@accept.to_a + checkout.trailers(*trees.map(&:commit), Acceptance::TRAILER))
         end
 
-        def writable(option, file) = file.tap { Folder.check_of("#{option} #{file}", file) }
-
-        def outputs = Outputs.new(junit: @junit, comment: @comment, table: self.class)
+        def outputs = Outputs.new(comment: @comment, table: self.class)
 
         def recorded(name) = results["tables"].select { |table| table["name"] == name }.flat_map { |one| one["rows"] }
       end

@@ -4,7 +4,7 @@ module Tiercel::Lab
   module Tables
     # A stampede: many callers fetch one missing or expired key at the same moment.
     module Herd
-      Tiercel::Lab.declare self, "tables/herd/member" => %i[Member]
+      Tiercel::Lab.declare self, "tables/herd/member" => %i[Member], "tables/herd/page" => %i[PageDesign PageTrial]
 
       # The measured stores, the number of concurrent callers, and the duration of the block.
       #
@@ -123,13 +123,6 @@ module Tiercel::Lab
         # @return [Array<Float>] the callers' times in all rounds, in ms
         def callers_ms = figures("callers_ms").flatten
 
-        # @return [Float] ms after which no block ran any more, in any round
-        def last_end = figures("blocks_ms").flatten(1).map(&:last).max.to_f
-
-        # @param at [Float] ms after the calls began
-        # @return [Float] blocks that ran then, mean of the rounds
-        def load(at) = figures("blocks_ms").sum { |blocks| running(blocks, at) }.fdiv(rows.size)
-
         private
 
         def running(blocks, at) = blocks.count { |start, stop| start <= at && at < stop }
@@ -234,7 +227,7 @@ module Tiercel::Lab
       class Table < Tables::Table
         called "herd", "Stampedes: how often the block of one missing key runs."
         example "herd --quick", "herd --threads 25 --processes 8 --block-ms 1000",
-                "herd --store redis_cache_store --store tiercel:redis:"
+                "herd --store redis_cache_store --store tiercel:redis:", "herd --page --quick"
         takes :quick, :seed, :require
 
         # A process that does not answer for minutes counts as lost.
@@ -246,27 +239,33 @@ module Tiercel::Lab
           fact parser, "--processes N", "(4; quick 2)", :processes, :count
           fact parser, "--block-ms MS", "duration of the block (200; quick 100)", :block_ms, :number
           fact parser, "--rounds N", "with a fresh key each (5; quick 2)", :rounds, :count
+          parser.on("--page", "a page of #{PageDesign::FRAGMENTS} missing fragments under Puma, in place of one key") do
+            @page = true
+          end
         end
 
         def plan_in_words
+          return design.words if @page
           "#{design.processes} processes x #{design.threads} threads fetch one key at once, whose block takes " \
-            "#{Report::Format.number(design.block_ms)} ms, from #{design.stores.join(", ")}; #{design.rounds} " \
-            "rounds, about #{Report::Format.minutes(design.expected_seconds)}."
+            "#{Report::Format.number(design.block_ms)} ms, from #{design.stores.join(", ")}; #{design.rounds} rounds."
         end
 
-        def take(_comparisons) = run.table("herd", tried(Trial).rows, **design.to_h)
+        def take(_comparisons)
+          run.table(*(@page ? ["page", tried(PageTrial).rows] : ["herd", tried(Trial).rows]), **design.to_h)
+        end
 
-        # @return [Design]
-        def design = @design ||= designed(Design, stores: @stores&.map(&:text))
+        # @return [Design, PageDesign]
+        def design = @design ||= designed(@page ? PageDesign : Design, stores: @stores&.map(&:text))
 
         def accept(rest)
           super
+          design.check if @page
           return if design.block_ms <= MOST_MS
           raise UsageError, "--block-ms #{design.block_ms.round}: expected at most #{MOST_MS}"
         end
       end
 
-      # Shows how often the block ran, how long callers waited, and the load on the origin over time.
+      # Shows how often the block ran, how many at once, and how long callers waited.
       class View < Tables::View
         quick "Quick: fewer stores, callers and rounds."
 
@@ -274,19 +273,20 @@ module Tiercel::Lab
                     "at once" => ->(crowd) { counted(crowd.peaks) },
                     "median caller" => [->(crowd) { spread(crowd.medians) }, "ms"],
                     "slowest caller" => [->(crowd) { spread(crowd.slowest) }, "ms"],
-                    "stale answers" => ->(crowd) { counted(crowd.figures("stale")) },
-                    "running at once, over time" => :line }.freeze
-        # Steps of the time axis.
-        STEPS = 24
-        # Characters for loads from one block to all callers. IDLE stands for no load.
-        HEIGHTS = "▁▂▃▄▅▆▇█".chars.freeze
-        IDLE = "·"
+                    "stale answers" => ->(crowd) { counted(crowd.figures("stale")) } }.freeze
+        PAGE_COLUMNS = { "store" => "store", "renderings" => ->(row) { counted(row["renderings"]) },
+                         "median" => [->(row) { quantile(row, 0.5) }, "ms"],
+                         "p99" => [->(row) { quantile(row, 0.99) }, "ms"],
+                         "slowest" => [->(row) { row["ms"].flatten.max }, "ms"] }.freeze
 
         def title = "Everybody asks at once"
 
-        def subtitle = facts_in_words("herd") do |facts|
-          "#{crowd_words} fetch one key at the same moment; the block takes #{number(facts["block_ms"])} ms; " \
-            "#{several(facts["rounds"], "round")}"
+        def subtitle
+          return "#{page_words}; #{several(notes("page")["rounds"], "round")}" if page?
+          facts_in_words("herd") do |facts|
+            "#{crowd_words} fetch one key at the same moment; the block takes #{number(facts["block_ms"])} ms; " \
+              "#{several(facts["rounds"], "round")}"
+          end
         end
 
         # The kernel places the processes, see {Trial}.
@@ -295,11 +295,12 @@ module Tiercel::Lab
         # Late callers find an answer, so fewer blocks run.
         def warnings
           late = measured.flat_map { |crowd| crowd.figures("late_ms") }.max.to_f
-          return super unless late > notes("herd")["block_ms"].to_f / 2
+          return super unless measured.any? && late > notes("herd")["block_ms"].to_f / 2
           [*super, "The machine was busy: a caller came #{number(late)} ms late."]
         end
 
         def sentence
+          return page_sentence if page?
           return "Nothing could be measured." if measured.empty?
           by_words = measured.group_by(&:words)
           order = [*Design::RAILS, *Design::OURS].map(&:words) & by_words.keys
@@ -308,14 +309,41 @@ module Tiercel::Lab
         end
 
         def fill(document)
+          document.section("A page") { |section| section.add(page_table) } if page?
           return if crowds.empty?
           document.section("Blocks and callers") do |section|
             section.text(explanation).add(table)
-            measured.group_by(&:condition).each { |condition, group| section.add(chart(condition, group)) }
           end
         end
 
         private
+
+        def page? = rows("page").any?
+
+        def page_words
+          facts = notes("page")
+          "#{facts["requests"]} requests at once for a page of #{PageDesign::FRAGMENTS} missing fragments, each of " \
+            "which takes #{number(facts["block_ms"])} ms of CPU; Puma with #{facts["processes"]} workers x " \
+            "#{facts["threads"]} threads"
+        end
+
+        def page_sentence
+          found = rows("page").select { |row| Engine::Outcome.measured?(row) }
+          return "Nothing could be measured." if found.empty?
+          words = found.map do |row|
+            "#{row["store"]} #{counted(row["renderings"])} times (p99 #{number(quantile(row, 0.99).round)} ms)"
+          end
+          "The #{PageDesign::FRAGMENTS} fragments of a page were rendered: #{words.join(", ")}."
+        end
+
+        # Over the requests of all rounds.
+        def quantile(row, share) = Statistics.quantile(row["ms"].flatten, share)
+
+        def page_table
+          columns_table("Herd: a page of missing fragments", rows("page"), PAGE_COLUMNS, labels: 1, unit: "ms",
+                        note: "#{page_words}. Renderings of all processes, in each round.",
+                        raw: ->(row) { { "#{row["store"]}: requests" => row["ms"].flatten } })
+        end
 
         def crowds
           @crowds ||= rows("herd").group_by { |row| row.values_at("store", "condition") }
@@ -367,7 +395,7 @@ module Tiercel::Lab
             "which is the load on the origin. *Median* and *slowest caller*: the duration of a fetch, with the " \
             "least and the most of the rounds in brackets. A *cold* key was never written. The value of an " \
             "*ended* key expired up to #{Design::LEAD_SECONDS} s before; a store may return it (*stale answers*) " \
-            "for #{Design::WINDOW_SECONDS} s. The last column has #{STEPS} steps of #{number(step)} ms."
+            "for #{Design::WINDOW_SECONDS} s."
         end
 
         def table
@@ -383,23 +411,6 @@ module Tiercel::Lab
         # The median of the rounds, with the least and the most.
         def counted(figures)
           figures.uniq.one? ? Report::Cell.count(figures.first) : figure(spread(figures), digits: 0)
-        end
-
-        # @return [Float] ms
-        def step = @step ||= [measured.map(&:last_end).max.to_f, notes("herd")["block_ms"]].max / STEPS
-
-        def instants = Array.new(STEPS + 1) { |index| (index * step).round(2) }
-
-        def line(crowd)
-          instants.each_cons(2).map { |from, to|
-            load = crowd.load((from + to) / 2)
-            load.zero? ? IDLE : HEIGHTS[((HEIGHTS.size - 1) * load / callers).ceil.clamp(0, HEIGHTS.size - 1)]
-          }.join
-        end
-
-        def chart(condition, group)
-          series = group.to_h { |crowd| [crowd.store, instants.map { |at| [at, crowd.load(at)] }] }
-          line_chart("Herd: blocks running at once, #{condition}", series, x: "ms", y: "blocks")
         end
       end
     end

@@ -8,28 +8,17 @@ module Tiercel::Lab
       #
       # @!attribute [r] contestants
       #   @return [Array<Contestant>]
-      # @!attribute [r] own
-      #   @return [Array<Contestant>] stores of --url, which run on servers of the user
       # @!attribute [r] round_trips_ms
       #   @return [Array<Float>] delays of the proxy
-      # @!attribute [r] megabits
-      #   @return [Array<Float>] caps of a connection's bandwidth, Mbit/s each way
       # @!attribute [r] iterations
       #   @return [Integer] number of iterations of the loop
-      # @!attribute [r] long_iterations
-      #   @return [Integer]
-      # @!attribute [r] long_seconds
-      #   @return [Numeric] a longer loop is computed, not measured; 0: every loop is computed
       # @!attribute [r] budget_seconds
       #   @return [Numeric] longest duration of one run of the loop; a slower loop has fewer iterations
       # @!attribute [r] processes
       #   @return [Integer]
-      # @!attribute [r] repeats
-      #   @return [Integer] runs of each store and place in a process
       # @!attribute [r] value
       #   @return [String, nil] name of a value; nil: the article's 1,001 characters
-      Design = Data.define(:contestants, :own, :round_trips_ms, :megabits, :iterations, :long_iterations,
-                           :long_seconds, :budget_seconds, :processes, :repeats, :value)
+      Design = Data.define(:contestants, :round_trips_ms, :iterations, :budget_seconds, :processes, :value)
 
       class Design
         STORES = %w[redis_cache_store mem_cache_store tiercel:redis: tiercel:memcached: tiercel:shared:
@@ -37,28 +26,26 @@ module Tiercel::Lab
         # The places in the article, by their round trips: half of the article's time of an iteration.
         NAMED = { 1.0 => "Compose", 1.4 => "MemCachier", 1.9 => "ElastiCache", 57.0 => "a home in another city" }.freeze
         FULL = { round_trips_ms: [0.0, 0.25, 0.5, *NAMED.keys.first(3), 5.0, 20.0, *NAMED.keys.last(1)],
-                 megabits: [100.0, 10.0], iterations: 1_000, long_iterations: 100_000, long_seconds: 30,
-                 budget_seconds: 3, processes: 4, repeats: 1, value: nil }.freeze
-        # A quick run has the article's distances, fewer iterations of slow loops, and computes the 100,000 iterations.
-        QUICK = { round_trips_ms: [0.0, *NAMED.keys], megabits: [10.0], long_seconds: 0,
-                  budget_seconds: 0.2 }.freeze
+                 iterations: 1_000, budget_seconds: 3, processes: 4, value: nil }.freeze
+        # A quick run has the article's distances, and fewer iterations of slow loops.
+        QUICK = { round_trips_ms: [0.0, *NAMED.keys], budget_seconds: 0.2 }.freeze
+        # The table of the article has so many iterations; ours are computed from those that were made.
+        LONG_ITERATIONS = 100_000
         # Seconds to start a process and to build its stores.
         PROCESS_SECONDS = 2.0
 
         # The place of a store without a server of the lab, by its medium.
-        PLACES = { process: "in process", disk: "disk", loopback: "as it is", remote: "as it is" }.freeze
+        PLACES = { process: "in process", disk: "disk" }.freeze
 
         # A store in one place.
         #
         # @!attribute [r] contestant
         #   @return [Contestant]
         # @!attribute [r] kind
-        #   @return [String] "direct", "distance", "bandwidth" or "own"
+        #   @return [String] "direct" or "distance"
         # @!attribute [r] delay_ms
         #   @return [Float, nil] asked of the proxy
-        # @!attribute [r] megabits
-        #   @return [Float, nil]
-        Slot = Data.define(:contestant, :kind, :delay_ms, :megabits) do
+        Slot = Data.define(:contestant, :kind, :delay_ms) do
           # @return [Boolean]
           def proxied? = !delay_ms.nil?
 
@@ -67,33 +54,23 @@ module Tiercel::Lab
 
           # @return [String]
           def place
-            case kind
-            when "distance" then ["+#{delay_ms.to_s.delete_suffix(".0")} ms", NAMED[delay_ms]].compact.join(", ")
-            when "bandwidth"
-              "+#{delay_ms.to_s.delete_suffix(".0")} ms, #{megabits.to_s.delete_suffix(".0")} Mbit/s"
-            when "own" then "yours"
-            else contestant.servers.any? ? "loopback" : PLACES.fetch(contestant.medium)
-            end
+            return ["+#{delay_ms.to_s.delete_suffix(".0")} ms", NAMED[delay_ms]].compact.join(", ") if proxied?
+            contestant.servers.any? ? "loopback" : PLACES.fetch(contestant.medium)
           end
         end
-
-        # A capped connection also has a distance, as between two machines of a data centre.
-        CAPPED_MS = 0.5
 
         # @param quick [Boolean]
         # @param given [Hash] the user's options; nil for an option that the user did not set
         # @return [Design]
-        def self.of(quick:, contestants:, own:, **given)
-          new(contestants:, own:, **FULL, **(quick ? QUICK : {}), **given.compact)
+        def self.of(quick:, contestants:, **given)
+          new(contestants:, **FULL, **(quick ? QUICK : {}), **given.compact)
         end
 
         # @return [Array<Slot>]
         def slots
           far = contestants.select { |contestant| contestant.servers.any? }
           slots_of("direct", contestants) +
-            round_trips_ms.flat_map { |delay_ms| slots_of("distance", far, delay_ms:) } +
-            megabits.flat_map { |rate| slots_of("bandwidth", far, delay_ms: CAPPED_MS, megabits: rate) } +
-            slots_of("own", own)
+            round_trips_ms.flat_map { |delay_ms| slots_of("distance", far, delay_ms:) }
         end
 
         # @return [Array<Symbol>]
@@ -107,26 +84,19 @@ module Tiercel::Lab
 
         # @return [Float] the estimate for the whole table
         def expected_seconds
-          loops = slots.sum { |slot| run_seconds(slot) } * repeats
-          long = long_seconds.positive? ? slots.sum { |slot| long_run_seconds(slot) } : 0
-          (processes * (PROCESS_SECONDS + loops)) + long
+          processes * (PROCESS_SECONDS + slots.sum { |slot| run_seconds(slot) })
         end
 
         private
 
-        def slots_of(kind, contestants, delay_ms: nil, megabits: nil)
-          contestants.map { |contestant| Slot.new(contestant:, kind:, delay_ms:, megabits:) }
+        def slots_of(kind, contestants, delay_ms: nil)
+          contestants.map { |contestant| Slot.new(contestant:, kind:, delay_ms:) }
         end
 
         # An iteration makes two calls; a proxy takes about as long as a server.
         def iteration_seconds(slot)
           return 1e-5 if slot.contestant.medium == :process
           2 * (slot.delay_ms ? slot.delay_ms + 0.2 : 0.1) / 1e3
-        end
-
-        def long_run_seconds(slot)
-          seconds = iteration_seconds(slot) * long_iterations
-          seconds <= long_seconds ? seconds : 0
         end
       end
 
@@ -146,9 +116,6 @@ module Tiercel::Lab
 
         # @return [String]
         def name = "#{self["store"]}, #{self["place"]}"
-
-        # @return [String] source of the long loop's time
-        def how = self["long"] ? "measured" : "computed from #{Report::Format.number(self["iterations"])}"
 
         # @return [Report::Cell, nil] why there are no figures
         def reason
@@ -237,8 +204,8 @@ module Tiercel::Lab
 
         def facts(slot)
           { store: slot.contestant.name, text: slot.contestant.text, place: slot.place, kind: slot.kind,
-            delay_ms: slot.delay_ms, megabits: slot.megabits, medium: slot.contestant.medium.to_s,
-            iterations: nil, bytes: nil, runs: [], round_trips: [], long: nil }
+            delay_ms: slot.delay_ms, medium: slot.contestant.medium.to_s,
+            iterations: nil, bytes: nil, runs: [], round_trips: [] }
         end
 
         def measure
@@ -257,7 +224,6 @@ module Tiercel::Lab
           @progress.advance(Design::PROCESS_SECONDS, "stores built")
           run_loops(process)
           running.each { |slot| ask_round_trip(slot) }
-          run_long if process.zero?
           running.uniq(&:subject).each { |slot| ask(slot, "verify") }
         rescue WorkerLost => e
           lost = Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
@@ -287,10 +253,7 @@ module Tiercel::Lab
         end
 
         def run_loops(process)
-          order = in_turn(@design.slots, process)
-          @design.repeats.times do |repeat|
-            (repeat.even? ? order : order.reverse).each { |slot| run_loop(slot, process) if running.include?(slot) }
-          end
+          in_turn(@design.slots, process).each { |slot| run_loop(slot, process) if running.include?(slot) }
         end
 
         def run_loop(slot, process)
@@ -335,51 +298,34 @@ module Tiercel::Lab
         rescue WorkerLost
           nil # the server's own business, such as a password; the loop has been measured
         end
-
-        def run_long
-          return unless @design.long_seconds.positive?
-          running.each do |slot|
-            run = @by_slot[slot]["runs"].last or next
-            seconds = run["real"] / run["iterations"] * @design.long_iterations
-            next if seconds > @design.long_seconds
-            @by_slot[slot]["long"] = timed(slot, @design.long_iterations)
-            words = "#{@design.long_iterations} iterations, #{slot.contestant.name}, #{slot.place}"
-            @progress.advance(seconds, words)
-          end
-        end
       end
 
       class Table < Tables::Table
         called "latency", "Latency by distance to the server."
-        example "latency --quick", "latency --round-trips 0,0.25,1 --store redis_cache_store",
-                "latency --url production=redis://10.0.0.7:6379/0"
-        takes :quick, :seed, :require, :url
+        example "latency --quick", "latency --round-trips 0,0.25,1 --store redis_cache_store"
+        takes :quick, :seed, :require
         in_all 60
 
         def options(parser)
           store_option(parser, default: Design::STORES.join(", "))
           fact parser, "--round-trips A,B", "added ms (0 to 57: those of the article)", :round_trips_ms, :zero
-          fact parser, "--bandwidth A,B", "caps in Mbit/s (100,10)", :megabits, :number
           fact parser, "--iterations N", "of the loop (1000)", :iterations, :count
           parser.on("--value NAME", "value instead of the article's 1,001 characters") do |name|
             facts_given[:value] = Values.fetch(name).name
           end
         end
 
-        def plan_in_words
-          "The loop: #{design.slots.size} rows, #{design.processes} processes, about " \
-            "#{Report::Format.minutes(design.expected_seconds)}."
-        end
+        def plan_in_words = "The loop: #{design.slots.size} rows, #{design.processes} processes."
 
         def take(_comparisons)
           trial = tried(Trial)
-          run.table("loop", trial.rows, **design.to_h.slice(:iterations, :long_iterations, :value, :processes),
+          run.table("loop", trial.rows, **design.to_h.slice(:iterations, :value, :processes),
                                         versions: trial.versions)
         end
 
         # @return [Design]
         def design
-          @design ||= Design.of(quick: settings.quick, own: settings.urls, contestants:, **facts_given)
+          @design ||= Design.of(quick: settings.quick, contestants:, **facts_given)
         end
 
         private
@@ -392,6 +338,8 @@ module Tiercel::Lab
             next if other.empty?
             raise UsageError, "--store #{contestant.text}: latency measures memcached and redis, not #{other.first}"
           end
+          remote = found.find(&:foreign?) or return found
+          raise UsageError, "--store #{remote.text}: latency measures servers of the lab; `compare --url` takes yours"
         end
       end
 
@@ -399,7 +347,7 @@ module Tiercel::Lab
         article(/iterations\z|% of baseline\z/)
 
         BASELINE = "redis_cache_store"
-        quick "Quick: few distances, fewer iterations where one is slow, 100,000 computed from them."
+        quick "Quick: few distances, fewer iterations where one is slow."
 
         def title = "What the way to the server costs"
 
@@ -513,20 +461,17 @@ module Tiercel::Lab
 
         def add_long(section)
           return section.text("No row has figures.") unless baseline
-          count = notes("loop")["long_iterations"]
-          columns = { "configuration" => :name,
-                      "time" => [->(row) { row["long"] ? row["long"]["real"] : row.real(count) }, "s"],
-                      "how" => :how, "% of baseline" => [:share_of_baseline, "%"] }
-          note = "#{Report::Format.number(count)} iterations. The baseline is #{baseline["store"]} " \
-                 "(#{baseline["place"]}); the article's was Redis on the same machine. Percentages are of runs " \
-                 "that took turns."
+          count = Design::LONG_ITERATIONS
+          columns = { "configuration" => :name, "time" => [->(row) { row.real(count) }, "s"],
+                      "computed from" => "iterations", "% of baseline" => [:share_of_baseline, "%"] }
+          note = "#{Report::Format.number(count)} iterations, computed from those of the loop. The baseline is " \
+                 "#{baseline["store"]} (#{baseline["place"]}); the article's was Redis on the same machine. " \
+                 "Percentages are of runs that took turns."
           section.add(columns_table("Latency: time and % of baseline", loop_rows, columns, labels: 1, note:))
         end
 
         def share_of_baseline(row)
           return "baseline" if row.equal?(baseline)
-          long = [row, baseline].map { |one| one["long"] }
-          return 100.0 * long.first["real"] / long.last["real"] if long.all? # as the times beside it
           row.ratio_to(baseline)&.map { |value| value * 100 }
         end
       end

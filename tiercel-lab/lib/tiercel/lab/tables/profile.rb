@@ -11,7 +11,7 @@ module Tiercel::Lab
         # Starting a process, building the contestant, and warming up.
         START_SECONDS = 3.0
 
-        # Rows have "folded", "profiler", "calls" and "file".
+        # Rows have "folded", "calls" and "file".
         #
         # @param pairs [Array<Array(Contestant, Operation)>]
         # @param seconds [Float] duration of each recording
@@ -64,8 +64,7 @@ module Tiercel::Lab
         called "profile", "Where the time of an operation goes, by function."
         example "profile mem_cache_store", "profile tiercel:redis: --op fetch --value html-822kb",
                 "profile dalli --op client_get,client_set,client_get_multi,client_set_multi",
-                "profile tiercel:shared: memory_store --html profile.html",
-                "profile mem_cache_store --against before.jsonl"
+                "profile tiercel:shared: memory_store --html profile.html"
         takes :quick, :seed, :cells, :data
         # Profiles each Rails client, and the raw socket to its server.
         in_all 90, arguments: %w[mem_cache_store redis_cache_store], seconds: 30
@@ -78,7 +77,7 @@ module Tiercel::Lab
         QUICK_SECONDS = 1.5
         # The raw socket to the same server, for stores and for clients.
         RAW = { store: { memcached: "raw_memcached", redis: "raw_redis" },
-                client: { memcached: "raw:memcached", redis: "raw:redis", memcached_ring: "raw:ring" } }.freeze
+                client: { memcached: "raw:memcached", redis: "raw:redis" } }.freeze
         # The raw socket's operation for an operation of a store.
         RAW_OPERATIONS = { "fetch" => "read", "exist" => "read" }.freeze
         RAW_STORE_OPERATIONS = %w[read write].freeze
@@ -86,13 +85,10 @@ module Tiercel::Lab
         def self.usage = "[TARGET [TARGET]]"
 
         def options(parser)
-          parser.separator("    TARGET: a store or client (#{DEFAULT}); of two, the difference too")
+          parser.separator("    TARGET: a store or client (#{DEFAULT})")
           things parser, "--op", Operations, :operations, "see `help operations` (read; of clients client_get)"
           parser.on("--value NAME", "see `help values` (#{VALUE})") { |name| @value = Values.fetch(name) }
           fact parser, "--seconds N", "of profiling each (#{SECONDS})", :seconds, :number
-          parser.on("--against FILE", "earlier run to compare with") do |file|
-            @against = profiles_of(file)
-          end
           parser.on("--[no-]raw", "profile the raw socket too (yes)") { |raw| @no_raw = !raw }
         end
 
@@ -116,7 +112,6 @@ module Tiercel::Lab
                                    stem: run.recorder.path.delete_suffix(".jsonl"))
           run.try(trial, trial.expected_seconds)
           run.table("profiles", trial.rows, seconds:)
-          keep_before if @against
         end
 
         private
@@ -153,29 +148,15 @@ module Tiercel::Lab
           return if raw == target.text || (target.kind == :store && !RAW_STORE_OPERATIONS.include?(name))
           [Contestants.parse(raw), Operations.fetch(name)]
         end
-
-        def profiles_of(file)
-          earlier = Engine::Results.load(file)
-          rows = earlier["tables"].select { |table| table["name"] == "profiles" }.flat_map { |table| table["rows"] }
-          rows = rows.select { |row| Engine::Outcome.measured?(row) }
-          raise UsageError, "--against #{file}: that run has no profiles" if rows.empty?
-          { rows:, started_at: earlier["run"]["started_at"] }
-        end
-
-        # Keeps the first target's earlier profile, or the first profile of that run.
-        def keep_before
-          row = @against[:rows].find { |candidate| candidate["text"] == @targets.first.text } || @against[:rows].first
-          run.table("profile before", [row], started_at: @against[:started_at])
-        end
       end
 
-      # Shows times, the functions that take them, and the difference between two profiles. The profiler's own viewer
-      # draws flame graphs.
+      # Shows times, and the functions that take them. The profiler's own viewer draws flame graphs.
       class View < Tables::View
         article(/times\z/)
         quick "Quick: few samples; shares are rough."
 
         TOP = 15
+        OPENED_WITH = "For the Firefox profiler (profiler.firefox.com, or `profile-viewer`):"
         TIMES = { "function" => :first, "share of the time" => lambda { |(_function, share)|
           figure(share.map { |part| part * 100 }, "%", digits: 1)
         } }.freeze
@@ -199,11 +180,6 @@ module Tiercel::Lab
           profiles.each do |row|
             document.section("#{row["target"]}, #{row["operation"]}") { |section| add_profile(section, row) }
           end
-          pairs.each do |before, after|
-            document.section("#{label(after)} against #{label(before)}") do |section|
-              add_difference(section, before, after)
-            end
-          end
         end
 
         private
@@ -214,19 +190,7 @@ module Tiercel::Lab
 
         def watched?(row) = Engine::Outcome.measured?(row) && row["folded"].any?
 
-        # A raw socket is no target, so it is not compared.
         def raw?(row) = row["text"].match?(/\Araw[_:]/)
-
-        def pairs
-          mine = profiles.select { |row| watched?(row) && !raw?(row) }
-          found = rows("profile before").map do |before|
-            [before.merge("when" => notes("profile before")["started_at"]), mine.first]
-          end
-          (found + mine.group_by { |row| row["operation"] }.values.map { |same| same.first(2) })
-            .select { |pair| pair.size == 2 && pair.all? }
-        end
-
-        def label(row) = row["when"] ? "#{row["target"]} (#{row["when"]})" : row["target"]
 
         def percent(share) = "#{Report::Format.number(share.estimate * 100, digits: 0)} %"
 
@@ -277,33 +241,12 @@ module Tiercel::Lab
           return section.text("No samples fell into the calls; `--seconds` watches longer.") unless watched?(row)
           note = "In the function itself, without what it calls; #{samples_words(row)}."
           section.add(columns_table("Profile: self time of #{row["target"]}", top(row, TOP), TIMES, note:))
-          section.code(row["file"], title: opened_with(row)) if row["file"]
+          section.code(row["file"], title: OPENED_WITH) if row["file"]
         end
 
         def samples_words(row)
           samples, calls = [own(row).values.sum, row["calls"]].map { |count| Report::Format.number(count) }
-          "#{samples} samples of #{row["profiler"]}, #{calls} calls in #{notes("profiles")["seconds"]} s"
-        end
-
-        def opened_with(row)
-          return "For speedscope (speedscope.app):" unless row["profiler"] == "vernier"
-          "For the Firefox profiler (profiler.firefox.com, or `profile-viewer`):"
-        end
-
-        def add_difference(section, before, after)
-          return section.text("One of the two has no samples.") unless [before, after].all? { |row| watched?(row) }
-          shares = [before, after].map do |row|
-            own(row).then { |all| all.transform_values { |n| n.fdiv(all.values.sum) } }
-          end
-          names = shares.flat_map(&:keys).uniq
-          names = names.max_by(TOP) { |name| (shares[1].fetch(name, 0.0) - shares[0].fetch(name, 0.0)).abs }
-          rows = names.map do |name|
-            one, other = shares.map { |all| all.fetch(name, 0.0) * 100 }
-            [name, *[one, other, other - one].map { |share| figure(share, "%", digits: 1) }]
-          end
-          section.table("Profile: #{label(after)} against #{label(before)}", command:, rows:,
-                        header: ["function", label(before), label(after), "change"],
-                        note: "Shares of the time in the function itself, not times; the largest changes first.")
+          "#{samples} samples, #{calls} calls in #{notes("profiles")["seconds"]} s"
         end
       end
     end

@@ -39,7 +39,7 @@ module Tiercel::Lab
       class Table < Tables::Table
         called "selfcheck", "Tests the lab's verdicts on this machine with known work."
         example "selfcheck", "selfcheck --quick", "selfcheck --recordings 40", "selfcheck --kind pause,kept",
-                "selfcheck --busy 1 --kind same,twenty"
+                "selfcheck --protocol quick"
         takes :quick, :seed, :budget, :processes
 
         RECORDINGS = 20
@@ -49,7 +49,6 @@ module Tiercel::Lab
 
         def options(parser)
           fact parser, "--recordings N", "how many (#{RECORDINGS}, quick: #{QUICK_RECORDINGS})", :recordings, :count
-          parser.on("--busy N", Integer, "concurrent busy loops (0)") { |count| @busy = count }
           parser.on("--protocol FORM", FORMS, "protocol to test: #{FORMS.keys.join(", ")} (full)") do |protocol|
             @protocol = protocol
           end
@@ -61,18 +60,17 @@ module Tiercel::Lab
 
         def expected_seconds = recordings * Engine::Measurement.expected_seconds(comparisons, protocol)
 
-        def plan_in_words = "#{recordings} recordings of #{kinds.map(&:words).join("; ")}: about " \
-                            "#{Report::Format.minutes(expected_seconds)} if six processes decide."
+        def plan_in_words = "#{recordings} recordings, if six processes decide, of #{kinds.map(&:words).join("; ")}."
 
         def take(_comparisons)
           run.start(protocol)
           rows = []
           started = Engine::Stopwatch.seconds
           run.watch(expected_seconds) do |progress|
-            beside { recordings.times { |index| rows.concat(record(index, progress)) } }
+            recordings.times { |index| rows.concat(record(index, progress)) }
           end
           run.table("selfcheck", rows, threshold: protocol.margin_for([:process]), asked: recordings,
-                                       busy: @busy.to_i, seconds: (Engine::Stopwatch.seconds - started).round)
+                                       seconds: (Engine::Stopwatch.seconds - started).round)
         end
 
         def exit_code
@@ -85,17 +83,6 @@ module Tiercel::Lab
         def recordings = facts_given[:recordings] || (settings.quick ? QUICK_RECORDINGS : RECORDINGS)
 
         def kinds = KINDS.slice(*facts_given.fetch(:kinds, KINDS.keys)).values
-
-        # Runs the block while other programs use the processor.
-        def beside
-          loops = Array.new(@busy.to_i) { Process.spawn(RbConfig.ruby, "-e", "loop {}") }
-          yield
-        ensure
-          loops&.each do |pid|
-            Process.kill(:KILL, pid)
-            Process.wait(pid)
-          end
-        end
 
         # Kinds with one baseline are measured together.
         def comparisons
@@ -166,10 +153,9 @@ module Tiercel::Lab
         private
 
         def made
-          asked, seconds, busy = notes("selfcheck").values_at("asked", "seconds", "busy")
-          beside = " beside #{busy} busy loop#{"s" if busy > 1}" if busy.to_i.positive?
+          asked, seconds = notes("selfcheck").values_at("asked", "seconds")
           each = seconds && asked ? ", #{(seconds.fdiv(asked)).round} s each" : ""
-          "#{asked || rows("selfcheck").size} recordings#{beside}#{each}#{process_words}."
+          "#{asked || rows("selfcheck").size} recordings#{each}#{process_words}."
         end
 
         # Results of older versions lack the number of processes.

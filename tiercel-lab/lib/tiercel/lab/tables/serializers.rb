@@ -103,10 +103,6 @@ module Tiercel::Lab
           document.section(title_of(value)) do |section|
             section.text(quick_note) if quick? && by_value.keys.first == value
             section.add(table(value, of_value))
-            both = of(of_value, "dump_load")
-            if both.any? { |cell| measured?(cell) }
-              section.add(bars("Serializers: dump and load, #{title_of(value)}", both))
-            end
             section.add(article(of_value)) if value.start_with?("books")
           end
         end

@@ -95,7 +95,9 @@ module Tiercel::Lab
         def fill(document)
           groups.each { |value, group| document.section(title_of(value)) { |section| add(section, value, group) } }
           return if by_size.values.none? { |points| points.size > 1 }
-          document.section("By size") { |section| add_crossovers(section) }
+          document.section("By size") do |section|
+            section.add(line_chart("Sizes: a hit by size", by_size, x: "bytes", y: "us", x_scale: :log, y_scale: :log))
+          end
         end
 
         private
@@ -120,8 +122,7 @@ module Tiercel::Lab
                       "bytes kept" => :bytes, "article, 2011" => ->(cell) { article(value, cell) } }
           table = cell_table("Sizes: #{value}", group, columns, note:, always: ["article, 2011"])
           nfs_row(table, value) if published(value)["nfs"] && notes("sizes").key?("directories")
-          reason = ->(cell) { miss?(cell) ? "misses" : cell["status"] }
-          section.add(table).add(bars("Sizes: #{value}, time of a hit", group, scale: :log, reason:))
+          section.add(table)
         end
 
         # Shows a refused item as a miss, whichever error the client raises.
@@ -160,46 +161,6 @@ module Tiercel::Lab
                  *cell["summary"]["ns"].values_at("estimate", "low", "high").map { |ns| ns / 1e3 }]
               end
             end
-          end
-        end
-
-        def add_crossovers(section)
-          chart = line_chart("Sizes: a hit by size", by_size, x: "bytes", y: "us", x_scale: :log, y_scale: :log)
-          section.text("HTML of several sizes. Where two lines cross, one store becomes the cheaper one; between " \
-                       "measured sizes the place is interpolated, so it is computed.")
-          section.add(chart)
-          crossings, unclear = crossings(chart).partition { |first, second, at| clear?(first, second, at) }
-          if unclear.any?
-            section.text("#{unclear.size} more #{unclear.one? ? "is" : "are"} within the intervals: cannot tell.")
-          end
-          return section.text("No two stores clearly cross within these sizes.") if crossings.empty?
-          columns = { "below it cheaper" => :first, "above it cheaper" => ->(found) { found[1] },
-                      "bytes" => ->(found) { Report::Cell.number(found.last.round, digits: 0) } }
-          section.add(columns_table("Sizes: where stores cross (computed)", crossings, columns))
-        end
-
-        def crossings(chart)
-          by_size.keys.combination(2).flat_map do |one, other|
-            chart.crossings(one, other).map { |at| [*cheaper_first(one, other, at), at] }
-          end.sort_by(&:last)
-        end
-
-        def cheaper_first(one, other, at)
-          before, = around(one, other, at)
-          before.first[1] <= before.last[1] ? [one, other] : [other, one]
-        end
-
-        # The points of both stores at the measured sizes below and above a crossing.
-        def around(one, other, at)
-          shared = by_size[one].map(&:first) & by_size[other].map(&:first)
-          below, above = shared.select { |bytes| bytes <= at }.max, shared.select { |bytes| bytes > at }.min
-          [below, above || below].map { |bytes| [one, other].map { |store| by_size[store].assoc(bytes) } }
-        end
-
-        # Returns whether the intervals of both stores are apart on both sides of the crossing.
-        def clear?(one, other, at)
-          around(one, other, at).all? do |(_, _, low, high), (_, _, other_low, other_high)|
-            high < other_low || other_high < low
           end
         end
       end

@@ -7,6 +7,7 @@ module Tiercel::Lab
       # Measures each store with two concurrent processes. All pairs of processes take turns, in order and in reverse.
       class Contention < Load::Trial
         OPERATIONS = %w[write read].freeze
+        QUANTILES = { "median" => 0.5, "p99" => 0.99, "max" => 1.0 }.freeze
         # Starting two processes, and building a store in each.
         OPEN_SECONDS = 3.0
         # The time until both processes have received their command.
@@ -16,7 +17,7 @@ module Tiercel::Lab
         Pair = Struct.new(:contestant, :value, :fleet, :outcome)
 
         # Rows have "rates" (calls a second of both processes together, a list for each pair of processes) and
-        # "histogram" (ns of all calls).
+        # "quantiles_us" (of each turn, by {QUANTILES}).
         #
         # @param design [Design]
         # @param cpus [Array<Integer>]
@@ -25,7 +26,7 @@ module Tiercel::Lab
           @cpus = cpus
           @contestants = design.shared_stores.map { |text| Contestants.parse(text) }
           @rows = design.shared_values.product(@contestants, OPERATIONS).map do |value, contestant, operation|
-            blank(value:, store: contestant.name, text: contestant.text, operation:, rates: [], histogram: nil)
+            blank(value:, store: contestant.name, text: contestant.text, operation:, rates: [], quantiles_us: [])
           end
         end
 
@@ -80,7 +81,7 @@ module Tiercel::Lab
         def work(pair, operation, process)
           on(pair) do |fleet|
             arrivals = { seconds: @design.seconds, at: Load::Fleet.soon }
-            keep(row_of(pair, operation), fleet.call("drive", operation:, arrivals:, measure: "histogram"), process)
+            keep(row_of(pair, operation), fleet.call("drive", operation:, arrivals:, measure: "each"), process)
           end
           @progress.advance(@design.seconds + START_SECONDS,
                             "two processes #{operation} with #{pair.contestant.name}")
@@ -88,8 +89,8 @@ module Tiercel::Lab
 
         def keep(row, answers, process)
           (row["rates"][process] ||= []) << answers.sum { |answer| answer["requests"] / answer["seconds"] }
-          all = [row["histogram"], *answers.map { |answer| answer["service"] }].compact
-          row["histogram"] = all.map { |one| Statistics::Histogram.from_h(one) }.reduce(:merge!).to_h
+          ns = answers.flat_map { |answer| answer["ns"] }.sort
+          row["quantiles_us"] << QUANTILES.transform_values { |share| Statistics.sorted_quantile(ns, share) / 1e3 }
         end
 
         def row_of(pair, operation)
@@ -155,8 +156,7 @@ module Tiercel::Lab
         end
 
         def plan_in_words
-          "Two processes at once: #{design.shared_stores.size} stores, #{design.shared_values.join(", ")}, " \
-            "about #{Report::Format.minutes(design.expected_seconds)}; one process:"
+          "Two processes at once: #{design.shared_stores.size} stores, #{design.shared_values.join(", ")}; one process:"
         end
 
         def take(comparisons)
@@ -188,8 +188,8 @@ module Tiercel::Lab
         WORDS = { "write" => "Writes", "read" => "Reads" }.freeze
         COMPARED = { "store" => :name, "value" => ->(cell) { title_of(cell["value"]) }, "time a call" => :time,
                      "ratio" => :ratio, "verdict" => :verdict, "objects" => :objects, "bytes" => :bytes }.freeze
-        SHARED_QUANTILES = { "median" => 0.5, "p99" => 0.99, "max" => 1.0 }.to_h do |name, share|
-          [name, [->(row) { Statistics::Histogram.from_h(row["histogram"]).quantile(share) / 1e3 }, "us"]]
+        SHARED_QUANTILES = Contention::QUANTILES.to_h do |name, _share|
+          [name, [->(row) { turns(row, name) }, "us"]]
         end
         SHARED = { "store" => "store", "value" => ->(row) { title_of(row["value"]) },
                    "calls a second, both" => lambda { |row|
@@ -298,10 +298,16 @@ module Tiercel::Lab
           section.text("Two processes on two CPUs use one database at the same time, each with its own names; " \
                        "both write, or both read. #{facts["processes"]} pairs of fresh processes, " \
                        "#{facts["rounds"]} rounds of #{facts["seconds"]} s each, stores in turn. Every call is " \
-                       "timed, because a request may have to wait as long as the slowest one.")
+                       "timed: median and p99 of a turn (the median of the turns), and the slowest call of all.")
           rows("two processes").group_by { |row| row["operation"] }.each do |operation, of_operation|
             section.add(columns_table("SQLite: two processes #{operation}", of_operation, SHARED, labels: 2))
           end
+        end
+
+        # The median of the turns, and the longest call of all of them.
+        def turns(row, name)
+          figures = row["quantiles_us"].map { |turn| turn[name] }
+          name == "max" ? figures.max : Statistics.median(figures)
         end
 
         def failure(row) = super || (Report::Cell.missing("not measured") if row["rates"].compact.empty?)

@@ -14,38 +14,54 @@ module Tiercel::Lab
       VALUES = %w[html-2kb html-24kb].freeze
       OPERATIONS = %w[read write read_multi].freeze
       WORKERS = 8
-      ENTRIES = { "html-2kb" => 12_000 }.freeze
+      VALUE = "html-2kb"
+      ENTRIES = 12_000
+      QUICK_ENTRIES = 2_000
 
       # The memory of the workers, for each store of the pairs.
       class Trial < Engine::Trial
-        STORE_SECONDS = 5.0
+        # For estimates: building a store in all workers, and a call.
+        STORE_SECONDS = 2.5
+        CALL_SECONDS = 1.5e-4
 
         def initialize(stores, workers:, entries:, **)
           super(**)
           @stores, @workers, @entries = stores, workers, entries
         end
 
-        def expected_seconds = @stores.size * STORE_SECONDS
+        def expected_seconds = @stores.size * store_seconds
+
+        # @return [Array<Hash>] the servers of all stores
+        def servers = @described.to_a
 
         private
 
         def measure
           @stores.each_with_index do |text, index|
             @rows << { "store" => text, **held(Contestants.parse(text), index) }
-            @progress.advance(STORE_SECONDS, "memory of #{text}")
+            @progress.advance(store_seconds, "memory of #{text}")
           end
         end
 
+        def store_seconds
+          STORE_SECONDS + (@workers * @entries * Memory::PASSES * CALL_SECONDS / [Etc.nprocessors, @workers].min)
+        end
+
+        # Each store has a server of its own, because a server keeps the memory of the entries of an earlier one. The
+        # workers use all processors.
         def held(contestant, index)
-          value = Values.fetch(ENTRIES.keys.first)
-          job = job("tables/switch/memory", bundle: contestant.bundle)
-          job.call("hold", text: contestant.text, value: value.to_spec, entries: @entries, workers: @workers,
-                           seed: @seed, context: { servers: @pool.facts(contestant.servers),
-                                                   folders: @scratch.folders, label: "switch-#{index}" })
+          pool = Engine::ServerPool.new(pinning: @pinning)
+          job = job("tables/switch/memory", bundle: contestant.bundle, pinning: Engine::Pinning.new(cpus: []))
+          job.call("hold", text: contestant.text, value: Values.fetch(VALUE).to_spec, entries: @entries,
+                           workers: @workers, seed: @seed,
+                           context: { servers: pool.facts(contestant.servers), folders: @scratch.folders,
+                                      label: "switch-#{index}" })
         rescue CannotRun, WorkerLost => e
           Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
         ensure
           job&.stop
+          @described = @described.to_a | pool.describe
+          pool.stop
         end
       end
 
@@ -56,10 +72,12 @@ module Tiercel::Lab
         full blocks: 16
         in_all 7, weight: 2
 
+        def plan_in_words = "Memory of #{workers} workers with #{entries} entries of 2 KB, and times:"
+
         def options(parser)
           names parser, "--from", PAIRS, :pairs
           fact parser, "--workers N", "processes whose memory counts (#{WORKERS})", :workers, :workers
-          fact parser, "--entries N", "entries of 2 KB that they hold (#{ENTRIES.values.first})", :entries, :count
+          fact parser, "--entries N", "entries of 2 KB that they hold (#{ENTRIES}; quick #{QUICK_ENTRIES})", :entries, :count
         end
 
         def plan
@@ -83,7 +101,7 @@ module Tiercel::Lab
 
         def pairs = facts_given[:pairs] ? PAIRS.slice(*facts_given[:pairs]) : PAIRS
         def workers = facts_given.fetch(:workers, WORKERS)
-        def entries = facts_given.fetch(:entries, ENTRIES.values.first)
+        def entries = facts_given.fetch(:entries, settings.quick ? QUICK_ENTRIES : ENTRIES)
 
         def trial
           @trial ||= Trial.new(pairs.values.flatten, workers:, entries:, seed: settings.seed,
@@ -134,10 +152,9 @@ module Tiercel::Lab
                       "after malloc_trim" => [->(row) { megabytes(row["trimmed"]) }, "MB"],
                       "of it their entries" => [->(row) { megabytes(row["grown"]) }, "MB"],
                       "the server's" => [->(row) { megabytes(row["server_bytes"]) }, "MB"] }
-          note = "Each worker reads #{facts["entries"]} entries of 2 KB twice, most of what a store of 32 MB holds. " \
-                 "The " \
-                 "first column is as the system counts it, with freed memory that glibc keeps; the second is after " \
-                 "a collection and malloc_trim, as is what the entries take."
+          note = "Each worker reads #{facts["entries"]} entries of 2 KB twice; #{ENTRIES} are most of what a store of " \
+                 "32 MB holds. The first column is as the system counts it, with freed memory that glibc keeps; the " \
+                 "second is after a collection and malloc_trim, as is what the entries take."
           section.add(columns_table("Switch: memory", rows("memory"), columns, labels: 1, note:))
         end
 

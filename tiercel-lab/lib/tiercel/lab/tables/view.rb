@@ -135,9 +135,6 @@ module Tiercel::Lab
 
     # Sentences about the blocks of a cell, for {View}.
     module Blocks
-      # The number of blocks that fit into a line of a terminal.
-      SHOWN = 84
-
       # A figure for each block, for {Report::Table#raw}. Each includes the block's own garbage collection.
       #
       # @param cell [Hash] measured
@@ -156,31 +153,6 @@ module Tiercel::Lab
         "The mean is #{mean_ratio(cell)}: #{slow["blocks"]} of #{slow["of"]} blocks are slow, by " \
           "#{Report::Format.with_unit(slow["ns"] / 1e6, "ms")} each, about once in " \
           "#{Report::Format.number(slow["calls"].round(-2), digits: 0)} calls."
-      end
-
-      # Shows the blocks of cells whose mean and median disagree, in order of time: a line for terminals, and a chart.
-      #
-      # @param section [Report::Document::Section]
-      # @param shown [Array<Hash>] cells of one comparison
-      def add_block_times(section, title, shown)
-        baseline = shown.find { |cell| baseline?(cell) }
-        shown.select { |cell| cell.dig("summary", "slow") }.each do |cell|
-          times = [cell, baseline].to_h { |one| [name(one), block_us(one)] }
-          times.each { |name, blocks| section.text(block_line(name, blocks)) }
-          section.add(block_chart("#{title}, blocks of #{name(cell)}", times))
-        end
-      end
-
-      private
-
-      def block_line(name, blocks)
-        span = blocks.minmax.map { |figure| Report::Format.with_unit(figure, "us") }.join(" to ")
-        "Blocks of #{name}, #{span}: #{Report::Format.bars(blocks).first(SHOWN).join}"
-      end
-
-      def block_chart(title, times)
-        series = times.transform_values { |blocks| blocks.each_with_index.map { |us, at| [at + 1, us] } }
-        line_chart(title, series, x: "block, in order of time", y: "us a call")
       end
     end
 
@@ -469,18 +441,6 @@ module Tiercel::Lab
           plot.row(label.call(cell), interval(cell["summary"]["ratio"]), cell["summary"]["verdict"].to_sym)
         end
         plot
-      end
-
-      # Times with their intervals.
-      #
-      # @param reason [#call] why a cell has none
-      def bars(title, cells, label: method(:name), reason: ->(cell) { cell["reason"].to_s }, **options)
-        chart = Report::Charts::BarChart.new(title, unit: "us", **options)
-        cells.each do |cell|
-          next chart.missing(label.call(cell), reason.call(cell)) unless measured?(cell)
-          chart.row(label.call(cell), interval(cell["summary"]["ns"], 1e-3), muted: undecided?(cell))
-        end
-        chart
       end
 
       # The leader of the measured cells whose stores keep entries: by ratios if the cells were interleaved, otherwise

@@ -3,89 +3,6 @@
 module Tiercel::Lab
   module Tables
     module Capabilities
-      # Figures that a server reports. Its resident memory would be wrong, because a server keeps the memory of
-      # deleted entries.
-      module ServerFigures
-        BYTES = { "memcached" => ["stats\r\n", /^STAT bytes (\d+)/, "END"],
-                  "redis" => ["INFO memory\r\n", /^used_memory:(\d+)/, "mem_allocator"] }.freeze
-        ITEMS = { "memcached" => ["stats\r\n", /^STAT curr_items (\d+)/, "END"] }.freeze
-        SECONDS = 2
-
-        module_function
-
-        # @param url [String] memcached://HOST:PORT or redis://HOST:PORT/0
-        # @return [Integer, nil] bytes that the server holds; nil for other servers, and for one that does not answer
-        def bytes(url) = ask(url, BYTES)
-
-        # @param url [String] memcached://HOST:PORT
-        # @return [Integer, nil] entries that the server holds
-        def items(url) = ask(url, ITEMS)
-
-        def ask(url, questions)
-          scheme, host, port = url.match(%r{\A(\w+)://([^:/]+):(\d+)})&.captures
-          question, pattern, last = questions[scheme]
-          return unless question
-          Socket.tcp(host, Integer(port), connect_timeout: SECONDS) do |io|
-            io.write(question)
-            io.each_line.find { |line| (found = line[pattern, 1]) ? (return Integer(found)) : line.start_with?(last) }
-            nil
-          end
-        rescue SystemCallError
-          nil
-        end
-        private_class_method :ask
-      end
-
-      # Reads the open sockets, files and maps of processes from Linux (proc(5)).
-      module Sockets
-        TABLES = %w[/proc/self/net/tcp /proc/self/net/tcp6].freeze
-        ESTABLISHED = "01"
-
-        module_function
-
-        # @param ports [Array<Integer>]
-        # @return [Integer] TCP connections that this process holds to one of them
-        def to_ports(ports)
-          inodes = own_inodes
-          TABLES.sum do |table|
-            File.readlines(table).drop(1).map(&:split).count do |fields|
-              fields[3] == ESTABLISHED && ports.include?(fields[2][/:(\h+)\z/, 1].hex) && inodes.include?(fields[9])
-            end
-          rescue SystemCallError
-            0
-          end
-        end
-
-        # @param path [String]
-        # @return [Integer] bytes of all files below it
-        def tree_bytes(path)
-          Dir.glob("**/*", File::FNM_DOTMATCH, base: path).sum do |file|
-            stat = File.lstat(File.join(path, file))
-            stat.file? ? [stat.blocks.to_i * 512, stat.size].min : 0
-          rescue SystemCallError
-            0
-          end
-        end
-
-        # @param folders [Array<String>]
-        # @return [Array<String>] the folders with a file that this process has mapped
-        def maps(folders)
-          mapped = File.readlines("/proc/self/maps")
-          folders.select { |folder| mapped.any? { |line| line.include?("#{folder}/") } }
-        rescue SystemCallError
-          []
-        end
-
-        def own_inodes
-          Dir.glob("/proc/self/fd/*").filter_map do |link|
-            File.readlink(link)[/\Asocket:\[(\d+)\]\z/, 1] if File.symlink?(link)
-          end
-        rescue SystemCallError
-          []
-        end
-        private_class_method :own_inodes
-      end
-
       # Tests one store in the process of a job ({Engine::Job}). Two such processes open the same store.
       class Probe
         # An object that counts how often it is serialized.
@@ -113,10 +30,9 @@ module Tiercel::Lab
 
         # A text of 300 KB, which exceeds the compression threshold of every store.
         TEXT = "All work and no play makes Jack a dull boy. " * 7_000
-        # The number and size of the writes that show where a store keeps its entries.
-        BULK_ITEMS = 64
-        BULK_BYTES = 128 * 1024
-        LOCAL_READS = 300
+        # TCP connections of this process (proc(5)).
+        SOCKETS = %w[/proc/self/net/tcp /proc/self/net/tcp6].freeze
+        ESTABLISHED = "01"
 
         # Keeps existing folders, because the first process may have already written to them.
         #
@@ -131,7 +47,6 @@ module Tiercel::Lab
             @store = @contestant.build(@context)
           end
         end
-
 
         # @return [String, nil]
         def read(name:) = @store.read(name)
@@ -161,37 +76,7 @@ module Tiercel::Lab
         end
 
         # @return [Hash]
-        def remote = mark(Sockets.to_ports(@ports).positive? ? :yes : :no)
-
-        # Finds where many written bytes went: into a folder, a server, or this process.
-        #
-        # @return [Hash] "mark" is nil, "words" say where
-        def limited_by
-          before = holders
-          random = Random.new(1)
-          # The names are unique, because a write over the entry of another store would not grow the server.
-          BULK_ITEMS.times { |index| @store.write("#{@label}-bulk-#{index}", random.bytes(BULK_BYTES)) }
-          grown = holders.map { |words, bytes| [words, bytes - before.fetch(words, 0)] }
-          words, bytes = grown.find { |_words, more| more > BULK_ITEMS * BULK_BYTES / 2 }
-          return { words: } if bytes
-          return { words: "nothing is kept" } unless @store.read("#{@label}-bulk-0")
-          { words: Sockets.maps(@context.paths.values).any? ? "memory (a mapped file)" : "memory of the process" }
-        end
-
-        # Times a read of a small String with and without the request-local cache of Rails, in turn.
-        #
-        # @param blocks [Integer]
-        # @return [Hash] us of each block, by "off" and "on"; empty for a store without such a cache
-        def local_cost(blocks:)
-          return {} unless @store.respond_to?(:with_local_cache)
-          @store.write("local", "value")
-          figures = { off: [], on: [] }
-          (blocks + 1).times do |block|
-            off, on = read_us, @store.with_local_cache { read_us }
-            figures[:off] << off and figures[:on] << on unless block.zero?
-          end
-          figures
-        end
+        def remote = mark(connected? ? :yes : :no)
 
         # Reads within the request-local cache, before and after another process changes the entry.
         #
@@ -211,12 +96,6 @@ module Tiercel::Lab
 
         # @return [String, nil]
         def local_end = @second_read&.resume
-
-        # @return [Integer] number of keys that were written with a common prefix
-        def spread(count:)
-          count.times { |index| @store.write("spread-#{index}", "value") }
-          count
-        end
 
         # @return [void]
         def close
@@ -240,31 +119,16 @@ module Tiercel::Lab
                       **@store.send(:merged_options, options)).bytesize
         end
 
-        # Folders come first: the pages of a file may also count as memory of a process.
-        def holders
-          folders = @context.paths.to_h do |name, path|
-            [name == "tmpfs" ? "memory (files on a tmpfs)" : "disk", Sockets.tree_bytes(path)]
+        # Returns whether this process holds a connection to one of the store's servers.
+        def connected?
+          links = Dir.glob("/proc/self/fd/*").select { |link| File.symlink?(link) }
+          inodes = links.filter_map { |link| File.readlink(link)[/\Asocket:\[(\d+)\]\z/, 1] }
+          SOCKETS.select { |table| File.exist?(table) }.flat_map { |table| File.readlines(table).drop(1).map(&:split) }
+                 .any? do |fields|
+            fields[3] == ESTABLISHED && @ports.include?(fields[2][/:(\h+)\z/, 1].hex) && inodes.include?(fields[9])
           end
-          servers = @context.server_urls.filter_map { |url| ServerFigures.bytes(url) }
-                            .map { |bytes| ["memory of the server", bytes] }
-          databases = @context.server_pids.filter_map do |pid|
-            (folder = data_folder(pid)) && ["disk of the server", Sockets.tree_bytes(folder)]
-          end
-          folders.merge(servers.to_h, databases.to_h)
-        end
-
-        # A database server runs in its data folder.
-        def data_folder(pid)
-          folder = File.readlink("/proc/#{pid}/cwd")
-          folder if File.exist?(File.join(folder, "PG_VERSION"))
         rescue SystemCallError
-          nil
-        end
-
-        def read_us
-          started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_microsecond)
-          LOCAL_READS.times { @store.read("local") }
-          (Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_microsecond) - started) / LOCAL_READS
+          false
         end
       end
     end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "cgi/escape"
-
 module Tiercel::Lab
   module Tables
     module Gate
@@ -263,8 +261,6 @@ module Tiercel::Lab
             heads = cells(role: "contestant")
             baseline = sides.one? ? "reference work" : "base"
             plot = forest("#{noun}: by #{baseline}", heads, baseline:) and section.add(plot)
-            groups = cells.group_by { |cell| cell["comparison"] }
-            groups.each_value { |group| add_block_times(section, noun, group) }
           end
         end
 
@@ -285,57 +281,15 @@ module Tiercel::Lab
         end
       end
 
-      # Writes verdicts as test cases in JUnit's XML format (the schema of Apache Ant's junit task).
-      class JUnit
-        # https://www.w3.org/TR/xml/#charsets
-        NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/
-        FAILURES = { Judgement::REGRESSED => "failure", Judgement::WRONG => "error",
-                     Judgement::CANNOT_TELL => "skipped" }.freeze
-
-        # @param rows [Array<Hash{String => Object}>] with "words"
-        # @param sentence [String]
-        def initialize(rows, sentence:)
-          @rows = rows
-          @sentence = sentence
-        end
-
-        # @return [String] XML
-        def to_s
-          counts = FAILURES.to_h { |verdict, kind| [kind, @rows.count { |row| row["verdict"] == verdict }] }
-          <<~XML
-            <?xml version="1.0" encoding="UTF-8"?>
-            <testsuite name="tiercel-lab gate" tests="#{@rows.size}" failures="#{counts["failure"]}" \
-            errors="#{counts["error"]}" skipped="#{counts["skipped"]}">
-            #{@rows.map { |row| test_case(row) }.join("\n")}
-              <system-out>#{escape(@sentence)}</system-out>
-            </testsuite>
-          XML
-        end
-
-        private
-
-        def test_case(row)
-          kind = FAILURES[row["verdict"]]
-          inside = kind ? "<#{kind} message=\"#{escape(row["words"])}\"/>" : ""
-          "  <testcase classname=\"#{escape(row["cell"])}\" name=\"#{escape(row["metric"])}\">#{inside}</testcase>"
-        end
-
-        # Replaces characters that XML does not allow.
-        def escape(text) = CGI.escapeHTML(text.to_s.scrub.gsub(NOT_XML, " "))
-      end
-
-      # Writes the files for continuous integration: a summary of the step, test cases, and a comment for the pull
-      # request.
+      # Writes the files for continuous integration: a summary of the step, and a comment for the pull request.
       class Outputs
         SUMMARY = "GITHUB_STEP_SUMMARY"
         # A workflow finds its earlier comment by this marker.
         MARKER = "<!-- tiercel-lab gate -->"
 
-        # @param junit [String, nil] file
         # @param comment [String, nil] file
         # @param table [Class<Table>]
-        def initialize(junit:, comment:, table:)
-          @junit = junit
+        def initialize(comment:, table:)
           @comment = comment
           @table = table
         end
@@ -343,7 +297,6 @@ module Tiercel::Lab
         # @param results [Hash{String => Object}]
         def write(results)
           view = @table.view(results, command: "")
-          File.write(@junit, JUnit.new(view.gate_rows, sentence: view.sentence).to_s) if @junit
           summary = ENV.fetch(SUMMARY, "")
           return unless @comment || !summary.empty?
           text = Report::Markdown.render(view.brief)

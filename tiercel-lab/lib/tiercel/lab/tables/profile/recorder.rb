@@ -21,23 +21,6 @@ module Tiercel::Lab
           end
         end
 
-        # StackProf's raw samples: each run of equal stacks has its depth, its frames (the caller first), and their
-        # number.
-        #
-        # @param report [Hash] the report of `StackProf.run(raw: true)`
-        # @return [Hash{String => Integer}]
-        def from_stackprof(report)
-          raw = report.fetch(:raw)
-          names = report.fetch(:frames).transform_values { |frame| frame[:name] }
-          sums, at = Hash.new(0), 0
-          while at < raw.size
-            depth = raw[at]
-            add(sums, raw[at + 1, depth].map { |id| names.fetch(id, "?") }, raw[at + 1 + depth])
-            at += depth + 2
-          end
-          sums
-        end
-
         # Drops the frames of the lab, and samples outside of the timed loop.
         def add(sums, names, weight)
           lab = names.rindex { |name| name.match?(LAB) } or return
@@ -56,7 +39,7 @@ module Tiercel::Lab
         INTERVAL_US = 200
         # Work between two looks at the clock.
         SLICE_NS = 20_000_000
-        REMEDY = "add gem \"vernier\" (or \"stackprof\") to the Gemfile"
+        REMEDY = "there is no profiler: add gem \"vernier\" to the Gemfile"
 
         # @param text [String] text of the contestant
         # @param operation [String]
@@ -65,30 +48,27 @@ module Tiercel::Lab
         # @param seconds [Float]
         # @param context [Hash] see {Engine::Context}
         # @param file [String] the profiler's own output
-        # @param profiler [String, nil] "vernier" or "stackprof"; nil: the first installed one
-        # @return [Hash] "status", and of a measured one "folded", "profiler", "calls", "file"
-        def watch(text:, operation:, value:, seed:, seconds:, context:, file:, profiler: nil)
+        # @return [Hash] "status", and of a measured one "folded", "calls", "file"
+        def watch(text:, operation:, value:, seed:, seconds:, context:, file:)
           Engine::Outcome.of do
-            profiler ||= available
+            load_profiler
             arm, calibration = Engine::SingleArm.build(text:, operation:, value:, seed:, context:,
                                                prefix: "tiercel-lab:profile", slice_ns: SLICE_NS)
             made = 0
-            folded = send(profiler, file) { made = work(arm, calibration.calls, seconds) }
+            result = Vernier.profile(interval: INTERVAL_US) { made = work(arm, calibration.calls, seconds) }
+            result.write(out: file)
             arm.verify
             arm.tear_down
-            { folded:, profiler:, calls: made, file: }
+            { folded: Folded.from_vernier(result), calls: made, file: }
           end
         end
 
         private
 
-        def available
-          %w[vernier stackprof].find do |name|
-            require name
-            true
-          rescue LoadError
-            false
-          end || raise(CannotRun, "there is no profiler: #{REMEDY}")
+        def load_profiler
+          require "vernier"
+        rescue LoadError
+          raise CannotRun, REMEDY
         end
 
         def work(arm, calls, seconds)
@@ -100,22 +80,6 @@ module Tiercel::Lab
             made += calls
           end
           made
-        end
-
-        # Writes a file for the Firefox profiler.
-        def vernier(file, &)
-          require "vernier"
-          result = Vernier.profile(interval: INTERVAL_US, &)
-          result.write(out: file)
-          Folded.from_vernier(result)
-        end
-
-        # Writes the report as JSON, for speedscope.
-        def stackprof(file, &)
-          require "stackprof"
-          report = StackProf.run(mode: :wall, interval: INTERVAL_US, raw: true, &)
-          File.write(file, JSON.generate(report))
-          Folded.from_stackprof(report)
         end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
