@@ -178,7 +178,8 @@ module Tiercel::Lab
         cells = Plan.new(comparisons, protocol: settings.bounded(table.protocol)).to_s(style) if comparisons.any?
         seconds = table.expected_seconds
         all = "In all about #{Report::Format.minutes(seconds)}." if seconds
-        out.puts [table.plan_in_words, cells, all].compact.join("\n\n")
+        words = [table.plan_in_words, cells, all].compact
+        out.puts words.any? ? words.join("\n\n") : @table_class.summary
         ExitCodes::OK
       end
     end
