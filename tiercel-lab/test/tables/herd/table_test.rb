@@ -63,7 +63,7 @@ class HerdCommandTest < LabCase
       assert_match(/^8 callers \(2 processes x 4 threads\), all at once, ran the block .*; once with `lease: true` \(/,
                    command.out.string)
       line = command.out.string[/^tiercel:shared: +cold, lease: true .*$/]
-      assert_match(/true +1 +1 +[\d.,]+ ms +[\d.,]+ ms +0 +[▁▂▃·]+$/, line)
+      assert_match(/true +1 +1 +[\d.,]+ ms +[\d.,]+ ms +0$/, line)
     end
   end
 
@@ -84,7 +84,7 @@ class HerdCommandTest < LabCase
       assert_equal 8, runs(rows, "null_store", "cold")
       assert_includes 2..8, runs(rows, "memory_store", "cold")
       assert_includes 2..8, runs(rows, "memory_store", "ended, race_condition_ttl")
-      assert_match(/<svg/, Lab::Report::Html.render(command.document))
+      assert_includes Lab::Report::Html.render(command.document), "memory_store"
     end
   end
 
