@@ -42,7 +42,7 @@ class EnteredFilesTest < Tiercel::TestCase
   def test_what_is_entered_is_seen
     names = self.class.recorded.first
     assert_match(/^shared, read hit: .*accessor.* Segment#read$/, names)
-    assert_match(/^redis, read hit: .*backends\/remote\/node/, names)
+    assert_match(/^redis, read hit: .*backends\/remote/, names)
     assert_equal EnteredFiles::PLACES.size * EnteredFiles::CALLS.size * EnteredFiles::WAYS.size, names.lines.size
   end
 end

@@ -39,24 +39,10 @@ module Tiercel
       # @return [String] the bytes that were read, frozen
       attr_reader :bytes
 
-      def initialize(bytes, token = nil)
+      def initialize(bytes)
         super("Found")
         @bytes = bytes
-        @token = token
       end
-
-      # Records how to make the token, because few of the entries of a read of several keys need one.
-      #
-      # @param last_read [Object, nil] the result of {Backend#last_read} after that read
-      # @return [void]
-      def read_by(backend, last_read, index)
-        @backend = backend
-        @last_read = last_read
-        @index = index
-      end
-
-      # @return [Object, nil] the token for {Backend#compare_and_set}; nil if it would need another trip
-      def token = @token ||= @backend&.token_shown(@bytes, @last_read, @index)
     end
 
     # @return [Backend]
@@ -80,14 +66,14 @@ module Tiercel
 
     def read(key, version, event = nil)
       bytes = get(key, event)
-      bytes.nil? ? MISS : decode(key, bytes, version) { token_of(bytes) }
+      bytes.nil? ? MISS : decode(key, bytes, version)
     end
 
     # @param tags [Tags::Named] the tags that the call names. Their generations are read in the same trip
     # @return [Object, Found] as {#read}; a {Found} if only {Store::Reader} can compare the entry's tags
     def read_tagged(key, version, tags, event = nil)
       bytes = get_tagged(key, tags, event)
-      bytes.nil? ? MISS : decode(key, bytes, version, tags.recorded_in?(bytes)) { token_of(bytes) }
+      bytes.nil? ? MISS : decode(key, bytes, version, tags.recorded_in?(bytes))
     end
 
     def read_multi(keys, versions, undecided, event = nil)
@@ -211,22 +197,17 @@ module Tiercel
     # @param bytes [String] the bytes of an entry
     # @param version [String, nil]
     # @param current [Boolean] whether the entry's tags were compared and are current
-    # @yieldreturn [Object, nil] the token, for a {Found}
     # @return [Object, Found]
     def decode(key, bytes, version, current = false)
       bytes.freeze
       value = current ? @coder.load_tagged_value(bytes, nil, version, key) : @coder.load_value(bytes, nil, version, key)
-      return resolve(value, bytes, version, (yield if block_given?)) if Coder::Signal === value
+      return resolve(value, bytes, version) if Coder::Signal === value
       inherit_tags(bytes) if current && Fetch.inside?
       DeepFreeze.call(value) if @frozen
       value
     rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
       Found.new(bytes)
     end
-
-    # @param bytes [String] the result of the last read
-    # @return [Object, nil] the token of the bytes; nil if it would need another trip
-    def token_of(bytes) = @backend.token_shown(bytes, @backend.last_read)
 
     private
 
@@ -237,7 +218,7 @@ module Tiercel
     end
 
     # @param signal [Coder::Signal]
-    def resolve(signal, bytes, version, token) = Found.new(bytes, token)
+    def resolve(signal, bytes, version) = Found.new(bytes)
 
     # Replaces the values in place, which is quicker than a new Hash because Ruby does not hash the keys again.
     def decode_all(found, keys, versions, undecided)
@@ -250,13 +231,7 @@ module Tiercel
       else
         found.each { |key, bytes| unsure = true if Coder::Signal === (found[key] = decode(key, bytes, nil)) }
       end
-      return found unless unsure
-      last_read = @backend.last_read
-      keys.each_with_index do |key, index|
-        next unless Coder::Signal === (value = found[key])
-        value.read_by(@backend, last_read, index)
-        undecided << key
-      end
+      undecided.concat(keys.uniq.select { |key| Coder::Signal === found[key] }) if unsure
       found
     end
 
@@ -335,7 +310,7 @@ module Tiercel
       private
 
       # Decodes an entry with tags if its tags are current. The segment compares their generations in the same call.
-      def resolve(signal, bytes, version, token)
+      def resolve(signal, bytes, version)
         return super unless Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
         value = @coder.load_tagged_value(bytes, nil, version)
         return super if Coder::Signal === value

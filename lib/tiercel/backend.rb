@@ -22,8 +22,8 @@ module Tiercel
   # - If the medium fails, the method raises a {BackendError} and no other class (see {Unavailable}, {TimedOut},
   #   {PoolExhausted}, {Refused}); its cause is the library's error. A failed call leaves no response behind that a
   #   later caller could receive. No method blocks for longer than the backend's time budget.
-  # - Tokens are opaque and compared with `==`. A key never gets the same token again after its bytes changed, even if
-  #   they changed back. A token is valid only in the process that read it.
+  # - Tokens are opaque and compared with `==`. A token is valid only in the process that read it, and no longer valid
+  #   after the bytes have changed. If they change back, it may be valid again.
   #
   # {Traits} describes the backend to the layers above. The published suite {Contracts::BackendContract} tests all of
   # these rules.
@@ -31,7 +31,7 @@ module Tiercel
   # @abstract Subclasses implement every method that raises NotImplementedError here.
   class Backend
     # The properties of a {Backend}. The layers above read them to decide how to treat its entries and failures. They
-    # never change during a backend's life, except {#answers_elsewhere?} and {#compares?}.
+    # never change during a backend's life, except {#answers_elsewhere?}.
     module Traits
       # Returns whether a get costs less than compression or a checksum. A near backend stores small values uncompressed
       # and without a checksum. It needs neither Rails' request-local cache nor a circuit breaker.
@@ -73,13 +73,6 @@ module Tiercel
       #
       # @return [Boolean] whether at least one of several servers is not known to be failing
       def answers_elsewhere? = false
-
-      # Returns whether {Backend#compare_and_set} works. Leases kept as placeholders need it.
-      #
-      # @param ask [Boolean] whether to ask the server if the answer is not known yet
-      # @return [Boolean, nil] nil if it is not known
-      # @raise [BackendError]
-      def compares?(ask: true) = true # rubocop:disable Lint/UnusedMethodArgument
 
       # Returns whether {Backend#scan} and {Backend#clear} with a prefix find all keys.
       #
@@ -138,24 +131,13 @@ module Tiercel
     # @return [Array(String, Object), nil] bytes and the token for {#compare_and_set}, nil if absent
     def get_with_token(key) = raise(NotImplementedError)
 
-    # Returns the token of the last {#get} or {#get_multi} in this thread or fiber. The caller must call this before the
-    # next read.
-    #
-    # @return [Object, nil] the argument for {#token_shown}
-    def last_read = nil
+    # @param keys [Array<String>]
+    # @return [Hash{String => Array(String, Object)}] as {#get_with_token}. Needs one trip if the medium allows it.
+    def get_multi_with_tokens(keys) = keys.to_h { |key| [key, get_with_token(key)] }.compact
 
-    # Clears the token of an earlier read. Callers use it before a read that may not reach the backend.
-    #
-    # @return [void]
-    def forget_last_read = nil
-
-    # Returns the token of bytes that were just read, if that needs no extra trip.
-    #
-    # @param bytes [String] the bytes that the read returned
-    # @param last_read [Object, nil] see {#last_read}
-    # @param index [Integer] the position of the key among the keys of a {#get_multi}
-    # @return [Object, nil] a token for {#compare_and_set} and {#occupy}; nil if the backend has none
-    def token_shown(bytes, last_read, index = 0) = nil # rubocop:disable Lint/UnusedMethodArgument
+    # @param bytes [String] the bytes that a read has returned
+    # @return [Object, nil] their token, if it needs no trip
+    def token_of(bytes) = nil # rubocop:disable Lint/UnusedMethodArgument
 
     # Writes the entry and replaces an existing one.
     #

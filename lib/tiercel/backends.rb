@@ -13,7 +13,7 @@ module Tiercel
     autoload :MemorySegment, "tiercel/backends/memory_segment"
     autoload :Null, "tiercel/backends/null"
     autoload :Redis, "tiercel/backends/redis"
-    autoload :Remote, "tiercel/backends/remote/node"
+    autoload :Remote, "tiercel/backends/remote"
     autoload :SQLite, "tiercel/backends/sqlite"
     autoload :SegmentBackend, "tiercel/backends/segment_backend"
     autoload :Shared, "tiercel/backends/shared"

@@ -47,9 +47,9 @@ module Tiercel
   # @private
   class Leases
     autoload :Lease, "tiercel/leases/lease"
-    autoload :Placeholder, "tiercel/leases/placeholder"
+    autoload :Placeholder, "tiercel/leases/placeholders"
     autoload :Placeholders, "tiercel/leases/placeholders"
-    autoload :ReleaseQueue, "tiercel/leases/release_queue"
+    autoload :ReleaseQueue, "tiercel/leases/placeholders"
     autoload :Segment, "tiercel/leases/segment"
 
     # Seconds for which a placeholder is kept after its lease has lapsed. If ten times the lease's ttl is longer, that

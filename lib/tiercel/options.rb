@@ -88,7 +88,7 @@ module Tiercel
       **%i[mmap_size page_size].to_h { |name| [name, unneeded["the default serves every file"]] },
       pool_size: "use `pool: { size: 10 }`, or `pool=10` in a URL", pool_timeout: "use `pool: { timeout: SECONDS }`",
       **%i[rcvbuf sndbuf].to_h { |name| [name, unneeded["the kernel sizes socket buffers"]] },
-      shards: unneeded["the size of the segment decides it"], ssl_context: "use `ssl: CONTEXT`",
+      shards: unneeded["the size of the segment decides it"], ssl_context: "use `ssl: true`, or `ssl_params:`",
       synchronous: unneeded["SQLite's NORMAL is always used"],
     }.freeze
     # The same names in a store with tiers, and in the URL of a near tier.

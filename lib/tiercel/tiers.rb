@@ -53,6 +53,7 @@ module Tiercel
     def get_multi_last(keys) = without_pending(keys) { |rest| @last.get_multi(rest) }
 
     def get_with_token(key) = unless_pending(key) { @last.get_with_token(key) }
+    def get_multi_with_tokens(keys) = without_pending(keys) { |rest| @last.get_multi_with_tokens(rest) }
     def look(key) = unless_pending(key) { @last.look(key) }
     def scan(prefix = nil, &) = @last.scan(prefix, &)
 
@@ -145,7 +146,6 @@ module Tiercel
     def tiers = [@near.backend, @last]
     def to_s = "#{@near} > #{@last}"
     def remote? = @last.remote?
-    def compares?(ask: true) = @last.compares?(ask:)
     def scannable? = @last.scannable?
     def answers_elsewhere? = @last.answers_elsewhere?
     def checksum? = @last.checksum?

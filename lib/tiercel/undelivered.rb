@@ -46,8 +46,9 @@ class Tiercel::Undelivered
     self.class.lists[self] = true
   end
 
-  # @return [Boolean] whether keys are waiting; one comparison for the usual case
-  def any? = !@kinds.empty? || !@late.empty?
+  # @return [Boolean] whether keys are waiting: a variable, because each call of the backend asks
+  attr_reader :any
+  alias any? any
 
   # @return [Integer] number of waiting keys
   def size = @lock.synchronize { (@kinds.keys | @late.keys).size }
@@ -65,6 +66,7 @@ class Tiercel::Undelivered
         next unless late
         @late[key] = [kind, @clock.call + LATE_SECONDS, late == :unanswered || @late[key]&.last]
       end
+      @any = true unless keys.empty?
       surplus = [@kinds.size - MOST_KEYS, 0].max
       surplus.times { @kinds.shift }
       @late.shift while @late.size > MOST_KEYS
@@ -93,6 +95,7 @@ class Tiercel::Undelivered
       until (page = @lock.synchronize { @kinds.first(PAGE) }).empty?
         break if send_page(page).any? || (@clock.call >= finish_at && !all)
       end
+      @lock.synchronize { @any = !(@kinds.empty? && @late.empty?) }
     ensure
       @sending.unlock
     end
@@ -120,6 +123,7 @@ class Tiercel::Undelivered
     @kinds = {}
     @late = {}
     @lost = 0
+    @any = false
     @again_at = nil
     @sending = Mutex.new
   end

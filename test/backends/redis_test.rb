@@ -8,6 +8,7 @@ require_relative "redis/servers"
 class RedisTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 
+  def versions? = false
   def build_peer = RedisServers.build(RedisServers.single.url)
   def build_backend = build_peer.tap(&:clear)
 end
@@ -15,6 +16,7 @@ end
 class RedisSocketTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 
+  def versions? = false
   def build_peer = RedisServers.build(RedisServers.socket.url)
   def build_backend = build_peer.tap(&:clear)
 
@@ -22,14 +24,6 @@ class RedisSocketTest < Tiercel::TestCase
   def remote_later(seconds, &)
     name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
   end
-end
-
-# A server like Redis 6 and KeyDB; test/README.md explains how to test with a real one.
-class RedisBeforeSevenTest < Tiercel::TestCase
-  include Tiercel::Contracts::BackendContract
-
-  def build_peer = RedisServers.build(RedisServers.before_seven.url)
-  def build_backend = build_peer.tap(&:clear)
 end
 
 class RedisDetailsTest < Tiercel::TestCase
@@ -54,9 +48,7 @@ class RedisDetailsTest < Tiercel::TestCase
   def test_many_values_share_a_ttl
     pairs = (0...200).to_h { |index| ["many#{index}", "value"] }
     backend.set_multi(pairs)
-    ends = pairs.keys.map { |key| server.command("PEXPIRETIME", key).to_i }
-    assert_operator ends.max - ends.min, :<, 5_000, "one random mark, from one moment on"
-    assert_operator server.command("PTTL", "many0").to_i, :>, Redis::ENDLESS_MS
+    assert_operator server.command("PTTL", "many0").to_i, :>, Redis::ENDLESS_MS / 2
   end
 
   # Each value keeps the position of its key and is refused independently of the others.
@@ -81,19 +73,6 @@ class RedisDetailsTest < Tiercel::TestCase
     end
   end
 
-  def test_the_same_bytes_written_twice_have_two_tokens
-    tokens = Array.new(50) { backend.set("key", "value") && backend.get_with_token("key").last }
-    assert_equal 50, tokens.uniq.size
-  end
-
-  def test_a_counter_that_came_back_has_another_token
-    backend.increment("counter", 5)
-    _, token = backend.get_with_token("counter")
-    backend.increment("counter", 1)
-    backend.increment("counter", -1)
-    assert_equal false, backend.compare_and_set("counter", "9", token)
-  end
-
   def test_scripts_come_back_after_the_server_forgot_them
     2.times do
       assert_equal 1, backend.increment("counter")
@@ -104,12 +83,14 @@ class RedisDetailsTest < Tiercel::TestCase
     end
   end
 
-  # The bytes that were read serve as the token.
-  def test_bytes_without_an_end_as_a_token
-    backend.set("key", "one")
-    bytes, = backend.get_with_token("key")
-    assert_equal true, backend.compare_and_set("key", "two", [nil, bytes])
-    assert_equal false, backend.compare_and_set("key", "three", [nil, bytes])
+  # Long bytes are compared by their digest.
+  def test_tokens_of_every_length
+    [0, 1, 255, 256, 257, 100_000].each do |size|
+      backend.set("key", "x" * size)
+      _, token = backend.get_with_token("key")
+      assert_equal false, backend.compare_and_set("key", "new", "#{token}y")
+      assert_equal true, backend.compare_and_set("key", "new", token)
+    end
   end
 
   def test_entries_that_others_wrote

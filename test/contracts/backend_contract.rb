@@ -111,6 +111,11 @@ module Tiercel
         answer
       end
 
+      # @return [Boolean] whether a token is of one write, and not of the bytes alone
+      def versions? = true
+
+      def needs_versions = versions? || skip("a token is the bytes")
+
       # Skips a test that needs several processes.
       def needs_processes
         skip "#{backend} belongs to one process" unless build_peer

@@ -11,13 +11,6 @@ class MemcachedTLSTest < Tiercel::TestCase
   def server = @server ||= Servers::Memcached.new.start
   def place(port, host = "localhost") = "memcached://#{host}:#{port}"
   def trusting(authority) = authority ? { ssl_params: { ca_file: authority } } : { ssl: true }
-
-  def test_a_context_that_checks_nothing_is_told_of
-    bare = OpenSSL::SSL::SSLContext.new
-    careful = OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params({}) }
-    assert_match(/does not verify the server's certificate/, capture_io { build(place(1), ssl: bare) }.last)
-    assert_empty capture_io { build(place(1), ssl: careful) }.last
-  end
 end
 
 class RedisTLSTest < Tiercel::TestCase

@@ -100,18 +100,7 @@ class StoreTripsTest < Tiercel::TestCase
     ours = { "leases" => {} }
     ours = ours.merge(ours.to_h { |way, options| ["#{way}, lease: false", options.merge(lease: false)] })
     ours.transform_values! { |options| Tiercel.new(url, timeout: 20, **options, **OPTIONS) }
-    ours.each_value { |store| store.backend.compares? }
-    load_scripts(ours.each_value.first)
     Place.new(proxy, rails, ours, url)
-  end
-
-  # Redis receives a script with its first use, and one query about its abilities.
-  def self.load_scripts(store)
-    store.write("script", 1, unless_exist: true)
-    store.increment("script/count")
-    store.backend.set("script", "bytes")
-    store.backend.compare_and_set("script", "others", store.backend.get_with_token("script").last)
-    store.backend.occupy("script", "bytes", 1, store.backend.get_with_token("script").last)
   end
 
   %i[redis memcached].each do |place|

@@ -98,6 +98,8 @@ module TiersBackendContractTests
   class MemoryAndRedisTest < Tiercel::TestCase
     include Stack
 
+    def versions? = false
+
     def self.server = @server ||= Tiercel::Lab::Servers::Redis.new.start
 
     def setup

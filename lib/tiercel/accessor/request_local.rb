@@ -40,9 +40,8 @@ module Tiercel
 
       def read(key, version, event = nil)
         local = current or return @far.read(key, version, event)
-        fetched = false
-        bytes = remembered(local, key, event) { fetched = true }
-        bytes.nil? ? MISS : decode(key, bytes, version) { token_of(bytes) if fetched }
+        bytes = remembered(local, key, event)
+        bytes.nil? ? MISS : decode(key, bytes, version)
       end
 
       # Compares a remembered copy with the remembered generations.
@@ -51,7 +50,7 @@ module Tiercel
         fetched = false
         bytes = remembered(local, key, event, tags) { fetched = true }
         return MISS if bytes.nil?
-        return decode(key, bytes, version, tags.recorded_in?(bytes)) { token_of(bytes) } if fetched
+        return decode(key, bytes, version, tags.recorded_in?(bytes)) if fetched
         generations = tags.keys.map { |name| local.read_entry(generation_key(name)) }
         decode(key, bytes, version, tags.recorded_in?(bytes, generations))
       end
@@ -119,8 +118,6 @@ module Tiercel
         @invalidations_lock.synchronize { @invalidations += 1 }
       end
 
-      def token_of(bytes) = @far.token_of(bytes)
-
       # Reads all keys from the backend, because the caller has already looked for usable copies.
       def get_multi(keys, event = nil) = @far.get_multi(keys, event)
 
@@ -187,7 +184,7 @@ module Tiercel
         hit = true
         bytes = local.fetch_entry(key) do
           hit = false
-          yield
+          yield if block_given?
           (tags ? get_far_tagged(key, tags, event) : @far.get(key, event))&.freeze
         end
         event[:store] = local.class.name if hit && event

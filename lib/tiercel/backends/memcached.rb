@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "digest"
+
 module Tiercel
   module Backends
     # One or more memcached servers (1.6 and later; tested with 1.6.18).
@@ -11,21 +13,19 @@ module Tiercel
     # Bytes are sent unchanged, with flags 0. A value that exceeds the server's limit raises {Refused}, and the key's
     # old entry is gone. Tokens are the server's cas numbers ({Token}). TTLs are rounded up to whole seconds.
     class Memcached < Backend
-      autoload :Connection, "tiercel/backends/memcached/protocol"
-      autoload :Counters, "tiercel/backends/memcached/counters"
+      autoload :Connection, "tiercel/backends/memcached/connection"
       autoload :KeyDump, "tiercel/backends/memcached/key_dump"
-      autoload :Multi, "tiercel/backends/memcached/multi"
-      autoload :Protocol, "tiercel/backends/memcached/protocol"
       autoload :Ring, "tiercel/backends/memcached/ring"
-      autoload :TLS, "tiercel/backends/memcached/tls"
-      autoload :Token, "tiercel/backends/memcached/protocol"
-      autoload :WireKey, "tiercel/backends/memcached/wire_key"
+      autoload :Token, "tiercel/backends/memcached/connection"
 
       # memcached interprets a larger number as a date.
       RELATIVE_TTL_MAX = 30 * 86_400
       # The last date that memcached's signed 32 bits can represent; an entry with a later expiry never expires.
       LAST_DATE = (2**31) - 1
-      DELETE_ATTEMPTS = 3
+      # With a larger amount, the sum could leave the signed range whatever the current count is.
+      NATIVE_MAX = 2**32
+      # The server's own subtraction, used by other clients, leaves spaces after a number that lost digits.
+      PADDING = / +\z/n
       DEFAULT_SERVER = "127.0.0.1:11211"
       STATS = { entries: "curr_items", bytes: "bytes", hits: "get_hits", misses: "get_misses",
                 evictions: "evictions", connections: "curr_connections", limit_bytes: "limit_maxbytes" }.freeze
@@ -38,7 +38,7 @@ module Tiercel
       # @option options [Numeric] :timeout time budget of one call in seconds (0.25)
       # @option options [Numeric] :connect_timeout maximum part of it for connecting, in seconds
       # @option options [Hash, Integer, false] :pool size and timeout (5, 5 s); false for no limit
-      # @option options [Boolean, OpenSSL::SSL::SSLContext] :ssl true for TLS with the machine's certificates
+      # @option options [Boolean] :ssl true for TLS with the machine's certificates
       # @option options [Hash] :ssl_params parameters for OpenSSL::SSL::SSLContext#set_params
       # @return [Memcached]
       # @raise [ConfigurationError]
@@ -79,115 +79,157 @@ module Tiercel
                                   "got #{Redacted.text(servers)}"
       end
 
+      # --- one key ---
+
       def get(key)
         wire_key = WireKey.encode(key)
-        node(wire_key).call(key) { |connection, deadline| Protocol.get(connection, wire_key, deadline) }
-      end
-
-      def last_read = Thread.current[Protocol::LAST_READ]
-
-      def forget_last_read
-        Thread.current[Protocol::LAST_READ] = nil
-      end
-
-      def token_shown(_bytes, last_read, index = 0)
-        line = last_read.is_a?(Array) ? last_read[index] : last_read
-        line && Token.of(line)
-      end
-
-      def get_with_token(key)
-        wire_key = WireKey.encode(key)
-        bytes, line = node(wire_key).call(key) do |connection, deadline|
-          Protocol.get_with_details(connection, wire_key, deadline)
-        end
-        [bytes, Token.of(line)] if bytes
-      end
-
-      def set(key, bytes, ttl = nil)
-        wire_key = WireKey.encode(key)
         node(wire_key).call(key) do |connection, deadline|
-          answer = Protocol.set(connection, wire_key, bytes, wire_ttl(ttl), deadline)
-          next answer == :stored unless answer == :too_large
-          Protocol.delete(connection, wire_key, deadline)
-          raise Protocol::ServerError, too_large(bytes)
-        end
+          connection.call(Connection.get_request(wire_key), deadline)
+        end || nil
       end
 
-      def add(key, bytes, ttl = nil) = conditional_set(key, bytes, ttl, mode: :add)
-
-      def add_or_get(key, bytes, ttl = nil)
-        wire_key = WireKey.encode(key)
-        answer, present, line = node(wire_key).call(key, resend: false) do |connection, deadline|
-          Protocol.add_or_get(connection, wire_key, bytes, wire_ttl(ttl), deadline)
-            .tap { |stored,| raise Protocol::ServerError, too_large(bytes) if stored == :too_large }
-        end
-        return true if answer == :stored
-        present ? [present, Token.of(line)] : get_with_token(key)
-      end
+      def token_of(bytes) = Token.of(bytes)
 
       def look(key)
         wire_key = WireKey.encode(key)
-        bytes, line = node(wire_key).call(key) do |connection, deadline|
-          Protocol.get_with_details(connection, wire_key, deadline)
+        node(wire_key).call(key) { |connection, deadline| connection.look(wire_key, deadline) }
+      end
+
+      def get_with_token(key) = look(key)&.first(2)
+
+      def set(key, bytes, ttl = nil)
+        answer = call(key) { |wire_key| Connection.set_request(wire_key, bytes, wire_ttl(ttl)) }
+        return answer unless answer == :too_large
+        delete(key)
+        raise too_large(key, bytes)
+      end
+
+      def add(key, bytes, ttl = nil)
+        answer = call(key, resend: false) { |wire_key| Connection.add_request(wire_key, bytes, wire_ttl(ttl)) }
+        answer == :too_large ? raise(too_large(key, bytes)) : answer
+      end
+
+      def add_or_get(key, bytes, ttl = nil)
+        wire_key = WireKey.encode(key)
+        request = Connection.look_request(wire_key).b << Connection.add_request(wire_key, bytes, wire_ttl(ttl))
+        present, added = node(wire_key).call(key, resend: false) do |connection, deadline|
+          connection.write(request, deadline)
+          connection.read_all(2, deadline)
         end
-        found(bytes, line) if bytes
+        error = [present, added].find { |answer| answer.is_a?(Exception) }
+        raise backend_error(error) if error && !present.is_a?(Array)
+        raise too_large(key, bytes) if added == :too_large
+        return true if added == true
+        present ? present.first(2) : get_with_token(key)
+      end
+
+      def compare_and_set(key, bytes, token, ttl = nil)
+        answer = call(key, resend: false) do |wire_key, connection|
+          Connection.set_request(wire_key, bytes, wire_ttl(ttl), token.cas_over(connection))
+        end
+        answer == :too_large ? raise(too_large(key, bytes)) : answer
       end
 
       def occupy(key, bytes, ttl = nil, token = nil)
-        wire_key = WireKey.encode(key)
-        present, line = node(wire_key).call(key) do |connection, deadline|
-          Protocol.claim(connection, wire_key, bytes, wire_ttl(ttl), token, deadline)
-        end
-        found(present, line) if present
+        occupy_multi({ key => bytes }, ttl, token ? { key => token } : {})[key]
       end
 
       def occupies_at_once? = true
 
+      def delete(key) = call(key) { |wire_key| "md #{wire_key}\r\n" }
+      def touch(key, ttl) = call(key) { |wire_key| "mg #{wire_key} T#{wire_ttl(ttl)}\r\n" }
+
+      # The server's own arithmetic stops at 0, wraps at 2**64, and leaves trailing spaces when a number loses a digit.
+      # So it is used only for additions, the common case. Subtractions and negative numbers compare and set.
+      def increment(key, amount = 1, ttl = nil)
+        Counter.in_range(amount, key)
+        wire_key = WireKey.encode(key)
+        node(wire_key).call(key, resend: false) do |connection, deadline|
+          native = amount.between?(0, NATIVE_MAX)
+          count = add_natively(connection, key, wire_key, amount, wire_ttl(ttl), deadline) if native
+          count || add_in_steps(connection, wire_key, wire_ttl(ttl), deadline) do |bytes|
+            bytes ? Counter.add(bytes.sub(PADDING, ""), amount, key) : amount
+          end
+        end
+      end
+
+      # --- several keys: one trip to each of their servers ---
+
+      def get_multi(keys)
+        return {} if keys.empty?
+        wire_keys = keys.map { |key| WireKey.encode(key) }
+        responses = exchange(wire_keys) { |_, wire_key| Connection.get_request(wire_key) }
+        found = {}
+        responses.each_with_index { |bytes, index| found[keys[index]] = bytes if bytes.is_a?(String) }
+        checked(responses, found)
+      end
+
+      def get_multi_with_tokens(keys)
+        responses = look_at(keys)
+        checked(responses, keys.zip(responses).to_h
+                               .filter_map { |key, found| [key, found.first(2)] if found.is_a?(Array) }.to_h)
+      end
+
+      def set_multi(pairs, ttl = nil)
+        return true if pairs.empty?
+        values, ttl = pairs.values, wire_ttl(ttl)
+        answers = exchange(pairs.keys.map { |key| WireKey.encode(key) }) do |index, wire_key|
+          Connection.set_request(wire_key, values[index], ttl)
+        end
+        checked(answers, false)
+        large = pairs.keys.select.with_index { |_, index| answers[index] == :too_large }
+        return answers.all?(true) if large.empty?
+        delete_multi(large)
+        raise Refused.new("#{large.size} of #{pairs.size} values are larger than the server takes (its option -I); " \
+                          "they are not stored", backend: @name, key: large.first)
+      end
+
+      # Writes, then reads what is there.
       def occupy_multi(pairs, ttl = nil, tokens = {})
         return {} if pairs.empty?
-        multi.claim(pairs, wire_ttl(ttl), tokens).transform_values { |bytes, line| found(bytes, line) }
+        keys = pairs.keys
+        responses = exchange(keys.map { |key| WireKey.encode(key) }, each: 2) do |index, wire_key, connection|
+          bytes, token = pairs[keys[index]], tokens[keys[index]]
+          request = if token then Connection.set_request(wire_key, bytes, wire_ttl(ttl), token.cas_over(connection))
+                    else Connection.add_request(wire_key, bytes, wire_ttl(ttl))
+                    end
+          request << Connection.look_request(wire_key)
+        end
+        found = {}
+        responses.each_with_index do |(answer, there), index|
+          next found[keys[index]] = there if there.is_a?(Array)
+          responses[index] = [answer, there].grep(Exception).first
+        end
+        checked(responses, found)
       end
 
       def compare_and_set_multi(changes, ttl = nil)
-        changes.empty? ? [] : multi.compare_and_set(changes, wire_ttl(ttl))
-      end
-
-      def compare_and_set(key, bytes, token, ttl = nil) = conditional_set(key, bytes, ttl, token: token)
-
-      def delete(key)
-        wire_key = WireKey.encode(key)
-        node(wire_key).call(key) { |connection, deadline| Protocol.delete(connection, wire_key, deadline) }
-      end
-
-      def touch(key, ttl)
-        wire_key = WireKey.encode(key)
-        node(wire_key).call(key) do |connection, deadline|
-          Protocol.touch(connection, wire_key, wire_ttl(ttl), deadline)
+        return [] if changes.empty?
+        keys = changes.keys
+        answers = exchange(keys.map { |key| WireKey.encode(key) }) do |index, wire_key, connection|
+          bytes, token = changes[keys[index]]
+          Connection.set_request(wire_key, bytes, wire_ttl(ttl), token.cas_over(connection))
         end
+        checked(answers, keys.select.with_index { |_, index| answers[index] == true })
       end
 
-      def increment(key, amount = 1, ttl = nil)
-        wire_key = WireKey.encode(key)
-        Counters.new(node(wire_key), key, wire_key).add(Counter.in_range(amount, key), wire_ttl(ttl))
-      end
+      def delete_multi(keys) = keys.empty? ? 0 : delete_wire_keys(keys.map { |key| WireKey.encode(key) })
 
-      def get_multi(keys) = keys.empty? ? {} : multi.get(keys)
-
-      def set_multi(pairs, ttl = nil) = pairs.empty? || multi.set(pairs, wire_ttl(ttl))
-
-      def delete_multi(keys) = keys.empty? ? 0 : multi.delete(keys)
-
-      # Two trips to each server. A frame that changes in between is read again.
+      # A frame that changes between the two steps stays, for another attempt.
       def delete_frames(keys)
-        at_nodes = @ring.group(keys.map { |key| WireKey.encode(key) }).each_value.map { |at| keys.values_at(*at) }
-        at_nodes.each_with_object({}) do |left, failed|
-          DELETE_ATTEMPTS.times { left = delete_frames_of(left) unless left.empty? }
-          left.each do |key|
-            failed[key] = Refused.new("it changed during each attempt to delete it", backend: @name, key:)
-          end
+        found = keys.zip(look_at(keys)).to_h
+        failed = found.select { |_, there| there.is_a?(Exception) }
+        changes = found.select { |_, there| there.is_a?(Array) && Frame.replaceable?(there.first) }
+                       .transform_values { |_, token| [Frame::EXPIRED, token] }
+        written = begin
+          compare_and_set_multi(changes, EXPIRED_TTL)
         rescue BackendError => error
-          left.each { |key| failed[key] = error }
+          error.partial || []
         end
+        changes.except(*written).each_key do |key|
+          failed[key] = error || Refused.new("it changed while it was deleted", backend: @name, key:)
+        end
+        failed.transform_values { |failure| backend_error(failure) }
       end
 
       # Omits keys that were too long for memcached, because the server stores only their digests.
@@ -202,7 +244,7 @@ module Tiercel
       # With a prefix: lists the keys and deletes the matching ones, including keys stored as digests.
       def clear(prefix = nil)
         return clear_all unless prefix
-        enum_for(:each_wire_key, prefix).each_slice(1_000) { |wire_keys| multi.delete(wire_keys, encoded: true) }
+        enum_for(:each_wire_key, prefix).each_slice(1_000) { |wire_keys| delete_wire_keys(wire_keys) }
       end
 
       def stats
@@ -215,7 +257,9 @@ module Tiercel
       # @return [Hash{String => Hash{String => String}}] each server's stats, by its name
       def server_stats
         deadline = Clock.monotonic + @timeout
-        @ring.nodes.to_h { |node| [node.name, node.call(nil, deadline:) { |*call| Protocol.stats(*call) }] }
+        @ring.nodes.to_h do |node|
+          [node.name, node.call(nil, deadline:) { |connection, until_then| connection.stats(until_then) }]
+        end
       end
 
       def close = @ring.nodes.each(&:close)
@@ -230,41 +274,110 @@ module Tiercel
 
       def node(wire_key) = @only || @ring.node_for(wire_key)
 
-      def multi = Multi.new(@ring, @timeout)
-
-      # memcached's clock ticks once a second, so the remaining TTL may be one second too long.
-      def found(bytes, line)
-        left = Protocol.number(line, " t")
-        [bytes, Token.of(line), left.nil? || left.negative? ? nil : left + 1.0]
-      end
-
-      # @return [Array<String>] the keys whose frames are still there
-      def delete_frames_of(keys)
-        found = get_multi(keys)
-        lines = last_read
-        changes = keys.each_with_index.filter_map do |key, index|
-          next unless (bytes = found[key]) && Frame.replaceable?(bytes)
-          [key, [Frame::EXPIRED, token_shown(bytes, lines, index)]]
-        end
-        changes.map(&:first) - compare_and_set_multi(changes.to_h, EXPIRED_TTL)
-      end
-
-      def conditional_set(key, bytes, ttl, **condition)
+      # @yieldparam wire_key [String]
+      # @yieldparam connection [Connection]
+      # @yieldreturn [String] the request
+      # @return [Object] the response
+      def call(key, resend: true)
         wire_key = WireKey.encode(key)
-        node(wire_key).call(key, resend: false) do |connection, deadline|
-          answer = Protocol.set(connection, wire_key, bytes, wire_ttl(ttl), deadline, **condition)
-          raise Protocol::ServerError, too_large(bytes) if answer == :too_large
-          answer == :stored
+        node(wire_key).call(key, resend:) do |connection, deadline|
+          connection.call(yield(wire_key, connection), deadline)
         end
       end
 
-      def too_large(bytes)
-        "#{Sizes.human(bytes.bytesize)} are more than the server takes in one value (its option -I); nothing is stored"
+      # Sends the requests of all keys, to all servers at the same time.
+      #
+      # @param each [Integer] requests for each key
+      # @yieldparam index [Integer] the position of the key
+      # @yieldparam wire_key [String]
+      # @yieldparam connection [Connection]
+      # @yieldreturn [String] the requests for the key
+      # @return [Array<Object>] for each key its response, or its responses; or a BackendError, if its server failed
+      def exchange(wire_keys, each: 1)
+        responses = Array.new(wire_keys.size)
+        write = lambda do |at, connection, deadline|
+          request = String.new
+          at.each { |index| request << yield(index, wire_keys[index], connection) }
+          connection.write(request, deadline)
+        end
+        read = lambda do |at, connection, deadline|
+          answers = connection.read_all(at.size * each, deadline)
+          at.each_with_index { |index, nth| responses[index] = each == 1 ? answers[nth] : answers[nth * each, each] }
+        end
+        groups = @ring.group(wire_keys)
+        failures = Remote::Exchange.new(Clock.monotonic + @timeout, write, read).run(groups)
+        failures.each { |node, error| groups[node].each { |index| responses[index] = error } }
+        responses
+      end
+
+      # @return [Object] the result, unless a response is an error
+      # @raise [BackendError] with the result, if only some of the keys have an error
+      def checked(responses, result)
+        errors = responses.grep(Exception)
+        return result if errors.empty?
+        error = backend_error(errors.find { |one| !one.is_a?(BreakerOpen) } || errors.first)
+        raise errors.size == responses.size ? error : error.with_partial(result)
+      end
+
+      def backend_error(error)
+        error.is_a?(BackendError) ? error : Refused.new(error.message, backend: @name)
+      end
+
+      def look_at(keys)
+        exchange(keys.map { |key| WireKey.encode(key) }) { |_, wire_key| Connection.look_request(wire_key) }
+      end
+
+      def delete_wire_keys(wire_keys)
+        answers = exchange(wire_keys) { |_, wire_key| "md #{wire_key}\r\n" }
+        checked(answers, answers.count(true))
+      end
+
+      # The server also adds to text that is nearly a number, such as "007"; the bytes that were read in the same trip
+      # tell, and are restored unless another caller has changed them since.
+      #
+      # @return [Integer, nil] nil if the server could not add
+      def add_natively(connection, key, wire_key, amount, ttl, deadline)
+        connection.write("mg #{wire_key} v\r\nma #{wire_key} N#{ttl} J#{amount} D#{amount} c t v\r\n", deadline)
+        before, sum = connection.read_all(2, deadline).each { |it| raise it if it.is_a?(Connection::ServerError) }
+        return unless sum.is_a?(Array)
+        count, token, left = sum
+        if before && !Counter.parse(before.sub(PADDING, ""))
+          counted?(connection, wire_key, before, left, token, deadline)
+          Counter.add(before, 0, key) # raises
+        end
+        return count.to_i if count.to_i.between?(amount, Counter::MAX)
+        add_in_steps(connection, wire_key, ttl, deadline) { |bytes| (bytes.to_i - amount) % 2**64 }
+        Counter.in_range(Counter::MAX + 1, key) # raises
+      end
+
+      # @yieldparam bytes [String, nil] the present count
+      # @yieldreturn [Integer] the new count
+      def add_in_steps(connection, wire_key, ttl, deadline)
+        loop do
+          raise IO::TimeoutError, "other callers kept changing the counter" if Clock.monotonic > deadline
+          bytes, token, left = connection.look(wire_key, deadline)
+          count = yield(bytes)
+          return count if bytes && counted?(connection, wire_key, count, left, token, deadline)
+          return count if bytes.nil? && connection.call(Connection.add_request(wire_key, count.to_s, ttl), deadline)
+        end
+      end
+
+      # 0 would mean no expiry.
+      def counted?(connection, wire_key, count, left, token, deadline)
+        ttl = left ? [left.to_i - 1, 1].max : 0
+        connection.call(Connection.set_request(wire_key, count.to_s, ttl, token.cas_over(connection)), deadline)
+      end
+
+      def too_large(key, bytes)
+        Refused.new("#{Sizes.human(bytes.bytesize)} are more than the server takes in one value (its option -I); " \
+                    "nothing is stored", backend: @name, key:)
       end
 
       def clear_all
         deadline = Clock.monotonic + @timeout
-        @ring.nodes.each { |node| node.call(nil, deadline:) { |*call| Protocol.flush_all(*call) } }
+        @ring.nodes.each do |node|
+          node.call(nil, deadline:) { |connection, until_then| connection.flush_all(until_then) }
+        end
         nil
       end
 
@@ -281,8 +394,85 @@ module Tiercel
 
       def settings(options)
         given = Options.values(:memcached, options)
-        socket = { **given.slice(:connect_timeout), tls: TLS.context(options) }.compact
+        socket = { **given.slice(:connect_timeout), tls: tls(options) }.compact
         { **given.slice(:timeout, :pool), socket: }
+      end
+
+      def tls(options)
+        ssl = options[:ssl]
+        unless [nil, true, false, "true", "false"].include?(ssl)
+          raise ConfigurationError, "ssl: expected true or false, got #{Redacted.text(ssl)} (ssl_params: has details)"
+        end
+        return if ssl.to_s == "false" || (ssl.nil? && options[:ssl_params].nil?)
+        Remote::TLSContext.new(options[:ssl_params])
+      end
+
+      # Keys in memcached's form: 1 to 250 bytes without spaces and control characters (memcached's protocol.txt).
+      #
+      # - A key in this form that has no "%" is sent unchanged.
+      # - Any other key is percent-encoded as in Rails' MemCacheStore (control characters, space, "%" and all bytes
+      #   from 7F), so that both find the same entries.
+      # - If the result exceeds 250 bytes, bytes from 80 stay unencoded, which memcached permits.
+      # - A key that is still too long becomes "%=", the beginning of the key, and a SHA-256. It cannot be decoded;
+      #   only its beginning is recognizable.
+      module WireKey
+        LIMIT_BYTES = 250
+        UNSAFE = /[\x00-\x20%\x7F-\xFF]/n
+        UNSAFE_BUT_HIGH = /[\x00-\x20%\x7F]/n
+        UNSAFE_ASCII = /[\x00-\x20%\x7F]/
+        NEVER = /[\x00-\x20\x7F]/n
+        ESCAPES = Array.new(256) { |byte| format("%%%02X", byte).b.freeze }.freeze
+        DIGEST_MARK = "%=".b.freeze
+        DIGEST_BYTES = 64
+        LEAD_BYTES = LIMIT_BYTES - DIGEST_MARK.bytesize - DIGEST_BYTES
+
+        class << self
+          # @param key [String]
+          # @return [String]
+          def encode(key)
+            return key if key.bytesize.between?(1, LIMIT_BYTES) && key.ascii_only? && !UNSAFE_ASCII.match?(key)
+            raise ArgumentError, "key: expected a String that is not empty" if key.empty?
+            key = key.b
+            encoded = escape(key, UNSAFE)
+            return encoded if encoded.bytesize <= LIMIT_BYTES
+            encoded = escape(key, UNSAFE_BUT_HIGH)
+            return encoded if encoded.bytesize <= LIMIT_BYTES
+            "#{DIGEST_MARK}#{encoded.byteslice(0, LEAD_BYTES)}#{Digest::SHA256.hexdigest(key)}"
+          end
+
+          # @param wire_key [String]
+          # @return [String, nil] the key, nil if it cannot be decoded
+          def decode(wire_key)
+            return if wire_key.start_with?(DIGEST_MARK)
+            wire_key.include?("%") ? unescape(wire_key) : wire_key
+          end
+
+          # Returns whether {encode} can return this text, judged by the characters that a text command allows.
+          #
+          # @param wire_key [String]
+          # @return [Boolean]
+          def possible?(wire_key) = !NEVER.match?(wire_key.b)
+
+          # Returns whether the key encoded in a wire key begins with these bytes.
+          #
+          # @param wire_key [String]
+          # @param prefix [String] to match keys stored as digests: at most {LEAD_BYTES} when encoded
+          # @return [Boolean]
+          def prefix?(wire_key, prefix)
+            key = decode(wire_key)
+            return key.b.start_with?(prefix.b) if key
+            lead = wire_key.byteslice(DIGEST_MARK.bytesize, LEAD_BYTES)
+            lead.start_with?(escape(prefix.b, UNSAFE_BUT_HIGH))
+          end
+
+          # @param text [String] a text with %XX
+          # @return [String] in binary
+          def unescape(text) = text.b.gsub(/%(\h\h)/n) { Regexp.last_match(1).hex.chr }
+
+          private
+
+          def escape(key, unsafe) = key.gsub(unsafe) { |byte| ESCAPES[byte.ord] }
+        end
       end
     end
   end

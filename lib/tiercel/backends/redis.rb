@@ -1,34 +1,72 @@
 # frozen_string_literal: true
 
+require "digest"
+
 module Tiercel
   module Backends
-    # Redis 6.0 and later, or Valkey: a single server, a master found through Sentinels, or a cluster. {Abilities}
-    # describes the support of servers before Redis 7 and of servers that refuse scripts.
+    # Redis 6.0 and later, or Valkey: a single server, a master found through Sentinels, or a cluster.
     #
     #   redis://:password@cache:6379/0       rediss://cache:6380/0       unix:/run/redis.sock
     #   redis://mymaster/0?sentinels=10.0.0.1:26379,10.0.0.2:26379
     #   redis+cluster://10.0.0.1:6379,10.0.0.2:6379
     #
-    # Bytes are sent unchanged, TTLs in milliseconds. See {Claims} for entries without a TTL.
+    # Bytes are sent unchanged, TTLs in milliseconds. An entry without a TTL gets one of 71,000 years, so that the
+    # server's `volatile-*` policies may evict it.
+    #
+    # A token is the entry's bytes: Redis has no entry versions, and a change that was undone needs no protection (a
+    # lease's placeholder has bytes of its own). A script compares and sets. A user who may not run scripts needs two
+    # trips instead ({#compare_in_steps}).
     class Redis < Backend
-      autoload :Abilities, "tiercel/backends/redis/abilities"
       autoload :Address, "tiercel/backends/redis/address"
-      autoload :BehindTiers, "tiercel/backends/redis/behind_tiers"
-      autoload :Claims, "tiercel/backends/redis/claims"
       autoload :Cluster, "tiercel/backends/redis/cluster"
       autoload :Connection, "tiercel/backends/redis/connection"
       autoload :OK, "tiercel/backends/redis/connection"
       autoload :ReplyError, "tiercel/backends/redis/connection"
-      autoload :Script, "tiercel/backends/redis/scripts"
-      autoload :SeenServers, "tiercel/backends/redis/seen_servers"
-      autoload :Sentinels, "tiercel/backends/redis/sentinels"
+      autoload :SeenServers, "tiercel/backends/redis/subscription"
+      autoload :Sentinels, "tiercel/backends/redis/address"
       autoload :Subscription, "tiercel/backends/redis/subscription"
 
-      include BehindTiers
-      include Claims
-
+      ENDLESS_MS = 2**51
+      # Up to this size the expected bytes are sent themselves, which costs less than a digest.
+      SHORT_BYTES = 256
       SCAN_COUNT = "1000"
       GLOB_CHARACTERS = /[*?\[\]\\]/n
+      # Matches the INFO of a server that evicts by use.
+      EVICTS_BY_USE = /^maxmemory:[1-9].*^maxmemory_policy:\w+-l[rf]u/m
+      POLICY_SECONDS = 60.0
+      private_constant :SHORT_BYTES, :EVICTS_BY_USE, :POLICY_SECONDS
+
+      # Sets the key if the entry has the expected bytes. KEYS: key. ARGV: the bytes or, with a fourth argument, their
+      # SHA-1; the new bytes; ttl in ms. The source is sent with each call: it is shorter than most values, and no
+      # server can have forgotten it.
+      COMPARE_AND_SET = <<~LUA
+        local bytes = redis.call('GET', KEYS[1])
+        if not bytes or (ARGV[4] and redis.sha1hex(bytes) or bytes) ~= ARGV[1] then return 0 end
+        redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+        return 1
+      LUA
+
+      # Deletes a frame unless it has the part EXCLUSIVE; see {Backend#delete_frames}. Runs UNLINK even for an absent
+      # key, so that a server that refuses writes reports it. KEYS: key.
+      DELETE_FRAME = <<~LUA.freeze
+        local function two_bytes(bytes, at) return bytes:byte(at) + 256 * bytes:byte(at + 1) end
+        local head = redis.pcall('GETRANGE', KEYS[1], 0, #{Frame::Layout::HEADER_BYTES - 1})
+        if type(head) ~= 'string' then return 0 end
+        if #head > 0 then
+          if head:byte(1) ~= #{Frame::Layout::MAGIC} or #head < #{Frame::Layout::HEADER_BYTES} then return 0 end
+          local size, at = two_bytes(head, #{Frame::Layout::PARTS_BYTES_AT + 1}), 1
+          local parts = size == 0 and '' or redis.call('GETRANGE', KEYS[1], #{Frame::Layout::HEADER_BYTES},
+                                                       #{Frame::Layout::HEADER_BYTES - 1} + size)
+          while at + 2 <= #parts do
+            if parts:byte(at) == #{Frame::Layout::PART_EXCLUSIVE} then return 0 end
+            at = at + 3 + two_bytes(parts, at + 1)
+          end
+        elseif redis.call('EXISTS', KEYS[1]) == 1 then
+          return 0
+        end
+        return redis.call('UNLINK', KEYS[1])
+      LUA
+      private_constant :COMPARE_AND_SET, :DELETE_FRAME
 
       # @return [Array<Symbol>]
       def self.option_names = Options.of(:redis)
@@ -49,7 +87,6 @@ module Tiercel
       # @option options [String] :sentinel_password
       # @return [Redis]
       # @raise [ConfigurationError]
-      # @raise [MissingDependency]
       def self.build(url, options = {}) = new(url, **options)
 
       # @param url [BackendURL]
@@ -65,6 +102,8 @@ module Tiercel
         @subscribable = options[:role] != :replica && !@several
         @commands = (@several ? Cluster : Single).new(@name, @address, timeout: timeout, pool: pool)
       end
+
+      # --- read ---
 
       def get(key)
         binary(call(["GET", key], key))
@@ -88,13 +127,27 @@ module Tiercel
         raise other.size == keys.size ? failure : failure.with_partial(found)
       end
 
+      def get_with_token(key) = (bytes = get(key)) && [bytes, bytes]
+      def get_multi_with_tokens(keys) = get_multi(keys).transform_values { |bytes| [bytes, bytes] }
+      def token_of(bytes) = bytes
+
+      def look(key)
+        bytes, left = guarded(key) { @commands.pipelined([["GET", key], ["PTTL", key]]) }
+        raise translate(bytes, key) if bytes.is_a?(Exception)
+        shown(bytes, left)
+      end
+
+      # --- write ---
+
       def set(key, bytes, ttl = nil)
         expect(OK, call(["SET", key, bytes, "PX", ms(ttl)], key)) && true
       end
 
       def set_multi(pairs, ttl = nil)
         return true if pairs.empty?
-        replies = guarded { @commands.set_multi(pairs, ms(ttl)) }
+        milliseconds = ms(ttl)
+        commands = pairs.map { |key, bytes| ["SET", key, bytes, "PX", milliseconds] }
+        replies = guarded { @commands.pipelined(commands) }
         failure = failed(replies) or return true
         raise replies.include?(OK) ? failure.with_partial(false) : failure
       end
@@ -105,13 +158,73 @@ module Tiercel
       end
 
       def add_or_get(key, bytes, ttl = nil)
-        return super unless compares?
-        guarded(key) do
-          reply = Script::ADD_OR_GET.for(@commands).call(@commands, key, bytes, ms(ttl))
-          next true if reply.nil?
-          ends_at, present = expect_all(2, reply)
-          [expect(String, binary(present)), [ends_at, present]]
+        commands = [["SET", key, bytes, "NX", "PX", ms(ttl)], ["GET", key]]
+        set, present = @commands.on(key, resend: false) do |connection, deadline|
+          connection.call_all(commands, deadline)
         end
+        raise translate(set, key) if set.is_a?(Exception)
+        return true if set
+        binary(present) && [present, present] unless wrong_type?(present)
+      end
+
+      def compare_and_set(key, bytes, token, ttl = nil)
+        guarded(key) do
+          call_script(compare_and_set_command(key, bytes, token, ms(ttl)), key) do
+            compare_in_steps(key, bytes, token, ms(ttl))
+          end == 1
+        end
+      end
+
+      def compare_and_set_multi(changes, ttl = nil)
+        return [] if changes.empty?
+        milliseconds = ms(ttl)
+        replies = guarded do
+          commands = changes.map { |key, (bytes, token)| compare_and_set_command(key, bytes, token, milliseconds) }
+          call_scripts(commands) do |index|
+            key, (bytes, token) = changes.to_a[index]
+            compare_in_steps(key, bytes, token, milliseconds)
+          end
+        end
+        written = changes.keys.select.with_index { |_, index| replies[index] == 1 }
+        failure = failed(replies) or return written
+        raise written.empty? ? failure : failure.with_partial(written)
+      end
+
+      # The written bytes are their own token, because no other caller writes the same bytes (see {Backend#occupy}).
+      def occupy(key, bytes, ttl = nil, token = nil)
+        occupy_multi({ key => bytes }, ttl, token ? { key => token } : {})[key]
+      end
+
+      def occupies_at_once? = true
+
+      # Writes, then reads what is there, in one trip.
+      def occupy_multi(pairs, ttl = nil, tokens = {})
+        return {} if pairs.empty?
+        milliseconds = ms(ttl)
+        replies = guarded do
+          @commands.pipelined(pairs.flat_map do |key, bytes|
+            token = tokens[key]
+            write = token ? compare_and_set_command(key, bytes, token, milliseconds)
+                          : ["SET", key, bytes, "NX", "PX", milliseconds]
+            [write, ["GET", key], ["PTTL", key]]
+          end)
+        end
+        errors = []
+        found = {}
+        pairs.each_with_index do |(key, bytes), index|
+          written, present, left = replies[index * 3, 3]
+          if wrong_type?(present) # replaced, as by a plain write
+            set(key, bytes, ttl)
+            present, left = bytes, milliseconds.to_i
+          elsif script_refused?(written) && present == tokens[key]
+            present, left = bytes, milliseconds.to_i if compare_in_steps(key, bytes, present, milliseconds) == 1
+          elsif (error = [written, present].grep(Exception).first)
+            next errors << error unless present.is_a?(String)
+          end
+          there = shown(present, left) and found[key] = there
+        end
+        failure = failed(errors) or return found
+        raise found.empty? ? failure : failure.with_partial(found)
       end
 
       def delete(key) = expect(Integer, call(["UNLINK", key], key)) == 1
@@ -124,10 +237,23 @@ module Tiercel
         raise answered.empty? ? failure : failure.with_partial(answered.sum)
       end
 
+      def delete_frames(keys)
+        return {} if keys.empty?
+        replies = guarded do
+          call_scripts(keys.map { |key| ["EVAL", DELETE_FRAME, "1", key] }) { |index| delete_frame(keys[index]) }
+        end
+        keys.zip(replies).filter_map { |key, reply| [key, translate(reply, key)] if reply.is_a?(Exception) }.to_h
+      rescue BackendError => error
+        keys.to_h { |key| [key, error] }
+      end
+
+      # Atomic without a script, whose integers have only 53 bits.
       def increment(key, amount = 1, ttl = nil)
         Counter.in_range(amount, key)
+        commands = [["SET", key, "0", "NX", "PX", ms(ttl)], ["INCRBY", key, amount.to_s]]
         guarded(key) do
-          abilities.scripts? ? increment_by_script(key, amount, ttl) : increment_in_steps(key, amount, ttl)
+          counts = @commands.on(key, resend: false) { |*connection| transaction(*connection, commands) }
+          expect(Integer, expect_all(2, counts).last)
         rescue ReplyError => error
           raise unless error.not_a_number?
           raise NotACounter, "the key #{KeyMask.of(key)}: #{OneLine.of(error.message)}; nothing was changed"
@@ -143,13 +269,14 @@ module Tiercel
         each_page(pattern) { |keys| keys.each { |key| yield key } }
       end
 
+      # --- the server ---
+
       def stats
         infos = guarded { @commands.infos }
         texts = infos.map { |text, _| expect(String, text).scan(/^(\w+):(.*?)\r?$/).to_h }
-        { entries: infos.sum { |_, count| expect(Integer, count) }, bytes: sum(texts, "used_memory"),
-          hits: sum(texts, "keyspace_hits"), misses: sum(texts, "keyspace_misses"),
-          evictions: sum(texts, "evicted_keys"),
-          connections: sum(texts, "connected_clients"), version: texts.first["redis_version"] }
+        sums = { bytes: "used_memory", hits: "keyspace_hits", misses: "keyspace_misses", evictions: "evicted_keys",
+                 connections: "connected_clients" }.transform_values { |name| texts.sum { |text| text[name].to_i } }
+        { entries: infos.sum { |_, count| expect(Integer, count) }, **sums, version: texts.first["redis_version"] }
       end
 
       # @private
@@ -161,12 +288,49 @@ module Tiercel
       # @return [Integer]
       attr_reader :database
 
-      def close = @commands.close
+      # Replaces all connections: later calls open new ones, because the address may lead to another server by now.
+      #
+      # @return [void]
+      def renew = @commands.renew
 
+      def close = @commands.close
       def to_s = @name
       def several_servers? = @several
-
       def remote? = true
+
+      # --- for near tiers ---
+
+      # A replica may lag behind the messages that it has sent. The masters of a cluster can change at any time
+      # (adr/016).
+      def subscribable? = @subscribable
+
+      # @param prefix [String, nil] limits the messages to keys with this prefix; nil for all keys
+      # @return [Subscription] a subscription that is not connected yet
+      def subscription(prefix = nil)
+        Subscription.new(@name, prefix) { |protocol| @address.connection(protocol: protocol) }
+      end
+
+      # @param prefix [String, nil] see {#subscription}
+      # @return [SeenServers] collects the servers of all connections used since the last {#renew}
+      def watch_servers(prefix = nil)
+        @commands.servers ||= SeenServers.new
+        @commands.servers.tap { |servers| servers.prefix = prefix }
+      end
+
+      # Checks once a minute, because the server's eviction policy may change.
+      def uses_wanted?
+        return false if @several
+        now = Clock.monotonic
+        return @evicts_by_use if @asked_at && now - @asked_at < POLICY_SECONDS
+        @asked_at = now
+        @evicts_by_use = EVICTS_BY_USE.match?(expect(String, ask("INFO", "memory")))
+      end
+
+      # @param keys [Array<String>] the keys that were read in a near tier
+      def used(keys)
+        call(["TOUCH", *keys], nil)
+        nil
+      end
 
       private
 
@@ -174,6 +338,57 @@ module Tiercel
         @commands.call(command, key: key, resend: resend)
       rescue ReplyError => error
         raise translate(error, key)
+      end
+
+      def compare_and_set_command(key, bytes, token, milliseconds)
+        return ["EVAL", COMPARE_AND_SET, "1", key, token, bytes, milliseconds] if token.bytesize <= SHORT_BYTES
+        ["EVAL", COMPARE_AND_SET, "1", key, Digest::SHA1.hexdigest(token), bytes, milliseconds, "sha1"]
+      end
+
+      # @yieldreturn [Object] the reply in place of a script that this user may not run
+      def call_script(command, key)
+        @commands.call(command, key: key, resend: false)
+      rescue ReplyError => error
+        script_refused?(error) ? yield : raise
+      end
+
+      # @yieldparam index [Integer] see {#call_script}
+      # @return [Array<Object>] the replies, including errors
+      def call_scripts(commands)
+        replies = @commands.pipelined(commands)
+        replies.each_with_index { |reply, index| replies[index] = yield(index) if script_refused?(reply) }
+      end
+
+      def script_refused?(reply) = reply.is_a?(ReplyError) && reply.refuses_scripts?
+
+      # As COMPARE_AND_SET: EXEC does nothing if the entry has changed since WATCH.
+      #
+      # @return [Integer] 1 if the bytes were set
+      def compare_in_steps(key, bytes, token, milliseconds)
+        @commands.on(key, resend: false) do |connection, deadline|
+          watched, present = connection.call_all([["WATCH", key], ["GET", key]], deadline)
+          error = [watched, present].grep(ReplyError).first and next error
+          next connection.call(["UNWATCH"], deadline) && 0 unless present == token
+          set = transaction(connection, deadline, [["SET", key, bytes, "PX", milliseconds]])
+          set.is_a?(Array) ? 1 : set || 0
+        end
+      end
+
+      # @return [Array<Object>, ReplyError, nil] the replies; nil if a watched key has changed
+      def transaction(connection, deadline, commands)
+        replies = connection.call_all([["MULTI"], *commands, ["EXEC"]], deadline)
+        [*replies, *Array(replies.last)].find { |reply| reply.is_a?(ReplyError) } || replies.last
+      end
+
+      # @param ttl [Numeric, nil] seconds
+      # @return [String] milliseconds, rounded up
+      def ms(ttl) = (ttl ? [ttl * 1000, ENDLESS_MS - 1].min.ceil : ENDLESS_MS).to_s
+
+      # @return [Array(String, String, Float), nil] as {Backend#look}. An endless entry has no remaining TTL
+      def shown(bytes, left)
+        return if bytes.nil?
+        left = expect(Integer, left)
+        [binary(bytes), bytes, (left / 1000.0 if left.between?(0, ENDLESS_MS / 2))]
       end
 
       # A reply of another kind comes from a server outside Redis' family, or belongs to another command: then no
@@ -203,18 +418,6 @@ module Tiercel
         reply
       end
 
-      def increment_by_script(key, amount, ttl)
-        reply = Script::INCREMENT.call(@commands, key, amount.to_s, ms(ttl), ENDLESS_ARGUMENT, ms(nil))
-        expect(String, reply).to_i
-      end
-
-      # Atomic as well. Without scripts no token is compared, so the expiry that marks an endless entry may stay
-      # unchanged.
-      def increment_in_steps(key, amount, ttl)
-        commands = [["SET", key, "0", "NX", "PX", ms(ttl)], ["INCRBY", key, amount.to_s]]
-        expect(Integer, expect_all(2, @commands.transaction(commands, key: key)).last)
-      end
-
       def guarded(key = nil)
         yield
       rescue ReplyError => error
@@ -222,10 +425,7 @@ module Tiercel
       end
 
       # @return [BackendError]
-      def translate(error, key = nil)
-        abilities.contradict(error)
-        error.is_a?(BackendError) ? error : error.translated(@name, key)
-      end
+      def translate(error, key = nil) = error.is_a?(BackendError) ? error : error.translated(@name, key)
 
       # In a read of many keys, a key of a type other than String is a miss.
       def failed(replies)
@@ -248,37 +448,36 @@ module Tiercel
       end
 
       def clear_all
-        guarded { @commands.flush }
+        guarded { @commands.each_server.each { |server| server.call(%w[FLUSHDB ASYNC]) } }
         nil
       end
 
-      def sum(texts, name) = texts.sum { |text| text[name].to_i }
-
       # Sends commands to a single server (or to the master that the Sentinels report).
       class Single
-        # @param name [String] for errors
-        # @param address [Address]
-        # @param timeout [Float] seconds for one call
         # @param pool [Hash] see {Options.values}
         def initialize(name, address, timeout:, pool:)
           @address = address
           @node = Remote::Node.new(name, timeout:, pool:) { address.connection(servers: @servers) }
-          @abilities = Abilities.new(self)
         end
 
-        # @return [Abilities]
-        attr_reader :abilities
         # @return [SeenServers, nil] collects the servers of the connections; must be set before the first call
         attr_accessor :servers
 
-        # @param command [Array<String>]
         # @param key [String, nil] the key, for errors
         # @param resend [Boolean] whether the command may be sent twice
         # @return [Object] the reply
         # @raise [ReplyError]
         # @raise [BackendError]
         def call(command, key: nil, resend: true)
-          reply = @node.call(key, resend: resend) { |connection, deadline| connection.call(command, deadline) }
+          on(key, resend:) { |connection, deadline| connection.call(command, deadline) }
+        end
+
+        # Runs the block with the connection to the key's server.
+        #
+        # @return [Object] the block's reply
+        # @raise [ReplyError] if the block returns one
+        def on(key, resend: true, &)
+          reply = @node.call(key, resend: resend, &)
           reply.is_a?(ReplyError) ? raise(reply) : reply
         end
 
@@ -287,42 +486,15 @@ module Tiercel
 
         # Sends the commands in one trip.
         #
-        # @param commands [Array<Array<String>>]
-        # @param key [String, nil] the key, for errors
         # @return [Array<Object>] the replies, including errors
         # @raise [BackendError]
-        def pipelined(commands, key: nil, resend: true)
-          @node.call(key, resend: resend) { |connection, deadline| connection.call_all(commands, deadline) }
-        end
+        def pipelined(commands) = @node.call(nil) { |connection, deadline| connection.call_all(commands, deadline) }
 
-        # Runs commands atomically on the server.
-        #
-        # @param commands [Array<Array<String>>] commands that must not be sent twice
-        # @param key [String]
-        # @return [Array<Object>] the replies
-        # @raise [ReplyError]
-        # @raise [BackendError]
-        def transaction(commands, key:)
-          replies = pipelined([["MULTI"], *commands, ["EXEC"]], key: key, resend: false)
-          error = [*replies, *Array(replies.last)].find { |reply| reply.is_a?(ReplyError) }
-          error ? raise(error) : replies.last
-        end
-
-        # @param keys [Array<String>]
         # @return [Array<String, nil>]
         def get_multi(keys) = call(["MGET", *keys])
 
-        # @param pairs [Hash{String => String}]
-        # @param ms [String] TTL
-        # @return [Array<String, ReplyError>]
-        def set_multi(pairs, ms) = pipelined(pairs.map { |key, bytes| ["SET", key, bytes, "PX", ms] })
-
-        # @param keys [Array<String>]
         # @return [Array<Integer>] number of deleted keys, in parts
         def delete_multi(keys) = [call(["UNLINK", *keys])]
-
-        # @return [void]
-        def flush = call(%w[FLUSHDB ASYNC])
 
         # @return [Array<#call>] a callable for each server; it sends a command to that server
         def each_server = [method(:ask)]
@@ -334,15 +506,12 @@ module Tiercel
           error ? raise(error) : [replies]
         end
 
-        # @return [void]
         def renew
           @address.sentinels&.forget
-          @abilities.forget
           @node.renew
           @servers&.forget # last, so that a caller that sees the new list also uses a connection in it
         end
 
-        # @return [void]
         def close = @node.close
       end
     end

@@ -79,7 +79,8 @@ module Tiercel
         @far = @computed = false
         return unless found
         @seen = fetch.leases.seen(@key, found.bytes)
-        @shown = Leases::Present.new(found.bytes, found.token) if found.token && @seen.nil?
+        token = fetch.backend.token_of(found.bytes) if @seen.nil?
+        @shown = Leases::Present.new(found.bytes, token) if token
       end
 
       # `new`, a method of C, would call `initialize` at a higher cost than Ruby does.

@@ -7,23 +7,17 @@ module Tiercel
     #   take   {Backend#occupy}: writes the placeholder if the key is absent, and returns the entry that exists then
     #   fill   {Backend#compare_and_set}: replaces the placeholder by the value
     #
-    # A Redis user without the right to run scripts cannot compare and set. The first take of a process asks the server
-    # about this right. Without the right every caller acquires every lease ({UNLEASED}), and a fill is a plain write,
-    # as with `lease: false`.
-    #
     # @private
     class Placeholders < Leases
       # The result if the call was never sent: the breaker is open, or the caller has just timed out on this backend.
       NOT_SENT = Object.new.freeze
-      # The {Lease#token} of a lease that the server cannot keep.
-      UNLEASED = Object.new.freeze
       # Seconds between two polls of a waiting caller: the first interval and the maximum.
       POLL = [0.002, 0.05].freeze
       # Seconds for which a released lease stays visible, so that all waiting callers see it.
       RELEASED_TTL = 2.0
       # Maximum number of leases whose first sight this process remembers. A forgotten lease counts as new.
       MOST_SEEN = 1_000
-      private_constant :NOT_SENT, :UNLEASED, :POLL, :RELEASED_TTL, :MOST_SEEN
+      private_constant :NOT_SENT, :POLL, :RELEASED_TTL, :MOST_SEEN
 
       def initialize(backend, guard)
         super()
@@ -32,22 +26,15 @@ module Tiercel
         @first_seen = {}
         @lock = Mutex.new
         @releases = ReleaseQueue.new
-        @reported = false
       end
 
       def take(mine, shown: nil, &)
-        compares = compares?(mine.key)
-        return take_plainly(mine, compares, shown, &) unless compares
         taken = resolve(mine, shown || claim(mine), &)
       ensure
-        release_later(mine.unsure) if compares && !taken
+        release_later(mine.unsure) unless taken
       end
 
       def take_multi(leases, shown: {})
-        compares = compares?(leases.first.key)
-        unless compares
-          return leases.map { |mine| take_plainly(mine, compares, shown[mine.key]) { |bytes| yield mine, bytes } }
-        end
         claims = leases.map do |mine|
           bytes = shown[mine.key]&.bytes or next mine
           stale = yield(mine, bytes)
@@ -59,7 +46,7 @@ module Tiercel
           resolve(mine, answer) { |bytes| yield mine, bytes }
         end
       ensure
-        leases.each { |mine| release_later(mine.unsure) } if compares && !taken
+        leases.each { |mine| release_later(mine.unsure) } unless taken
       end
 
       # A take that was interrupted before it returned has queued its release.
@@ -68,16 +55,12 @@ module Tiercel
       def fill(lease, bytes, ttl)
         return if @guard.timing_out?
         @guard.call(:write_entry, lease.key) do
-          if UNLEASED.equal?(lease.token)
-            next @backend.set(lease.key, bytes, ttl) || @guard.too_large(lease.key, bytes.bytesize)
-          end
           next true if lease.token && @backend.compare_and_set(lease.key, bytes, lease.token, ttl)
           fill_lineage(lease, bytes, ttl)
         end
       end
 
       def fill_multi(frames, ttl)
-        return fill_plainly(frames, ttl) if UNLEASED.equal?(frames.each_key.first&.token)
         known = frames.select { |lease, _| lease.token }
         stored = known.empty? ? [] : @guard.call(:write_multi_entries) do
           @backend.compare_and_set_multi(known.to_h { |lease, bytes| [lease.key, [bytes, lease.token]] }, ttl)
@@ -88,7 +71,7 @@ module Tiercel
       end
 
       def release(lease, pause: nil, stale_ttl: nil)
-        return if !lease.mine? || !lease.sent? || UNLEASED.equal?(lease.token)
+        return if !lease.mine? || !lease.sent?
         done = LOST
         return if @guard.timing_out?
         done = @guard.call(:release_lease, lease.key, returning: LOST) { release_now(lease, pause:, stale_ttl:) }
@@ -113,9 +96,7 @@ module Tiercel
         :lapsed
       end
 
-      # If the server no longer compares and sets, its old placeholders cannot be filled, so no caller waits for them.
-      def seen(key, bytes) = (parse(key, bytes) unless @backend.compares?(ask: false) == false)
-
+      def seen(key, bytes) = parse(key, bytes)
       def lapsed?(lease) = lease.lapses_at <= Clock.monotonic
       def close = @releases.close
 
@@ -171,38 +152,6 @@ module Tiercel
           @backend.occupy_multi(frames, placeholder_ttl(claims.first.ttl), tokens)
         end
         [found, unanswered]
-      end
-
-      # --- a server that cannot compare and set ---
-
-      # @return [Boolean, nil] nil if the server does not answer
-      def compares?(key)
-        compares = @backend.compares?(ask: false)
-        compares = @guard.call(:take_lease, key) { @backend.compares? } if compares.nil? && !@guard.timing_out?
-        report_unleased(key) if compares == false && !@reported
-        compares
-      end
-
-      def take_plainly(mine, compares, shown)
-        bytes = shown&.bytes
-        stale = bytes && yield(bytes)
-        return Present.new(bytes) if stale == :current
-        mine = mine.successor(nil, stale)
-        compares.nil? ? mine.not_sent : mine.with(UNLEASED)
-      end
-
-      def fill_plainly(frames, ttl)
-        pairs = frames.to_h { |lease, bytes| [lease.key, bytes] }
-        @guard.call(:write_multi_entries) { @backend.set_multi(pairs, ttl) ? pairs.keys : [] }
-      end
-
-      def report_unleased(key)
-        @reported = true
-        @guard.call(:take_lease, key) do
-          raise Refused.new("this server runs no scripts for this user, so fetch works as with lease: false: every " \
-                            "caller computes for itself. Allow EVAL and EVALSHA (ACL SETUSER ... +@scripting), or " \
-                            "say lease: false", backend: @backend.to_s, key: key)
-        end
       end
 
       # --- fill and release ---
@@ -267,6 +216,141 @@ module Tiercel
             Clock.monotonic
           end
         end
+      end
+    end
+
+    # A lease as a frame of type 0x20. Its part LEASE contains lineage, holder and ttl; its payload is the stale value
+    # or empty. Its expiry is that of the lease by the holder's clock.
+    #
+    # @private
+    module Placeholder
+      include Frame::Layout
+
+      module_function
+
+      # @param bytes [String] the bytes read from a backend
+      # @return [Boolean] whether they look like a placeholder
+      def placeholder?(bytes)
+        bytes.getbyte(0) == MAGIC && bytes.getbyte(TYPE_AT) == TYPE_PLACEHOLDER && bytes.bytesize >= HEADER_BYTES
+      end
+
+      # @param bytes [String] the bytes read from a backend
+      # @param holder [String]
+      # @return [Boolean] whether they are this holder's placeholder
+      def held_by?(bytes, holder)
+        placeholder?(bytes) &&
+          bytes.byteslice(HEADER_BYTES, bytes.unpack1("S<", offset: PARTS_BYTES_AT)).include?(holder)
+      end
+
+      # @param lease [Lease]
+      # @param ttl [Float] seconds
+      # @return [String]
+      def build(lease, ttl)
+        parts = Frame::Parts.encode_lease(lease.lineage + lease.holder, ttl)
+        parts = Frame::Parts.encode(version: lease.version) << parts if lease.version
+        Frame.build(TYPE_PLACEHOLDER, lease.stale || "", expires_at: Clock.now + ttl, parts:, checksum: true)
+      end
+
+      # @param key [String]
+      # @param bytes [String]
+      # @param token [Object, nil] the backend's token
+      # @yieldparam ttl [Float] seconds, as the holder requested
+      # @yieldparam ends_at [Float] epoch seconds, by the holder's clock
+      # @yieldreturn [Float] the time of {Clock.monotonic} at which the lease lapses
+      # @return [Lease, nil] nil for a damaged placeholder and for any other bytes
+      def parse(key, bytes, token = nil)
+        return unless placeholder?(bytes)
+        frame = Frame.parse(bytes)
+        names, ttl = frame.parts.lease
+        return unless names && ttl.finite?
+        lineage, holder = names.unpack("a8a8")
+        Lease.new(key, lineage, holder, version: frame.parts.version, stale: stale(frame), token:,
+                                        lapses_at: (yield ttl, frame.expires_at, "#{names}#{frame.expires_at}"))
+      rescue MalformedFrame
+        nil
+      end
+
+      # @param bytes [String] the bytes read from a backend
+      # @return [String, nil] the bytes that a plain read returns; for a placeholder its stale value or nil
+      def visible(bytes)
+        return bytes unless placeholder?(bytes)
+        stale(Frame.parse(bytes))
+      rescue MalformedFrame
+        bytes
+      end
+
+      def stale(frame) = frame.payload.empty? ? nil : frame.payload.freeze
+      private_class_method :stale
+    end
+
+    # Releases leases once their backend is reachable again. After a lost take or release the lease may stay in the
+    # backend for its whole ttl, during which no caller could compute. A thread retries one lease after the other and
+    # ends when the queue is empty.
+    #
+    # The thread bypasses the {Guard} and its breaker, because no caller waits for it.
+    #
+    # @private
+    class ReleaseQueue
+      # Seconds between two attempts.
+      PAUSE = 0.1
+      # Seconds after a lease's end until which the release is retried.
+      LATE = 5.0
+      # A lost take may reach the backend after the first release, so the release is repeated this many times.
+      TRIES = 3
+      # Maximum number of queued leases. Further ones are left to lapse.
+      MAX = 1_000
+      Item = Struct.new(:ends_at, :tries_left, :attempt)
+      private_constant :PAUSE, :LATE, :TRIES, :MAX, :Item
+
+      def initialize
+        @lock = Mutex.new
+        @items = []
+        @thread = BackgroundThread.new("tiercel leases", again: -> { !empty? }) { run }
+      end
+
+      # @yieldreturn [Boolean] whether the lease existed and was released
+      # @return [void]
+      def push(lease, &attempt)
+        @lock.synchronize do
+          @items = [] unless Forks.current?(@process) # a child does not release its parent's leases
+          @process = Forks.current
+          return if @items.size >= MAX
+          @items << Item.new(lease.lapses_at + LATE, lease.sure? ? 1 : TRIES, attempt)
+        end
+        @thread.start
+      end
+
+      # @return [Boolean]
+      def empty? = @lock.synchronize { @items.empty? }
+
+      # Stops retrying before the backend is closed.
+      #
+      # @return [void]
+      def close
+        @lock.synchronize { @items = [] }
+        @thread.stop
+      end
+
+      private
+
+      def run
+        until empty?
+          @lock.synchronize { @items.dup }.each { |item| break unless try(item) }
+          @lock.synchronize { @items.reject! { |item| item.tries_left <= 0 || item.ends_at < Clock.monotonic } }
+          sleep PAUSE unless empty?
+        end
+      end
+
+      # @return [Boolean] whether the backend answered; a refused release is not retried
+      def try(item)
+        item.tries_left = item.attempt.call ? 0 : item.tries_left - 1
+        true
+      rescue Refused
+        item.tries_left = 0
+        true
+      rescue BackendError
+        @lock.synchronize { @items.rotate! }
+        false
       end
     end
   end

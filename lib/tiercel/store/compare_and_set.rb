@@ -42,7 +42,9 @@ module Tiercel::Store::CompareAndSet
     return if names.empty?
     keys = names.to_h { |name| [name, normalize_key(name, options)] }
     instrument(:cas_multi, keys.values, options) do
-      found = @settings.guard.call(:read_multi_entries, returning: FAILED) { with_tokens(keys.values.uniq) }
+      found = @settings.guard.call(:read_multi_entries, returning: FAILED) do
+        @settings.backend.get_multi_with_tokens(keys.values.uniq)
+      end
       next false if FAILED.equal?(found)
       values = keys.each_with_object({}) do |(name, key), values|
         entry = entry_to_swap(found[key]&.first, key, normalize_version(name, options), options)
@@ -59,19 +61,6 @@ module Tiercel::Store::CompareAndSet
   end
 
   private
-
-  # @return [Hash{String => Array(String, Object)}] bytes and tokens by key
-  def with_tokens(keys)
-    backend = @settings.backend
-    found = backend.get_multi(keys)
-    last_read = backend.last_read
-    keys.each_with_index.filter_map do |key, index|
-      bytes = found[key] or next
-      token = backend.token_shown(bytes, last_read, index)
-      pair = token ? [bytes, token] : backend.get_with_token(key)
-      [key, pair] if pair
-    end.to_h
-  end
 
   def entry_to_swap(bytes, key, version, options)
     entry = bytes && @settings.reader.entry(bytes, key:, raw: options[:raw])

@@ -39,10 +39,9 @@ module Tiercel
         return taken_away(key, version, options) if options[:delete]
         tags = options[:tags]
         if options[:raw]
-          @backend.forget_last_read
           bytes = @accessor.get_raw(key, event)
           return MISS if bytes.nil?
-          return decide(Accessor::Found.new(bytes, @accessor.token_of(bytes)), key, version, raw: true)
+          return decide(Accessor::Found.new(bytes), key, version, raw: true)
         end
         tags = nil if @accessor.compares_tags?
         value = tags ? @accessor.read_tagged(key, version, tags, event) : @accessor.read(key, version, event)
@@ -74,8 +73,6 @@ module Tiercel
         if options[:raw]
           found = tags ? @accessor.get_multi_tagged(keys, tags, event) : @accessor.get_multi_raw(keys, event)
           found = found.slice(*keys).to_h { |key, bytes| [key, Accessor::Found.new(bytes)] }
-          last_read = @backend.last_read
-          keys.each_with_index { |key, index| found[key]&.read_by(@backend, last_read, index) }
           undecided.concat(found.keys)
         elsif tags && !@accessor.compares_tags?
           found = @accessor.read_multi_tagged(keys, versions, tags, undecided, event)
@@ -175,7 +172,6 @@ module Tiercel
           Fetch.deleted(@backend, key)
           @accessor.delete(key)
         end
-        @backend.forget_last_read
         bytes
       end
 
@@ -218,7 +214,7 @@ module Tiercel
       end
 
       def raw_value(bytes)
-        text = bytes.dup.force_encoding(Encoding::UTF_8)
+        text = String.new(bytes, encoding: Encoding::UTF_8) # no dup, which would copy a backend's variables
         text.valid_encoding? ? text : text.force_encoding(Encoding::BINARY)
       end
     end

@@ -35,8 +35,8 @@ class MemcachedTokenTest < Tiercel::TestCase
   end
 
   def test_every_way_to_a_token
-    { get: -> { @backend.token_shown(@backend.get("key"), @backend.last_read) },
-      get_multi: -> { @backend.get_multi(["key"]) && @backend.token_shown("first", @backend.last_read, 0) },
+    { get_with_token: -> { @backend.get_with_token("key").last },
+      get_multi_with_tokens: -> { @backend.get_multi_with_tokens(["key"])["key"].last },
       look: -> { @backend.look("key")[1] },
       add_or_get: -> { @backend.add_or_get("key", "not added").last },
       occupy: -> { @backend.occupy("key", "not written", 10)[1] },

@@ -9,6 +9,7 @@ class RedisClusterTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 
   # The contract is not about time: eight processes at once may need long to connect on a slow machine.
+  def versions? = false
   def build_peer = RedisServers.build(RedisServers.cluster.url, timeout: 20)
   def build_backend = build_peer.tap(&:clear)
 
@@ -51,8 +52,7 @@ class RedisClusterTest < Tiercel::TestCase
     cut = lambda do |command, run|
       run.call.tap { raise Redis::Connection::Lost, "cut" if command.include?("counter") && command.first != "GET" }
     end
-    backend.increment("{counter}warm") # the node of this slot knows the script then
-    with_commands(cut) { assert_raises(Tiercel::Unavailable) { backend.increment("counter") } }
+    with_commands(cut) { assert_raises(Tiercel::Unavailable) { backend.add("counter", "1") } }
     assert_equal "1", backend.get("counter")
   end
 

@@ -9,8 +9,6 @@ module RedisServers
 
   def self.single = @single ||= Servers::Redis.new.start
   def self.socket = @socket ||= Servers::Redis.new(socket: true).start
-  def self.before_seven = @before_seven ||= really_before_seven || Servers::Redis.new(without: %w[PEXPIRETIME]).start
-  def self.really_before_seven = (single if single.version.match?(/\A[1-6]\./))
   def self.without_scripts = @without_scripts ||= Servers::Redis.new(without: %w[EVAL EVALSHA]).start
   def self.cluster = @cluster ||= Servers::RedisCluster.new.start
 

@@ -138,40 +138,26 @@ module Tiercel
         end
 
         # A backend may return nil instead of a token.
-        def test_the_token_of_the_last_read_is_of_what_it_has_shown
+        def test_the_token_of_bytes_that_a_read_has_returned
           backend.set("key", "one")
-          backend.set("other", "two")
-          bytes = backend.get("key")
-          Fiber.new { backend.get("other") }.resume
-          last_read = backend.last_read
-          backend.get("other")
-          token = backend.token_shown(bytes, last_read) or return assert_nil(token)
+          token = backend.token_of(backend.get("key")) or return assert_nil(token)
           assert_equal "mine".b, backend.occupy("key", "mine", CLAIM_TTL, token).first
-          token = backend.token_shown(backend.get("key"), backend.last_read)
+          token = backend.token_of(backend.get("key"))
           backend.set("key", "changed")
           assert_equal "changed".b, backend.occupy("key", "mine", CLAIM_TTL, token).first
         end
 
-        def test_the_tokens_of_the_last_read_of_several
+        def test_the_tokens_of_several
           keys = Array.new(40) { |number| "key#{number}" }
-          keys.each_with_index { |key, number| backend.set(key, "old#{number}") unless (number % 4).zero? }
-          shown = backend.get_multi(keys)
-          last_read = backend.last_read
-          tokens = keys.each_with_index.to_h do |key, index|
-            [key, shown[key] && backend.token_shown(shown[key], last_read, index)]
-          end
-          return assert_empty(tokens.compact) if tokens.compact.empty?
+          present = keys.each_slice(4).flat_map { |_, *rest| rest }
+          backend.set_multi(present.to_h { |key| [key, "old #{key}"] })
+          found = backend.get_multi_with_tokens(keys)
+          assert_equal present.to_h { |key| [key, "old #{key}".b] }, found.transform_values(&:first)
           backend.set("key1", "changed")
+          tokens = found.transform_values(&:last)
           found = backend.occupy_multi(keys.to_h { |key| [key, "mine"] }, CLAIM_TTL, tokens)
           assert_equal keys.to_h { |key| [key, key == "key1" ? "changed" : "mine"] }, found.transform_values(&:first)
-        end
-
-        def test_a_read_that_was_forgotten_gives_no_token_of_another_one
-          backend.set("key", "one")
-          backend.get("key")
-          backend.forget_last_read
-          token = backend.token_shown("another", backend.last_read) or return assert_nil(token)
-          assert_equal "one".b, backend.occupy("key", "mine", CLAIM_TTL, token).first
+          assert_equal({}, backend.get_multi_with_tokens([]))
         end
 
         private

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "tempfile"
-
 module Tiercel
   module Backends
     class Memcached < Backend
@@ -9,8 +7,7 @@ module Tiercel
       # LRU lists and skips items in use). It needs its own connection.
       #
       # While the server waits for a slow reader, it locks a part of its table, and the reader's next request could
-      # need that lock. The keys are therefore read at full speed into a {Spool}, and passed to the caller
-      # afterwards.
+      # need that lock. The keys are therefore read at full speed into memory, and passed to the caller afterwards.
       class KeyDump
         REQUESTS = ["lru_crawler metadump hash\r\n", "lru_crawler metadump all\r\n"].freeze
         # The server's response while it lists keys for another client, because it can run only one list at a time.
@@ -37,14 +34,11 @@ module Tiercel
         # @param prefix [String, nil] only keys that begin with it
         # @yieldparam wire_key [String]
         # @return [void]
-        # @raise [BackendError] {Refused} if the server has no crawler, if other clients keep it busy, or if there is
-        #   no space for the keys
+        # @raise [BackendError] {Refused} if the server has no crawler, or if other clients keep it busy
         def each(prefix = nil, &)
-          spool = Spool.new(@node.name)
-          read { |wire_key| spool.add(wire_key) if ours?(wire_key, prefix) }
-          spool.each(&)
-        ensure
-          spool&.close
+          lines = String.new # a String for each key would need several times the memory
+          read { |wire_key| lines << wire_key << "\n" if ours?(wire_key, prefix) }
+          lines.each_line(chomp: true, &)
         end
 
         private
@@ -96,60 +90,6 @@ module Tiercel
         def refused_turn(line)
           Refused.new("others have kept the server busy with lists of its keys (#{line.chomp}); nothing " \
                       "was listed", backend: @node.name)
-        end
-
-        # Buffers keys that arrive faster than the caller uses them: in memory up to a size that suffices for most
-        # caches, then in an unlinked temporary file.
-        class Spool
-          MEMORY_BYTES = 4 * 1024 * 1024
-
-          # @param name [String] the server's name, for errors
-          # @param folder [String, nil] the folder of the temporary file; nil for the system's
-          def initialize(name, folder: nil)
-            @name = name
-            @folder = folder
-            @lines = String.new
-            @count = 0
-          end
-
-          # @param key [String] without line feeds
-          # @return [void]
-          # @raise [Refused] if the keys do not fit into memory and no file can be written
-          def add(key)
-            @lines << key << "\n"
-            @count += 1
-            spill if @lines.bytesize > MEMORY_BYTES
-          end
-
-          # @yieldparam key [String] in the order in which they were added
-          # @return [void]
-          # @raise [Refused]
-          def each(&)
-            @file&.rewind
-            @file&.each_line(chomp: true, &)
-            @lines.each_line(chomp: true, &)
-          end
-
-          # @return [void]
-          def close = @file&.close
-
-          private
-
-          def spill
-            @file ||= nameless_file
-            @file.write(@lines)
-            @lines.clear
-          rescue SystemCallError, IOError, ArgumentError => error # ArgumentError: no folder for temporary files
-            raise Refused.new("#{@count} keys and more need a temporary file, which cannot be written " \
-                              "(#{error.message}): set TMPDIR to a folder with free space", backend: @name)
-          end
-
-          def nameless_file
-            file = Tempfile.create("tiercel-keys", @folder)
-            ::File.unlink(file.path)
-            file.sync = true # so that a write error is raised here, not during a later read
-            file.binmode
-          end
         end
       end
     end

@@ -15,7 +15,7 @@ module Tiercel
         # Redirections that one call follows.
         MOVES = 5
         # The position of the key in a command, if it is not the first argument.
-        KEY_AT = { "EVALSHA" => 3, "EVAL" => 3 }.freeze
+        KEY_AT = { "EVAL" => 3 }.freeze
         NO_NODE = "no node"
         CRC16 = Array.new(256) do |byte|
           8.times.inject(byte << 8) { |crc, _| crc.anybits?(0x8000) ? ((crc << 1) ^ 0x1021) & 0xFFFF : crc << 1 }
@@ -46,17 +46,17 @@ module Tiercel
           @lock = Mutex.new
           @nodes = {}
           @layout = nil
-          @abilities = Abilities.new(self)
           @read_at = -READ_SECONDS
         end
 
-        # @return [Abilities] the abilities of one node; all nodes are assumed to be alike
-        attr_reader :abilities
-
         # See {Single#call}.
         def call(command, key: nil, resend: true)
-          redirected(command, key, resend) { |connection, deadline| connection.call(command, deadline) }
+          at = command[KEY_AT[command.first] || 1]
+          redirected(at, key, resend) { |connection, deadline| connection.call(command, deadline) }
         end
+
+        # See {Single#on}.
+        def on(key, resend: true, &) = redirected(key, key, resend, &)
 
         # @return [Object] the reply of any node
         def ask(command)
@@ -67,10 +67,9 @@ module Tiercel
         # Sends the commands with one trip to each node. If some nodes do not answer, the other nodes' replies are
         # kept.
         #
-        # @param commands [Array<Array<String>>]
         # @return [Array<Object>] the replies, including errors
         # @raise [BackendError] if no node answered
-        def pipelined(commands, key: nil)
+        def pipelined(commands)
           deadline = Clock.monotonic + @timeout
           replies = Array.new(commands.size)
           exchange(commands, commands.each_index, replies, deadline)
@@ -88,34 +87,11 @@ module Tiercel
           replies
         end
 
-        # Runs commands atomically on one node.
-        #
-        # @param commands [Array<Array<String>>] commands for one key that must not be sent twice
-        # @param key [String]
-        # @return [Array<Object>] the replies
-        def transaction(commands, key:)
-          all = [["MULTI"], *commands, ["EXEC"]]
-          redirected(commands.first, key, false) do |connection, deadline|
-            replies = connection.call_all(all, deadline)
-            [*replies, *Array(replies.last)].find { |reply| reply.is_a?(ReplyError) } || replies.last
-          end
-        end
-
-        # @param keys [Array<String>]
         # @return [Array<String, nil, Exception>]
         def get_multi(keys) = pipelined(keys.map { |key| ["GET", key] })
 
-        # @param pairs [Hash{String => String}]
-        # @param ms [String] TTL
-        # @return [Array<String, Exception>]
-        def set_multi(pairs, ms) = pipelined(pairs.map { |key, bytes| ["SET", key, bytes, "PX", ms] })
-
-        # @param keys [Array<String>]
         # @return [Array<Integer, Exception>] number of deleted keys, in parts
         def delete_multi(keys) = pipelined(keys.map { |key| ["UNLINK", key] })
-
-        # @return [void]
-        def flush = each_server.each { |server| server.call(%w[FLUSHDB ASYNC]) }
 
         # @return [Array<#call>] a callable for each master; it sends a command to that master
         def each_server
@@ -132,7 +108,6 @@ module Tiercel
 
         # @return [void]
         def renew
-          @abilities.forget
           @stale = true
           @nodes.each_value(&:renew)
         end
@@ -142,10 +117,12 @@ module Tiercel
 
         private
 
-        # Calls the node of the command's key, and follows redirections.
-        def redirected(command, key, resend, &)
+        # Calls the node of a key, and follows redirections.
+        #
+        # @param key [String, nil] the key, for errors
+        def redirected(at, key, resend, &)
           deadline = Clock.monotonic + @timeout
-          slot = Cluster.slot(command[KEY_AT[command.first] || 1])
+          slot = Cluster.slot(at)
           node = layout(deadline)[slot] || raise(nobody(slot, key))
           reply = noticing { node.call(key, resend: resend, deadline: deadline, &) }
           MOVES.times do

@@ -18,12 +18,15 @@ module Tiercel
         # The reply to a user who may access other keys, but not this one.
         FORBIDDEN = /\ANOPERM .*access (one of the keys|a key)/
         NOT_A_NUMBER = /not an integer or out of range|would overflow/
-        private_constant :NOT_SERVING, :NO_WAY_IN, :FORBIDDEN, :NOT_A_NUMBER
+        # Replies to a user who may not run scripts, and of a server without them.
+        NO_SCRIPTS = /\A(NOPERM .*no permissions to run|ERR unknown command).*\beval\b/i
+        private_constant :NOT_SERVING, :NO_WAY_IN, :FORBIDDEN, :NOT_A_NUMBER, :NO_SCRIPTS
 
         # @return [String] the first word
         def code = message[/\A\S+/]
 
         def forbidden? = FORBIDDEN.match?(message)
+        def refuses_scripts? = NO_SCRIPTS.match?(message)
         def too_many_clients? = message.include?(MAX_CLIENTS)
 
         # @return [Boolean] whether INCRBY found bytes that are not a number

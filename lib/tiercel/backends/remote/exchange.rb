@@ -9,7 +9,6 @@ module Tiercel
       # all connections of a server are in use, the call first returns its other connections, and then asks that server.
       # If a server hangs, the other servers' responses arrive before the deadline, and the call still reads them.
       class Exchange
-        # @param deadline [Float] a time of {Clock.monotonic}
         # @param write [#call] receives a server's part, connection and deadline; sends the request
         # @param read [#call] receives the same; reads the responses
         def initialize(deadline, write, read)
