@@ -26,14 +26,6 @@ class CoderTest < Tiercel::TestCase
                  coder.dump_value("x" * 3_000, nil, "1", true, 1_000)
   end
 
-  def test_a_value_comes_back_without_an_entry
-    [nil, false, 0, "text", "\xFF".b, :symbol, [1, { "a" => 2.5 }], Time.at(0), 2**70].each do |value|
-      loaded = coder.load_value(coder.dump_value(value, NOW + 1, nil), NOW)
-
-      value.nil? ? assert_nil(loaded) : assert_equal(value, loaded)
-    end
-  end
-
   def test_an_end_that_is_reached_is_told
     frame = coder.dump_value("x", NOW, nil)
 
@@ -45,17 +37,6 @@ class CoderTest < Tiercel::TestCase
   def test_an_end_before_the_epoch_is_reached
     assert_same Coder::EXPIRED, coder.load_value(coder.dump_value("x", -1.0, nil), NOW)
     assert_predicate coder.load(coder.dump_value("x", -1.0, nil)), :expired?
-  end
-
-  def test_a_version
-    frame = coder.dump_value("x", nil, "v1")
-
-    assert_equal "x", coder.load_value(frame, NOW)
-    assert_equal "x", coder.load_value(frame, NOW, "v1")
-    assert_same Coder::SLOW, coder.load_value(frame, NOW, "v2")
-    assert_equal "x", coder.load_value(coder.dump_value("x", nil, nil), NOW, "v2")
-    assert coder.load(frame).mismatched?("v2")
-    refute coder.load(frame).mismatched?("v1")
   end
 
   def test_a_version_beside_compression_and_expiry
@@ -80,41 +61,12 @@ class CoderTest < Tiercel::TestCase
     assert_equal "x", coder.load_value(frame, NOW)
   end
 
-  def test_counters_are_integers
-    { "0" => 0, "42" => 42, "-7" => -7, "9223372036854775807" => 2**63 - 1, "-9223372036854775808" => -(2**63) }
-      .each do |bytes, count|
-        assert_equal count, coder.load(bytes.b).value
-        assert_same Coder::SLOW, coder.load_value(bytes.b, NOW)
-      end
-  end
-
   def test_foreign_bytes_are_malformed
     error = assert_raises(Tiercel::MalformedFrame) { coder.load("\xFFhello".b) }
 
     assert_match(/neither a frame nor a Rails payload nor text: 6 bytes that begin with ff68656c6c6f/, error.message)
     assert_equal "hello\n", coder.load("hello\n".b).value
     assert_same Coder::SLOW, coder.load_value("hello", NOW)
-  end
-
-  def test_strings_keep_their_encoding_and_may_be_changed
-    strings = ["größe", "\xFF".b, "a".encode("US-ASCII"), "größe".encode("UTF-16LE"), "a".encode("ISO-8859-1"),
-               "\xFF"]
-    strings.product([1, 40_000]) do |string, times|
-      loaded = coder.load_value(coder.dump_value((string * times).freeze, nil, nil, false, 0).freeze, NOW)
-
-      assert_equal string * times, loaded
-      assert_equal string.encoding, loaded.encoding
-      refute_predicate loaded, :frozen?
-    end
-  end
-
-  def test_string_subclasses_and_instance_variables_survive
-    marked = +"text"
-    marked.instance_variable_set(:@mark, 1)
-    loaded = coder.load_value(coder.dump_value(marked, nil, nil), NOW)
-
-    assert_equal 1, loaded.instance_variable_get(:@mark)
-    assert_instance_of ActiveSupport::SafeBuffer, coder.load_value(coder.dump_value("x".html_safe, nil, nil), NOW)
   end
 
   def test_a_rails_store_takes_it_as_its_coder

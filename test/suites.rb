@@ -26,7 +26,7 @@ suite "store", gemfile: "Gemfile", waits: true, workers: 6, named_only: true, **
 # The other Rails lines run what depends on Rails: the store's API, hooks, events and options, entries that Rails wrote,
 # serializers that call Rails, views. A backend does not know Rails, so its tests run once.
 depends_on_rails = { tests: %w[
-  test/store/{contract,contract_remote,configuration,errors,events,frozen}_test.rb
+  test/store/{contract,contract_remote,configuration,errors,frozen}_test.rb
   test/store/{hooks,memo,placeholder_readers,property}_test.rb
   test/store/{rollback,subscriptions,tags_contract,trips}_test.rb test/store/options_test.rb
   test/store/fetch_active_record_test.rb test/{legacy_payload,coder,test_worker,railtie,entry_report}_test.rb

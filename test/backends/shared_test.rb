@@ -39,15 +39,6 @@ class SharedTest < Tiercel::TestCase
     backend.close
   end
 
-  def test_the_memo
-    { {} => 2 << 20, { memo: nil } => 2 << 20, { memo: false } => 0, { memo: true } => 16 << 20,
-      { memo: "2MB" } => 2 << 20, { memo: 1 << 20 } => 1 << 20, { memo: "1TB" } => 1 << 40 }.each do |options, bytes|
-      backend = build_backend(**options)
-      assert_equal bytes, backend.segment.memo_bytes
-      backend.close
-    end
-  end
-
   # Otherwise every booting worker would spend time on a scan, and the touched pages would count as its memory.
   def test_a_store_is_built_without_reading_the_entries
     backend = build_backend
@@ -57,18 +48,6 @@ class SharedTest < Tiercel::TestCase
       File.read("/proc/self/smaps")[/#{Regexp.escape(path)}$.*?^Rss: +(\d+) kB/m, 1].to_i
     end
     assert_operator resident.first, :<, 4 << 10, "kB of 16 MB"
-  end
-
-  # In a URL, for example that of a tier, all options are Strings.
-  def test_the_memo_in_a_url
-    { "false" => 0, "true" => 16 << 20, "2MB" => 2 << 20 }.each do |text, bytes|
-      store = Tiercel.new("memory:?size=2MB&memo=#{text}")
-      assert_equal bytes, store.backend.segment.memo_bytes
-    end
-    ["0", "-1", "off", "1KB", 0, -1, 1.5, :none, [], 1 << 41].each do |wrong|
-      error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:?size=2MB", memo: wrong) }
-      assert_match(/memo: expected 1 MB to 1 TB .*true for 16MB or false for none/, error.message)
-    end
   end
 
   def test_options_that_cannot_be
@@ -126,15 +105,6 @@ class SharedTest < Tiercel::TestCase
   end
 
   def path = File.join(@directory, "segment")
-
-  def test_two_slashes_before_a_name_change_nothing
-    with_tmpdir do |dir|
-      plain = Tiercel.new("shared:#{dir}/segment", size: "1MB")
-      assert_equal plain.backend.segment.path, Tiercel.new("shared://#{dir}/segment").backend.segment.path
-    end
-    assert_equal Tiercel::Segment::Place.new("two-slashes").path,
-                 Tiercel::Segment::Place.new(Tiercel::BackendURL.parse("shared://two-slashes").place).path
-  end
 
   def test_a_store_in_another_ractor_is_refused_clearly
     script = <<~RUBY

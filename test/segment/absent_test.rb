@@ -62,16 +62,6 @@ class SegmentAbsentTest < Tiercel::TestCase
     assert_equal [60], pauses.drop(5).uniq
   end
 
-  def test_a_read_only_volume
-    skip "mounting needs root" unless SmallVolume.available?
-    SmallVolume.open("32m") do |volume|
-      SmallVolume.read_only(volume)
-      store, said = build("#{volume}/segment", size: "8MB")
-      assert_match(/Read-only file system/, said)
-      assert_nil store.read("key")
-    end
-  end
-
   def test_those_who_want_the_boot_to_fail
     with_tmpdir do |directory|
       error = assert_raises(Tiercel::Unavailable) { build("#{directory}/s", size: TOO_MUCH, on_unavailable: :raise) }

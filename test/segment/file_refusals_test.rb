@@ -22,23 +22,6 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
     end
   end
 
-  def test_another_segments_name_for_a_segment
-    open.set("key", "value")
-    File.link(@path, link = File.join(@directory, "link"))
-    assert_match(/hard links/, assert_raises(Tiercel::ConfigurationError) { open(link) }.message)
-    assert_equal "value", @opened.first.get("key")
-    File.write("#{link}.text", "text")
-    File.link("#{link}.text", File.join(@directory, "third.lock"))
-    assert_match(/third.lock has other names/,
-                 assert_raises(Tiercel::ConfigurationError) { open(File.join(@directory, "third")) }.message)
-  end
-
-  def test_an_empty_file_that_was_never_ours_is_not_removed
-    File.write(@path, "")
-    assert_match(/is not a segment/, assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(@path) }.message)
-    assert_path_exists @path
-  end
-
   def test_what_is_no_segment_is_left_alone
     File.write(@path, "something else" * 1_000)
     error = assert_raises(Tiercel::ConfigurationError) { open }
@@ -75,16 +58,6 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
       exit!(0)
     end)
     assert_predicate $?, :success?
-  end
-
-  def test_a_size_that_does_not_fit_is_an_error_and_leaves_nothing
-    error = assert_raises(Tiercel::ConfigurationError) do
-      Tiercel::Segment.open("/dev/shm/tiercel-test-large", bytes: 1 << 41)
-    end
-    assert_match(/cannot be reserved: give a smaller size/, error.message)
-    assert_empty Dir["/dev/shm/tiercel-test-large*"] - ["/dev/shm/tiercel-test-large.lock"]
-  ensure
-    FileUtils.rm_f("/dev/shm/tiercel-test-large.lock")
   end
 
   # Above the limit, the kernel kills the process with a signal.

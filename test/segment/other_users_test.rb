@@ -45,15 +45,6 @@ class SegmentOtherUsersTest < Tiercel::TestCase
     end
   end
 
-  def test_names_outside_of_rails_and_near_tiers
-    other = made_by_the_site(place("app").paths.first)
-    assert_equal [other], Tiercel::Segment::OtherUsers.new(place("app")).segments
-    in_rails("secret") do
-      near = place("", behind: "sqlite:a")
-      assert_equal [made_by_the_site(near.paths.first)], Tiercel::Segment::OtherUsers.new(near).segments
-    end
-  end
-
   def test_other_applications_and_files_that_are_not_theirs_are_passed_over
     Tiercel::Segment.open(place("app").paths.first, bytes: 1 << 20).close
     made_by_the_site(place("app-two").paths.first)

@@ -42,17 +42,6 @@ class SegmentReportTest < Tiercel::TestCase
     refute_path_exists File.join(@directory, "none.lock")
   end
 
-  def test_the_tasks
-    application = Rake.with_application { load File.expand_path("../../lib/tasks/tiercel.rake", __dir__) }
-    run = ->(name, *arguments) { capture_io { application[name].invoke(*arguments) }.first }
-    assert_match(/^entries: 35$/, run.call("tiercel:segments:inspect", @path))
-    assert_match(/segment/i, run.call("tiercel:segments"))
-    assert_match(/to 4\.0 MB/, run.call("tiercel:segments:resize", @path, "4MB"))
-    assert_equal 4 << 20, @segment.size_bytes
-    assert_match(/^Removed /, run.call("tiercel:segments:remove", @path))
-    refute_path_exists @path
-  end
-
   def test_tasks_say_what_is_missing
     application = Rake.with_application { load File.expand_path("../../lib/tasks/tiercel.rake", __dir__) }
     error = assert_raises(ArgumentError) { application["tiercel:segments:resize"].invoke(@path) }

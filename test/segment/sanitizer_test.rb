@@ -15,7 +15,7 @@ class SegmentSanitizerTest < Tiercel::TestCase
   EXTCONF = File.join(ROOT, "ext/tiercel/segment/extconf.rb")
   TESTS = %w[segment/segment segment/file_life segment/file_refusals segment/damage segment/midst_of_a_call
              segment/waiting segment/slots segment/tags segment/memo segment/memo_bounds
-             leases/segment leases/segment_processes backends/shared tiers/near tiers/near_copies
+             leases/segment backends/shared tiers/near tiers/near_copies
              tiers/coverage].map { |name| "test/#{name}_test.rb" }.freeze
 
   def test_the_binding

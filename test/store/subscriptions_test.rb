@@ -94,6 +94,17 @@ class StoreSubscriptionsTest < Tiercel::TestCase
     self.class.send(:remove_const, :Slow)
   end
 
+  # The event has the tags as they are stored.
+  def test_tags_in_an_event
+    @store.write("a", 1, tags: ["t", :u])
+    seen = []
+    @subscriber = NOTIFICATIONS.subscribe(READ) { |*, payload| seen << payload[:tags] }
+    [["t", :u], ["t", "t"], [:"\u00fc"], ["t".encode("US-ASCII")], []].each { |tags| @store.fetch("a", tags:) { 2 } }
+    assert_equal [%w[t u], %w[t], %w[ü], %w[t], nil], seen.map { |tags| tags&.to_a }
+    assert_equal [Encoding::UTF_8], seen.compact.flat_map { |tags| tags.to_a.map(&:encoding) }.uniq
+    assert_equal '["t", "u"]', seen.first.inspect
+  end
+
   private
 
   def read

@@ -48,14 +48,6 @@ class TiersFailuresTest < Tiercel::TestCase
     assert_nil store.read("kept")
   end
 
-  def test_a_pattern_that_could_not_be_asked_for
-    store = build("memory:?ttl=600&bus=false", @server.url)
-    store.write("kept", "before")
-    @server.kill
-    assert_nil store.delete_matched("ke*")
-    assert_nil store.read("kept")
-  end
-
   # The delete may still arrive, so values read until then get no near copy.
   def test_a_delete_without_an_answer
     store = build(shared, @server.url, breaker: false, timeout: 0.05)

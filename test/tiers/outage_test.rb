@@ -156,14 +156,6 @@ class TiersOutageTest < Tiercel::TestCase
       assert store.delete("key")
     end
   end
-
-  # All stripes were marked as changing for 17 s, and nothing got a near copy.
-  def test_a_clear_without_an_answer_leaves_no_stripe_in_doubt
-    store = build(shared, namespace: "app")
-    store.backend.last.stub(:clear, ->(*) { raise Tiercel::TimedOut }) { assert_nil store.clear }
-    travel_monotonic(COOL_DOWN) { store.write("key", "value") }
-    assert store.backend.near.get("app:key")
-  end
   # A Timeout around a request says nothing about the server. The interrupted write becomes a delete.
   def test_keys_of_interrupted_writes_are_readable_at_once
     store = build("memory:?ttl=600&bus=false")
