@@ -4,7 +4,6 @@
 require "test_helper"
 require "contracts/backend_contract"
 require "tiercel"
-require "support/zipf"
 require "tmpdir"
 
 class SQLiteBackendTest < Tiercel::TestCase
@@ -116,15 +115,6 @@ class SQLiteBackendTest < Tiercel::TestCase
   ensure
     Encoding.default_internal = nil
     $VERBOSE = before
-  end
-
-  def test_popular_entries_stay
-    requests = Zipf.new(2_000).requests(10_000)
-    bounded = build_sqlite(size: "4MB")
-    ratio = Zipf.backend_ratio(requests, bounded, "x" * 10_000)
-    assert_operator ratio, :>, Zipf.fifo_ratio(requests, bounded.scan.count) + 0.02
-  ensure
-    bounded&.close
   end
 
   # The row that was inserted last was counted with each overwrite, and others were evicted for it.

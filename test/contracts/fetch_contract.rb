@@ -7,7 +7,7 @@ require "contracts/moved_clock"
 require_relative "fetch_contract/processes"
 
 %w[single_flight slow_blocks failures lost_holders invalidation cycles suspended_fibers placeholders stale_values
-   revalidation events side_effects displacement churn]
+   revalidation events side_effects displacement]
   .each { |subject| require_relative "fetch_contract/#{subject}" }
 
 module Tiercel
@@ -41,7 +41,6 @@ module Tiercel
       include Events
       include SideEffects
       include Displacement
-      include Churn
       include BuiltStores
 
       def after_teardown

@@ -35,22 +35,6 @@ class MemcachedFaultsTest < Tiercel::TestCase
     value
   end
 
-  def test_a_value_above_the_servers_limit
-    with_server(max_item: "512k") do |server|
-      store = build(server.url, timeout: PATIENCE_SECONDS, compress: false)
-      store.write("key", "old")
-      reports = capture_reports { assert_nil store.write("key", Random.bytes(600_000)) }
-      assert_reported(reports, "key", Tiercel::Refused)
-      assert_nil store.read("key")
-      assert_equal true, store.write("key", "small")
-      reports = capture_reports { refute store.write_multi({ "small" => "1", "large" => Random.bytes(600_000) }) }
-      assert_reported(reports, "large", Tiercel::Refused)
-      assert_equal "1", store.read("small")
-      assert_nil store.read("large")
-      assert_no_reply_for_another(store)
-    end
-  end
-
   # A full memcached stops listening; timing decides which of the next connections the system still accepts.
   #
   # @return [Array<IO>]

@@ -121,32 +121,4 @@ class FrozenTest < Tiercel::TestCase
     refute Tiercel::DeepFreeze.call(deep)
     refute_predicate deep, :frozen?
   end
-
-  # The memo of Strings also contains objects, within its limit.
-  def test_one_memo_keeps_objects_and_strings
-    needs_extension "segment"
-    cache = store(memo: "1MB")
-    cache.write("rows", ROWS)
-    cache.write("text", "a" * 37_000)
-    3.times { %w[rows text].each { |key| cache.read(key) } }
-    assert_same cache.read("text"), cache.read("text")
-    stats = cache.stats
-    assert_equal [2, 4], stats.values_at(:memo_entries, :memo_hits)
-    400.times { |index| cache.write("more#{index}", [+"b" * 10_000]) && 3.times { cache.read("more#{index}") } }
-    assert_operator cache.stats[:memo_bytes], :<=, 1 << 20
-    assert_operator cache.stats[:memo_entries], :>, 20
-  end
-
-  def test_what_an_object_takes_is_counted
-    needs_extension "segment"
-    rows = Array.new(100) { |index| { id: index, name: "row #{index} #{"x" * 200}" } }
-    cache = store(memo: "8MB")
-    cache.write("rows", rows)
-    empty = cache.stats[:memo_bytes]
-    3.times { cache.read("rows") }
-    least = rows.sum { |row| ObjectSpace.memsize_of(row) + ObjectSpace.memsize_of(row[:name]) }
-    assert_operator cache.stats[:memo_bytes] - empty, :>, least
-    cycle = [[1]].tap { |array| array << array }
-    assert_operator Tiercel::Memo.weight([cycle, cycle]), :<, 400
-  end
 end

@@ -49,24 +49,6 @@ class StoreMemoTest < Tiercel::TestCase
     end
   end
 
-  def test_namespaces_are_told_apart
-    store = filled
-    store.write("key", TEXT.upcase)
-    4.times do
-      assert_equal [TEXT, TEXT.upcase, TEXT.upcase, nil],
-                   [store.read("key", namespace: "other"), store.read("key"), store.read("key", namespace: nil),
-                    store.read("key", namespace: "")]
-    end
-    own = Tiercel.new("memory:", namespace: "own")
-    own.write("key", "own")
-    own.write("key", "none", namespace: nil)
-    assert_equal %w[own none own none],
-                 [own.read("key"), own.read("key", namespace: nil), own.read("key", namespace: "own"),
-                  own.fetch("key", namespace: -> {}) { flunk }]
-    assert_equal "made", own.fetch("key", namespace: "new") { "made" }
-    assert_equal ["made", "own"], [own.read("key", namespace: :new), own.read("key")]
-  end
-
   def test_safe_buffers
     store = Tiercel.new("memory:")
     store.write("safe", SafeBuffer.new(TEXT))

@@ -42,28 +42,6 @@ class StoreTaggedTest < Tiercel::TestCase
     end
   end
 
-  # Among them: an entry whose tags differ from another one's, an outdated one, one whose tags are cut off.
-  def test_a_read_of_many_entries_costs_few_objects_for_each
-    each_store do |store|
-      objects = [10, 1_500].map do |count|
-        names = Array.new(count) { |index| "name/#{index}" }
-        names.each_with_index { |name, index| store.write(name, index, tags: ["all", "tag/#{index}"]) }
-        assert_equal count, store.read_multi(*names).size
-        before = GC.stat(:total_allocated_objects)
-        store.read_multi(*names)
-        (GC.stat(:total_allocated_objects) - before) / count
-      end
-      assert_operator objects.last, :<=, objects.first
-      assert_operator objects.first, :<=, 16, "objects for each entry"
-      store.invalidate_tags("tag/7")
-      cut = store.stored_key("name/8")
-      store.backend.set(cut, store.backend.get(cut)[..-3])
-      found = silently { store.read_multi(*Array.new(1_500) { |index| "name/#{index}" }) }
-      assert_equal (0...1_500).to_a - [7, 8], found.values
-      store.clear
-    end
-  end
-
   def test_damaged_frames
     each_store do |store|
       store.fetch("name", tags: ["a"]) { "value" }

@@ -60,6 +60,5 @@ module FetchPlaces
 
     def across_processes? = place != :memory
 
-    def churn_seconds = long? ? 60 : 1.0
   end
 end

@@ -25,8 +25,6 @@ module TiersFetchContractTests
     end
 
     def across_processes? = true
-    def churn_seconds = long? ? 60 : 1.0
-    def sqlite = "sqlite:#{@dir}/cache.sqlite3"
   end
 
   class SQLiteTest < Tiercel::TestCase

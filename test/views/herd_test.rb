@@ -47,10 +47,7 @@ class ViewHerdTest < ViewTest
     with_tmpdir { |dir| yield "shared:#{dir}/segment?size=16MB" }
   end
 
-  def assert_once(*urls)
-    assert_equal 1, renderings_of_a_fragment(*urls)
-    assert_collection(*urls)
-  end
+  def assert_once(*urls) = assert_equal(1, renderings_of_a_fragment(*urls))
 
   def renderings_of_a_fragment(*urls)
     count do |log|
@@ -61,29 +58,6 @@ class ViewHerdTest < ViewTest
         -> { get(page) == "text" }
       end
     end.size
-  end
-
-  # 50 items, of which 40 are missing.
-  def assert_collection(*urls)
-    products = Array.new(50) { |index| Product.new(index + 1, "name", 1) }
-    rendered = count do |log|
-      at_once(urls, 1) do |cache, index|
-        ActionView::PartialRenderer.collection_cache = cache
-        page = controller(store: cache,
-                          "index" => "<%= render partial: 'product', collection: @products, cached: true %>",
-                          "_product" => "<% rendering(product.id) %><%= product.id %>,") do
-          before_action { @products = products }
-        end
-        if index.zero?
-          page.class_eval { define_method(:some) { (@products = products.first(10)) && render(:index, layout: false) } }
-          get(page, :some)
-        end
-        self.on_render = ->(id) { log.call(id) && sleep(0.01) && nil }
-        -> { get(page) == products.map { |product| "#{product.id}," }.join }
-      end
-    end
-    assert_operator rendered.size, :<=, 44, rendered.tally.select { |_, times| times > 1 }.inspect
-    assert_equal (11..50).to_a, rendered.map(&:to_i).uniq.sort
   end
 
   # @return [Array<String>] what the processes logged

@@ -35,23 +35,6 @@ class FileHousekeepingTest < Tiercel::TestCase
     end
   end
 
-  def test_folders_that_others_emptied_are_counted_anew
-    backend = build
-    50.times { |index| backend.set("key#{index}", "value") }
-    FileUtils.rm(entry_files.first(30))
-    1_200.times { backend.set("again", "value") }
-    assert_equal entry_files.size, backend.stats[:entries]
-  end
-
-  # A process was killed after it had removed a file and before it noted that.
-  def test_a_clear_corrects_the_ledger
-    backend = build
-    50.times { |index| backend.set("key#{index}", "value") }
-    FileUtils.rm(entry_files.first(20))
-    2.times { backend.clear }
-    assert_equal({ entries: 0, bytes: 0 }, backend.stats.slice(:entries, :bytes))
-  end
-
   # A network file system keeps a removed file under such a name while a process has it open.
   def test_files_of_others_in_the_folders_are_left_alone
     backend = build

@@ -92,38 +92,7 @@ class MemcachedRefusalsTest < Tiercel::TestCase
     end
   end
 
-  # Each server of a ring would otherwise have a time budget of its own.
-  def test_stats_of_several_slow_servers_have_one_budget
-    with_slow_servers(4, 0.3) do |ports|
-      backend = Tiercel::Backends::Memcached.new(ports.map { |port| "127.0.0.1:#{port}" }, timeout: 0.5)
-      assert_raises(Tiercel::TimedOut) { backend.stats }
-      assert_raises(Tiercel::TimedOut) { backend.clear }
-    end
-  end
-
   private
-
-  # Each takes its time for the response to any request.
-  def with_slow_servers(count, seconds)
-    listeners = Array.new(count) { TCPServer.new("127.0.0.1", 0) }
-    threads = listeners.map do |listener|
-      Thread.new do
-        loop do
-          client = listener.accept
-          response = client.readpartial(1 << 10).start_with?("stats") ? "END\r\n" : "OK\r\n"
-          sleep seconds
-          client.write(response)
-          client.close
-        rescue SystemCallError, IOError
-          client.close
-        end
-      end
-    end
-    yield listeners.map { |listener| listener.addr[1] }
-  ensure
-    threads.each(&:kill)
-    listeners.each(&:close)
-  end
 
   # A full node of a ring that is up again after an outage: its breaker closes, although every write is refused.
   def test_a_refusal_closes_the_breaker_of_its_node

@@ -182,19 +182,4 @@ class PoolTest < Tiercel::TestCase
     assert_equal [[false, 1]], answers
     assert_equal first, pool.with(soon) { |connection| connection.object_id }
   end
-
-  # Ruby runs no fork handler for a daemon.
-  def test_a_daemon_begins_with_none
-    IO.pipe do |reader, writer|
-      pid = fork do
-        first = pool.with(soon, &:object_id)
-        Process.daemon(true, true)
-        writer.write([pool.with(soon, &:object_id) == first, pool.count].inspect)
-        exit!(0)
-      end
-      Process.wait(pid)
-      writer.close
-      assert_equal "[false, 1]", reader.read
-    end
-  end
 end

@@ -57,14 +57,6 @@ class SQLiteRoomTest < Tiercel::TestCase
     end
   end
 
-  def test_values_that_grow
-    backend = build
-    (1..20).each do |round|
-      30.times { |index| assert_equal true, backend.set("key#{index}", "x" * (round * 10_000)) }
-      assert_operator disk_bytes, :<=, SIZE * 1.05, "#{round * 10_000} bytes"
-    end
-  end
-
   def test_more_at_once_than_the_file_holds
     backend = build
     [600, 20_000, 100_000].each do |bytesize|
@@ -73,29 +65,6 @@ class SQLiteRoomTest < Tiercel::TestCase
       assert_operator backend.get_multi(pairs.keys).size, :>, pairs.size / 8
       assert_operator disk_bytes, :<=, SIZE * 1.05, "#{bytesize} bytes"
     end
-  end
-
-  def test_counters_and_ends_find_room_too
-    backend = build
-    3_000.times { |index| backend.set("key#{index}", "x" * 1_500) }
-    5_000.times { |index| assert_equal 1, backend.increment("counter#{index}") }
-    assert_equal true, backend.touch("counter4999", 60)
-    assert_operator disk_bytes, :<=, SIZE * 1.05
-  end
-
-  def test_cleanup_gives_the_file_back
-    backend = build(size: 64 * 1024**2)
-    backend.set_multi((0...3_000).to_h { |index| ["key#{index}", "x" * 5_000] }, 5)
-    assert_operator disk_bytes, :>, 10_000_000
-    travel(10) { assert_operator backend.cleanup, :>, 2_000 }
-    assert_operator disk_bytes, :<, 500_000
-  end
-
-  def test_a_large_row_can_get_an_end_in_a_full_file
-    backend = build
-    30.times { |index| backend.set("key#{index}", "x" * 200_000) }
-    assert_equal true, backend.touch("key29", 60)
-    travel(61) { assert_nil backend.get("key29") }
   end
 
   private
