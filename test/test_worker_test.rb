@@ -50,9 +50,9 @@ class TestWorkerTest < Tiercel::TestCase
 
   def test_workers_of_one_server_do_not_see_each_other
     Tiercel::Lab::Servers::Redis.run do |server|
-      assert_workers_alone(server.url)
-      assert_workers_alone(server.url, namespace: "app")
-      assert_workers_alone(server.url, namespace: -> { "app" })
+      assert_workers_alone(server.url, timeout: 20)
+      assert_workers_alone(server.url, namespace: "app", timeout: 20)
+      assert_workers_alone(server.url, namespace: -> { "app" }, timeout: 20)
     end
   end
 

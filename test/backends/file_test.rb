@@ -34,11 +34,6 @@ class FileBackendTest < Tiercel::TestCase
     end
   end
 
-  def test_options_of_a_url_are_strings
-    url = Tiercel::BackendURL.parse("file:#{@directory}?size=8388608&timeout=1.5")
-    assert_equal true, Tiercel::Backends::File.build(url, url.options).set("key", "value")
-  end
-
   def test_entries_are_their_owners_and_have_safe_names
     ["../../escape", "a/b", "\0", "nul", "CON", "ü" * 2_000].each { |key| backend.set(key, "value") }
     files = Dir["#{@directory}/tiercel-v1/??/*"]
@@ -144,10 +139,6 @@ class FileBackendTest < Tiercel::TestCase
   ensure
     Encoding.default_internal = nil
     $VERBOSE = before
-  end
-
-  def test_rails_request_local_cache_is_not_mounted
-    assert_equal [false, false], [backend.local_cache?, backend.near?]
   end
 
   private

@@ -61,10 +61,6 @@ class MemcachedRingTest < Tiercel::TestCase
     dalli&.close
     ours&.close
   end
-
-  def test_it_names_all_of_them
-    assert_equal MemcachedServers.ring_url, backend.to_s
-  end
 end
 
 class MemcachedDetailsTest < Tiercel::TestCase
@@ -102,12 +98,6 @@ class MemcachedDetailsTest < Tiercel::TestCase
     missing = Array.new(20_000) { |index| "missing/#{index}/#{"k" * 100}" }
     assert_empty backend.get_multi(missing)
     assert_equal 400, backend.delete_multi(pairs.keys + missing)
-  end
-
-  def test_the_same_key_twice
-    backend.set("key", "value")
-    assert_equal({ "key" => "value" }, backend.get_multi(%w[key key]))
-    assert_equal 1, backend.delete_multi(%w[key key])
   end
 
   def test_ttls_are_seconds_rounded_up
@@ -156,27 +146,6 @@ class MemcachedDetailsTest < Tiercel::TestCase
     assert_equal ["ns:other"], backend.scan("ns:").to_a
     backend.clear("ns:")
     assert_nil backend.get(long)
-  end
-
-  def test_stats
-    backend.set("key", "value")
-    backend.get("key")
-    stats = backend.stats
-    assert_operator stats[:hits], :>=, 1
-    assert_operator stats[:bytes], :>, 0
-    assert_match(/\A1\.\d/, stats[:version])
-  end
-
-  # Whatever the cause, a connection with an outstanding response never serves another caller.
-  def test_a_busy_connection_is_closed_where_it_is_met
-    connection = Tiercel::Backends::Memcached::Connection.new("127.0.0.1", MemcachedServers.one.port)
-    soon = Tiercel::Clock.monotonic + 5
-    connection.open(soon)
-    connection.write("mg key v\r\n", soon)
-    assert_equal true, connection.open(soon), "a new one"
-    assert_equal "1.6", connection.stats(soon)["version"][0, 3]
-  ensure
-    connection&.close
   end
 
   def test_urls

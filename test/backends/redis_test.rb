@@ -149,18 +149,6 @@ class RedisDetailsTest < Tiercel::TestCase
     end
   end
 
-  # Whatever the cause, a connection with an outstanding reply never serves another caller.
-  def test_a_busy_connection_is_closed_where_it_is_met
-    connection = Redis::Connection.new(server.host, server.port)
-    soon = Tiercel::Clock.monotonic + 5
-    connection.use(soon) { connection.call(["SET", "key", "old"], soon) }
-    connection.write_all([["GET", "key"]], soon)
-    refute_predicate connection, :clean?
-    assert_equal "PONG", connection.use(soon) { connection.call(["PING"], soon) }
-  ensure
-    connection&.close
-  end
-
   def test_urls
     address = ->(url, **options) { Redis::Address.new(Tiercel::BackendURL.parse(url), options) }
     { "redis://user:secret@cache:6380/2" => [["cache", 6380]], "redis://" => [["127.0.0.1", 6379]],

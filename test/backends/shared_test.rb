@@ -32,13 +32,6 @@ class SharedTest < Tiercel::TestCase
     assert_instance_of Tiercel::Segment, backend.segment
   end
 
-  def test_options
-    backend = build_backend(size: "4MB")
-    assert_equal 4 << 20, backend.segment.size_bytes
-    assert_equal 0o600, File.stat(path).mode & 0o777
-    backend.close
-  end
-
   # Otherwise every booting worker would spend time on a scan, and the touched pages would count as its memory.
   def test_a_store_is_built_without_reading_the_entries
     backend = build_backend
@@ -74,14 +67,6 @@ class SharedTest < Tiercel::TestCase
     assert system(RbConfig.ruby, "-I#{library}", "-rtiercel/segment", "-e", command[/'(.*)'/, 1])
     _, said = capture_io { assert_equal 16 << 20, build_backend(size: "16MB").segment.size_bytes }
     assert_empty said
-  end
-
-  def test_it_is_shared_with_other_processes
-    backend.set("parent", "1")
-    pid = fork { exit!(backend.get("parent") == "1" && backend.set("child", "2") ? 0 : 1) }
-    Process.wait(pid)
-    assert_predicate $?, :success?
-    assert_equal "2", backend.get("child")
   end
 
   def test_segments_of_other_layouts_are_removed_once_nobody_uses_them

@@ -134,20 +134,6 @@ class StoreTripsTest < Tiercel::TestCase
     end
   end
 
-  def test_a_lease_of_one_call_is_asked_for_and_refused_by_it
-    fetch = ->(lease) { ->(store) { store.fetch(NAME, lease: lease) { "made" } } }
-    self.class.places.each_value do |place|
-      place.ours.each do |way, store|
-        STATES.each_key do |state|
-          rails = trips(place, place.rails, OPERATIONS.fetch(:fetch), state)
-          without, with = [false, true].map { |lease| trips(place, store, fetch.call(lease), state) }
-          assert_operator without, :<=, rails, [way, state]
-          assert_operator with, :<=, rails + 1, [way, state]
-        end
-      end
-    end
-  end
-
   private
 
   def compare(name, local, subscribed)

@@ -59,6 +59,5 @@ module FetchPlaces
     end
 
     def across_processes? = place != :memory
-
   end
 end

@@ -65,32 +65,6 @@ class TiersBusBehindProxyTest < Tiercel::TestCase
     store&.close
   end
 
-  # A subscription to a server that accepts connections and sends no messages.
-  class Silent
-    def open = self
-    def close = nil
-    def server = 1
-    def read = sleep
-    def probe_key = "probe"
-    def probe(_key) = nil
-    def same_server? = true
-    def to_s = "silent"
-  end
-
-  def test_a_server_that_says_yes_and_sends_nothing
-    now = 1_000_000_000
-    coverage = Tiercel::Tiers::Coverage.new(machine(:one).backend.near.backend.segment, clock: -> { now })
-    listener = Tiercel::Tiers::Bus::Listener.new(Silent.new, coverage, 1.0)
-    listener.start
-    listener.ask
-    now += 9_000_000_000
-    listener.ask
-    now += 2_000_000_000
-    assert_raises(Tiercel::Refused) { listener.ask }
-  ensure
-    listener&.close
-  end
-
   private
 
   # Retries without a pause.

@@ -131,6 +131,7 @@ class TiersBusTest < Tiercel::TestCase
     store.write("key", "value")
     wait_until("the news of it, with which its copy goes") { store.backend.near.bus.stats[:invalidations].positive? }
     near(store, "key", "value")
+    coverage(store).trust = 60
     own.kill
     3.times { assert_equal "value", store.read("key") }
     assert_empty reports

@@ -64,15 +64,6 @@ class TiersListenersTest < Tiercel::TestCase
     assert_equal [false, false, true, true, true, false], verdicts
   end
 
-  # `memory:` in front of `shared:` is a memo, and each read of it asks the segment.
-  def test_processes_with_memory_in_front_share_two_listeners
-    store = listening(machine(:one, front: "memory:"))
-    2.times do
-      process(:one, front: "memory:") { |other| wait_until("trust") { coverage(other).trusted? } }
-    end
-    wait_until("two listeners") { listeners == 2 && coverage(store).trusted? }
-  end
-
   # Waits longer than copies are trusted.
   def wait_for_distrust(store)
     trusted_for = 4 * Tiercel::Tiers::Coverage::NANOSECONDS

@@ -87,11 +87,6 @@ class RedisClusterTest < Tiercel::TestCase
     end
   end
 
-  def test_clear_among_600_000_keys_of_others
-    skip "--long" unless long?
-    assert_cleared_among(600_000, RedisServers.build(RedisServers.cluster.url, timeout: 0.25))
-  end
-
   def test_clear_reaches_every_master
     backend.set_multi((0...100).to_h { |index| ["key#{index}", "x"] })
     backend.clear
