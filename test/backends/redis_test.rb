@@ -22,7 +22,8 @@ class RedisSocketTest < Tiercel::TestCase
 
   # The tests over one server cover TTLs; here TTLs only have to reach the server.
   def remote_later(seconds, &)
-    name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
+    return super if name.start_with?("test_an_entry_that_ended")
+    skip "TTLs end by the clock of each server"
   end
 end
 

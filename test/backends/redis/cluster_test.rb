@@ -15,7 +15,8 @@ class RedisClusterTest < Tiercel::TestCase
 
   # The tests over one server cover TTLs; here TTLs only have to reach the server.
   def remote_later(seconds, &)
-    name == "test_an_entry_ends" ? super : skip("TTLs end by the clock of each server")
+    return super if name.start_with?("test_an_entry_that_ended")
+    skip "TTLs end by the clock of each server"
   end
 
   def test_batches_over_many_slots
