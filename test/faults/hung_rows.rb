@@ -43,29 +43,6 @@ module HungRows
     end
   end
 
-  # The read and the take have used their time budgets, so nothing else is tried.
-  FETCHES = {
-    fetch: ->(store) { store.fetch("absent") { "made" } },
-    options: ->(store) { store.fetch("absent", race_condition_ttl: 5, expires_in: 60) { "made" } },
-    tags: ->(store) { store.fetch("absent", tags: %w[a b]) { "made" } },
-    multi: ->(store) { store.fetch_multi("absent", "too") { "made" }.values.uniq.join },
-  }.freeze
-
-  def test_a_fetch_on_a_server_that_hangs_waits_for_it_twice
-    with_server do |server|
-      store = build(server.url)
-      answer { store.write("key", "value") }
-      server.pause
-      FETCHES.each do |name, fetch|
-        reports = capture_reports { assert_equal "made", within_budget { fetch.call(store) }, name }
-        assert_operator reports.size, :<=, 2, "#{name}: #{reports.map { |report| report.context[:method] }}"
-      end
-      server.resume
-      FETCHES.each_value { |fetch| assert_equal("made", answer { fetch.call(store) }) }
-      assert_equal "made", answer { store.read("absent") }
-    end
-  end
-
   def test_a_connection_that_nobody_takes_is_late
     scheme = with_server { |server| server.url[/\A\w+/] }
     with_full_queue do |port|

@@ -64,16 +64,6 @@ class RedisTLSTest < Tiercel::TestCase
     sentinel&.stop
   end
 
-  def test_sentinels_without_tls
-    with_front(server) do |front, authority|
-      with_sentinel(front.port) do |sentinel|
-        store = build("rediss://master/0", sentinels: "127.0.0.1:#{sentinel.port}", **trusting(authority),
-                                            timeout: PATIENCE_SECONDS)
-        assert_equal true, store.write("key", "value")
-      end
-    end
-  end
-
   def test_sentinels_with_tls
     shown = Tiercel::SelfSigned.certificate_and_key
     with_front(server, shown: shown) do |front, authority|

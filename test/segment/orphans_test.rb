@@ -89,24 +89,6 @@ class SegmentOrphansTest < Tiercel::TestCase
     assert_path_exists @foreign
   end
 
-  # Leftovers of other names, near tiers, rotated secrets and the other local environment.
-  def test_prune_knows_all_idle_segments_of_the_application
-    tried = in_rails("current", "development") do
-      [place_here, place_here("jobs"), place_here(behind: "redis://a")].map { |one| one.paths.first }
-    end
-    tried.concat(%w[current other].map { |secret| in_rails(secret, "test") { place_here.paths.first } })
-    tried.each { |path| Tiercel::Segment.open(path, bytes: 1 << 20).close }
-    with_places do
-      in_rails("current", "development") do
-        HeldByAnother.while(-> { Tiercel::Segment.open_existing(tried[1]) }) do
-          assert_equal tried.drop(2).sort, run_task("tiercel:segments:prune").scan(/Removed (\S+)\./).flatten.sort
-        end
-        assert_equal "Removed #{tried[1]}.\n", run_task("tiercel:segments:prune")
-      end
-    end
-    [tried.first, @current, @former, @foreign].each { |path| assert_path_exists path }
-  end
-
   def test_the_tasks_take_the_segments_of_the_cache_with_its_tiers
     paths = %w[near last].map { |name| "#{@directory}/#{name}" }
     cache = Tiercel.new("shared:#{paths.first}?size=1MB", "file:#{@directory}/files")

@@ -14,7 +14,7 @@ class SegmentPortableTest < Tiercel::TestCase
   TESTS = %w[segment/segment segment/file_life segment/registration leases/segment tiers/near].freeze
   LONG_TESTS = %w[segment/file_refusals segment/waiting segment/slots segment/daemons segment/processes segment/opening
                   segment/damage segment/midst_of_a_call segment/place segment/report segment/absent segment/orphans
-                  segment/tags segment/memo segment/seccomp backends/shared
+                  segment/tags segment/memo backends/shared
                   tiers/near_copies tiers/coverage store/fetch_contract store/tags_contract tiers/backend_contract
                   tiers/store_contract tiers/fetch_contract].freeze
   # Tests of features that the portable build lacks, and the replacements in that build.

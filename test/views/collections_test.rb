@@ -99,16 +99,6 @@ class CollectionsTest < ViewTest
     assert_match(/[xy]yy/, get(page))
   end
 
-  def test_with_another_store_and_without_caching
-    page = listing(store: ActiveSupport::Cache::MemoryStore.new)
-    2.times { get(page) }
-    assert_equal [1, 2, 3], rendered
-    page = listing
-    page.perform_caching = false
-    2.times { get(page) }
-    assert_equal [1, 2, 3, 1, 2, 3], rendered
-  end
-
   def test_items_of_another_caller_are_waited_for_after_the_own_ones
     inside = Queue.new
     leave = Queue.new

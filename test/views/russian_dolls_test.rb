@@ -41,44 +41,6 @@ class RussianDollsTest < ViewTest
     end
   end
 
-  def test_a_cached_collection_within_a_fragment
-    on_each_backend do |*urls|
-      products = Array.new(20) { |index| Product.new(index + 1, "name", 1) }
-      cache = ActionView::PartialRenderer.collection_cache = Tiercel.new(*urls)
-      text = "<% cache 'list' do %><% rendering(:list) %><%= render partial: 'product', collection: @products, " \
-             "cached: { tags: ->(product) { product } } %><% end %>"
-      page = controller(store: cache, "index" => text, "_product" => "<% rendering(product.id) %>x") do
-        before_action { @products = products }
-      end
-      2.times { get(page) }
-      assert_equal [:list, *1..20], rendered, urls.join(", ")
-      cache.invalidate_tags(products[3])
-      2.times { get(page) }
-      assert_equal [:list, 4], rendered, urls.join(", ")
-      cache.invalidate_tags(products[19])
-      get(page)
-      assert_equal [:list, 20], rendered, "the hits of the second rendering count as well: #{urls.join(", ")}"
-    end
-  ensure
-    ActionView::PartialRenderer.collection_cache = ActiveSupport::Cache::MemoryStore.new
-  end
-
-  def test_what_a_block_reads_and_fetches
-    on_each_backend do |*urls|
-      cache = Tiercel.new(*urls)
-      %w[prices taxes sizes].each do |tag|
-        cache.write("price", 1, tags: "prices")
-        cache.write("size", 1, tags: "sizes")
-        cache.fetch("outer") do
-          [cache.read("price"), cache.fetch("tax", tags: "taxes") { 2 }, cache.read_multi("size")]
-        end
-        assert cache.read("outer")
-        cache.invalidate_tags(tag)
-        assert_nil cache.read("outer"), "#{tag} on #{urls.join(", ")}"
-      end
-    end
-  end
-
   def test_an_invalidation_of_the_inner_tag_while_the_outer_fragment_renders
     text = "<% cache 'outer' do %><% cache 'inner', tags: 'in' do %><%= rendering(:inner) %><% end %>" \
            "<%= rendering(:outer) %><% end %>"
@@ -91,25 +53,6 @@ class RussianDollsTest < ViewTest
     assert_equal "old", get(page)
     self.on_render = ->(what) { what == :inner ? shown : nil }
     assert_equal "new", get(page)
-  end
-
-  def test_inherit_tags_false
-    text = "<% cache 'outer', inherit_tags: false do %><% rendering(:outer) %><% cache 'inner', tags: 'in' do %>" \
-           "<% rendering(:inner) %><% end %><% end %>"
-    page = controller("index" => text)
-    get(page)
-    store.invalidate_tags("in")
-    2.times { get(page) }
-    assert_equal %i[outer inner], rendered
-  end
-
-  def test_too_many_tags_are_not_stored_and_reported
-    inner = %q(<% 520.times { |i| cache(["i", i], tags: "t#{i}") { %>x<% } } %>)
-    text = "<% cache 'outer' do %><% rendering(:outer) %>#{inner}<% end %>"
-    page = controller("index" => text)
-    reports = capture_reports { 2.times { assert_equal "x" * 520, get(page) } }
-    assert_equal %i[outer outer], rendered
-    assert_match(/tags/, reports.first.error.message)
   end
 
   private
