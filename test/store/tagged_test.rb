@@ -53,8 +53,6 @@ class StoreTaggedTest < Tiercel::TestCase
     end
   end
 
-  def silently(&) = Tiercel::Reports.stub(:handled, nil, &)
-
   # Fails if the block parses a frame in Ruby.
   def without_ruby_frames(&) = Tiercel::Frame.stub(:parse, ->(_) { flunk "a frame was parsed in Ruby" }, &)
 end
