@@ -16,19 +16,28 @@ module Tiercel
       # @return [Array<Report>]
       attr_reader :reports
 
-      def initialize = @reports = []
+      # @param others [Array<Thread>] threads whose reports do not count
+      def initialize(others)
+        @others = others
+        @reports = []
+      end
 
       def report(error, handled:, severity:, context:, source: nil, **)
-        @reports << Report.new(error, handled, severity, context, source)
+        @reports << Report.new(error, handled, severity, context, source) unless @others.include?(Thread.current)
       end
     end
 
     PID = Process.pid
     private_constant :PID
 
+    # Threads of one store each, which may live on after the store's test.
+    STORES_THREADS = ["tiercel bus", "tiercel listener", "tiercel leases"].freeze
+    private_constant :STORES_THREADS
+
     # If fork raises in a child, the child leaves its test and would run all remaining tests.
     def run
       exit!(1) unless Process.pid == PID
+      @earlier_threads = Thread.list.select { |thread| STORES_THREADS.include?(thread.name) }
       super
     end
 
@@ -40,9 +49,11 @@ module Tiercel
 
     # Moves Tiercel::Clock.monotonic inside the block.
     def travel_monotonic(seconds, &) = Tiercel::Contracts::MovedMonotonicClock.by(seconds, &)
-    # @return [Array<Report>] reports to ActiveSupport.error_reporter during the block
+
+    # @return [Array<Report>] reports to ActiveSupport.error_reporter during the block, without those of earlier tests'
+    #   stores
     def capture_reports
-      collector = ReportCollector.new
+      collector = ReportCollector.new(@earlier_threads)
       ActiveSupport.error_reporter.subscribe(collector)
       yield
       collector.reports
