@@ -25,6 +25,7 @@ module TiersFetchContractTests
     end
 
     def across_processes? = true
+    def sqlite = "sqlite:#{@dir}/cache.sqlite3"
   end
 
   class SQLiteTest < Tiercel::TestCase
