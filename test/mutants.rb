@@ -97,7 +97,7 @@ mutant "a release wakes no waiter", "ext/tiercel/segment/leases.c",
        "        tseg_lease_signal(slot);\n    } else {",
        "    } else {",
        native: "segment: leases (AddressSanitizer)"
-mutant "a namespaced clear leaves leases alive", "ext/tiercel/segment/passes.c",
+mutant "a namespaced clear leaves leases alive", "ext/tiercel/segment/calls.c",
        "if (batch->deletes && !cursor->slot) tseg_lease_end_all",
        "if (0) tseg_lease_end_all",
        native: "segment: leases (AddressSanitizer)"
@@ -117,7 +117,7 @@ mutant "a read at the end of a TTL", "ext/tiercel/segment/read.c",
        "entry->expires_at > now;",
        "entry->expires_at >= now;",
        native: "segment: operations (gcc)"
-mutant "a walk at the end of a TTL", "ext/tiercel/segment/passes.c",
+mutant "a walk at the end of a TTL", "ext/tiercel/segment/calls.c",
        "!(entry->expires_at > now)",
        "!(entry->expires_at >= now)",
        native: "segment: operations (gcc)"
@@ -125,7 +125,7 @@ mutant "a sequence wraps", "ext/tiercel/segment/entries.c",
        "old->sequence < TSEG_LAST_SEQUENCE && ",
        "",
        native: "segment: operations (gcc)"
-mutant "a key shorter than the prefix is compared beyond its end", "ext/tiercel/segment/passes.c",
+mutant "a key shorter than the prefix is compared beyond its end", "ext/tiercel/segment/calls.c",
        "    if (entry->key_bytes < count) return false;\n",
        "",
        native: "segment: operations (gcc)"

@@ -8,7 +8,7 @@
 
 #include "files.h"
 #include "check.h"
-#include "stop.h"
+#include "format.h"
 
 enum { PAGE = 4096, COUNT_BYTES = 19 };
 

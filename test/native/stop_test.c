@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "near.h"
-#include "stop.h"
+#include "format.h"
 #include "stopped_calls.h"
 
 static char path[] = "/dev/shm/tiercel-stop-XXXXXX";

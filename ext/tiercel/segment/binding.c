@@ -1,5 +1,4 @@
 #include "binding.h"
-#include "binding_memo.h"
 
 #include <stdlib.h>
 

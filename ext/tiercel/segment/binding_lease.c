@@ -1,5 +1,4 @@
 #include "binding.h"
-#include "../frame_layout.h"
 
 /* Shared by the methods that take leases and those that wait for them. */
 /* A lineage or a holder from a String of 8 bytes. */

@@ -1,5 +1,5 @@
 /* The memo's values and Ruby's garbage collector; Segment#memo_bytes= and #keep. */
-#include "binding_memo.h"
+#include "binding.h"
 
 static frame_header header_of(VALUE frame)
 {

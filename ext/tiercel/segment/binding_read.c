@@ -1,5 +1,4 @@
-#include "../frame_layout.h"
-#include "binding_memo.h"
+#include "binding.h"
 
 /*
  * The value of an entry that a read has found: its frame, a decoded String, or the value that the memo keeps.

@@ -1,5 +1,4 @@
 #include "binding.h"
-#include "../frame_layout.h"
 
 /* Writes. */
 typedef enum { WRITE_SET, WRITE_ADD, WRITE_COMPARE_AND_SET, WRITE_NEAR_FILL, WRITE_INCREMENT, WRITE_TOUCH } write_kind;

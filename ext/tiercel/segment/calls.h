@@ -3,7 +3,7 @@
 #define TIERCEL_SEGMENT_CALLS_H
 
 #include "files.h"
-#include "leases.h"
+#include "entries.h"
 
 /*
  * A call under a shard's lock, or one that has to reach the current file. The struct of a kind of call begins with it.

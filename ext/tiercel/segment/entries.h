@@ -2,7 +2,7 @@
 #ifndef TIERCEL_SEGMENT_ENTRIES_H
 #define TIERCEL_SEGMENT_ENTRIES_H
 
-#include "lease_table.h"
+#include "leases.h"
 
 typedef struct {
     const tseg_key *key;

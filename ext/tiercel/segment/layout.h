@@ -160,7 +160,7 @@ typedef struct {
     tseg_word near_gaps;    /* number of times that all copies were deleted because no listener had covered them */
     tseg_word spare;
     tseg_word near_server;  /* identifies the server and the keys that the listeners subscribe to; 0: unknown */
-    tseg_word near_seats;   /* the two processes that listen: see coverage.c */
+    tseg_word near_seats;   /* the two processes that listen: see near.c */
 } tseg_header;
 
 /* Counters of one process slot. The next process that has the slot continues them. */

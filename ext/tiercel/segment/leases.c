@@ -1,5 +1,5 @@
 /* Taking, filling and releasing a lease. */
-#include "leases.h"
+#include "entries.h"
 
 /* Taking a lease: a slot for it, the takeover of a lapsed lease, and the value that reads see until the fill. */
 /* A new lease takes the slot with the lowest rank. UINT64_MAX: the slot's lease is valid, so the slot is not free. */

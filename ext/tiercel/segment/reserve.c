@@ -22,7 +22,7 @@ typedef struct {
     int failure; /* an errno */
 } reservation;
 
-/* A step: see host.h. */
+/* A step: see system.h. */
 static bool write_zeros(void *argument, const atomic_bool *stop)
 {
     static const char zeros[1 << 16];
@@ -89,7 +89,7 @@ typedef struct {
     int failure; /* an errno */
 } backing;
 
-/* A step: see host.h. */
+/* A step: see system.h. */
 static bool back_parts(void *argument, const atomic_bool *stop)
 {
     backing *parts = argument;

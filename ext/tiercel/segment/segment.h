@@ -19,7 +19,7 @@
 #ifndef TIERCEL_SEGMENT_SEGMENT_H
 #define TIERCEL_SEGMENT_SEGMENT_H
 
-#include "coverage.h"
+#include "near.h"
 #include "tags.h"
 
 #endif
