@@ -38,4 +38,38 @@ class StoreBootTest < Tiercel::TestCase
       assert(stack.any? { |file| file.end_with?("tiercel/tiers.rb") })
     end
   end
+
+  FAILURES = <<~'RUBY'
+    require "active_support"
+    require "active_support/cache"
+    store = ActiveSupport::Cache.lookup_store(:tiercel_store, *eval(ARGV.first))
+    store.fetch("name") { "value" }
+    store.read("name")
+    before = $LOADED_FEATURES.dup
+    store.backend.set("damaged", "no frame", nil) unless ARGV[0].include?("127.0.0.1")
+    store.read("damaged")
+    store.fetch("damaged") { 1 }
+    require "fileutils"
+    FileUtils.rm_rf(ARGV[1])
+    File.write(ARGV[1], "no folder")
+    3.times { [store.read("name"), store.write("name", 1), store.fetch("other") { 2 }, store.delete("name")] }
+    store.read_multi("name", "other")
+    store.increment("count")
+    puts($LOADED_FEATURES.drop(before.size).grep(%r{/lib/tiercel/}))
+  RUBY
+
+  # A process in a chroot, or without a free descriptor, could not load a file.
+  def test_a_failure_loads_nothing
+    ["memory:", "shared:%s/segment?size=4MB", "file:%s/files", "sqlite:%s/cache", "redis://127.0.0.1:1/0",
+     "memcached://127.0.0.1:1"].each do |url|
+      with_tmpdir do |folder|
+        inner = "#{folder}/place"
+        Dir.mkdir(inner)
+        urls = [url.sub("%s", inner)]
+        out, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-e", FAILURES, urls.inspect, inner)
+        assert_predicate status, :success?, out
+        assert_empty out, url
+      end
+    end
+  end
 end

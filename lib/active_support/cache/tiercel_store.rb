@@ -47,7 +47,12 @@ module ActiveSupport
       RULES = ::Tiercel::Codec.native
       # If the store itself has one of these options, every call merges its options.
       SLOW_OPTIONS = %i[raw version force expires_at unless_exist tags skip_nil].freeze
-      private_constant :MISS, :Signal, :Found, :Tags, :RULES, :ANY_BYTES, :SLOW_OPTIONS
+      # What failures run. It is loaded with the store, because a process that fails may have no descriptor left, or be in
+      # a chroot.
+      LOADED_FOR_FAILURES = [::Tiercel::Counter, ::Tiercel::KeyMask, ::Tiercel::OneLine, ::Tiercel::Reports,
+                             ::Tiercel::Coder::LazyEntry, ::Tiercel::Leases::Placeholder,
+                             ActiveSupport::ExecutionContext].freeze
+      private_constant :MISS, :Signal, :Found, :Tags, :RULES, :ANY_BYTES, :SLOW_OPTIONS, :LOADED_FOR_FAILURES
 
       # Events, whose names are built once.
       READ = "cache_read.active_support"
