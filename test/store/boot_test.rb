@@ -10,7 +10,7 @@ class StoreBootTest < Tiercel::TestCase
   LIB = File.expand_path("../../lib", __dir__)
   # Libraries, and parts of Tiercel, that a store over one local backend does not need.
   UNNEEDED = %w[openssl.rb /uri.rb msgpack.rb socket.rb objspace.rb tiercel/tiers.rb tiercel/doctor.rb
-                tiercel/backends/redis.rb tiercel/leases/placeholders.rb tiercel/accessor/request_local.rb].freeze
+                tiercel/backends/redis.rb tiercel/accessor/request_local.rb].freeze
   BOOT = <<~'RUBY'
     require "active_support"
     require "active_support/cache"
