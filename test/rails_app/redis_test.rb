@@ -35,20 +35,12 @@ class RailsAppRedisTest < RailsAppTest
   RUBY
 
   def serve(app, env)
-    port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     pid = app.spawn(RbConfig.ruby, "-S", "puma", "-C", "config/puma.rb", out: app.path("puma.log"), err: %i[child out],
-                    env: { "BIND" => "tcp://127.0.0.1:#{port}", "WEB_CONCURRENCY" => "0", **env })
-    wait_until("puma", within: 60) { listening?(port) }
+                    env: { "BIND" => "tcp://127.0.0.1:0", "WEB_CONCURRENCY" => "0", **env })
+    port = wait_until("puma", within: 60) { app.read("puma.log")[%r{Listening on http://127\.0\.0\.1:(\d+)}, 1] }
     yield ->(path) { Net::HTTP.get_response(URI("http://127.0.0.1:#{port}#{path}")) }
   ensure
     Process.kill(:KILL, pid) && Process.wait(pid) if pid
-  end
-
-  def listening?(port)
-    TCPSocket.open("127.0.0.1", port, &:close)
-    true
-  rescue SystemCallError
-    false
   end
 
   def test_requests_on_redis_which_stops_and_comes_back

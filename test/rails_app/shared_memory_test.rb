@@ -49,17 +49,6 @@ class RailsAppSharedMemoryTest < RailsAppTest
     end
   end
 
-  def test_room_for_none
-    with_shared_memory("64m") do |app, env|
-      fill(app)
-      rans = app.runners([VISIT] * 3, env:)
-      assert_equal %w[1 2 3], rans.map { |ran| out(ran).lines.first.chomp }.sort
-      assert_equal 1, segments(rans).size, rans.join
-      assert_match(/\A#{env["TMPDIR"]}/, segments(rans).first)
-      assert_match(/is in #{env["TMPDIR"]}.*--shm-size/, app.log)
-    end
-  end
-
   def test_a_cache_that_cannot_be_made
     with_shared_memory("64m") do |app, _env|
       fill(app)

@@ -14,7 +14,7 @@ class RunnerLanesTest < Tiercel::TestCase
         mine = ENV["TIERCEL_SUITE"]
         other = { "one" => "two", "two" => "one", "three" => "four", "four" => "three" }.fetch(mine)
         File.write(mine, "")
-        200.times { File.exist?(other) ? break : sleep(0.05) }
+        2_000.times { File.exist?(other) ? break : sleep(0.05) }
         assert File.exist?(other), "nobody came"
         puts "said by \#{mine}"
       end
@@ -33,7 +33,7 @@ class RunnerLanesTest < Tiercel::TestCase
   end
 
   # Waits for the other test, which another process has to begin.
-  MEET = 'File.write(mine, ""); 200.times { File.exist?(other) ? break : sleep(0.05) }'
+  MEET = 'File.write(mine, ""); 2_000.times { File.exist?(other) ? break : sleep(0.05) }'
 
   # The first two tests must run concurrently.
   SHARED = <<~RUBY

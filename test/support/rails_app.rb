@@ -36,13 +36,14 @@ class RailsApp
 
   class << self
     # @param line [String] one of {LINES}
-    # @yieldparam app [RailsApp] an application with databases for production and test, removed after the block
+    # @param tests [Boolean] whether the application runs tests of its own, which need a database
+    # @yieldparam app [RailsApp] an application with its databases, removed after the block
     # @return [Object] the block's value
     # @raise [Tiercel::Lab::CannotRun] if its gems cannot be installed
-    def open(line: LINES.first)
+    def open(line: LINES.first, tests: true)
       Dir.mktmpdir("tiercel-rails-") do |folder|
         copy = File.join(folder, "shop")
-        FileUtils.cp_r(template(line), copy)
+        FileUtils.cp_r(template(line, tests), copy)
         app = new(Tiercel::Lab::Engine::Shop.new(copy, line:))
         yield app
       ensure
@@ -53,16 +54,16 @@ class RailsApp
     private
 
     # The copy with databases and test/test_helper.rb, created once for all tests of a process.
-    def template(line)
+    def template(line, tests)
       @templates ||= {}
-      @templates[line] ||= begin
+      @templates[[line, tests]] ||= begin
         folder = Dir.mktmpdir("tiercel-rails-#{line}-")
         owner = Process.pid
         at_exit { FileUtils.rm_rf(folder) if Process.pid == owner }
         shop = Tiercel::Lab::Engine::Shop.new(File.join(folder, "shop"), line:)
         shop.bundle.install
         shop.copy.prepare
-        shop.prepare(rails_env: "test")
+        shop.prepare(rails_env: "test") if tests
         FileUtils.rm_rf(Dir[File.join(shop.folder, "log", "*")])
         new(shop).write("test/test_helper.rb", TEST_HELPER)
         shop.folder

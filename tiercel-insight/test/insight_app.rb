@@ -12,7 +12,7 @@ class InsightAppTest < Tiercel::TestCase
 
   # @yieldparam app [RailsApp]
   def with_app(line = "8.1")
-    RailsApp.open(line:) do |app|
+    RailsApp.open(line:, tests: false) do |app|
       app.prefix = ["env", "RUBYLIB=#{LIB}"]
       boot = app.read("config/application.rb")
       app.write("config/application.rb", boot.sub(/^Bundler\.require.*$/) { |line| "#{line}
