@@ -53,8 +53,9 @@ module Tiercel
   # - `near_trust_recorded = seconds`: the same, once any process has covered the segment
   # - `near_uncover(covered)`: ends the coverage
   #
-  # A segment works only in the main Ractor: Ruby raises Ractor::UnsafeError in others. memory-model.md lists the
-  # guarantees between processes.
+  # A segment belongs to the Ractor that opened it. Several Ractors open the same path, like processes (an experiment;
+  # call {Tiercel.eager_load!} first, because other Ractors load no files). memory-model.md lists the guarantees between
+  # processes.
   class Segment
     autoload :Absent, "tiercel/segment/absent"
     autoload :MemoryLimits, "tiercel/segment/memory_limits"

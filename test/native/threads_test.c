@@ -1,5 +1,6 @@
 /*
- * Threads of one process on one segment. Each thread owns some keys and knows their last written values. All threads
+ * Threads of one process on one segment, without a host's lock: in private memory, and then in a file, where each thread
+ * also attaches, looks at its registration and detaches all the time, as Ractors do. Each thread owns some keys and knows their last written values. All threads
  * read all keys and check that each value is complete, belongs to the key, and is not older than a completed delete.
  * One more thread sweeps over all entries without the host's lock.
  */
@@ -13,6 +14,8 @@ enum { THREADS = 4, KEYS = 64, LARGEST = 900 };
 typedef struct { uint32_t key, version, bytes, sum; } stamp;
 
 static tseg *segment;
+static char path[] = "/tmp/tiercel-native-XXXXXX";
+static bool in_file;
 static unsigned long calls;
 static _Atomic uint32_t floors[THREADS * KEYS]; /* the lowest versions that may still be read */
 
@@ -47,6 +50,22 @@ static void check_value(const uint8_t *buffer, long count, uint32_t number, uint
     CHECK(head.sum == sum_of(buffer + sizeof head, (size_t)count - sizeof head));
 }
 
+/* What happens in another Ractor may happen beside any call. */
+static void visit(void)
+{
+    tseg_options options = {.mode = 0600};
+    tseg_error error = {0};
+    tseg *own = tseg_attach(path, &options, &error);
+
+    CHECK(own == segment && tseg_keep_registered(own) && tseg_load(&own->owner));
+    tseg_hold(own);
+    CHECK(tseg_registered(own, NULL, 0) == 1);
+    tseg_let_go(NULL, own);
+    if (tseg_sidecar_lock_files(own->sidecar, &error)) tseg_sidecar_unlock_files(own->sidecar);
+    else CHECK(error.code == EAGAIN);
+    tseg_release(own);
+}
+
 static void *work(void *argument)
 {
     uint32_t self = (uint32_t)(uintptr_t)argument, versions[KEYS] = {0};
@@ -56,6 +75,7 @@ static void *work(void *argument)
 
     for (unsigned long i = 0; i < calls; i++) {
         uint64_t random = next_random(&random_state);
+        if (in_file && i % 256 == 0) visit();
         uint32_t own = (uint32_t)(random >> 8 & (KEYS - 1)), number = self * KEYS + own;
         if ((random & 7) < 5) number = (uint32_t)(random >> 20) % (THREADS * KEYS);
         tseg_key key = key_number(number, text);
@@ -101,12 +121,13 @@ static void *sweep(void *unused)
     return unused;
 }
 
-int main(int count, char **arguments)
+static void run(void)
 {
     pthread_t threads[THREADS], sweeper;
 
-    calls = count > 1 ? strtoul(arguments[1], NULL, 10) : 100000;
-    segment = attach_or_die(NULL, 1 << 20, 1);
+    memset(floors, 0, sizeof floors);
+    atomic_store(&over, false);
+    segment = attach_or_die(in_file ? path : NULL, 1 << 20, 1);
     CHECK(pthread_create(&sweeper, NULL, sweep, NULL) == 0);
     for (uintptr_t i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
     for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
@@ -119,5 +140,21 @@ int main(int count, char **arguments)
     printf("threads: %d x %lu calls, %lu hits, %lu retries\n", THREADS, calls,
            (unsigned long)stats.process[TSEG_COUNT_HITS], (unsigned long)stats.process[TSEG_COUNT_READ_RETRIES]);
     tseg_release(segment);
+}
+
+int main(int count, char **arguments)
+{
+    char lock_path[64];
+
+    calls = count > 1 ? strtoul(arguments[1], NULL, 10) : 100000;
+    run();
+    atomic_store(&tseg_parallel, true);
+    in_file = true;
+    close(mkstemp(path));
+    unlink(path);
+    run();
+    snprintf(lock_path, sizeof lock_path, "%s.lock", path);
+    unlink(path);
+    unlink(lock_path);
     return 0;
 }

@@ -160,21 +160,4 @@ class SegmentTest < Tiercel::TestCase
     assert_raises(ArgumentError) { Tiercel::Segment.allocate.get("key") }
     assert_raises(Tiercel::ConfigurationError) { Tiercel::Segment.open(bytes: 1000) }
   end
-
-  def test_other_ractors_are_refused
-    previous, $VERBOSE = $VERBOSE, nil
-    error = assert_raises(Ractor::RemoteError) { open_in_ractor }
-    assert_instance_of Ractor::UnsafeError, error.cause
-  ensure
-    $VERBOSE = previous
-  end
-
-  private
-
-  def open_in_ractor
-    Ractor.new do
-      Thread.current.report_on_exception = false
-      Tiercel::Segment.open(bytes: 1 << 20)
-    end.take
-  end
 end

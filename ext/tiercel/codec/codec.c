@@ -97,9 +97,13 @@ static void init_crc32(VALUE module)
 
 RUBY_FUNC_EXPORTED void Init_codec_ext(void)
 {
-    VALUE tiercel = rb_define_module("Tiercel");
-    VALUE module = rb_define_module_under(tiercel, "CodecExt");
+    VALUE tiercel, module;
 
+#ifdef HAVE_RB_EXT_RACTOR_SAFE
+    rb_ext_ractor_safe(true);
+#endif
+    tiercel = rb_define_module("Tiercel");
+    module = rb_define_module_under(tiercel, "CodecExt");
     malformed_frame = rb_const_get(tiercel, rb_intern("MalformedFrame"));
     rb_gc_register_mark_object(malformed_frame);
     if (!init_hash_layout()) rb_raise(rb_eLoadError, "Ruby %s keeps Hashes in a way not known here", ruby_version);

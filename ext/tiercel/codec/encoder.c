@@ -1,6 +1,7 @@
 /* Encodes plain data as msgpack. The same pass finds out whether the data is plain. */
 #include "codec.h"
 #include "msgpack.h"
+#include <stdatomic.h>
 
 /*
  * A set of object addresses: a hash table with open addressing. A new round empties the set, so a small walk does not
@@ -73,16 +74,15 @@ static bool identity_set_add(identity_set *set, uintptr_t address)
 }
 
 /*
- * The memory of a walk, which the next walk reuses. The GVL protects it, because the extension does not declare itself
- * safe for Ractors. A walk takes the memory and returns it at its end. A nested walk, which begins within `finish`,
- * therefore allocates memory of its own.
+ * The memory of a walk, which the next walk reuses. A walk takes the memory and returns it at its end. A walk that
+ * begins meanwhile, in another Ractor or within `finish`, allocates memory of its own.
  */
 typedef struct {
     buffer out;
     identity_set seen;
 } workspace;
 
-static workspace spare;
+static _Atomic(workspace *) spare;
 
 typedef struct {
     buffer *out;
@@ -282,13 +282,13 @@ typedef struct {
     size_t front;
     encoded_function *finish;
     void *context;
-    workspace held;
+    workspace *held;
 } walk;
 
 static VALUE run_walk(VALUE arg)
 {
     walk *w = (walk *)arg;
-    encoder e = {.out = &w->held.out, .seen = &w->held.seen, .depth = 0, .plain = true};
+    encoder e = {.out = &w->held->out, .seen = &w->held->seen, .depth = 0, .plain = true};
     identity_set_start(e.seen);
     if (!buffer_reserve(e.out, w->front)) return Qnil;
     e.out->size = w->front;
@@ -298,16 +298,23 @@ static VALUE run_walk(VALUE arg)
 static VALUE end_walk(VALUE arg)
 {
     walk *w = (walk *)arg;
-    buffer_reset(&w->held.out);
-    free(spare.out.data);
-    free(spare.seen.slots);
-    spare = w->held;
+    workspace *other;
+
+    buffer_reset(&w->held->out);
+    other = atomic_exchange_explicit(&spare, w->held, memory_order_acq_rel);
+    if (!other) return Qnil;
+    free(other->out.data);
+    free(other->seen.slots);
+    free(other);
     return Qnil;
 }
 
 VALUE with_plain(VALUE value, size_t front, encoded_function *finish, void *context)
 {
-    walk w = {.value = value, .front = front, .finish = finish, .context = context, .held = spare};
-    spare = (workspace){0};
+    walk w = {.value = value, .front = front, .finish = finish, .context = context};
+
+    w.held = atomic_exchange_explicit(&spare, NULL, memory_order_acquire);
+    if (!w.held) w.held = calloc(1, sizeof *w.held);
+    if (!w.held) return Qnil;
     return rb_ensure(run_walk, (VALUE)&w, end_walk, (VALUE)&w);
 }

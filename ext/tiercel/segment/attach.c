@@ -11,7 +11,7 @@
 
 #define TSEG_ATTACH_TRIES 10
 
-uint64_t tseg_unmapped;
+_Atomic uint64_t tseg_unmapped;
 
 static void locate(tseg *segment)
 {
@@ -57,7 +57,7 @@ static tseg *new_segment(const char *path, tseg_error *error)
 }
 
 /* `header` is a checked copy, since other processes may change the header in the file. */
-static tseg *adopt(tseg *segment, const tseg_header *header, void *map, size_t bytes, tseg_sidecar *sidecar)
+static void adopt(tseg *segment, const tseg_header *header, void *map, size_t bytes, tseg_sidecar *sidecar)
 {
     tseg_watch_for_forks();
     segment->map = map;
@@ -71,7 +71,6 @@ static tseg *adopt(tseg *segment, const tseg_header *header, void *map, size_t b
     tseg_register(segment);
     segment->next = tseg_attachments;
     tseg_attachments = segment;
-    return segment;
 }
 
 static tseg *find_segment(dev_t device, ino_t inode)
@@ -94,24 +93,25 @@ bool tseg_path_is_current(const tseg *segment)
 
 static tseg *attach_file(const char *path, tseg_file *file, tseg_sidecar *sidecar, tseg_error *error)
 {
-    tseg *segment = find_segment(file->device, file->inode);
+    bool adopted = false;
+    tseg *segment;
 
+    tseg_hold_forks();
+    segment = find_segment(file->device, file->inode);
     if (segment) {
         segment->references++;
-        tseg_file_close(file);
-        tseg_sidecar_release(sidecar);
-        return segment;
+    } else if ((segment = new_segment(path, error))) {
+        segment->device = file->device;
+        segment->inode = file->inode;
+        segment->mode = file->mode;
+        adopt(segment, &file->header, file->map, file->bytes, sidecar);
+        adopted = true;
     }
-    segment = new_segment(path, error);
-    if (!segment) {
-        tseg_file_close(file);
-        tseg_sidecar_release(sidecar);
-        return NULL;
-    }
-    segment->device = file->device;
-    segment->inode = file->inode;
-    segment->mode = file->mode;
-    return adopt(segment, &file->header, file->map, file->bytes, sidecar);
+    tseg_allow_forks();
+    if (adopted) return segment;
+    tseg_file_close(file);
+    tseg_sidecar_release(sidecar);
+    return segment;
 }
 
 /* Takes the lock for files. Then it makes the file if it is still missing, or replaces the stale one. */
@@ -222,7 +222,10 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
         return NULL;
     }
     tseg_init_header(map, &geometry, options, NULL, false);
-    return adopt(segment, map, map, geometry.file_bytes, NULL);
+    tseg_hold_forks();
+    adopt(segment, map, map, geometry.file_bytes, NULL);
+    tseg_allow_forks();
+    return segment;
 }
 
 void tseg_hold(tseg *segment)
@@ -249,10 +252,14 @@ static bool unmap(void *argument, const atomic_bool *stop)
 void tseg_release_by(tseg_host *host, tseg *segment)
 {
     tseg **link = &tseg_attachments;
+    bool last;
 
-    if (--segment->references) return;
-    while (*link != segment) link = &(*link)->next;
-    *link = segment->next;
+    tseg_hold_forks(); /* another thread may find the segment until it has left the list */
+    last = --segment->references == 0;
+    while (last && *link != segment) link = &(*link)->next;
+    if (last) *link = segment->next;
+    tseg_allow_forks();
+    if (!last) return;
     tseg_unmapped++;
     tseg_finish(host, unmap, segment);
     tseg_sidecar_release(segment->sidecar);

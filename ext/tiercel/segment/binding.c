@@ -103,7 +103,7 @@ static ID id_now, id_to_f;
  * True if Time.now is Ruby's own method: this file then reads the machine's clock, which gives the same time without a
  * call. travel_to, Minitest's stub and Timecop replace the method; Tiercel::Clock::Patches notices that.
  */
-static bool reads_clock;
+static atomic_bool reads_clock;
 
 static double seconds_of(clockid_t clock)
 {
@@ -116,7 +116,7 @@ static double seconds_of(clockid_t clock)
 /* Returns false if Ruby code has to run. */
 static bool read_without_ruby(double *now)
 {
-    if (!reads_clock) return false;
+    if (!atomic_load_explicit(&reads_clock, memory_order_relaxed)) return false;
     *now = seconds_of(CLOCK_REALTIME);
     return true;
 }
@@ -169,8 +169,7 @@ static void fail(VALUE self, tseg_result result, VALUE key)
 
     if (result == TSEG_READ_ONLY && attached) {
         code = tseg_why_read_only(attached);
-        if (attached->warned) reason = "still_read_only";
-        attached->warned = true;
+        if (atomic_exchange(&attached->warned, true)) reason = "still_read_only";
     }
     rb_funcall(tiercel_segment_class, rb_intern("raise_result"), 4, ID2SYM(rb_intern(reason)), self,
                key ? key : Qnil, INT2NUM(code));
@@ -303,9 +302,12 @@ static void define_queries(VALUE class)
     rb_undef_method(class, "initialize_copy");
 }
 
-/* The extension does not declare itself safe for Ractors, so Ruby refuses its methods outside the main Ractor. */
+/* A Tiercel::Segment belongs to one Ractor. Several Ractors share the attachment behind it: see tseg_parallel. */
 RUBY_FUNC_EXPORTED void Init_segment_ext(void)
 {
+#ifdef HAVE_RB_EXT_RACTOR_SAFE
+    rb_ext_ractor_safe(true);
+#endif
     tiercel_segment_class = rb_define_class_under(rb_define_module("Tiercel"), "Segment", rb_cObject);
     rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
 #ifdef TSEG_LINUX

@@ -31,7 +31,10 @@ tseg *segment_make_current(VALUE self)
 static void open_handle(VALUE self, bool (*attach)(tseg_handle *handle, tseg_host *host))
 {
     segment_host host = segment_host_of(self);
+    VALUE ractor = rb_path2class("Ractor");
 
+    if (rb_funcall(ractor, rb_intern("current"), 0) != rb_funcall(ractor, rb_intern("main"), 0))
+        atomic_store(&tseg_parallel, true);
     host.detached = !attach(segment_handle_of(self), &host.base);
     segment_raise(&host);
     RB_GC_GUARD(self);

@@ -383,7 +383,7 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
 }
 
 /* false after the system has refused to give a nameless file a name, as some sandboxes do. */
-static bool names_later = true;
+static atomic_bool names_later = true;
 
 /*
  * Opens a file without a name: if this process is killed, the system frees the file. Returns -1 if the system has no

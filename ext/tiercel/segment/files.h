@@ -22,7 +22,7 @@ void tseg_hold(tseg *segment);
 void tseg_let_go(tseg_host *host, tseg *segment);
 void tseg_release(tseg *segment);
 void tseg_release_by(tseg_host *host, tseg *segment); /* through the host: unmapping is long work if it frees memory */
-extern uint64_t tseg_unmapped; /* the number of segments that this process has unmapped */
+extern _Atomic uint64_t tseg_unmapped; /* the number of segments that this process has unmapped */
 /*
  * Returns false if the path leads to another file or none. The caller attaches again, but does not retire the segment:
  * after a chroot the path leads elsewhere for one process only.

@@ -195,14 +195,17 @@ tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool crea
 void tseg_sidecar_release(tseg_sidecar *sidecar)
 {
     tseg_sidecar **link = &all_sidecars;
+    bool last;
 
-    if (!sidecar || --sidecar->references) return;
+    if (!sidecar) return;
     tseg_hold_forks();
-    while (*link != sidecar) link = &(*link)->next;
-    *link = sidecar->next;
-    if (tseg_sidecar_is_whole(sidecar)) close(sidecar->descriptor);
-    if (sidecar->proof) munmap(sidecar->proof, TSEG_HEADER_BYTES);
+    last = --sidecar->references == 0;
+    while (last && *link != sidecar) link = &(*link)->next;
+    if (last) *link = sidecar->next;
+    if (last && tseg_sidecar_is_whole(sidecar)) close(sidecar->descriptor);
+    if (last && sidecar->proof) munmap(sidecar->proof, TSEG_HEADER_BYTES);
     tseg_allow_forks();
+    if (!last) return;
     free(sidecar->path);
     free(sidecar);
 }
@@ -333,7 +336,7 @@ static pid_t maker(const tseg_sidecar *sidecar)
  * file description: the lock then ends with the descriptor, and does not depend on the proof of the process slot.
  * Record locks share the descriptor of the slot instead, because closing any descriptor would drop them.
  */
-bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
+static bool lock_files(tseg_sidecar *sidecar, tseg_error *error)
 {
     char pid[32] = "";
 
@@ -347,10 +350,8 @@ bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
         bool locked, shared = sidecar->record_locks;
         if (!tseg_sidecar_is_whole(sidecar))
             return tseg_fail(error, EBADF, "%s was closed by other code", sidecar->path);
-        tseg_hold_forks();
         descriptor = shared ? sidecar->descriptor : tseg_sidecar_open_again(sidecar);
         sidecar->files_descriptor = descriptor;
-        tseg_allow_forks();
         if (descriptor < 0) return tseg_fail(error, EBADF, "%s cannot be opened again", sidecar->path);
         locked = tseg_byte_lock(sidecar, descriptor, 0);
         if (!shared && sidecar->record_locks) { /* only now known: again, with the descriptor of the slot */
@@ -373,6 +374,16 @@ bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
     if (error->holder) snprintf(pid, sizeof pid, " (%ld)", (long)error->holder);
     return tseg_fail(error, EAGAIN, "%s is locked by another process%s, which makes or removes the segment",
                      sidecar->path, pid);
+}
+
+bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
+{
+    bool locked;
+
+    tseg_hold_forks();
+    locked = lock_files(sidecar, error);
+    tseg_allow_forks();
+    return locked;
 }
 
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
@@ -432,7 +443,7 @@ static pthread_mutex_t guard;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local bool guarded; /* this thread forks, and holds the guard */
 
-volatile char *tseg_forked_marker;
+volatile char *_Atomic tseg_forked_marker;
 
 static void make_guard(void)
 {

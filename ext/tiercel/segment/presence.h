@@ -32,13 +32,21 @@ struct tseg_sidecar {
 };
 
 extern tseg *tseg_attachments; /* the list of this process's attachments */
+/*
+ * Whether threads of this process run calls at the same time, each under a host's lock of its own, as Ractors do. Calls
+ * then remember no generations of tags (tags.c), and a lost process slot is not replaced (registration.c). Never unset.
+ */
+extern atomic_bool tseg_parallel;
 
 void tseg_register(tseg *segment);
 void tseg_prepare_files(void); /* called before a lock file is used, because other code may have closed it */
 
-extern volatile char *tseg_forked_marker; /* 0 in a child that has not noticed the fork; NULL: the pid tells */
+extern volatile char *_Atomic tseg_forked_marker; /* 0 in a child that has not noticed the fork; NULL: the pid tells */
 void tseg_watch_for_forks(void);
-/* Between these two calls no thread of this process forks, so that a child knows every open lock file. */
+/*
+ * Between these two calls no thread of this process forks, so that a child knows every open lock file, and no other
+ * thread changes the lists of attachments and lock files. They may be nested. No code of the host runs between them.
+ */
 void tseg_hold_forks(void);
 void tseg_allow_forks(void);
 

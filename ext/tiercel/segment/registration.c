@@ -1,9 +1,11 @@
 /* Registration: a process has a slot in every segment that it uses. A file lock proves that the process is alive. */
 #include "presence.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 tseg *tseg_attachments;
+atomic_bool tseg_parallel;
 
 /* Remembers the counts of the slot's earlier owners. */
 static void remember_counters(tseg *segment)
@@ -53,22 +55,40 @@ static bool is_registered(tseg *segment)
     return tseg_load(&segment->owner) && segment->sidecar->slot >= 0 && !lost_slot(segment);
 }
 
+/*
+ * A new registration declares the locks of the former one dead. If threads run calls at the same time, one of them may
+ * hold such a lock, so the process loses the right to write instead.
+ */
+static void register_again(tseg *segment)
+{
+    if (!atomic_load(&tseg_parallel) || !(tseg_load(&segment->owner) || segment->lost)) return tseg_register(segment);
+    segment->lost = true;
+    segment->sidecar->refused = ENOLCK;
+    tseg_store(&segment->owner, 0);
+}
+
 bool tseg_keep_registered(tseg *segment)
 {
     tseg_sidecar *sidecar = segment->sidecar;
+    bool gone;
 
     if (!sidecar) return true;
+    tseg_hold_forks();
     if (!is_registered(segment)) {
         for (tseg *other = tseg_attachments; other; other = other->next)
-            if (other->sidecar == sidecar) tseg_register(other);
+            if (other->sidecar == sidecar) register_again(other);
     }
-    return !tseg_sidecar_is_gone(sidecar);
+    gone = tseg_sidecar_is_gone(sidecar);
+    tseg_allow_forks();
+    return !gone;
 }
 
 void tseg_prepare_files(void)
 {
     tseg_after_fork();
+    tseg_hold_forks();
     for (tseg *segment = tseg_attachments; segment; segment = segment->next) tseg_keep_registered(segment);
+    tseg_allow_forks();
 }
 
 bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word)
@@ -112,7 +132,11 @@ static void mark_process(void)
     marked_pid = getpid();
 }
 
-bool tseg_forked(void) { return tseg_forked_marker ? !*tseg_forked_marker : marked_pid && marked_pid != getpid(); }
+bool tseg_forked(void)
+{
+    const volatile char *marker = atomic_load_explicit(&tseg_forked_marker, memory_order_relaxed);
+    return marker ? !*marker : marked_pid && marked_pid != getpid();
+}
 
 void tseg_watch_for_forks(void)
 {
@@ -124,12 +148,12 @@ void tseg_watch_for_forks(void)
 void tseg_after_fork(void)
 {
     if (!tseg_forked()) return;
-    mark_process();
     tseg_hold_forks();
+    mark_process();
     tseg_sidecars_renew(); /* a fork by a direct system call runs no handlers */
-    tseg_allow_forks();
     for (tseg *segment = tseg_attachments; segment; segment = segment->next) {
-        segment->warned = false;
+        segment->warned = segment->lost = false;
         tseg_register(segment);
     }
+    tseg_allow_forks();
 }

@@ -5,14 +5,14 @@
  * the lock of one shard. memory-model.md explains the protocol and proves it. layout.h explains the terms.
  * Each layer has a header, which includes only headers of the layers below it.
  *
- * Processes synchronize through the segment alone. Threads of a process also need the host's lock, which lets one
- * thread run at a time (in Ruby the GVL):
+ * Processes synchronize through the segment alone. Threads of a process also need a host's lock, which lets one of the
+ * threads run at a time that use the same handle (in Ruby the GVL of a Ractor):
  * - A thread holds the host's lock in every call of this file, unless the call's comment says otherwise. A call never
  *   releases the lock, never waits, and keeps no pointer for the next call.
  * - tseg_watch, tseg_sleep and tseg_wake need a tseg_hold instead of the host's lock. The hold keeps the segment
  *   mapped. These calls touch only atomic words, so another thread may register, reopen the lock file or fork at the
  *   same time.
- * - Private memory has no registration. So threads may read, write, delete and lease there without the host's lock. The
+ * - Threads that use different handles may run calls on one attachment at the same time, once tseg_parallel is set. The
  *   call counters may then lose counts.
  * - A process may fork from any thread at any time. The child's next call of tseg_after_fork notices the fork.
  */

@@ -6,16 +6,14 @@
 
 #include <errno.h>
 
-static uint64_t owned(const tseg *segment, uint64_t word)
-{
-    return (word >> TSEG_LOCK_TICKET_SHIFT << TSEG_LOCK_TICKET_SHIFT) | tseg_load(&segment->owner);
-}
-
 static bool is_free(uint64_t word) { return (word & TSEG_LOCK_SLOT_MASK) == 0; }
 
 static bool take(tseg *segment, tseg_word *lock, uint64_t seen, uint64_t *lock_word)
 {
-    *lock_word = owned(segment, seen);
+    uint64_t owner = tseg_load(&segment->owner);
+
+    if (TSEG_UNLIKELY(!owner)) return false; /* lost just now, in another thread */
+    *lock_word = (seen >> TSEG_LOCK_TICKET_SHIFT << TSEG_LOCK_TICKET_SHIFT) | owner;
     return atomic_compare_exchange_strong_explicit(lock, &seen, *lock_word, memory_order_acquire,
                                                    memory_order_relaxed);
 }

@@ -1,4 +1,5 @@
 /* Reads the current generations of an entry's tags, and compares them with those in its frame. */
+#include "presence.h"
 #include "tags.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static tseg_known_generation *known_row(const tseg *segment, int half, uint64_t 
 
 static const tseg_known_generation *tseg_find_generation(const tseg *segment, uint64_t generation)
 {
-    if (!segment->known) return NULL;
+    if (!segment->known || atomic_load_explicit(&tseg_parallel, memory_order_relaxed)) return NULL;
     for (int half = 0; half < 2; half++) {
         const tseg_known_generation *known = known_row(segment, half, generation);
         if (known->generation != generation || !known->slot) continue;
@@ -62,7 +63,8 @@ static void tseg_record_generation(tseg *segment, const tseg_key *key, uint64_t 
 {
     tseg_known_generation *known;
 
-    if (entry->expires_at != INFINITY) return;
+    /* Two threads could mix their words in a row. */
+    if (entry->expires_at != INFINITY || atomic_load_explicit(&tseg_parallel, memory_order_relaxed)) return;
     if (!segment->known) allocate_rows(segment);
     if (!segment->known) return;
     known = known_row(segment, 0, generation);
