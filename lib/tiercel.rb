@@ -51,6 +51,7 @@ module Tiercel
   autoload :Registry, "tiercel/registry"
   autoload :ReportLimit, "tiercel/report_limit"
   autoload :Reports, "tiercel/reports"
+  autoload :Runtime, "tiercel/runtime"
   autoload :Serializers, "tiercel/serializers"
   autoload :Sizes, "tiercel/sizes"
   autoload :Store, "tiercel/store"
@@ -92,7 +93,8 @@ module Tiercel
   # @private
   def self.refuse_other_ractors
     return if Ractor.current == Ractor.main
-    raise ConfigurationError, "a store works in the main Ractor only: build and use it there, and send values to others"
+    raise ConfigurationError, "a store is built in the main Ractor: build it there; over `shared:`, " \
+                              "Ractor.make_shareable makes it usable in the others"
   end
 end
 

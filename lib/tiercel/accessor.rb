@@ -53,6 +53,7 @@ module Tiercel
     # @param coder [Coder]
     # @param frozen [Boolean] whether values of plain types come back deep-frozen
     def initialize(backend, guard, coder, frozen: false)
+      @runtime = Runtime.current
       @backend = backend
       @guard = guard
       @coder = coder
@@ -202,7 +203,7 @@ module Tiercel
       bytes.freeze
       value = current ? @coder.load_tagged_value(bytes, nil, version, key) : @coder.load_value(bytes, nil, version, key)
       return resolve(value, bytes, version) if Coder::Signal === value
-      inherit_tags(bytes) if current && Fetch.inside?
+      inherit_tags(bytes) if current && @runtime.inside_block?
       DeepFreeze.call(value) if @frozen
       value
     rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
@@ -260,7 +261,7 @@ module Tiercel
       # its token.
       def read(key, version, _event = nil)
         # A block inherits the tags, which the segment would compare without showing them.
-        return super if Fetch::RUNNING.count > 0 && Fetch.inside?
+        return super if @runtime.blocks > 0 && @runtime.inside_block?
         value = @segment.read(key, version)
         return value unless value.frozen?
         value.nil? ? MISS : decoded(key, value, version)
@@ -270,7 +271,7 @@ module Tiercel
       end
 
       def read_multi(keys, versions, undecided, _event = nil)
-        return super if Fetch::RUNNING.count > 0 && Fetch.inside?
+        return super if @runtime.blocks > 0 && @runtime.inside_block?
         found = @segment.read_multi(keys, framed = [], versions)
         return found if framed.empty?
         wanted = keys.zip(versions).to_h if versions
@@ -314,7 +315,7 @@ module Tiercel
         return super unless Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
         value = @coder.load_tagged_value(bytes, nil, version)
         return super if Coder::Signal === value
-        inherit_tags(bytes) if Fetch.inside?
+        inherit_tags(bytes) if @runtime.inside_block?
         DeepFreeze.call(value) if @frozen
         value
       end
@@ -341,13 +342,13 @@ module Tiercel
     class Frozen < Native
       def initialize(backend, guard, coder)
         super
-        Memo.watch(@segment)
+        Memo.watch(@segment) if Runtime.main?
       end
 
       # The segment returns an unfrozen result if it has to be decoded: the frame, with its token if the memo would keep
       # the value.
       def read(key, version, _event = nil)
-        return super if Fetch::RUNNING.count > 0 && Fetch.inside?
+        return super if @runtime.blocks > 0 && @runtime.inside_block?
         value = @segment.read_frozen(key, version)
         return decoded(key, value, version) unless value.frozen?
         value.nil? ? MISS : value

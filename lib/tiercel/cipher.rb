@@ -110,6 +110,13 @@ class Tiercel::Cipher
     raise Tiercel::Undecryptable, "an encrypted entry was altered, or was moved from another key"
   end
 
+  # A frozen cipher is used by several Ractors, so it keeps no OpenSSL objects ({Tiercel::Store::Shareable}).
+  def freeze
+    keys
+    @idle = nil
+    super
+  end
+
   # @return [String] without the secrets
   def inspect = "#<#{self.class.name}>"
 
@@ -118,7 +125,7 @@ class Tiercel::Cipher
   # Keeps OpenSSL objects with their keys, because a new one costs more than encrypting 2 KB. A new nonce resets an
   # object, even after a failure.
   def with(mode, id)
-    idle = @idle[mode][id] ||= []
+    idle = @idle ? @idle[mode][id] ||= [] : []
     cipher = idle.pop || OpenSSL::Cipher.new("aes-256-gcm").public_send(mode).tap { |made| made.key = keys.fetch(id) }
     yield cipher
   ensure

@@ -42,19 +42,7 @@ module Tiercel
     SERIES = 3
     private_constant :SERIES, :MISS, :NESTED_WAIT, :PAUSE, :MOST_TAGS, :SLICE, :STORES_PER_TTL
 
-    # Counts the running blocks of this process: most reads and writes need to know only that there is none. CRuby
-    # switches threads at branches and returns only, so no count is lost.
-    class Running
-      # An object's reader costs a read less than a variable of the class.
-      attr_accessor :count
-    end
-    RUNNING = Running.new.tap { |running| running.count = 0 }
-    private_constant :Running
-
     class << self
-      # @return [Boolean] whether the code runs inside a block
-      def inside? = RUNNING.count > 0 && !Fiber[Flights::HELD].nil?
-
       # A caller has read an entry with tags: the entry that the running block computes depends on them too.
       #
       # @param recorded [Hash{String => Integer}, nil] the generations in the entry, by key; nil if they are unknown
@@ -71,7 +59,6 @@ module Tiercel
       # @param written [String, Integer] bytes, or a count
       # @return [void]
       def wrote(backend, key, written, except: nil)
-        return unless inside?
         Flights.each_held { |miss| miss.rewritten = written if miss.of?(backend, key) && !miss.equal?(except) }
       end
 
@@ -80,7 +67,6 @@ module Tiercel
       #
       # @return [void]
       def deleted(backend, key)
-        return unless inside?
         Flights.each_held { |miss| miss.deleted = true if miss.of?(backend, key) }
       end
     end
@@ -106,11 +92,15 @@ module Tiercel
       @logger = logger
       @takeovers = ReportLimit.new
       @deletions = ReportLimit.new(cool_down: Float::INFINITY) # a line for each kind of keys
+      @runtime = Runtime.current
       @flights = Flights.new
       @counts_series = backend.occupies_at_once?
       @misses_in_series = 0
       @counts = { lease_waits: 0, lease_takeovers: 0, stale_hits: 0, background_refreshes: 0 }
     end
+
+    # @return [Boolean]
+    def inside_block? = @runtime.inside_block?
 
     # @return [Hash{Symbol => Integer}] counts of this process
     def stats = { **@counts, flights: @flights.size, followers: @flights.followers }
@@ -293,7 +283,7 @@ module Tiercel
     def run(miss, lease, &)
       miss.lead(lease) unless lease && lease.equal?(miss.flying) && !miss.far?
       own = lease if lease.equal?(miss.lease)
-      value = Flights.within(miss) do |outermost|
+      value = @flights.within(miss) do |outermost|
         made = miss.store.generate(miss) { miss.compute { |name, given| yield name, given } }
         miss.record_tags
         if store(miss, lease, made, outermost)
@@ -331,7 +321,7 @@ module Tiercel
 
     # The enclosing block depends on the tags of the value too.
     def pass_on_tags(miss)
-      Fetch.inherit(@backend, (miss.recorded unless miss.lost?)) if Fetch.inside?
+      Fetch.inherit(@backend, (miss.recorded unless miss.lost?)) if inside_block?
     end
 
     # If the block raised, returns a stale value within `stale_if_error` and reports the error. For {PAUSE} seconds no
@@ -546,7 +536,7 @@ module Tiercel
 
     # In a forked child, the enclosing block may belong to the parent, which may be waiting for the child.
     def far_patience(miss)
-      Fetch.inside? ? [patience(miss), NESTED_WAIT].min : patience(miss)
+      inside_block? ? [patience(miss), NESTED_WAIT].min : patience(miss)
     end
 
     def near_deadline(miss) = miss.near_deadline ||= Clock.monotonic + patience(miss)
@@ -632,7 +622,7 @@ module Tiercel
     end
 
     def compute_one(miss, lease, all, values, unstored, computed, &block)
-      values[miss] = computed[miss] = Flights.within(miss, all) { miss.compute(&block) }
+      values[miss] = computed[miss] = @flights.within(miss, all) { miss.compute(&block) }
       miss.record_tags
     rescue StandardError => error
       stale = stale_after(miss, error, lease)

@@ -10,7 +10,13 @@ module Tiercel::Observer
     # @return [#untimed?, #computed, #recount, nil] `untimed?` says whether the next block of a backend needs no timing;
     #   `computed` receives the backend, the key and the duration in nanoseconds of each other block of `fetch`;
     #   `recount` receives corrections of the hits and misses that a segment counts
-    attr_accessor :current
+    attr_writer :current
+
+    def current
+      @current
+    rescue Ractor::IsolationError # nobody observes other Ractors than the main one
+      nil
+    end
 
     # Runs the block of a `fetch`.
     #
@@ -18,7 +24,7 @@ module Tiercel::Observer
     # @param key [String]
     # @return [Object] the block's value
     def timed(backend, key)
-      observer = @current
+      observer = current
       return yield if observer.nil? || observer.untimed?(backend)
       began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
       begin

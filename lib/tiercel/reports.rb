@@ -16,6 +16,8 @@ module Tiercel
       context[:key] = KeyMask.of(context[:key]) if context[:key] && !log_keys
       reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
       reporter&.report(error, handled: true, severity: :warning, source: SOURCE, context:)
+    rescue Ractor::IsolationError
+      nil # before Rails 8.2, only the main Ractor has an error reporter
     end
 
     # Writes a warning into the log.

@@ -108,6 +108,14 @@ module ActiveSupport
         mount
       end
 
+      # Ractor.make_shareable calls this method. A frozen store works in every Ractor (docs/shared.md).
+      #
+      # @raise [Tiercel::ConfigurationError] if the store cannot work in other Ractors
+      def freeze
+        ::Tiercel::Store::Shareable.prepare(self, @settings, @patches) unless frozen?
+        super
+      end
+
       # --- one name ---
 
       # See ActiveSupport::Cache::Store#read. The `cache` helper of views passes an empty Hash, or options for the
@@ -586,8 +594,12 @@ module ActiveSupport
         @only_bytes = @settings.backend.near?
         @own_names = @options[:namespace].nil? ? @settings.max_key_bytes || ANY_BYTES : nil
         @most_tags = (Tags::Named::MAX_COUNT if @accessor.compares_tags?)
+        @patches = find_patches
+      end
+
+      def find_patches
         own = [TiercelStore, ::Tiercel::Store::Hooks]
-        @patches = ::Tiercel::Store::Patches.new(self, own, !@coder.equal?(@settings.coder))
+        ::Tiercel::Store::Patches.new(self, own, !@coder.equal?(@settings.coder))
       end
 
       def policy_for(options) = options.equal?(@options) ? @settings.policy : @settings.policy.for(options)
@@ -717,9 +729,11 @@ module ActiveSupport
       def truncate_key(key)
         limit_bytes = @settings.max_key_bytes
         return key if !limit_bytes || key.bytesize <= limit_bytes
-        suffix = ":hash:#{ActiveSupport::Digest.hexdigest(key)}"
+        suffix = ":hash:#{digest_of(key)}"
         "#{key.byteslice(0, limit_bytes - suffix.bytesize).scrub("")}#{suffix}"
       end
+
+      def digest_of(key) = ActiveSupport::Digest.hexdigest(key)
 
       def namespace_now = namespace_of(@options)
 

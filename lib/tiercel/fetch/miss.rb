@@ -378,7 +378,7 @@ module Tiercel
 
       # An outer block receives this value.
       def inherit(entry)
-        @fetch.reader.inherit_tags(entry) if Fetch.inside?
+        @fetch.reader.inherit_tags(entry) if @fetch.inside_block?
       end
 
       def usable_stale?(entry, after_error)
@@ -468,12 +468,10 @@ module Tiercel
     # leases, and every delete ends a lineage. Only while the backend does not answer, its callers share a block by the
     # key.
     #
-    # One lock guards all flights of the process, so that a cycle of waits is found even across stores. Each thread
-    # holds the lock only for a moment.
+    # Each thread holds {Runtime#flights_lock} only for a moment.
     #
     # @private
     class Flights
-      LOCK = Mutex.new
       # The fiber storage's key of the miss whose block runs, the innermost one. Threads, fibers and enumerators inherit
       # it, so a fetch in a thread that a block has started is a fetch inside that block.
       HELD = :tiercel_fetch_miss
@@ -488,23 +486,6 @@ module Tiercel
       private_constant :LOOK, :MANY, :AGAIN, :ABANDONED
 
       class << self
-        # Runs a block as the miss's own.
-        #
-        # @yieldparam outermost [Boolean] whether no other block of a `fetch` encloses this one
-        # @return [Object] the block's value
-        def within(miss, others = nil)
-          outer = Fiber[HELD]
-          RUNNING.count += 1
-          begin
-            miss.enter(others, outer)
-            Fiber[HELD] = miss
-            yield outer.nil?
-          ensure
-            Fiber[HELD] = outer
-            RUNNING.count -= 1
-          end
-        end
-
         # @yieldparam miss [Miss] each miss of this process whose block the code is in
         # @return [void]
         def each_held
@@ -539,17 +520,36 @@ module Tiercel
       end
 
       def initialize
+        @runtime = Runtime.current
+        @lock = @runtime.flights_lock
         @running = {}
         @many = MANY
         @process = Forks.current
       end
 
+      # Runs a block as the miss's own.
+      #
+      # @yieldparam outermost [Boolean] whether no other block of a `fetch` encloses this one
+      # @return [Object] the block's value
+      def within(miss, others = nil)
+        outer = Fiber[HELD]
+        @runtime.blocks += 1
+        begin
+          miss.enter(others, outer)
+          Fiber[HELD] = miss
+          yield outer.nil?
+        ensure
+          Fiber[HELD] = outer
+          @runtime.blocks -= 1
+        end
+      end
+
       # @return [Integer] number of running and waiting computations
-      def size = LOCK.synchronize { @running.count { |_, miss| miss.live? } }
+      def size = @lock.synchronize { @running.count { |_, miss| miss.live? } }
 
       # @return [Integer] number of callers of this process that wait for a computation
       def followers
-        LOCK.synchronize { @running.values.uniq.sum { |miss| miss.live? ? miss.followers : 0 } }
+        @lock.synchronize { @running.values.uniq.sum { |miss| miss.live? ? miss.followers : 0 } }
       end
       # Registers a miss under a lineage, unless another one is registered there.
       #
@@ -560,7 +560,7 @@ module Tiercel
       #   leased
       # @return [Miss] the registered miss
       def register(miss, name)
-        LOCK.synchronize do
+        @lock.synchronize do
           forget_parents unless @process == Forks.current
           unregister(miss) if miss.registered
           other = @running[name]
@@ -578,7 +578,7 @@ module Tiercel
       #
       # @return [Miss] the registered miss
       def register_key(miss)
-        LOCK.synchronize do
+        @lock.synchronize do
           name = [miss.key, miss.wanted].freeze
           other = @running[name]
           next other if other && other.live? && !other.deserted?
@@ -588,7 +588,7 @@ module Tiercel
       end
 
       # @return [void]
-      def forget(miss) = LOCK.synchronize { unregister(miss) }
+      def forget(miss) = @lock.synchronize { unregister(miss) }
 
       # Passes an outcome on to the followers. No caller can join from now on.
       #
@@ -598,7 +598,7 @@ module Tiercel
       #
       # @return [void]
       def land(miss, kind, content)
-        LOCK.synchronize do
+        @lock.synchronize do
           unregister(miss)
           outcome = [kind, content]
           [miss, (miss.relieves unless kind == :error)].each do |flight|
@@ -613,7 +613,7 @@ module Tiercel
       #
       # @return [Boolean] whether a follower waits for the value; if not, this method has recorded an outcome already
       def close(miss)
-        LOCK.synchronize do
+        @lock.synchronize do
           unregister(miss)
           next true if miss.followers.positive? || miss.relieves
           miss.outcome ||= AGAIN
@@ -626,7 +626,7 @@ module Tiercel
       # @param abandoned [Boolean] whether it left its block by throw, break, a killed thread or Timeout
       # @return [void]
       def leave(miss, abandoned:)
-        LOCK.synchronize do
+        @lock.synchronize do
           unregister(miss)
           next if miss.outcome
           miss.outcome = abandoned ? ABANDONED : AGAIN
@@ -646,7 +646,7 @@ module Tiercel
       def await(miss, other)
         waiters = [miss, *Flights.held]
         look_at = Clock.monotonic + LOOK
-        LOCK.synchronize do
+        @lock.synchronize do
           return :cycle if other.outcome.nil? && (other.stuck_behind_caller? || reaches?(other, waiters))
           other.relief_at ||= Clock.monotonic
           begin
@@ -660,7 +660,7 @@ module Tiercel
                 return :cycle if Flights.starving_others?
                 look_at += LOOK
               end
-              (other.landed ||= ConditionVariable.new).wait(LOCK, [left, LOOK].min)
+              (other.landed ||= ConditionVariable.new).wait(@lock, [left, LOOK].min)
             end
           ensure
             other.followers -= 1
@@ -677,7 +677,7 @@ module Tiercel
       # @return [Float, nil] the time of {Clock.monotonic} until which the caller keeps waiting; nil if the caller
       #   should run its own block
       def relieve(miss, other, after)
-        LOCK.synchronize do
+        @lock.synchronize do
           now = Clock.monotonic
           due = other.outcome ? now : other.relief_at + after
           next due if other.outcome || due > now

@@ -15,12 +15,12 @@ module Tiercel
       # Seeded by the system in each process, so an application's own seed has no influence.
       #
       # @return [String] a new lineage or holder
-      def self.new_name
-        unless @process == Forks.current
-          @random = Random.new
-          @process = Forks.current
+      def self.new_name(runtime = Runtime.current)
+        unless runtime.seeded_by == Forks.current
+          runtime.random = Random.new
+          runtime.seeded_by = Forks.current
         end
-        @random.bytes(NAME_BYTES).freeze
+        runtime.random.bytes(NAME_BYTES).freeze
       end
 
       # @return [Lease] a lease that this process is about to acquire

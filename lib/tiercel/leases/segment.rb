@@ -26,13 +26,14 @@ module Tiercel
       # @param guard [Guard]
       def initialize(segment, guard)
         super()
+        @runtime = Runtime.current
         @segment = segment
         @guard = guard
       end
 
       # The table stores lineages and holders separately, so the same name serves for both.
       def own(key, ttl, version)
-        name = Lease.new_name
+        name = Lease.new_name(@runtime)
         Lease.own(key, ttl, version, name, name)
       end
 

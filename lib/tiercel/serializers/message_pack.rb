@@ -49,6 +49,12 @@ module Tiercel
                               "#{error.class}"
       end
 
+      # @raise [ConfigurationError] because Rails' serializer keeps state that Ractors do not share
+      def freeze
+        raise ConfigurationError, "serializer: :message_pack works in the main Ractor only: use :auto, :marshal or " \
+                                  ":json"
+      end
+
       LOADER = ActiveSupport::MessagePack::Serializer.instance_method(:load)
       private_constant :LOADER
 

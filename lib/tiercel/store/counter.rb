@@ -20,6 +20,7 @@ module Tiercel
       end
 
       def initialize(backend:, accessor:, coder:, reader:, writer:, request_local:)
+        @runtime = Runtime.current
         @backend = backend
         @accessor = accessor
         @coder = coder
@@ -36,7 +37,7 @@ module Tiercel
         return change_expired(operation, key, amount) if expires_in && expires_in.to_f <= 0
         ttl = @writer.ttl(true, expires_in:)
         count = @accessor.count(operation, key) { |backend| counted(backend, key, amount, ttl) }
-        Fetch.wrote(@backend, key, count) if count && Fetch.inside?
+        Fetch.wrote(@backend, key, count) if count && @runtime.blocks > 0
         count
       end
 
@@ -51,7 +52,7 @@ module Tiercel
           stored ? counted(backend, key, amount, Writer::SHORTEST_TTL) : amount
         end
         @reader.remember(key, nil) if count && !stored && @request_local
-        Fetch.wrote(@backend, key, count) if count && stored && Fetch.inside?
+        Fetch.wrote(@backend, key, count) if count && stored && @runtime.blocks > 0
         count
       end
 

@@ -22,6 +22,7 @@ module Tiercel
       # @param request_local [Accessor::RequestLocal, nil]
       # @param frozen_values [Boolean] whether values of plain types are deep-frozen
       def initialize(backend:, guard:, accessor:, coder:, generations:, request_local:, frozen_values:)
+        @runtime = Runtime.current
         @backend = backend
         @guard = guard
         @accessor = accessor
@@ -56,7 +57,7 @@ module Tiercel
       def decide(found, key, version, raw: false, tags: nil)
         entry = entry(found.bytes, key:, raw:, tags:)
         return unusable(found) if entry.nil? || entry.expired? || entry.mismatched?(version)
-        Fetch.inherit(@backend, recorded_tags(entry)) if recorded_tags(entry) && Fetch.inside?
+        Fetch.inherit(@backend, recorded_tags(entry)) if recorded_tags(entry) && @runtime.inside_block?
         entry.value
       end
 

@@ -14,6 +14,7 @@ module Tiercel
       # @param race_condition_ttl [Numeric, nil] the store's default, as the next one
       # @param threshold [Integer, nil] size in bytes from which payloads are compressed; nil for never
       def initialize(backend:, accessor:, coder:, reader:, generations:, policy:, race_condition_ttl:, threshold:)
+        @runtime = Runtime.current
         @backend = backend
         @accessor = accessor
         @coder = coder
@@ -46,7 +47,7 @@ module Tiercel
           ends = end_after(expires_in)
         end
         stored = @accessor.write(key, value, version, ends, ttl, @threshold)
-        Fetch.wrote(@backend, key, @accessor.get(key)) if stored && Fetch.inside?
+        Fetch.wrote(@backend, key, @accessor.get(key)) if stored && @runtime.blocks > 0 && @runtime.inside_block?
         stored
       end
 
@@ -54,14 +55,14 @@ module Tiercel
       # @return [Boolean, nil] whether all are written
       def write_multi(frames, ttl)
         stored = @accessor.set_multi(frames, ttl)
-        frames.each { |key, bytes| Fetch.wrote(@backend, key, bytes) } if stored && Fetch.inside?
+        frames.each { |key, bytes| Fetch.wrote(@backend, key, bytes) } if stored && @runtime.blocks > 0
         stored
       end
 
       # @return [Boolean, nil] whether it is written
       def store(key, bytes, ttl)
         stored = @accessor.set(key, bytes, ttl)
-        Fetch.wrote(@backend, key, bytes) if stored && Fetch.inside?
+        Fetch.wrote(@backend, key, bytes) if stored && @runtime.blocks > 0
         stored
       end
 
@@ -70,19 +71,19 @@ module Tiercel
       # @return [Boolean, nil] whether it is written
       def add(key, bytes, ttl, &)
         stored = @accessor.add(key, bytes, ttl, &)
-        Fetch.wrote(@backend, key, bytes) if stored && Fetch.inside?
+        Fetch.wrote(@backend, key, bytes) if stored && @runtime.blocks > 0
         stored
       end
 
       # @return [Boolean] whether it has deleted an entry
       def delete(key)
-        Fetch.deleted(@backend, key) if Fetch.inside?
+        Fetch.deleted(@backend, key) if @runtime.blocks > 0
         @accessor.delete(key)
       end
 
       # @return [Integer] number of deleted entries
       def delete_multi(keys)
-        keys.each { |key| Fetch.deleted(@backend, key) } if Fetch.inside?
+        keys.each { |key| Fetch.deleted(@backend, key) } if @runtime.blocks > 0
         @accessor.delete_multi(keys)
       end
 

@@ -43,7 +43,7 @@ module Tiercel
         end
 
         def own(key, ttl, version)
-          name = Lease.new_name
+          name = Lease.new_name(@runtime)
           NearLease.own(key, ttl, version, name, name).tap { |lease| lease.met_at = @near.now }
         end
 

@@ -29,7 +29,7 @@ class FetchInterruptedTest < Tiercel::TestCase
     define_method(:"test_nothing_is_left_of_a_call_that_ends_in_#{step}") do
       interrupt(step, of == :flights ? flights : fetch.leases)
       assert_raises(Interrupted) { @store.fetch("key") { "made" } }
-      assert_equal [0, false], [@store.stats[:flights], Tiercel::Fetch.inside?]
+      assert_equal [0, false], [@store.stats[:flights], Tiercel::Runtime.current.inside_block?]
       Timeout.timeout(30) { assert_equal "made", @store.fetch("key") { "made" } }
     end
   end
@@ -56,7 +56,7 @@ class FetchInterruptedTest < Tiercel::TestCase
   # @return [Boolean] whether a cold fetch reached that point
   def interrupted_at_return?(at)
     returned = -1
-    lock = Tiercel::Fetch::Flights::LOCK
+    lock = Tiercel::Runtime.current.flights_lock
     tracing = TracePoint.new(:c_return) do |point|
       raise Interrupted if point.self.equal?(lock) && (returned += 1) == at
     end
