@@ -203,7 +203,7 @@ module Tiercel
       bytes.freeze
       value = current ? @coder.load_tagged_value(bytes, nil, version, key) : @coder.load_value(bytes, nil, version, key)
       return resolve(value, bytes, version) if Coder::Signal === value
-      inherit_tags(bytes) if current && @runtime.inside_block?
+      inherit_tags(bytes) if current && @runtime.blocks > 0
       DeepFreeze.call(value) if @frozen
       value
     rescue MalformedFrame, SerializationError, ActiveSupport::Cache::DeserializationError
@@ -315,7 +315,7 @@ module Tiercel
         return super unless Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
         value = @coder.load_tagged_value(bytes, nil, version)
         return super if Coder::Signal === value
-        inherit_tags(bytes) if @runtime.inside_block?
+        inherit_tags(bytes) if @runtime.blocks > 0
         DeepFreeze.call(value) if @frozen
         value
       end

@@ -110,7 +110,7 @@ class Tiercel::Cipher
     raise Tiercel::Undecryptable, "an encrypted entry was altered, or was moved from another key"
   end
 
-  # A frozen cipher is used by several Ractors, so it keeps no OpenSSL objects ({Tiercel::Store::Shareable}).
+  # Several Ractors use a frozen cipher, so it keeps no OpenSSL objects.
   def freeze
     keys
     @idle = nil

@@ -71,7 +71,7 @@ module Tiercel
       end
     end
 
-    attr_reader :backend, :backends, :leases, :reader, :writer, :generations, :frozen_values, :shares_options
+    attr_reader :runtime, :backend, :backends, :leases, :reader, :writer, :generations, :frozen_values, :shares_options
 
     # @param request_local [Accessor::RequestLocal, nil]
     # @param logger [#call] returns the store's Logger, or nil for Rails' logger
@@ -98,9 +98,6 @@ module Tiercel
       @misses_in_series = 0
       @counts = { lease_waits: 0, lease_takeovers: 0, stale_hits: 0, background_refreshes: 0 }
     end
-
-    # @return [Boolean]
-    def inside_block? = @runtime.inside_block?
 
     # @return [Hash{Symbol => Integer}] counts of this process
     def stats = { **@counts, flights: @flights.size, followers: @flights.followers }
@@ -321,7 +318,7 @@ module Tiercel
 
     # The enclosing block depends on the tags of the value too.
     def pass_on_tags(miss)
-      Fetch.inherit(@backend, (miss.recorded unless miss.lost?)) if inside_block?
+      Fetch.inherit(@backend, (miss.recorded unless miss.lost?)) if @runtime.blocks > 0
     end
 
     # If the block raised, returns a stale value within `stale_if_error` and reports the error. For {PAUSE} seconds no
@@ -536,7 +533,7 @@ module Tiercel
 
     # In a forked child, the enclosing block may belong to the parent, which may be waiting for the child.
     def far_patience(miss)
-      inside_block? ? [patience(miss), NESTED_WAIT].min : patience(miss)
+      @runtime.blocks > 0 && @runtime.inside_block? ? [patience(miss), NESTED_WAIT].min : patience(miss)
     end
 
     def near_deadline(miss) = miss.near_deadline ||= Clock.monotonic + patience(miss)

@@ -68,6 +68,10 @@ module Tiercel
     # until the backend removes the entry, if known.
     Present = Struct.new(:bytes, :token, :left)
 
+    def initialize
+      @runtime = Runtime.current
+    end
+
     # @return [Placeholders]
     def self.kept_under_keys(backend, guard)
       Placeholders.new(backend, guard)
@@ -79,7 +83,9 @@ module Tiercel
     # @param ttl [Float] seconds until another caller may take over
     # @param version [String, nil] the version of the value to compute
     # @return [Lease]
-    def own(key, ttl, version) = Lease.own(key, ttl, version)
+    def own(key, ttl, version)
+      Lease.own(key, ttl, version, Lease.new_name(@runtime), Lease.new_name(@runtime))
+    end
 
     # Acquires the lease if it is free. Needs one trip, and a second one if it must first replace an expired value or
     # a lapsed lease.

@@ -10,22 +10,21 @@ module Tiercel::Observer
     # @return [#untimed?, #computed, #recount, nil] `untimed?` says whether the next block of a backend needs no timing;
     #   `computed` receives the backend, the key and the duration in nanoseconds of each other block of `fetch`;
     #   `recount` receives corrections of the hits and misses that a segment counts
-    attr_writer :current
+    def current = Tiercel::Runtime.current.observer
 
-    def current
-      @current
-    rescue Ractor::IsolationError # nobody observes other Ractors than the main one
-      nil
+    # @param observer [Object, nil] for the stores of the main Ractor
+    def current=(observer)
+      Tiercel::Runtime.current.observer = observer
     end
 
     # Runs the block of a `fetch`.
     #
+    # @param observer [Object]
     # @param backend [Backend]
     # @param key [String]
     # @return [Object] the block's value
-    def timed(backend, key)
-      observer = current
-      return yield if observer.nil? || observer.untimed?(backend)
+    def timed(observer, backend, key)
+      return yield if observer.untimed?(backend)
       began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
       begin
         yield

@@ -2,7 +2,7 @@
 
 module Tiercel
   # What changes while calls run, and does not belong to one store. A process has one runtime for all its stores; each
-  # further Ractor has its own ({Store::Shareable}).
+  # further Ractor has its own ({ActiveSupport::Cache::TiercelStore::Shareable}).
   #
   # @private
   class Runtime
@@ -11,6 +11,8 @@ module Tiercel
     attr_accessor :blocks
     # @return [Random, nil] for names of leases, and the process that has seeded it
     attr_accessor :random, :seeded_by
+    # @return [Object, nil] see {Observer}
+    attr_accessor :observer
     # @return [Mutex] guards all flights, so that a cycle of waits is found even across stores
     attr_reader :flights_lock
 

@@ -16,7 +16,6 @@ module Tiercel
     autoload :Hooks, "tiercel/store/hooks"
     autoload :Patches, "tiercel/store/hooks"
     autoload :Reader, "tiercel/store/reader"
-    autoload :Shareable, "tiercel/store/shareable"
     autoload :Settings, "tiercel/store/settings"
     autoload :Tags, "tiercel/store/tags"
     autoload :Writer, "tiercel/store/writer"

@@ -1,6 +1,8 @@
 /*
- * Threads of one process on one segment, without a host's lock: in private memory, and then in a file, where each thread
- * also attaches, looks at its registration and detaches all the time, as Ractors do. Each thread owns some keys and knows their last written values. All threads
+ * Threads of one process on one segment, without a host's lock: in private memory, and then in a file, where each
+ * thread also attaches, looks at its registration and detaches all the time, as Ractors do.
+ *
+ * Each thread owns some keys and knows their last written values. All threads
  * read all keys and check that each value is complete, belongs to the key, and is not older than a completed delete.
  * One more thread sweeps over all entries without the host's lock.
  */

@@ -29,6 +29,8 @@ module ActiveSupport
     # or other code has patched a method that Tiercel would bypass. `fetch` then takes no leases, and the log says so
     # once.
     class TiercelStore < Store
+      autoload :Shareable, "active_support/cache/tiercel_store/shareable"
+
       # Rails checks this method before it uses the cache versions of records.
       #
       # @return [Boolean]
@@ -112,7 +114,7 @@ module ActiveSupport
       #
       # @raise [Tiercel::ConfigurationError] if the store cannot work in other Ractors
       def freeze
-        ::Tiercel::Store::Shareable.prepare(self, @settings, @patches) unless frozen?
+        Shareable.prepare(self, @settings, @patches) unless frozen?
         super
       end
 
@@ -223,7 +225,7 @@ module ActiveSupport
         options = options.except(:delete) if options[:delete]
         instrument(:exist?, key, (options if RAILS_8_2)) do |event|
           exists = !(Signal === @reader.read(key, version, options, event))
-          Tiercel::Observer.current&.recount(backend, exists ? -1 : 0, exists ? 0 : -1) # `exist?` is no read
+          @settings.fetch.runtime.observer&.recount(backend, exists ? -1 : 0, exists ? 0 : -1) # `exist?` is no read
           exists
         end
       end

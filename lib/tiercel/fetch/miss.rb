@@ -297,8 +297,8 @@ module Tiercel
         @computed = true
         shared = @fetch.shares_options
         @given = WriteOptions.allocate.of_miss(shared ? @options : @options.dup, @store, shared)
-        return yield(@name, @given) unless Observer.current
-        Observer.timed(@fetch.backend, @key) { yield @name, @given }
+        observer = @fetch.runtime.observer or return yield(@name, @given)
+        Observer.timed(observer, @fetch.backend, @key) { yield @name, @given }
       end
 
       # @return [Hash] the options after the block, which may have changed them
@@ -378,7 +378,7 @@ module Tiercel
 
       # An outer block receives this value.
       def inherit(entry)
-        @fetch.reader.inherit_tags(entry) if @fetch.inside_block?
+        @fetch.reader.inherit_tags(entry) if @fetch.runtime.blocks > 0
       end
 
       def usable_stale?(entry, after_error)

@@ -26,7 +26,6 @@ module Tiercel
       # @param guard [Guard]
       def initialize(segment, guard)
         super()
-        @runtime = Runtime.current
         @segment = segment
         @guard = guard
       end

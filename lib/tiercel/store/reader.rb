@@ -57,7 +57,7 @@ module Tiercel
       def decide(found, key, version, raw: false, tags: nil)
         entry = entry(found.bytes, key:, raw:, tags:)
         return unusable(found) if entry.nil? || entry.expired? || entry.mismatched?(version)
-        Fetch.inherit(@backend, recorded_tags(entry)) if recorded_tags(entry) && @runtime.inside_block?
+        Fetch.inherit(@backend, recorded_tags(entry)) if recorded_tags(entry) && @runtime.blocks > 0
         entry.value
       end
 
@@ -194,13 +194,13 @@ module Tiercel
 
       # The backend counted this read as a hit, so the counts are corrected.
       def unusable(found)
-        Observer.current&.recount(@backend, -1, 1)
+        @runtime.observer&.recount(@backend, -1, 1)
         found
       end
 
       def taken_away(key, version, options)
         bytes = take_away(key)
-        Observer.current&.recount(@backend, bytes ? 1 : 0, bytes ? 0 : 1) # the backend counts neither
+        @runtime.observer&.recount(@backend, bytes ? 1 : 0, bytes ? 0 : 1) # the backend counts neither
         return MISS if bytes.nil?
         decide(Accessor::Found.new(bytes), key, version, raw: options[:raw])
       end
