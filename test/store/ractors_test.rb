@@ -2,10 +2,11 @@
 # suites: store*, kernel
 
 require "test_helper"
+require_relative "../support/ractor_script"
 
-# A store for several Ractors. In separate processes, because a process that has started a Ractor behaves differently
-# from then on.
 class StoreRactorsTest < Tiercel::TestCase
+  include RactorScript
+
   # Each line is a call; the same calls in the main Ractor and in another one have the same results.
   CALLS = <<~RUBY
     c.write("text", "a" * 2_000), c.read("text"), c.write("hash", { "a" => [1, 2.5, nil, :b] }, expires_in: 60)
@@ -117,20 +118,14 @@ class StoreRactorsTest < Tiercel::TestCase
 
   def run_script(options, script, turns: 0)
     with_tmpdir do |dir|
-      lines = <<~RUBY
+      run_ractors(<<~RUBY)
         require "tiercel"
         require "active_support/cache/tiercel_store"
-        Warning[:experimental] = false
         PATH = #{"#{dir}/segment".dump}.freeze
         TURNS = #{turns}
         CACHE = Ractor.make_shareable(Tiercel.new("shared:\#{PATH}", size: "8MB", **#{options.inspect}))
-        def result_of(ractor) = ractor.respond_to?(:value) ? ractor.value : ractor.take
         #{script}
       RUBY
-      lib = File.expand_path("../../lib", __dir__)
-      output = IO.popen([RbConfig.ruby, "-I", lib, "-e", lines], err: %i[child out], &:read)
-      assert_predicate $?, :success?, output
-      output.lines(chomp: true)
     end
   end
 end
