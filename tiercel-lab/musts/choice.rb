@@ -96,6 +96,39 @@ module Tiercel::Lab
         def sentence(words, random) = Array.new(words) { WORDS.sample(random:) }.join(" ")
       end
 
+      # A first choice is good if it costs at most this multiple of the best store's cost.
+      MOST_TIMES = 1.05
+
+      module_function
+
+      # @param results [Hash{String => Object}] of a run of `compare`
+      # @param constraints [Hash{String => Object}] see {Answer::Constraints#record}
+      # @return [Answer::Choice]
+      def of(results, constraints) = Answer.of(results, constraints, program: "bin/lab").choice
+
+      # @return [Hash{String => Float}] cost of a page by store, of those that meet the constraints
+      def costs(results, constraints)
+        truth = of(results, constraints)
+        truth.suiting.to_h { |store| [store.text, truth.cost(store).estimate] }
+      end
+
+      # A change of the answer that a quick run foretells, beside the costs of the full run under that constraint. A
+      # change that the quick run could not measure is no claim.
+      #
+      # @param change [Answer::Choice::Change]
+      # @param exhaustive [Hash{String => Object}] results of the full run
+      # @return [Hash{String => Object}] "right" is nil without a claim
+      def foretold(change, exhaustive)
+        costs = costs(exhaustive, change.constraints.record)
+        right = case change.state
+                when :clear then costs.fetch(change.names.first, Float::INFINITY) <= costs.values.min * MOST_TIMES
+                when :tied then change.names.include?(costs.key(costs.values.min))
+                when :nothing then costs.empty?
+                end
+        { "constraints" => change.constraints.options.join(" "), "state" => change.state.to_s,
+          "names" => change.names, "right" => right }
+      end
+
       class Table < Tables::Table
         called "choice", "Whether the first choice of a quick run is the best of a full one."
         example "choice", "choice --quick", "choice --plan"
@@ -113,8 +146,7 @@ module Tiercel::Lab
                   "--machines 2" => "redis_cache_store" }.freeze
 
         def plan_in_words
-          "#{cases.size} applications with #{kinds.size} kinds of values, and #{twins.size} pairs of equal stores: " \
-            "about #{Report::Format.minutes(expected_seconds)}."
+          "#{cases.size} applications with #{kinds.size} kinds of values, and #{twins.size} pairs of equal stores."
         end
 
         def expected_seconds = (kinds.size * EXHAUSTIVE_SECONDS) + ((cases.size + twins.size) * QUICK_SECONDS)
@@ -180,15 +212,14 @@ module Tiercel::Lab
           part.results
         end
 
-        def choice(results, constraints) = Answer.of(results, constraints, program: "bin/lab").choice
-
         def judged(one, folder, exhaustive)
           quick = answered(QUICK_SECONDS, one.words, "--quick", "--data", folder, *CALLS, *one.options)
-          found = choice(quick, quick["constraints"])
-          costs = costs(choice(exhaustive, quick["constraints"]))
+          found = Choice.of(quick, quick["constraints"])
+          costs = Choice.costs(exhaustive, quick["constraints"])
           first = found.first&.text
           { "case" => one.words, "first" => first, "clear" => found.clear?, "best" => costs.key(costs.values.min),
             "times" => costs.key?(first) ? costs[first] / costs.values.min : nil, "broken" => broken(one, found),
+            "changes" => found.changes.map { |change| Choice.foretold(change, exhaustive) },
             "configuration" => found.first&.configuration(found.constraints), "costs" => costs }
         end
 
@@ -200,13 +231,11 @@ module Tiercel::Lab
           end
         end
 
-        def costs(truth) = truth.suiting.to_h { |store| [store.text, truth.cost(store).estimate] }
-
         def twin(options, store, folder)
           names = %w[one other].map { |name| "#{name}=#{store}" }
           quick = answered(QUICK_SECONDS, "#{store} twice", "--quick", "--data", folder, *CALLS, *options,
                            *names.flat_map { |name| ["--store", name] })
-          found = choice(quick, quick["constraints"])
+          found = Choice.of(quick, quick["constraints"])
           { "case" => "#{store} twice, #{options.join(" ")}", "twin" => true, "first" => found.first&.text,
             "clear" => found.clear? }
         end
@@ -214,8 +243,6 @@ module Tiercel::Lab
 
       # Shows each application's first choice beside the best store of the full run.
       class View < Tables::View
-        # A first choice is good if it costs at most this multiple of the best store's cost.
-        MOST_TIMES = 1.05
         # The target holds for so many applications if so few have another first choice.
         APPLICATIONS = 10
         MOST_BAD = 2
@@ -226,7 +253,7 @@ module Tiercel::Lab
 
         # @return [Symbol] :holds, :fails, or :undecided if something was not measured
         def state
-          return :fails if broken.any? || told_apart.any? || applications.size - good.size > MOST_BAD
+          return :fails if broken.any? || told_apart.any? || claims.any? { |claim| !claim["right"] } || applications.size - good.size > MOST_BAD
           complete = applications.size >= APPLICATIONS && rows("choice").size == notes("choice")["asked"]
           complete && twins.all? { |row| row["first"] } ? :holds : :undecided
         end
@@ -235,7 +262,8 @@ module Tiercel::Lab
           return "Nothing could be measured." if rows("choice").empty?
           "The first choice costs at most 5 % more than the best in #{good.size} of #{applications.size} cases and " \
             "breaks a constraint in #{broken.size}; equal stores were told apart in #{told_apart.size} of " \
-            "#{twins.size}."
+            "#{twins.size}. Of what would change the answer, #{claims.count { |claim| claim["right"] }} of " \
+            "#{claims.size} claims are right, and #{changes.size - claims.size} say what to run."
         end
 
         def fill(document)
@@ -249,7 +277,10 @@ module Tiercel::Lab
           "application" => "case", "first choice" => "first",
           "clear" => ->(row) { row["clear"] ? "yes" : "cannot tell" }, "best of all" => "best",
           "cost by the best's" => ->(row) { row["times"] ? Report::Cell.number(row["times"], unit: "x") : "" },
-          "breaks" => ->(row) { row["broken"].join("; ") }
+          "breaks" => ->(row) { row["broken"].join("; ") },
+          "foretold wrongly" => lambda { |row|
+            row["changes"].select { |one| one["right"] == false }.map { |one| one["constraints"] }.join("; ")
+          }
         }.freeze
 
         TWINS = {
@@ -264,6 +295,8 @@ module Tiercel::Lab
         def good = applications.select { |row| row["times"] && row["times"] <= MOST_TIMES }
         def broken = applications.select { |row| row["broken"].any? }
         def told_apart = twins.select { |row| row["clear"] }
+        def changes = applications.flat_map { |row| row["changes"] }
+        def claims = changes.reject { |change| change["state"] == "unmeasured" }
       end
     end
 
