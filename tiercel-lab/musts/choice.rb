@@ -253,7 +253,8 @@ module Tiercel::Lab
 
         # @return [Symbol] :holds, :fails, or :undecided if something was not measured
         def state
-          return :fails if broken.any? || told_apart.any? || claims.any? { |claim| !claim["right"] } || applications.size - good.size > MOST_BAD
+          return :fails if broken.any? || told_apart.any? || claims.any? { |claim| !claim["right"] } ||
+                           applications.size - good.size > MOST_BAD
           complete = applications.size >= APPLICATIONS && rows("choice").size == notes("choice")["asked"]
           complete && twins.all? { |row| row["first"] } ? :holds : :undecided
         end

@@ -139,4 +139,11 @@ class ContestantsTest < LabCase
   end
 
   def absent_folder(path) = /the folder #{Regexp.escape(path)} does not exist; create it/
+
+  # The store and the client over the next release of dalli run in a bundle of their own.
+  def test_dalli_of_its_repository_is_a_contestant
+    bundles = %w[mem_cache_store_dalli_main dalli#version=main].map { |text| Lab::Contestants.parse(text).bundle }
+    assert_equal ["dalli_main"], bundles.uniq
+    assert_match(/git: .*dalli\.git/, File.read(File.join(Lab::Engine::Bundle::FOLDER, "dalli_main.gemfile")))
+  end
 end

@@ -305,8 +305,6 @@ module Tiercel::Lab
       GAP = 3.0
       # Minimum number of points that make a line.
       LEAST_POINTS = 2
-      # Maximum number of runs in a table's line.
-      COURSE = 40
 
       # @param archive [Archive]
       # @param changes [Changes]
@@ -380,11 +378,11 @@ module Tiercel::Lab
 
       # One line for each figure, for readers without charts.
       def overview(machine, series)
-        header = ["cell", "figure", "runs", "first", "last", "finds from", "course"]
+        header = ["cell", "figure", "runs", "first", "last", "finds from"]
         Report::Table.new("History: #{machine}", header:, command: @command).tap do |table|
           series.each do |one|
             first, last = one.points.values_at(0, -1).map { |point| figure(one, point) }
-            table.row(one.cell, one.figure, one.points.size, first, last, smallest(one), course(one))
+            table.row(one.cell, one.figure, one.points.size, first, last, smallest(one))
           end
         end
       end
@@ -397,14 +395,6 @@ module Tiercel::Lab
 
       def figure(series, point)
         series.exact ? count(point) : Report::Cell.number(point.value, unit: series.unit)
-      end
-
-      # Draws the last runs from the lowest to the highest value, and marks the steps.
-      def course(series)
-        steps = of(series).map(&:index)
-        points = series.points.each_with_index.to_a.last(COURSE)
-        bars = Report::Format.bars(points.map { |point, _| point.value })
-        points.zip(bars).map { |(_, index), bar| "#{"|" if steps.include?(index)}#{bar}" }.join
       end
 
       # Counts that never changed need no chart.

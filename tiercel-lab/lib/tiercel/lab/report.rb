@@ -31,16 +31,7 @@ module Tiercel::Lab
       THOUSANDS = [[1e9, "G"], [1e6, "M"], [1e3, "k"]].freeze
       TIMES = [[1.0, "s"], [1e-3, "ms"], [1e-6, "us"]].freeze
 
-      BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588".freeze
-
       module_function
-
-      # @param values [Array<Numeric>]
-      # @return [Array<String>] a bar for each value, between the lowest and the highest
-      def bars(values)
-        low, high = values.minmax
-        values.map { |value| BARS[(high > low ? (value - low).fdiv(high - low) * (BARS.size - 1) : 0).round] }
-      end
 
       # @param value [Numeric, nil]
       # @param digits [Integer, nil] decimals; nil for three significant digits

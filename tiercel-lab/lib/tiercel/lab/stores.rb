@@ -303,6 +303,9 @@ module Tiercel::Lab
       end
     end
 
+    # MemCacheStore over the next release of dalli, from its repository.
+    define "mem_cache_store_dalli_main", like: "mem_cache_store", bundle: "dalli_main", places: [""]
+
     # Uses a Redis that the lab starts, or a redis:// URL. A failed read raises an error here instead of counting as a
     # miss.
     define "redis_cache_store", gems: %w[redis] do

@@ -68,9 +68,6 @@ module Tiercel::Lab
         raise CannotRun, "folder #{path}: #{Folder.reason(e)}"
       end
 
-      # @return [Hash{String => String}] folders by medium; they need not exist
-      def paths = @folders.to_h { |medium, _folder| [medium, path(medium)] }
-
       # Removes the folders. Folders on a tmpfs occupy memory.
       def clean_up
         @made.each { |path| FileUtils.rm_rf(path) }

@@ -264,18 +264,15 @@ module Tiercel::Lab
 
         def draw
           svg = Svg.new(WIDTH, 380)
-          left, bottom, right = 50, svg.height - 44, WIDTH - names_room
+          left, bottom, right = 50, svg.height - 44, WIDTH - 18
           x = scale(:x, [left, right])
           y = scale(:y, [bottom, 26])
           horizontal_axis(svg, x, top: 26, bottom:, label: @x, ticks: own_ticks(x))
           vertical_axis(svg, y, left:, right:, label: @y)
           @marks.each { |mark| draw_mark(svg, x.call(mark.x), bottom, right, mark) }
           @series.each_with_index { |series, index| draw_series(svg, x, y, series, index) }
-          end_labels(svg, y, right)
           svg
         end
-
-        def names_room = [@series.map { |series| Svg.text_width(series.name, 12.5) }.max + 22, WIDTH * 0.3].min
 
         # The measured places as ticks, if they are few; nil: round numbers.
         def own_ticks(x)
@@ -321,24 +318,6 @@ module Tiercel::Lab
         def draw_point(svg, x, y, series, index, point)
           tip = "#{series.name}: #{Cell.number(point[0])} #{@x}, #{point_cell(series, point[0])} #{@y}"
           svg.marker(x.call(point[0]), y.call(point[1]), index, class: "dot", tip:)
-        end
-
-        # Names at the ends of the lines, moved apart if they would overlap.
-        def end_labels(svg, y, right)
-          ends = @series.each_with_index.sort_by { |series, _| y.call(series.points.last[1]) }
-          places = ends.map { |series, _| y.call(series.points.last[1]) }
-          spread(places, 15, 26, svg.height - 44).zip(ends) do |place, (series, index)|
-            name = Svg.fit(series.name, WIDTH - right - 12, 12.5)
-            svg.text(right + 12, place + 4, name, class: "name #{css(series, index)}")
-          end
-        end
-
-        def spread(places, gap, top, bottom)
-          placed = places.each_with_object([]) { |place, done| done << [place, (done.last || (top - gap)) + gap].max }
-          overrun = placed.last.to_f - bottom
-          return placed unless overrun.positive?
-          limit = bottom
-          placed.reverse.map { |place| [place, limit].min.tap { |at| limit = at - gap } }.reverse
         end
       end
     end
