@@ -126,13 +126,11 @@ module Tiercel
       #
       # @param path [String]
       # @param bytes [Integer] the size of the new segment
-      # @param shards [Integer] 0 for the number requested for the old segment (fewer if that many do not fit)
-      # @param average_entry_bytes [Integer] 0 for the old segment's value
       # @param mode [Integer] 0 for the old segment's value
       # @return [void]
       # @raise [Unavailable] if the segment cannot be replaced
-      def replace(path, bytes:, shards: 0, average_entry_bytes: 0, mode: 0)
-        replace_file(path, bytes, shards, average_entry_bytes, mode)
+      def replace(path, bytes:, mode: 0)
+        replace_file(path, bytes, mode)
       end
 
       private

@@ -145,7 +145,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     segment.set("key", "value")
     error = assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 1 << 41) }
     assert_match(/cannot be reserved/, error.message)
-    assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 2 << 20, shards: 3) }
+    assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 1) }
     assert_equal "value", segment.get("key")
     assert_equal 2 << 20, segment.size_bytes
     assert_equal %w[segment segment.lock], Dir.children(@directory).sort
@@ -170,17 +170,12 @@ class SegmentFileLifeTest < Tiercel::TestCase
     end
   end
 
-  def test_a_replacement_keeps_what_nobody_asked_to_change
-    open(shards: 2, average_entry_bytes: 100, mode: 0o640).close
+  def test_a_replacement_keeps_its_mode
+    open(mode: 0o640).close
     Tiercel::Segment.replace(@path, bytes: 32 << 20)
-    segment = open
-    assert_equal [32 << 20, 2, 100], [segment.size_bytes, segment.shards, segment.average_entry_bytes]
-    assert_equal 0o640, File.stat(@path).mode & 0o777
-    Tiercel::Segment.replace(@path, bytes: 16 << 20, shards: 16, average_entry_bytes: 200, mode: 0o600)
-    assert_equal [16, 200], [segment.shards, segment.average_entry_bytes]
+    assert_equal [32 << 20, 0o640], [open.size_bytes, File.stat(@path).mode & 0o777]
+    Tiercel::Segment.replace(@path, bytes: 16 << 20, mode: 0o600)
     assert_equal 0o600, File.stat(@path).mode & 0o777
-    Tiercel::Segment.replace(@path, bytes: 1 << 20) # too small for sixteen shards
-    assert_equal [8, 200], [segment.shards, segment.average_entry_bytes]
   end
 
   def test_it_uses_one_descriptor_and_gives_it_back

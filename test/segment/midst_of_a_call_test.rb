@@ -66,7 +66,7 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
   # emptied.
   def test_a_scan_goes_on_in_the_segment_that_replaced_its_own
     (1..7).each do |batches|
-      Tiercel::Segment.replace(@path, bytes: 8 << 20, shards: 1, average_entry_bytes: 64)
+      Tiercel::Segment.replace(@path, bytes: 8 << 20)
       segment = Tiercel::Segment.open(@path, bytes: 1 << 20)
       3_000.times { |index| segment.set("old#{index}", "x") }
       seen = []
@@ -110,7 +110,7 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
   end
 
   def shrink(segment)
-    Tiercel::Segment.replace(@path, bytes: 1 << 20, shards: 1, average_entry_bytes: 512)
+    Tiercel::Segment.replace(@path, bytes: 1 << 20)
     800.times { |index| segment.set("new#{index}", "\xFF".b * 1_000) }
   end
 end

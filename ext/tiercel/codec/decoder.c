@@ -180,7 +180,10 @@ static VALUE decode_float(decoder *d)
 }
 
 /* The number behind a format; `smallest`: the format of its kind with a number of one byte. */
-static uint64_t take_number(decoder *d, uint8_t format, uint8_t smallest) { return take_be(d, 1 << (format - smallest)); }
+static uint64_t take_number(decoder *d, uint8_t format, uint8_t smallest)
+{
+    return take_be(d, 1 << (format - smallest));
+}
 
 static VALUE decode_signed(decoder *d, uint8_t format)
 {

@@ -91,8 +91,8 @@ static enum verdict check_part(uint8_t id, const uint8_t *data, size_t size, VAL
 
 /*
  * Checks the optional parts, and every length in them, because a frame may hold any bytes. SUITS: the version is the
- * wanted one, and there are no tags. ASK_RUBY also for parts that are cut off, repeated, of a wrong size, or critical and
- * unknown. tags_compared: the caller has checked the tags.
+ * wanted one, and there are no tags. ASK_RUBY also for parts that are cut off, repeated, of a wrong size, or critical
+ * and unknown. tags_compared: the caller has checked the tags.
  */
 static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted, bool tags_compared)
 {
@@ -184,7 +184,8 @@ static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_v
                              .with_checksum = RTEST(with_checksum)};
     VALUE frame = Qnil;
     if ((planned.with_checksum && !crc32_available()) || !read_version(entry_version, &planned.version)) return Qnil;
-    if (RB_TYPE_P(value, T_STRING) && rb_obj_class(value) == rb_cString) frame = dump_string(value, &planned, threshold);
+    if (RB_TYPE_P(value, T_STRING) && rb_obj_class(value) == rb_cString)
+        frame = dump_string(value, &planned, threshold);
     else if (RTEST(plain)) frame = with_plain(value, front_bytes(&planned), make_plain_frame, &planned);
     RB_GC_GUARD(entry_version);
     return frame;

@@ -1,6 +1,6 @@
 /*
- * LZ4 blocks. Block format: every sequence has literals and a match; the last one has literals alone. A match is at most
- * 65,535 bytes back. This header contains no Ruby.
+ * LZ4 blocks. Block format: every sequence has literals and a match; the last one has literals alone. A match is at
+ * most 65,535 bytes back. This header contains no Ruby.
  */
 #ifndef TIERCEL_LZ4_H
 #define TIERCEL_LZ4_H

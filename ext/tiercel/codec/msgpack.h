@@ -3,8 +3,7 @@
 #define TIERCEL_MSGPACK_H
 
 /*
- * Where a name ends in 8, the next one or two bytes are the formats with twice and four times as many bytes of size; the
- * same for integers.
+ * Where a name ends in 8, the next bytes are the formats with two and four bytes of size (of integers: up to eight).
  */
 enum {
     MP_FIXMAP = 0x80,   /* low 4 bits: size */

@@ -320,13 +320,8 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     segment_init_time();
     segment_init_memo();
     segment_init_read();
-    segment_init_read_multi();
-    segment_init_tags();
     segment_init_write();
-    segment_init_delete();
-    segment_init_walk();
     segment_init_stats();
     segment_init_lease();
     segment_init_near();
-    segment_init_coverage();
 }

@@ -133,16 +133,11 @@ bool segment_delete_key(VALUE self, VALUE key, tseg_delete_function *delete);
 /* binding_near.c: the expected epoch of a near fill, XORed with the id of its file. Returns false if there is none. */
 bool segment_near_expected(VALUE epoch, uint64_t *expected);
 
-void segment_init_coverage(void);
-void segment_init_delete(void);
 void segment_init_file(void);
 void segment_init_lease(void);
 void segment_init_near(void);
 void segment_init_read(void);
-void segment_init_read_multi(void);
 void segment_init_stats(void);
-void segment_init_tags(void);
-void segment_init_walk(void);
 void segment_init_write(void);
 
 

@@ -105,13 +105,11 @@ static VALUE segment_close(VALUE self)
     return Qnil;
 }
 
-/* @private Segment.replace_file(path, bytes, shards, average entry bytes, mode) */
-static VALUE segment_replace(VALUE class, VALUE path, VALUE bytes, VALUE shards, VALUE average, VALUE mode)
+/* @private Segment.replace_file(path, bytes, mode) */
+static VALUE segment_replace(VALUE class, VALUE path, VALUE bytes, VALUE mode)
 {
     segment_host host = segment_host_of(Qnil);
-    tseg_options options = {.bytes = NUM2ULL(bytes), .shards = NUM2UINT(shards),
-                            .average_entry_bytes = NUM2UINT(average), .mode = (mode_t)NUM2UINT(mode),
-                            .host = &host.base};
+    tseg_options options = {.bytes = NUM2ULL(bytes), .mode = (mode_t)NUM2UINT(mode), .host = &host.base};
 
     path = rb_str_new_frozen(StringValue(path));
     host.detached = !tseg_replace(StringValueCStr(path), &options, &host.base.error);
@@ -160,7 +158,7 @@ void segment_init_file(void)
     rb_define_private_method(singleton, "attach", segment_attach, 7);
     rb_define_private_method(singleton, "attach_existing", segment_join, 1);
     rb_define_method(class, "close", segment_close, 0);
-    rb_define_private_method(singleton, "replace_file", segment_replace, 5);
+    rb_define_private_method(singleton, "replace_file", segment_replace, 3);
     rb_define_private_method(singleton, "remove_file", segment_remove, 2);
     rb_define_singleton_method(class, "in_memory?", segment_is_in_memory, 1);
     rb_define_singleton_method(class, "free_bytes", segment_free_bytes, 1);

@@ -1,13 +1,5 @@
 #include "binding.h"
 
-/* Shared by the methods that take leases and those that wait for them. */
-/* A lineage or a holder from a String of 8 bytes. */
-uint64_t segment_lease_name(VALUE string);
-/* Converts seconds to nanoseconds. A negative number and NaN become 0. */
-uint64_t segment_lease_ns(VALUE seconds);
-
-void segment_init_lease_wait(void);
-
 /* Leases: taking, filling and releasing. Tiercel::Leases::Segment calls these methods. */
 #define LEASE_NAME_BYTES 8
 #define LEASE_NEVER_S 1e6
@@ -26,7 +18,8 @@ typedef struct {
     tseg_lease lease;
 } lease_call;
 
-uint64_t segment_lease_name(VALUE string)
+/* A lineage or a holder from a String of 8 bytes. */
+static uint64_t lease_name(VALUE string)
 {
     uint64_t name;
 
@@ -39,7 +32,8 @@ uint64_t segment_lease_name(VALUE string)
 
 static VALUE name_string(uint64_t name) { return rb_obj_freeze(rb_str_new((const char *)&name, LEASE_NAME_BYTES)); }
 
-uint64_t segment_lease_ns(VALUE seconds)
+/* Converts seconds to nanoseconds. A negative number and NaN become 0. */
+static uint64_t lease_ns(VALUE seconds)
 {
     double number = NUM2DBL(seconds);
     if (!(number > 0)) return 0;
@@ -161,9 +155,9 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
      * Without `replaces` the first attempt assumes that every entry is live, because reading the clock is expensive.
      */
     call.times.now = NIL_P(replaces) ? -INFINITY : segment_now();
-    call.request.lineage = segment_lease_name(lineage);
-    call.request.holder = segment_lease_name(holder);
-    call.request.ttl_ns = segment_lease_ns(ttl);
+    call.request.lineage = lease_name(lineage);
+    call.request.holder = lease_name(holder);
+    call.request.ttl_ns = lease_ns(ttl);
     if (segment_parse_token(replaces, &call.token)) call.request.replaces = &call.token;
     call.request.drops = NIL_P(shown);
     if (RB_TYPE_P(shown, T_STRING)) call.base.bytes = shown;
@@ -184,12 +178,6 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
                                 call.lease.has_entry ? Qtrue : Qfalse, call.lease.taken_over ? Qtrue : Qfalse);
 }
 
-/* @private Segment#lease_take_absent(key, ttl, name, version) -> as #lease_take; `name` is both lineage and holder */
-static VALUE segment_lease_take_absent(VALUE self, VALUE key, VALUE ttl, VALUE name, VALUE version)
-{
-    return segment_lease_take(self, key, ttl, name, name, version, Qnil, Qnil, Qnil);
-}
-
 static VALUE make_fill(VALUE self, lease_call *call, VALUE ttl)
 {
     tseg_result result;
@@ -204,7 +192,7 @@ static VALUE make_fill(VALUE self, lease_call *call, VALUE ttl)
 static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl)
 {
     lease_call call = {.kind = LEASE_FILL, .base = {.key = key, .bytes = bytes},
-                       .lineage = segment_lease_name(lineage)};
+                       .lineage = lease_name(lineage)};
 
     return make_fill(self, &call, ttl);
 }
@@ -228,7 +216,7 @@ static VALUE segment_lease_fill_unheld(VALUE self, VALUE key, VALUE unheld, VALU
 static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VALUE string, VALUE expires_at, VALUE ttl)
 {
     lease_call call = {.kind = LEASE_FILL, .base = {.key = key, .bytes = string},
-                       .lineage = segment_lease_name(lineage)};
+                       .lineage = lease_name(lineage)};
     tseg_result result;
 
     call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
@@ -242,10 +230,10 @@ static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VAL
 /* @private Segment#lease_release(key, lineage, holder, pause or nil) -> whether this holder had the lease */
 static VALUE segment_lease_release(VALUE self, VALUE key, VALUE lineage, VALUE holder, VALUE pause)
 {
-    lease_call call = {.kind = LEASE_RELEASE, .base = {.key = key}, .lineage = segment_lease_name(lineage)};
+    lease_call call = {.kind = LEASE_RELEASE, .base = {.key = key}, .lineage = lease_name(lineage)};
 
-    call.request.holder = segment_lease_name(holder);
-    call.pause_ns = NIL_P(pause) ? 0 : segment_lease_ns(pause);
+    call.request.holder = lease_name(holder);
+    call.pause_ns = NIL_P(pause) ? 0 : lease_ns(pause);
     return make_lease_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
@@ -254,18 +242,6 @@ static VALUE segment_end_leases(VALUE self)
 {
     tseg_lease_end_everywhere(segment_current(self));
     return Qnil;
-}
-
-void segment_init_lease(void)
-{
-    rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 8);
-    rb_define_method(tiercel_segment_class, "lease_take_absent", segment_lease_take_absent, 4);
-    rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 4);
-    rb_define_method(tiercel_segment_class, "lease_fill_unheld", segment_lease_fill_unheld, 5);
-    rb_define_method(tiercel_segment_class, "lease_fill_string", segment_lease_fill_string, 5);
-    rb_define_method(tiercel_segment_class, "lease_release", segment_lease_release, 4);
-    rb_define_method(tiercel_segment_class, "end_leases", segment_end_leases, 0);
-    segment_init_lease_wait();
 }
 
 /* The leases of other callers: their state, and waiting for their end. Tiercel::Leases::Segment calls these methods. */
@@ -279,28 +255,15 @@ static VALUE state_symbol(tseg_lease_state state)
     }
 }
 
-/* @private Segment#lease_state(key, lineage, holder) -> :held, :lapsed, :released, or :gone (filled or deleted) */
-static VALUE segment_lease_state(VALUE self, VALUE key_string, VALUE lineage, VALUE holder)
-{
-    uint64_t lineage_name = segment_lease_name(lineage), holder_name = segment_lease_name(holder);
-    tseg *segment = segment_current(self);
-    tseg_lease lease;
-    tseg_key key;
-
-    segment_key(segment, &key, key_string);
-    tseg_keep_registered(segment);
-    return state_symbol(tseg_lease_look(segment, &key, lineage_name, holder_name, false, &lease));
-}
-
 /*
- * @private Segment#lease_wait(key, lineage, holder, seconds) -> as #lease_state; :held once the seconds are over.
- * Sleeps without the GVL.
+ * @private Segment#lease_wait(key, lineage, holder, seconds) -> :held once the seconds are over, :lapsed, :released, or
+ * :gone (filled or deleted). Sleeps without the GVL.
  */
 static VALUE segment_lease_wait(VALUE self, VALUE key, VALUE lineage, VALUE holder, VALUE seconds)
 {
     segment_host host = segment_host_of(self);
-    tseg_awaited_lease awaited = {.lineage = segment_lease_name(lineage), .holder = segment_lease_name(holder)};
-    uint64_t longest_ns = segment_lease_ns(seconds);
+    tseg_awaited_lease awaited = {.lineage = lease_name(lineage), .holder = lease_name(holder)};
+    uint64_t longest_ns = lease_ns(seconds);
     tseg_lease_state state = TSEG_LEASE_GONE;
 
     key = rb_str_new_frozen(StringValue(key));
@@ -312,8 +275,13 @@ static VALUE segment_lease_wait(VALUE self, VALUE key, VALUE lineage, VALUE hold
     return state_symbol(state);
 }
 
-void segment_init_lease_wait(void)
+void segment_init_lease(void)
 {
-    rb_define_method(tiercel_segment_class, "lease_state", segment_lease_state, 3);
+    rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 8);
+    rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 4);
+    rb_define_method(tiercel_segment_class, "lease_fill_unheld", segment_lease_fill_unheld, 5);
+    rb_define_method(tiercel_segment_class, "lease_fill_string", segment_lease_fill_string, 5);
+    rb_define_method(tiercel_segment_class, "lease_release", segment_lease_release, 4);
+    rb_define_method(tiercel_segment_class, "end_leases", segment_end_leases, 0);
     rb_define_method(tiercel_segment_class, "lease_wait", segment_lease_wait, 4);
 }

@@ -115,14 +115,6 @@ bool segment_near_expected(VALUE epoch, uint64_t *expected)
     return found;
 }
 
-void segment_init_near(void)
-{
-    rb_define_method(tiercel_segment_class, "near_epoch", segment_near_epoch, -1);
-    rb_define_method(tiercel_segment_class, "near_invalidate", segment_near_invalidate, 1);
-    rb_define_method(tiercel_segment_class, "near_begin", segment_near_begin, 1);
-    rb_define_method(tiercel_segment_class, "near_end", segment_near_end, 3);
-}
-
 /*
  * Coverage of a near tier: listeners report the changes of the last tier, and reads check whether the copies are valid.
  */
@@ -227,20 +219,6 @@ static VALUE segment_near_uncover(VALUE self, VALUE covered)
 /* Segment#near_trusted? */
 static VALUE segment_near_trusted(VALUE self) { return segment_to_read(self) ? Qtrue : Qfalse; }
 
-void segment_init_coverage(void)
-{
-    rb_define_method(tiercel_segment_class, "near_clear", segment_near_clear, 0);
-    rb_define_method(tiercel_segment_class, "near_cover", segment_near_cover, 3);
-    rb_define_method(tiercel_segment_class, "near_covered", segment_near_covered, 0);
-    rb_define_method(tiercel_segment_class, "near_gaps", segment_near_gaps, 0);
-    rb_define_method(tiercel_segment_class, "near_listen", segment_near_listen, 1);
-    rb_define_method(tiercel_segment_class, "near_server", segment_near_server, 0);
-    rb_define_method(tiercel_segment_class, "near_trust=", segment_set_near_trust, 1);
-    rb_define_method(tiercel_segment_class, "near_trust_recorded=", segment_set_near_trust_recorded, 1);
-    rb_define_method(tiercel_segment_class, "near_uncover", segment_near_uncover, 1);
-    rb_define_method(tiercel_segment_class, "near_trusted?", segment_near_trusted, 0);
-}
-
 /* The tags of frames that Ruby decodes. A read checks the tags of plain Strings itself. */
 static bool ask_for_time(void *self, tseg_clock *clock, tseg **segment)
 {
@@ -262,7 +240,21 @@ static VALUE segment_tags_current(VALUE self, VALUE frame)
     return current ? Qtrue : Qfalse;
 }
 
-void segment_init_tags(void)
+void segment_init_near(void)
 {
+    rb_define_method(tiercel_segment_class, "near_epoch", segment_near_epoch, -1);
+    rb_define_method(tiercel_segment_class, "near_invalidate", segment_near_invalidate, 1);
+    rb_define_method(tiercel_segment_class, "near_begin", segment_near_begin, 1);
+    rb_define_method(tiercel_segment_class, "near_end", segment_near_end, 3);
+    rb_define_method(tiercel_segment_class, "near_clear", segment_near_clear, 0);
+    rb_define_method(tiercel_segment_class, "near_cover", segment_near_cover, 3);
+    rb_define_method(tiercel_segment_class, "near_covered", segment_near_covered, 0);
+    rb_define_method(tiercel_segment_class, "near_gaps", segment_near_gaps, 0);
+    rb_define_method(tiercel_segment_class, "near_listen", segment_near_listen, 1);
+    rb_define_method(tiercel_segment_class, "near_server", segment_near_server, 0);
+    rb_define_method(tiercel_segment_class, "near_trust=", segment_set_near_trust, 1);
+    rb_define_method(tiercel_segment_class, "near_trust_recorded=", segment_set_near_trust_recorded, 1);
+    rb_define_method(tiercel_segment_class, "near_uncover", segment_near_uncover, 1);
+    rb_define_method(tiercel_segment_class, "near_trusted?", segment_near_trusted, 0);
     rb_define_method(tiercel_segment_class, "tags_current?", segment_tags_current, 1);
 }

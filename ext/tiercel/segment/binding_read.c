@@ -408,15 +408,6 @@ static VALUE segment_set_sample_below(VALUE self, VALUE share)
     return share;
 }
 
-void segment_init_read(void)
-{
-    rb_define_method(tiercel_segment_class, "sample_below=", segment_set_sample_below, 1);
-    rb_define_method(tiercel_segment_class, "get", segment_get, -1);
-    rb_define_method(tiercel_segment_class, "read", segment_read, -1);
-    rb_define_method(tiercel_segment_class, "read_frozen", segment_read_frozen, -1);
-    rb_define_method(tiercel_segment_class, "get_with_token", segment_get_with_token, -1);
-}
-
 /* Reads of many keys, a batch at a time: the core prefetches the memory of a batch. */
 enum { READ_BATCH = 32 };
 
@@ -498,8 +489,13 @@ static VALUE segment_read_multi(int count, VALUE *arguments, VALUE self)
     return read_many(self, arguments[0], read_made, frames, versions);
 }
 
-void segment_init_read_multi(void)
+void segment_init_read(void)
 {
+    rb_define_method(tiercel_segment_class, "sample_below=", segment_set_sample_below, 1);
+    rb_define_method(tiercel_segment_class, "get", segment_get, -1);
+    rb_define_method(tiercel_segment_class, "read", segment_read, -1);
+    rb_define_method(tiercel_segment_class, "read_frozen", segment_read_frozen, -1);
+    rb_define_method(tiercel_segment_class, "get_with_token", segment_get_with_token, -1);
     rb_define_method(tiercel_segment_class, "get_multi", segment_get_multi, 1);
     rb_define_method(tiercel_segment_class, "read_multi", segment_read_multi, -1);
 }

@@ -103,12 +103,6 @@ static VALUE segment_counters(VALUE self)
     return hash;
 }
 
-void segment_init_stats(void)
-{
-    rb_define_method(tiercel_segment_class, "stats", segment_stats, 0);
-    rb_define_method(tiercel_segment_class, "counters", segment_counters, 0);
-}
-
 /* Walks over the entries of a segment. */
 static VALUE key_string(const tseg_batch *batch, unsigned i)
 {
@@ -220,8 +214,10 @@ static VALUE segment_used_keys(VALUE self, VALUE cursor, VALUE entries, VALUE bu
     return walk_from(&call, cursor, walk_used);
 }
 
-void segment_init_walk(void)
+void segment_init_stats(void)
 {
+    rb_define_method(tiercel_segment_class, "stats", segment_stats, 0);
+    rb_define_method(tiercel_segment_class, "counters", segment_counters, 0);
     rb_define_private_method(tiercel_segment_class, "walk", segment_walk, 4);
     rb_define_method(tiercel_segment_class, "used_keys", segment_used_keys, 3);
 }

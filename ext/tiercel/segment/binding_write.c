@@ -131,7 +131,7 @@ static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE l
         header.compressor || header.flags || header.parts_bytes)
         return Qnil;
     call.times = segment_times_of(longest, true);
-    if (!(header.expires_at > call.times.now)) return Qfalse; /* also for a damaged frame, whose expiry is not a number */
+    if (!(header.expires_at > call.times.now)) return Qfalse; /* also if a damaged frame expires at no number */
     if (header.expires_at < call.times.expires_at) call.times.expires_at = header.expires_at;
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
@@ -215,19 +215,6 @@ static VALUE segment_touch(VALUE self, VALUE key, VALUE ttl)
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
-void segment_init_write(void)
-{
-    rb_define_method(tiercel_segment_class, "set", segment_set, -1);
-    rb_define_method(tiercel_segment_class, "add", segment_add, -1);
-    rb_define_method(tiercel_segment_class, "compare_and_set", segment_compare_and_set, -1);
-    rb_define_method(tiercel_segment_class, "near_fill", segment_near_fill, 4);
-    rb_define_method(tiercel_segment_class, "near_fill_frame", segment_near_fill_frame, 4);
-    rb_define_method(tiercel_segment_class, "write_string", segment_write_string, 4);
-    rb_define_method(tiercel_segment_class, "set_multi", segment_set_multi, -1);
-    rb_define_private_method(tiercel_segment_class, "add_to_counter", segment_increment, -1);
-    rb_define_method(tiercel_segment_class, "touch", segment_touch, 2);
-}
-
 /* Deletes and clears. They wait for no lock of a shard. */
 typedef struct {
     segment_call base;
@@ -292,8 +279,17 @@ static VALUE segment_clear_prefix(VALUE self, VALUE prefix)
     return ULL2NUM(cleared);
 }
 
-void segment_init_delete(void)
+void segment_init_write(void)
 {
+    rb_define_method(tiercel_segment_class, "set", segment_set, -1);
+    rb_define_method(tiercel_segment_class, "add", segment_add, -1);
+    rb_define_method(tiercel_segment_class, "compare_and_set", segment_compare_and_set, -1);
+    rb_define_method(tiercel_segment_class, "near_fill", segment_near_fill, 4);
+    rb_define_method(tiercel_segment_class, "near_fill_frame", segment_near_fill_frame, 4);
+    rb_define_method(tiercel_segment_class, "write_string", segment_write_string, 4);
+    rb_define_method(tiercel_segment_class, "set_multi", segment_set_multi, -1);
+    rb_define_private_method(tiercel_segment_class, "add_to_counter", segment_increment, -1);
+    rb_define_method(tiercel_segment_class, "touch", segment_touch, 2);
     rb_define_method(tiercel_segment_class, "delete", segment_delete, 1);
     rb_define_method(tiercel_segment_class, "delete_multi", segment_delete_multi, 1);
     rb_define_method(tiercel_segment_class, "clear", segment_clear, 0);

@@ -146,13 +146,13 @@ bool tseg_lease_wait(tseg_host *host, const tseg_awaited_lease *awaited, uint64_
         tseg_lease lease;
         tseg_key key;
         if (!segment) return false;
-        if (!file_id) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_WAITS]);
+        if (!file_id && longest_ns) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_WAITS]);
         *state = TSEG_LEASE_GONE; /* a lease does not move to another file */
         if (file_id && file_id != segment->file_id) return true;
         file_id = segment->file_id;
         tseg_keep_registered(segment);
         tseg_make_key(segment, &key, awaited->key, awaited->key_bytes);
-        *state = tseg_lease_look(segment, &key, awaited->lineage, awaited->holder, true, &lease);
+        *state = tseg_lease_look(segment, &key, awaited->lineage, awaited->holder, longest_ns > 0, &lease);
         if (*state != TSEG_LEASE_STANDS || now_ns >= deadline_ns) return true;
         if (!sleep_on_lease(host, segment, &lease, now_ns, deadline_ns)) return false;
     }

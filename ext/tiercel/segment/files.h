@@ -33,7 +33,7 @@ bool tseg_path_is_current(const tseg *segment);
  * file. Waits for other processes that make or remove the file, unless `host` is NULL.
  */
 bool tseg_remove(tseg_host *host, const char *path, bool only_unused, tseg_error *error);
-/* Retires the file at the path and replaces it by an empty one. An option that is 0 stays as it was in the old file. */
+/* Retires the file at the path and replaces it by an empty one. Mode 0: the mode of the old one. */
 bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error);
 
 /*
@@ -61,8 +61,8 @@ typedef struct {
 } tseg_file;
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error);
 /*
- * Opens a file like tseg_file_open, under the lock for files. First removes what a killed maker left. Refuses a stale file that has
- * several names (hard links), because other programs may use the other names.
+ * Opens a file like tseg_file_open, under the lock for files. First removes what a killed maker left. Refuses a stale
+ * file that has several names (hard links), because other programs may use the other names.
  */
 tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
                                       tseg_error *error);

@@ -216,31 +216,12 @@ static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *fil
     return true;
 }
 
-/*
- * An option that the caller left open stays as it was in the old file; but a default number of shards is recomputed.
- */
-static tseg_options options_of(const tseg_options *given, const tseg_file *file, bool readable)
-{
-    const tseg_geometry *old = &file->header.geometry;
-    tseg_options options = *given;
-    tseg_geometry fits;
-
-    if (!options.mode) options.mode = readable ? file->mode : 0600;
-    if (!readable) return options;
-    if (!options.average_entry_bytes) options.average_entry_bytes = old->average_entry_bytes;
-    if (options.shards || old->shards == tseg_default_shards(old->file_bytes)) return options;
-    options.shards = old->shards;
-    while (options.shards > 1 && !tseg_lay_out(&fits, options.bytes, options.shards, options.average_entry_bytes,
-                                               TSEG_PROCESS_SLOTS))
-        options.shards /= 2;
-    return options;
-}
-
 static bool replace_file(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_file *file,
                          tseg_file_state state, tseg_error *error)
 {
-    bool readable = file->map && !file->damaged;
-    tseg_options chosen = options_of(options, file, readable);
+    tseg_options chosen = *options;
+
+    if (!chosen.mode) chosen.mode = file->map && !file->damaged ? file->mode : 0600;
     return tseg_file_make(path, sidecar, &chosen, state == TSEG_FILE_MISSING ? NULL : file, false, error);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Layer "leases": the table of a segment's leases (lease_table.c), whose lineages every write and delete may end, and the
- * calls of their holders (leases.c), which write themselves.
+ * Layer "leases": the table of a segment's leases (lease_table.c), whose lineages every write and delete may end, and
+ * the calls of their holders (leases.c), which write themselves.
  */
 #ifndef TIERCEL_SEGMENT_LEASES_H
 #define TIERCEL_SEGMENT_LEASES_H

@@ -40,7 +40,7 @@ module Tiercel
       # segment has no breaker, and a guarded call costs as much as the take.
       def take(mine, shown: nil) # rubocop:disable Lint/UnusedMethodArgument -- the table has its own view of the entry
         answer = begin
-          @segment.lease_take_absent(mine.key, mine.ttl, mine.lineage, mine.version)
+          @segment.lease_take(mine.key, mine.ttl, mine.lineage, mine.lineage, mine.version, nil, nil, nil)
         rescue BackendError => error
           failed(:take_lease, mine.key, LOST, error)
         end
@@ -137,7 +137,7 @@ module Tiercel
       # @return [Array(String, String), nil] bytes and token
       def look(key) = @guard.call(:read_entry, key) { @segment.get_with_token(key) }
 
-      def state(lease) = @segment.lease_state(lease.key, lease.lineage, lease.holder)
+      def state(lease) = @segment.lease_wait(lease.key, lease.lineage, lease.holder, 0)
 
       def poll(lease, deadline)
         pause = POLL.first
