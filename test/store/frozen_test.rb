@@ -51,6 +51,12 @@ class FrozenTest < Tiercel::TestCase
     assert_equal ROWS, cache.read("rows")
   end
 
+  def test_with_a_coder_of_ones_own
+    cache = store(coder: Marshal)
+    cache.write("rows", ROWS)
+    [cache.read("rows"), cache.read_multi("rows")["rows"]].each { |value| assert deeply_frozen?(value) }
+  end
+
   def test_the_object_is_the_same_while_nothing_changes
     needs_extension "segment"
     cache = store

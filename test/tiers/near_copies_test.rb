@@ -53,13 +53,14 @@ class TiersNearCopiesTest < Tiercel::TestCase
     coder = Tiercel::Coder.new(serializer: :auto, compressor: :zlib, checksum: true)
     texts = ["text " * 500, { "key" => "text " * 500 }, ("text " * 500).encode("UTF-16LE"), "long " * 40_000]
     texts.each do |value|
-      far = coder.dump_value(value, Time.now.to_f + 60, "version", true, 100)
+      far = coder.dump_value(value, Time.now.to_f + 30, "version", true, 100)
       @behind.set("key", far)
       assert_equal far, read
       near = @near.get("key")
       assert_equal value, coder.load_value(near, nil, "version")
       assert_equal "version", coder.load(near).version
       assert_equal value.is_a?(String) && value.bytesize > 100_000, near == far
+      travel(31) { assert_nil @near.get("key") }
       @near.forget(["key"])
     end
   end

@@ -144,7 +144,6 @@ module Tiercel
 
       # An expired entry counts as absent. The backend may keep its frame beyond the expiry.
       def absent?(bytes, key)
-        return false if Tiercel::Counter.parse(bytes)
         entry = @reader.entry(bytes, key:)
         entry.nil? || entry.expired?
       end

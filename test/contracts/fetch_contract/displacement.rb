@@ -53,6 +53,15 @@ module Tiercel
           assert_equal "made", patient.read("name")
         end
 
+        def test_callers_beside_another_that_name_different_tags
+          patient = new_store(lease_ttl: 60)
+          while_computed(patient, "name", tags: %w[a b]) do
+            while_computed(patient, "name", tags: ["c"]) do
+              assert_equal("own", patient.fetch("name", tags: ["a"]) { "own" })
+            end
+          end
+        end
+
         private
 
         # Yields while another caller computes the name.

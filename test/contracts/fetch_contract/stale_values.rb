@@ -78,6 +78,12 @@ module Tiercel
           later { assert_raises(IOError) { lenient.fetch("name") { raise IOError } } }
         end
 
+        def test_the_backend_keeps_for_the_window_what_may_be_served_in_it
+          revalidating = stale_store(stale_while_revalidate: 3_600)
+          *, left = revalidating.backend.occupy(revalidating.stored_key("name"), "in its way", 60)
+          assert left.nil? || left > 3_600, "#{left} s"
+        end
+
         def test_jitter_brings_ends_forward
           spread = new_store(jitter: 0.5)
           20.times { |index| spread.fetch("spread/#{index}", expires_in: 100) { 1 } }

@@ -64,6 +64,7 @@ module Tiercel
           assert_equal 1, coded.read_counter("name")
           coded.write("plain", 5)
           assert_equal 6, coded.increment("plain")
+          assert_equal [false, false], %w[name plain].map { |name| coded.write(name, 1, unless_exist: true) }
         end
 
         def test_a_nil_coder_makes_no_difference_to_callers
