@@ -202,7 +202,7 @@ module Tiercel
     def decode(key, bytes, version, current = false)
       bytes.freeze
       value = current ? @coder.load_tagged_value(bytes, nil, version, key) : @coder.load_value(bytes, nil, version, key)
-      return resolve(value, bytes, version) if Coder::Signal === value
+      return resolve(value, key, bytes, version) if Coder::Signal === value
       inherit_tags(bytes) if current && @runtime.blocks > 0
       DeepFreeze.call(value) if @frozen
       value
@@ -219,7 +219,7 @@ module Tiercel
     end
 
     # @param signal [Coder::Signal]
-    def resolve(signal, bytes, version) = Found.new(bytes)
+    def resolve(signal, key, bytes, version) = Found.new(bytes)
 
     # Replaces the values in place, which is quicker than a new Hash because Ruby does not hash the keys again.
     def decode_all(found, keys, versions, undecided)
@@ -242,20 +242,44 @@ module Tiercel
               .sum { |keys| @backend.delete_multi(keys) }
     end
 
+    # Reads encrypted entries of a {Segment}. Their payloads must not reach the segment's shortcuts: the segment encodes
+    # plain Strings itself, and its memo keeps decoded values.
+    #
+    # @private
+    class Sealed < Accessor
+      def initialize(backend, guard, coder, frozen: false)
+        super
+        @segment = backend.segment
+      end
+
+      def compares_tags? = true
+
+      private
+
+      # Decodes an entry with tags if its tags are current. The segment compares their generations in one call.
+      def resolve(signal, key, bytes, version)
+        return super unless Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
+        value = @coder.load_tagged_value(bytes, nil, version, key)
+        return super if Coder::Signal === value
+        inherit_tags(bytes) if @runtime.blocks > 0
+        DeepFreeze.call(value) if @frozen
+        value
+      rescue BackendError
+        Found.new(bytes) # the reader compares the tags through the guard, which reports the failure
+      end
+    end
+
     # Reads and writes through a {Segment}. For a plain String the segment itself encodes and decodes the frame, so Ruby
     # creates no String for the frame.
     #
     # A segment has no breaker, so reads and writes call the segment directly. The guard is called only for failures.
     #
     # @private
-    class Native < Accessor
+    class Native < Sealed
       def initialize(backend, guard, coder)
         super
-        @segment = backend.segment
         @frames_strings = !coder.checksum? # the segment's own frames have no checksum
       end
-
-      def compares_tags? = true
 
       # The segment returns a frozen result if it could not decode the frame: the frame, or an Array of the frame and
       # its token.
@@ -309,16 +333,6 @@ module Tiercel
       end
 
       private
-
-      # Decodes an entry with tags if its tags are current. The segment compares their generations in the same call.
-      def resolve(signal, bytes, version)
-        return super unless Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
-        value = @coder.load_tagged_value(bytes, nil, version)
-        return super if Coder::Signal === value
-        inherit_tags(bytes) if @runtime.blocks > 0
-        DeepFreeze.call(value) if @frozen
-        value
-      end
 
       # Decodes a frame. If the memo would keep the String, the segment returns the frame with its token.
       def decoded(key, read, version)

@@ -2,6 +2,7 @@
 # suites: kernel, store
 
 require "test_helper"
+require "tiercel/segment"
 require "tmpdir"
 require "tiercel"
 

@@ -110,6 +110,19 @@ class EncryptionTest < Tiercel::TestCase
     assert_empty changed, "bytes that may change"
   end
 
+  def near_copies_of_tagged_entries(store)
+    store.write("tagged", SECRET, tags: %w[one two])
+    2.times { store.fetch("tagged", tags: %w[one two]) { flunk } }
+    tiers = []
+    watch = ->(*, payload) { tiers << payload[:tier] }
+    ActiveSupport::Notifications.subscribed(watch, "cache_read.active_support") do
+      assert_equal [SECRET] * 2, [store.read("tagged"), store.fetch("tagged", tags: %w[one two]) { flunk }]
+    end
+    assert_equal %w[shared: shared:], tiers.map { |tier| tier[0, 7] }
+    assert store.invalidate_tags("two")
+    assert_nil store.read("tagged")
+  end
+
   def test_a_near_copy_of_an_encrypted_entry_answers
     with_tmpdir do |dir|
       zlib = { compress: true, compressor: :zlib, compress_threshold: 100 }
@@ -124,6 +137,7 @@ class EncryptionTest < Tiercel::TestCase
         end
         assert_match(/\Ashared:/, tiers.last)
         refute_includes File.binread("#{dir}/near#{at}"), SECRET
+        near_copies_of_tagged_entries(store)
       end
     end
   end

@@ -44,9 +44,7 @@ module Tiercel
       # @private
       # @see Backend::StoreParts#build_accessor
       def build_accessor(guard, coder, frozen: false, **)
-        # Encrypted payloads must not reach the segment's shortcuts: the segment encodes plain Strings itself, and its
-        # memo keeps decoded values.
-        return super if coder.encrypts?
+        return Accessor::Sealed.new(self, guard, coder, frozen:) if coder.encrypts?
         (frozen ? Accessor::Frozen : Accessor::Native).new(self, guard, coder)
       end
 
