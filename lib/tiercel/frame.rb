@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "frame/version"
-
 module Tiercel
   # The bytes that a backend stores: a fixed header, optional parts, and the payload. lib/tiercel/frame.md has the byte
   # table.
@@ -13,6 +11,7 @@ module Tiercel
   class Frame
     autoload :Layout, "tiercel/frame/layout"
     autoload :Parts, "tiercel/frame/parts"
+    autoload :Version, "tiercel/frame/version"
 
     include Layout
 

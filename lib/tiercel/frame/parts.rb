@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "version"
-
 module Tiercel
   class Frame
     # The optional parts of a frame, decoded.
