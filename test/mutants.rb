@@ -195,7 +195,8 @@ mutant "predictions start from the measured ratio", "tiercel-insight/lib/tiercel
 # --- the store ---
 
 mutant "a block that deletes its own key stores nothing", "lib/tiercel/store/writer.rb",
-       "Fetch.deleted(@backend, key) if @runtime.blocks > 0\n        @accessor.delete(key)", "@accessor.delete(key)",
+       "Fetch.deleted(@backend, key) if @runtime.blocks > 0\n        @accessor.delete(key)",
+       "@accessor.delete(key)",
        tests: "test/store/fetch_contract_test.rb"
 mutant "entries with invalidated tags are misses in a multi read", "lib/tiercel/store/reader.rb",
        " && outdated.include?(its_tags)\n", " && false\n", tests: "test/store/tags_contract_test.rb"

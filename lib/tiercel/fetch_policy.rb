@@ -11,7 +11,8 @@ module Tiercel
 
     NAMES = %i[lease lease_ttl lease_wait stale_while_revalidate stale_if_error refresh jitter inherit_tags].freeze
     DEFAULTS = NAMES.to_h { |name| [name, Options::STORE.fetch(name).last] }.freeze
-    private_constant :DEFAULTS
+    KNOWN = (NAMES + Options::GONE_FROM_FETCH.keys).freeze
+    private_constant :DEFAULTS, :KNOWN
 
     # @return [Boolean] whether `fetch` acquires leases
     attr_reader :lease
@@ -51,9 +52,9 @@ module Tiercel
     # @return [FetchPolicy] this policy with the options of the call
     # @raise [ConfigurationError] for an invalid value, or an option that is gone
     def for(options)
-      return self unless options
+      return self unless options&.keys&.intersect?(KNOWN)
       Options.refuse_gone(options)
-      options.keys.intersect?(NAMES) ? FetchPolicy.new(@options.merge(options.slice(*NAMES))) : self
+      FetchPolicy.new(@options.merge(options.slice(*NAMES)))
     end
 
     # @return [Boolean] whether a refresh runs in the background
