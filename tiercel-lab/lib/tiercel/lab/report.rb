@@ -119,7 +119,7 @@ module Tiercel::Lab
       attr_reader :kind
       # @return [Object, nil] the String, number or Symbol behind the text
       attr_reader :value
-      # @return [Numeric, nil] lower bound, of an interval or of a verdict's ratio
+      # @return [Numeric, nil] lower bound of an interval
       attr_reader :low
       # @return [Numeric, nil] upper bound
       attr_reader :high
@@ -174,12 +174,10 @@ module Tiercel::Lab
         end
 
         # @param word [Symbol] one of {VERDICTS}
-        # @param interval [#low, nil] the ratio's interval
         # @return [Cell]
-        def verdict(word, interval = nil, note: nil)
+        def verdict(word, note: nil)
           check("verdict", word, VERDICTS)
-          new(:verdict, word, estimate: interval&.estimate, low: interval&.low, high: interval&.high,
-                              muted: word == :cannot_tell, note:)
+          new(:verdict, word, muted: word == :cannot_tell, note:)
         end
 
         # @param mark [Symbol] :yes, :no or :partly
@@ -203,10 +201,9 @@ module Tiercel::Lab
       end
 
       # @private
-      def initialize(kind, value, low: nil, high: nil, estimate: nil, unit: nil, digits: nil, muted: false, note: nil)
+      def initialize(kind, value, low: nil, high: nil, unit: nil, digits: nil, muted: false, note: nil)
         @kind = kind
         @value = value
-        @estimate = estimate
         @low = low
         @high = high
         @unit = unit
@@ -221,8 +218,8 @@ module Tiercel::Lab
       # @return [Boolean] whether it is aligned to the right
       def numeric? = kind == :number || kind == :interval
 
-      # @return [Numeric, nil] the middle of an interval, or of a verdict's ratio
-      def estimate = kind == :verdict ? @estimate : (value if numeric?)
+      # @return [Numeric, nil] the number, or the middle of an interval
+      def estimate = (value if numeric?)
 
       # @return [String] the figure without its bounds
       def main_text
@@ -243,17 +240,12 @@ module Tiercel::Lab
       end
 
       # @return [String] main text and bounds
-      def to_s
-        return "#{main_text} #{Format.number(estimate)}x #{bounds_text}" if kind == :verdict && low
-        [main_text, bounds_text].compact.join(" ")
-      end
+      def to_s = [main_text, bounds_text].compact.join(" ")
 
       # @return [Array] value, lower bound and upper bound, for programs
       def data
         case kind
         when :number, :interval then [value, low, high]
-        when :verdict then [value.to_s, low, high]
-        when :mark then [value.to_s, nil, nil]
         when :missing then ["n/a: #{value}", nil, nil]
         else [value.to_s, nil, nil]
         end
@@ -394,8 +386,6 @@ module Tiercel::Lab
         def text(text) = add(Paragraph.new(text))
 
         def code(text, title: nil) = add(Code.new(text, title))
-
-        def heading(text) = add(Heading.new(text))
 
         # @param elements [Array]
         def fold(title, elements) = add(Fold.new(title, elements))

@@ -97,13 +97,11 @@ module Tiercel::Lab
 
         # @param baseline [String] the arm whose time is 1
         # @param margin [#low, #high] ratios around 1
-        # @param quantity [String] the compared quantity
         # @param options [Hash] see {Chart#initialize}
-        def initialize(title, baseline:, margin:, quantity: "time", **options)
+        def initialize(title, baseline:, margin:, **options)
           super(title, **options)
           @baseline = baseline
           @margin = margin
-          @quantity = quantity
           @rows = []
         end
 
@@ -139,7 +137,7 @@ module Tiercel::Lab
 
         def summary
           counts = @rows.map(&:verdict).tally.map { |verdict, count| "#{count} #{Cell::VERDICTS.fetch(verdict)}" }
-          "Ratios of #{@quantity} to #{@baseline} with intervals: #{counts.join(", ")}. Below 1 is faster."
+          "Ratios of time to #{@baseline} with intervals: #{counts.join(", ")}. Below 1 is faster."
         end
 
         def draw
@@ -148,7 +146,7 @@ module Tiercel::Lab
           svg = Svg.new(WIDTH, bottom + 42)
           scale = scale_for([room + 4, WIDTH - VALUE_ROOM - 16])
           margin_band(svg, scale, bottom)
-          horizontal_axis(svg, scale, top: 20, bottom:, label: "#{@quantity} / #{@quantity} of #{@baseline}",
+          horizontal_axis(svg, scale, top: 20, bottom:, label: "time / time of #{@baseline}",
                                       format: ->(tick) { "#{Format.tick(tick)}x" })
           directions(svg, scale, bottom)
           @rows.each_with_index { |row, index| draw_row(svg, scale, room, 24 + ((index + 0.5) * PITCH), row) }
@@ -194,7 +192,7 @@ module Tiercel::Lab
       #   chart.series("redis", [[0.25, 410], [1, 1_160]])
       class LineChart < Chart
         # @!attribute points [Array<Array(Numeric, Numeric, Numeric, Numeric)>] x, y, and optionally the bounds of y
-        Series = Struct.new(:name, :points, :muted)
+        Series = Struct.new(:name, :points)
         Mark = Struct.new(:x, :label)
 
         # @param x [String] name of the axis with its unit
@@ -213,10 +211,9 @@ module Tiercel::Lab
 
         # @param name [String]
         # @param points [Array<Array>] [x, y] or [x, y, low, high]
-        # @param muted [Boolean] whether to draw it grey and dashed, for computed or uncertain points
         # @return [self]
-        def series(name, points, muted: false)
-          @series << Series.new(name, points.sort_by(&:first), muted)
+        def series(name, points)
+          @series << Series.new(name, points.sort_by(&:first))
           self
         end
 
@@ -230,7 +227,7 @@ module Tiercel::Lab
           self
         end
 
-        def legend = @series.each_with_index.map { |series, index| [series.name, css(series, index)] }
+        def legend = @series.each_with_index.map { |series, index| [series.name, css(index)] }
 
         def table
           table = twin([@x, *@series.map { |series| "#{series.name}, #{@y}" }])
@@ -248,11 +245,10 @@ module Tiercel::Lab
           point = series.points.assoc(x)
           return Cell.text("") unless point
           _, y, low, high = point
-          return Cell.number(y, muted: series.muted) unless low && high
-          Cell.new(:interval, y, low:, high:, muted: series.muted)
+          low && high ? Cell.new(:interval, y, low:, high:) : Cell.number(y)
         end
 
-        def css(series, index) = series.muted ? "series muted" : "series s#{index % 7}"
+        def css(index) = "series s#{index % 7}"
 
         def summary
           ranges = @series.map do |series|
@@ -301,7 +297,7 @@ module Tiercel::Lab
         end
 
         def draw_series(svg, x, y, series, index)
-          svg.group(class: css(series, index)) do
+          svg.group(class: css(index)) do
             band(svg, x, y, series)
             svg.polyline(series.points.map { |point| [x.call(point[0]), y.call(point[1])] }, class: "line")
             series.points.each { |point| draw_point(svg, x, y, series, index, point) }

@@ -321,8 +321,7 @@ module Tiercel::Lab
           case cell.kind
           when :number, :interval then "#{Report.escape(cell.main_text)}#{bounds(cell.bounds_text)}"
           when :verdict
-            ratio = bounds("#{Format.number(cell.estimate)}x #{cell.bounds_text}") if cell.low
-            %(<span class="verdict verdict-#{cell.value}">#{Report.escape(cell.main_text)}</span>#{ratio})
+            %(<span class="verdict verdict-#{cell.value}">#{Report.escape(cell.main_text)}</span>)
           when :missing
             "#{Html.inline(cell.value)}#{" <code>#{Report.escape(cell.note)}</code>" if cell.note}"
           else Html.inline(cell.to_s)

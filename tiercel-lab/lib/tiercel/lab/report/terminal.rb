@@ -48,7 +48,6 @@ module Tiercel::Lab
       #   table = Columns.new([["store", :left], ["us", :right]])
       #   table.row(["memory_store", "2.8"])
       #   table.row(["tiercel", "0.6"], colour: :green)
-      #   table.section("write")
       #   table.note("litecache", "gem litecache is not installed")
       #   puts table.to_s(style)
       class Columns
@@ -69,15 +68,6 @@ module Tiercel::Lab
             raise ArgumentError, "#{cells.size} cells for #{@columns.size} columns: #{cells.inspect}"
           end
           @lines << [:row, cells.map(&:to_s), colour, colours]
-          self
-        end
-
-        # Adds a title between rows.
-        #
-        # @param title [String]
-        # @return [self]
-        def section(title)
-          @lines << [:section, title, :bold]
           self
         end
 
@@ -138,7 +128,6 @@ module Tiercel::Lab
         # @return [Array<String>] one line, unless a single cell is wider than the terminal
         def line(kind, content, band, colours, style)
           case kind
-          when :section then [content]
           when :note then style.lines("#{content.first.ljust(widths.first)}#{GAP}#{content.last}")
           else
             text = align(content, band, colours) { |aligned, colour| style.paint(aligned, colour) }
