@@ -23,6 +23,8 @@ class AloneTest < Tiercel::TestCase
       page = Tiercel::Insight::Web.new(store:, protected_by: :routes).call(request)
       report = Tiercel::Insight::Doctor.new({ "cache" => store }).examine
       puts text[/\A1 hits, 1 misses/], page.first, audit.stale.size, report.findings.size.positive?
+      files = Tiercel::Insight::Doctor.new({ "cache" => ActiveSupport::Cache::FileStore.new(folder) }).examine
+      puts files.to_text[/-> gem "tiercel", and config.cache_store/]
       puts defined?(Tiercel.new).inspect
       p($LOADED_FEATURES.grep(%r{/lib/tiercel(?!/insight|-insight)|_ext\.so}).grep(/tiercel/).grep_v(/version\.rb/))
       Tiercel::Insight.stop
@@ -32,6 +34,7 @@ class AloneTest < Tiercel::TestCase
   def test_without_tiercel
     out, status = Open3.capture2e(RbConfig.ruby, "-W0", "-I", File.expand_path("../lib", __dir__), "-e", CODE)
     assert_predicate status, :success?, out
-    assert_equal ["1 hits, 1 misses", "200", "1", "true", "nil", "[]"], out.lines(chomp: true)
+    assert_equal ["1 hits, 1 misses", "200", "1", "true", '-> gem "tiercel", and config.cache_store', "nil", "[]"],
+                 out.lines(chomp: true)
   end
 end

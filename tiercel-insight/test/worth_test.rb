@@ -54,7 +54,7 @@ class WorthTest < Tiercel::TestCase
       caches = sizes.to_h { |factor, size| [factor, yield(size)] }
       with_tmpdir do |folder|
         Tiercel::Insight.start(caches[1.0], folder:, share:)
-        trace.each_slice(1_000) do |part|
+        trace.each_slice(500) do |part|
           run_trace(caches[1.0], part)
           Tiercel::Insight.collector.flush
         end

@@ -21,23 +21,23 @@ class Tiercel::Insight::Collector
   KEPT_CLASSES = 500
   # Maximum number of sampled reads that wait for the thread; further reads are dropped.
   MOST_PENDING = 8_192
-  # If more blocks than this wait for the thread, one record stands for up to MOST_UNTIMED + 1 short blocks. Blocks below
-  # TRIVIAL_NS are then not even timed: that would slow a miss down by a twentieth.
-  MOST_BLOCKS = 1_024
+  # If more blocks than this wait for the thread, one record stands for up to MOST_UNTIMED + 1 short blocks. Blocks
+  # below TRIVIAL_NS are then not even timed: that would slow a miss down by a twentieth.
+  MOST_BLOCKS = 512
   MOST_UNTIMED = 63
   SHORT_NS = 200_000
   TRIVIAL_NS = 10_000
   # A ring of reads should cover at least this time.
   RING_SECONDS = 600
   # Maximum number of sampled reads of a process per second, averaged over two seconds. A sampled hit of a segment costs
-  # about four times as much as another hit.
-  MOST_SAMPLED = 500
+  # about four times as much as another hit; beside an event, a sample costs little.
+  MOST_SAMPLED = 1_000
+  MOST_SAMPLED_OF_SEGMENT = 200
   FIRST_SHARE_OF_SEGMENT = 1 / 64.0
   # A sample of fewer keys says little. A segment's sample then begins anew with four times the share, if it may.
   FEW_KEYS = 1_000
   SECONDS_TO_SETTLE = 10
-  # Maximum number of entries whose size the thread measures every two seconds, and their bytes.
-  MOST_MEASURED = 64
+  # Maximum number of bytes of the entries whose size the thread measures every two seconds, with 32 KB for each call.
   MOST_MEASURED_BYTES = 2 << 20
   CHECKPOINTS = 128
   HASHES = 1 << 32
@@ -76,6 +76,7 @@ class Tiercel::Insight::Collector
     @segment = segment if segment.respond_to?(:sample)
     @share = share || (@segment ? FIRST_SHARE_OF_SEGMENT : 1.0)
     @may_sample_more = @segment && share.nil?
+    @most_sampled = SECONDS * (@segment ? MOST_SAMPLED_OF_SEGMENT : MOST_SAMPLED)
     @namespace = store.options[:namespace] if store.respond_to?(:options) && store.options
     @files = store.cache_path.to_s if store.respond_to?(:cache_path)
     @subscribers = []
@@ -365,8 +366,7 @@ class Tiercel::Insight::Collector
   def classify
     learn_words
     records = +"".b
-    @to_measure = MOST_MEASURED
-    @bytes_to_measure = MOST_MEASURED_BYTES
+    @to_measure = MOST_MEASURED_BYTES
     @reads.shift(@reads.size).each_slice(4) do |key, hash, bytes, at|
       next if hash >= @below
       number = @class_of_hash[hash] ||= number_of(@key_class.of(key))
@@ -399,12 +399,10 @@ class Tiercel::Insight::Collector
 
   # The size of the entry of a sampled hit. A log at DEBUG would show a read that the application did not make.
   def measured(hash, key)
-    unknown = ProcessFile::SIZE_UNKNOWN
-    return unknown if @to_measure <= 0 || @bytes_to_measure <= 0 || ActiveSupport::Cache::Store.logger&.debug?
+    return ProcessFile::SIZE_UNKNOWN if @to_measure <= 0 || ActiveSupport::Cache::Store.logger&.debug?
     bytes = Tiercel::Insight.uncounted { Tiercel::Insight::Capacity.bytes_of(@store, key) }
-    @to_measure -= 1
-    @bytes_to_measure -= bytes.to_i
-    @bytes_of_hash[hash] = bytes ? [bytes, unknown - 1].min : unknown
+    @to_measure -= bytes.to_i + (32 << 10)
+    @bytes_of_hash[hash] = [bytes || ProcessFile::SIZE_UNKNOWN, ProcessFile::SIZE_UNKNOWN].min
   end
 
   # Keeps the sum of all classes correct: the class `*` absorbs the dropped classes.
@@ -443,18 +441,18 @@ class Tiercel::Insight::Collector
   def adapt_share
     rings = @file.written / ProcessFile::RECORDS
     wrapped_early = rings.positive? && now - @since < RING_SECONDS * rings && @class_of_hash.size >= FEW_KEYS
-    too_many = @sampled.to_i > MOST_SAMPLED * SECONDS
+    too_many = @sampled.to_i > @most_sampled
     return sample_more unless (wrapped_early && rings > @halved.to_i) || too_many
     @halved = rings
     @may_sample_more = false
-    self.below = @below * (too_many ? [(MOST_SAMPLED * SECONDS) / @sampled.to_f, 0.5].min : 0.5)
+    self.below = @below * (too_many ? [@most_sampled.fdiv(@sampled), 0.5].min : 0.5)
   end
 
   def sample_more
     @may_sample_more = false if @class_of_hash.size >= FEW_KEYS
     seconds = now - @since_share
     return if !@may_sample_more || seconds < SECONDS_TO_SETTLE
-    return if @below >= HASHES / 2 || @file.written * 4 > MOST_SAMPLED * seconds
+    return if @below >= HASHES / 2 || @file.written * 4 > @most_sampled * seconds / SECONDS
     self.below = [@below * 4, HASHES / 2].min
     @file.restart
     @checkpoints = [[0, @counts[HITS] + @counts[MISSES], @counts[MISSES], @counts[REQUESTS], now]]

@@ -5,14 +5,17 @@ class Tiercel::Insight::Summary
   Text = Tiercel::Insight::Text
   CLEAR = "\e[H\e[2J"
   CLASSES = 15
-  # Explanations of the segment's figures, for readers of `cache:stats`.
+  # Of the stores' own figures, `cache:stats` prints these with an explanation. --json has all of them.
   EXPLAINED = {
     entries: "entries, with those of tags and counters", bytes: "bytes of these entries",
     size_bytes: "size of the segment's file", dead_bytes: "bytes of overwritten and deleted entries, used again later",
     refused_writes: "writes of values that were too large",
     reappends: "entries that were kept when their turn to leave came",
     ghost_hits: "misses of keys that had left shortly before: more memory would help",
-    failures: "calls that failed in this process", memo_hits: "values that needed no decoding in this process"
+    failures: "calls that failed in this process", memo_hits: "values that needed no decoding in this process",
+    used_memory: "bytes of the whole server", maxmemory: "its limit; 0: none", maxmemory_policy: "what it evicts",
+    evicted_keys: "since the server's start", curr_items: "entries", limit_maxbytes: "bytes that the server may use",
+    evictions: "since the server's start"
   }.freeze
   private_constant :CLEAR, :CLASSES, :EXPLAINED
 
@@ -162,9 +165,9 @@ class Tiercel::Insight::Summary
   end
 
   def line(key, value)
-    return if value.is_a?(Hash) || value.nil?
-    text = key.to_s.end_with?("bytes") && value.is_a?(Numeric) ? Text.bytes(value) : value
-    "  #{Text.printable(key.to_s)}: #{Text.printable(text.to_s)}#{"  (#{EXPLAINED[key]})" if EXPLAINED[key]}"
+    meaning = EXPLAINED[key.to_sym] or return
+    text = key.to_s.end_with?("bytes", "memory") && value.to_s.match?(/\A\d+\z/) ? Text.bytes(value.to_i) : value
+    "  #{Text.printable(key.to_s)}: #{Text.printable(text.to_s)}  (#{meaning})"
   end
 
   # Aligns numbers to the right, and the last column to the left.
@@ -181,7 +184,5 @@ class Tiercel::Insight::Summary
     require "io/console"
     rows, columns = output.winsize
     text.lines(chomp: true).first([rows - 1, 1].max).map { |line| "#{line[0, columns]}\n" }.join
-  rescue SystemCallError
-    text
   end
 end

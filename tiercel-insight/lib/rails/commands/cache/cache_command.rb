@@ -64,8 +64,8 @@ class Rails::Command::CacheCommand < Rails::Command::Base
   def audit(*)
     store
     findings = ::Tiercel::Insight.figures.audit
-    return say(json(findings)) if options[:json]
-    say findings.empty? ? "No difference was found, or no audit has run." : lines({ findings: })
+    shown = findings.map { |one| one.compact.merge(one.slice("first", "last").transform_values { |at| Time.at(at) }) }
+    answer(findings, findings.empty? ? "No difference was found, or no audit has run." : lines({ findings: shown }))
     exit 1 if findings.any? { |one| one["status"] == "stale" }
   end
 
@@ -98,7 +98,8 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     store(separate: true)
     return clear_all if prefix.nil?
     count = answered { store.delete_matched(pattern_of(prefix)) }
-    answer({ prefix:, deleted: count }, "Deleted entries: #{count.is_a?(Integer) ? count : "unknown"}")
+    which = count.is_a?(Integer) ? "entries: #{count}" : "every entry that begins with #{printable(prefix)}"
+    answer({ prefix:, deleted: count }, "Deleted #{which}")
   rescue NotImplementedError
     refuse("#{store.class} cannot list its keys, so it cannot delete by prefix")
   end

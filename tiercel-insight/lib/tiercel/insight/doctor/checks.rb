@@ -38,6 +38,12 @@ class Tiercel::Insight::Doctor
     def unknown(text) = add(:unknown, text)
     def found(text, fix:) = add(:finding, text, fix)
 
+    # The remedy for an application that may have tiercel-insight alone.
+    def tiercel_store(arguments)
+      gem = "gem \"tiercel\", and " unless ::Tiercel.respond_to?(:new)
+      "#{gem}config.cache_store = :tiercel_store, #{arguments}"
+    end
+
     def add(status, text, fix = nil)
       @findings << Finding.new(status:, check: name, subject: subject.name, text:, fix:)
     end
@@ -191,8 +197,8 @@ class Tiercel::Insight::Doctor
       def judge(seconds)
         milliseconds = format("%.3f ms", seconds * 1_000)
         return sound("#{subject} answers; a call takes #{milliseconds}") if seconds < SLOW_SECONDS
-        found("#{subject}: a call takes #{milliseconds}", fix: "use a nearer server, or put shared: in " \
-                                                               "front: \"shared:\", \"redis://...\"")
+        found("#{subject}: a call takes #{milliseconds}",
+              fix: "use a nearer server, or put shared: in front: #{tiercel_store('"shared:", "redis://..."')}")
       end
 
       # The median time of a call without the request-local cache.
@@ -235,7 +241,7 @@ class Tiercel::Insight::Doctor
         return unknown("the number of Puma workers is unknown; each has a separate cache") if workers.nil?
         return sound("one Puma process, one cache") if workers < 2
         found("each of the #{workers} Puma workers has a separate cache: #{ONE_PROCESS}",
-              fix: 'config.cache_store = :tiercel_store, "shared:"')
+              fix: tiercel_store('"shared:"'))
       end
 
       def of_a_machine(where)
@@ -257,8 +263,7 @@ class Tiercel::Insight::Doctor
       end
 
       def several(text)
-        found(text, fix: "use one server for all of them: " \
-                         'config.cache_store = :tiercel_store, "shared:", "redis://..."')
+        found(text, fix: "use one server for all of them: #{tiercel_store('"shared:", "redis://..."')}")
       end
     end
 
@@ -270,7 +275,7 @@ class Tiercel::Insight::Doctor
         case subject.kind
         when :file_store
           found("#{subject} never deletes unused entries: it grows until the disk is full",
-                fix: 'config.cache_store = :tiercel_store, "sqlite:storage/cache.sqlite3", { size: "10GB" }')
+                fix: tiercel_store('"sqlite:storage/cache.sqlite3", { size: "10GB" }'))
         when :solid_cache_store then solid_cache
         when :memory_store then memory_store
         end
@@ -285,8 +290,7 @@ class Tiercel::Insight::Doctor
                "times the memory that it counts, so #{"#{workers} workers use " if workers > 1}up to " \
                "#{Text.bytes(size * used * workers)}"
         return sound(text) if workers < 2 || used < 1.5
-        found(text, fix: "a smaller size:, or one cache for all workers: " \
-                         "config.cache_store = :tiercel_store, \"shared:\"")
+        found(text, fix: "a smaller size:, or one cache for all workers: #{tiercel_store('"shared:"')}")
       end
 
       def solid_cache
@@ -393,13 +397,12 @@ class Tiercel::Insight::Doctor
       end
     end
 
-    # Are the shared-memory files in the right place, and are there leftovers?
+    # Are the shared-memory files in the right place?
     class Segments < Check
       # Docker's default size of /dev/shm.
       CONTAINER_DEFAULT_BYTES = 64 << 20
-      UNUSED_SECONDS = 86_400
       LARGER = "start the container with --shm-size 512m (Kamal: options: { shm-size: 512m })"
-      private_constant :CONTAINER_DEFAULT_BYTES, :UNUSED_SECONDS, :LARGER
+      private_constant :CONTAINER_DEFAULT_BYTES, :LARGER
 
       private
 
@@ -411,7 +414,6 @@ class Tiercel::Insight::Doctor
           sized(segment)
           of_other_users(segment)
         end
-        leftovers
       end
 
       def placed(segment)
@@ -463,21 +465,6 @@ class Tiercel::Insight::Doctor
         mount = deployment.mounts.lines.map(&:split).reverse.find { |line| line[1] == deployment.shared_memory }
         kilobytes = mount && mount[3].to_s[/(?:\A|,)size=(\d+)k/, 1]
         kilobytes && kilobytes.to_i * 1024
-      end
-
-      def leftovers
-        place = Tiercel::Segment::Report.place or return
-        left = (place.of_application - place.paths).select { |path| unused?(path) }
-        return if left.empty?
-        found("segments of this application without use for a day: #{left.first(3).join(", ")}" \
-              "#{", ..." if left.size > 3}", fix: "bin/rails tiercel:segments:prune")
-      end
-
-      # The lock file's time records when a process last opened the segment.
-      def unused?(path)
-        [path, "#{path}.lock"].all? { |file| ::File.mtime(file).to_f < Time.now.to_f - UNUSED_SECONDS }
-      rescue SystemCallError
-        false
       end
     end
 
@@ -536,29 +523,18 @@ class Tiercel::Insight::Doctor
       def local_host?(host) = host.match?(/\A(|localhost|127(\.\d+){3}|::1)\z/)
     end
 
-    # How are values stored, and who can read them? Both are choices, so there is no finding.
+    # Who can read the values? That is a choice, so there is no finding.
     class Values < Check
       private
 
       def examine
         return if subject.of_each_process? || [nil, :null_store].include?(subject.kind)
-        sound([compression, encryption].compact.join("; "))
-      end
-
-      def compression
-        return unless subject.tiercel? && !subject.last.near?
-        return "compressed with LZ4" if Tiercel::Compressors.default == :lz4
-        "compressed with zlib, which takes 4 to 6 times as long as LZ4 (gem \"lz4_flex\")"
-      end
-
-      def encryption
         solid = subject.kind == :solid_cache_store
-        return "encrypted" if subject.tiercel? ? subject.store.configuration.cipher : solid && encrypts?
+        encrypted = solid ? ::SolidCache.configuration.encrypt? : subject.tiercel? && subject.store.configuration.cipher
+        return sound("encrypted") if encrypted
         option = subject.tiercel? ? " (encrypt: true)" : (" (encrypt: true in config/cache.yml)" if solid)
-        "not encrypted: everybody who can read #{subject} can read them#{option}"
+        sound("not encrypted: everybody who can read #{subject} can read them#{option}")
       end
-
-      def encrypts? = ::SolidCache.configuration.encrypt?
     end
   end
 end

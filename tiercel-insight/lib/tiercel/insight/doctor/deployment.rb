@@ -135,11 +135,9 @@ class Tiercel::Insight::Doctor
 
     private
 
-    def calls(node, found = [])
-      named = node.is_a?(Prism::CallNode) && node.receiver.nil? && %i[server role].include?(node.name)
-      found << node if named
-      node.compact_child_nodes.each { |child| calls(child, found) } unless named
-      found
+    def calls(node)
+      return [node] if node.is_a?(Prism::CallNode) && node.receiver.nil? && %i[server role].include?(node.name)
+      node.compact_child_nodes.flat_map { |child| calls(child) }
     end
 
     # For a server, options follow the host; for a role, the name precedes the hosts.
@@ -176,17 +174,9 @@ class Tiercel::Insight::Doctor
 
     private
 
-    def calls
-      found = []
-      visit(Prism.parse_file(@path).value) do |node|
-        found << node if node.is_a?(Prism::CallNode) && node.name == :workers && node.receiver.nil?
-      end
-      found
-    end
-
-    def visit(node, &block)
-      yield node
-      node.compact_child_nodes.each { |child| visit(child, &block) }
+    def calls(node = Prism.parse_file(@path).value)
+      found = node.compact_child_nodes.flat_map { |child| calls(child) }
+      node.is_a?(Prism::CallNode) && node.name == :workers && node.receiver.nil? ? [node, *found] : found
     end
 
     # A number, or ENV["NAME"], ENV.fetch("NAME", 2), ENV.fetch("NAME") { 2 }, each perhaps in Integer() or to_i.

@@ -3,11 +3,11 @@
 require "active_support"
 require "active_support/core_ext/string/output_safety"
 
-# A bar or line chart over time as SVG, with the same values as a table.
+# A bar chart over time as SVG, with the same values as a table.
 #
 # @private
 class Tiercel::Insight::Web::Chart
-  # One series: a name for the reader, a CSS class, and a value or nil for each time.
+  # One series: a name for the reader, a CSS class, and a value for each time.
   Series = Struct.new(:name, :css, :values)
 
   WIDTH, HEIGHT = 440, 168
@@ -31,12 +31,10 @@ class Tiercel::Insight::Web::Chart
   # @param series [Array<Series>] stacked if there are several
   # @param format [Symbol] a method of {Text} for the values
   # @param headline [String]
-  # @param line [Boolean] whether to draw a line instead of bars
-  # @param top [Numeric, nil] the top of the scale; by default it fits the values
-  def initialize(id:, title:, times:, series:, headline:, format: :compact, line: false, top: nil)
+  def initialize(id:, title:, times:, series:, headline:, format: :compact)
     @id, @title, @times, @series, @headline = id, title, times, series, headline
-    @format, @line = format, line
-    @top = top || nice(sums.max || 0)
+    @format = format
+    @top = nice(sums.max || 0)
   end
 
   # @return [Array<Array<String>>] time and values, the latest first
@@ -46,13 +44,13 @@ class Tiercel::Insight::Web::Chart
 
   # @return [ActiveSupport::SafeBuffer]
   def svg
-    body = [grid, @line ? lines : bars, labels].join
+    body = [grid, bars, labels].join
     %(<svg viewBox="0 0 #{WIDTH} #{HEIGHT}" role="img" aria-labelledby="#{id}-title">#{body}</svg>).html_safe
   end
 
   private
 
-  def sums = @sums ||= @times.each_index.map { |at| series.sum { |one| one.values[at] || 0 } }
+  def sums = @sums ||= @times.each_index.map { |at| series.sum { |one| one.values[at] } }
 
   # The next round number whose half is round too: a power of ten times one of {STEPS}; for durations a number of
   # minutes or hours.
@@ -81,7 +79,7 @@ class Tiercel::Insight::Web::Chart
     @times.each_index.map do |at|
       bottom = 0
       stack = series.filter_map do |one|
-        amount = one.values[at] or next
+        amount = one.values[at]
         bottom += amount
         next unless amount.positive?
         %(<rect class="#{one.css}" x="#{n(x(at))}" width="#{n(width)}" y="#{n(y(bottom))}" ) +
@@ -89,21 +87,6 @@ class Tiercel::Insight::Web::Chart
       end
       "<g>#{tip(at)}#{stack.join}#{hover(at)}</g>"
     end.join
-  end
-
-  # A missing value interrupts the line.
-  def lines
-    drawn = series.map do |one|
-      runs = one.values.each_with_index.chunk_while { |(a, _), (b, _)| a && b }
-      runs.filter_map { |run| stroke(run, one.css) if run.first.first }.join
-    end
-    drawn.join + @times.each_index.map { |at| "<g>#{tip(at)}#{hover(at)}</g>" }.join
-  end
-
-  def stroke(run, css)
-    points = run.map { |value, at| "#{n(x(at) + (step / 2))},#{n(y(value))}" }
-    points *= 2 if run.one? # round line ends turn it into a dot
-    %(<polyline class="#{css} line#{" single" if run.one?}" points="#{points.join(" ")}"/>)
   end
 
   def tip(at)
@@ -125,5 +108,5 @@ class Tiercel::Insight::Web::Chart
 
   def clock(at) = @times[at].strftime("%H:%M")
 
-  def value(number) = number.nil? ? "–" : Tiercel::Insight::Text.public_send(@format, number)
+  def value(number) = Tiercel::Insight::Text.public_send(@format, number)
 end

@@ -74,16 +74,8 @@ class Tiercel::Insight::Web::Page
     series = lambda do |name, css, figure|
       Chart::Series.new(name, css, slices.map { |slice| slice.sum { |one| one[figure] } })
     end
-    ratio = slices.map do |slice|
-      hits, misses = %i[hits misses].map { |name| slice.sum { |one| one[name] } }
-      hits.fdiv(hits + misses) if (hits + misses).positive?
-    end
-    reads = sum(:hits) + sum(:misses)
-    [Chart.new(id: "reads", title: "Reads", times:, headline: Text.compact(reads),
+    [Chart.new(id: "reads", title: "Reads", times:, headline: Text.compact(sum(:hits) + sum(:misses)),
                series: [series["hits", "hit", :hits], series["misses", "miss", :misses]]),
-     Chart.new(id: "ratio", title: "Hit ratio", times:, line: true, top: 1.0, format: :percent,
-               series: [Chart::Series.new("hit ratio", "hit", ratio)],
-               headline: reads.zero? ? "–" : Text.percent(sum(:hits).fdiv(reads))),
      Chart.new(id: "cost", title: "Cost of misses", times:, format: :seconds,
                headline: Text.seconds(sum(:block_seconds)), series: [series["in blocks", "cost", :block_seconds]])]
   end
