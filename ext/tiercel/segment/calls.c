@@ -9,7 +9,8 @@
 /* The interval between two checks of a file that another process makes or removes. */
 #define FILES_NAP_NS 2000000
 
-bool tseg_run_held(tseg_host *host, tseg *segment, tseg_step *step, void *argument)
+/* The segment is held, so it stays mapped if another thread closes its last handle. */
+static bool run_held(tseg_host *host, tseg *segment, tseg_step *step, void *argument)
 {
     bool done;
 
@@ -19,7 +20,7 @@ bool tseg_run_held(tseg_host *host, tseg *segment, tseg_step *step, void *argume
     return done;
 }
 
-bool tseg_block_held(tseg_host *host, tseg *segment, void (*work)(void *argument), void *argument)
+static bool block_held(tseg_host *host, tseg *segment, void (*work)(void *argument), void *argument)
 {
     bool done;
 
@@ -41,17 +42,21 @@ static void watch_lock(void *argument)
     tseg_watch(watched->segment, watched->shard, watched->wait);
 }
 
-tseg_result tseg_wait_for_writer(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait *wait)
+static tseg_result wait_for_writer(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait *wait)
 {
     lock_wait watched = {segment, shard, wait};
 
     if (!tseg_may_wait(segment, shard, wait)) return TSEG_BUSY;
-    return tseg_block_held(host, segment, watch_lock, &watched) ? TSEG_OK : TSEG_INTERRUPTED;
+    return block_held(host, segment, watch_lock, &watched) ? TSEG_OK : TSEG_INTERRUPTED;
 }
 
-bool tseg_wait_in_pass(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait *wait)
+/*
+ * A pass never fails: if a writer blocks it for the longest permitted wait, the writer counts as stuck, and the next
+ * attempt empties its slot. Returns false if the host was interrupted.
+ */
+static bool wait_in_pass(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait *wait)
 {
-    tseg_result result = tseg_wait_for_writer(host, segment, shard, wait);
+    tseg_result result = wait_for_writer(host, segment, shard, wait);
 
     if (result == TSEG_BUSY) *wait = (tseg_wait){0};
     return result != TSEG_INTERRUPTED;
@@ -65,7 +70,7 @@ static void make_attempt(tseg_host *host, tseg *segment, tseg_call *call, tseg_w
 
     call->result = call->attempt(call, segment);
     if (call->result != TSEG_WOULD_WAIT) return;
-    waited = tseg_wait_for_writer(host, segment, call->shard, wait);
+    waited = wait_for_writer(host, segment, call->shard, wait);
     if (waited != TSEG_OK) call->result = waited;
 }
 
@@ -133,7 +138,7 @@ static bool sleep_on_lease(tseg_host *host, tseg *segment, const tseg_lease *lea
     signal_wait wait = {lease->signal, lease->signal_seen, smaller(LOOK_NS, deadline_ns - now_ns)};
 
     if (lease->lapses_ns > now_ns) wait.longest_ns = smaller(wait.longest_ns, lease->lapses_ns - now_ns + 1);
-    return tseg_block_held(host, segment, sleep_on_signal, &wait);
+    return block_held(host, segment, sleep_on_signal, &wait);
 }
 
 bool tseg_lease_wait(tseg_host *host, const tseg_awaited_lease *awaited, uint64_t longest_ns, tseg_lease_state *state)
@@ -349,7 +354,7 @@ bool tseg_walk_on(tseg_host *host, tseg_walker *walker)
         fill_batches(walker, &never);
     } else {
         walker->until_ns = UINT64_MAX;
-        if (!tseg_run_held(host, walker->segment, fill_batches, walker)) return false;
+        if (!run_held(host, walker->segment, fill_batches, walker)) return false;
         walker->until_ns = 0;
     }
     walker->at_end = walker->result == TSEG_ABSENT;
@@ -357,7 +362,7 @@ bool tseg_walk_on(tseg_host *host, tseg_walker *walker)
     walker->segment = host->current(host); /* other threads ran, perhaps */
     if (!walker->segment) return false;
     if (walker->segment->file_id != walker->cursor.file_id) return true;
-    return tseg_wait_in_pass(host, walker->segment, walker->cursor.shard, &walker->wait);
+    return wait_in_pass(host, walker->segment, walker->cursor.shard, &walker->wait);
 }
 
 uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count)

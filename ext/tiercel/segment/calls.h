@@ -29,17 +29,6 @@ static inline bool tseg_is_answer(tseg_result result)
  */
 tseg_result tseg_repeat_call(tseg_host *host, tseg_call *call);
 
-/*
- * Waits once after TSEG_WOULD_WAIT. Returns TSEG_OK if the call may try again, TSEG_BUSY once the call has waited for
- * the longest permitted time, or TSEG_INTERRUPTED.
- */
-tseg_result tseg_wait_for_writer(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait *wait);
-/*
- * Like tseg_wait_for_writer, for a pass over an index. A pass never fails: if a writer blocks it for the longest
- * permitted wait, the writer counts as stuck, and the next attempt empties its slot. Returns false if the host was
- * interrupted.
- */
-bool tseg_wait_in_pass(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait *wait);
 
 /*
  * Waits for another process or thread that makes or removes the file. Returns false for every other error, if this call
@@ -48,9 +37,6 @@ bool tseg_wait_in_pass(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait
 bool tseg_wait_for_files(tseg_host *host, const tseg_error *error, uint64_t patience_ns, uint64_t *waited_ns,
                          pid_t *given_up_on);
 
-/* The host's callbacks with the segment held, so that it stays mapped if another thread closes its last handle. */
-bool tseg_run_held(tseg_host *host, tseg *segment, tseg_step *step, void *argument);
-bool tseg_block_held(tseg_host *host, tseg *segment, void (*work)(void *argument), void *argument);
 
 /* Another caller's lease, whose end a waiter wants to see. */
 typedef struct {

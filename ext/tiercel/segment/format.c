@@ -39,7 +39,7 @@ bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t sizes
 
 static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
-uint32_t tseg_default_shards(uint64_t bytes)
+static uint32_t default_shards(uint64_t bytes)
 {
     uint32_t shards = 1;
     while (shards < TSEG_FEW_SHARDS && bytes / (shards * 2) >= TSEG_LEAST_SHARD_BYTES) shards *= 2;
@@ -84,7 +84,7 @@ static uint64_t lease_groups(uint64_t file_bytes, uint32_t shards)
 bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
                   uint32_t process_slots)
 {
-    if (!shards) shards = tseg_default_shards(bytes);
+    if (!shards) shards = default_shards(bytes);
     if (!average_entry_bytes) average_entry_bytes = TSEG_DEFAULT_AVERAGE_ENTRY_BYTES;
     if (bytes < TSEG_MIN_FILE_BYTES || bytes > TSEG_MAX_FILE_BYTES || shards > TSEG_MAX_SHARDS ||
         (shards & (shards - 1)) || average_entry_bytes < TSEG_MIN_AVERAGE_ENTRY_BYTES || !process_slots ||

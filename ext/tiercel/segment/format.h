@@ -374,7 +374,6 @@ static inline void tseg_retire(tseg *segment) { atomic_store(&segment->header->r
 /* The division of a file of this size. Returns false if a log would have no room. */
 bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
                   uint32_t process_slots);
-uint32_t tseg_default_shards(uint64_t bytes);
 void tseg_make_key(const tseg *segment, tseg_key *key, const void *bytes, uint32_t count);
 /* Computes the length of an entry's key. Returns false if the entry's lengths do not fit into the log. */
 bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t sizes, uint64_t *key_words);

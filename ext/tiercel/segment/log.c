@@ -40,7 +40,7 @@ bool tseg_ghost_take(tseg_section *section, uint64_t hash)
     return false;
 }
 
-void tseg_ghost_put(tseg_section *section, uint64_t hash)
+static void put_ghost(tseg_section *section, uint64_t hash)
 {
     tseg_half *bucket = bucket_of(section, hash);
     uint32_t now = clock_now(section), greatest_age = 0;
@@ -325,7 +325,7 @@ static void drop_or_move(tseg_section *section, tail_entry *entry)
         if (!tseg_swap(entry->slot, &entry->word, 0)) continue; /* a concurrent hit: decide again */
         tseg_count_live(section->view.control, -1, -(int64_t)entry->units);
         tseg_count(section, reason);
-        if (reason == TSEG_COUNT_EVICTED_SMALL) tseg_ghost_put(section, entry->key->hash);
+        if (reason == TSEG_COUNT_EVICTED_SMALL) put_ghost(section, entry->key->hash);
         break;
     }
     pass_entry(section, entry->log, entry->units);

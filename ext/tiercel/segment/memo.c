@@ -23,7 +23,7 @@ static inline uint32_t chains_for(const tseg_memo *memo, uint32_t capacity)
     return chain_count < capacity ? chain_count * 2 : chain_count;
 }
 
-uint64_t tseg_memo_growth(const tseg_memo *memo)
+static uint64_t table_growth(const tseg_memo *memo)
 {
     uint32_t capacity = next_capacity(memo);
 
@@ -109,7 +109,7 @@ void tseg_memo_drop(tseg_memo *memo, uint32_t index)
     memo->free_slot = index + 1;
 }
 
-void tseg_memo_drop_key(tseg_memo *memo, uint64_t hash)
+static void drop_key(tseg_memo *memo, uint64_t hash)
 {
     if (!memo->count) return;
     for (uint32_t at = first_of(*chain_of(memo, hash)); at; at = memo->slots[at - 1].next) {
@@ -177,7 +177,7 @@ bool tseg_memo_keep(tseg_memo *memo, const tseg_memo_candidate *candidate, doubl
     return true;
 }
 
-void tseg_memo_pass(tseg_memo *memo)
+static void pass_slot(tseg_memo *memo)
 {
     if (memo->slots[memo->hand].value) {
         tseg_memo_drop(memo, memo->hand);
@@ -208,7 +208,7 @@ void tseg_memo_resize(tseg_memo *memo, uint64_t limit_bytes)
 {
     memo->limit_bytes = limit_bytes;
     if (tseg_memo_memory(memo) > limit_bytes) tseg_memo_clear(memo); /* the table does not shrink */
-    while (memo->bytes > limit_bytes && memo->count) tseg_memo_pass(memo);
+    while (memo->bytes > limit_bytes && memo->count) pass_slot(memo);
 }
 
 size_t tseg_memo_memory(const tseg_memo *memo)
@@ -325,7 +325,7 @@ static void leave_mark(tseg_memo *memo, const tseg_memo_candidate *candidate)
 static int64_t slots_to_pass(const tseg_memo *memo, const tseg_memo_candidate *candidate, uint32_t reads)
 {
     uint64_t worth = saved_bytes(reads, candidate->bytes, candidate->decoded), price = TSEG_MEMO_PRICE_BYTES;
-    uint64_t wanted = memo->bytes + tseg_memo_cost(candidate->bytes), growth = tseg_memo_growth(memo);
+    uint64_t wanted = memo->bytes + tseg_memo_cost(candidate->bytes), growth = table_growth(memo);
     uint32_t at = memo->hand;
 
     if (worth < price || candidate->bytes > UINT32_MAX) return -1;
@@ -367,10 +367,10 @@ unsigned tseg_memo_admit(tseg_memo *memo, const tseg_memo_candidate *candidate)
 
     if (!mark) return 0;
     reads = *mark & TSEG_MEMO_MARK_READS;
-    tseg_memo_drop_key(memo, candidate->hash);
+    drop_key(memo, candidate->hash);
     passed = slots_to_pass(memo, candidate, reads);
     if (passed < 0) return 0;
-    while (passed--) tseg_memo_pass(memo);
+    while (passed--) pass_slot(memo);
     *mark = 0;
     return reads;
 }

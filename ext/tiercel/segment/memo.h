@@ -98,17 +98,11 @@ uint64_t tseg_memo_share(uint64_t segment_bytes, unsigned processes, unsigned ha
 /* memo.c */
 /* The slot of this entry's value, or NULL. It stays valid until the memo changes. */
 tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token *token);
-/* The bytes by which the table has to grow for one more value; more than any bound if the table cannot grow. */
-uint64_t tseg_memo_growth(const tseg_memo *memo);
 /* Keeps the value; the caller has made room. Returns false if memory cannot be allocated. */
 bool tseg_memo_keep(tseg_memo *memo, const tseg_memo_candidate *candidate, double expires_at, uintptr_t value,
                     uintptr_t terms, unsigned reads);
 /* Frees a slot that is in use. */
 void tseg_memo_drop(tseg_memo *memo, uint32_t index);
-/* Drops an earlier value of the key, if there is one. */
-void tseg_memo_drop_key(tseg_memo *memo, uint64_t hash);
-/* Drops the value at the hand, if there is one, and moves the hand to the next slot. */
-void tseg_memo_pass(tseg_memo *memo);
 /* Prefetches the keys' chains, unless the memo keeps long values alone. */
 void tseg_memo_prefetch(const tseg_memo *memo, const tseg_key *keys, unsigned count);
 /* Prefetches the memory that reads of these keys will need, so that their cache misses overlap. memo: NULL for none. */

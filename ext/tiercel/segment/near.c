@@ -48,7 +48,8 @@ bool tseg_near_is_alone(uint64_t begun)
     return (begun & COUNT_MASK) + (begun >> COUNT_BITS & COUNT_MASK) == 1;
 }
 
-void tseg_near_raise(tseg *segment, uint32_t stripe)
+/* A fill with an earlier epoch stores nothing. */
+static void raise_stripe(tseg *segment, uint32_t stripe)
 {
     atomic_fetch_add_explicit(segment->stripes + stripe, UINT64_C(1) << EPOCH_AT, memory_order_seq_cst);
     tseg_fence(memory_order_seq_cst);
@@ -56,7 +57,7 @@ void tseg_near_raise(tseg *segment, uint32_t stripe)
 
 tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *expires_at)
 {
-    tseg_near_raise(segment, tseg_near_stripe(segment, key));
+    raise_stripe(segment, tseg_near_stripe(segment, key));
     return tseg_delete(segment, key, expires_at);
 }
 
@@ -169,7 +170,11 @@ bool tseg_handle_trusts(const tseg_handle *handle, const tseg *segment)
            (handle->near_unless_covered && !tseg_covered_ns(segment));
 }
 
-bool tseg_cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns, uint64_t server)
+/*
+ * Returns false if there is a gap before since_ns, or another server. The caller then records the gap, deletes all
+ * copies, rejects late fills, and covers the segment again. A process that dies in between has covered nothing.
+ */
+static bool cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns, uint64_t server)
 {
     tseg_word *at = &segment->header->near_covered;
     uint64_t covered_ns = tseg_load_acquire(at);
@@ -180,18 +185,18 @@ bool tseg_cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns, uint64_t ser
     return false;
 }
 
-void tseg_find_gap(tseg *segment, uint64_t server)
+static void record_gap(tseg *segment, uint64_t server)
 {
     atomic_fetch_add_explicit(&segment->header->near_gaps, 1, memory_order_seq_cst);
     atomic_store_explicit(&segment->header->near_server, server, memory_order_seq_cst);
 }
 
-void tseg_begin_gap(tseg *segment)
+static void begin_gap(tseg *segment)
 {
-    for (uint32_t i = 0; i < segment->geometry.stripes; i++) tseg_near_raise(segment, i);
+    for (uint32_t i = 0; i < segment->geometry.stripes; i++) raise_stripe(segment, i);
 }
 
-void tseg_end_gap(tseg *segment, uint64_t sent_ns)
+static void end_gap(tseg *segment, uint64_t sent_ns)
 {
     tseg_word *at = &segment->header->near_covered;
     uint64_t covered_ns = tseg_load_acquire(at);
@@ -207,7 +212,7 @@ static tseg_result delete_copies(tseg_host *host, tseg **segment)
     *segment = host->current(host);
     if (!*segment) return TSEG_INTERRUPTED;
     file_id = (*segment)->file_id;
-    tseg_begin_gap(*segment);
+    begin_gap(*segment);
     if (!tseg_clear(host)) return TSEG_INTERRUPTED;
     *segment = host->current(host);
     if (!*segment) return TSEG_INTERRUPTED;
@@ -235,11 +240,11 @@ tseg_result tseg_cover_or_clear(tseg_host *host, uint64_t since_ns, uint64_t sen
     if (sent_ns > now_ns) sent_ns = now_ns;
     if (since_ns < attached_ns) since_ns = attached_ns;
     if (sent_ns < since_ns) return TSEG_ABSENT;
-    if (tseg_cover(segment, since_ns, sent_ns, server)) return TSEG_OK;
-    tseg_find_gap(segment, server);
+    if (cover(segment, since_ns, sent_ns, server)) return TSEG_OK;
+    record_gap(segment, server);
     result = delete_copies(host, &segment);
     if (result != TSEG_OK) return result == TSEG_RETIRED ? TSEG_ABSENT : result;
-    tseg_end_gap(segment, sent_ns);
+    end_gap(segment, sent_ns);
     return TSEG_CHANGED;
 }
 

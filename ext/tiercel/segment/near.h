@@ -21,8 +21,6 @@ uint32_t tseg_near_stripe(const tseg *segment, const tseg_key *key);
  * Returns whether the word from tseg_near_epoch shows an active writer. If so, no reader may fill a key of the stripe.
  */
 bool tseg_near_is_changing(uint64_t word);
-/* Raises the epoch of the stripe: a fill with an earlier epoch stores nothing. */
-void tseg_near_raise(tseg *segment, uint32_t stripe);
 /*
  * A writer calls tseg_near_begin, changes the last tier, deletes its keys in this segment, and calls tseg_near_end. If
  * it is the only writer in the stripe, it may fill its key before the end, with the word from tseg_near_begin as the
@@ -100,16 +98,6 @@ bool tseg_near_clear(tseg_host *host);
  */
 tseg_result tseg_cover_or_clear(tseg_host *host, uint64_t since_ns, uint64_t sent_ns, uint64_t server,
                                 uint64_t attached_ns);
-/*
- * The steps of tseg_cover_or_clear. tseg_cover returns false if there is a gap before since_ns, or another server. The
- * caller then records the gap and the server (tseg_find_gap), deletes all copies and rejects late fills
- * (tseg_begin_gap, and a clear), and covers the segment again (tseg_end_gap). A process that dies in between has
- * covered nothing.
- */
-bool tseg_cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns, uint64_t server);
-void tseg_find_gap(tseg *segment, uint64_t server);
-void tseg_begin_gap(tseg *segment);
-void tseg_end_gap(tseg *segment, uint64_t sent_ns);
 /*
  * The process that covered the copies until covered_ns has stopped. Deletes all copies and marks the segment as not
  * covered, unless another process has taken over. Returns false if the host was interrupted.

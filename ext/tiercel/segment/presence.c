@@ -38,7 +38,8 @@ static int call(int descriptor, int command, struct flock *lock, short type, off
     return result;
 }
 
-bool tseg_byte_lock(tseg_sidecar *sidecar, int descriptor, off_t byte)
+/* Returns false and sets errno if the byte cannot be locked. */
+static bool lock_byte(tseg_sidecar *sidecar, int descriptor, off_t byte)
 {
     struct flock lock;
 
@@ -48,14 +49,19 @@ bool tseg_byte_lock(tseg_sidecar *sidecar, int descriptor, off_t byte)
     return call(descriptor, F_SETLK, &lock, F_WRLCK, byte, 1) == 0;
 }
 
-void tseg_byte_unlock(const tseg_sidecar *sidecar, int descriptor, off_t byte)
+static void unlock_byte(const tseg_sidecar *sidecar, int descriptor, off_t byte)
 {
     struct flock lock;
     (void)sidecar;
     call(descriptor, SET_COMMAND(sidecar), &lock, F_UNLCK, byte, 1);
 }
 
-tseg_byte_state tseg_byte_look(const tseg_sidecar *sidecar, off_t first, off_t count, off_t *locked, pid_t *holder)
+typedef enum { TSEG_BYTE_FREE, TSEG_BYTE_LOCKED, TSEG_BYTE_UNKNOWN } byte_state;
+/*
+ * Returns whether another process has locked one of these bytes (count 0: up to the end). *locked is the first locked
+ * byte, and *holder the pid of its process; 0 if the pid is unknown.
+ */
+static byte_state look_at_byte(const tseg_sidecar *sidecar, off_t first, off_t count, off_t *locked, pid_t *holder)
 {
     struct flock lock;
 
@@ -87,9 +93,10 @@ static bool is_descriptor_of(const tseg_sidecar *sidecar, int descriptor)
     return descriptor >= 0 && fstat(descriptor, &file) == 0 && is_sidecar(sidecar, &file);
 }
 
-bool tseg_sidecar_is_whole(const tseg_sidecar *sidecar) { return is_descriptor_of(sidecar, sidecar->descriptor); }
+static bool is_whole(const tseg_sidecar *sidecar) { return is_descriptor_of(sidecar, sidecar->descriptor); }
 
-void tseg_sidecar_close_files(tseg_sidecar *sidecar)
+/* Closes the description that has the lock for files, and thereby releases its locks. */
+static void close_files(tseg_sidecar *sidecar)
 {
     if (is_descriptor_of(sidecar, sidecar->files_descriptor)) close(sidecar->files_descriptor);
     sidecar->files_descriptor = -1;
@@ -202,7 +209,7 @@ void tseg_sidecar_release(tseg_sidecar *sidecar)
     last = --sidecar->references == 0;
     while (last && *link != sidecar) link = &(*link)->next;
     if (last) *link = sidecar->next;
-    if (last && tseg_sidecar_is_whole(sidecar)) close(sidecar->descriptor);
+    if (last && is_whole(sidecar)) close(sidecar->descriptor);
     if (last && sidecar->proof) munmap(sidecar->proof, TSEG_HEADER_BYTES);
     tseg_allow_forks();
     if (!last) return;
@@ -210,7 +217,8 @@ void tseg_sidecar_release(tseg_sidecar *sidecar)
     free(sidecar);
 }
 
-int tseg_sidecar_open_again(tseg_sidecar *sidecar)
+/* Opens the lock file once more. Returns -1 if the path leads to another file or none. */
+static int open_again(tseg_sidecar *sidecar)
 {
     struct stat file;
     int descriptor;
@@ -226,18 +234,19 @@ int tseg_sidecar_open_again(tseg_sidecar *sidecar)
 static void open_anew(tseg_sidecar *sidecar)
 {
     if (!sidecar->proof) sidecar->slot = -1; /* the lock was lost with the descriptor */
-    sidecar->descriptor = tseg_sidecar_open_again(sidecar);
+    sidecar->descriptor = open_again(sidecar);
 }
 
 void tseg_sidecar_mend(tseg_sidecar *sidecar)
 {
-    if (tseg_sidecar_is_whole(sidecar)) return;
+    if (is_whole(sidecar)) return;
     tseg_hold_forks();
     open_anew(sidecar);
     tseg_allow_forks();
 }
 
-void tseg_sidecar_prove(tseg_sidecar *sidecar)
+/* Called after a slot's byte was locked. */
+static void prove(tseg_sidecar *sidecar)
 {
 #ifdef MADV_DONTFORK
     if (sidecar->proof || sidecar->record_locks) return;
@@ -258,7 +267,7 @@ void tseg_sidecar_prove(tseg_sidecar *sidecar)
 /* Opens the lock file again in a child. A child inherits no record locks, so their descriptor can stay open. */
 static void renew(tseg_sidecar *sidecar)
 {
-    bool whole = tseg_sidecar_is_whole(sidecar), stays = whole && sidecar->record_locks;
+    bool whole = is_whole(sidecar), stays = whole && sidecar->record_locks;
 
     if (is_descriptor_of(sidecar, sidecar->files_descriptor) && sidecar->files_descriptor != sidecar->descriptor)
         close(sidecar->files_descriptor);
@@ -273,21 +282,21 @@ static void renew(tseg_sidecar *sidecar)
 void tseg_sidecars_renew(void)
 {
     for (tseg_sidecar *sidecar = all_sidecars; sidecar; sidecar = sidecar->next)
-        if (sidecar->opened_by != getpid() || !tseg_sidecar_is_whole(sidecar)) renew(sidecar);
+        if (sidecar->opened_by != getpid() || !is_whole(sidecar)) renew(sidecar);
 }
 
 bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar)
 {
     struct stat file;
 
-    if (tseg_sidecar_is_whole(sidecar)) return false;
+    if (is_whole(sidecar)) return false;
     return lstat(sidecar->path, &file) == 0 ? !is_sidecar(sidecar, &file) : errno == ENOENT || errno == ENOTDIR;
 }
 
 /* Reads the mark in the file, and returns its length. */
 static ssize_t read_mark(const tseg_sidecar *sidecar, char mark[TSEG_MARK_BYTES])
 {
-    ssize_t count = tseg_sidecar_is_whole(sidecar) ? pread(sidecar->descriptor, mark, TSEG_MARK_BYTES - 1, 0) : -1;
+    ssize_t count = is_whole(sidecar) ? pread(sidecar->descriptor, mark, TSEG_MARK_BYTES - 1, 0) : -1;
     if (count >= 0) mark[count] = 0;
     return count;
 }
@@ -327,7 +336,7 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar)
 static pid_t maker(const tseg_sidecar *sidecar)
 {
     off_t byte;
-    bool found = tseg_byte_look(sidecar, TSEG_MAKER_AT, 0, &byte, NULL) == TSEG_BYTE_LOCKED;
+    bool found = look_at_byte(sidecar, TSEG_MAKER_AT, 0, &byte, NULL) == TSEG_BYTE_LOCKED;
     return found ? (pid_t)(byte - TSEG_MAKER_AT) : 0;
 }
 
@@ -348,18 +357,18 @@ static bool lock_files(tseg_sidecar *sidecar, tseg_error *error)
         pid_t holder = 0;
         int descriptor;
         bool locked, shared = sidecar->record_locks;
-        if (!tseg_sidecar_is_whole(sidecar))
+        if (!is_whole(sidecar))
             return tseg_fail(error, EBADF, "%s was closed by other code", sidecar->path);
-        descriptor = shared ? sidecar->descriptor : tseg_sidecar_open_again(sidecar);
+        descriptor = shared ? sidecar->descriptor : open_again(sidecar);
         sidecar->files_descriptor = descriptor;
         if (descriptor < 0) return tseg_fail(error, EBADF, "%s cannot be opened again", sidecar->path);
-        locked = tseg_byte_lock(sidecar, descriptor, 0);
+        locked = lock_byte(sidecar, descriptor, 0);
         if (!shared && sidecar->record_locks) { /* only now known: again, with the descriptor of the slot */
-            tseg_sidecar_close_files(sidecar);
+            close_files(sidecar);
             continue;
         }
         if (locked) {
-            tseg_byte_lock(sidecar, descriptor, TSEG_MAKER_AT + getpid());
+            lock_byte(sidecar, descriptor, TSEG_MAKER_AT + getpid());
             return true;
         }
         error->code = errno;
@@ -367,7 +376,7 @@ static bool lock_files(tseg_sidecar *sidecar, tseg_error *error)
         if (error->code != EACCES && error->code != EAGAIN)
             return tseg_fail(error, error->code, "%s: file locks do not work here: %s", sidecar->path,
                              strerror(error->code));
-        if (tseg_byte_look(sidecar, 0, 1, NULL, &holder) != TSEG_BYTE_LOCKED) continue;
+        if (look_at_byte(sidecar, 0, 1, NULL, &holder) != TSEG_BYTE_LOCKED) continue;
         error->holder = holder ? holder : maker(sidecar);
         break;
     }
@@ -389,48 +398,48 @@ bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
 {
     if (!sidecar->record_locks) {
-        tseg_sidecar_close_files(sidecar);
+        close_files(sidecar);
         return;
     }
     sidecar->files_descriptor = -1;
-    if (!tseg_sidecar_is_whole(sidecar)) return;
-    tseg_byte_unlock(sidecar, sidecar->descriptor, TSEG_MAKER_AT + getpid());
-    tseg_byte_unlock(sidecar, sidecar->descriptor, 0);
+    if (!is_whole(sidecar)) return;
+    unlock_byte(sidecar, sidecar->descriptor, TSEG_MAKER_AT + getpid());
+    unlock_byte(sidecar, sidecar->descriptor, 0);
 }
 
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots)
 {
     if (sidecar->slot >= 0) return true;
-    if (!tseg_sidecar_is_whole(sidecar)) {
+    if (!is_whole(sidecar)) {
         if (!sidecar->refused) sidecar->refused = EBADF;
         return false;
     }
     sidecar->refused = 0;
     for (int slot = 0; sidecar->slot < 0 && !sidecar->refused && slot < (int)process_slots; slot++) {
-        if (tseg_byte_lock(sidecar, sidecar->descriptor, 1 + slot)) sidecar->slot = slot;
+        if (lock_byte(sidecar, sidecar->descriptor, 1 + slot)) sidecar->slot = slot;
         else if (errno != EACCES && errno != EAGAIN) sidecar->refused = errno;
     }
-    if (sidecar->slot >= 0) tseg_sidecar_prove(sidecar);
+    if (sidecar->slot >= 0) prove(sidecar);
     return sidecar->slot >= 0;
 }
 
 void tseg_sidecar_keep_slot(tseg_sidecar *sidecar)
 {
-    if (sidecar->record_locks && sidecar->slot >= 0 && !tseg_byte_lock(sidecar, sidecar->descriptor, 1 + sidecar->slot))
+    if (sidecar->record_locks && sidecar->slot >= 0 && !lock_byte(sidecar, sidecar->descriptor, 1 + sidecar->slot))
         sidecar->slot = -1;
 }
 
 /* A process without the lock file declares no other process dead. */
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot)
 {
-    return !tseg_sidecar_is_whole(sidecar) || tseg_byte_look(sidecar, 1 + (off_t)slot, 1, NULL, NULL) != TSEG_BYTE_FREE;
+    return !is_whole(sidecar) || look_at_byte(sidecar, 1 + (off_t)slot, 1, NULL, NULL) != TSEG_BYTE_FREE;
 }
 
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar)
 {
     /* The question covers all bytes below TSEG_MAKER_AT, because other layout versions may have more slots. */
-    return !tseg_sidecar_is_whole(sidecar) ||
-           tseg_byte_look(sidecar, 1, TSEG_MAKER_AT - 1, NULL, NULL) != TSEG_BYTE_FREE;
+    return !is_whole(sidecar) ||
+           look_at_byte(sidecar, 1, TSEG_MAKER_AT - 1, NULL, NULL) != TSEG_BYTE_FREE;
 }
 
 /*

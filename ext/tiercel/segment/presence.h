@@ -50,30 +50,12 @@ void tseg_watch_for_forks(void);
 void tseg_hold_forks(void);
 void tseg_allow_forks(void);
 
-/* Returns false and sets errno if the byte cannot be locked. */
-bool tseg_byte_lock(tseg_sidecar *sidecar, int descriptor, off_t byte);
-void tseg_byte_unlock(const tseg_sidecar *sidecar, int descriptor, off_t byte);
-typedef enum { TSEG_BYTE_FREE, TSEG_BYTE_LOCKED, TSEG_BYTE_UNKNOWN } tseg_byte_state;
-/*
- * Returns whether another process has locked one of these bytes (count 0: up to the end). *locked is the first locked
- * byte, and *holder the pid of its process; 0 if the pid is unknown.
- */
-tseg_byte_state tseg_byte_look(const tseg_sidecar *sidecar, off_t first, off_t count, off_t *locked, pid_t *holder);
-
 tseg_sidecar *tseg_sidecar_open(const char *segment_path, mode_t mode, bool create, tseg_error *error);
 void tseg_sidecar_release(tseg_sidecar *sidecar);
-/* Returns whether the descriptor is still open and leads to the lock file. */
-bool tseg_sidecar_is_whole(const tseg_sidecar *sidecar);
 /*
  * Opens the lock file again if other code has closed its descriptor. Without the proof the process slot is then lost.
  */
 void tseg_sidecar_mend(tseg_sidecar *sidecar);
-/* Called after a slot's byte was locked. */
-void tseg_sidecar_prove(tseg_sidecar *sidecar);
-/* Closes the description that has the lock for files, and thereby releases its locks. */
-void tseg_sidecar_close_files(tseg_sidecar *sidecar);
-/* Opens the lock file once more. Returns -1 if the path leads to another file or none. */
-int tseg_sidecar_open_again(tseg_sidecar *sidecar);
 /* Returns whether the descriptor is closed and the path leads to another file or none. */
 bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar);
 /* Returns whether a process with this layout version has marked the file as a lock file. */

@@ -23,7 +23,7 @@ void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word);
 bool tseg_is_being_written(const tseg *segment, uint32_t shard);
 
 /*
- * A call that meets a live writer returns TSEG_WOULD_WAIT. While tseg_may_wait returns true, tseg_wait_for_writer then
+ * A call that meets a live writer returns TSEG_WOULD_WAIT. While tseg_may_wait returns true, wait_for_writer then
  * waits: it holds the segment, releases the host's lock, blocks in tseg_watch, and reacquires the host's lock. The
  * caller then repeats the call. Only tseg_watch counts as waiting, because the time for reacquiring the host's lock
  * says nothing about the writer.
@@ -95,7 +95,6 @@ void tseg_commit(tseg_section *section, int log, uint64_t position, uint64_t uni
 bool tseg_has_room(const tseg_section *section, int log, uint64_t units);
 void tseg_reset_log(tseg_section *section, int log);
 bool tseg_ghost_take(tseg_section *section, uint64_t hash);
-void tseg_ghost_put(tseg_section *section, uint64_t hash);
 /* The slot of either bucket that leads to this position, or NULL. */
 tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int log, uint64_t position);
 tseg_word *tseg_empty_slot(tseg_section *section, const tseg_key *key);
