@@ -3,6 +3,7 @@
 
 require "test_helper"
 require "contracts/backend_contract"
+require "support/held_by_another"
 require "tiercel"
 require "tmpdir"
 
@@ -62,6 +63,26 @@ class SQLiteBackendTest < Tiercel::TestCase
       bounded.close
       FileUtils.rm_f(Dir["#{path}*"])
     end
+  end
+
+  # SQLite alone writes the log back then, and leaves it as long as it is.
+  def test_a_log_that_a_reader_has_held_is_emptied_by_the_next_write
+    bounded = build_sqlite(size: "8MB")
+    bounded.set("key", "value")
+    reading = lambda do
+      SQLite3::Database.new(path, readonly: true).tap do |other|
+        ["BEGIN", "SELECT 1 FROM entries"].each { |sql| other.execute(sql) }
+      end
+    end
+    HeldByAnother.while(reading) do
+      30.times { |index| bounded.set("key#{index}", "x" * 100_000) }
+      assert_operator File.size("#{path}-wal"), :>, 2 * 1024**2
+    end
+    # After a vain attempt the log is left alone for a second.
+    travel_monotonic(60) { bounded.set("last", "x" * 300_000) }
+    assert_equal 0, File.size("#{path}-wal")
+  ensure
+    bounded&.close
   end
 
   # With SQLite's own checkpoints, several writers let the log grow without limit; here it reached twice `size`.
