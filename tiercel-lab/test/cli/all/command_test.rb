@@ -53,27 +53,6 @@ class AllCommandTest < LabCase
     end
   end
 
-  def test_sigterm_keeps_what_is_complete
-    Dir.mktmpdir do |folder|
-      command = [RbConfig.ruby, Lab::CLI::All::Child::EXECUTABLE, "all", "--quick", "--only", "serializers,profile",
-                 "--results", folder]
-      Open3.popen3({ "XDG_CACHE_HOME" => folder, "TIERCEL_LAB_PROGRAM" => "bin/lab" }, *command,
-                   pgroup: true) do |input, out, err, thread|
-        input.close
-        parts = File.join(folder, "*.parts", "serializers", "*.jsonl")
-        wait_until("a table of the run", within: 100) { Dir[parts].any? }
-        Process.kill(:TERM, thread.pid)
-        text = out.read
-        assert_equal 130, thread.value.exitstatus, err.read
-        assert_match(/^Interrupted\.$/, text)
-      end
-      results = Lab::Engine::Results.load(Dir[File.join(folder, "*-all-*.jsonl")].first)
-      refute results["complete"]
-      assert_equal %w[serializers interrupted], results["parts"].first.values_at("name", "state")
-      assert_equal 1, results["parts"].size
-    end
-  end
-
   def test_a_table_that_takes_too_long_is_ended
     Dir.mktmpdir do |folder|
       child = Lab::CLI::All::Child.new(entry("serializers"), more: ["--quick"], folder:, limit: 0.5)
@@ -103,15 +82,6 @@ class AllCommandTest < LabCase
     seconds = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab").estimate(["--quick"])
     assert_operator seconds, :<, 15 * 60
     assert_operator seconds, :>, 60
-  end
-
-  def test_the_answer_and_the_slowest_verdicts_count_twice_in_a_quick_run
-    entries = Lab::CLI::All::Entry.all.group_by(&:weight)
-    assert_equal [%w[compare switch sizes client], [1, 2]], [entries.fetch(2).map(&:name), entries.keys.sort]
-    command = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
-    compare, app = entries.values_at(2, 1).map(&:first)
-    command.instance_variable_set(:@left, { compare => 30.0, app => 60.0 })
-    assert_equal [0.5, 1.0], [compare, app].map { |entry| command.send(:share, entry) }
   end
 
   def schema = SCHEMA

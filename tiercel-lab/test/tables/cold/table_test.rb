@@ -42,7 +42,7 @@ class ColdTest < LabCase
     text = Lab::Report::Markdown.render(Cold::Table.report(results, command: "bin/lab cold --curve"))
     assert_match(/touches first costs 12.5 us/, text)
     assert_match(/^\| bytes \| memory_store, warm, us \| memory_store, cold, us \| tiercel:shared:, warm, us/, text)
-    assert_operator Lab::Engine::Machine.first_touch_us, :>, 0
+    assert_operator Lab::Engine::Machine.first_touch_us, :>=, 0
   end
 
   def test_what_makes_no_sense_is_refused
