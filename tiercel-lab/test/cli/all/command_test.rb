@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../../support/lab_case"
-require "open3"
 
 class AllCommandTest < LabCase
   SHORT = %w[--quick --store null_store].freeze
