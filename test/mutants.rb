@@ -46,7 +46,7 @@ mutant "file: the ledger forgets removals", "lib/tiercel/backends/file.rb",
 mutant "file: add overwrites", "lib/tiercel/backends/file.rb",
        "{ |path| !present(path, key, now, whole: false) }", "{ |path| true || path }",
        tests: "test/backends/file_test.rb"
-mutant "tiers: a delete that was not confirmed leaves the near copy", "lib/tiercel/tiers/stack_accessor.rb",
+mutant "tiers: a delete that was not confirmed leaves the near copy", "lib/tiercel/tiers.rb",
        "          @tier.forget(keys)\n", "", tests: "test/tiers/outage_test.rb"
 mutant "tiers: a pending key is read from the last tier", "lib/tiercel/tiers.rb",
        "return yield unless @undelivered&.any? && @undelivered.pending([key]).any?", "return yield if key",

@@ -212,7 +212,7 @@ module Tiercel
       @misses_in_series = 0
       value = miss.value_of(present.bytes)
       return value if MISS.equal?(value)
-      @reader.remember(miss.key, present.bytes)
+      @request_local&.replace(miss.key, present.bytes)
       @flights.land(miss, :found, present.bytes)
       value
     end
@@ -220,7 +220,7 @@ module Tiercel
     # --- the leader ---
 
     def lead(miss, lease, &)
-      @reader.remember(miss.key, lease.stale) if @request_local
+      @request_local&.replace(miss.key, lease.stale)
       return run(miss, lease, &) unless lease.stale || lease.takeover?
       note_takeover(miss) if lease.takeover?
       miss.reason = :stale if lease.stale && miss.policy.stale_seconds
@@ -395,7 +395,7 @@ module Tiercel
       if stored then Fetch.wrote(@backend, miss.key, bytes, except: miss)
       else warn_of_deletion(miss)
       end
-      @reader.remember(miss.key, stored ? bytes : nil) if @request_local
+      @request_local&.replace(miss.key, stored ? bytes : nil)
       stored ? true : false
     end
 

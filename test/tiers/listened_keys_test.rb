@@ -62,17 +62,6 @@ class TiersListenedKeysTest < Tiercel::TestCase
     end
   end
 
-  def test_many_keys_of_others_are_reported_where_there_is_no_namespace
-    said = []
-    store = listening(machine(:one))
-    listener = store.backend.near.bus.instance_variable_get(:@listener)
-    listener.define_singleton_method(:invalidations) { @sum = (@sum || 0) + 5_000 }
-    Tiercel::Segment::Notice.stub(:warn, ->(message) { said << message }) do
-      wait_until("a report") { said.any? }
-    end
-    assert_match(/namespace:/, said.first)
-  end
-
   def test_what_is_read_near_counts_as_used_where_the_server_evicts_by_use
     own = Tiercel::Lab::Servers::Redis.new(maxmemory: "64mb", policy: "allkeys-lfu").start
     own.command("CONFIG", "SET", "lfu-log-factor", "0")

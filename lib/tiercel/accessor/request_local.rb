@@ -118,6 +118,13 @@ module Tiercel
         @invalidations_lock.synchronize { @invalidations += 1 }
       end
 
+      # @param bytes [String, nil] the bytes that the backend has now
+      # @return [void]
+      def replace(key, bytes)
+        local = current or return
+        bytes ? local.write_entry(key, bytes) : local.delete_entry(key)
+      end
+
       # Reads all keys from the backend, because the caller has already looked for usable copies.
       def get_multi(keys, event = nil) = @far.get_multi(keys, event)
 

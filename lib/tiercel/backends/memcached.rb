@@ -131,7 +131,14 @@ module Tiercel
       end
 
       def occupy(key, bytes, ttl = nil, token = nil)
-        occupy_multi({ key => bytes }, ttl, token ? { key => token } : {})[key]
+        wire_key = WireKey.encode(key)
+        answer, there = node(wire_key).call(key) do |connection, deadline|
+          connection.write(occupy_requests(wire_key, bytes, wire_ttl(ttl), token, connection), deadline)
+          connection.read_all(2, deadline)
+        end
+        return there if there.is_a?(Array)
+        error = [answer, there].find { |response| response.is_a?(Exception) }
+        error ? raise(backend_error(error)) : nil
       end
 
       def occupies_at_once? = true
@@ -189,11 +196,8 @@ module Tiercel
         return {} if pairs.empty?
         keys = pairs.keys
         responses = exchange(keys.map { |key| WireKey.encode(key) }, each: 2) do |index, wire_key, connection|
-          bytes, token = pairs[keys[index]], tokens[keys[index]]
-          request = if token then Connection.set_request(wire_key, bytes, wire_ttl(ttl), token.cas_over(connection))
-                    else Connection.add_request(wire_key, bytes, wire_ttl(ttl))
-                    end
-          request << Connection.look_request(wire_key)
+          key = keys[index]
+          occupy_requests(wire_key, pairs[key], wire_ttl(ttl), tokens[key], connection)
         end
         found = {}
         responses.each_with_index do |(answer, there), index|
@@ -273,6 +277,14 @@ module Tiercel
       private
 
       def node(wire_key) = @only || @ring.node_for(wire_key)
+
+      # @return [String] a request that writes, and one that reads what is there then
+      def occupy_requests(wire_key, bytes, ttl, token, connection)
+        write = if token then Connection.set_request(wire_key, bytes, ttl, token.cas_over(connection))
+                else Connection.add_request(wire_key, bytes, ttl)
+                end
+        write << Connection.look_request(wire_key)
+      end
 
       # @yieldparam wire_key [String]
       # @yieldparam connection [Connection]

@@ -81,7 +81,7 @@ module Tiercel::Store::CompareAndSet
     end
     frames.each do |key, (bytes, _)|
       Tiercel::Fetch.wrote(@settings.backend, key, bytes) if stored.include?(key)
-      @settings.reader.remember(key, stored.include?(key) ? bytes : nil)
+      @settings.request_local&.replace(key, stored.include?(key) ? bytes : nil)
     end
     stored.size == frames.size
   end

@@ -51,7 +51,7 @@ module Tiercel
           stored = !in_range?(amount) || counts?(key, backend.get_with_token(key), amount)
           stored ? counted(backend, key, amount, Writer::SHORTEST_TTL) : amount
         end
-        @reader.remember(key, nil) if count && !stored && @request_local
+        @request_local&.replace(key, nil) if count && !stored
         Fetch.wrote(@backend, key, count) if count && stored && @runtime.blocks > 0
         count
       end

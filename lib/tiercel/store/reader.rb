@@ -19,16 +19,14 @@ module Tiercel
       private_constant :MAX_ATTEMPTS, :UNREADABLE
 
       # @param generations [Tags::Generations]
-      # @param request_local [Accessor::RequestLocal, nil]
       # @param frozen_values [Boolean] whether values of plain types are deep-frozen
-      def initialize(backend:, guard:, accessor:, coder:, generations:, request_local:, frozen_values:)
+      def initialize(backend:, guard:, accessor:, coder:, generations:, frozen_values:)
         @runtime = Runtime.current
         @backend = backend
         @guard = guard
         @accessor = accessor
         @coder = coder
         @generations = generations
-        @request_local = request_local
         @frozen_values = frozen_values
         @undecryptable = ReportLimit.new(cool_down: 60.0, max_cool_down: 60.0)
       end
@@ -151,15 +149,6 @@ module Tiercel
         value = @coder.load_copy(frame)
         DeepFreeze.call(value) if @frozen_values
         value
-      end
-
-      # Updates the request-local cache with the bytes that the backend has now.
-      #
-      # @param bytes [String, nil]
-      # @return [void]
-      def remember(key, bytes)
-        local = @request_local&.current or return
-        bytes ? local.write_entry(key, bytes) : local.delete_entry(key)
       end
 
       # `read(name, delete: true)`: reads the bytes and deletes the entry in one step, so that only one of several

@@ -29,7 +29,7 @@ module Tiercel
         accessor = build_accessor(frozen_values)
         request_local = @request_local
         @generations = generations = Tags::Generations.new(accessor, backend, guard)
-        @reader = reader = Reader.new(backend:, guard:, accessor:, coder:, generations:, request_local:, frozen_values:)
+        @reader = reader = Reader.new(backend:, guard:, accessor:, coder:, generations:, frozen_values:)
         @writer = writer = Writer.new(backend:, accessor:, coder:, reader:, generations:, policy:,
                                       race_condition_ttl: configuration.race_condition_ttl,
                                       threshold: configuration.compress? ? @compress_threshold : nil)

@@ -38,8 +38,6 @@ module Tiercel
       # address.
       SEVERAL_SERVERS = 3
       SEVERAL_SERVERS_SECONDS = 600.0
-      # A listener without a prefix warns if the server sends more keys a second.
-      MANY_KEYS = 1_000
       # In each interval the bus looks for used keys in this many entries and buckets of the near tier.
       USED_ENTRIES = 2_048
       USED_BUCKETS = USED_ENTRIES * 8
@@ -47,8 +45,7 @@ module Tiercel
       RENEWAL_SECONDS = 1.0
       private_constant :INTERVAL_SECONDS, :TICK, :LINGER, :LATE_SECONDS, :LATE_TICKS, :MOST_LATE_TICKS,
                        :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE,
-                       :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :MANY_KEYS, :USED_ENTRIES, :USED_BUCKETS,
-                       :RENEWAL_SECONDS
+                       :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :USED_ENTRIES, :USED_BUCKETS, :RENEWAL_SECONDS
 
       # @return [Float] seconds between two queries to the server
       attr_accessor :interval
@@ -70,7 +67,6 @@ module Tiercel
       end
 
       # @param prefix [String] prefix of the keys that the server sends
-      # @return [void]
       def prefix=(prefix)
         @prefix = @servers.prefix = prefix
       end
@@ -88,8 +84,6 @@ module Tiercel
 
       # A process that only writes needs no listener, because it deletes the copies of its own changes. But its
       # connections must lead to the server of the machine's listeners.
-      #
-      # @return [void]
       def before_change = follow_listeners
 
       # @return [Object] the argument of {#fill?}; read after the epoch and before the read
@@ -106,8 +100,6 @@ module Tiercel
       end
 
       # Stops listening, until the next near miss.
-      #
-      # @return [void]
       def close = @thread.stop
 
       # @return [Hash{Symbol => Object}] :listening, whether this process has one of the two seats; :invalidations, the
@@ -195,7 +187,7 @@ module Tiercel
         @listener.start
         while @listener.alive? && wanted?
           return if (ticks_without_seat = seat? ? 0 : ticks_without_seat + 1) > LINGER
-          asked if @listener.ask(late?)
+          @uses.tell(USED_ENTRIES, USED_BUCKETS) if @listener.ask(late?)
           tick { |seconds| @listener.wait(seconds) }
           next unless @listener.covered?
           @near.trust_bus
@@ -206,17 +198,6 @@ module Tiercel
         raise @listener.error || Unavailable.new("the listener was killed", backend: @last.to_s)
       ensure
         @listener&.close # nil if the first one could not be made
-      end
-
-      # One process of the machine asks the server, about once per interval.
-      def asked
-        @uses.tell(USED_ENTRIES, USED_BUCKETS)
-        keys, @keys_before = @listener.invalidations - (@keys_before || 0), @listener.invalidations
-        return if @prefix || @warned || keys < MANY_KEYS * @interval
-        @warned = true
-        Segment::Notice.warn("#{@last} sends #{keys} changed keys in #{@interval} s, those of other applications " \
-                             "too, to two processes of each machine: with namespace: it sends the keys of this " \
-                             "store alone")
       end
 
       # @yieldparam seconds [Float] the time to wait
@@ -275,8 +256,6 @@ module Tiercel
         # @return [Integer] keys that the server has sent
         attr_reader :invalidations
 
-        # @param subscription [Backends::Redis::Subscription]
-        # @param coverage [Coverage]
         # @param interval [Numeric] seconds between two queries
         def initialize(subscription, coverage, interval)
           @subscription = subscription
@@ -287,7 +266,6 @@ module Tiercel
           @thread = BackgroundThread.new("tiercel listener") { run }
         end
 
-        # @return [void]
         # @raise [BackendError] if the server refuses the subscription or does not answer
         def start
           @subscription.open
@@ -296,7 +274,6 @@ module Tiercel
           @thread.start
         end
 
-        # @return [Boolean]
         def alive? = !@news.closed? && @thread.running?
 
         # @return [Boolean] whether this listener has covered the near tier
@@ -306,7 +283,6 @@ module Tiercel
         #
         # @param late [Boolean] whether this process waits for Ruby's lock
         # @return [Boolean] whether the answer will cover the machine's near tier
-        # @raise [BackendError]
         def ask(late = false)
           now = @coverage.now
           return false unless due?(now, late)
@@ -319,10 +295,8 @@ module Tiercel
         end
 
         # @param seconds [Numeric] the longest wait
-        # @return [void]
         def wait(seconds) = @news.pop(timeout: seconds)
 
-        # @return [void]
         def close
           @thread.stop
           @subscription.close
@@ -338,7 +312,6 @@ module Tiercel
           @news.close
         end
 
-        # @param now [Integer] nanoseconds
         def due?(now, late)
           return true unless @covered
           covered = @coverage.covered

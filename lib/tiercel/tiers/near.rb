@@ -19,20 +19,15 @@ module Tiercel
       # With a bus, copies may live longer, because the bus deletes copies of changed keys.
       BUS_TTL_SECONDS = 60.0
 
-      # @return [Backends::SegmentBackend]
       attr_reader :backend
       # @return [Float] seconds that a copy lives at most
       attr_reader :ttl
-      # @return [Coverage, nil]
       attr_reader :coverage
       # @return [Guard] reports the failures of this tier
       attr_accessor :guard
-      # @return [Uses, nil]
       attr_writer :uses
-      # @return [Bus, Watch, nil]
       attr_accessor :bus
 
-      # @param backend [Backends::SegmentBackend]
       # @param ttl [Numeric, nil] seconds, > 0; nil for the default
       # @param inflate_limit [Integer, nil] bytes that a value may inflate to
       # @param bus [Boolean] whether this tier has a {Bus} or a {Watch}; if so, copies are read only while it works
@@ -52,27 +47,20 @@ module Tiercel
       # another namespace shares this tier; copies of its keys live a second at most.
       #
       # @param prefix [String, nil] prefix of the keys for which a {Bus} receives messages
-      # @return [void]
       def prefix=(prefix)
         return if @prefixed || !@bus&.messages?
         @prefixed = true
         @bus.prefix = @prefix = prefix
       end
 
-      # @param key [String]
-      # @return [String, nil]
       def get(key) = @guard.call(:read_entry, key) { @segment.get(key) }
 
-      # @param keys [Array<String>]
-      # @return [Hash{String => String}]
       def get_multi(keys) = @guard.call(:read_multi_entries, returning: nil) { @segment.get_multi(keys) } || {}
 
       # Returns a copy while the last tier does not answer: either a copy that is no longer trusted, or a value that
       # this machine computed during the outage.
       #
-      # @param key [String]
       # @param seconds [Float] time for which a copy may be returned after it has ceased to be trusted
-      # @return [String, nil]
       def get_late(key, seconds)
         return unless @covering
         @guard.call(:read_entry, key) do
@@ -98,7 +86,6 @@ module Tiercel
       # Makes a copy of the block's result if no change came in between.
       #
       # @yieldreturn [String, nil] the last tier's bytes
-      # @return [String, nil]
       def filled(key)
         epoch = epoch(key)
         seen = @bus&.before_fill # later than the epoch, which may be from before a gap
@@ -108,7 +95,6 @@ module Tiercel
         bytes
       end
 
-      # @yieldreturn [Hash{String => String}]
       # @return [Hash{String => String}] as {#filled}
       def filled_multi(keys)
         epochs = keys.to_h { |key| [key, epoch(key)] }
@@ -144,13 +130,11 @@ module Tiercel
       end
 
       # @param keys [Array<String>] keys of the copies to delete
-      # @return [void]
       def forget(keys)
         @guard.call(:delete_entry, keys.first) { keys.each { |key| @segment.near_invalidate(key) } }
       end
 
       # @param pattern [KeyPattern] keys of the copies to delete
-      # @return [void]
       def forget_matching(pattern)
         @guard.call(:delete_matched) do
           forget(@segment.scan(pattern.prefix).select { |key| pattern.match?(key) })
@@ -159,9 +143,6 @@ module Tiercel
 
       # Deletes copies, before and after a clear of the last tier. A clear without an answer needs no further
       # protection: if it arrives late, it only removes entries.
-      #
-      # @param prefix [String, nil]
-      # @return [void]
       def clear(prefix)
         begun = @guard.call(:clear) { @segment.near_begin(nil) }
         clear_copies(prefix)
@@ -171,7 +152,6 @@ module Tiercel
         clear_copies(prefix)
       end
 
-      # @param key [String]
       # @param bytes [String] the bytes that the last tier stores
       # @param ttl [Numeric, nil] TTL of these bytes
       # @param began [Integer, nil] the time at which the block began ({#now}), if the last tier does not store the
@@ -191,8 +171,6 @@ module Tiercel
       end
 
       # The bus works: from now on copies are read while they are covered.
-      #
-      # @return [void]
       def trust_bus
         return if @covering
         @coverage.own
@@ -201,9 +179,6 @@ module Tiercel
       end
 
       # The bus cannot work: from now on copies are read until they expire.
-      #
-      # @return [void]
-      # @raise [BackendError]
       def trust_ttl
         return unless @covering
         @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
@@ -316,7 +291,6 @@ module Tiercel
         end
 
         # @param bytes [String] the result of {.of}
-        # @param longest [Float] seconds
         # @return [Float, nil] seconds that the copy lives: it expires with the value; nil if it has expired
         def ttl(bytes, longest)
           ends_at = Frame.ends_at(bytes) or return longest
@@ -326,7 +300,6 @@ module Tiercel
 
         # @param bytes [String] the result of {.of}
         # @param began [Integer] nanoseconds of the monotonic clock: when the block began that computed the value
-        # @return [String]
         def computed(bytes, began) = Frame.with_parts(bytes, computed_at: began)
 
         # @param bytes [String, nil] bytes of a copy
@@ -389,7 +362,6 @@ module Tiercel
       BUCKETS = 8
 
       # @param segment [Segment] the near tier's segment
-      # @param last [Backend]
       def initialize(segment, last)
         @segment = segment
         @last = last
@@ -398,7 +370,6 @@ module Tiercel
       end
 
       # @param count [Integer] number of reads
-      # @return [void]
       def read(count = 1)
         return if (@count += count) < READS
         entries = [@count / READS_PER_ENTRY, MOST_ENTRIES].min
@@ -407,20 +378,131 @@ module Tiercel
       end
 
       # @param count [Integer] number of keys
-      # @return [void]
       def changed(count) = read(count * READS_PER_CHANGE)
 
       # Reports the used entries of a part of the index.
       #
       # @param entries [Integer] the approximate number of entries
       # @param buckets [Integer] the largest number of buckets
-      # @return [void]
       def tell(entries, buckets)
         return unless @last.uses_wanted?
         @cursor, keys = @segment.used_keys(@cursor, entries, buckets)
         @last.used(keys) unless keys.empty?
       rescue BackendError
         @cursor = nil # the near tier's own calls report the failure
+      end
+    end
+
+    # The time until which a near tier has received every change of the last tier. For {#trust} seconds after that time,
+    # reads use its copies. Later, every near read is a miss, and no copy is made.
+    #
+    # The segment records the time, so that every process benefits from the listeners of the other processes. Times are
+    # nanoseconds of the machine's monotonic clock.
+    #
+    # A process without a bus (`bus=false`, or a Redis user that may not track) has a *recorded* coverage. As long as no
+    # process has covered the segment, a process without a bus reads copies until they expire. Once a process has
+    # covered the segment, reads use copies only while the coverage lasts. After the last process with a bus has exited,
+    # the next miss deletes all copies.
+    class Coverage
+      # Seconds for which copies are trusted after the time until which they are covered.
+      TRUST_SECONDS = 3.0
+      # Nanoseconds of a second.
+      NANOSECONDS = 1_000_000_000
+      # If no process has covered the segment for this long, no process with a bus is left.
+      LAPSE_NS = 10 * NANOSECONDS
+      MONOTONIC = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
+      private_constant :LAPSE_NS, :MONOTONIC
+
+      # @return [Float] seconds
+      attr_reader :trust
+      attr_reader :segment
+
+      # @param segment [Segment, Segment::Absent] the handle through which copies are read and filled
+      # @param recorded [Boolean] whether other processes alone cover the segment
+      # @param clock [#call] gives nanoseconds of the monotonic clock, for tests; the segment's reads use the system's
+      def initialize(segment, trust: TRUST_SECONDS, recorded: false, clock: MONOTONIC)
+        @segment = segment
+        @trust = trust.to_f
+        @recorded = recorded
+        @clock = clock
+        arm if @segment.is_a?(Segment) # otherwise the first call reports why there is no segment
+      end
+
+      # @return [Integer] nanoseconds
+      def now = @clock.call
+
+      def trust=(seconds)
+        @trust = seconds.to_f
+        @segment.near_trust = @trust if @armed
+      end
+
+      # Makes the segment's reads depend on the coverage. A caller that fills a copy arms first, since the segment may
+      # not have existed before.
+      #
+      # @raise [BackendError] if there is no segment
+      def arm
+        @armed ||= @recorded ? @segment.near_trust_recorded = @trust : @segment.near_trust = @trust
+        uncover if @recorded
+        true
+      end
+
+      # A bus of this process covers the segment from now on.
+      #
+      # @raise [BackendError] if there is no segment
+      def own
+        @armed = @recorded = false
+        arm
+      end
+
+      # Deletes all copies. From now on the segment's reads do not depend on the coverage of this process.
+      #
+      # @param recorded [Boolean] whether they depend on the coverage by other processes
+      def disarm(recorded: false)
+        @recorded = recorded # first: another thread may arm
+        @segment.near_clear
+        @segment.near_trust = nil
+        @armed = false
+        arm if recorded
+      end
+
+      # A listener calls this once it has received every change between `since` and `sent`, and has deleted the
+      # copies of the changed keys through this segment.
+      #
+      # @param since [Integer] nanoseconds: when the listener began
+      # @param sent [Integer] nanoseconds: when it sent the query that the last tier has answered
+      # @param server [Integer] the server's number
+      # @return [Boolean, nil] true: the copies are valid; false: all copies were deleted, because the time before
+      #   `since` was not covered, or another server covered it; nil: no effect, because `sent` is before `since`, or
+      #   before this process opened the segment
+      # @raise [BackendError] if there is no segment
+      def cover(since, sent, server = 0) = arm && @segment.near_cover(since, sent, server)
+
+      # @return [Integer] nanoseconds: every change before is known; 0 for never
+      def covered = @segment.near_covered
+
+      # @return [Boolean] whether other processes use the segment, and may have listeners
+      def shared? = !@segment.path.nil? && @segment.pids.size > 1
+
+      # @param seconds [Numeric] added to the trust
+      # @return [Boolean] whether copies are read at present
+      def trusted?(seconds = 0) = (covered = self.covered).positive? && lately?(covered, seconds)
+
+      # @param seconds [Numeric] added to the trust
+      # @return [Boolean] whether copies that were good at that time are still trusted
+      def lately?(time, seconds = 0) = (now - time).between?(0, (trust + seconds) * NANOSECONDS)
+
+      # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies stay trusted without a further
+      #   message; :gaps, how often all copies were deleted because no listener had covered them
+      def stats
+        left = covered.zero? ? 0.0 : @trust - ((now - covered) / NANOSECONDS.to_f)
+        { trusted: left.positive?, covered_for: [left, 0.0].max, gaps: @segment.near_gaps }
+      end
+
+      private
+
+      def uncover
+        covered = self.covered
+        @segment.near_uncover(covered) if covered.positive? && now - covered > LAPSE_NS
       end
     end
   end
