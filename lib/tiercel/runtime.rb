@@ -6,6 +6,10 @@ module Tiercel
   #
   # @private
   class Runtime
+    # The fiber storage's key of the miss whose block runs, the innermost one. Threads, fibers and enumerators inherit
+    # it, so a fetch in a thread that a block has started is a fetch inside that block.
+    HELD = :tiercel_fetch_miss
+
     # @return [Integer] number of running blocks of `fetch`: most calls need to know only that there is none. CRuby
     #   switches threads at branches and returns only, so no count is lost
     attr_accessor :blocks
@@ -33,6 +37,6 @@ module Tiercel
     def self.main? = Ractor.current.equal?(Ractor.main)
 
     # @return [Boolean] whether the code runs inside a block of `fetch`
-    def inside_block? = @blocks > 0 && !Fiber[Fetch::Flights::HELD].nil?
+    def inside_block? = @blocks > 0 && !Fiber[HELD].nil?
   end
 end

@@ -472,9 +472,7 @@ module Tiercel
     #
     # @private
     class Flights
-      # The fiber storage's key of the miss whose block runs, the innermost one. Threads, fibers and enumerators inherit
-      # it, so a fetch in a thread that a block has started is a fetch inside that block.
-      HELD = :tiercel_fetch_miss
+      HELD = Runtime::HELD
       # Interval in seconds between two checks by a follower: whether its leader's thread lives, and whether other
       # threads need a database connection that the follower keeps.
       LOOK = 1.0
