@@ -4,7 +4,9 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require "json"
 require "minitest/mock"
+require "support/rails_app"
 require "tiercel/insight"
 require "tiercel/segment"
 
@@ -23,6 +25,17 @@ class WorthTest < Tiercel::TestCase
                 "scans" => Array.new(REQUESTS) { |at| at % 4 == 3 ? 100_000 + (at % 9_000) : zipf.call(random) },
                 "shifting" => Array.new(REQUESTS) { |at| zipf.call(random) + (at / 10_000 * 300) } }
     numbers.transform_values { |trace| trace.map { |number| ["item/#{number}", 500 + (number * 37 % 1_000)] } }
+  end
+
+  # The reads of the lab's shop with 3,000 products: visitors who prefer some products; a crawler and editors.
+  def recorded_traces
+    found = nil
+    RailsApp.open { |app| found = app.runner(File.read(File.expand_path("load/shop_trace.rb", __dir__))) }
+    assert_predicate found, :ok?, found.to_s
+    JSON.parse(found.out)
+  rescue Tiercel::Lab::CannotRun => error
+    raise if ENV["CI"]
+    skip(error.message)
   end
 
   def zipf(count, exponent)
@@ -89,6 +102,9 @@ class WorthTest < Tiercel::TestCase
     build = ->(size) { ActiveSupport::Cache::MemoryStore.new(size:, compress: false) }
     found = predictions(made_traces, sizes, &build)
     assert_close(found)
+    # In the shop, sizes differ by ten times.
+    assert_close(recorded = predictions(recorded_traces, sizes, share: nil, &build)) if long?
+    found += recorded.to_a
     assert_operator found.count(&:last), :>=, (found.size * 0.9).floor, found.inspect
   end
 
