@@ -160,7 +160,7 @@ class InitWorkflowsTest < LabCase
     assert_equal 1, code, out
     assert_match(/^Failed: parse: objects allocated by one call: \d+ \u2192 \d+\.$/, out)
     report = File.join(@home, "temp/report")
-    assert_empty %w[comment.md gate.html gate.json gate.xml] - Dir.children(report)
+    assert_empty %w[comment.md gate.html gate.json] - Dir.children(report)
     check_comment(gate)
     code, out = step(profile, "Profile")
     assert_equal 0, code, out
