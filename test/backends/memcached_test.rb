@@ -166,7 +166,8 @@ class MemcachedDetailsTest < Tiercel::TestCase
       refute_includes error.message, "secret"
     end
     assert_raises(Tiercel::ConfigurationError) { MemcachedServers.build("memcached://a", timeout: "no") }
-    [{ ssl: "maybe" }, { ssl: OpenSSL::SSL::SSLContext.new }, { ssl_params: 3 }, { ssl_params: { shoe_size: 43 } }].each do |options|
+    [{ ssl: "maybe" }, { ssl: OpenSSL::SSL::SSLContext.new }, { ssl_params: 3 },
+     { ssl_params: { shoe_size: 43 } }].each do |options|
       error = assert_raises(Tiercel::ConfigurationError, options.inspect) do
         MemcachedServers.build("memcached://a", **options)
       end

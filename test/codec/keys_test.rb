@@ -93,7 +93,8 @@ class CodecKeysTest < Tiercel::TestCase
     assert_same strings, rules.keys(strings, nil, 250)
     assert_equal %w[n:a n:b n:c], rules.keys(strings, "n", 250)
     names = ["a", Record.new("r/1", "1"), [:b, Record.new("r/2", "2")]]
-    assert_equal [%w[a r/1 b/r/2], [nil, "1", "2"]], [rules.keys(names, nil, 250), names.map { |name| rules.version(name) }]
+    assert_equal [%w[a r/1 b/r/2], [nil, "1", "2"]],
+                 [rules.keys(names, nil, 250), names.map { |name| rules.version(name) }]
     assert_nil rules.keys(["a", nil], nil, 250)
     assert_equal false, rules.version(Unversioned.new("u/1"))
   end

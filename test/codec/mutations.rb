@@ -111,7 +111,8 @@ class Mutations
     sum(@random.bytes(@random.rand(2_000)), @random.rand(2**32)) if @native.respond_to?(:crc32)
   end
 
-  # Blocks inflate to the original; altered blocks, at any position and with any claimed size, to that size or not at all.
+  # Blocks inflate to the original; altered blocks, at any position and with any claimed size, to that size or not at
+  # all.
   def blocks(bytes)
     bytes *= @random.rand(1..60) if @random.rand(2) == 0
     deflated = @native.lz4_deflate(at_the_end(bytes))

@@ -58,8 +58,8 @@ class CommandsTest < InsightAppTest
   def an_entry(app)
     profile = app.path("tmp/profile.json")
     get, missing, stats, shown, doctor, *rest =
-      commands(app, %w[cache:get views/1 --json --value], %w[cache:get nothing], %w[cache:stats --json], %w[cache:stats],
-               %w[cache:doctor --help], %w[cache --help], ["cache:profile", profile])
+      commands(app, %w[cache:get views/1 --json --value], %w[cache:get nothing], %w[cache:stats --json],
+               %w[cache:stats], %w[cache:doctor --help], %w[cache --help], ["cache:profile", profile])
     found = JSON.parse(out(get))
     assert_equal ["views/1", "<b>".inspect], found.values_at("key", "value")
     assert found["tiers"].first["found"]

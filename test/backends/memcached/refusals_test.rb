@@ -102,7 +102,9 @@ class MemcachedRefusalsTest < Tiercel::TestCase
     breaker.failed
     breaker.stub(:allow?, true) do
       pool = Object.new
-      def pool.with(*, **) = raise(Tiercel::Backends::Memcached::Connection::ServerError, "out of memory storing object")
+      def pool.with(*, **)
+        raise Tiercel::Backends::Memcached::Connection::ServerError, "out of memory storing object"
+      end
       node.instance_variable_set(:@pool, pool)
       assert_raises(Tiercel::Refused) { node.call("key") { flunk } }
     end

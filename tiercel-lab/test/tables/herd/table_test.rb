@@ -38,8 +38,8 @@ class HerdCommandTest < LabCase
   def test_the_missing_fragments_of_a_page_are_rendered_once_for_all_requests
     Dir.mktmpdir do |folder|
       json = File.join(folder, "run.json")
-      code, out, err = lab("herd", "--page", "--quick", "--rounds", "1", "--block-ms", "5", "--store", "tiercel:shared:",
-                           "--results", folder, "--json", json)
+      code, out, err = lab("herd", "--page", "--quick", "--rounds", "1", "--block-ms", "5", "--store",
+                           "tiercel:shared:", "--results", folder, "--json", json)
       row = Lab::Engine::Results.load(json)["tables"].first["rows"].first
       skip(row["reason"]) if row["reason"]&.include?("could not be installed")
       assert_equal [0, [10], [50]], [code, row["renderings"], row["ms"].map(&:size)], out + err
