@@ -156,12 +156,11 @@ class Tiercel::Insight::Summary
   def backend_text
     stats = backend
     return unless stats.is_a?(Hash) && stats.any?
-    tiers = stats[:tiers] || { nil => stats }
-    lines = tiers.flat_map do |name, figures|
-      ["The store's own figures#{" (#{Text.printable(name.to_s)})" if name}:",
-       *figures.to_h.filter_map { |key, value| line(key, value) }]
+    texts = (stats[:tiers] || { nil => stats }).filter_map do |name, figures|
+      lines = figures.to_h.filter_map { |key, value| line(key, value) }.presence or next
+      ["The store's own figures#{" (#{Text.printable(name.to_s)})" if name}:", *lines].join("\n")
     end
-    lines.join("\n")
+    texts.join("\n").presence
   end
 
   def line(key, value)
