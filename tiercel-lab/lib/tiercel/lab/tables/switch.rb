@@ -154,8 +154,8 @@ module Tiercel::Lab
                       "of it their entries" => [->(row) { megabytes(row["grown"]) }, "MB"],
                       "the server's" => [->(row) { megabytes(row["server_bytes"]) }, "MB"] }
           note = "Each worker reads #{facts["entries"]} entries of 2 KB twice; #{ENTRIES} are most of what a store " \
-                 "of 32 MB holds. The first column is as the system counts it, with freed memory that glibc keeps; the " \
-                 "second is after a collection and malloc_trim, as is what the entries take."
+                 "of 32 MB holds. The first column is as the system counts it, with freed memory that glibc keeps; " \
+                 "the second is after a collection and malloc_trim, as is what the entries take."
           section.add(columns_table("Switch: memory", rows("memory"), columns, labels: 1, note:))
         end
 
