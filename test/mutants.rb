@@ -77,8 +77,8 @@ mutant "the later generation of an inherited tag wins", "lib/tiercel/fetch/miss.
        "@lost = true unless inherited == own # the tag was invalidated while the block ran", "inherited == own || own",
        tests: "test/store/fetch/inherited_tags_test.rb"
 mutant "the segment's own comparison of tags serves a block", "lib/tiercel/accessor.rb",
-       "showing them.\n        return super if @runtime.blocks > 0",
-       "showing them.\n        return super if false",
+       "showing them.\n      return super if @runtime.blocks > 0",
+       "showing them.\n      return super if false",
        tests: "test/store/fetch/inherited_tags_test.rb"
 mutant "a delete that was not delivered leaves the block shared", "lib/tiercel/fetch.rb",
        "undelivered.pending([miss.key, *miss.options[:tags]&.keys]).empty?", "true",
@@ -195,7 +195,7 @@ mutant "predictions start from the measured ratio", "tiercel-insight/lib/tiercel
 # --- the store ---
 
 mutant "a block that deletes its own key stores nothing", "lib/tiercel/store/writer.rb",
-       "Fetch.deleted(@backend, key) if @runtime.blocks > 0\n        @accessor.delete(key)",
+       "Tiercel::Fetch.deleted(@backend, key) if @runtime.blocks > 0\n    @accessor.delete(key)",
        "@accessor.delete(key)",
        tests: "test/store/fetch_contract_test.rb"
 mutant "entries with invalidated tags are misses in a multi read", "lib/tiercel/store/reader.rb",
@@ -206,7 +206,7 @@ mutant "a class that loads a missing file", "lib/tiercel/coder/payload_reader.rb
        "rescue StandardError, ScriptError, SystemStackError", "rescue StandardError",
        tests: "test/store/contract_test.rb"
 mutant "a raw String that looks like a frame is framed", "lib/tiercel/store/writer.rb",
-       "(String === value && !Frame.frame?(value))", "String === value", tests: "test/store/contract_test.rb"
+       "(String === value && !Tiercel::Frame.frame?(value))", "String === value", tests: "test/store/contract_test.rb"
 mutant "a stub of a hook is noticed", "lib/active_support/cache/tiercel_store.rb",
        "def singleton_method_added(_name) = @patches&.check", "def singleton_method_added(_name) = nil",
        tests: "test/store/hooks_test.rb"
@@ -264,5 +264,5 @@ mutant "parts of a model's key are shown", "lib/tiercel/key_mask.rb",
        "part.empty? || names.include?(part) ?", "part.empty? || names || names.include?(part) ?",
        tests: "test/key_mask_test.rb"
 mutant "a test worker leaves its entries", "lib/tiercel/test_worker.rb",
-       "        return unless @number\n        stores.each(&:clear)\n", "        return unless @number\n",
+       "      return unless @number\n      stores.each(&:clear)\n", "      return unless @number\n",
        tests: "test/test_worker_test.rb"

@@ -1,34 +1,32 @@
 # frozen_string_literal: true
 
-module Tiercel
-  # The built-in backends, by the scheme of their URL.
-  #
-  # A backend class responds to `.build(url, options)` and `.option_names`. `url` is a {BackendURL}. `options` is the
-  # Hash of the backend's own options; options in the URL's query override those of the store. `.option_names` lists
-  # the supported options as Symbols.
-  module Backends
-    autoload :Disk, "tiercel/backends/disk"
-    autoload :File, "tiercel/backends/file"
-    autoload :Memcached, "tiercel/backends/memcached"
-    autoload :MemorySegment, "tiercel/backends/memory_segment"
-    autoload :Null, "tiercel/backends/null"
-    autoload :Redis, "tiercel/backends/redis"
-    autoload :Remote, "tiercel/backends/remote"
-    autoload :SQLite, "tiercel/backends/sqlite"
-    autoload :SegmentBackend, "tiercel/backends/segment_backend"
-    autoload :Shared, "tiercel/backends/shared"
+# The built-in backends, by the scheme of their URL.
+#
+# A backend class responds to `.build(url, options)` and `.option_names`. `url` is a {BackendURL}. `options` is the
+# Hash of the backend's own options; options in the URL's query override those of the store. `.option_names` lists
+# the supported options as Symbols.
+module Tiercel::Backends
+  autoload :Disk, "tiercel/backends/disk"
+  autoload :File, "tiercel/backends/file"
+  autoload :Memcached, "tiercel/backends/memcached"
+  autoload :MemorySegment, "tiercel/backends/memory_segment"
+  autoload :Null, "tiercel/backends/null"
+  autoload :Redis, "tiercel/backends/redis"
+  autoload :Remote, "tiercel/backends/remote"
+  autoload :SQLite, "tiercel/backends/sqlite"
+  autoload :SegmentBackend, "tiercel/backends/segment_backend"
+  autoload :Shared, "tiercel/backends/shared"
 
-    REGISTRY = Registry.new("backend")
+  REGISTRY = Tiercel::Registry.new("backend")
 
-    REGISTRY.register(:null) { Null }
-    REGISTRY.register(:memory) { MemorySegment }
-    REGISTRY.register(:shared) { Shared }
-    REGISTRY.register(:file) { File }
-    needs = ->(gem) { { gem: gem, version: OptionalGems.requirement(gem) } }
-    REGISTRY.register(:sqlite, **needs["sqlite3"]) { SQLite }
-    REGISTRY.register(:memcached) { Memcached }
-    %i[redis rediss redis+cluster rediss+cluster unix].each do |scheme|
-      REGISTRY.register(scheme) { Redis }
-    end
+  REGISTRY.register(:null) { Null }
+  REGISTRY.register(:memory) { MemorySegment }
+  REGISTRY.register(:shared) { Shared }
+  REGISTRY.register(:file) { File }
+  needs = ->(gem) { { gem: gem, version: Tiercel::OptionalGems.requirement(gem) } }
+  REGISTRY.register(:sqlite, **needs["sqlite3"]) { SQLite }
+  REGISTRY.register(:memcached) { Memcached }
+  %i[redis rediss redis+cluster rediss+cluster unix].each do |scheme|
+    REGISTRY.register(scheme) { Redis }
   end
 end

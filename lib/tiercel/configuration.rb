@@ -2,168 +2,168 @@
 
 require "active_support/cache"
 
-module Tiercel
-  # Validates the URLs and options of a store before anything is started, and builds the store's parts from them.
-  class Configuration
-    # Options of the store itself. All others belong to Rails or to the backend.
-    STORE_OPTIONS = Options::STORE.keys.freeze
+# Validates the URLs and options of a store before anything is started, and builds the store's parts from them.
+class Tiercel::Configuration
+  # Options of the store itself. All others belong to Rails or to the backend.
+  STORE_OPTIONS = Tiercel::Options::STORE.keys.freeze
 
-    # Options that Rails accepts as defaults for a store's calls.
-    RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
-                     %i[raw max_key_size expires_at version force unless_exist]).uniq.freeze
+  # Options that Rails accepts as defaults for a store's calls.
+  RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
+                   %i[raw max_key_size expires_at version force unless_exist]).uniq.freeze
 
-    # Rails' names for its own serializers, for applications that keep their options when they migrate.
-    SERIALIZER_ALIASES = { marshal_7_0: :marshal, marshal_7_1: :marshal }.freeze
+  # Rails' names for its own serializers, for applications that keep their options when they migrate.
+  SERIALIZER_ALIASES = { marshal_7_0: :marshal, marshal_7_1: :marshal }.freeze
 
-    # @return [BackendURL] the URL of the only backend, or of the last tier
-    def url = @places.url
+  # @return [BackendURL] the URL of the only backend, or of the last tier
+  def url = @places.url
 
-    # @param urls [Array<String, Symbol>]
-    # @param options [Hash{Symbol => Object}]
-    # @raise [ConfigurationError] for invalid URLs and options
-    def initialize(urls, options)
-      @options = options.transform_keys(&:to_sym)
-      urls, @options = AssetBuild.stand_in(urls, @options, STORE_OPTIONS + RAILS_OPTIONS)
-      @places = Places.new(urls)
-      check_option_names
-      Options.check(@options)
-      check_coder_options
-      @policy = FetchPolicy.new(@options)
+  # @param urls [Array<String, Symbol>]
+  # @param options [Hash{Symbol => Object}]
+  # @raise [ConfigurationError] for invalid URLs and options
+  def initialize(urls, options)
+    @options = options.transform_keys(&:to_sym)
+    urls, @options = Tiercel::AssetBuild.stand_in(urls, @options, STORE_OPTIONS + RAILS_OPTIONS)
+    @places = Tiercel::Places.new(urls)
+    check_option_names
+    Tiercel::Options.check(@options)
+    check_coder_options
+    @policy = Tiercel::FetchPolicy.new(@options)
+  end
+
+  # @return [FetchPolicy] the policy for misses in `fetch`
+  attr_reader :policy
+
+  # @return [Hash] options for ActiveSupport::Cache::Store#initialize. Coder and serializer are objects, so Rails
+  #   validates the combination without looking up our names.
+  def rails_options
+    rails = @options.slice(*RAILS_OPTIONS).except(:max_key_size, :serializer, :compressor)
+    rails[:serializer] = serializer if @options[:serializer]
+    rails[:compressor] = @options[:compressor] if @options.key?(:compressor) && !compressor_named?
+    rails
+  end
+
+  # @return [Backend]
+  def build_backend
+    bounds = frozen_values? ? { memo: Tiercel::Memo::FROZEN_BYTES } : {}
+    @places.build({ **@options, **inflate_limit }, bounds)
+  end
+
+  # @return [Cipher, nil]
+  attr_reader :cipher
+
+  # @return [Boolean] whether the application passes its own coder
+  def coder? = @options.key?(:coder)
+
+  # @param backend [Backend] provides the defaults for missing options
+  # @return [Coder]
+  def frame_coder(backend)
+    Tiercel::Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?, cipher: @cipher,
+                       checksum: @options.fetch(:checksum, backend.checksum?), **inflate_limit)
+  end
+
+  # @return [Hash{Symbol => Object}] arguments for {Guard#initialize}
+  def guard_options = { error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true),
+                      log_keys: @options[:log_keys] == true }
+
+  # @return [Integer, false] bytes; false for no limit
+  def max_key_size
+    limit = @options[:max_key_size]
+    limit.nil? ? Tiercel::Options::RAILS[:max_key_size].last : limit # Rails 8.1 applies memcached's limit to all stores
+  end
+
+  # @param backend [Backend] provides the default
+  # @return [Integer] minimum payload size in bytes for compression
+  def compress_threshold(backend)
+    threshold = @options[:compress_threshold]
+    return threshold == 0 ? 0 : Tiercel::Sizes.bytes(threshold) if threshold
+    default = backend.compress_threshold_bytes unless @options.key?(:compress)
+    default || Tiercel::Options::RAILS[:compress_threshold].last
+  end
+
+  # @return [Boolean] whether values are compressed by default
+  def compress? = @options.fetch(:compress, true) ? true : false
+
+  # @return [Numeric, nil] seconds
+  def race_condition_ttl = @options[:race_condition_ttl]
+
+  # @return [Boolean] whether values of plain types are returned deep-frozen
+  def frozen_values? = @options[:frozen] ? true : false
+
+  # @return [String] names of the options without their values, which may be secret
+  def inspect = "#<#{self.class.name} #{@places} #{@options.keys.inspect}>"
+
+  # @return [Boolean] whether Marshal may load values
+  def marshal? = @options.fetch(:marshal, true)
+
+  # @return [Boolean] whether `ssl:` enables TLS, in the options or in the last URL
+  def tls?
+    ssl = url.options.fetch(:ssl) { @options[:ssl] }
+    !ssl.nil? && ssl.to_s != "false"
+  end
+
+  private
+
+  def check_option_names
+    known = STORE_OPTIONS + RAILS_OPTIONS + ActiveSupport::Cache::OPTION_ALIASES.values.flatten
+    unknown = @options.keys - known - @places.option_names
+    @places.all.each do |place|
+      in_url = place.url.options.keys - place.option_names
+      refuse(unknown, @places, @places.option_names, known) unless in_url.any? || unknown.empty?
+      refuse(unknown + in_url, place.url, place.option_names, known) unless in_url.empty?
     end
+    @places.check_owners(@options)
+  end
 
-    # @return [FetchPolicy] the policy for misses in `fetch`
-    attr_reader :policy
+  def refuse(unknown, place, own, known)
+    hints = Tiercel::Options.hints(unknown, known + own, tiers: @places.all.size > 1, near: own.include?(:bus))
+    raise Tiercel::ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}, " \
+                                       "got #{unknown.map { |name| given(name, place) }.join(", ")}#{hints}\n" \
+                                       "This backend knows #{list(own)}.\nEvery store knows #{list(known)}."
+  end
 
-    # @return [Hash] options for ActiveSupport::Cache::Store#initialize. Coder and serializer are objects, so Rails
-    #   validates the combination without looking up our names.
-    def rails_options
-      rails = @options.slice(*RAILS_OPTIONS).except(:max_key_size, :serializer, :compressor)
-      rails[:serializer] = serializer if @options[:serializer]
-      rails[:compressor] = @options[:compressor] if @options.key?(:compressor) && !compressor_named?
-      rails
+  # Quotes only values that look like a size: any other text may be a password under a misspelt name.
+  def given(name, place)
+    value = @options.fetch(name) { place.options[name] if place.is_a?(Tiercel::BackendURL) }
+    value.is_a?(String) && Tiercel::Sizes.parse(value).nil? ? "a String" : Tiercel::Redacted.text(value)
+  end
+
+  def list(names) = names.empty? ? "none of its own" : names.uniq.sort.map(&:inspect).join(", ")
+
+  def check_coder_options
+    @cipher = Tiercel::Cipher.build(@options[:encrypt]) if @options[:encrypt]
+    return unless @options.key?(:coder)
+    raise Tiercel::ConfigurationError,
+      "encrypt: and coder: contradict each other: a coder writes its own bytes" if @cipher
+    both = %i[serializer compressor].find { |name| @options[name] }
+    raise Tiercel::ConfigurationError, "cannot specify :#{both} and :coder options together: a coder does both" if both
+    return if @options[:coder].nil? || marshal?
+    raise Tiercel::ConfigurationError,
+      "marshal: false and coder: contradict each other: a coder alone decides what it " \
+      "loads. Leave one of them out"
+  end
+
+  def serializer
+    name = @options.fetch(:serializer, nil) || :auto
+    return name unless name.is_a?(Symbol) || name.is_a?(String)
+    Tiercel::Serializers::REGISTRY.fetch(SERIALIZER_ALIASES.fetch(name.to_sym, name))
+  end
+
+  def compressor
+    return Tiercel::Compressors.default unless @options.key?(:compressor)
+    choice = @options[:compressor] || :none
+    choice.is_a?(Symbol) || choice.is_a?(String) ? Tiercel::Compressors::REGISTRY.fetch(choice) : choice
+  end
+
+  # Accepts a name, or a name with options: `[:zstd, { level: 3 }]`.
+  def compressor_named?
+    case @options[:compressor]
+    when Symbol, String, Array then true
+    else false
     end
+  end
 
-    # @return [Backend]
-    def build_backend
-      bounds = frozen_values? ? { memo: Memo::FROZEN_BYTES } : {}
-      @places.build({ **@options, **inflate_limit }, bounds)
-    end
-
-    # @return [Cipher, nil]
-    attr_reader :cipher
-
-    # @return [Boolean] whether the application passes its own coder
-    def coder? = @options.key?(:coder)
-
-    # @param backend [Backend] provides the defaults for missing options
-    # @return [Coder]
-    def frame_coder(backend)
-      Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?, cipher: @cipher,
-                checksum: @options.fetch(:checksum, backend.checksum?), **inflate_limit)
-    end
-
-    # @return [Hash{Symbol => Object}] arguments for {Guard#initialize}
-    def guard_options = { error_handler: @options[:error_handler], breaker: @options.fetch(:breaker, true),
-                        log_keys: @options[:log_keys] == true }
-
-    # @return [Integer, false] bytes; false for no limit
-    def max_key_size
-      limit = @options[:max_key_size]
-      limit.nil? ? Options::RAILS[:max_key_size].last : limit # Rails 8.1 applies memcached's limit to all stores
-    end
-
-    # @param backend [Backend] provides the default
-    # @return [Integer] minimum payload size in bytes for compression
-    def compress_threshold(backend)
-      threshold = @options[:compress_threshold]
-      return threshold == 0 ? 0 : Sizes.bytes(threshold) if threshold
-      default = backend.compress_threshold_bytes unless @options.key?(:compress)
-      default || Options::RAILS[:compress_threshold].last
-    end
-
-    # @return [Boolean] whether values are compressed by default
-    def compress? = @options.fetch(:compress, true) ? true : false
-
-    # @return [Numeric, nil] seconds
-    def race_condition_ttl = @options[:race_condition_ttl]
-
-    # @return [Boolean] whether values of plain types are returned deep-frozen
-    def frozen_values? = @options[:frozen] ? true : false
-
-    # @return [String] names of the options without their values, which may be secret
-    def inspect = "#<#{self.class.name} #{@places} #{@options.keys.inspect}>"
-
-    # @return [Boolean] whether Marshal may load values
-    def marshal? = @options.fetch(:marshal, true)
-
-    # @return [Boolean] whether `ssl:` enables TLS, in the options or in the last URL
-    def tls?
-      ssl = url.options.fetch(:ssl) { @options[:ssl] }
-      !ssl.nil? && ssl.to_s != "false"
-    end
-
-    private
-
-    def check_option_names
-      known = STORE_OPTIONS + RAILS_OPTIONS + ActiveSupport::Cache::OPTION_ALIASES.values.flatten
-      unknown = @options.keys - known - @places.option_names
-      @places.all.each do |place|
-        in_url = place.url.options.keys - place.option_names
-        refuse(unknown, @places, @places.option_names, known) unless in_url.any? || unknown.empty?
-        refuse(unknown + in_url, place.url, place.option_names, known) unless in_url.empty?
-      end
-      @places.check_owners(@options)
-    end
-
-    def refuse(unknown, place, own, known)
-      hints = Options.hints(unknown, known + own, tiers: @places.all.size > 1, near: own.include?(:bus))
-      raise ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}, " \
-                                "got #{unknown.map { |name| given(name, place) }.join(", ")}#{hints}\n" \
-                                "This backend knows #{list(own)}.\nEvery store knows #{list(known)}."
-    end
-
-    # Quotes only values that look like a size: any other text may be a password under a misspelt name.
-    def given(name, place)
-      value = @options.fetch(name) { place.options[name] if place.is_a?(BackendURL) }
-      value.is_a?(String) && Sizes.parse(value).nil? ? "a String" : Redacted.text(value)
-    end
-
-    def list(names) = names.empty? ? "none of its own" : names.uniq.sort.map(&:inspect).join(", ")
-
-    def check_coder_options
-      @cipher = Cipher.build(@options[:encrypt]) if @options[:encrypt]
-      return unless @options.key?(:coder)
-      raise ConfigurationError, "encrypt: and coder: contradict each other: a coder writes its own bytes" if @cipher
-      both = %i[serializer compressor].find { |name| @options[name] }
-      raise ConfigurationError, "cannot specify :#{both} and :coder options together: a coder does both" if both
-      return if @options[:coder].nil? || marshal?
-      raise ConfigurationError, "marshal: false and coder: contradict each other: a coder alone decides what it " \
-                                "loads. Leave one of them out"
-    end
-
-    def serializer
-      name = @options.fetch(:serializer, nil) || :auto
-      return name unless name.is_a?(Symbol) || name.is_a?(String)
-      Serializers::REGISTRY.fetch(SERIALIZER_ALIASES.fetch(name.to_sym, name))
-    end
-
-    def compressor
-      return Compressors.default unless @options.key?(:compressor)
-      choice = @options[:compressor] || :none
-      choice.is_a?(Symbol) || choice.is_a?(String) ? Compressors::REGISTRY.fetch(choice) : choice
-    end
-
-    # Accepts a name, or a name with options: `[:zstd, { level: 3 }]`.
-    def compressor_named?
-      case @options[:compressor]
-      when Symbol, String, Array then true
-      else false
-      end
-    end
-
-    def inflate_limit
-      limit = @options[:inflate_limit]
-      limit ? { inflate_limit: Sizes.bytes(limit) } : {}
-    end
+  def inflate_limit
+    limit = @options[:inflate_limit]
+    limit ? { inflate_limit: Tiercel::Sizes.bytes(limit) } : {}
   end
 end

@@ -1,17 +1,15 @@
 # frozen_string_literal: true
 
-module Tiercel
-  # The free space of a disk.
-  #
-  # @private
-  module FreeSpace
-    # @param path [String] the path of a file, which need not exist
-    # @return [Integer, nil] free bytes on the file system of `path`; nil if the system does not report them
-    def self.beside(path)
-      Extensions.load("segment")
-      Segment.free_bytes(::File.dirname(path))
-    rescue SystemCallError
-      nil
-    end
+# The free space of a disk.
+#
+# @private
+module Tiercel::FreeSpace
+  # @param path [String] the path of a file, which need not exist
+  # @return [Integer, nil] free bytes on the file system of `path`; nil if the system does not report them
+  def self.beside(path)
+    Tiercel::Extensions.load("segment")
+    Tiercel::Segment.free_bytes(::File.dirname(path))
+  rescue SystemCallError
+    nil
   end
 end

@@ -1,91 +1,89 @@
 # frozen_string_literal: true
 
-module Tiercel
-  # The log of a {Guard}: one line for each failure while the breaker is closed, one line when the breaker opens, and
-  # one when the backend answers again.
+# The log of a {Guard}: one line for each failure while the breaker is closed, one line when the breaker opens, and
+# one when the backend answers again.
+#
+# @private
+class Tiercel::GuardLog
+  # @param backend [Backend, String] the backend's name in the log
+  # @param logger [#call] returns the Logger of the store; if it returns nil, Rails' logger is used
+  # @param clock [#call] returns seconds of a monotonic clock
+  # @param log_keys [Boolean] whether lines show the key itself
+  def initialize(backend, logger, clock, log_keys: false)
+    @log_keys = log_keys
+    @backend = backend
+    @logger = logger
+    @clock = clock
+    @lock = Mutex.new
+    @open = false
+    @skipped = 0
+  end
+
+  # @return [Boolean] whether the log has reported an open breaker
+  def open? = @open
+
+  # @param error [BackendError]
+  # @param method [Symbol]
+  # @param returning [Object]
+  # @param open [Boolean] whether this failure opened the breaker
+  # @return [void]
+  def failed(error, method, returning, open)
+    return opened(error) if open
+    return if error.logged
+    warn do
+      key = "; key #{error.key.inspect}" if @log_keys && error.key
+      others = "; #{error.unreported} more since the last report" if error.unreported.positive?
+      "#{method} on #{@backend} failed#{shown(returning)}: #{error.class}: #{error.message}#{others}#{key}"
+    end
+  end
+
+  # The breaker has opened. Logs one line until {#closed} is called.
   #
-  # @private
-  class GuardLog
-    # @param backend [Backend, String] the backend's name in the log
-    # @param logger [#call] returns the Logger of the store; if it returns nil, Rails' logger is used
-    # @param clock [#call] returns seconds of a monotonic clock
-    # @param log_keys [Boolean] whether lines show the key itself
-    def initialize(backend, logger, clock, log_keys: false)
-      @log_keys = log_keys
-      @backend = backend
-      @logger = logger
-      @clock = clock
-      @lock = Mutex.new
-      @open = false
+  # @param error [StandardError] the reason
+  # @return [void]
+  def opened(error)
+    first = @lock.synchronize do
+      next if @open
       @skipped = 0
+      @opened_at = @clock.call
+      @open = true
     end
-
-    # @return [Boolean] whether the log has reported an open breaker
-    def open? = @open
-
-    # @param error [BackendError]
-    # @param method [Symbol]
-    # @param returning [Object]
-    # @param open [Boolean] whether this failure opened the breaker
-    # @return [void]
-    def failed(error, method, returning, open)
-      return opened(error) if open
-      return if error.logged
-      warn do
-        key = "; key #{error.key.inspect}" if @log_keys && error.key
-        others = "; #{error.unreported} more since the last report" if error.unreported.positive?
-        "#{method} on #{@backend} failed#{shown(returning)}: #{error.class}: #{error.message}#{others}#{key}"
-      end
+    first && warn do
+      "#{@backend} does not answer (#{error.class}: #{reason(error)}); calls are skipped and count as misses until " \
+        "it does"
     end
+  end
 
-    # The breaker has opened. Logs one line until {#closed} is called.
-    #
-    # @param error [StandardError] the reason
-    # @return [void]
-    def opened(error)
-      first = @lock.synchronize do
-        next if @open
-        @skipped = 0
-        @opened_at = @clock.call
-        @open = true
-      end
-      first && warn do
-        "#{@backend} does not answer (#{error.class}: #{reason(error)}); calls are skipped and count as misses until " \
-          "it does"
-      end
+  # Counts a call that the open breaker skipped.
+  #
+  # @return [void]
+  def skipped = @lock.synchronize { @skipped += 1 }
+
+  # @return [void]
+  def closed
+    count, seconds = @lock.synchronize do
+      next unless @open
+      @open = false
+      [@skipped, @clock.call - @opened_at]
     end
+    count && warn { "#{@backend} answers again; #{count} calls were skipped in #{seconds.round(1)} s" }
+  end
 
-    # Counts a call that the open breaker skipped.
-    #
-    # @return [void]
-    def skipped = @lock.synchronize { @skipped += 1 }
+  private
 
-    # @return [void]
-    def closed
-      count, seconds = @lock.synchronize do
-        next unless @open
-        @open = false
-        [@skipped, @clock.call - @opened_at]
-      end
-      count && warn { "#{@backend} answers again; #{count} calls were skipped in #{seconds.round(1)} s" }
-    end
+  # Shortens a partial result, which may hold many keys with their values. A plain Object is an internal marker, which
+  # no caller sees.
+  def shown(returning)
+    return if returning.instance_of?(Object)
+    many = returning.is_a?(Hash) || returning.is_a?(Array) ? returning.size : 0
+    ", returned #{many.zero? ? returning.inspect : "#{many} of the keys"}"
+  end
 
-    private
+  # A {BackendError} has a clean message. A library's error may hold a server's bytes.
+  def reason(error) = error.is_a?(Tiercel::BackendError) ? error.message : Tiercel::OneLine.of(error.message)
 
-    # Shortens a partial result, which may hold many keys with their values. A plain Object is an internal marker, which
-    # no caller sees.
-    def shown(returning)
-      return if returning.instance_of?(Object)
-      many = returning.is_a?(Hash) || returning.is_a?(Array) ? returning.size : 0
-      ", returned #{many.zero? ? returning.inspect : "#{many} of the keys"}"
-    end
-
-    # A {BackendError} has a clean message. A library's error may hold a server's bytes.
-    def reason(error) = error.is_a?(BackendError) ? error.message : OneLine.of(error.message)
-
-    def warn
-      logger = @logger.call || (Rails.logger if defined?(Rails.logger))
-      logger&.warn { "Tiercel: #{yield}" }
-    end
+  def warn
+    logger = @logger.call || (Rails.logger if defined?(Rails.logger))
+    logger&.warn { "Tiercel: #{yield}" }
   end
 end

@@ -1,33 +1,31 @@
 # frozen_string_literal: true
 
-module Tiercel
-  # Reports handled failures to the application's error reporter, and writes log lines. Callers see neither.
+# Reports handled failures to the application's error reporter, and writes log lines. Callers see neither.
+#
+# @private
+module Tiercel::Reports
+  # The source of the reports, for subscribers.
+  SOURCE = "tiercel.active_support"
+
+  # @param error [Exception]
+  # @param context [Hash{Symbol => Object}] `key:` is masked
+  # @param log_keys [Boolean] whether the key itself is shown
+  # @return [void]
+  def self.handled(error, log_keys: false, **context)
+    context[:key] = Tiercel::KeyMask.of(context[:key]) if context[:key] && !log_keys
+    reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
+    reporter&.report(error, handled: true, severity: :warning, source: SOURCE, context:)
+  rescue Ractor::IsolationError
+    nil # before Rails 8.2, only the main Ractor has an error reporter
+  end
+
+  # Writes a warning into the log.
   #
-  # @private
-  module Reports
-    # The source of the reports, for subscribers.
-    SOURCE = "tiercel.active_support"
-
-    # @param error [Exception]
-    # @param context [Hash{Symbol => Object}] `key:` is masked
-    # @param log_keys [Boolean] whether the key itself is shown
-    # @return [void]
-    def self.handled(error, log_keys: false, **context)
-      context[:key] = KeyMask.of(context[:key]) if context[:key] && !log_keys
-      reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
-      reporter&.report(error, handled: true, severity: :warning, source: SOURCE, context:)
-    rescue Ractor::IsolationError
-      nil # before Rails 8.2, only the main Ractor has an error reporter
-    end
-
-    # Writes a warning into the log.
-    #
-    # @param logger [#call] returns the store's Logger; if it returns nil, Rails' logger is used
-    # @yieldreturn [String]
-    # @return [void]
-    def self.log(logger)
-      logger = logger.call || (Rails.logger if defined?(Rails.logger))
-      logger&.warn { "Tiercel: #{yield}" }
-    end
+  # @param logger [#call] returns the store's Logger; if it returns nil, Rails' logger is used
+  # @yieldreturn [String]
+  # @return [void]
+  def self.log(logger)
+    logger = logger.call || (Rails.logger if defined?(Rails.logger))
+    logger&.warn { "Tiercel: #{yield}" }
   end
 end

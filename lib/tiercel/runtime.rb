@@ -1,42 +1,40 @@
 # frozen_string_literal: true
 
-module Tiercel
-  # What changes while calls run, and does not belong to one store. A process has one runtime for all its stores; each
-  # further Ractor has its own ({ActiveSupport::Cache::TiercelStore::Shareable}).
-  #
-  # @private
-  class Runtime
-    # The fiber storage's key of the miss whose block runs, the innermost one. Threads, fibers and enumerators inherit
-    # it, so a fetch in a thread that a block has started is a fetch inside that block.
-    HELD = :tiercel_fetch_miss
+# What changes while calls run, and does not belong to one store. A process has one runtime for all its stores; each
+# further Ractor has its own ({ActiveSupport::Cache::TiercelStore::Shareable}).
+#
+# @private
+class Tiercel::Runtime
+  # The fiber storage's key of the miss whose block runs, the innermost one. Threads, fibers and enumerators inherit
+  # it, so a fetch in a thread that a block has started is a fetch inside that block.
+  HELD = :tiercel_fetch_miss
 
-    # @return [Integer] number of running blocks of `fetch`: most calls need to know only that there is none. CRuby
-    #   switches threads at branches and returns only, so no count is lost
-    attr_accessor :blocks
-    # @return [Random, nil] for names of leases, and the process that has seeded it
-    attr_accessor :random, :seeded_by
-    # @return [Object, nil] see {Observer}
-    attr_accessor :observer
-    # @return [Mutex] guards all flights, so that a cycle of waits is found even across stores
-    attr_reader :flights_lock
+  # @return [Integer] number of running blocks of `fetch`: most calls need to know only that there is none. CRuby
+  #   switches threads at branches and returns only, so no count is lost
+  attr_accessor :blocks
+  # @return [Random, nil] for names of leases, and the process that has seeded it
+  attr_accessor :random, :seeded_by
+  # @return [Object, nil] see {Observer}
+  attr_accessor :observer
+  # @return [Mutex] guards all flights, so that a cycle of waits is found even across stores
+  attr_reader :flights_lock
 
-    def initialize
-      @blocks = 0
-      @flights_lock = Mutex.new
-    end
-
-    MAIN = new
-    private_constant :MAIN
-
-    # Parts of a store ask once and keep the answer, because a question costs as much as a third of a read.
-    #
-    # @return [Runtime] of this Ractor
-    def self.current = main? ? MAIN : Ractor.current[:tiercel_runtime] ||= new
-
-    # @return [Boolean]
-    def self.main? = Ractor.current.equal?(Ractor.main)
-
-    # @return [Boolean] whether the code runs inside a block of `fetch`
-    def inside_block? = @blocks > 0 && !Fiber[HELD].nil?
+  def initialize
+    @blocks = 0
+    @flights_lock = Mutex.new
   end
+
+  MAIN = new
+  private_constant :MAIN
+
+  # Parts of a store ask once and keep the answer, because a question costs as much as a third of a read.
+  #
+  # @return [Runtime] of this Ractor
+  def self.current = main? ? MAIN : Ractor.current[:tiercel_runtime] ||= new
+
+  # @return [Boolean]
+  def self.main? = Ractor.current.equal?(Ractor.main)
+
+  # @return [Boolean] whether the code runs inside a block of `fetch`
+  def inside_block? = @blocks > 0 && !Fiber[HELD].nil?
 end

@@ -3,97 +3,97 @@
 require "active_support"
 require "active_support/cache"
 
-module Tiercel
-  class Coder
-    # Decodes a frame's payload, whatever serializer and compressor wrote it. A store can therefore change its options
-    # and still read its old entries.
-    #
-    # @private
-    class PayloadReader
-      include Frame::Layout
+# Decodes a frame's payload, whatever serializer and compressor wrote it. A store can therefore change its options
+# and still read its old entries.
+#
+# @private
+class Tiercel::Coder::PayloadReader
+  include Tiercel::Frame::Layout
 
-      # @param serializer [Object] the store's serializer
-      # @param compressor [Object, nil] the store's compressor
-      # @param inflate_limit [Integer] bytes
-      # @param marshal [Boolean] whether Marshal may load
-      # @param cipher [Cipher, nil]
-      def initialize(serializer:, compressor:, inflate_limit:, marshal:, cipher:)
-        @inflate_limit = inflate_limit
-        @marshal = marshal
-        @cipher = cipher
-        @serializers = { serializer.type => serializer }
-        @serializers.delete(TYPE_MARSHAL)
-        @compressors = compressor ? { compressor.id => compressor } : {}
-      end
+  # @param serializer [Object] the store's serializer
+  # @param compressor [Object, nil] the store's compressor
+  # @param inflate_limit [Integer] bytes
+  # @param marshal [Boolean] whether Marshal may load
+  # @param cipher [Cipher, nil]
+  def initialize(serializer:, compressor:, inflate_limit:, marshal:, cipher:)
+    @inflate_limit = inflate_limit
+    @marshal = marshal
+    @cipher = cipher
+    @serializers = { serializer.type => serializer }
+    @serializers.delete(TYPE_MARSHAL)
+    @compressors = compressor ? { compressor.id => compressor } : {}
+  end
 
-      # @param frame [Frame]
-      # @param key [String, nil] the entry's key; nil for a copy that never left this process
-      # @return [Object]
-      # @raise [MalformedFrame] if the payload is damaged or too large, or needs a serializer or compressor that this
-      #   store does not have
-      # @raise [SerializationError] if Marshal would have to load the payload and that is forbidden
-      # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
-      def read(frame, key)
-        if frame.encrypted? && (@cipher.nil? || key.nil?)
-          raise Undecryptable, "the entry is encrypted, and this store has no encrypt:"
-        end
-        payload = inflate(frame, @cipher && key ? @cipher.open(key, frame) : frame.payload)
-        case frame.type
-        when TYPE_PLAIN then CodecExt.load(payload)
-        when TYPE_STRING_UTF_8, TYPE_STRING_BINARY, TYPE_STRING_US_ASCII
-          payload.force_encoding(STRING_ENCODINGS[frame.type])
-        when TYPE_STRING_ENCODED then payload.force_encoding(encoding(frame))
-        else load(frame.type, payload)
-        end
-      end
-
-      private
-
-      def inflate(frame, payload)
-        return payload.frozen? ? payload.dup : payload if frame.compressor == COMPRESSOR_NONE
-        claimed = frame.parts.inflated_bytes or raise MalformedFrame, "a compressed payload has no size"
-        if claimed > @inflate_limit
-          raise MalformedFrame, "a payload claims to inflate to #{Sizes.human(claimed)}, more than inflate_limit " \
-                                "(#{Sizes.human(@inflate_limit)})"
-        end
-        inflated = compressor(frame.compressor).inflate(payload, inflated_bytes: claimed, limit: @inflate_limit)
-        inflated.frozen? ? inflated.dup : inflated
-      end
-
-      def compressor(id)
-        @compressors[id] ||= Compressors::REGISTRY.fetch(Compressors::NAMES.fetch(id))
-      rescue KeyError
-        raise MalformedFrame, "a payload was compressed by a compressor of the application's own, and this store " \
-                              "has none"
-      rescue MissingDependency => error
-        raise MalformedFrame, "a payload cannot be inflated: #{error.message}"
-      end
-
-      def encoding(frame)
-        frame.parts.encoding or raise MalformedFrame, "a String's encoding is missing"
-      end
-
-      def load(type, payload)
-        serializer(type).load(payload)
-      rescue Error, ActiveSupport::Cache::DeserializationError
-        raise
-      rescue StandardError, ScriptError, SystemStackError => error # a class may load a missing file
-        raise ActiveSupport::Cache::DeserializationError, "#{error.class}: #{error.message}"
-      end
-
-      # With `marshal: false`, only the store's own serializer may load a payload.
-      def serializer(type)
-        @serializers[type] ||= begin
-          unless @marshal
-            raise SerializationError, format("a payload of type 0x%02X, and marshal: false forbids loading it", type)
-          end
-          Serializers::REGISTRY.fetch(Serializers::NAMES.fetch(type))
-        end
-      rescue KeyError
-        raise MalformedFrame, "a payload was written by a serializer of the application's own, and this store has none"
-      rescue MissingDependency => error
-        raise MalformedFrame, "a payload cannot be loaded: #{error.message}"
-      end
+  # @param frame [Frame]
+  # @param key [String, nil] the entry's key; nil for a copy that never left this process
+  # @return [Object]
+  # @raise [MalformedFrame] if the payload is damaged or too large, or needs a serializer or compressor that this
+  #   store does not have
+  # @raise [SerializationError] if Marshal would have to load the payload and that is forbidden
+  # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
+  def read(frame, key)
+    if frame.encrypted? && (@cipher.nil? || key.nil?)
+      raise Tiercel::Undecryptable, "the entry is encrypted, and this store has no encrypt:"
     end
+    payload = inflate(frame, @cipher && key ? @cipher.open(key, frame) : frame.payload)
+    case frame.type
+    when TYPE_PLAIN then Tiercel::CodecExt.load(payload)
+    when TYPE_STRING_UTF_8, TYPE_STRING_BINARY, TYPE_STRING_US_ASCII
+      payload.force_encoding(STRING_ENCODINGS[frame.type])
+    when TYPE_STRING_ENCODED then payload.force_encoding(encoding(frame))
+    else load(frame.type, payload)
+    end
+  end
+
+  private
+
+  def inflate(frame, payload)
+    return payload.frozen? ? payload.dup : payload if frame.compressor == COMPRESSOR_NONE
+    claimed = frame.parts.inflated_bytes or raise Tiercel::MalformedFrame, "a compressed payload has no size"
+    if claimed > @inflate_limit
+      raise Tiercel::MalformedFrame,
+        "a payload claims to inflate to #{Tiercel::Sizes.human(claimed)}, more than inflate_limit " \
+        "(#{Tiercel::Sizes.human(@inflate_limit)})"
+    end
+    inflated = compressor(frame.compressor).inflate(payload, inflated_bytes: claimed, limit: @inflate_limit)
+    inflated.frozen? ? inflated.dup : inflated
+  end
+
+  def compressor(id)
+    @compressors[id] ||= Tiercel::Compressors::REGISTRY.fetch(Tiercel::Compressors::NAMES.fetch(id))
+  rescue KeyError
+    raise Tiercel::MalformedFrame,
+      "a payload was compressed by a compressor of the application's own, and this store " \
+      "has none"
+  rescue Tiercel::MissingDependency => error
+    raise Tiercel::MalformedFrame, "a payload cannot be inflated: #{error.message}"
+  end
+
+  def encoding(frame)
+    frame.parts.encoding or raise Tiercel::MalformedFrame, "a String's encoding is missing"
+  end
+
+  def load(type, payload)
+    serializer(type).load(payload)
+  rescue Tiercel::Error, ActiveSupport::Cache::DeserializationError
+    raise
+  rescue StandardError, ScriptError, SystemStackError => error # a class may load a missing file
+    raise ActiveSupport::Cache::DeserializationError, "#{error.class}: #{error.message}"
+  end
+
+  # With `marshal: false`, only the store's own serializer may load a payload.
+  def serializer(type)
+    @serializers[type] ||= begin
+      unless @marshal
+        raise Tiercel::SerializationError,
+          format("a payload of type 0x%02X, and marshal: false forbids loading it", type)
+      end
+      Tiercel::Serializers::REGISTRY.fetch(Tiercel::Serializers::NAMES.fetch(type))
+    end
+  rescue KeyError
+    raise Tiercel::MalformedFrame,
+      "a payload was written by a serializer of the application's own, and this store has none"
+  rescue Tiercel::MissingDependency => error
+    raise Tiercel::MalformedFrame, "a payload cannot be loaded: #{error.message}"
   end
 end

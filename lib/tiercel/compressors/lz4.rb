@@ -1,33 +1,31 @@
 # frozen_string_literal: true
 
 module Tiercel
-  module Compressors
-    # LZ4 blocks after their size as a base-128 number, low digits first. This is the format of the gems lz4-ruby and
-    # lz4_flex. The C extension implements it.
-    class LZ4
-      include Bounds
+  # LZ4 blocks after their size as a base-128 number, low digits first. This is the format of the gems lz4-ruby and
+  # lz4_flex. The C extension implements it.
+  class Compressors::LZ4
+    include Compressors::Bounds
 
-      # @return [Integer] in the frame's header
-      def id = Frame::Layout::COMPRESSOR_LZ4
+    # @return [Integer] in the frame's header
+    def id = Frame::Layout::COMPRESSOR_LZ4
 
-      # @param bytes [String]
-      # @return [String]
-      def deflate(bytes) = CodecExt.lz4_deflate(bytes)
+    # @param bytes [String]
+    # @return [String]
+    def deflate(bytes) = CodecExt.lz4_deflate(bytes)
 
-      # @param bytes [String]
-      # @param inflated_bytes [Integer, nil] the size claimed by the frame
-      # @param limit [Integer] bytes
-      # @return [String] binary
-      # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or not to `inflated_bytes`
-      def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
-        claimed, position = leading_size(bytes, "an lz4")
-        check_claim(claimed, limit)
-        inflated = CodecExt.lz4_inflate(bytes, position, claimed) if claimed == (inflated_bytes || claimed)
-        return inflated if inflated
-        raise MalformedFrame, "an lz4 payload is not the #{inflated_bytes || claimed} bytes it claims to be"
-      rescue NoMemoryError => error
-        damaged("lz4", error)
-      end
+    # @param bytes [String]
+    # @param inflated_bytes [Integer, nil] the size claimed by the frame
+    # @param limit [Integer] bytes
+    # @return [String] binary
+    # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or not to `inflated_bytes`
+    def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
+      claimed, position = leading_size(bytes, "an lz4")
+      check_claim(claimed, limit)
+      inflated = CodecExt.lz4_inflate(bytes, position, claimed) if claimed == (inflated_bytes || claimed)
+      return inflated if inflated
+      raise MalformedFrame, "an lz4 payload is not the #{inflated_bytes || claimed} bytes it claims to be"
+    rescue NoMemoryError => error
+      damaged("lz4", error)
     end
   end
 end

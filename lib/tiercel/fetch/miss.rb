@@ -4,725 +4,723 @@ require "active_support"
 require "active_support/cache"
 require "digest"
 
-module Tiercel
-  class Fetch
-    # One missed key of a `fetch` or `fetch_multi`: the caller's options, and the block that computes the value. Once
-    # the block runs, or the caller waits for another process, other callers of this process follow the miss
-    # ({Flights}).
+class Tiercel::Fetch
+  # One missed key of a `fetch` or `fetch_multi`: the caller's options, and the block that computes the value. Once
+  # the block runs, or the caller waits for another process, other callers of this process follow the miss
+  # ({Flights}).
+  #
+  # @private
+  class Miss
+    MISS = Tiercel::Coder::MISS
+    # The namespace that a Proc returned when the call began, and the Proc, which subscribers receive. In the thread
+    # that stores the value, the Proc may return another namespace.
+    OneNamespace = Struct.new(:proc, :call)
+    private_constant :MISS
+
+    # @return [Hash] the options, with the namespace that a Proc returns now
+    def self.in_one_namespace(options)
+      namespace = options[:namespace]
+      return options unless namespace.respond_to?(:call)
+      options.merge(namespace: OneNamespace.new(namespace, namespace.call))
+    end
+
+    # Set once: name, key (String), version (String, nil), options (merged Hash), policy ({FetchPolicy})
+    attr_reader :store, :name, :key, :version, :options, :policy
+    # @return [Hash{String => Integer}, nil] generations by key: of the tags of the block's value, and of the tags of
+    #   the entries that the block has read; nil without tags
+    attr_reader :recorded
+    # @return [#call, nil] wraps the step that stores the value
+    attr_accessor :storing
+    # Facts for the events: whether the caller receives an expired value; whether it took the lease over from a slow
+    # or dead holder; the reason to compute although a value exists
+    attr_accessor :stale, :takeover, :reason
+    # @return [Boolean] whether the caller has not read the key yet
+    attr_accessor :unread
+    # @return [Boolean] whether the block has run
+    attr_reader :computed
+    # @return [String, Integer, nil] the bytes, or the count of a counter, that the block itself has written under the
+    #   key
+    attr_accessor :rewritten
+    # @return [Boolean] whether the block itself deleted the key
+    attr_accessor :deleted
+    # @return [Leases::Lease, nil] the lease that the caller acquires or holds, until the value is stored
+    attr_accessor :lease
+
+    # The part of a miss that other callers see; {Flights} alone changes it, under its lock.
     #
-    # @private
-    class Miss
-      MISS = Coder::MISS
-      # The namespace that a Proc returned when the call began, and the Proc, which subscribers receive. In the thread
-      # that stores the value, the Proc may return another namespace.
-      OneNamespace = Struct.new(:proc, :call)
-      private_constant :MISS
+    # - following: the misses of this process for which code inside the block waits
+    # - flying: the lease of the running block, or of the awaited process
+    # - outcome: [kind, content]; see {Flights#land}
+    # - registered: the name under which other callers find the miss
+    # - heir: whether it has replaced a miss whose thread died
+    # - relieves: the miss whose block takes too long; this miss runs its own block as well
+    attr_accessor :outcome, :followers, :landed, :following, :relieves, :relief_at, :registered, :registered_key,
+                  :heir
+    attr_reader :flying
+    # While its block runs: the misses whose leases the same call holds, and the miss of the enclosing block
+    attr_reader :others, :outer
+    # Times of {Clock.monotonic} at which the caller stops waiting for a caller of this process and for another
+    # process
+    attr_accessor :near_deadline, :far_deadline
 
-      # @return [Hash] the options, with the namespace that a Proc returns now
-      def self.in_one_namespace(options)
-        namespace = options[:namespace]
-        return options unless namespace.respond_to?(:call)
-        options.merge(namespace: OneNamespace.new(namespace, namespace.call))
-      end
+    def initialize(fetch, store, name, key, version, options, policy, found)
+      @fetch = fetch
+      @store = store
+      @name = name
+      @key = key.frozen? ? key : key.dup.freeze
+      @version = version
+      @options = Miss.in_one_namespace(options)
+      @policy = policy
+      @process = Tiercel::Forks.current
+      @followers = 0
+      # Sets the variables that later steps set, so that all misses have one object shape from the beginning.
+      @outcome = @registered = @lease = @flying = @thread = @by_hand = @others = @outer = @given = nil
+      @far = @computed = false
+      return unless found
+      @seen = fetch.leases.seen(@key, found.bytes)
+      token = fetch.backend.token_of(found.bytes) if @seen.nil?
+      @shown = Tiercel::Leases::Present.new(found.bytes, token) if token
+    end
 
-      # Set once: name, key (String), version (String, nil), options (merged Hash), policy ({FetchPolicy})
-      attr_reader :store, :name, :key, :version, :options, :policy
-      # @return [Hash{String => Integer}, nil] generations by key: of the tags of the block's value, and of the tags of
-      #   the entries that the block has read; nil without tags
-      attr_reader :recorded
-      # @return [#call, nil] wraps the step that stores the value
-      attr_accessor :storing
-      # Facts for the events: whether the caller receives an expired value; whether it took the lease over from a slow
-      # or dead holder; the reason to compute although a value exists
-      attr_accessor :stale, :takeover, :reason
-      # @return [Boolean] whether the caller has not read the key yet
-      attr_accessor :unread
-      # @return [Boolean] whether the block has run
-      attr_reader :computed
-      # @return [String, Integer, nil] the bytes, or the count of a counter, that the block itself has written under the
-      #   key
-      attr_accessor :rewritten
-      # @return [Boolean] whether the block itself deleted the key
-      attr_accessor :deleted
-      # @return [Leases::Lease, nil] the lease that the caller acquires or holds, until the value is stored
-      attr_accessor :lease
+    # `new`, a method of C, would call `initialize` at a higher cost than Ruby does.
+    #
+    # @return [self] of a call that has just begun
+    def of_call(fetch, store, name, key, version, options, policy, found)
+      initialize(fetch, store, name, key, version, options, policy, found)
+      self
+    end
 
-      # The part of a miss that other callers see; {Flights} alone changes it, under its lock.
-      #
-      # - following: the misses of this process for which code inside the block waits
-      # - flying: the lease of the running block, or of the awaited process
-      # - outcome: [kind, content]; see {Flights#land}
-      # - registered: the name under which other callers find the miss
-      # - heir: whether it has replaced a miss whose thread died
-      # - relieves: the miss whose block takes too long; this miss runs its own block as well
-      attr_accessor :outcome, :followers, :landed, :following, :relieves, :relief_at, :registered, :registered_key,
-                    :heir
-      attr_reader :flying
-      # While its block runs: the misses whose leases the same call holds, and the miss of the enclosing block
-      attr_reader :others, :outer
-      # Times of {Clock.monotonic} at which the caller stops waiting for a caller of this process and for another
-      # process
-      attr_accessor :near_deadline, :far_deadline
-
-      def initialize(fetch, store, name, key, version, options, policy, found)
-        @fetch = fetch
-        @store = store
-        @name = name
-        @key = key.frozen? ? key : key.dup.freeze
-        @version = version
-        @options = Miss.in_one_namespace(options)
-        @policy = policy
-        @process = Forks.current
+    # @return [Miss] the same miss, for a block that runs in the background with this miss's lease
+    def in_background
+      job = dup
+      job.instance_exec do
+        @background = true
+        @stale = nil
         @followers = 0
-        # Sets the variables that later steps set, so that all misses have one object shape from the beginning.
-        @outcome = @registered = @lease = @flying = @thread = @by_hand = @others = @outer = @given = nil
-        @far = @computed = false
-        return unless found
-        @seen = fetch.leases.seen(@key, found.bytes)
-        token = fetch.backend.token_of(found.bytes) if @seen.nil?
-        @shown = Leases::Present.new(found.bytes, token) if token
+        @registered = @registered_key = @flying = @outcome = @landed = @following = @relief_at = nil
       end
+      job
+    end
 
-      # `new`, a method of C, would call `initialize` at a higher cost than Ruby does.
-      #
-      # @return [self] of a call that has just begun
-      def of_call(fetch, store, name, key, version, options, policy, found)
-        initialize(fetch, store, name, key, version, options, policy, found)
-        self
-      end
+    # @return [Boolean] whether the miss is of this key of this backend
+    def of?(backend, key)
+      @fetch.backend.equal?(backend) && @key.bytesize == key.bytesize && (@key == key || @key.b == key.b)
+    end
 
-      # @return [Miss] the same miss, for a block that runs in the background with this miss's lease
-      def in_background
-        job = dup
-        job.instance_exec do
-          @background = true
-          @stale = nil
-          @followers = 0
-          @registered = @registered_key = @flying = @outcome = @landed = @following = @relief_at = nil
-        end
-        job
-      end
+    # @return [Boolean] whether the miss belongs to this process and shares its tags with the backend's entries
+    def reads?(backend) = ours? && @fetch.backends.any? { |own| own.equal?(backend) }
 
-      # @return [Boolean] whether the miss is of this key of this backend
-      def of?(backend, key)
-        @fetch.backend.equal?(backend) && @key.bytesize == key.bytesize && (@key == key || @key.b == key.b)
-      end
+    # @return [Leases::Lease, nil] the lease that the caller's read has found
+    attr_reader :seen
 
-      # @return [Boolean] whether the miss belongs to this process and shares its tags with the backend's entries
-      def reads?(backend) = ours? && @fetch.backends.any? { |own| own.equal?(backend) }
+    # @return [Boolean] whether the miss has an outcome and accepts no more followers
+    def landed? = @outcome && @registered.nil? && @registered_key.nil?
 
-      # @return [Leases::Lease, nil] the lease that the caller's read has found
-      attr_reader :seen
+    # @return [Boolean] whether its caller has neither a lease nor a registration any more
+    def left? = @lease.nil? && landed?
 
-      # @return [Boolean] whether the miss has an outcome and accepts no more followers
-      def landed? = @outcome && @registered.nil? && @registered_key.nil?
+    # @return [Boolean] whether it belongs to this process, and not to its parent
+    def ours? = @process == Tiercel::Forks.current
 
-      # @return [Boolean] whether its caller has neither a lease nor a registration any more
-      def left? = @lease.nil? && landed?
+    # @return [Boolean] whether it has not landed and belongs to this process
+    def live? = @outcome.nil? && @process == Tiercel::Forks.current
 
-      # @return [Boolean] whether it belongs to this process, and not to its parent
-      def ours? = @process == Forks.current
+    # @return [Boolean] whether the leading fiber will never continue: its thread has died. Ruby runs no `ensure` of a
+    #   fiber that was suspended in a dead thread
+    def deserted? = @thread && !@thread.alive?
 
-      # @return [Boolean] whether it has not landed and belongs to this process
-      def live? = @outcome.nil? && @process == Forks.current
+    # Returns whether the leader is suspended in the caller's own thread, so that it cannot continue while the caller
+    # waits. Fibers of a scheduler wait for each other as threads do.
+    def stuck_behind_caller?
+      @thread.equal?(Thread.current) && (@by_hand || Fiber.current_scheduler.nil?)
+    end
 
-      # @return [Boolean] whether the leading fiber will never continue: its thread has died. Ruby runs no `ensure` of a
-      #   fiber that was suspended in a dead thread
-      def deserted? = @thread && !@thread.alive?
+    # This caller has the lease, or its block begins.
+    def lead(lease)
+      @thread = Thread.current
+      @by_hand = Fiber.blocking?
+      @flying = lease
+      @far = false
+    end
 
-      # Returns whether the leader is suspended in the caller's own thread, so that it cannot continue while the caller
-      # waits. Fibers of a scheduler wait for each other as threads do.
-      def stuck_behind_caller?
-        @thread.equal?(Thread.current) && (@by_hand || Fiber.current_scheduler.nil?)
-      end
+    # Its block begins.
+    #
+    # @param others [Array<Miss>, nil]
+    # @param outer [Miss, nil]
+    def enter(others, outer)
+      @others = others
+      @outer = outer
+    end
 
-      # This caller has the lease, or its block begins.
-      def lead(lease)
-        @thread = Thread.current
-        @by_hand = Fiber.blocking?
-        @flying = lease
-        @far = false
-      end
+    # The wait for another process begins.
+    def await_process(lease)
+      lead(lease)
+      @far = true
+    end
 
-      # Its block begins.
-      #
-      # @param others [Array<Miss>, nil]
-      # @param outer [Miss, nil]
-      def enter(others, outer)
-        @others = others
-        @outer = outer
-      end
+    # @return [Boolean] whether it waits for another process
+    def far? = @far || false
 
-      # The wait for another process begins.
-      def await_process(lease)
-        lead(lease)
-        @far = true
-      end
+    # @return [Boolean] whether an earlier leader has abandoned this caller already
+    def abandoned_again?
+      before = @abandoned
+      @abandoned = true
+      before || false
+    end
 
-      # @return [Boolean] whether it waits for another process
-      def far? = @far || false
+    # --- what the caller wants ---
 
-      # @return [Boolean] whether an earlier leader has abandoned this caller already
-      def abandoned_again?
-        before = @abandoned
-        @abandoned = true
-        before || false
-      end
+    # @return [Store::Tags::Named, nil] the caller's tags, with their generations from before the block
+    def tags = @options[:tags]&.tap { |tags| @fetch.generations.fix(tags) }
 
-      # --- what the caller wants ---
+    # @return [Object] the version and the tags; callers share a block only if these are equal
+    def wanted = (tags = self.tags) ? [@version, tags.known] : @version
 
-      # @return [Store::Tags::Named, nil] the caller's tags, with their generations from before the block
-      def tags = @options[:tags]&.tap { |tags| @fetch.generations.fix(tags) }
+    # Reads the generations of the tags again, because an invalidation may have happened while the call waited.
+    def renew_tags
+      before = @options[:tags] or return
+      @options = @options.merge(tags: before.anew)
+    end
 
-      # @return [Object] the version and the tags; callers share a block only if these are equal
-      def wanted = (tags = self.tags) ? [@version, tags.known] : @version
+    # @return [String, nil] the description of the wanted value in a lease: the version, and a digest of the tags
+    #   with their generations
+    def kept_version
+      version = @version && Tiercel::Frame::Version.kept(@version)
+      tags = self.tags or return version
+      known = tags.known or return version # the backend failed; nothing will be stored
+      Tiercel::Frame::Version.kept("tags:#{Digest::SHA256.hexdigest(known.sort.join("\0"))}:#{version}")
+    end
 
-      # Reads the generations of the tags again, because an invalidation may have happened while the call waited.
-      def renew_tags
-        before = @options[:tags] or return
-        @options = @options.merge(tags: before.anew)
-      end
+    # @return [Leases::Lease, nil] the lease that the caller's read has found, once
+    def take_seen
+      seen = @seen
+      @seen = nil
+      seen
+    end
 
-      # @return [String, nil] the description of the wanted value in a lease: the version, and a digest of the tags
-      #   with their generations
-      def kept_version
-        version = @version && Frame::Version.kept(@version)
-        tags = self.tags or return version
-        known = tags.known or return version # the backend failed; nothing will be stored
-        Frame::Version.kept("tags:#{Digest::SHA256.hexdigest(known.sort.join("\0"))}:#{version}")
-      end
+    # @return [Leases::Lease] a lease that this call is about to acquire
+    def new_lease = @lease = @fetch.leases.own(@key, @policy.lease_ttl, kept_version)
 
-      # @return [Leases::Lease, nil] the lease that the caller's read has found, once
-      def take_seen
-        seen = @seen
-        @seen = nil
-        seen
-      end
+    # Returns the entry that the read found, for the first take, which then saves a trip. Later calls return nil.
+    #
+    # @return [Leases::Present, nil]
+    def take_shown
+      shown = @shown or return
+      @shown = nil
+      shown
+    end
 
-      # @return [Leases::Lease] a lease that this call is about to acquire
-      def new_lease = @lease = @fetch.leases.own(@key, @policy.lease_ttl, kept_version)
+    # Releases a lease without storing a value.
+    def release(lease) = @fetch.leases.release(lease, stale_ttl:)
 
-      # Returns the entry that the read found, for the first take, which then saves a trip. Later calls return nil.
-      #
-      # @return [Leases::Present, nil]
-      def take_shown
-        shown = @shown or return
-        @shown = nil
-        shown
-      end
+    # @return [Float] seconds for which a released lease keeps its stale value
+    def stale_ttl = Tiercel::FetchPolicy::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
 
-      # Releases a lease without storing a value.
-      def release(lease) = @fetch.leases.release(lease, stale_ttl:)
+    # The value that plain reads return during the computation: see {Leases#take}.
+    #
+    # @return [Symbol, String, nil]
+    def verdict(bytes)
+      entry = entry_of(bytes) or return
+      return (entry.mismatched?(@version) ? bytes : :current) unless entry.expired?
+      race_ttl = @options[:race_condition_ttl].to_i
+      return longer(entry, race_ttl) if race_ttl.positive? && Tiercel::Clock.now - entry.expires_at <= race_ttl
+      bytes if entry.is_a?(Tiercel::Coder::LazyEntry) && usable_stale?(entry, true) && !outdated?(entry)
+    end
 
-      # @return [Float] seconds for which a released lease keeps its stale value
-      def stale_ttl = FetchPolicy::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
+    # @param bytes [String, nil]
+    # @return [Object] the value, if a read would return it; else MISS
+    def value_of(bytes)
+      entry = entry_of(bytes)
+      return MISS if entry.nil? || entry.expired? || entry.mismatched?(@version)
+      inherit(entry)
+      value = entry.value
+      Tiercel::DeepFreeze.call(value) if @fetch.frozen_values
+      value
+    end
 
-      # The value that plain reads return during the computation: see {Leases#take}.
-      #
-      # @return [Symbol, String, nil]
-      def verdict(bytes)
-        entry = entry_of(bytes) or return
-        return (entry.mismatched?(@version) ? bytes : :current) unless entry.expired?
-        race_ttl = @options[:race_condition_ttl].to_i
-        return longer(entry, race_ttl) if race_ttl.positive? && Clock.now - entry.expires_at <= race_ttl
-        bytes if entry.is_a?(Coder::LazyEntry) && usable_stale?(entry, true) && !outdated?(entry)
-      end
+    # Returns whether this call may return the value of another caller's block. That block may have begun before an
+    # invalidation of the tags that it added.
+    #
+    # @param other [Miss]
+    def accepts?(other)
+      return false if other.lost?
+      return true if other.recorded.nil?
+      @options[:tags]&.known == other.recorded || @fetch.generations.current?(other.recorded)
+    end
 
-      # @param bytes [String, nil]
-      # @return [Object] the value, if a read would return it; else MISS
-      def value_of(bytes)
-        entry = entry_of(bytes)
-        return MISS if entry.nil? || entry.expired? || entry.mismatched?(@version)
-        inherit(entry)
-        value = entry.value
-        DeepFreeze.call(value) if @fetch.frozen_values
-        value
-      end
+    # --- expired values ---
 
-      # Returns whether this call may return the value of another caller's block. That block may have begun before an
-      # invalidation of the tags that it added.
-      #
-      # @param other [Miss]
-      def accepts?(other)
-        return false if other.lost?
-        return true if other.recorded.nil?
-        @options[:tags]&.known == other.recorded || @fetch.generations.current?(other.recorded)
-      end
+    # Uses the result of the caller's own read, so no trip is needed.
+    #
+    # @return [Object] the stale value of the lease that the read has found, or MISS
+    def stale_at_hand
+      return MISS if @seen.nil? || @seen.released? || @fetch.leases.lapsed?(@seen)
+      stale_beside(@seen)
+    end
 
-      # --- expired values ---
+    # Returns the lease's stale value: either plain reads return it too, or only `fetch` does.
+    #
+    # @return [Object] the value, or MISS
+    def stale_beside(lease)
+      return MISS unless lease.stale
+      value = lease.mine? ? MISS : value_of(lease.stale)
+      MISS.equal?(value) ? stale_value_of(lease.stale, after_error: lease.paused?) : value
+    end
 
-      # Uses the result of the caller's own read, so no trip is needed.
-      #
-      # @return [Object] the stale value of the lease that the read has found, or MISS
-      def stale_at_hand
-        return MISS if @seen.nil? || @seen.released? || @fetch.leases.lapsed?(@seen)
-        stale_beside(@seen)
-      end
+    # @param after_error [Boolean] whether a block has raised
+    # @return [Object] the expired value, if the call may return it; else MISS
+    def stale_value_of(bytes, after_error: false)
+      entry = entry_of(bytes) or return MISS
+      return MISS unless entry.is_a?(Tiercel::Coder::LazyEntry) && usable_stale?(entry, after_error)
+      return MISS if entry.mismatched?(@version) || outdated?(entry)
+      value = entry.value
+      inherit(entry)
+      Tiercel::DeepFreeze.call(value) if @fetch.frozen_values
+      value
+    rescue ActiveSupport::Cache::DeserializationError
+      MISS
+    end
 
-      # Returns the lease's stale value: either plain reads return it too, or only `fetch` does.
-      #
-      # @return [Object] the value, or MISS
-      def stale_beside(lease)
-        return MISS unless lease.stale
-        value = lease.mine? ? MISS : value_of(lease.stale)
-        MISS.equal?(value) ? stale_value_of(lease.stale, after_error: lease.paused?) : value
-      end
+    # @return [Boolean] whether the entry itself allows its stale value after an error
+    def error_covered?(bytes)
+      entry = entry_of(bytes)
+      entry.is_a?(Tiercel::Coder::LazyEntry) && (entry.frame.parts.stale&.last || 0) > Tiercel::Clock.now
+    end
 
-      # @param after_error [Boolean] whether a block has raised
-      # @return [Object] the expired value, if the call may return it; else MISS
-      def stale_value_of(bytes, after_error: false)
-        entry = entry_of(bytes) or return MISS
-        return MISS unless entry.is_a?(Coder::LazyEntry) && usable_stale?(entry, after_error)
-        return MISS if entry.mismatched?(@version) || outdated?(entry)
-        value = entry.value
-        inherit(entry)
-        DeepFreeze.call(value) if @fetch.frozen_values
-        value
-      rescue ActiveSupport::Cache::DeserializationError
-        MISS
-      end
+    # --- the block ---
 
-      # @return [Boolean] whether the entry itself allows its stale value after an error
-      def error_covered?(bytes)
-        entry = entry_of(bytes)
-        entry.is_a?(Coder::LazyEntry) && (entry.frame.parts.stale&.last || 0) > Clock.now
-      end
+    # Runs the block.
+    #
+    # @return [Object] the block's value
+    def compute
+      @computed = true
+      shared = @fetch.shares_options
+      @given = WriteOptions.allocate.of_miss(shared ? @options : @options.dup, @store, shared)
+      observer = @fetch.runtime.observer or return yield(@name, @given)
+      Tiercel::Observer.timed(observer, @fetch.backend, @key) { yield @name, @given }
+    end
 
-      # --- the block ---
+    # @return [Hash] the options after the block, which may have changed them
+    def options_after_block = @given ? @given.options : @options
 
-      # Runs the block.
-      #
-      # @return [Object] the block's value
-      def compute
-        @computed = true
-        shared = @fetch.shares_options
-        @given = WriteOptions.allocate.of_miss(shared ? @options : @options.dup, @store, shared)
-        observer = @fetch.runtime.observer or return yield(@name, @given)
-        Observer.timed(observer, @fetch.backend, @key) { yield @name, @given }
-      end
+    # --- inherited tags ---
 
-      # @return [Hash] the options after the block, which may have changed them
-      def options_after_block = @given ? @given.options : @options
+    # @return [Boolean] whether an entry that the block reads adds its tags to this one
+    def inherits? = @policy.inherit_tags
 
-      # --- inherited tags ---
+    # If two entries have different generations of a tag, the first one stays. The computed entry is then outdated,
+    # and a miss.
+    #
+    # @param recorded [Hash{String => Integer}, nil] the generations of an entry's tags, by key; nil if unknown
+    def inherit_tags(recorded)
+      inherited = @inherited ||= {}
+      return @lost = true unless recorded
+      recorded.each { |key, generation| inherited[key] ||= generation }
+    end
 
-      # @return [Boolean] whether an entry that the block reads adds its tags to this one
-      def inherits? = @policy.inherit_tags
+    # @return [Hash{String => Integer}, nil] the tags of the entries that the block has read
+    attr_reader :inherited
 
-      # If two entries have different generations of a tag, the first one stays. The computed entry is then outdated,
-      # and a miss.
-      #
-      # @param recorded [Hash{String => Integer}, nil] the generations of an entry's tags, by key; nil if unknown
-      def inherit_tags(recorded)
-        inherited = @inherited ||= {}
-        return @lost = true unless recorded
-        recorded.each { |key, generation| inherited[key] ||= generation }
-      end
-
-      # @return [Hash{String => Integer}, nil] the tags of the entries that the block has read
-      attr_reader :inherited
-
-      # The block has returned: records its tags.
-      def record_tags
-        named = options_after_block[:tags]
-        return if named.nil? && @inherited.nil?
-        @lost ||= named&.lost? || false
-        @recorded = named&.known
-        return unless @inherited
-        @recorded = @inherited.merge(@recorded || {}) do |_key, inherited, own|
-          @lost = true unless inherited == own # the tag was invalidated while the block ran
-          own
-        end
-      end
-
-      # @return [Boolean] whether the generations of the tags are unknown or outdated
-      def lost? = @lost || false
-
-      # @return [Boolean]
-      def tagged? = !@recorded.nil? || lost?
-
-      # --- events ---
-
-      # Adds the time of a wait.
-      #
-      # @return [Object] the block's value
-      def timed
-        began = Clock.monotonic
-        yield
-      ensure
-        @waited = (@waited || 0.0) + ((Clock.monotonic - began) * 1_000)
-      end
-
-      # @return [Hash{Symbol => Object}] additions to Rails' payload of a `cache_fetch_hit`
-      def facts_of_hit = { stale: @stale, waited: @waited&.round(1) }.compact
-
-      # @return [Hash{Symbol => Object}] additions to Rails' payload of a `cache_generate`
-      def facts_of_block
-        { waited: @waited&.round(1), takeover: @takeover, reason: @reason, background: @background }.compact
-      end
-
-      private
-
-      def entry_of(bytes)
-        entry = bytes && @fetch.reader.entry(bytes, key: @key, raw: @options[:raw], compare: false)
-        entry if entry && (entry.expired? || !outdated?(entry))
-      end
-
-      # Compares an entry's tags with the generations that this call has already read, which needs no trip.
-      def outdated?(entry)
-        recorded = @fetch.reader.recorded_tags(entry) or return false
-        known = @options[:tags]&.known
-        return false if known && recorded.all? { |key, generation| known[key] == generation }
-        @fetch.reader.outdated?(entry)
-      end
-
-      # An outer block receives this value.
-      def inherit(entry)
-        @fetch.reader.inherit_tags(entry) if @fetch.runtime.blocks > 0
-      end
-
-      def usable_stale?(entry, after_error)
-        revalidate_until, error_until = entry.frame.parts.stale
-        return false unless revalidate_until
-        (after_error ? [revalidate_until, error_until].max : revalidate_until) > Clock.now
-      end
-
-      # Implements Rails' race_condition_ttl: extends an expired entry by this many seconds.
-      def longer(entry, race_ttl)
-        entry.expires_at = Clock.now + race_ttl
-        @fetch.writer.frame_of_entry(@key, entry, @options[:compress], @options[:compress_threshold])
+    # The block has returned: records its tags.
+    def record_tags
+      named = options_after_block[:tags]
+      return if named.nil? && @inherited.nil?
+      @lost ||= named&.lost? || false
+      @recorded = named&.known
+      return unless @inherited
+      @recorded = @inherited.merge(@recorded || {}) do |_key, inherited, own|
+        @lost = true unless inherited == own # the tag was invalidated while the block ran
+        own
       end
     end
 
-    # The options object that the block of a `fetch` receives: Rails' own object with the addition of `tags`.
+    # @return [Boolean] whether the generations of the tags are unknown or outdated
+    def lost? = @lost || false
+
+    # @return [Boolean]
+    def tagged? = !@recorded.nil? || lost?
+
+    # --- events ---
+
+    # Adds the time of a wait.
     #
-    #   cache.fetch("page") do |name, options|
-    #     options.tags = ["product:1"]
-    #     ...
-    #   end
-    class WriteOptions < ActiveSupport::Cache::WriteOptions
-      RAILS = ActiveSupport::Cache::WriteOptions
-      # The methods of Rails' class. A method that is not in this list may change an option.
-      KNOWN = %i[version version= expires_in expires_in= expires_at expires_at=].freeze
-      private_constant :RAILS, :KNOWN
-
-      # Most blocks set no option, so a store shares its options with the block until the first setter copies them.
-      #
-      # @private
-      # @return [Boolean] whether every method that may change an option is known
-      def self.shareable?
-        (RAILS.public_instance_methods(false) - KNOWN).empty? && RAILS.ancestors.first(2) == [RAILS, Object]
-      end
-
-      # In place of `new`, a method of C, which would call `initialize` at a higher cost than Ruby does.
-      #
-      # @private
-      # @param options [Hash{Symbol => Object}] options of the write
-      # @param store [ActiveSupport::Cache::TiercelStore]
-      # @param shared [Boolean] whether the first setter copies the options
-      # @return [self]
-      def of_miss(options, store, shared)
-        @options = options
-        @store = store
-        @shared = shared
-        self
-      end
-
-      # @private
-      # @return [Hash{Symbol => Object}]
-      attr_reader :options
-
-      %i[version= expires_in= expires_at=].each do |setter|
-        define_method(setter) do |value|
-          unshare
-          super(value)
-        end
-      end
-
-      # @return [Array<String>] the entry's tags
-      def tags = @options[:tags].to_a
-
-      # Sets the tags of the entry. An invalidation of one of them makes the entry a miss, if it comes after this
-      # call. The tags that the entry had before are compared with their earlier generations.
-      #
-      # @param tags [Array<Object>, Object, nil] like the option `tags`
-      # @raise [ArgumentError] like the option `tags`
-      def tags=(tags)
-        unshare
-        @store.retag(@options, tags)
-      end
-
-      private
-
-      def unshare
-        @options = @options.dup if @shared
-        @shared = false
-      end
+    # @return [Object] the block's value
+    def timed
+      began = Tiercel::Clock.monotonic
+      yield
+    ensure
+      @waited = (@waited || 0.0) + ((Tiercel::Clock.monotonic - began) * 1_000)
     end
 
-    # The computations of one store in this process, and the callers that follow them: single flight.
-    #
-    # A caller never joins a computation by its key alone, because the computation may have begun before a delete that
-    # the caller's read has followed. A caller asks for the lease first. If another caller of this process holds that
-    # lease, or waits for it, the caller follows that caller's {Miss}. So the flights are known by the lineages of their
-    # leases, and every delete ends a lineage. Only while the backend does not answer, its callers share a block by the
-    # key.
-    #
-    # Each thread holds {Runtime#flights_lock} only for a moment.
+    # @return [Hash{Symbol => Object}] additions to Rails' payload of a `cache_fetch_hit`
+    def facts_of_hit = { stale: @stale, waited: @waited&.round(1) }.compact
+
+    # @return [Hash{Symbol => Object}] additions to Rails' payload of a `cache_generate`
+    def facts_of_block
+      { waited: @waited&.round(1), takeover: @takeover, reason: @reason, background: @background }.compact
+    end
+
+    private
+
+    def entry_of(bytes)
+      entry = bytes && @fetch.reader.entry(bytes, key: @key, raw: @options[:raw], compare: false)
+      entry if entry && (entry.expired? || !outdated?(entry))
+    end
+
+    # Compares an entry's tags with the generations that this call has already read, which needs no trip.
+    def outdated?(entry)
+      recorded = @fetch.reader.recorded_tags(entry) or return false
+      known = @options[:tags]&.known
+      return false if known && recorded.all? { |key, generation| known[key] == generation }
+      @fetch.reader.outdated?(entry)
+    end
+
+    # An outer block receives this value.
+    def inherit(entry)
+      @fetch.reader.inherit_tags(entry) if @fetch.runtime.blocks > 0
+    end
+
+    def usable_stale?(entry, after_error)
+      revalidate_until, error_until = entry.frame.parts.stale
+      return false unless revalidate_until
+      (after_error ? [revalidate_until, error_until].max : revalidate_until) > Tiercel::Clock.now
+    end
+
+    # Implements Rails' race_condition_ttl: extends an expired entry by this many seconds.
+    def longer(entry, race_ttl)
+      entry.expires_at = Tiercel::Clock.now + race_ttl
+      @fetch.writer.frame_of_entry(@key, entry, @options[:compress], @options[:compress_threshold])
+    end
+  end
+
+  # The options object that the block of a `fetch` receives: Rails' own object with the addition of `tags`.
+  #
+  #   cache.fetch("page") do |name, options|
+  #     options.tags = ["product:1"]
+  #     ...
+  #   end
+  class WriteOptions < ActiveSupport::Cache::WriteOptions
+    RAILS = ActiveSupport::Cache::WriteOptions
+    # The methods of Rails' class. A method that is not in this list may change an option.
+    KNOWN = %i[version version= expires_in expires_in= expires_at expires_at=].freeze
+    private_constant :RAILS, :KNOWN
+
+    # Most blocks set no option, so a store shares its options with the block until the first setter copies them.
     #
     # @private
-    class Flights
-      HELD = Runtime::HELD
-      # Interval in seconds between two checks by a follower: whether its leader's thread lives, and whether other
-      # threads need a database connection that the follower keeps.
-      LOOK = 1.0
-      # From this many flights on, those with long-lapsed leases are dropped. If a fiber is suspended in its block and
-      # then abandoned, Ruby runs no `ensure`, so nobody else removes its flight.
-      MANY = 256
-      AGAIN = [:again, nil].freeze
-      ABANDONED = [:abandoned, nil].freeze
-      private_constant :LOOK, :MANY, :AGAIN, :ABANDONED
+    # @return [Boolean] whether every method that may change an option is known
+    def self.shareable?
+      (RAILS.public_instance_methods(false) - KNOWN).empty? && RAILS.ancestors.first(2) == [RAILS, Object]
+    end
 
-      class << self
-        # @yieldparam miss [Miss] each miss of this process whose block the code is in
-        # @return [void]
-        def each_held
-          held = Fiber[HELD]
-          while held
-            yield held if held.ours?
-            held.others&.each { |miss| yield miss if miss.ours? && !miss.equal?(held) }
-            held = held.outer
-          end
-        end
+    # In place of `new`, a method of C, which would call `initialize` at a higher cost than Ruby does.
+    #
+    # @private
+    # @param options [Hash{Symbol => Object}] options of the write
+    # @param store [ActiveSupport::Cache::TiercelStore]
+    # @param shared [Boolean] whether the first setter copies the options
+    # @return [self]
+    def of_miss(options, store, shared)
+      @options = options
+      @store = store
+      @shared = shared
+      self
+    end
 
-        # @return [Array<Miss>]
-        def held = [].tap { |all| each_held { |miss| all << miss if miss.live? } }
+    # @private
+    # @return [Hash{Symbol => Object}]
+    attr_reader :options
 
-        # @return [Boolean] whether other threads wait for a database connection that this thread keeps. The block that
-        #   this thread waits for may run in one of them
-        def starving_others? = held_pools.any? { |pool| pool.stat[:waiting].positive? }
-
-        # @return [Boolean] whether this thread is inside a transaction. The block that it waits for may need a row that
-        #   the transaction has locked
-        def in_transaction?
-          defined?(ActiveRecord) && ActiveRecord.respond_to?(:all_open_transactions) &&
-            ActiveRecord.all_open_transactions.any?
-        end
-
-        private
-
-        def held_pools
-          return [] unless defined?(ActiveRecord) && ActiveRecord.autoload?(:Base).nil? && defined?(ActiveRecord::Base)
-          ActiveRecord::Base.connection_handler.connection_pool_list(:all).select(&:active_connection?)
-        end
+    %i[version= expires_in= expires_at=].each do |setter|
+      define_method(setter) do |value|
+        unshare
+        super(value)
       end
+    end
 
-      def initialize
-        @runtime = Runtime.current
-        @lock = @runtime.flights_lock
-        @running = {}
-        @many = MANY
-        @process = Forks.current
-      end
+    # @return [Array<String>] the entry's tags
+    def tags = @options[:tags].to_a
 
-      # Runs a block as the miss's own.
-      #
-      # @yieldparam outermost [Boolean] whether no other block of a `fetch` encloses this one
-      # @return [Object] the block's value
-      def within(miss, others = nil)
-        outer = Fiber[HELD]
-        @runtime.blocks += 1
-        begin
-          miss.enter(others, outer)
-          Fiber[HELD] = miss
-          yield outer.nil?
-        ensure
-          Fiber[HELD] = outer
-          @runtime.blocks -= 1
-        end
-      end
+    # Sets the tags of the entry. An invalidation of one of them makes the entry a miss, if it comes after this
+    # call. The tags that the entry had before are compared with their earlier generations.
+    #
+    # @param tags [Array<Object>, Object, nil] like the option `tags`
+    # @raise [ArgumentError] like the option `tags`
+    def tags=(tags)
+      unshare
+      @store.retag(@options, tags)
+    end
 
-      # @return [Integer] number of running and waiting computations
-      def size = @lock.synchronize { @running.count { |_, miss| miss.live? } }
+    private
 
-      # @return [Integer] number of callers of this process that wait for a computation
-      def followers
-        @lock.synchronize { @running.values.uniq.sum { |miss| miss.live? ? miss.followers : 0 } }
-      end
-      # Registers a miss under a lineage, unless another one is registered there.
-      #
-      # If the registered miss is deserted, the new miss replaces it as its heir: the lease still exists, and no other
-      # caller will fill it.
-      #
-      # @param name [Object] a lineage; or a lineage and a version, for a block that runs while another version is
-      #   leased
-      # @return [Miss] the registered miss
-      def register(miss, name)
-        @lock.synchronize do
-          forget_parents unless @process == Forks.current
-          unregister(miss) if miss.registered
-          other = @running[name]
-          if other
-            next other if other.live? && !other.deserted?
-            miss.heir = other.live?
-          end
-          forget_lapsed if @running.size >= @many
-          miss.registered = name
-          @running[name] = miss
-        end
-      end
+    def unshare
+      @options = @options.dup if @shared
+      @shared = false
+    end
+  end
 
-      # Registers a miss under its key too, while the backend does not answer.
-      #
-      # @return [Miss] the registered miss
-      def register_key(miss)
-        @lock.synchronize do
-          name = [miss.key, miss.wanted].freeze
-          other = @running[name]
-          next other if other && other.live? && !other.deserted?
-          miss.registered_key = name
-          @running[name] = miss
-        end
-      end
+  # The computations of one store in this process, and the callers that follow them: single flight.
+  #
+  # A caller never joins a computation by its key alone, because the computation may have begun before a delete that
+  # the caller's read has followed. A caller asks for the lease first. If another caller of this process holds that
+  # lease, or waits for it, the caller follows that caller's {Miss}. So the flights are known by the lineages of their
+  # leases, and every delete ends a lineage. Only while the backend does not answer, its callers share a block by the
+  # key.
+  #
+  # Each thread holds {Runtime#flights_lock} only for a moment.
+  #
+  # @private
+  class Flights
+    HELD = Tiercel::Runtime::HELD
+    # Interval in seconds between two checks by a follower: whether its leader's thread lives, and whether other
+    # threads need a database connection that the follower keeps.
+    LOOK = 1.0
+    # From this many flights on, those with long-lapsed leases are dropped. If a fiber is suspended in its block and
+    # then abandoned, Ruby runs no `ensure`, so nobody else removes its flight.
+    MANY = 256
+    AGAIN = [:again, nil].freeze
+    ABANDONED = [:abandoned, nil].freeze
+    private_constant :LOOK, :MANY, :AGAIN, :ABANDONED
 
+    class << self
+      # @yieldparam miss [Miss] each miss of this process whose block the code is in
       # @return [void]
-      def forget(miss) = @lock.synchronize { unregister(miss) }
-
-      # Passes an outcome on to the followers. No caller can join from now on.
-      #
-      # - `:frame`: bytes of the store's own coder; `:found`: an entry's bytes from the backend; `:value`: an object
-      #   that cannot be dumped
-      # - `:error`: the error that the block raised
-      #
-      # @return [void]
-      def land(miss, kind, content)
-        @lock.synchronize do
-          unregister(miss)
-          outcome = [kind, content]
-          [miss, (miss.relieves unless kind == :error)].each do |flight|
-            next if flight.nil? || flight.outcome
-            flight.outcome = outcome
-            flight.landed&.broadcast
-          end
+      def each_held
+        held = Fiber[HELD]
+        while held
+          yield held if held.ours?
+          held.others&.each { |miss| yield miss if miss.ours? && !miss.equal?(held) }
+          held = held.outer
         end
       end
 
-      # Closes the flight to new followers, after its block has returned.
-      #
-      # @return [Boolean] whether a follower waits for the value; if not, this method has recorded an outcome already
-      def close(miss)
-        @lock.synchronize do
-          unregister(miss)
-          next true if miss.followers.positive? || miss.relieves
-          miss.outcome ||= AGAIN
-          false
-        end
-      end
+      # @return [Array<Miss>]
+      def held = [].tap { |all| each_held { |miss| all << miss if miss.live? } }
 
-      # Ends a caller's flight, with or without a value. Followers of a flight without an outcome begin again.
-      #
-      # @param abandoned [Boolean] whether it left its block by throw, break, a killed thread or Timeout
-      # @return [void]
-      def leave(miss, abandoned:)
-        @lock.synchronize do
-          unregister(miss)
-          next if miss.outcome
-          miss.outcome = abandoned ? ABANDONED : AGAIN
-          miss.landed&.broadcast
-        end
-      end
+      # @return [Boolean] whether other threads wait for a database connection that this thread keeps. The block that
+      #   this thread waits for may run in one of them
+      def starving_others? = held_pools.any? { |pool| pool.stat[:waiting].positive? }
 
-      # Waits until another flight lands.
-      #
-      # @yieldreturn [Float] the end of the wait, a time of {Clock.monotonic}
-      # @return [Array(Symbol, Object), Symbol] the outcome; or
-      #
-      #   - `:cycle`: the caller must not wait. The flight waits for this caller; or its leader cannot continue until
-      #     this caller does; or other threads wait for a database connection that this caller keeps
-      #   - `:deserted`: its leader will never return
-      #   - `:deadline`
-      def await(miss, other)
-        waiters = [miss, *Flights.held]
-        look_at = Clock.monotonic + LOOK
-        @lock.synchronize do
-          return :cycle if other.outcome.nil? && (other.stuck_behind_caller? || reaches?(other, waiters))
-          other.relief_at ||= Clock.monotonic
-          begin
-            other.followers += 1
-            waiters.each { |waiter| (waiter.following ||= []) << other }
-            until other.outcome
-              return :deserted if other.deserted?
-              left = yield - Clock.monotonic
-              return :deadline if left <= 0
-              if look_at <= Clock.monotonic
-                return :cycle if Flights.starving_others?
-                look_at += LOOK
-              end
-              (other.landed ||= ConditionVariable.new).wait(@lock, [left, LOOK].min)
-            end
-          ensure
-            other.followers -= 1
-            waiters.each { |waiter| drop_one(waiter.following, other) }
-          end
-          other.outcome
-        end
-      end
-
-      # If the leader takes too long, lets one follower run the block as well, and one more after each further interval.
-      # All followers receive the first value.
-      #
-      # @param after [Float] seconds after which a block takes too long
-      # @return [Float, nil] the time of {Clock.monotonic} until which the caller keeps waiting; nil if the caller
-      #   should run its own block
-      def relieve(miss, other, after)
-        @lock.synchronize do
-          now = Clock.monotonic
-          due = other.outcome ? now : other.relief_at + after
-          next due if other.outcome || due > now
-          other.relief_at = now
-          miss.relieves = other
-          nil
-        end
+      # @return [Boolean] whether this thread is inside a transaction. The block that it waits for may need a row that
+      #   the transaction has locked
+      def in_transaction?
+        defined?(ActiveRecord) && ActiveRecord.respond_to?(:all_open_transactions) &&
+          ActiveRecord.all_open_transactions.any?
       end
 
       private
 
-      # Safe to call twice: a caller that is killed calls it again when it leaves.
-      def unregister(miss)
-        name = miss.registered
-        if name
-          miss.registered = nil
-          @running.delete(name) if @running[name].equal?(miss)
+      def held_pools
+        return [] unless defined?(ActiveRecord) && ActiveRecord.autoload?(:Base).nil? && defined?(ActiveRecord::Base)
+        ActiveRecord::Base.connection_handler.connection_pool_list(:all).select(&:active_connection?)
+      end
+    end
+
+    def initialize
+      @runtime = Tiercel::Runtime.current
+      @lock = @runtime.flights_lock
+      @running = {}
+      @many = MANY
+      @process = Tiercel::Forks.current
+    end
+
+    # Runs a block as the miss's own.
+    #
+    # @yieldparam outermost [Boolean] whether no other block of a `fetch` encloses this one
+    # @return [Object] the block's value
+    def within(miss, others = nil)
+      outer = Fiber[HELD]
+      @runtime.blocks += 1
+      begin
+        miss.enter(others, outer)
+        Fiber[HELD] = miss
+        yield outer.nil?
+      ensure
+        Fiber[HELD] = outer
+        @runtime.blocks -= 1
+      end
+    end
+
+    # @return [Integer] number of running and waiting computations
+    def size = @lock.synchronize { @running.count { |_, miss| miss.live? } }
+
+    # @return [Integer] number of callers of this process that wait for a computation
+    def followers
+      @lock.synchronize { @running.values.uniq.sum { |miss| miss.live? ? miss.followers : 0 } }
+    end
+    # Registers a miss under a lineage, unless another one is registered there.
+    #
+    # If the registered miss is deserted, the new miss replaces it as its heir: the lease still exists, and no other
+    # caller will fill it.
+    #
+    # @param name [Object] a lineage; or a lineage and a version, for a block that runs while another version is
+    #   leased
+    # @return [Miss] the registered miss
+    def register(miss, name)
+      @lock.synchronize do
+        forget_parents unless @process == Tiercel::Forks.current
+        unregister(miss) if miss.registered
+        other = @running[name]
+        if other
+          next other if other.live? && !other.deserted?
+          miss.heir = other.live?
         end
-        name = miss.registered_key or return
-        miss.registered_key = nil
+        forget_lapsed if @running.size >= @many
+        miss.registered = name
+        @running[name] = miss
+      end
+    end
+
+    # Registers a miss under its key too, while the backend does not answer.
+    #
+    # @return [Miss] the registered miss
+    def register_key(miss)
+      @lock.synchronize do
+        name = [miss.key, miss.wanted].freeze
+        other = @running[name]
+        next other if other && other.live? && !other.deserted?
+        miss.registered_key = name
+        @running[name] = miss
+      end
+    end
+
+    # @return [void]
+    def forget(miss) = @lock.synchronize { unregister(miss) }
+
+    # Passes an outcome on to the followers. No caller can join from now on.
+    #
+    # - `:frame`: bytes of the store's own coder; `:found`: an entry's bytes from the backend; `:value`: an object
+    #   that cannot be dumped
+    # - `:error`: the error that the block raised
+    #
+    # @return [void]
+    def land(miss, kind, content)
+      @lock.synchronize do
+        unregister(miss)
+        outcome = [kind, content]
+        [miss, (miss.relieves unless kind == :error)].each do |flight|
+          next if flight.nil? || flight.outcome
+          flight.outcome = outcome
+          flight.landed&.broadcast
+        end
+      end
+    end
+
+    # Closes the flight to new followers, after its block has returned.
+    #
+    # @return [Boolean] whether a follower waits for the value; if not, this method has recorded an outcome already
+    def close(miss)
+      @lock.synchronize do
+        unregister(miss)
+        next true if miss.followers.positive? || miss.relieves
+        miss.outcome ||= AGAIN
+        false
+      end
+    end
+
+    # Ends a caller's flight, with or without a value. Followers of a flight without an outcome begin again.
+    #
+    # @param abandoned [Boolean] whether it left its block by throw, break, a killed thread or Timeout
+    # @return [void]
+    def leave(miss, abandoned:)
+      @lock.synchronize do
+        unregister(miss)
+        next if miss.outcome
+        miss.outcome = abandoned ? ABANDONED : AGAIN
+        miss.landed&.broadcast
+      end
+    end
+
+    # Waits until another flight lands.
+    #
+    # @yieldreturn [Float] the end of the wait, a time of {Clock.monotonic}
+    # @return [Array(Symbol, Object), Symbol] the outcome; or
+    #
+    #   - `:cycle`: the caller must not wait. The flight waits for this caller; or its leader cannot continue until
+    #     this caller does; or other threads wait for a database connection that this caller keeps
+    #   - `:deserted`: its leader will never return
+    #   - `:deadline`
+    def await(miss, other)
+      waiters = [miss, *Flights.held]
+      look_at = Tiercel::Clock.monotonic + LOOK
+      @lock.synchronize do
+        return :cycle if other.outcome.nil? && (other.stuck_behind_caller? || reaches?(other, waiters))
+        other.relief_at ||= Tiercel::Clock.monotonic
+        begin
+          other.followers += 1
+          waiters.each { |waiter| (waiter.following ||= []) << other }
+          until other.outcome
+            return :deserted if other.deserted?
+            left = yield - Tiercel::Clock.monotonic
+            return :deadline if left <= 0
+            if look_at <= Tiercel::Clock.monotonic
+              return :cycle if Flights.starving_others?
+              look_at += LOOK
+            end
+            (other.landed ||= ConditionVariable.new).wait(@lock, [left, LOOK].min)
+          end
+        ensure
+          other.followers -= 1
+          waiters.each { |waiter| drop_one(waiter.following, other) }
+        end
+        other.outcome
+      end
+    end
+
+    # If the leader takes too long, lets one follower run the block as well, and one more after each further interval.
+    # All followers receive the first value.
+    #
+    # @param after [Float] seconds after which a block takes too long
+    # @return [Float, nil] the time of {Clock.monotonic} until which the caller keeps waiting; nil if the caller
+    #   should run its own block
+    def relieve(miss, other, after)
+      @lock.synchronize do
+        now = Tiercel::Clock.monotonic
+        due = other.outcome ? now : other.relief_at + after
+        next due if other.outcome || due > now
+        other.relief_at = now
+        miss.relieves = other
+        nil
+      end
+    end
+
+    private
+
+    # Safe to call twice: a caller that is killed calls it again when it leaves.
+    def unregister(miss)
+      name = miss.registered
+      if name
+        miss.registered = nil
         @running.delete(name) if @running[name].equal?(miss)
       end
+      name = miss.registered_key or return
+      miss.registered_key = nil
+      @running.delete(name) if @running[name].equal?(miss)
+    end
 
-      # Returns whether a flight waits for one of the waiters, directly or through other flights.
-      def reaches?(flight, waiters, seen = [])
-        return true if waiters.any? { |waiter| waiter.equal?(flight) }
-        return false if seen.any? { |other| other.equal?(flight) }
-        seen << flight
-        flight.following&.any? { |next_one| reaches?(next_one, waiters, seen) } || false
-      end
+    # Returns whether a flight waits for one of the waiters, directly or through other flights.
+    def reaches?(flight, waiters, seen = [])
+      return true if waiters.any? { |waiter| waiter.equal?(flight) }
+      return false if seen.any? { |other| other.equal?(flight) }
+      seen << flight
+      flight.following&.any? { |next_one| reaches?(next_one, waiters, seen) } || false
+    end
 
-      def drop_one(list, item)
-        at = list&.index { |other| other.equal?(item) }
-        list.delete_at(at) if at
-      end
+    def drop_one(list, item)
+      at = list&.index { |other| other.equal?(item) }
+      list.delete_at(at) if at
+    end
 
-      def forget_lapsed
-        longest_ago = Clock.monotonic - Leases::OUTLIVES
-        @running.delete_if { |_, miss| miss.flying && miss.flying.lapses_at < longest_ago } # see Lease#lapses_at
-        @many = [MANY, @running.size * 2].max
-      end
+    def forget_lapsed
+      longest_ago = Tiercel::Clock.monotonic - Tiercel::Leases::OUTLIVES
+      @running.delete_if { |_, miss| miss.flying && miss.flying.lapses_at < longest_ago } # see Lease#lapses_at
+      @many = [MANY, @running.size * 2].max
+    end
 
-      # A child process has none of the threads that lead its parent's flights.
-      def forget_parents
-        @process = Forks.current
-        @running = {}
-      end
+    # A child process has none of the threads that lead its parent's flights.
+    def forget_parents
+      @process = Tiercel::Forks.current
+      @running = {}
     end
   end
 end

@@ -3,161 +3,157 @@
 require "active_support"
 require "active_support/core_ext/class/subclasses"
 
-module Tiercel
-  class Fetch
-    # Runs refreshes in a few threads with a short queue, while the callers return stale values. At exit, the process
-    # waits {DRAIN_SECONDS} for the jobs.
+# Runs refreshes in a few threads with a short queue, while the callers return stale values. At exit, the process
+# waits {DRAIN_SECONDS} for the jobs.
+#
+# A job runs inside the Rails executor. A block's value depends on parts of its caller's state, such as the reader's
+# language, or the reader's shard. A job therefore takes over these parts:
+#
+# - `I18n.locale` and `Time.zone`
+# - the values of all `ActiveSupport::CurrentAttributes`
+# - roles and shards of `connected_to`
+#
+# @private
+class Tiercel::Fetch::Refresh
+  THREADS = 2
+  QUEUED = 100
+  DRAIN_SECONDS = 5.0
+
+  @lock = Mutex.new
+
+  class << self
+    # @return [Boolean] false if the queue is full or the process is exiting: then the caller computes
+    def enqueue(&work)
+      job = new(&work)
+      @lock.synchronize do
+        begin_anew unless Tiercel::Forks.current?(@process)
+        return false if @closed || @jobs.size >= QUEUED
+        @jobs << job
+      end
+      start
+      true
+    end
+
+    # @return [Integer] number of jobs that no thread has started
+    def queued = @lock.synchronize { Tiercel::Forks.current?(@process) ? @jobs.size : 0 }
+
+    # @return [Boolean] whether nothing is queued and no thread has a job
+    def idle? = @lock.synchronize { !Tiercel::Forks.current?(@process) || (@jobs.empty? && @busy.zero?) }
+
+    # Accepts no further jobs, and waits at most `seconds` for the others.
     #
-    # A job runs inside the Rails executor. A block's value depends on parts of its caller's state, such as the reader's
-    # language, or the reader's shard. A job therefore takes over these parts:
-    #
-    # - `I18n.locale` and `Time.zone`
-    # - the values of all `ActiveSupport::CurrentAttributes`
-    # - roles and shards of `connected_to`
-    #
-    # @private
-    class Refresh
-      THREADS = 2
-      QUEUED = 100
-      DRAIN_SECONDS = 5.0
+    # @return [void]
+    def drain(seconds = DRAIN_SECONDS)
+      return unless Tiercel::Forks.current?(@process)
+      @closed = true
+      deadline = Tiercel::Clock.monotonic + seconds
+      sleep 0.005 until idle? || Tiercel::Clock.monotonic >= deadline
+    end
 
-      @lock = Mutex.new
+    private
 
-      class << self
-        # @return [Boolean] false if the queue is full or the process is exiting: then the caller computes
-        def enqueue(&work)
-          job = new(&work)
-          @lock.synchronize do
-            begin_anew unless Forks.current?(@process)
-            return false if @closed || @jobs.size >= QUEUED
-            @jobs << job
-          end
-          start
-          true
-        end
-
-        # @return [Integer] number of jobs that no thread has started
-        def queued = @lock.synchronize { Forks.current?(@process) ? @jobs.size : 0 }
-
-        # @return [Boolean] whether nothing is queued and no thread has a job
-        def idle? = @lock.synchronize { !Forks.current?(@process) || (@jobs.empty? && @busy.zero?) }
-
-        # Accepts no further jobs, and waits at most `seconds` for the others.
-        #
-        # @return [void]
-        def drain(seconds = DRAIN_SECONDS)
-          return unless Forks.current?(@process)
-          @closed = true
-          deadline = Clock.monotonic + seconds
-          sleep 0.005 until idle? || Clock.monotonic >= deadline
-        end
-
-        private
-
-        # A child process has none of its parent's threads and jobs.
-        def begin_anew
-          at_exit { drain } unless @process
-          @process = Forks.current
-          @jobs = []
-          @busy = 0
-          @closed = false
-          @threads = Array.new(THREADS) do
-            BackgroundThread.new("tiercel refresh", again: -> { queued.positive? }) { perform }
-          end
-        end
-
-        # Starts threads for the waiting jobs, as long as threads are free.
-        def start
-          free = @threads.reject(&:running?)
-          free.first([queued, 1].max).each(&:start)
-        end
-
-        def perform
-          while (job = @lock.synchronize { (@busy += 1) && @jobs.shift unless @jobs.empty? })
-            begin
-              job.run
-            rescue StandardError, ScriptError => error
-              Reports.handled(error)
-            ensure
-              @lock.synchronize { @busy -= 1 }
-              done = true
-            end
-            done = nil
-          end
-        ensure
-          start if done # the job has ended its thread
-        end
-      end
-
-      def initialize(&work)
-        @work = work
-        @locale = I18n.locale if defined?(I18n)
-        @zone = Time.zone if Time.respond_to?(:zone)
-        @attributes = attributes_of_caller
-        @connections = connections&.dup
-      end
-
-      # @return [void]
-      def run
-        executed do
-          localized { connected { with_attributes(&@work) } }
-        end
-      end
-
-      private
-
-      # The executor does not see an error of the block, because {Fetch} decides whether to report it.
-      def executed(&)
-        executor = Rails.application.executor if defined?(Rails.application) && Rails.application
-        return yield unless executor
-        error = nil
-        executor.wrap do
-          yield
-        rescue StandardError => error
-          nil
-        end
-        raise error if error
-      end
-
-      def localized(&)
-        in_zone = @zone ? -> { Time.use_zone(@zone, &) } : -> { yield }
-        @locale ? I18n.with_locale(@locale, &in_zone) : in_zone.call
-      end
-
-      def attributes_of_caller
-        return [] unless defined?(ActiveSupport::CurrentAttributes)
-        ActiveSupport::CurrentAttributes.descendants.filter_map do |current|
-          attributes = current.attributes if current.name
-          [current, attributes.dup] if attributes&.any?
-        end
-      end
-
-      # Sets the attributes without the application's writer methods: a writer may change more than its own attribute,
-      # and may reject the earlier nil.
-      def with_attributes
-        instances = @attributes.map { |current, attributes| [current.instance, attributes] }
-        before = instances.map { |instance, _| instance.attributes }
-        instances.each { |instance, attributes| instance.attributes = attributes.dup }
-        yield
-      ensure
-        instances&.zip(before || []) { |(instance, _), attributes| instance.attributes = attributes if attributes }
-      end
-
-      # @return [Array<Hash>, nil] Active Record's list of open `connected_to` blocks
-      def connections
-        return if !defined?(ActiveRecord) || ActiveRecord.autoload?(:Base)
-        ActiveRecord::Base.connected_to_stack if ActiveRecord::Base.respond_to?(:connected_to_stack)
-      end
-
-      def connected
-        return yield if @connections.nil? || @connections.empty?
-        stack = connections
-        before = stack.dup
-        stack.replace(@connections)
-        yield
-      ensure
-        stack.replace(before) if before
+    # A child process has none of its parent's threads and jobs.
+    def begin_anew
+      at_exit { drain } unless @process
+      @process = Tiercel::Forks.current
+      @jobs = []
+      @busy = 0
+      @closed = false
+      @threads = Array.new(THREADS) do
+        Tiercel::BackgroundThread.new("tiercel refresh", again: -> { queued.positive? }) { perform }
       end
     end
+
+    # Starts threads for the waiting jobs, as long as threads are free.
+    def start
+      free = @threads.reject(&:running?)
+      free.first([queued, 1].max).each(&:start)
+    end
+
+    def perform
+      while (job = @lock.synchronize { (@busy += 1) && @jobs.shift unless @jobs.empty? })
+        begin
+          job.run
+        rescue StandardError, ScriptError => error
+          Tiercel::Reports.handled(error)
+        ensure
+          @lock.synchronize { @busy -= 1 }
+          done = true
+        end
+        done = nil
+      end
+    ensure
+      start if done # the job has ended its thread
+    end
+  end
+
+  def initialize(&work)
+    @work = work
+    @locale = I18n.locale if defined?(I18n)
+    @zone = Time.zone if Time.respond_to?(:zone)
+    @attributes = attributes_of_caller
+    @connections = connections&.dup
+  end
+
+  # @return [void]
+  def run
+    executed do
+      localized { connected { with_attributes(&@work) } }
+    end
+  end
+
+  private
+
+  # The executor does not see an error of the block, because {Fetch} decides whether to report it.
+  def executed(&)
+    executor = Rails.application.executor if defined?(Rails.application) && Rails.application
+    return yield unless executor
+    error = nil
+    executor.wrap do
+      yield
+    rescue StandardError => error
+      nil
+    end
+    raise error if error
+  end
+
+  def localized(&)
+    in_zone = @zone ? -> { Time.use_zone(@zone, &) } : -> { yield }
+    @locale ? I18n.with_locale(@locale, &in_zone) : in_zone.call
+  end
+
+  def attributes_of_caller
+    return [] unless defined?(ActiveSupport::CurrentAttributes)
+    ActiveSupport::CurrentAttributes.descendants.filter_map do |current|
+      attributes = current.attributes if current.name
+      [current, attributes.dup] if attributes&.any?
+    end
+  end
+
+  # Sets the attributes without the application's writer methods: a writer may change more than its own attribute,
+  # and may reject the earlier nil.
+  def with_attributes
+    instances = @attributes.map { |current, attributes| [current.instance, attributes] }
+    before = instances.map { |instance, _| instance.attributes }
+    instances.each { |instance, attributes| instance.attributes = attributes.dup }
+    yield
+  ensure
+    instances&.zip(before || []) { |(instance, _), attributes| instance.attributes = attributes if attributes }
+  end
+
+  # @return [Array<Hash>, nil] Active Record's list of open `connected_to` blocks
+  def connections
+    return if !defined?(ActiveRecord) || ActiveRecord.autoload?(:Base)
+    ActiveRecord::Base.connected_to_stack if ActiveRecord::Base.respond_to?(:connected_to_stack)
+  end
+
+  def connected
+    return yield if @connections.nil? || @connections.empty?
+    stack = connections
+    before = stack.dup
+    stack.replace(@connections)
+    yield
+  ensure
+    stack.replace(before) if before
   end
 end

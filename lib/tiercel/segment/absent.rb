@@ -1,73 +1,71 @@
 # frozen_string_literal: true
 
 module Tiercel
-  class Segment
-    # Replaces a segment that cannot be created at present. Every call is a miss and occasionally retries the
-    # creation. Once the segment exists, all calls go to it.
-    class Absent
-      FIRST_PAUSE_SECONDS = 1.0
-      LONGEST_PAUSE_SECONDS = 60.0
-      # Maximum time that a call waits for another process that creates the segment.
-      LOCK_SECONDS = 0.25
+  # Replaces a segment that cannot be created at present. Every call is a miss and occasionally retries the
+  # creation. Once the segment exists, all calls go to it.
+  class Segment::Absent
+    FIRST_PAUSE_SECONDS = 1.0
+    LONGEST_PAUSE_SECONDS = 60.0
+    # Maximum time that a call waits for another process that creates the segment.
+    LOCK_SECONDS = 0.25
 
-      # @param opening [Opening]
-      # @param error [Unavailable] the reason why there is no segment, which was logged when the store was built. The
-      #   first call raises the error again, because the application's error subscribers exist by that time
-      def initialize(opening, error)
-        error.logged = true
-        @opening = opening
-        @place_name = opening.place.to_s
-        @error = error
-        @pause_seconds = FIRST_PAUSE_SECONDS
-        @again_at = Clock.monotonic + @pause_seconds
-        @lock = Mutex.new
-      end
+    # @param opening [Opening]
+    # @param error [Unavailable] the reason why there is no segment, which was logged when the store was built. The
+    #   first call raises the error again, because the application's error subscribers exist by that time
+    def initialize(opening, error)
+      error.logged = true
+      @opening = opening
+      @place_name = opening.place.to_s
+      @error = error
+      @pause_seconds = FIRST_PAUSE_SECONDS
+      @again_at = Clock.monotonic + @pause_seconds
+      @lock = Mutex.new
+    end
 
-      (Segment.public_instance_methods(false) - %i[path close clear_memo inspect]).each do |name|
-        define_method(name) { |*arguments, **options, &block| segment.public_send(name, *arguments, **options, &block) }
-      end
+    (Segment.public_instance_methods(false) - %i[path close clear_memo inspect]).each do |name|
+      define_method(name) { |*arguments, **options, &block| segment.public_send(name, *arguments, **options, &block) }
+    end
 
-      # @return [String] the actual or intended path
-      def path = @segment ? @segment.path : @opening.place.path
+    # @return [String] the actual or intended path
+    def path = @segment ? @segment.path : @opening.place.path
 
-      # @return [void]
-      def close = @segment&.close
+    # @return [void]
+    def close = @segment&.close
 
-      # Code reloads call this on every memo, so it must work without a segment.
-      #
-      # @return [void]
-      def clear_memo = @segment&.clear_memo
+    # Code reloads call this on every memo, so it must work without a segment.
+    #
+    # @return [void]
+    def clear_memo = @segment&.clear_memo
 
-      # @return [String]
-      def inspect = "#<#{self.class.name} #{path}>"
+    # @return [String]
+    def inspect = "#<#{self.class.name} #{path}>"
 
-      private
+    private
 
-      # @raise [Unavailable] on the first call
-      # @raise [BreakerOpen] on later calls, until the segment exists
-      def segment
-        @segment || @lock.try_lock && begin
-          @segment ||= Clock.monotonic >= @again_at ? try : nil
-        ensure
-          @lock.unlock
-        end || raise_absent
-      end
+    # @raise [Unavailable] on the first call
+    # @raise [BreakerOpen] on later calls, until the segment exists
+    def segment
+      @segment || @lock.try_lock && begin
+        @segment ||= Clock.monotonic >= @again_at ? try : nil
+      ensure
+        @lock.unlock
+      end || raise_absent
+    end
 
-      def try
-        segment = @opening.call(lock_seconds: LOCK_SECONDS)
-        Notice.warn("#{segment.path} was created and is used now")
-        segment
-      rescue Unavailable, ConfigurationError
-        @pause_seconds = [@pause_seconds * 2, LONGEST_PAUSE_SECONDS].min
-        @again_at = Clock.monotonic + @pause_seconds
-        nil
-      end
+    def try
+      segment = @opening.call(lock_seconds: LOCK_SECONDS)
+      Segment::Notice.warn("#{segment.path} was created and is used now")
+      segment
+    rescue Unavailable, ConfigurationError
+      @pause_seconds = [@pause_seconds * 2, LONGEST_PAUSE_SECONDS].min
+      @again_at = Clock.monotonic + @pause_seconds
+      nil
+    end
 
-      def raise_absent
-        error, @error = @error, nil
-        raise error if error
-        raise BreakerOpen.quick("the segment does not exist and could not be created", backend: @place_name)
-      end
+    def raise_absent
+      error, @error = @error, nil
+      raise error if error
+      raise BreakerOpen.quick("the segment does not exist and could not be created", backend: @place_name)
     end
   end
 end

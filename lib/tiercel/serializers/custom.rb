@@ -1,30 +1,27 @@
 # frozen_string_literal: true
 
-module Tiercel
-  module Serializers
-    # Wraps a user's serializer: any object with `dump(value)` and `load(bytes)`.
-    class Custom
-      # @param serializer [#dump, #load]
-      def initialize(serializer)
-        @serializer = serializer
-      end
-
-      # @return [Integer] in the frame's header
-      def type = Frame::Layout::TYPE_CUSTOM
-
-      # @param value [Object]
-      # @return [String]
-      # @raise [SerializationError] if the user's object does not return a String
-      def dump(value)
-        bytes = @serializer.dump(value)
-        return bytes if bytes.is_a?(String)
-        raise SerializationError, "serializer #{Redacted.text(@serializer)}: expected dump to return a String, " \
-                                  "got #{bytes.class}"
-      end
-
-      # @param bytes [String] binary
-      # @return [Object]
-      def load(bytes) = @serializer.load(bytes)
-    end
+# Wraps a user's serializer: any object with `dump(value)` and `load(bytes)`.
+class Tiercel::Serializers::Custom
+  # @param serializer [#dump, #load]
+  def initialize(serializer)
+    @serializer = serializer
   end
+
+  # @return [Integer] in the frame's header
+  def type = Tiercel::Frame::Layout::TYPE_CUSTOM
+
+  # @param value [Object]
+  # @return [String]
+  # @raise [SerializationError] if the user's object does not return a String
+  def dump(value)
+    bytes = @serializer.dump(value)
+    return bytes if bytes.is_a?(String)
+    raise Tiercel::SerializationError,
+      "serializer #{Tiercel::Redacted.text(@serializer)}: expected dump to return a String, " \
+      "got #{bytes.class}"
+  end
+
+  # @param bytes [String] binary
+  # @return [Object]
+  def load(bytes) = @serializer.load(bytes)
 end

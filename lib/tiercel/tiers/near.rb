@@ -1,509 +1,507 @@
 # frozen_string_literal: true
 
-module Tiercel
-  class Tiers < Backend
-    # The near tier: a {Segment} with copies of entries of the last tier. No copy lives longer than the tier's `ttl`.
-    #
-    # No copy outlives a change by a process on the same segment. The segment keeps an epoch and a count of writers for
-    # each of 1,024 stripes of keys; see "Near fill" in memory-model.md:
-    #
-    # - When a writer begins, the epoch and the count rise, and the copies of its keys are deleted. The writer then
-    #   changes the last tier, fills its copy if it was alone in the stripe, and ends.
-    # - A reader takes the epoch before it reads the last tier. Its fill succeeds only if the epoch is unchanged and no
-    #   writer is active. The stripe forgets a killed writer after 8.6 to 17.2 seconds.
-    #
-    # @private
-    class Near
-      # Without a bus, copies live this many seconds at most, so that readers see the changes of other machines.
-      TTL_SECONDS = 1.0
-      # With a bus, copies may live longer, because the bus deletes copies of changed keys.
-      BUS_TTL_SECONDS = 60.0
+class Tiercel::Tiers < Tiercel::Backend
+  # The near tier: a {Segment} with copies of entries of the last tier. No copy lives longer than the tier's `ttl`.
+  #
+  # No copy outlives a change by a process on the same segment. The segment keeps an epoch and a count of writers for
+  # each of 1,024 stripes of keys; see "Near fill" in memory-model.md:
+  #
+  # - When a writer begins, the epoch and the count rise, and the copies of its keys are deleted. The writer then
+  #   changes the last tier, fills its copy if it was alone in the stripe, and ends.
+  # - A reader takes the epoch before it reads the last tier. Its fill succeeds only if the epoch is unchanged and no
+  #   writer is active. The stripe forgets a killed writer after 8.6 to 17.2 seconds.
+  #
+  # @private
+  class Near
+    # Without a bus, copies live this many seconds at most, so that readers see the changes of other machines.
+    TTL_SECONDS = 1.0
+    # With a bus, copies may live longer, because the bus deletes copies of changed keys.
+    BUS_TTL_SECONDS = 60.0
 
-      attr_reader :backend
-      # @return [Float] seconds that a copy lives at most
-      attr_reader :ttl
-      attr_reader :coverage
-      # @return [Guard] reports the failures of this tier
-      attr_accessor :guard
-      attr_writer :uses
-      attr_accessor :bus
+    attr_reader :backend
+    # @return [Float] seconds that a copy lives at most
+    attr_reader :ttl
+    attr_reader :coverage
+    # @return [Guard] reports the failures of this tier
+    attr_accessor :guard
+    attr_writer :uses
+    attr_accessor :bus
 
-      # @param ttl [Numeric, nil] seconds, > 0; nil for the default
-      # @param inflate_limit [Integer, nil] bytes that a value may inflate to
-      # @param bus [Boolean] whether this tier has a {Bus} or a {Watch}; if so, copies are read only while it works
-      def initialize(backend, ttl: nil, inflate_limit: nil, bus: false)
-        @backend = backend
-        @segment = backend.segment
-        @shared = !path.nil?
-        @given_ttl = ttl&.to_f
-        @ttl = @given_ttl || (bus ? BUS_TTL_SECONDS : TTL_SECONDS)
-        @coverage = Coverage.new(@segment, recorded: !bus) if bus || @shared
-        @covering = bus
-        @longest = [backend.compress_threshold_bytes, inflate_limit && (inflate_limit + 1)].compact.min
-        @guard = Guard.new(backend)
-      end
-
-      # The first store determines the prefix, because a listener of this machine may already run with it. A `dup` with
-      # another namespace shares this tier; copies of its keys live a second at most.
-      #
-      # @param prefix [String, nil] prefix of the keys for which a {Bus} receives messages
-      def prefix=(prefix)
-        return if @prefixed || !@bus&.messages?
-        @prefixed = true
-        @bus.prefix = @prefix = prefix
-      end
-
-      def get(key) = @guard.call(:read_entry, key) { @segment.get(key) }
-
-      def get_multi(keys) = @guard.call(:read_multi_entries, returning: nil) { @segment.get_multi(keys) } || {}
-
-      # Returns a copy while the last tier does not answer: either a copy that is no longer trusted, or a value that
-      # this machine computed during the outage.
-      #
-      # @param seconds [Float] time for which a copy may be returned after it has ceased to be trusted
-      def get_late(key, seconds)
-        return unless @covering
-        @guard.call(:read_entry, key) do
-          trusted = @coverage.trusted?(seconds)
-          bytes = @segment.get(key, true)
-          bytes if trusted || (bytes && computed_lately?(bytes))
-        end
-      end
-
-      # A value computed during an outage is as old as the beginning of its block. Even if another machine changes the
-      # key, readers may see the value for as long as a copy stays trusted.
-      #
-      # @param bytes [String] the bytes of a copy
-      # @return [Boolean] whether this machine has lately computed the value during an outage
-      def computed_lately?(bytes)
-        began = Copy.computed_at(bytes) if @covering
-        !began.nil? && @coverage.lately?(began)
-      end
-
-      # @return [Integer, nil] nanoseconds, for {#copy}; nil if copies are read until they expire
-      def now = (@coverage.now if @covering)
-
-      # Makes a copy of the block's result if no change came in between.
-      #
-      # @yieldreturn [String, nil] the last tier's bytes
-      def filled(key)
-        epoch = epoch(key)
-        seen = @bus&.before_fill # later than the epoch, which may be from before a gap
-        @uses&.read
-        bytes = yield
-        fill(key, bytes, nil, epoch) if epoch && bytes && fill?(seen)
-        bytes
-      end
-
-      # @return [Hash{String => String}] as {#filled}
-      def filled_multi(keys)
-        epochs = keys.to_h { |key| [key, epoch(key)] }
-        seen = @bus&.before_fill
-        @uses&.read
-        found = yield
-        return found unless fill?(seen)
-        found.each { |key, bytes| fill(key, bytes, nil, epochs[key]) if epochs[key] }
-        found
-      end
-
-      # Runs a change of the last tier as a writer of its keys' stripes. If the change gets no answer, it may still
-      # arrive. Its writer then stays in the count until the stripe forgets it.
-      #
-      # @param keys [Array<String>] keys that the block changes
-      # @param bytes [String, nil] the new copy, if the block returns true. With messages no copy is made, because the
-      #   message about this change would delete it
-      # @param ttl [Numeric, nil] TTL of these bytes
-      # @return [Object] the block's result
-      def change(keys, bytes = nil, ttl = nil)
-        @uses&.changed(keys.size)
-        begun = @guard.call(:write_entry, keys.first) do
-          @bus&.before_change
-          @segment.near_begin(keys)
-        end
-        result = yield
-        bytes = nil if @covering && @bus&.messages?
-        finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))
-        result
-      rescue Error => error
-        finish(keys, begun, false) unless error.is_a?(Unavailable) && error.counts_for_breaker?
-        raise
-      end
-
-      # @param keys [Array<String>] keys of the copies to delete
-      def forget(keys)
-        @guard.call(:delete_entry, keys.first) { keys.each { |key| @segment.near_invalidate(key) } }
-      end
-
-      # @param pattern [KeyPattern] keys of the copies to delete
-      def forget_matching(pattern)
-        @guard.call(:delete_matched) do
-          forget(@segment.scan(pattern.prefix).select { |key| pattern.match?(key) })
-        end
-      end
-
-      # Deletes copies, before and after a clear of the last tier. A clear without an answer needs no further
-      # protection: if it arrives late, it only removes entries.
-      def clear(prefix)
-        begun = @guard.call(:clear) { @segment.near_begin(nil) }
-        clear_copies(prefix)
-        yield if block_given?
-      ensure
-        @guard.call(:clear) { @segment.near_end(nil, begun, true) } if begun
-        clear_copies(prefix)
-      end
-
-      # @param bytes [String] the bytes that the last tier stores
-      # @param ttl [Numeric, nil] TTL of these bytes
-      # @param began [Integer, nil] the time at which the block began ({#now}), if the last tier does not store the
-      #   bytes
-      # @return [Array(String, Float), nil] the copy and its seconds
-      def copy(key, bytes, ttl, began = nil)
-        return [bytes, longest(key, ttl)] if Copy.generation?(key, bytes)
-        copy = Copy.of(bytes, @longest) or return
-        return if began && Copy.tagged?(copy) # nobody can compare its tags while the last tier does not answer
-        ttl = Copy.ttl(copy, longest(key, ttl)) or return
-        [began ? Copy.computed(copy, began) : copy, ttl]
-      end
-
-      # @param seconds [Float] maximum lifetime of a copy; a `ttl` in the URL may be shorter
-      def cap=(seconds)
-        @ttl = [@given_ttl || seconds, seconds].min
-      end
-
-      # The bus works: from now on copies are read while they are covered.
-      def trust_bus
-        return if @covering
-        @coverage.own
-        @covering = true
-        @ttl = @given_ttl || BUS_TTL_SECONDS
-      end
-
-      # The bus cannot work: from now on copies are read until they expire.
-      def trust_ttl
-        return unless @covering
-        @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
-        @covering = false
-        @coverage.disarm(recorded: @shared)
-      rescue BackendError
-        @covering, @ttl = true, @given_ttl || BUS_TTL_SECONDS # until the next refusal
-        raise
-      end
-
-      # @return [Boolean, nil] whether copies are read at present
-      def trusted? = @guard.call(:read_entry) { @segment.near_trusted? }
-
-      # @return [Boolean] whether the segment may have copies that live as long as a bus allows
-      def covered_lately?
-        covered = @coverage.covered
-        covered.positive? && @coverage.now - covered < (@ttl + @coverage.trust) * Coverage::NANOSECONDS
-      end
-
-      # @return [Boolean] whether this process receives the changes of other machines
-      def listen = @bus&.listen || false
-
-      # @return [Hash{Symbol => Object}, nil] :bus, the figures of the bus and its {Coverage}, if there is a bus
-      def stats
-        @guard.call(:stats) do
-          @bus ? { **@backend.stats, bus: { **@bus.stats, **@coverage.stats } } : @backend.stats
-        end
-      end
-
-      # @return [String, nil] path of the segment's file
-      def path = @segment.path
-
-      def close
-        @bus&.close
-        @backend.close
-      end
-      def to_s = @backend.to_s
-
-      private
-
-      # @return [Integer, nil] nil if no copy may be made
-      def epoch(key)
-        @bus&.listen
-        @guard.call(:read_entry, key) do
-          @coverage.arm if @covering || @shared
-          @segment.near_epoch(key)
-        end
-      end
-
-      # @return [Float] seconds that a copy lives at most
-      def longest(key, ttl)
-        longest = ttl && ttl < @ttl ? ttl : @ttl
-        @prefix && longest > TTL_SECONDS && !key.start_with?(@prefix) ? TTL_SECONDS : longest
-      end
-
-      def fill?(seen) = !@covering || @bus.nil? || @guard.call(:read_entry) { @bus.fill?(seen) }
-
-      # @return [Boolean, nil] whether the copy was made
-      def fill(key, bytes, ttl, epoch)
-        longest = longest(key, ttl)
-        @guard.call(:write_entry, key) do
-          filled = @segment.near_fill_frame(key, bytes, longest, epoch)
-          next filled unless filled.nil?
-          copy, ttl = copy(key, bytes, longest)
-          copy && @segment.near_fill(key, copy, ttl, epoch)
-        end
-      end
-
-      # If near_begin failed, a copy of any age may exist.
-      def finish(keys, begun, filled)
-        return forget(keys) unless begun
-        @guard.call(:write_entry, keys.first) { @segment.near_end(keys, begun, filled) }
-      end
-
-      def clear_copies(prefix) = @guard.call(:clear) { @backend.clear(prefix) }
+    # @param ttl [Numeric, nil] seconds, > 0; nil for the default
+    # @param inflate_limit [Integer, nil] bytes that a value may inflate to
+    # @param bus [Boolean] whether this tier has a {Bus} or a {Watch}; if so, copies are read only while it works
+    def initialize(backend, ttl: nil, inflate_limit: nil, bus: false)
+      @backend = backend
+      @segment = backend.segment
+      @shared = !path.nil?
+      @given_ttl = ttl&.to_f
+      @ttl = @given_ttl || (bus ? BUS_TTL_SECONDS : TTL_SECONDS)
+      @coverage = Coverage.new(@segment, recorded: !bus) if bus || @shared
+      @covering = bus
+      @longest = [backend.compress_threshold_bytes, inflate_limit && (inflate_limit + 1)].compact.min
+      @guard = Tiercel::Guard.new(backend)
     end
 
-    # Turns the last tier's bytes into the bytes of a near copy. Raw bytes, counters and leases get no copy.
+    # The first store determines the prefix, because a listener of this machine may already run with it. A `dup` with
+    # another namespace shares this tier; copies of its keys live a second at most.
     #
-    # A value with tags and the generations of its tags have a copy each: a generation is a key like any other. A read
-    # in the near tier compares both. Without the copy of a generation, the last tier decides.
+    # @param prefix [String, nil] prefix of the keys for which a {Bus} receives messages
+    def prefix=(prefix)
+      return if @prefixed || !@bus&.messages?
+      @prefixed = true
+      @bus.prefix = @prefix = prefix
+    end
+
+    def get(key) = @guard.call(:read_entry, key) { @segment.get(key) }
+
+    def get_multi(keys) = @guard.call(:read_multi_entries, returning: nil) { @segment.get_multi(keys) } || {}
+
+    # Returns a copy while the last tier does not answer: either a copy that is no longer trusted, or a value that
+    # this machine computed during the outage.
     #
-    # A copy is the frame that a store over `shared:` alone would write. It has no checksum, since that was verified,
-    # and is compressed only if the value is long. So the segment returns plain Strings without a Ruby object for the
-    # frame.
-    #
-    # @private
-    module Copy
-      # A tag's generation ({Store::Tags}) has this size, and this text in its key.
-      GENERATION_BYTES = 8
-      GENERATION_KEY = "tiercel:tag:"
-
-      class << self
-        include Frame::Layout
-
-        # @return [Boolean] whether it is the generation of a tag
-        def generation?(key, bytes)
-          bytes.bytesize == GENERATION_BYTES && key.b.include?(GENERATION_KEY)
-        end
-
-        # @return [Boolean] whether a frame has tags
-        def tagged?(bytes) = !Frame.part(bytes, PART_TAGS).nil?
-
-        # @param bytes [String] the last tier's bytes
-        # @param longest [Integer] bytes of a value that is not compressed
-        # @return [String, nil] nil for a damaged frame, and for an entry without a copy
-        def of(bytes, longest)
-          return unless Frame.frame?(bytes)
-          CodecExt.unchecked_frame(bytes) || parsed(bytes, longest)
-        end
-
-        # @param bytes [String] the result of {.of}
-        # @return [Float, nil] seconds that the copy lives: it expires with the value; nil if it has expired
-        def ttl(bytes, longest)
-          ends_at = Frame.ends_at(bytes) or return longest
-          left = ends_at - Clock.now
-          [longest, left].min if left.positive? # false for a NaN in a damaged frame
-        end
-
-        # @param bytes [String] the result of {.of}
-        # @param began [Integer] nanoseconds of the monotonic clock: when the block began that computed the value
-        def computed(bytes, began) = Frame.with_parts(bytes, computed_at: began)
-
-        # @param bytes [String, nil] bytes of a copy
-        # @return [Integer, nil] the time that {.computed} wrote into it
-        def computed_at(bytes)
-          Frame.parse(bytes).parts.computed_at
-        rescue MalformedFrame
-          nil
-        end
-
-        private
-
-        # The extension leaves compressed frames to Ruby.
-        def parsed(bytes, longest)
-          frame = Frame.parse(bytes)
-          return if frame.placeholder?
-          return bytes if frame.encrypted? # its parts and expiry are authenticated
-          parts_bytes = bytes.unpack1("S<", offset: PARTS_BYTES_AT)
-          plain = frame.compressor == COMPRESSOR_NONE
-          payload = plain ? frame.payload : inflated(frame, longest)
-          return bytes unless payload
-          parts = plain ? bytes.byteslice(HEADER_BYTES, parts_bytes) : parts_of_inflated(frame.parts)
-          Frame.build(frame.type, payload, expires_at: frame.expires_at, parts:)
-        rescue MalformedFrame
-          nil
-        end
-
-        def parts_of_inflated(parts)
-          names = %i[version encoding stale created_at exclusive tags]
-          Frame::Parts.encode(**names.to_h { |name| [name, parts.public_send(name)] })
-        end
-
-        # @return [String, nil] nil for a long value, and for an unknown compressor
-        def inflated(frame, longest)
-          size = frame.parts.inflated_bytes
-          name = Compressors::NAMES[frame.compressor]
-          return unless size && name && size < longest
-          Compressors::REGISTRY.fetch(name).inflate(frame.payload, inflated_bytes: size, limit: longest)
-        rescue MissingDependency, ConfigurationError
-          nil
-        end
+    # @param seconds [Float] time for which a copy may be returned after it has ceased to be trusted
+    def get_late(key, seconds)
+      return unless @covering
+      @guard.call(:read_entry, key) do
+        trusted = @coverage.trusted?(seconds)
+        bytes = @segment.get(key, true)
+        bytes if trusted || (bytes && computed_lately?(bytes))
       end
     end
 
-    # Reports near hits to a last tier that evicts by use. Otherwise the last tier would evict the entries that are read
-    # most, since near hits do not reach it.
+    # A value computed during an outage is as old as the beginning of its block. Even if another machine changes the
+    # key, readers may see the value for as long as a copy stays trusted.
     #
-    # A near hit costs nothing for this, because the segment counts the hits of its entries for its own eviction. Once
-    # in a few changes or reads of the last tier, the caller searches a part of the segment's index. It reports the
-    # entries that were hit.
+    # @param bytes [String] the bytes of a copy
+    # @return [Boolean] whether this machine has lately computed the value during an outage
+    def computed_lately?(bytes)
+      began = Copy.computed_at(bytes) if @covering
+      !began.nil? && @coverage.lately?(began)
+    end
+
+    # @return [Integer, nil] nanoseconds, for {#copy}; nil if copies are read until they expire
+    def now = (@coverage.now if @covering)
+
+    # Makes a copy of the block's result if no change came in between.
     #
-    # @private
-    class Uses
-      # The near tier's index is searched after this many reads of the last tier. A change counts as several reads.
-      READS = 256
-      READS_PER_CHANGE = 8
-      # A search covers one entry for this many reads, up to a bound, and this many buckets for each entry.
-      READS_PER_ENTRY = 4
-      MOST_ENTRIES = 512
-      BUCKETS = 8
+    # @yieldreturn [String, nil] the last tier's bytes
+    def filled(key)
+      epoch = epoch(key)
+      seen = @bus&.before_fill # later than the epoch, which may be from before a gap
+      @uses&.read
+      bytes = yield
+      fill(key, bytes, nil, epoch) if epoch && bytes && fill?(seen)
+      bytes
+    end
 
-      # @param segment [Segment] the near tier's segment
-      def initialize(segment, last)
-        @segment = segment
-        @last = last
-        @count = 0
-        @cursor = nil
+    # @return [Hash{String => String}] as {#filled}
+    def filled_multi(keys)
+      epochs = keys.to_h { |key| [key, epoch(key)] }
+      seen = @bus&.before_fill
+      @uses&.read
+      found = yield
+      return found unless fill?(seen)
+      found.each { |key, bytes| fill(key, bytes, nil, epochs[key]) if epochs[key] }
+      found
+    end
+
+    # Runs a change of the last tier as a writer of its keys' stripes. If the change gets no answer, it may still
+    # arrive. Its writer then stays in the count until the stripe forgets it.
+    #
+    # @param keys [Array<String>] keys that the block changes
+    # @param bytes [String, nil] the new copy, if the block returns true. With messages no copy is made, because the
+    #   message about this change would delete it
+    # @param ttl [Numeric, nil] TTL of these bytes
+    # @return [Object] the block's result
+    def change(keys, bytes = nil, ttl = nil)
+      @uses&.changed(keys.size)
+      begun = @guard.call(:write_entry, keys.first) do
+        @bus&.before_change
+        @segment.near_begin(keys)
       end
+      result = yield
+      bytes = nil if @covering && @bus&.messages?
+      finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))
+      result
+    rescue Tiercel::Error => error
+      finish(keys, begun, false) unless error.is_a?(Tiercel::Unavailable) && error.counts_for_breaker?
+      raise
+    end
 
-      # @param count [Integer] number of reads
-      def read(count = 1)
-        return if (@count += count) < READS
-        entries = [@count / READS_PER_ENTRY, MOST_ENTRIES].min
-        @count = 0
-        tell(entries, entries * BUCKETS)
-      end
+    # @param keys [Array<String>] keys of the copies to delete
+    def forget(keys)
+      @guard.call(:delete_entry, keys.first) { keys.each { |key| @segment.near_invalidate(key) } }
+    end
 
-      # @param count [Integer] number of keys
-      def changed(count) = read(count * READS_PER_CHANGE)
-
-      # Reports the used entries of a part of the index.
-      #
-      # @param entries [Integer] the approximate number of entries
-      # @param buckets [Integer] the largest number of buckets
-      def tell(entries, buckets)
-        return unless @last.uses_wanted?
-        @cursor, keys = @segment.used_keys(@cursor, entries, buckets)
-        @last.used(keys) unless keys.empty?
-      rescue BackendError
-        @cursor = nil # the near tier's own calls report the failure
+    # @param pattern [KeyPattern] keys of the copies to delete
+    def forget_matching(pattern)
+      @guard.call(:delete_matched) do
+        forget(@segment.scan(pattern.prefix).select { |key| pattern.match?(key) })
       end
     end
 
-    # The time until which a near tier has received every change of the last tier. For {#trust} seconds after that time,
-    # reads use its copies. Later, every near read is a miss, and no copy is made.
-    #
-    # The segment records the time, so that every process benefits from the listeners of the other processes. Times are
-    # nanoseconds of the machine's monotonic clock.
-    #
-    # A process without a bus (`bus=false`, or a Redis user that may not track) has a *recorded* coverage. As long as no
-    # process has covered the segment, a process without a bus reads copies until they expire. Once a process has
-    # covered the segment, reads use copies only while the coverage lasts. After the last process with a bus has exited,
-    # the next miss deletes all copies.
-    class Coverage
-      # Seconds for which copies are trusted after the time until which they are covered.
-      TRUST_SECONDS = 3.0
-      # Nanoseconds of a second.
-      NANOSECONDS = 1_000_000_000
-      # If no process has covered the segment for this long, no process with a bus is left.
-      LAPSE_NS = 10 * NANOSECONDS
-      MONOTONIC = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
-      private_constant :LAPSE_NS, :MONOTONIC
+    # Deletes copies, before and after a clear of the last tier. A clear without an answer needs no further
+    # protection: if it arrives late, it only removes entries.
+    def clear(prefix)
+      begun = @guard.call(:clear) { @segment.near_begin(nil) }
+      clear_copies(prefix)
+      yield if block_given?
+    ensure
+      @guard.call(:clear) { @segment.near_end(nil, begun, true) } if begun
+      clear_copies(prefix)
+    end
 
-      # @return [Float] seconds
-      attr_reader :trust
-      attr_reader :segment
+    # @param bytes [String] the bytes that the last tier stores
+    # @param ttl [Numeric, nil] TTL of these bytes
+    # @param began [Integer, nil] the time at which the block began ({#now}), if the last tier does not store the
+    #   bytes
+    # @return [Array(String, Float), nil] the copy and its seconds
+    def copy(key, bytes, ttl, began = nil)
+      return [bytes, longest(key, ttl)] if Copy.generation?(key, bytes)
+      copy = Copy.of(bytes, @longest) or return
+      return if began && Copy.tagged?(copy) # nobody can compare its tags while the last tier does not answer
+      ttl = Copy.ttl(copy, longest(key, ttl)) or return
+      [began ? Copy.computed(copy, began) : copy, ttl]
+    end
 
-      # @param segment [Segment, Segment::Absent] the handle through which copies are read and filled
-      # @param recorded [Boolean] whether other processes alone cover the segment
-      # @param clock [#call] gives nanoseconds of the monotonic clock, for tests; the segment's reads use the system's
-      def initialize(segment, trust: TRUST_SECONDS, recorded: false, clock: MONOTONIC)
-        @segment = segment
-        @trust = trust.to_f
-        @recorded = recorded
-        @clock = clock
-        arm if @segment.is_a?(Segment) # otherwise the first call reports why there is no segment
+    # @param seconds [Float] maximum lifetime of a copy; a `ttl` in the URL may be shorter
+    def cap=(seconds)
+      @ttl = [@given_ttl || seconds, seconds].min
+    end
+
+    # The bus works: from now on copies are read while they are covered.
+    def trust_bus
+      return if @covering
+      @coverage.own
+      @covering = true
+      @ttl = @given_ttl || BUS_TTL_SECONDS
+    end
+
+    # The bus cannot work: from now on copies are read until they expire.
+    def trust_ttl
+      return unless @covering
+      @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
+      @covering = false
+      @coverage.disarm(recorded: @shared)
+    rescue Tiercel::BackendError
+      @covering, @ttl = true, @given_ttl || BUS_TTL_SECONDS # until the next refusal
+      raise
+    end
+
+    # @return [Boolean, nil] whether copies are read at present
+    def trusted? = @guard.call(:read_entry) { @segment.near_trusted? }
+
+    # @return [Boolean] whether the segment may have copies that live as long as a bus allows
+    def covered_lately?
+      covered = @coverage.covered
+      covered.positive? && @coverage.now - covered < (@ttl + @coverage.trust) * Coverage::NANOSECONDS
+    end
+
+    # @return [Boolean] whether this process receives the changes of other machines
+    def listen = @bus&.listen || false
+
+    # @return [Hash{Symbol => Object}, nil] :bus, the figures of the bus and its {Coverage}, if there is a bus
+    def stats
+      @guard.call(:stats) do
+        @bus ? { **@backend.stats, bus: { **@bus.stats, **@coverage.stats } } : @backend.stats
+      end
+    end
+
+    # @return [String, nil] path of the segment's file
+    def path = @segment.path
+
+    def close
+      @bus&.close
+      @backend.close
+    end
+    def to_s = @backend.to_s
+
+    private
+
+    # @return [Integer, nil] nil if no copy may be made
+    def epoch(key)
+      @bus&.listen
+      @guard.call(:read_entry, key) do
+        @coverage.arm if @covering || @shared
+        @segment.near_epoch(key)
+      end
+    end
+
+    # @return [Float] seconds that a copy lives at most
+    def longest(key, ttl)
+      longest = ttl && ttl < @ttl ? ttl : @ttl
+      @prefix && longest > TTL_SECONDS && !key.start_with?(@prefix) ? TTL_SECONDS : longest
+    end
+
+    def fill?(seen) = !@covering || @bus.nil? || @guard.call(:read_entry) { @bus.fill?(seen) }
+
+    # @return [Boolean, nil] whether the copy was made
+    def fill(key, bytes, ttl, epoch)
+      longest = longest(key, ttl)
+      @guard.call(:write_entry, key) do
+        filled = @segment.near_fill_frame(key, bytes, longest, epoch)
+        next filled unless filled.nil?
+        copy, ttl = copy(key, bytes, longest)
+        copy && @segment.near_fill(key, copy, ttl, epoch)
+      end
+    end
+
+    # If near_begin failed, a copy of any age may exist.
+    def finish(keys, begun, filled)
+      return forget(keys) unless begun
+      @guard.call(:write_entry, keys.first) { @segment.near_end(keys, begun, filled) }
+    end
+
+    def clear_copies(prefix) = @guard.call(:clear) { @backend.clear(prefix) }
+  end
+
+  # Turns the last tier's bytes into the bytes of a near copy. Raw bytes, counters and leases get no copy.
+  #
+  # A value with tags and the generations of its tags have a copy each: a generation is a key like any other. A read
+  # in the near tier compares both. Without the copy of a generation, the last tier decides.
+  #
+  # A copy is the frame that a store over `shared:` alone would write. It has no checksum, since that was verified,
+  # and is compressed only if the value is long. So the segment returns plain Strings without a Ruby object for the
+  # frame.
+  #
+  # @private
+  module Copy
+    # A tag's generation ({Store::Tags}) has this size, and this text in its key.
+    GENERATION_BYTES = 8
+    GENERATION_KEY = "tiercel:tag:"
+
+    class << self
+      include Tiercel::Frame::Layout
+
+      # @return [Boolean] whether it is the generation of a tag
+      def generation?(key, bytes)
+        bytes.bytesize == GENERATION_BYTES && key.b.include?(GENERATION_KEY)
       end
 
-      # @return [Integer] nanoseconds
-      def now = @clock.call
+      # @return [Boolean] whether a frame has tags
+      def tagged?(bytes) = !Tiercel::Frame.part(bytes, PART_TAGS).nil?
 
-      def trust=(seconds)
-        @trust = seconds.to_f
-        @segment.near_trust = @trust if @armed
+      # @param bytes [String] the last tier's bytes
+      # @param longest [Integer] bytes of a value that is not compressed
+      # @return [String, nil] nil for a damaged frame, and for an entry without a copy
+      def of(bytes, longest)
+        return unless Tiercel::Frame.frame?(bytes)
+        Tiercel::CodecExt.unchecked_frame(bytes) || parsed(bytes, longest)
       end
 
-      # Makes the segment's reads depend on the coverage. A caller that fills a copy arms first, since the segment may
-      # not have existed before.
-      #
-      # @raise [BackendError] if there is no segment
-      def arm
-        @armed ||= @recorded ? @segment.near_trust_recorded = @trust : @segment.near_trust = @trust
-        uncover if @recorded
-        true
+      # @param bytes [String] the result of {.of}
+      # @return [Float, nil] seconds that the copy lives: it expires with the value; nil if it has expired
+      def ttl(bytes, longest)
+        ends_at = Tiercel::Frame.ends_at(bytes) or return longest
+        left = ends_at - Tiercel::Clock.now
+        [longest, left].min if left.positive? # false for a NaN in a damaged frame
       end
 
-      # A bus of this process covers the segment from now on.
-      #
-      # @raise [BackendError] if there is no segment
-      def own
-        @armed = @recorded = false
-        arm
-      end
+      # @param bytes [String] the result of {.of}
+      # @param began [Integer] nanoseconds of the monotonic clock: when the block began that computed the value
+      def computed(bytes, began) = Tiercel::Frame.with_parts(bytes, computed_at: began)
 
-      # Deletes all copies. From now on the segment's reads do not depend on the coverage of this process.
-      #
-      # @param recorded [Boolean] whether they depend on the coverage by other processes
-      def disarm(recorded: false)
-        @recorded = recorded # first: another thread may arm
-        @segment.near_clear
-        @segment.near_trust = nil
-        @armed = false
-        arm if recorded
-      end
-
-      # A listener calls this once it has received every change between `since` and `sent`, and has deleted the
-      # copies of the changed keys through this segment.
-      #
-      # @param since [Integer] nanoseconds: when the listener began
-      # @param sent [Integer] nanoseconds: when it sent the query that the last tier has answered
-      # @param server [Integer] the server's number
-      # @return [Boolean, nil] true: the copies are valid; false: all copies were deleted, because the time before
-      #   `since` was not covered, or another server covered it; nil: no effect, because `sent` is before `since`, or
-      #   before this process opened the segment
-      # @raise [BackendError] if there is no segment
-      def cover(since, sent, server = 0) = arm && @segment.near_cover(since, sent, server)
-
-      # @return [Integer] nanoseconds: every change before is known; 0 for never
-      def covered = @segment.near_covered
-
-      # @return [Boolean] whether other processes use the segment, and may have listeners
-      def shared? = !@segment.path.nil? && @segment.pids.size > 1
-
-      # @param seconds [Numeric] added to the trust
-      # @return [Boolean] whether copies are read at present
-      def trusted?(seconds = 0) = (covered = self.covered).positive? && lately?(covered, seconds)
-
-      # @param seconds [Numeric] added to the trust
-      # @return [Boolean] whether copies that were good at that time are still trusted
-      def lately?(time, seconds = 0) = (now - time).between?(0, (trust + seconds) * NANOSECONDS)
-
-      # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies stay trusted without a further
-      #   message; :gaps, how often all copies were deleted because no listener had covered them
-      def stats
-        left = covered.zero? ? 0.0 : @trust - ((now - covered) / NANOSECONDS.to_f)
-        { trusted: left.positive?, covered_for: [left, 0.0].max, gaps: @segment.near_gaps }
+      # @param bytes [String, nil] bytes of a copy
+      # @return [Integer, nil] the time that {.computed} wrote into it
+      def computed_at(bytes)
+        Tiercel::Frame.parse(bytes).parts.computed_at
+      rescue Tiercel::MalformedFrame
+        nil
       end
 
       private
 
-      def uncover
-        covered = self.covered
-        @segment.near_uncover(covered) if covered.positive? && now - covered > LAPSE_NS
+      # The extension leaves compressed frames to Ruby.
+      def parsed(bytes, longest)
+        frame = Tiercel::Frame.parse(bytes)
+        return if frame.placeholder?
+        return bytes if frame.encrypted? # its parts and expiry are authenticated
+        parts_bytes = bytes.unpack1("S<", offset: PARTS_BYTES_AT)
+        plain = frame.compressor == COMPRESSOR_NONE
+        payload = plain ? frame.payload : inflated(frame, longest)
+        return bytes unless payload
+        parts = plain ? bytes.byteslice(HEADER_BYTES, parts_bytes) : parts_of_inflated(frame.parts)
+        Tiercel::Frame.build(frame.type, payload, expires_at: frame.expires_at, parts:)
+      rescue Tiercel::MalformedFrame
+        nil
       end
+
+      def parts_of_inflated(parts)
+        names = %i[version encoding stale created_at exclusive tags]
+        Tiercel::Frame::Parts.encode(**names.to_h { |name| [name, parts.public_send(name)] })
+      end
+
+      # @return [String, nil] nil for a long value, and for an unknown compressor
+      def inflated(frame, longest)
+        size = frame.parts.inflated_bytes
+        name = Tiercel::Compressors::NAMES[frame.compressor]
+        return unless size && name && size < longest
+        Tiercel::Compressors::REGISTRY.fetch(name).inflate(frame.payload, inflated_bytes: size, limit: longest)
+      rescue Tiercel::MissingDependency, Tiercel::ConfigurationError
+        nil
+      end
+    end
+  end
+
+  # Reports near hits to a last tier that evicts by use. Otherwise the last tier would evict the entries that are read
+  # most, since near hits do not reach it.
+  #
+  # A near hit costs nothing for this, because the segment counts the hits of its entries for its own eviction. Once
+  # in a few changes or reads of the last tier, the caller searches a part of the segment's index. It reports the
+  # entries that were hit.
+  #
+  # @private
+  class Uses
+    # The near tier's index is searched after this many reads of the last tier. A change counts as several reads.
+    READS = 256
+    READS_PER_CHANGE = 8
+    # A search covers one entry for this many reads, up to a bound, and this many buckets for each entry.
+    READS_PER_ENTRY = 4
+    MOST_ENTRIES = 512
+    BUCKETS = 8
+
+    # @param segment [Segment] the near tier's segment
+    def initialize(segment, last)
+      @segment = segment
+      @last = last
+      @count = 0
+      @cursor = nil
+    end
+
+    # @param count [Integer] number of reads
+    def read(count = 1)
+      return if (@count += count) < READS
+      entries = [@count / READS_PER_ENTRY, MOST_ENTRIES].min
+      @count = 0
+      tell(entries, entries * BUCKETS)
+    end
+
+    # @param count [Integer] number of keys
+    def changed(count) = read(count * READS_PER_CHANGE)
+
+    # Reports the used entries of a part of the index.
+    #
+    # @param entries [Integer] the approximate number of entries
+    # @param buckets [Integer] the largest number of buckets
+    def tell(entries, buckets)
+      return unless @last.uses_wanted?
+      @cursor, keys = @segment.used_keys(@cursor, entries, buckets)
+      @last.used(keys) unless keys.empty?
+    rescue Tiercel::BackendError
+      @cursor = nil # the near tier's own calls report the failure
+    end
+  end
+
+  # The time until which a near tier has received every change of the last tier. For {#trust} seconds after that time,
+  # reads use its copies. Later, every near read is a miss, and no copy is made.
+  #
+  # The segment records the time, so that every process benefits from the listeners of the other processes. Times are
+  # nanoseconds of the machine's monotonic clock.
+  #
+  # A process without a bus (`bus=false`, or a Redis user that may not track) has a *recorded* coverage. As long as no
+  # process has covered the segment, a process without a bus reads copies until they expire. Once a process has
+  # covered the segment, reads use copies only while the coverage lasts. After the last process with a bus has exited,
+  # the next miss deletes all copies.
+  class Coverage
+    # Seconds for which copies are trusted after the time until which they are covered.
+    TRUST_SECONDS = 3.0
+    # Nanoseconds of a second.
+    NANOSECONDS = 1_000_000_000
+    # If no process has covered the segment for this long, no process with a bus is left.
+    LAPSE_NS = 10 * NANOSECONDS
+    MONOTONIC = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
+    private_constant :LAPSE_NS, :MONOTONIC
+
+    # @return [Float] seconds
+    attr_reader :trust
+    attr_reader :segment
+
+    # @param segment [Segment, Segment::Absent] the handle through which copies are read and filled
+    # @param recorded [Boolean] whether other processes alone cover the segment
+    # @param clock [#call] gives nanoseconds of the monotonic clock, for tests; the segment's reads use the system's
+    def initialize(segment, trust: TRUST_SECONDS, recorded: false, clock: MONOTONIC)
+      @segment = segment
+      @trust = trust.to_f
+      @recorded = recorded
+      @clock = clock
+      arm if @segment.is_a?(Tiercel::Segment) # otherwise the first call reports why there is no segment
+    end
+
+    # @return [Integer] nanoseconds
+    def now = @clock.call
+
+    def trust=(seconds)
+      @trust = seconds.to_f
+      @segment.near_trust = @trust if @armed
+    end
+
+    # Makes the segment's reads depend on the coverage. A caller that fills a copy arms first, since the segment may
+    # not have existed before.
+    #
+    # @raise [BackendError] if there is no segment
+    def arm
+      @armed ||= @recorded ? @segment.near_trust_recorded = @trust : @segment.near_trust = @trust
+      uncover if @recorded
+      true
+    end
+
+    # A bus of this process covers the segment from now on.
+    #
+    # @raise [BackendError] if there is no segment
+    def own
+      @armed = @recorded = false
+      arm
+    end
+
+    # Deletes all copies. From now on the segment's reads do not depend on the coverage of this process.
+    #
+    # @param recorded [Boolean] whether they depend on the coverage by other processes
+    def disarm(recorded: false)
+      @recorded = recorded # first: another thread may arm
+      @segment.near_clear
+      @segment.near_trust = nil
+      @armed = false
+      arm if recorded
+    end
+
+    # A listener calls this once it has received every change between `since` and `sent`, and has deleted the
+    # copies of the changed keys through this segment.
+    #
+    # @param since [Integer] nanoseconds: when the listener began
+    # @param sent [Integer] nanoseconds: when it sent the query that the last tier has answered
+    # @param server [Integer] the server's number
+    # @return [Boolean, nil] true: the copies are valid; false: all copies were deleted, because the time before
+    #   `since` was not covered, or another server covered it; nil: no effect, because `sent` is before `since`, or
+    #   before this process opened the segment
+    # @raise [BackendError] if there is no segment
+    def cover(since, sent, server = 0) = arm && @segment.near_cover(since, sent, server)
+
+    # @return [Integer] nanoseconds: every change before is known; 0 for never
+    def covered = @segment.near_covered
+
+    # @return [Boolean] whether other processes use the segment, and may have listeners
+    def shared? = !@segment.path.nil? && @segment.pids.size > 1
+
+    # @param seconds [Numeric] added to the trust
+    # @return [Boolean] whether copies are read at present
+    def trusted?(seconds = 0) = (covered = self.covered).positive? && lately?(covered, seconds)
+
+    # @param seconds [Numeric] added to the trust
+    # @return [Boolean] whether copies that were good at that time are still trusted
+    def lately?(time, seconds = 0) = (now - time).between?(0, (trust + seconds) * NANOSECONDS)
+
+    # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies stay trusted without a further
+    #   message; :gaps, how often all copies were deleted because no listener had covered them
+    def stats
+      left = covered.zero? ? 0.0 : @trust - ((now - covered) / NANOSECONDS.to_f)
+      { trusted: left.positive?, covered_for: [left, 0.0].max, gaps: @segment.near_gaps }
+    end
+
+    private
+
+    def uncover
+      covered = self.covered
+      @segment.near_uncover(covered) if covered.positive? && now - covered > LAPSE_NS
     end
   end
 end

@@ -3,73 +3,67 @@
 require "digest/sha1"
 require "zlib"
 
-module Tiercel
-  module Backends
-    class Memcached < Backend
-      # Maps keys to servers, by consistent hashing as in libmemcached's ketama: 160 points for each server, weighted,
-      # at the first 32 bits of the SHA-1 of "SERVER:INDEX". These are Dalli's points, so a ring that Rails'
-      # MemCacheStore filled stays warm. There is no failover: a key of a dead server is a miss, never an older value on
-      # another server.
-      class Ring
-        POINTS_PER_SERVER = 160
-        # A host, or an IPv6 address in brackets, or the path of a socket; then port and weight (a socket has no port).
-        SERVER = /\A(?:\[(?<v6>[\h:.]+)\]|(?<host>[^:]+))(?::(?<first>\d+))?(?::(?<second>\d+))?\z/
-        DEFAULT_PORT = 11_211
-        private_constant :POINTS_PER_SERVER, :SERVER, :DEFAULT_PORT
+# Maps keys to servers, by consistent hashing as in libmemcached's ketama: 160 points for each server, weighted,
+# at the first 32 bits of the SHA-1 of "SERVER:INDEX". These are Dalli's points, so a ring that Rails'
+# MemCacheStore filled stays warm. There is no failover: a key of a dead server is a miss, never an older value on
+# another server.
+class Tiercel::Backends::Memcached::Ring
+  POINTS_PER_SERVER = 160
+  # A host, or an IPv6 address in brackets, or the path of a socket; then port and weight (a socket has no port).
+  SERVER = /\A(?:\[(?<v6>[\h:.]+)\]|(?<host>[^:]+))(?::(?<first>\d+))?(?::(?<second>\d+))?\z/
+  DEFAULT_PORT = 11_211
+  private_constant :POINTS_PER_SERVER, :SERVER, :DEFAULT_PORT
 
-        # A server of the ring. `port` is nil for a socket.
-        Server = Struct.new(:host, :port, :weight) do
-          # @param text [String] "HOST[:PORT[:WEIGHT]]" or "/PATH[:WEIGHT]"
-          # @raise [ArgumentError]
-          def self.parse(text)
-            match = SERVER.match(text)
-            host = match && (match[:v6] || match[:host])
-            socket = host&.start_with?("/")
-            raise ArgumentError, "cannot read #{text.inspect}" if host.nil? || (socket && match[:second])
-            weight = Integer((socket ? match[:first] : match[:second]) || 1)
-            raise ArgumentError, "the weight of #{text} is #{weight}, expected at least 1" if weight < 1
-            new(host, socket ? nil : Integer(match[:first] || DEFAULT_PORT), weight)
-          end
+  # A server of the ring. `port` is nil for a socket.
+  Server = Struct.new(:host, :port, :weight) do
+    # @param text [String] "HOST[:PORT[:WEIGHT]]" or "/PATH[:WEIGHT]"
+    # @raise [ArgumentError]
+    def self.parse(text)
+      match = SERVER.match(text)
+      host = match && (match[:v6] || match[:host])
+      socket = host&.start_with?("/")
+      raise ArgumentError, "cannot read #{text.inspect}" if host.nil? || (socket && match[:second])
+      weight = Integer((socket ? match[:first] : match[:second]) || 1)
+      raise ArgumentError, "the weight of #{text} is #{weight}, expected at least 1" if weight < 1
+      new(host, socket ? nil : Integer(match[:first] || DEFAULT_PORT), weight)
+    end
 
-          # @return [String] the name that its points are made of
-          def name = port ? "#{host}:#{port}" : host
-        end
+    # @return [String] the name that its points are made of
+    def name = port ? "#{host}:#{port}" : host
+  end
 
-        # @return [Array<Node>] in the configured order
-        attr_reader :nodes
+  # @return [Array<Node>] in the configured order
+  attr_reader :nodes
 
-        # @param servers [Array<String>] see {Server.parse}
-        # @yieldparam server [Server]
-        # @yieldreturn [Node]
-        def initialize(servers, &node)
-          servers = servers.map { |text| Server.parse(text) }
-          @nodes = servers.map(&node)
-          return if servers.size < 2
-          total = servers.sum(&:weight).to_f
-          points = servers.zip(@nodes).flat_map do |server, its_node|
-            Array.new((servers.size * POINTS_PER_SERVER * server.weight / total).floor) do |index|
-              [Digest::SHA1.hexdigest("#{server.name}:#{index}")[0, 8].to_i(16), its_node]
-            end
-          end
-          @points, @nodes_at = points.sort_by(&:first).transpose
-        end
-
-        # @param wire_key [String]
-        # @return [Node] the node of the last point at or before the key's CRC-32
-        def node_for(wire_key)
-          return @nodes.first unless @points
-          hash = Zlib.crc32(wire_key)
-          after = @points.bsearch_index { |point| point > hash } || @points.size
-          @nodes_at[after - 1]
-        end
-
-        # @param wire_keys [Array<String>]
-        # @return [Hash{Node => Array<Integer>}] positions in the Array, by server
-        def group(wire_keys)
-          return { @nodes.first => wire_keys.each_index.to_a } unless @points
-          wire_keys.each_index.group_by { |index| node_for(wire_keys[index]) }
-        end
+  # @param servers [Array<String>] see {Server.parse}
+  # @yieldparam server [Server]
+  # @yieldreturn [Node]
+  def initialize(servers, &node)
+    servers = servers.map { |text| Server.parse(text) }
+    @nodes = servers.map(&node)
+    return if servers.size < 2
+    total = servers.sum(&:weight).to_f
+    points = servers.zip(@nodes).flat_map do |server, its_node|
+      Array.new((servers.size * POINTS_PER_SERVER * server.weight / total).floor) do |index|
+        [Digest::SHA1.hexdigest("#{server.name}:#{index}")[0, 8].to_i(16), its_node]
       end
     end
+    @points, @nodes_at = points.sort_by(&:first).transpose
+  end
+
+  # @param wire_key [String]
+  # @return [Node] the node of the last point at or before the key's CRC-32
+  def node_for(wire_key)
+    return @nodes.first unless @points
+    hash = Zlib.crc32(wire_key)
+    after = @points.bsearch_index { |point| point > hash } || @points.size
+    @nodes_at[after - 1]
+  end
+
+  # @param wire_keys [Array<String>]
+  # @return [Hash{Node => Array<Integer>}] positions in the Array, by server
+  def group(wire_keys)
+    return { @nodes.first => wire_keys.each_index.to_a } unless @points
+    wire_keys.each_index.group_by { |index| node_for(wire_keys[index]) }
   end
 end

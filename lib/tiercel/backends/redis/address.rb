@@ -1,245 +1,243 @@
 # frozen_string_literal: true
 
 module Tiercel
-  module Backends
-    class Redis < Backend
-      # The servers that a URL and options describe, and connections to them.
-      class Address
-        SECURE = /\Arediss/
-        # User and password, the hosts, and the number of the database.
-        PLACE = %r{\A(?:(.*)@)?([^/]*)(?:/(.*?))?/?\z}m
-        # The address in brackets or the host, and the port.
-        HOST_AND_PORT = /\A(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?\z/
-        PORT = 6379
-        SENTINEL_PORT = 26_379
-        FOR_ONE_MASTER = %i[sentinels name role sentinel_username sentinel_password].freeze
-        private_constant :SECURE, :PLACE, :HOST_AND_PORT, :PORT, :SENTINEL_PORT, :FOR_ONE_MASTER
+  class Backends::Redis < Backend
+    # The servers that a URL and options describe, and connections to them.
+    class Address
+      SECURE = /\Arediss/
+      # User and password, the hosts, and the number of the database.
+      PLACE = %r{\A(?:(.*)@)?([^/]*)(?:/(.*?))?/?\z}m
+      # The address in brackets or the host, and the port.
+      HOST_AND_PORT = /\A(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?\z/
+      PORT = 6379
+      SENTINEL_PORT = 26_379
+      FOR_ONE_MASTER = %i[sentinels name role sentinel_username sentinel_password].freeze
+      private_constant :SECURE, :PLACE, :HOST_AND_PORT, :PORT, :SENTINEL_PORT, :FOR_ONE_MASTER
 
-        # @param url [BackendURL]
-        # @param options [Hash] the options of {Redis.build}
-        # @raise [ConfigurationError]
-        def initialize(url, options)
-          @url = url
-          @options = options
-          @connect_timeout = options[:connect_timeout]
-          login, hosts, database = url.scheme == "unix" ? [nil, url.rest.delete_prefix("//"), nil] : parts
-          @login = login(login)
-          @database = number(options[:db] || database)
-          @hosts = url.scheme == "unix" ? [[hosts, nil]] : places(hosts)
-          @tls = tls_context if secure? || sentinel_places.any?(&:last)
-          @sentinels = build_sentinels
-          check
+      # @param url [BackendURL]
+      # @param options [Hash] the options of {Redis.build}
+      # @raise [ConfigurationError]
+      def initialize(url, options)
+        @url = url
+        @options = options
+        @connect_timeout = options[:connect_timeout]
+        login, hosts, database = url.scheme == "unix" ? [nil, url.rest.delete_prefix("//"), nil] : parts
+        @login = login(login)
+        @database = number(options[:db] || database)
+        @hosts = url.scheme == "unix" ? [[hosts, nil]] : places(hosts)
+        @tls = tls_context if secure? || sentinel_places.any?(&:last)
+        @sentinels = build_sentinels
+        check
+      end
+
+      # @return [Boolean]
+      def cluster? = @url.scheme.end_with?("+cluster")
+
+      # @return [Integer] number of the database
+      attr_reader :database
+      # @return [Sentinels, nil]
+      attr_reader :sentinels
+      # @return [Array<Array(String, Integer)>] hosts and ports
+      attr_reader :hosts
+
+      # @return [String, nil] for a cluster: the name of all nodes
+      def fixed_hostname = @options[:fixed_hostname]
+
+      # @param host [String] by default the URL's
+      # @param port [Integer]
+      # @param servers [SeenServers, nil] receives the server of the connection
+      # @param protocol [Integer] the version of RESP
+      # @return [Connection] not open yet
+      def connection(host = @hosts.first[0], port = @hosts.first[1], servers: nil, protocol: 2)
+        Connection.new(host, port, login: @login, database: @database, protocol: protocol, sentinels: @sentinels,
+                                   servers: servers, connect_timeout: @connect_timeout, tls: (@tls if secure?))
+      end
+
+      private
+
+      def secure? = SECURE.match?(@url.scheme)
+
+      def parts
+        @url.place.match(PLACE)&.captures || raise(unreadable)
+      end
+
+      # @return [#call, nil] gives the password, or user and password, for a new connection
+      def login(text)
+        user, word = text.to_s.split(":", 2).map { |part| decode(part) }
+        user, word = nil, user if word.nil? # only one: the password, unless an option is
+        user = @options[:username] || user
+        word = @options[:password] || word
+        return if word.nil? || word == ""
+        user = nil if user == ""
+        -> { [user, word.respond_to?(:call) ? word.call(user || "default") : word].compact }
+      end
+
+      def decode(text)
+        raise unreadable if text.match?(/%(?!\h\h)/)
+        text.gsub(/%\h\h/) { |code| code[1..].hex.chr }
+      end
+
+      def places(hosts)
+        places = hosts.split(",").map(&:strip).reject(&:empty?)
+        if places.empty?
+          raise ConfigurationError, "#{@url}: expected #{@url.scheme}://HOST:PORT[,HOST:PORT]" if cluster?
+          places = ["127.0.0.1"]
         end
+        BackendURL.check_ports(@url, places)
+        places.map { |place| place(place.sub(/\A.*@/, ""), PORT) || raise(unreadable) }
+      end
 
-        # @return [Boolean]
-        def cluster? = @url.scheme.end_with?("+cluster")
+      def place(text, port)
+        address, host, its_port = text.match(HOST_AND_PORT)&.captures
+        host = address || host
+        [host, Integer(its_port || port)] unless host.to_s.empty?
+      end
 
-        # @return [Integer] number of the database
-        attr_reader :database
-        # @return [Sentinels, nil]
-        attr_reader :sentinels
-        # @return [Array<Array(String, Integer)>] hosts and ports
-        attr_reader :hosts
+      def number(database)
+        return 0 if database.nil? || database == ""
+        Integer(database, exception: false)&.then { |number| return number unless number.negative? }
+        raise ConfigurationError, "#{@url}: database #{Redacted.text(database)}: expected a number"
+      end
 
-        # @return [String, nil] for a cluster: the name of all nodes
-        def fixed_hostname = @options[:fixed_hostname]
-
-        # @param host [String] by default the URL's
-        # @param port [Integer]
-        # @param servers [SeenServers, nil] receives the server of the connection
-        # @param protocol [Integer] the version of RESP
-        # @return [Connection] not open yet
-        def connection(host = @hosts.first[0], port = @hosts.first[1], servers: nil, protocol: 2)
-          Connection.new(host, port, login: @login, database: @database, protocol: protocol, sentinels: @sentinels,
-                                     servers: servers, connect_timeout: @connect_timeout, tls: (@tls if secure?))
-        end
-
-        private
-
-        def secure? = SECURE.match?(@url.scheme)
-
-        def parts
-          @url.place.match(PLACE)&.captures || raise(unreadable)
-        end
-
-        # @return [#call, nil] gives the password, or user and password, for a new connection
-        def login(text)
-          user, word = text.to_s.split(":", 2).map { |part| decode(part) }
-          user, word = nil, user if word.nil? # only one: the password, unless an option is
-          user = @options[:username] || user
-          word = @options[:password] || word
-          return if word.nil? || word == ""
-          user = nil if user == ""
-          -> { [user, word.respond_to?(:call) ? word.call(user || "default") : word].compact }
-        end
-
-        def decode(text)
-          raise unreadable if text.match?(/%(?!\h\h)/)
-          text.gsub(/%\h\h/) { |code| code[1..].hex.chr }
-        end
-
-        def places(hosts)
-          places = hosts.split(",").map(&:strip).reject(&:empty?)
-          if places.empty?
-            raise ConfigurationError, "#{@url}: expected #{@url.scheme}://HOST:PORT[,HOST:PORT]" if cluster?
-            places = ["127.0.0.1"]
-          end
-          BackendURL.check_ports(@url, places)
-          places.map { |place| place(place.sub(/\A.*@/, ""), PORT) || raise(unreadable) }
-        end
-
-        def place(text, port)
-          address, host, its_port = text.match(HOST_AND_PORT)&.captures
-          host = address || host
-          [host, Integer(its_port || port)] unless host.to_s.empty?
-        end
-
-        def number(database)
-          return 0 if database.nil? || database == ""
-          Integer(database, exception: false)&.then { |number| return number unless number.negative? }
-          raise ConfigurationError, "#{@url}: database #{Redacted.text(database)}: expected a number"
-        end
-
-        def check
-          if @url.scheme == "unix"
-            raise ConfigurationError, "#{@url}: expected unix:/PATH" if @hosts.first.first.empty?
-          elsif cluster?
-            given = FOR_ONE_MASTER.select { |name| @options[name] }
-            given << :db unless @database.zero?
-            return if given.empty?
-            raise ConfigurationError, "#{@url}: #{given.join(", ")}: a cluster does not support this, because it " \
-                                      "finds its masters itself and has only one database"
-          elsif @hosts.size > 1
-            raise ConfigurationError, "#{@url}: expected one server. Several are " \
-                                      "redis+cluster://HOST:PORT,HOST:PORT, or one master with the option sentinels:"
-          end
-        end
-
-        def tls_context = Remote::TLSContext.new(@options[:ssl_params])
-
-        def build_sentinels
-          return unless @options[:sentinels]
-          name = @options[:name] || @hosts.first.first
-          raise ConfigurationError, "sentinels: expected at least one HOST:PORT, got none" if sentinel_places.empty?
-          login = @options.values_at(:sentinel_username, :sentinel_password).compact
-          Sentinels.new(name, @options[:role] || :master, sentinel_places) do |host, port, tls|
-            Connection.new(host, port, login: (-> { login } if login.any?), connect_timeout: @connect_timeout,
-                                       tls: (@tls if tls))
-          end
-        end
-
-        # @return [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS
-        def sentinel_places
-          given = @options[:sentinels]
-          given = given.split(",") if given.is_a?(String)
-          Array(given.is_a?(Hash) ? [given] : given).map do |sentinel|
-            sentinel.is_a?(Hash) ? sentinel_hash(sentinel.transform_keys(&:to_sym)) : sentinel_text(sentinel.to_s)
-          end
-        end
-
-        # @param text [String] HOST[:PORT] or [ADDRESS][:PORT], or with rediss:// before it for TLS
-        def sentinel_text(text)
-          scheme, place = text.strip.match(%r{\A(?:(rediss?)://)?(.*?)/?\z}m).captures
-          BackendURL.check_ports("sentinels: #{place}", [place])
-          host, port = place(place, SENTINEL_PORT)
-          raise ConfigurationError, "sentinels: expected HOST:PORT, got #{Redacted.text(text)}" unless host
-          [host, port, scheme == "rediss"]
-        end
-
-        def sentinel_hash(given)
-          return sentinel_text(given[:url].to_s) if given[:url]
-          [given.fetch(:host) { raise ConfigurationError, "sentinels: expected host: and port:" },
-           Integer(given[:port] || SENTINEL_PORT), given[:ssl] ? true : false]
-        end
-
-        def unreadable
-          form = cluster? ? "HOST:PORT[,HOST:PORT]" : "HOST[:PORT][/DATABASE]"
-          ConfigurationError.new("#{@url}: expected #{@url.scheme}://[USER:PASSWORD@]#{form}, with special " \
-                                 "characters in user and password percent-encoded")
+      def check
+        if @url.scheme == "unix"
+          raise ConfigurationError, "#{@url}: expected unix:/PATH" if @hosts.first.first.empty?
+        elsif cluster?
+          given = FOR_ONE_MASTER.select { |name| @options[name] }
+          given << :db unless @database.zero?
+          return if given.empty?
+          raise ConfigurationError, "#{@url}: #{given.join(", ")}: a cluster does not support this, because it " \
+                                    "finds its masters itself and has only one database"
+        elsif @hosts.size > 1
+          raise ConfigurationError, "#{@url}: expected one server. Several are " \
+                                    "redis+cluster://HOST:PORT,HOST:PORT, or one master with the option sentinels:"
         end
       end
 
-      # The Sentinels of one master. They report the server for each new connection, and other Sentinels. Each query
-      # gets half of the remaining time. A Sentinel that has failed moves to the end of the list.
-      class Sentinels
-        DOWN = /s_down|o_down|disconnected/
-        private_constant :DOWN
+      def tls_context = Backends::Remote::TLSContext.new(@options[:ssl_params])
 
-        # @return [Symbol] :master or :replica
-        attr_reader :role
-        # @return [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS
-        attr_reader :places
-
-        # @param name [String] the master's name
-        # @param role [Symbol] :master or :replica
-        # @param places [Array<Array>] arguments of `connect`
-        # @yieldparam host [String]
-        # @yieldparam port [Integer]
-        # @yieldparam tls [Boolean]
-        # @yieldreturn [Connection]
-        def initialize(name, role, places, &connect)
-          @name = name
-          @role = role
-          @places = places
-          @connect = connect
-          @found = nil
+      def build_sentinels
+        return unless @options[:sentinels]
+        name = @options[:name] || @hosts.first.first
+        raise ConfigurationError, "sentinels: expected at least one HOST:PORT, got none" if sentinel_places.empty?
+        login = @options.values_at(:sentinel_username, :sentinel_password).compact
+        Sentinels.new(name, @options[:role] || :master, sentinel_places) do |host, port, tls|
+          Connection.new(host, port, login: (-> { login } if login.any?), connect_timeout: @connect_timeout,
+                                     tls: (@tls if tls))
         end
+      end
 
-        # @param deadline [Float]
-        # @return [Array(String, Integer)] host and port
-        # @raise [IOError, SystemCallError]
-        def find(deadline)
-          @found || begin
-            failure = nil
-            @places.dup.each do |place|
-              now = Clock.monotonic
-              break if now >= deadline
-              return @found = ask(place, now + ((deadline - now) / 2))
-            rescue *Remote::Node::NETWORK_ERRORS, ReplyError => failure
-              @places = [*(@places - [place]), place]
-            end
-            raise failure || IO::TimeoutError.new("no Sentinel answered within the time budget")
+      # @return [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS
+      def sentinel_places
+        given = @options[:sentinels]
+        given = given.split(",") if given.is_a?(String)
+        Array(given.is_a?(Hash) ? [given] : given).map do |sentinel|
+          sentinel.is_a?(Hash) ? sentinel_hash(sentinel.transform_keys(&:to_sym)) : sentinel_text(sentinel.to_s)
+        end
+      end
+
+      # @param text [String] HOST[:PORT] or [ADDRESS][:PORT], or with rediss:// before it for TLS
+      def sentinel_text(text)
+        scheme, place = text.strip.match(%r{\A(?:(rediss?)://)?(.*?)/?\z}m).captures
+        BackendURL.check_ports("sentinels: #{place}", [place])
+        host, port = place(place, SENTINEL_PORT)
+        raise ConfigurationError, "sentinels: expected HOST:PORT, got #{Redacted.text(text)}" unless host
+        [host, port, scheme == "rediss"]
+      end
+
+      def sentinel_hash(given)
+        return sentinel_text(given[:url].to_s) if given[:url]
+        [given.fetch(:host) { raise ConfigurationError, "sentinels: expected host: and port:" },
+         Integer(given[:port] || SENTINEL_PORT), given[:ssl] ? true : false]
+      end
+
+      def unreadable
+        form = cluster? ? "HOST:PORT[,HOST:PORT]" : "HOST[:PORT][/DATABASE]"
+        ConfigurationError.new("#{@url}: expected #{@url.scheme}://[USER:PASSWORD@]#{form}, with special " \
+                               "characters in user and password percent-encoded")
+      end
+    end
+
+    # The Sentinels of one master. They report the server for each new connection, and other Sentinels. Each query
+    # gets half of the remaining time. A Sentinel that has failed moves to the end of the list.
+    class Sentinels
+      DOWN = /s_down|o_down|disconnected/
+      private_constant :DOWN
+
+      # @return [Symbol] :master or :replica
+      attr_reader :role
+      # @return [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS
+      attr_reader :places
+
+      # @param name [String] the master's name
+      # @param role [Symbol] :master or :replica
+      # @param places [Array<Array>] arguments of `connect`
+      # @yieldparam host [String]
+      # @yieldparam port [Integer]
+      # @yieldparam tls [Boolean]
+      # @yieldreturn [Connection]
+      def initialize(name, role, places, &connect)
+        @name = name
+        @role = role
+        @places = places
+        @connect = connect
+        @found = nil
+      end
+
+      # @param deadline [Float]
+      # @return [Array(String, Integer)] host and port
+      # @raise [IOError, SystemCallError]
+      def find(deadline)
+        @found || begin
+          failure = nil
+          @places.dup.each do |place|
+            now = Clock.monotonic
+            break if now >= deadline
+            return @found = ask(place, now + ((deadline - now) / 2))
+          rescue *Backends::Remote::Node::NETWORK_ERRORS, ReplyError => failure
+            @places = [*(@places - [place]), place]
           end
+          raise failure || IO::TimeoutError.new("no Sentinel answered within the time budget")
         end
+      end
 
-        # Makes the next connection ask again.
-        #
-        # @return [void]
-        def forget
-          @found = nil
+      # Makes the next connection ask again.
+      #
+      # @return [void]
+      def forget
+        @found = nil
+      end
+
+      private
+
+      def ask(place, deadline)
+        connection = @connect.call(*place)
+        connection.open(deadline)
+        what = @role == :master ? "get-master-addr-by-name" : "replicas"
+        server, others = [what, "sentinels"].map do |question|
+          reply = connection.call(["SENTINEL", question, @name], deadline)
+          reply.is_a?(ReplyError) && question == what ? raise(reply) : reply
         end
+        learn(others, place.last)
+        found = @role == :master ? server : replica(server)
+        return [found[0], Integer(found[1])] if found.is_a?(Array) && found.size == 2
+        raise IOError, "the Sentinel #{place[0]}:#{place[1]} knows no #{@role} of #{@name.inspect}"
+      ensure
+        connection&.close
+      end
 
-        private
+      def replica(list)
+        details = Array(list).map { |fields| fields.each_slice(2).to_h }
+        details.reject { |one| DOWN.match?(one["flags"].to_s) }.sample&.values_at("ip", "port")
+      end
 
-        def ask(place, deadline)
-          connection = @connect.call(*place)
-          connection.open(deadline)
-          what = @role == :master ? "get-master-addr-by-name" : "replicas"
-          server, others = [what, "sentinels"].map do |question|
-            reply = connection.call(["SENTINEL", question, @name], deadline)
-            reply.is_a?(ReplyError) && question == what ? raise(reply) : reply
-          end
-          learn(others, place.last)
-          found = @role == :master ? server : replica(server)
-          return [found[0], Integer(found[1])] if found.is_a?(Array) && found.size == 2
-          raise IOError, "the Sentinel #{place[0]}:#{place[1]} knows no #{@role} of #{@name.inspect}"
-        ensure
-          connection&.close
+      def learn(others, tls)
+        return unless others.is_a?(Array)
+        announced = others.grep(Array).filter_map do |fields|
+          ip, port = fields.each_slice(2).to_h.values_at("ip", "port")
+          [ip, Integer(port), tls] if ip && port.to_s.match?(/\A\d+\z/)
         end
-
-        def replica(list)
-          details = Array(list).map { |fields| fields.each_slice(2).to_h }
-          details.reject { |one| DOWN.match?(one["flags"].to_s) }.sample&.values_at("ip", "port")
-        end
-
-        def learn(others, tls)
-          return unless others.is_a?(Array)
-          announced = others.grep(Array).filter_map do |fields|
-            ip, port = fields.each_slice(2).to_h.values_at("ip", "port")
-            [ip, Integer(port), tls] if ip && port.to_s.match?(/\A\d+\z/)
-          end
-          @places |= announced
-        end
+        @places |= announced
       end
     end
   end

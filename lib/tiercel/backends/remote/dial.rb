@@ -3,171 +3,168 @@
 require "openssl"
 require "socket"
 
-module Tiercel
-  module Backends
-    module Remote
-      # Opens connections within a call's deadline. The deadline covers the name lookup and the attempts for all
-      # addresses together. The libraries' own timeouts apply to each address separately, and their lookups have no
-      # timeout.
-      module Dial
-        NUMERIC = Socket::AI_NUMERICHOST
-        LATE = "no connection within the time budget"
-        # Seconds between two attempts if a Unix socket's queue is full.
-        PAUSE = 0.002
-        # Errors after which the next address is tried. Any other error, such as a Timeout, interrupts the caller.
-        FAILURES = [SystemCallError, SocketError, IOError].freeze
-        private_constant :NUMERIC, :LATE, :PAUSE
+module Tiercel::Backends::Remote
+  # Opens connections within a call's deadline. The deadline covers the name lookup and the attempts for all
+  # addresses together. The libraries' own timeouts apply to each address separately, and their lookups have no
+  # timeout.
+  module Dial
+    NUMERIC = Socket::AI_NUMERICHOST
+    LATE = "no connection within the time budget"
+    # Seconds between two attempts if a Unix socket's queue is full.
+    PAUSE = 0.002
+    # Errors after which the next address is tried. Any other error, such as a Timeout, interrupts the caller.
+    FAILURES = [SystemCallError, SocketError, IOError].freeze
+    private_constant :NUMERIC, :LATE, :PAUSE
 
-        module_function
+    module_function
 
-        # @param port [Integer, nil] nil for a Unix socket, whose path is the host
-        # @param tls [TLSContext, nil]
-        # @return [Socket, OpenSSL::SSL::SSLSocket]
-        def open(host, port, tls, deadline)
-          return unix(host, deadline) unless port
-          socket = tcp(host, port, deadline)
-          socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, true)
-          socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_KEEPALIVE, true)
-          tls ? secured(socket, host, tls, deadline) : socket
-        end
+    # @param port [Integer, nil] nil for a Unix socket, whose path is the host
+    # @param tls [TLSContext, nil]
+    # @return [Socket, OpenSSL::SSL::SSLSocket]
+    def open(host, port, tls, deadline)
+      return unix(host, deadline) unless port
+      socket = tcp(host, port, deadline)
+      socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, true)
+      socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_KEEPALIVE, true)
+      tls ? secured(socket, host, tls, deadline) : socket
+    end
 
-        # Opens TLS over a connected socket within the deadline, even if the server sends nothing, stops halfway, or
-        # sends its part byte by byte.
-        def secured(socket, host, tls, deadline)
-          secured = OpenSSL::SSL::SSLSocket.new(socket, tls.current)
-          secured.hostname = host
-          secured.sync_close = true
-          until (state = secured.connect_nonblock(exception: false)).equal?(secured)
-            seconds = Clock.seconds_until(deadline)
-            next if state == :wait_writable ? socket.wait_writable(seconds) : socket.wait_readable(seconds)
-            raise IO::TimeoutError, "TLS could not be set up within the time budget"
-          end
-          done = secured
-        ensure
-          socket.close unless done
-        end
-
-        # @param host [String] a name or an address
-        # @return [Socket] connected
-        # @raise [SystemCallError, SocketError] {Errno::ETIMEDOUT} past the deadline
-        def tcp(host, port, deadline)
-          each_address(host, port, deadline) { |address, seconds| address.connect(timeout: seconds) }
-        end
-
-        # @return [Socket] connected
-        # @raise [SystemCallError] {Errno::ETIMEDOUT} past the deadline
-        def unix(path, deadline)
-          Addrinfo.unix(path).connect(timeout: seconds_left(deadline))
-        rescue Errno::EAGAIN
-          sleep PAUSE
-          retry
-        end
-
-        # Calls the block with each address and a share of the remaining time, until the block succeeds.
-        #
-        # @param failures [Array<Class>] the errors of the block after which the next address is tried
-        # @return [Object] the block's value
-        # @raise [SystemCallError, SocketError] also the block's error for the last address
-        def each_address(host, port, deadline, failures = FAILURES)
-          addresses = look_up(host, port, deadline)
-          addresses.each_with_index do |address, index|
-            return yield address, seconds_left(deadline) / (addresses.size - index)
-          rescue *failures
-            raise if index == addresses.size - 1 || Clock.monotonic >= deadline
-          end
-        end
-
-        # An address needs no lookup. A name is looked up in a separate thread, which is killed after the deadline.
-        #
-        # @param host [String] an IPv6 address may have the brackets of a URL
-        def look_up(host, port, deadline)
-          host = host.delete_prefix("[").delete_suffix("]")
-          Addrinfo.getaddrinfo(host, port, nil, :STREAM, nil, NUMERIC)
-        rescue SocketError
-          thread = Thread.new { Addrinfo.getaddrinfo(host, port, nil, :STREAM) }
-          thread.report_on_exception = false
-          thread.name = "tiercel look-up"
-          return thread.value if thread.join(seconds_left(deadline))
-          thread.kill
-          raise Errno::ETIMEDOUT, "the name #{host} was not looked up within the time budget"
-        end
-
-        def seconds_left(deadline)
-          seconds = deadline - Clock.monotonic
-          seconds.positive? ? seconds : raise(Errno::ETIMEDOUT, LATE)
-        end
+    # Opens TLS over a connected socket within the deadline, even if the server sends nothing, stops halfway, or
+    # sends its part byte by byte.
+    def secured(socket, host, tls, deadline)
+      secured = OpenSSL::SSL::SSLSocket.new(socket, tls.current)
+      secured.hostname = host
+      secured.sync_close = true
+      until (state = secured.connect_nonblock(exception: false)).equal?(secured)
+        seconds = Tiercel::Clock.seconds_until(deadline)
+        next if state == :wait_writable ? socket.wait_writable(seconds) : socket.wait_readable(seconds)
+        raise IO::TimeoutError, "TLS could not be set up within the time budget"
       end
+      done = secured
+    ensure
+      socket.close unless done
+    end
 
-      # The TLS context of a store's connections, made of the option
-      # `ssl_params`.
-      #
-      # The context is created once and not for each connection, because reading the machine's certificate authorities
-      # takes 20 ms. If one of its files changes, for example after a renewal of certificates, the context is created
-      # again.
-      class TLSContext
-        # Options that name files.
-        PLACES = %i[ca_file ca_path].freeze
-        # Options whose value is a file's path or a file's content.
-        PLACES_OR_TEXTS = %i[cert key].freeze
-        # Errors that the libraries raise if they cannot create a context.
-        ERRORS = [TypeError, ArgumentError, NoMethodError, RuntimeError, SystemCallError,
-                  OpenSSL::OpenSSLError].freeze
-        private_constant :PLACES, :PLACES_OR_TEXTS, :ERRORS
+    # @param host [String] a name or an address
+    # @return [Socket] connected
+    # @raise [SystemCallError, SocketError] {Errno::ETIMEDOUT} past the deadline
+    def tcp(host, port, deadline)
+      each_address(host, port, deadline) { |address, seconds| address.connect(timeout: seconds) }
+    end
 
-        # @param params [Hash, nil] `ssl_params`: parameters of SSLContext#set_params, with names as Symbols or Strings.
-        #   `cert` and `key` may be files or their content
-        # @raise [ConfigurationError] if none can be made. Values may be private keys: no message shows them,
-        #   but for places of files
-        def initialize(params)
-          @params = self.class.parse(params)
-          @stamps = stamps
-          @context = make
-        rescue *ERRORS => error
-          raise if error.is_a?(ConfigurationError)
-          raise ConfigurationError, "ssl_params: no TLS can be made of #{@params.keys.join(", ")}: #{error.class}: " \
-                                    "#{error.message.lines.first&.chomp}"
-        end
+    # @return [Socket] connected
+    # @raise [SystemCallError] {Errno::ETIMEDOUT} past the deadline
+    def unix(path, deadline)
+      Addrinfo.unix(path).connect(timeout: seconds_left(deadline))
+    rescue Errno::EAGAIN
+      sleep PAUSE
+      retry
+    end
 
-        # @raise [ConfigurationError] if it is no Hash, or names a file that cannot be read
-        def self.parse(given)
-          given ||= {}
-          raise ConfigurationError, "ssl_params: expected a Hash, got a #{given.class}" unless given.is_a?(Hash)
-          given.transform_keys(&:to_sym).each do |name, value|
-            next if !PLACES.include?(name) || value.nil? || ::File.readable?(value)
-            raise ConfigurationError, "ssl_params: #{name}: #{value.inspect} is not there, or cannot be read"
-          end
-        end
+    # Calls the block with each address and a share of the remaining time, until the block succeeds.
+    #
+    # @param failures [Array<Class>] the errors of the block after which the next address is tried
+    # @return [Object] the block's value
+    # @raise [SystemCallError, SocketError] also the block's error for the last address
+    def each_address(host, port, deadline, failures = FAILURES)
+      addresses = look_up(host, port, deadline)
+      addresses.each_with_index do |address, index|
+        return yield address, seconds_left(deadline) / (addresses.size - index)
+      rescue *failures
+        raise if index == addresses.size - 1 || Tiercel::Clock.monotonic >= deadline
+      end
+    end
 
-        # @return [Object] the context for the next connection
-        def current
-          stamps = self.stamps
-          return @context if stamps == @stamps
-          @stamps = stamps
-          @context = make
-        rescue *ERRORS # half a file: there will be more of it
-          @context
-        end
+    # An address needs no lookup. A name is looked up in a separate thread, which is killed after the deadline.
+    #
+    # @param host [String] an IPv6 address may have the brackets of a URL
+    def look_up(host, port, deadline)
+      host = host.delete_prefix("[").delete_suffix("]")
+      Addrinfo.getaddrinfo(host, port, nil, :STREAM, nil, NUMERIC)
+    rescue SocketError
+      thread = Thread.new { Addrinfo.getaddrinfo(host, port, nil, :STREAM) }
+      thread.report_on_exception = false
+      thread.name = "tiercel look-up"
+      return thread.value if thread.join(seconds_left(deadline))
+      thread.kill
+      raise Errno::ETIMEDOUT, "the name #{host} was not looked up within the time budget"
+    end
 
-        private
+    def seconds_left(deadline)
+      seconds = deadline - Tiercel::Clock.monotonic
+      seconds.positive? ? seconds : raise(Errno::ETIMEDOUT, LATE)
+    end
+  end
 
-        def make
-          params = @params.dup
-          params[:cert] = OpenSSL::X509::Certificate.new(text(params[:cert])) if params[:cert].is_a?(String)
-          params[:key] = OpenSSL::PKey.read(text(params[:key])) if params[:key].is_a?(String)
-          OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params(params) }.tap(&:setup)
-        end
+  # The TLS context of a store's connections, made of the option
+  # `ssl_params`.
+  #
+  # The context is created once and not for each connection, because reading the machine's certificate authorities
+  # takes 20 ms. If one of its files changes, for example after a renewal of certificates, the context is created
+  # again.
+  class TLSContext
+    # Options that name files.
+    PLACES = %i[ca_file ca_path].freeze
+    # Options whose value is a file's path or a file's content.
+    PLACES_OR_TEXTS = %i[cert key].freeze
+    # Errors that the libraries raise if they cannot create a context.
+    ERRORS = [TypeError, ArgumentError, NoMethodError, RuntimeError, SystemCallError,
+              OpenSSL::OpenSSLError].freeze
+    private_constant :PLACES, :PLACES_OR_TEXTS, :ERRORS
 
-        def text(place_or_text) = ::File.file?(place_or_text) ? ::File.read(place_or_text) : place_or_text
+    # @param params [Hash, nil] `ssl_params`: parameters of SSLContext#set_params, with names as Symbols or Strings.
+    #   `cert` and `key` may be files or their content
+    # @raise [ConfigurationError] if none can be made. Values may be private keys: no message shows them,
+    #   but for places of files
+    def initialize(params)
+      @params = self.class.parse(params)
+      @stamps = stamps
+      @context = make
+    rescue *ERRORS => error
+      raise if error.is_a?(Tiercel::ConfigurationError)
+      raise Tiercel::ConfigurationError,
+        "ssl_params: no TLS can be made of #{@params.keys.join(", ")}: #{error.class}: " \
+        "#{error.message.lines.first&.chomp}"
+    end
 
-        # The times of a file; for a link, the times of its current target.
-        def stamps
-          @params.slice(*PLACES, *PLACES_OR_TEXTS).values.grep(String).map do |place|
-            stat = ::File.stat(place)
-            [stat.ino, stat.mtime]
-          rescue SystemCallError, ArgumentError # the file is missing, or the option is a certificate's text
-            nil
-          end
-        end
+    # @raise [ConfigurationError] if it is no Hash, or names a file that cannot be read
+    def self.parse(given)
+      given ||= {}
+      raise Tiercel::ConfigurationError, "ssl_params: expected a Hash, got a #{given.class}" unless given.is_a?(Hash)
+      given.transform_keys(&:to_sym).each do |name, value|
+        next if !PLACES.include?(name) || value.nil? || ::File.readable?(value)
+        raise Tiercel::ConfigurationError, "ssl_params: #{name}: #{value.inspect} is not there, or cannot be read"
+      end
+    end
+
+    # @return [Object] the context for the next connection
+    def current
+      stamps = self.stamps
+      return @context if stamps == @stamps
+      @stamps = stamps
+      @context = make
+    rescue *ERRORS # half a file: there will be more of it
+      @context
+    end
+
+    private
+
+    def make
+      params = @params.dup
+      params[:cert] = OpenSSL::X509::Certificate.new(text(params[:cert])) if params[:cert].is_a?(String)
+      params[:key] = OpenSSL::PKey.read(text(params[:key])) if params[:key].is_a?(String)
+      OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params(params) }.tap(&:setup)
+    end
+
+    def text(place_or_text) = ::File.file?(place_or_text) ? ::File.read(place_or_text) : place_or_text
+
+    # The times of a file; for a link, the times of its current target.
+    def stamps
+      @params.slice(*PLACES, *PLACES_OR_TEXTS).values.grep(String).map do |place|
+        stat = ::File.stat(place)
+        [stat.ino, stat.mtime]
+      rescue SystemCallError, ArgumentError # the file is missing, or the option is a certificate's text
+        nil
       end
     end
   end
