@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Reads and writes whole frames for the store, by calling the backend through the guard. The first half of the methods
-# returns values. The second half returns bytes, for calls that need Rails' entries.
+# Reads and writes whole frames for the store, by calling the backend through the guard. Over a segment, {Native} and
+# {Frozen} call the segment directly for values, and the guard only for failures. The first half of the methods returns
+# values. The second half returns bytes, for calls that need Rails' entries.
 #
 # == Values
 #
@@ -10,20 +11,22 @@
 #   would be a {Found}, the Hash contains this {Found}, and the key is added to the Array `undecided`
 # - `write(key, value, version, expires_at, ttl, threshold)`: as `Store#write`
 #
-# A {Found} carries the bytes of an entry that is no value yet: an expired, damaged or mismatched entry, a
-# placeholder, or bytes without a frame. {Store::Reader} decides about these bytes without another trip.
+# A {Found} carries the bytes of an entry that is no value yet: an expired, damaged or mismatched entry, a placeholder,
+# bytes without a frame, or an entry with tags that nobody has compared. {Store::Reader} decides about these bytes. Only
+# generations that are not known yet cost it another trip.
 #
 # == Bytes
 #
 # `get`, `get_multi`, `set`, `set_multi`, `add`, `delete`, `delete_multi`, `count`, `delete_matching`, `clear`,
-# `cleanup` and `stats` call the {Backend} method of the same name once, through the {Guard}. None of them raises a
+# `cleanup` and `stats` call the backend once through the {Guard}, most of them the {Backend} method of the same name.
+# `add` may need a second step, `count` runs the caller's steps, and `delete_matching` scans. None of them raises a
 # {BackendError}. If the backend fails, each returns the result that docs/failures.md lists.
 #
 # == Parameters
 #
 # - `key`: String, normalized; `version`: String, or nil for any version
-# - `event`: the payload of the notification, or nil. An accessor that answers without the backend writes its name
-#   into the payload under :store
+# - `event`: the payload of the notification, or nil. {RequestLocal} writes the class of Rails' local store into it
+#   under :store if it answers itself; tiers write the tiers that answered, under :tier or :tiers
 # - `expires_at`: epoch seconds for the frame; `ttl`: seconds for the backend, nil for no expiry
 # - `threshold`: size in bytes from which the payload is compressed, nil for never
 #

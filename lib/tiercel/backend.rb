@@ -24,8 +24,8 @@
 # - Tokens are opaque and compared with `==`. A token is valid only in the process that read it, and no longer valid
 #   after the bytes have changed. If they change back, it may be valid again.
 #
-# {Traits} describes the backend to the layers above. The published suite {Contracts::BackendContract} tests all of
-# these rules.
+# {Traits} describes the backend to the layers above. The suite `test/contracts/backend_contract.rb` tests all of these
+# rules.
 #
 # @abstract Subclasses implement every method that raises NotImplementedError here.
 class Tiercel::Backend

@@ -4,7 +4,8 @@ module Tiercel
   # The root of every error that Tiercel raises, except the ArgumentErrors for invalid calls.
   class Error < StandardError; end
 
-  # An invalid URL, option or combination of options. Raised only while a store is built.
+  # An invalid URL, option or combination of options. Raised while a store or one of its parts is built or
+  # opened, and when a store is frozen for other Ractors. It is an ArgumentError, and no {Error}.
   class ConfigurationError < ArgumentError; end
 
   # A library that an option needs is not installed. The message contains the line for the Gemfile.

@@ -9,7 +9,8 @@ module Tiercel
   #                    follow the caller of this process that computes (or waits), or
   #                    wait for the other process, for all callers of this process
   #
-  #   values: take the leases that are free, in slices -> run their blocks -> store their values in one trip
+  #   values: take the leases that are free, in slices -> run their blocks -> store their values, in as few trips as
+  #           lease_ttl allows
   #           then each key of another caller, as above: so callers of [a, b] and of [b, a] never wait for each other
   #
   # Every wait is bounded: by `lease_wait`; by a second if two processes might wait for each other ({NESTED_WAIT}). A
@@ -37,8 +38,8 @@ module Tiercel
     SLICE = { first: 8, most: 256, growth: 4, seconds: 0.05 }.freeze
     # `fetch_multi` stores the computed values at least this many times within a `lease_ttl`.
     STORES_PER_TTL = 3
-    # After this many misses in a row the next fetch probably misses too. It then acquires the lease without reading
-    # first: two trips instead of three. The first hit ends the series.
+    # After this many stored misses since a take last found a value, the next fetch probably misses too. It then
+    # acquires the lease without reading first: two trips instead of three.
     SERIES = 3
     private_constant :SERIES, :MISS, :NESTED_WAIT, :PAUSE, :MOST_TAGS, :SLICE, :STORES_PER_TTL
 
@@ -116,7 +117,7 @@ module Tiercel
 
     # @param store [ActiveSupport::Cache::TiercelStore] sends the events
     # @param options [Hash] merged options
-    # @param found [#bytes, #token, nil] the unusable entry that the caller's read has found
+    # @param found [#bytes, nil] the unusable entry that the caller's read has found
     # @param unread [Boolean] whether the caller has not read the key, because it expects a miss
     # @param storing [#call, nil] must call the block that it receives, which stores the value
     # @yield the block of `fetch`
@@ -132,7 +133,7 @@ module Tiercel
 
     # --- several keys ---
 
-    # @param found [Hash{String => #bytes, #token}] the unusable entries that the caller's read has found, by key
+    # @param found [Hash{String => #bytes}] the unusable entries that the caller's read has found, by key
     # @yield the block of `fetch_multi`, with a name and its write options
     # @return [Hash{Object => Object}] names and values
     def values(store, names, keys, versions, options, policy, found = {}, storing: nil, &block)
@@ -274,8 +275,8 @@ module Tiercel
 
     # Runs the block, and stores its value under the lease's lineage.
     #
-    # @param lease [Leases::Lease, nil] the caller's own lease; or the lease of a slow caller; nil if the value must not
-    #   be stored
+    # @param lease [Leases::Lease, nil] the caller's own lease; or the lease of another caller that this caller
+    #   does not wait for (slow, of another version, in a cycle); nil if the value must not be stored
     # @return [Object] the value
     def run(miss, lease, &)
       miss.lead(lease) unless lease && lease.equal?(miss.flying) && !miss.far?

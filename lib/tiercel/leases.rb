@@ -14,8 +14,8 @@
 #   begins a lineage. A caller that takes over a lapsed or released lease continues it. Every other change of the
 #   key ends it.
 # - holder: 8 random bytes that identify one {#take}.
-# - stale value: the frame under the key when the lease was acquired. Plain reads return it until the lease is
-#   filled.
+# - stale value: the frame under the key when the lease was acquired. Plain reads return it until the lease is filled,
+#   unless it has expired.
 # - lapsed: the holder's ttl has passed without a fill. The lineage lives far longer than the lease ({OUTLIVES},
 #   or ten times the ttl), so that a slow block can still store its value.
 #
@@ -29,16 +29,18 @@
 #    value, and a value that was deleted, overwritten or cleared in between never comes back.
 # 3. Other operations on the key end the lineage:
 #    - `delete`, `delete_multi`, `delete_matched`, `clear` and eviction remove the lease and its stale value;
-#      waiting callers continue at once (`:gone`). `delete` returns false if there was no stale value.
+#      waiting callers continue at once (`:gone`). `delete` over a placeholder returns true even without a stale
+#      value; over a segment it then returns false.
 #    - `set`, `set_multi` and `increment` replace the lease with their bytes; waiting callers get them ({Present}).
 #    - `add` (`unless_exist:`) succeeds if there is no unexpired stale value, and replaces the lease with its bytes.
 #    - `touch` changes the lease's expiry and does not end the lineage.
-# 4. A lease without a stale value is a miss for every read and for `exist?`. With a stale value, plain reads return
-#    that value.
+# 4. A lease without a stale value is a miss for every read and for `exist?`. With a stale value that has not expired,
+#    plain reads return that value.
 # 5. If the backend fails during a take, its outcome is unknown and the lease is not {Lease#sure?}. The caller
 #    computes anyway, and {#fill} finds out whether the take reached the backend.
-# 6. No method raises a {BackendError}: all calls go through the {Guard}, and each method documents its result on
-#    failure.
+# 6. No method raises a {BackendError}, and each method documents its result on failure. Calls go through the {Guard}.
+#    {Segment#take}, {Segment#fill} and {Segment#fill_string} call the segment directly, and pass its errors to the
+#    guard.
 # 7. Leases survive a `fork`: a child neither fills nor releases its parent's leases, and it inherits no lock and no
 #    waiting thread.
 #

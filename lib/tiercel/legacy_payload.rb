@@ -79,7 +79,7 @@ class Tiercel::LegacyPayload
     load_object(payload)
   end
 
-  # Rails uses Marshal for versions that are not valid UTF-8.
+  # Rails dumps a version with Marshal if its encoding is not UTF-8, or if it begins with Marshal's signature.
   def load_version(bytes)
     return bytes.force_encoding(Encoding::UTF_8) unless bytes.start_with?(MARSHAL_SIGNATURE)
     version = load_object(bytes)

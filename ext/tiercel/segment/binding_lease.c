@@ -1,6 +1,7 @@
 #include "binding.h"
 
-/* Leases: taking, filling and releasing. Tiercel::Leases::Segment calls these methods. */
+/* Leases: taking, filling, releasing and awaiting them. Tiercel::Leases::Segment calls these methods. */
+
 #define LEASE_NAME_BYTES 8
 #define LEASE_NEVER_S 1e6
 
@@ -244,7 +245,6 @@ static VALUE segment_end_leases(VALUE self)
     return Qnil;
 }
 
-/* The leases of other callers: their state, and waiting for their end. Tiercel::Leases::Segment calls these methods. */
 static VALUE state_symbol(tseg_lease_state state)
 {
     switch (state) {

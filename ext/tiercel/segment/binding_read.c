@@ -1,11 +1,13 @@
 #include "binding.h"
 
 /*
- * The value of an entry that a read has found: its frame, a decoded String, or the value that the memo keeps.
+ * Reads. A read allocates nothing but its result: a String, a String that shares the bytes of a value in the memo, or a
+ * frame that Ruby decodes. If the memo wants the decoded value, the result is the frame with its token.
  *
- * A read copies before it knows whether the entry is intact; so nothing here runs Ruby code. The functions are parts of
- * the reads in binding_read.c, and the compiler makes a version of them for each read.
+ * A read copies before it knows whether the entry is intact, so the code that copies runs no Ruby code. The compiler
+ * makes a version of this code (PART_OF_READ) for each kind of read.
  */
+
 /* Encoding indexes that are fixed in CRuby. */
 enum { ENCODING_BINARY = 0, ENCODING_UTF_8 = 1, ENCODING_US_ASCII = 2 };
 static const int encoding_of_type[] = {ENCODING_BINARY, ENCODING_UTF_8, ENCODING_BINARY, ENCODING_US_ASCII};
@@ -226,10 +228,6 @@ DEFINE_TAKE(kept, READ_VALUE, true)
 DEFINE_TAKE(frozen, READ_FROZEN, true)
 DEFINE_TAKE(frozen_copy, READ_FROZEN, false)
 
-/*
- * Reads. A read allocates nothing but its result: a String, a String that shares the bytes of a value in the memo, or a
- * frame that Ruby decodes. If the memo wants the decoded value, the result is the frame with its token.
- */
 /* A frame that Ruby decodes, together with its token if the memo wants the value. */
 __attribute__((noinline))
 static VALUE frame_result(VALUE self, read_kind kind, VALUE frame, int type, const tseg_key *key,

@@ -1,7 +1,9 @@
-/* Taking, filling and releasing a lease. */
+/*
+ * Taking a lease: a slot for it, the takeover of a lapsed lease, and the value that reads see until the fill. Filling
+ * and releasing: the two ways in which a holder ends its lease.
+ */
 #include "entries.h"
 
-/* Taking a lease: a slot for it, the takeover of a lapsed lease, and the value that reads see until the fill. */
 /* A new lease takes the slot with the lowest rank. UINT64_MAX: the slot's lease is valid, so the slot is not free. */
 static uint64_t rank_of(const tseg *segment, const tseg_lease_slot *slot, uint32_t epoch, uint64_t now_ns)
 {
@@ -152,7 +154,6 @@ tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease
     return result;
 }
 
-/* Fills and releases: the two ways in which a holder ends its lease. */
 static tseg_result refuse_fill(tseg *segment, const tseg_key *key, tseg_lease_slot *slot, uint64_t lineage)
 {
     double expires_at;

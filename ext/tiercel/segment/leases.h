@@ -113,10 +113,8 @@ uint64_t tseg_lease_count(const tseg *segment); /* standing leases */
 /* tseg_lease_end for a write, which holds the lock. It also frees the slots of leases in the window that are over. */
 void tseg_lease_end_written(tseg_section *section, const tseg_key *key);
 
-
 /*
- * A lease is the right to compute the value of a key that
- * has no entry. "Leases" in memory-model.md.
+ * A lease is the right to compute the value of a key. "Leases" in memory-model.md.
  *
  * A holder takes a lease, computes the value, and then fills or releases the lease. If the holder takes too long or
  * dies, the lease lapses, and another caller takes it over. All leases of one chain of computations share a lineage.

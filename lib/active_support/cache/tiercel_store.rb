@@ -20,10 +20,21 @@ module ActiveSupport
     #
     # Every call begins here and takes one path:
     #
-    #   name -> key, version -> Reader, Writer, Counter or Fetch -> Accessor -> guard -> backend
+    #   read    name -> key, version -> Accessor -> guard -> backend; the Reader decides what the accessor cannot
+    #   write   name -> key, version -> Writer -> Accessor -> guard -> backend
+    #   fetch   as a read; on a miss Fetch: lease -> block -> fill of the lease
     #
-    # If the options of a call cannot change its result (none; or an expiry, for a read), no options are merged and no
-    # object is created. If a subscriber or a logger listens, the same steps run inside Rails' `instrument`.
+    # Without encryption, the accessor reads and writes a segment's values directly, and calls the guard only if they fail.
+    #
+    # These calls merge no options, if the store has none of {SLOW_OPTIONS} and no subscriber or logger listens:
+    #
+    # - `read` and `fetch` with no options, or only with `expires_in`, `race_condition_ttl`, `skip_nil: true`,
+    #   `version`, `namespace`, and, if the accessor compares tags (segments and tiers), `tags`
+    # - `write` with no options, or only with `expires_in`, in a store without stale windows
+    # - `delete` with no options
+    #
+    # Other calls of one name merge their options and run inside Rails' `instrument`. Their reads, and reads of several
+    # names, enter the Reader. The result is the same.
     #
     # Rails' own methods (`super`) run over {Tiercel::Store::Hooks} in two cases: the store has a `coder:` of its own,
     # or other code has patched a method that Tiercel would bypass. `fetch` then takes no leases, and the log says so
@@ -355,8 +366,9 @@ module ActiveSupport
       # --- tags ---
 
       # Makes every entry with one of these tags a miss, for all processes that use the backend. A read that begins
-      # after this method has returned never returns a value that was computed before this call. It takes one trip for
-      # any number of entries.
+      # after this method has returned true never returns a value that was computed before this call. (A request that
+      # has begun may still use the generation that it has read: docs/tags.md.) It takes one trip for any number of
+      # entries.
       #
       # @param tags [Array<String, Symbol, Array, #cache_key>] names as for `tags:`, one argument for each; an Array is
       #   one name, as in `read`; use `invalidate_tags(*list)` for a list of tags
@@ -594,7 +606,7 @@ module ActiveSupport
         @plain_writes = @plain && @settings.policy.stale_seconds.nil?
         @expires_in = @options[:expires_in]
         @only_bytes = @settings.backend.near?
-        @own_names = @options[:namespace].nil? ? @settings.max_key_bytes || ANY_BYTES : nil
+        @longest_own_name = @options[:namespace].nil? ? @settings.max_key_bytes || ANY_BYTES : nil
         @most_tags = (Tags::Named::MAX_COUNT if @accessor.compares_tags?)
         @patches = find_patches
       end
@@ -669,8 +681,8 @@ module ActiveSupport
       #   encoding
       # @raise [ArgumentError] for a blank name
       def key_of(name, options)
-        if options.nil? && @own_names && name.instance_of?(String) && !name.respond_to?(:cache_key) &&
-           !name.respond_to?(:cache_version) && !name.empty? && name.bytesize <= @own_names &&
+        if options.nil? && @longest_own_name && name.instance_of?(String) && !name.respond_to?(:cache_key) &&
+           !name.respond_to?(:cache_version) && !name.empty? && name.bytesize <= @longest_own_name &&
            (@only_bytes || name.encoding.equal?(Encoding::UTF_8))
           return name
         end

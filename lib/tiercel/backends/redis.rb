@@ -12,9 +12,9 @@ module Tiercel
   # Bytes are sent unchanged, TTLs in milliseconds. An entry without a TTL gets one of 71,000 years, so that the
   # server's `volatile-*` policies may evict it.
   #
-  # A token is the entry's bytes: Redis has no entry versions, and a change that was undone needs no protection (a
-  # lease's placeholder has bytes of its own). A script compares and sets. A user who may not run scripts needs two
-  # trips instead ({#compare_in_steps}).
+  # Redis has no entry versions. The bytes are the token: a swap over an entry that changed and changed back does no
+  # harm, and no placeholder recurs, because its holder is random. A script compares and sets. A user who may not run
+  # scripts needs two trips instead ({#compare_in_steps}).
   class Backends::Redis < Backend
     autoload :Address, "tiercel/backends/redis/address"
     autoload :Cluster, "tiercel/backends/redis/cluster"

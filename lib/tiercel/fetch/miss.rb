@@ -216,9 +216,10 @@ class Tiercel::Fetch
     # @return [Float] seconds for which a released lease keeps its stale value
     def stale_ttl = Tiercel::FetchPolicy::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
 
-    # The value that plain reads return during the computation: see {Leases#take}.
+    # Decides about the bytes under the key: see {Leases#take}.
     #
-    # @return [Symbol, String, nil]
+    # @return [Symbol, String, nil] `:current` if the bytes are a value that a read would return; otherwise the stale
+    #   value for plain reads, or nil
     def verdict(bytes)
       entry = entry_of(bytes) or return
       return (entry.mismatched?(@version) ? bytes : :current) unless entry.expired?

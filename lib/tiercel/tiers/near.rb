@@ -435,8 +435,8 @@ class Tiercel::Tiers < Tiercel::Backend
       @segment.near_trust = @trust if @armed
     end
 
-    # Makes the segment's reads depend on the coverage. A caller that fills a copy arms first, since the segment may
-    # not have existed before.
+    # From now on the segment's reads use copies only within the trust. A caller that fills a copy arms first, since the
+    # segment may not have existed before.
     #
     # @raise [BackendError] if there is no segment
     def arm

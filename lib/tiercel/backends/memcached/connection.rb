@@ -9,8 +9,8 @@ module Tiercel
     # to the same server process that answered the read. Over a newer connection the comparison always fails,
     # because that connection might lead to a restarted server.
     Token = Struct.new(:cas, :newest) do
-      # Keeps the line before the bytes, with the {Connection.mark} behind it, as a variable of the bytes: few of them
-      # need a token.
+      # Stores the response line and {Connection.mark} in a variable of the bytes; {.of} parses it later, because few
+      # reads need a token.
       #
       # @return [String] the bytes
       def self.keep(bytes, line)

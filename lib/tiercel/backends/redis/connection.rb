@@ -165,7 +165,8 @@ module Tiercel
         super
       end
 
-      # RESP2 needs no greeting, so opening a connection without a password costs no trip.
+      # RESP2 needs no greeting, so opening a connection without a password, a database number, Sentinels or watched
+      # servers costs no trip.
       def greet(deadline)
         login = Array(@login&.call)
         commands = []

@@ -147,7 +147,7 @@ class Tiercel::Insight::Worth
     simulate unless @unknown
   end
 
-  # @return [Boolean] whether the application has requests
+  # @return [Boolean] whether any request was counted
   def requests? = @counted[:requests].positive?
 
   # @return [Array<String>] sentences such as "512.0 MB in place of 256.0 MB: 3.1 ms less per request [2.4 to 3.9]"

@@ -115,7 +115,7 @@ module Tiercel::Lab
       SEGMENTS = { "memory" => :process, "shared" => :machine }.freeze
       # Folders in memory. The lab's own folder for `file:` is one.
       TMPFS = %r{\A(?:\w+:)*(?:tmpfs(?=#|\z)|(?<=\Afile:)(?=[?#]|\z)|(?:/dev/shm|/run)(?=[/?#]|\z))}
-      # A socket of a server for Rails' stores.
+      # Matches the address of a Unix socket in Rails' stores.
       SOCKET = %r{\A\w+:(?:unix:|/(?!/))}
       SIZE = /\bsize=([\d.]+\w*)/
       # The smallest segment, and the smallest folder or file of Tiercel's.

@@ -467,7 +467,7 @@ module Tiercel::Lab
 
     # Builds one operation on one contestant outside of a comparison.
     module SingleArm
-      # @param text [String] text of the contestant
+      # @param text [String] the words that name the contestant
       # @param operation [String]
       # @param value [Hash] see {Value#to_spec}
       # @param context [Hash] see {Engine::Context}

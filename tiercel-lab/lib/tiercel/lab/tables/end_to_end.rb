@@ -116,7 +116,7 @@ module Tiercel::Lab
         # @return [String, nil] why there is no split
         attr_reader :reason
 
-        # @param whole [Hash] a cell, as the results hold it
+        # @param whole [Hash] a cell, in the form of the results file
         # @param cells [Array<Hash>] cells of the same value, among which this class finds the layers
         # @param way [String] one of {Design::WAYS}
         def initialize(whole, cells, way)

@@ -122,7 +122,7 @@ module Tiercel::Lab
 
       # Shared options that commands may take; see {CLI::Settings}.
       TAKEN = { cells: %i[budget processes require] }.freeze
-      # Options name serializers and compressors without this prefix.
+      # In options, serializers and compressors have no such prefix.
       OPTION_PREFIX = /\A(serializer|compressor):/
       # Exit codes by name.
       CODES = { ok: 0, does_not_hold: 1, undecided: 3, wrong: 4 }.freeze
