@@ -44,6 +44,7 @@ module OldestGems
 
     def self.server = @server ||= Servers::Redis.new.start
     def url = self.class.server.url
+    def versions? = false
 
     def test_it_tells_of_changes
       subscription = backend.subscription("app:").open
@@ -62,6 +63,7 @@ module OldestGems
 
     def self.server = @server ||= Servers::RedisCluster.new.start
     def url = self.class.server.url
+    def versions? = false
   end
 
   class SQLiteTest < Tiercel::TestCase

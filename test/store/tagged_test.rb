@@ -54,5 +54,7 @@ class StoreTaggedTest < Tiercel::TestCase
   end
 
   # Fails if the block parses a frame in Ruby.
-  def without_ruby_frames(&) = Tiercel::Frame.stub(:parse, ->(_) { flunk "a frame was parsed in Ruby" }, &)
+  def without_ruby_frames(&)
+    Tiercel::Frame.stub(:parse, ->(_) { flunk "a frame was parsed in Ruby: #{caller.grep(%r{/lib/}).first(8)}" }, &)
+  end
 end

@@ -68,7 +68,7 @@ class BrowserTest < Tiercel::TestCase
     assert_operator page.evaluate("document.documentElement.scrollWidth"), :<=,
                     page.evaluate("document.documentElement.clientWidth"), form
     assert_operator contrast(page), :>, 7, form
-    assert_equal 4, page.evaluate("[...document.querySelectorAll('figure svg')]" \
+    assert_equal 3, page.evaluate("[...document.querySelectorAll('figure svg')]" \
                                   ".filter((one) => one.getBoundingClientRect().height > 40).length"), form
     text = page.evaluate("document.body.innerText")
     assert_match(/Hit ratio.*stale/m, text, form)
