@@ -24,7 +24,8 @@ module ActiveSupport
     #   write   name -> key, version -> Writer -> Accessor -> guard -> backend
     #   fetch   as a read; on a miss Fetch: lease -> block -> fill of the lease
     #
-    # Without encryption, the accessor reads and writes a segment's values directly, and calls the guard only if they fail.
+    # Without encryption, the accessor reads and writes a segment's values directly, and calls the guard only for
+    # failures.
     #
     # These calls merge no options, if the store has none of {SLOW_OPTIONS} and no subscriber or logger listens:
     #
