@@ -67,7 +67,7 @@ module Tiercel::Lab
         end
       end
 
-      # Shows bytes and speed of compressors: a table and two charts for each payload.
+      # Shows bytes and speed of compressors: a table for each payload.
       class View < Tables::View
         article(/\ACompressors: /)
 
