@@ -256,6 +256,11 @@ class Tiercel::Accessor
 
     def compares_tags? = true
 
+    # These are reads of the store, so the statistics count them. The backend's own `get_multi` also reads generations.
+    def get_multi(keys, _event = nil)
+      @guard.call(:read_multi_entries, returning: {}, keys:) { @segment.get_multi(keys, true) }
+    end
+
     private
 
     # Decodes an entry with tags if its tags are current. The segment compares their generations in one call.

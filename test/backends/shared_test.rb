@@ -33,6 +33,23 @@ class SharedTest < Tiercel::TestCase
     assert_instance_of Tiercel::Segment, backend.segment
   end
 
+  # Encrypted and raw entries, and reads inside a block, take another way through the segment than plain ones.
+  def test_every_kind_of_read_counts_its_hits_and_misses
+    [{}, { encrypt: { keys: ["k" * 32] } }].each_with_index do |options, index|
+      store = Tiercel.new("shared:#{path}#{index}", size: "4MB", **options)
+      store.write_multi({ "one" => "1", "two" => [2] })
+      store.write("raw", "3", raw: true)
+      assert_equal([1, 0], counted(store) { store.read("two") })
+      assert_equal([0, 1], counted(store) { store.read("absent") })
+      assert_equal([2, 1], counted(store) { store.read_multi("one", "two", "absent") })
+      assert_equal([1, 1], counted(store) { store.read_multi("raw", "absent", raw: true) })
+      reading = -> { store.read_multi("one", "two", "absent") }
+      assert_equal([2, 2], counted(store) { store.fetch("outer/#{index}", &reading) })
+    ensure
+      store&.close
+    end
+  end
+
   # Otherwise every booting worker would spend time on a scan, and the touched pages would count as its memory.
   def test_a_store_is_built_without_reading_the_entries
     backend = build_backend
@@ -103,5 +120,12 @@ class SharedTest < Tiercel::TestCase
     lib = File.expand_path("../../lib", __dir__)
     assert_match(/built in the main Ractor/,
                  IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read))
+  end
+
+  # @return [Array<Integer>] hits and misses that the block has added
+  def counted(store)
+    before = store.stats.values_at(:hits, :misses)
+    yield
+    store.stats.values_at(:hits, :misses).zip(before).map { |pair| pair.reduce(:-) }
   end
 end

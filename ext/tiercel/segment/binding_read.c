@@ -344,6 +344,11 @@ READS_IN_ONE_PIECE get_made(VALUE self, tseg *segment, VALUE key, const tseg_key
     value_read read = {.self = self, .key_string = key, .made = made};
     return read_key(&read, take_bytes, READ_BYTES, false, segment, NULL);
 }
+READS_IN_ONE_PIECE get_made_served(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
+{
+    value_read read = {.self = self, .key_string = key, .made = made};
+    return read_key(&read, take_bytes, READ_SERVED_BYTES, false, segment, NULL);
+}
 READS_IN_ONE_PIECE read_made(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
 {
     value_read read = {.self = self, .key_string = key, .made = made, .memo = segment_memo(self),
@@ -470,8 +475,12 @@ static VALUE read_many(VALUE self, VALUE keys, one_read *read_one, VALUE frames,
     return found;
 }
 
-/* Segment#get_multi(keys) -> Hash */
-static VALUE segment_get_multi(VALUE self, VALUE keys) { return read_many(self, keys, get_made, Qnil, Qnil); }
+/* Segment#get_multi(keys, served = false) -> Hash. served: whether the store's statistics count these reads */
+static VALUE segment_get_multi(int count, VALUE *arguments, VALUE self)
+{
+    rb_check_arity(count, 1, 2);
+    return read_many(self, arguments[0], count > 1 && RTEST(arguments[1]) ? get_made_served : get_made, Qnil, Qnil);
+}
 
 /*
  * Segment#read_multi(keys, frames = nil, versions = nil) -> Hash of the results of #read. Adds the keys whose values
@@ -494,6 +503,6 @@ void segment_init_read(void)
     rb_define_method(tiercel_segment_class, "read", segment_read, -1);
     rb_define_method(tiercel_segment_class, "read_frozen", segment_read_frozen, -1);
     rb_define_method(tiercel_segment_class, "get_with_token", segment_get_with_token, -1);
-    rb_define_method(tiercel_segment_class, "get_multi", segment_get_multi, 1);
+    rb_define_method(tiercel_segment_class, "get_multi", segment_get_multi, -1);
     rb_define_method(tiercel_segment_class, "read_multi", segment_read_multi, -1);
 }
