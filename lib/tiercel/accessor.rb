@@ -205,7 +205,7 @@ class Tiercel::Accessor
     bytes.freeze
     value = current ? @coder.load_tagged_value(bytes, nil, version, key) : @coder.load_value(bytes, nil, version, key)
     return resolve(value, key, bytes, version) if Tiercel::Coder::Signal === value
-    inherit_tags(bytes) if current && @runtime.inside_block?
+    inherit_tags(bytes) if current && @runtime.blocks > 0 && @runtime.inside_block?
     Tiercel::DeepFreeze.call(value) if @frozen
     value
   rescue Tiercel::MalformedFrame, Tiercel::SerializationError, ActiveSupport::Cache::DeserializationError
@@ -268,7 +268,7 @@ class Tiercel::Accessor
       return super unless Tiercel::Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
       value = @coder.load_tagged_value(bytes, nil, version, key)
       return super if Tiercel::Coder::Signal === value
-      inherit_tags(bytes) if @runtime.inside_block?
+      inherit_tags(bytes) if @runtime.blocks > 0 && @runtime.inside_block?
       Tiercel::DeepFreeze.call(value) if @frozen
       value
     rescue Tiercel::BackendError
