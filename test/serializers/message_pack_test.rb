@@ -35,6 +35,7 @@ class MessagePackSerializerTest < Tiercel::TestCase
       return assert_raises(Tiercel::SerializationError) { serializer.dump(unsafe) }
     end
 
+    skip "Rails' own serializer returns it as safe" if ActiveSupport.version.segments.first(2) == [8, 2]
     assert_equal [String, unsafe.to_str], [there_and_back(unsafe).class, there_and_back(unsafe)]
   end
 

@@ -57,7 +57,9 @@ class StoreSubscriptionsTest < Tiercel::TestCase
   def test_the_next_call_is_logged
     stores = ActiveSupport::Cache::Store
     before = stores.logger
-    [stores, ActiveSupport::Cache::NullStore.new, @store].each do |owner|
+    # Until Rails 8.2, a store's own logger is the logger of all stores.
+    others = ActiveSupport.version.segments.first(2) == [8, 2] ? [] : [ActiveSupport::Cache::NullStore.new]
+    [stores, *others, @store].each do |owner|
       owner.logger = Logger.new(lines = StringIO.new)
       read
       assert_match(/Cache read: a/, lines.string, owner.inspect)
