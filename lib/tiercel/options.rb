@@ -3,11 +3,11 @@
 require "did_you_mean"
 
 # The options of stores and backends in one table: type, and default. Validation, the lists in error messages and the
-# suggestions for unknown names come from it, and test/docs/options_test.rb compares it with the tables of the docs.
+# suggestions for unknown names come from it, and test/options_test.rb compares it with the tables of the docs.
 #
 # @private
 module Tiercel::Options
-  # What an option of a type expects, for messages.
+  # The values that each type accepts, for messages.
   EXPECTED = {
     switch: "true or false", seconds: "seconds (a number > 0)", window: "seconds (a number >= 0)",
     expiry: "seconds (a Numeric or an ActiveSupport::Duration, at least 0)",

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What changes while calls run, and does not belong to one store. A process has one runtime for all its stores; each
-# further Ractor has its own ({ActiveSupport::Cache::TiercelStore::Shareable}).
+# The state that changes while calls run, and belongs to no single store. A process has one runtime for all its stores;
+# each further Ractor has its own ({ActiveSupport::Cache::TiercelStore::Shareable}).
 #
 # @private
 class Tiercel::Runtime

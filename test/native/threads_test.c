@@ -52,7 +52,7 @@ static void check_value(const uint8_t *buffer, long count, uint32_t number, uint
     CHECK(head.sum == sum_of(buffer + sizeof head, (size_t)count - sizeof head));
 }
 
-/* What happens in another Ractor may happen beside any call. */
+/* The calls of another Ractor, which may run beside any call. */
 static void visit(void)
 {
     tseg_options options = {.mode = 0600};

@@ -115,7 +115,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     end
   end
 
-  # What a process left that could not create an unnamed file and was killed.
+  # A process that cannot create an unnamed file leaves such a file when it is killed.
   def test_an_unfinished_file_is_removed
     others = %w[segment.new segment.tiercel-new2 segment2.tiercel-new]
     others.each { |name| File.write("#{@directory}/#{name}", "x") }

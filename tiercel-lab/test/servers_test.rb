@@ -15,6 +15,15 @@ class ServersTest < Tiercel::TestCase
     true
   end
 
+  # The bundle of a contestant may lack the gem tiercel.
+  def test_a_worker_without_tiercel_can_name_their_errors
+    lib = File.expand_path("../lib", __dir__)
+    nothing = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE].to_h { |name| [name, nil] }
+    out, status = Open3.capture2e(nothing, RbConfig.ruby, "--disable-gems", "-I", lib, "-e",
+                                  'require "tiercel/lab"; puts Tiercel::Lab::Servers::NotInstalled.superclass')
+    assert_equal ["Tiercel::Lab::Servers::Error\n", true], [out, status.success?]
+  end
+
   def test_memcached_answers_where_its_url_says
     Servers::Memcached.run do |server|
       assert_equal "memcached://127.0.0.1:#{server.port}", server.url

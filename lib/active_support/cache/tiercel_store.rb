@@ -61,8 +61,8 @@ module ActiveSupport
       RULES = ::Tiercel::Codec.native
       # If the store itself has one of these options, every call merges its options.
       SLOW_OPTIONS = %i[raw version force expires_at unless_exist tags skip_nil].freeze
-      # What failures run. It is loaded with the store, because a process that fails may have no descriptor left, or be
-      # in a chroot.
+      # The code of failures. The store loads it, because a process that fails may have no descriptor left, or be in a
+      # chroot.
       LOADED_FOR_FAILURES = [::Tiercel::Counter, ::Tiercel::KeyMask, ::Tiercel::OneLine, ::Tiercel::Reports,
                              ::Tiercel::Coder::LazyEntry, ::Tiercel::Leases::Placeholder,
                              ActiveSupport::ExecutionContext].freeze

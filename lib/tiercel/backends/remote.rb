@@ -5,8 +5,8 @@ require "openssl"
 require "socket"
 
 module Tiercel
-  # What memcached and Redis share: a server ({Node}) with a {Pool} of {Connection}s, and one trip to several servers
-  # ({Exchange}).
+  # The code that memcached and Redis share: a server ({Node}) with a {Pool} of {Connection}s, and one trip to several
+  # servers ({Exchange}).
   module Backends::Remote
     autoload :Dial, "tiercel/backends/remote/dial"
     autoload :Exchange, "tiercel/backends/remote/exchange"

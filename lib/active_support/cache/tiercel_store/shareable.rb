@@ -13,7 +13,7 @@ module ActiveSupport
     #
     # @private
     module TiercelStore::Shareable
-      # What the parts of a store are built from, in place of a {Tiercel::Configuration}, which may name anything.
+      # The values from which a Ractor builds its parts. A {Tiercel::Configuration} may name anything.
       Seed = Struct.new(:path, :options, :coder, :policy, :max_key_size, :threshold, :compress, :race_condition_ttl,
                         :frozen_values, :guard_options) do
         def build_backend = ::Tiercel::Backends::Shared.new(::Tiercel::Segment.join(path))

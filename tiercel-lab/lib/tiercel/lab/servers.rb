@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "tiercel/errors"
 require "openssl"
 
 require_relative "../lab"
@@ -19,7 +18,7 @@ module Tiercel::Lab
                 "servers/programs" => %i[Memcached MemcachedRing PostgreSQL Redis RedisCluster RedisSentinel]
 
     # A server did not start, or did not carry out a command.
-    class Error < Tiercel::Error; end
+    class Error < Tiercel::Lab::Error; end
 
     # The server's program is not installed. The message names the package.
     class NotInstalled < Error; end
