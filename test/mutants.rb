@@ -210,6 +210,10 @@ mutant "a raw String that looks like a frame is framed", "lib/tiercel/store/writ
 mutant "a stub of a hook is noticed", "lib/active_support/cache/tiercel_store.rb",
        "def singleton_method_added(_name) = @patches&.check", "def singleton_method_added(_name) = nil",
        tests: "test/store/hooks_test.rb"
+mutant "a subscription goes unnoticed", "lib/tiercel/store/subscriptions.rb",
+       "%i[subscribe unsubscribe].to_h", "%i[unsubscribe].to_h", tests: "test/store/subscriptions_test.rb"
+mutant "an answer outlives a change", "lib/tiercel/store/subscriptions.rb",
+       "{ @answer = Answer.new }", "{ @answer.unheard = nil }", tests: "test/store/subscriptions_test.rb"
 
 # --- failures, encryption, values ---
 

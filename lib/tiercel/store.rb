@@ -16,6 +16,7 @@ module Tiercel::Store
   autoload :Patches, "tiercel/store/hooks"
   autoload :Reader, "tiercel/store/reader"
   autoload :Settings, "tiercel/store/settings"
+  autoload :Subscriptions, "tiercel/store/subscriptions"
   autoload :Tags, "tiercel/store/tags"
   autoload :Writer, "tiercel/store/writer"
 end

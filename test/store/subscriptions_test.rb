@@ -34,6 +34,82 @@ class StoreSubscriptionsTest < Tiercel::TestCase
     end
   end
 
+  # The store keeps the answer that nobody listens to any of its events, so each event alone has to end that.
+  def test_each_event_alone_is_heard
+    calls = {
+      "read" => -> { @store.read("a") }, "read_multi" => -> { @store.read_multi("a", "b") },
+      "fetch_hit" => -> { @store.fetch("b") { 1 } }, "generate" => -> { @store.fetch("absent") { 1 } },
+      "write" => -> { @store.write("b", 1) }, "write_multi" => -> { @store.write_multi("b" => 1) },
+      "delete" => -> { @store.delete("a") }, "delete_multi" => -> { @store.delete_multi(["a"]) },
+      "exist?" => -> { @store.exist?("a") }, "increment" => -> { @store.increment("count") },
+      "decrement" => -> { @store.decrement("count") }, "cleanup" => -> { @store.cleanup },
+      "invalidate_tags" => -> { @store.invalidate_tags("t") }, "delete_matched" => -> { @store.delete_matched(/a/) },
+      "cas" => -> { @store.cas("b") { 2 } }, "cas_multi" => -> { @store.cas_multi("b") { |values| values } }
+    }
+    @store.write("b", 1)
+    calls.each do |operation, call|
+      @store.delete("absent")
+      event = "cache_#{operation}.active_support"
+      NOTIFICATIONS.subscribed(->(name, *) { @seen << name }, event, &call)
+      assert_includes @seen, event
+      @seen.clear
+      call.call
+      assert_empty @seen
+    end
+  end
+
+  # All ways to subscribe and to unsubscribe, past Rails' module and from another thread.
+  def test_every_way_to_change_the_subscriptions
+    notifier = NOTIFICATIONS.notifier
+    hear = ->(name, *) { @seen << name }
+    subscribe = { "notifier" => -> { notifier.subscribe(READ, hear) },
+                  "monotonic" => -> { NOTIFICATIONS.monotonic_subscribe(READ, hear) },
+                  "thread" => -> { Thread.new { notifier.subscribe(/read/, hear) }.value } }
+    unsubscribe = { "notifier" => -> { notifier.unsubscribe(@subscriber) },
+                    "name" => -> { NOTIFICATIONS.unsubscribe(READ) },
+                    "thread" => -> { Thread.new { notifier.unsubscribe(@subscriber) }.join } }
+    subscribe.to_a.product(unsubscribe.to_a) do |(one, start), (other, stop)|
+      assert_empty read, "#{one}, #{other}"
+      @subscriber = start.call
+      assert_equal [READ], read, "#{one}, #{other}"
+      stop.call
+      assert_empty read, "#{one}, #{other}"
+    end
+  end
+
+  # The store sees changes through Rails' own `subscribe` only.
+  def test_a_notifier_with_a_subscribe_of_its_own
+    before = NOTIFICATIONS.notifier
+    heard = nil
+    listen = Module.new do
+      define_method(:subscribe) { |*| heard = true }
+      define_method(:all_listeners_for) { |name| heard && name == READ ? [:somebody] : [] }
+      define_method(:build_handle) { |*| ActiveSupport::Notifications::Fanout::NullHandle }
+    end
+    [NOTIFICATIONS::Fanout.new.extend(listen), Class.new(NOTIFICATIONS::Fanout) { prepend listen }.new].each do |notifier|
+      heard = nil
+      NOTIFICATIONS.notifier = notifier
+      refute @store.send(:heard?, READ)
+      notifier.subscribe(READ)
+      assert @store.send(:heard?, READ)
+    end
+  ensure
+    NOTIFICATIONS.notifier = before
+  end
+
+  # Between a caller's question and its answer another thread may subscribe.
+  def test_a_subscription_during_the_question
+    names = [READ].each
+    names.define_singleton_method(:all?) do |&block|
+      super(&block).tap { @subscriber ||= NOTIFICATIONS.subscribe(READ) {} }
+    end
+    subscriptions = Tiercel::Store::Subscriptions.new(names)
+    refute subscriptions.none(NOTIFICATIONS.notifier, subscriptions.answer)
+    assert_nil subscriptions.answer.unheard
+  ensure
+    NOTIFICATIONS.unsubscribe(names.instance_variable_get(:@subscriber))
+  end
+
   # Rails lets an application replace the queue; Rails' own `instrument` asks it only whether it listens.
   def test_a_queue_of_the_applications_own
     own = Class.new(SimpleDelegator) { define_method(:respond_to?) { |*| false } }

@@ -77,9 +77,13 @@ module ActiveSupport
         def refuse(message) = raise(::Tiercel::ConfigurationError, message)
       end
 
-      # Each Ractor passes these methods to its own store.
+      # Each Ractor passes these methods to its own store. `(...)` allocates an Array, so frequent methods do without.
+      def read(name, options = nil) = here.read(name, options)
+      def fetch(name, options = nil, &) = here.fetch(name, options, &)
+      def write(name, value, options = nil) = here.write(name, value, options)
+
       methods = TiercelStore.public_instance_methods - Object.public_instance_methods + %i[dup clone inspect extend]
-      setters, others = (methods - [:freeze]).partition { |name| name.end_with?("=") }
+      setters, others = (methods - instance_methods - [:freeze]).partition { |name| name.end_with?("=") }
       others.each { |name| class_eval("def #{name}(...) = here.#{name}(...)", __FILE__, __LINE__) }
       setters.each { |name| class_eval("def #{name}(_) refuse_change end", __FILE__, __LINE__) }
 
@@ -118,8 +122,8 @@ module ActiveSupport
           false
         end
 
-        def heard?(event) = @notifies && super
-        def listened?(event) = @notifies && super
+        def heard?(event) = @notifies && ActiveSupport::Notifications.notifier.listening?(event)
+        alias listened? heard?
 
         def policy_for(options) = super.tap { |policy| TiercelStore::Shareable.refuse_background(policy) }
 
