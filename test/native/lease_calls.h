@@ -28,29 +28,6 @@ static inline tseg_result fill(const char *text, uint64_t lineage, const char *b
     return PATIENTLY(segment, key.shard, tseg_lease_fill(segment, &key, lineage, &value, INFINITY, time_now));
 }
 
-/* A fill by a caller that got no lease: see lease.unheld. */
-static inline tseg_result fill_unheld(const char *text, const tseg_unheld *unheld, const tseg_token *replaces,
-                                      const char *bytes)
-{
-    tseg_key key = key_of(segment, text);
-    tseg_value value = value_of(bytes, strlen(bytes));
-    return PATIENTLY(segment, key.shard,
-                     tseg_lease_fill_unheld(segment, &key, unheld, replaces, &value, INFINITY, time_now));
-}
-
-/* Takes leases of other keys until there is no slot for this one. */
-static inline tseg_unheld fill_table(const char *wanted, const tseg_token *replaces)
-{
-    char text[32];
-
-    for (int i = 0; i < 2000; i++) {
-        snprintf(text, sizeof text, "crowd %d", i);
-        take(text);
-    }
-    CHECK(take_for(wanted, next_name += 2, 10 * SECOND, replaces) == TSEG_FULL);
-    return lease.unheld;
-}
-
 static inline tseg_result give_back(const char *text, uint64_t lineage, uint64_t holder, uint64_t pause_ns)
 {
     tseg_key key = key_of(segment, text);

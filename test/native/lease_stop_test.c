@@ -1,6 +1,5 @@
 /*
- * Leases: takes and fills, with and without a lease, stopped at every point that they reach, against deletes, clears
- * and kill -9. The stopped call runs in a child.
+ * Leases: takes and fills, stopped at every point that they reach, against deletes, clears and kill -9. The stopped call runs in a child.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -11,7 +10,6 @@
 static int to_parent[2], to_child[2];
 static tseg_stop_point stop_at;
 static unsigned cases;
-static tseg_unheld unheld;
 
 static void stop(tseg_stop_point point)
 {
@@ -35,8 +33,7 @@ static pid_t run_until(int call, tseg_stop_point point)
         stop_at = point;
         tseg_stop_hook = stop;
         if (call < 2) take_for(KEY, 90, 10 * SECOND, NULL);
-        else if (call < 4) fill(KEY, 100, "computed before");
-        else fill_unheld(KEY, &unheld, NULL, "computed before");
+        else fill(KEY, 100, "computed before");
         _exit(0);
     }
     close(to_parent[1]);
@@ -57,7 +54,7 @@ static void kill_it(pid_t pid)
     CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
 }
 
-/* The call finds an absent key, a lapsed lease, its own lease, its own lease and a stale value, or a full table. */
+/* The call finds an absent key, a lapsed lease, its own lease, or its own lease and a stale value. */
 static void prepare(int call)
 {
     char buffer[20];
@@ -66,7 +63,6 @@ static void prepare(int call)
     clear_all();
     if (call == 1) CHECK(take_for(KEY, 80, 1, NULL) == TSEG_OK);
     if (call == 2) CHECK(take_for(KEY, 100, 10 * SECOND, NULL) == TSEG_OK);
-    if (call == 4) unheld = fill_table(KEY, NULL);
     if (call != 3) return;
     set_text(KEY, "stale");
     CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 5);
@@ -77,7 +73,7 @@ static void prepare(int call)
  * Cases 0 and 1: an invalidated value does not come back; 2 and 3: the call is killed there, with or without a
  * delete before.
  */
-static void meet(int call, int other, pid_t pid)
+static void meet(int other, pid_t pid)
 {
     if (other == 0 || other == 3) delete_text(KEY);
     if (other == 1) clear_all();
@@ -85,10 +81,6 @@ static void meet(int call, int other, pid_t pid)
     else kill_it(pid);
     if (other != 2) CHECK(reads(KEY, NULL));
     if (other != 2) CHECK(fill(KEY, 80, "late") != TSEG_OK && fill(KEY, 100, "late") != TSEG_OK && reads(KEY, NULL));
-    if (call == 4) {
-        if (other != 2) CHECK(fill_unheld(KEY, &unheld, NULL, "late") != TSEG_OK && reads(KEY, NULL));
-        clear_all();
-    }
     /* Whatever is left, another caller can now compute the value and store it. */
     char buffer[200];
     tseg_token token;
@@ -105,21 +97,21 @@ static void stopped_calls(void)
 {
     unsigned met[TSEG_STOP_POINTS] = {0};
 
-    for (int call = 0; call < 5; call++)
+    for (int call = 0; call < 4; call++)
         for (int point = 0; point < TSEG_STOP_POINTS; point++)
             for (int other = 0; other < 4; other++) {
                 prepare(call);
                 pid_t pid = run_until(call, (tseg_stop_point)point);
                 met[point] += pid != 0;
                 cases += pid != 0;
-                if (pid) meet(call, other, pid);
+                if (pid) meet(other, pid);
                 close(to_parent[0]);
                 close(to_child[0]);
                 close(to_child[1]);
                 if (!pid) break;
             }
-    CHECK(met[TSEG_STOP_BEFORE_LINEAGE] == 8 && met[TSEG_STOP_BEFORE_CONSUME] == 12);
-    CHECK(met[TSEG_STOP_BEFORE_UNLOCK] == 20 && met[TSEG_STOP_BEFORE_SWAP] > 0 && met[TSEG_STOP_AFTER_COPY] > 0);
+    CHECK(met[TSEG_STOP_BEFORE_LINEAGE] == 8 && met[TSEG_STOP_BEFORE_CONSUME] == 8);
+    CHECK(met[TSEG_STOP_BEFORE_UNLOCK] == 16 && met[TSEG_STOP_BEFORE_SWAP] > 0 && met[TSEG_STOP_AFTER_COPY] > 0);
     clear_all();
 }
 

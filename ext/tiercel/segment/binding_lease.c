@@ -7,13 +7,12 @@
 
 typedef struct {
     segment_call base;         /* with the bytes of the fill, or of the value that reads find until the fill */
-    enum { LEASE_TAKE, LEASE_FILL, LEASE_FILL_UNHELD, LEASE_RELEASE } kind;
+    enum { LEASE_TAKE, LEASE_FILL, LEASE_RELEASE } kind;
     int frame_type;            /* not 0: the core writes a frame header of this type before the bytes */
     double frame_expires_at;
     segment_times times;
     tseg_lease_request request;
     tseg_token token;
-    tseg_unheld unheld;
     VALUE version;             /* String or nil */
     uint64_t lineage, pause_ns;
     tseg_lease lease;
@@ -39,21 +38,6 @@ static uint64_t lease_ns(VALUE seconds)
     double number = NUM2DBL(seconds);
     if (!(number > 0)) return 0;
     return (uint64_t)((number < LEASE_NEVER_S ? number : LEASE_NEVER_S) * 1e9);
-}
-
-static VALUE unheld_string(const tseg_unheld *unheld)
-{
-    return rb_obj_freeze(rb_str_new((const char *)unheld, sizeof *unheld));
-}
-
-static tseg_unheld parse_unheld(VALUE string)
-{
-    tseg_unheld unheld;
-
-    Check_Type(string, T_STRING);
-    if (RSTRING_LEN(string) != sizeof unheld) rb_raise(rb_eArgError, "expected what lease_take gave");
-    memcpy(&unheld, RSTRING_PTR(string), sizeof unheld);
-    return unheld;
 }
 
 static uint32_t version_of(const tseg *segment, VALUE version)
@@ -84,9 +68,6 @@ static tseg_result attempt_lease(tseg_call *base, tseg *segment)
     switch (call->kind) {
     case LEASE_FILL:
         return tseg_lease_fill(segment, &key, call->lineage, &value, call->times.expires_at, call->times.now);
-    case LEASE_FILL_UNHELD:
-        return tseg_lease_fill_unheld(segment, &key, &call->unheld, call->request.replaces, &value,
-                                      call->times.expires_at, call->times.now);
     case LEASE_RELEASE:
         return tseg_lease_release(segment, &key, call->lineage, call->request.holder, call->pause_ns);
     default:
@@ -143,7 +124,7 @@ static VALUE describe_held(VALUE self, const lease_call *call)
  * - [:held, lineage, holder, end, whether the versions are equal]: another holder has the lease. The end is in seconds
  *   of the monotonic clock; the last element is nil if the holder gave no version.
  * - :present: the key has another entry than `replaces`.
- * - [:full, String]: no slot is free. The String is for lease_fill_unheld.
+ * - :full: no slot is free.
  */
 static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
                                 VALUE replaces, VALUE shown, VALUE shown_ttl)
@@ -170,8 +151,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     }
     RB_GC_GUARD(version);
     if (result == TSEG_PRESENT) return ID2SYM(rb_intern("present"));
-    if (result == TSEG_FULL)
-        return rb_ary_new_from_args(2, ID2SYM(rb_intern("full")), unheld_string(&call.lease.unheld));
+    if (result == TSEG_FULL) return ID2SYM(rb_intern("full"));
     if (result == TSEG_HELD) return describe_held(self, &call);
     if (!call.lease.has_entry && !call.lease.taken_over && call.lease.lineage == call.request.lineage)
         return ID2SYM(rb_intern("begun"));
@@ -179,35 +159,14 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
                                 call.lease.has_entry ? Qtrue : Qfalse, call.lease.taken_over ? Qtrue : Qfalse);
 }
 
-static VALUE make_fill(VALUE self, lease_call *call, VALUE ttl)
-{
-    tseg_result result;
-
-    /* Only a fill without a lease has to know whether an entry has expired. */
-    call->times = segment_times_of(ttl, call->kind == LEASE_FILL_UNHELD);
-    result = make_lease_call(self, call);
-    return result == TSEG_TOO_LARGE ? Qnil : result == TSEG_OK ? Qtrue : Qfalse;
-}
-
 /* @private Segment#lease_fill(key, lineage, bytes, ttl) -> whether the bytes are stored; nil if they are too large */
 static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl)
 {
-    lease_call call = {.kind = LEASE_FILL, .base = {.key = key, .bytes = bytes},
-                       .lineage = lease_name(lineage)};
+    lease_call call = {.kind = LEASE_FILL, .base = {.key = key, .bytes = bytes}, .lineage = lease_name(lineage),
+                       .times = segment_times_of(ttl, false)};
+    tseg_result result = make_lease_call(self, &call);
 
-    return make_fill(self, &call, ttl);
-}
-
-/*
- * @private Segment#lease_fill_unheld(key, unheld, replaces, bytes, ttl) -> as #lease_fill, for a caller that got no
- * lease. unheld: the String from #lease_take. replaces: the token of the only entry that the key may have, or nil.
- */
-static VALUE segment_lease_fill_unheld(VALUE self, VALUE key, VALUE unheld, VALUE replaces, VALUE bytes, VALUE ttl)
-{
-    lease_call call = {.kind = LEASE_FILL_UNHELD, .base = {.key = key, .bytes = bytes}, .unheld = parse_unheld(unheld)};
-
-    if (segment_parse_token(replaces, &call.token)) call.request.replaces = &call.token;
-    return make_fill(self, &call, ttl);
+    return result == TSEG_TOO_LARGE ? Qnil : result == TSEG_OK ? Qtrue : Qfalse;
 }
 
 /*
@@ -279,7 +238,6 @@ void segment_init_lease(void)
 {
     rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 8);
     rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 4);
-    rb_define_method(tiercel_segment_class, "lease_fill_unheld", segment_lease_fill_unheld, 5);
     rb_define_method(tiercel_segment_class, "lease_fill_string", segment_lease_fill_string, 5);
     rb_define_method(tiercel_segment_class, "lease_release", segment_lease_release, 4);
     rb_define_method(tiercel_segment_class, "end_leases", segment_end_leases, 0);

@@ -13,8 +13,8 @@ typedef struct {
     bool counts_as_hit;
     bool published_odd;         /* for near fills and fills of leases: the slot is published with an odd sequence */
     bool keeps_lease;           /* for the value that reads see until a lease's fill, and for that fill */
-    const tseg_word *watched;   /* for a fill without a lease: the fill is late if this word has changed */
-    uint64_t expected;          /* the watched word before the value was fetched or computed */
+    const tseg_word *watched;   /* for a near fill: the fill is late if this word has changed */
+    uint64_t expected;          /* the watched word before the value was fetched */
     tseg_lease_slot *lease;     /* for the fill of a lease: its slot; else NULL */
     uint64_t lineage;
 } tseg_change;

@@ -177,7 +177,6 @@ AT(tseg_shard, records, 96);
 AT(tseg_shard, ghost_clock, 112);
 AT(tseg_shard, live, 120);
 AT(tseg_shard, counters, 128);
-AT(tseg_shard, deletes, 248);
 
 _Static_assert(TSEG_ENTRY_EPOCH + 1 == TSEG_ENTRY_WORDS && TSEG_ENTRY_WORDS * 8 == TSEG_ENTRY_BYTES,
                "an entry's header has five words");

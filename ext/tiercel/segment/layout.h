@@ -242,9 +242,7 @@ typedef struct {
     tseg_word records[TSEG_LOGS]; /* entries between tail and head */
     tseg_word ghost_clock;        /* number of ghosts since the file was made */
     tseg_word live;               /* what the index leads to: entries (high half) and their units (low half) */
-    _Alignas(TSEG_CACHE_LINE) tseg_word counters[2 * TSEG_CACHE_LINE / sizeof(tseg_word) - 1];
-    /* Every delete increments this word before it looks for its key. Writes store nothing into its cache line. */
-    tseg_word deletes;
+    _Alignas(TSEG_CACHE_LINE) tseg_word counters[2 * TSEG_CACHE_LINE / sizeof(tseg_word)];
 } tseg_shard;
 
 _Static_assert(sizeof(tseg_header) <= TSEG_HEADER_BYTES, "the header has a page");
@@ -252,8 +250,7 @@ _Static_assert(sizeof(tseg_process) == 3 * TSEG_CACHE_LINE, "process slots are w
 _Static_assert(sizeof(tseg_lease_slot) == TSEG_CACHE_LINE, "a lease is a cache line");
 _Static_assert(sizeof(tseg_lease_group) == (1 + TSEG_LEASE_SLOTS) * TSEG_CACHE_LINE, "groups are whole cache lines");
 _Static_assert(sizeof(tseg_shard) == 4 * TSEG_CACHE_LINE, "control blocks are whole cache lines");
-_Static_assert(TSEG_PROCESS_COUNTERS <= 16 && TSEG_SHARD_COUNTERS <= 15, "two cache lines of counters");
-_Static_assert(offsetof(tseg_shard, deletes) == 4 * TSEG_CACHE_LINE - sizeof(tseg_word), "the last word, once spare");
+_Static_assert(TSEG_PROCESS_COUNTERS <= 16 && TSEG_SHARD_COUNTERS <= 16, "two cache lines of counters");
 _Static_assert(sizeof(tseg_word) == 8 && sizeof(tseg_half) == 4, "lock-free words");
 
 #endif

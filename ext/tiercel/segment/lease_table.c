@@ -50,25 +50,18 @@ void tseg_lease_end(const tseg *segment, const tseg_key *key)
     }
 }
 
-/* A fill without a lease publishes its slot first and reads this word afterwards. */
-static void count_delete(const tseg *segment, uint32_t shard)
-{
-    atomic_fetch_add_explicit(&tseg_view_of(segment, shard).control->deletes, 1, memory_order_acq_rel);
-    tseg_fence(memory_order_seq_cst);
-}
-
+/* The fence comes between the change that the delete belongs to and the look for leases: see begin_lineage. */
 void tseg_begin_delete(const tseg *segment, const tseg_key *key)
 {
-    count_delete(segment, key->shard);
+    tseg_fence(memory_order_seq_cst);
     if (TSEG_UNLIKELY(tseg_has_leases(segment, key))) tseg_lease_end(segment, key);
 }
 
-/* Counts as a delete of every key of the shard, so a fill without a lease is late too. */
 void tseg_lease_end_all(const tseg *segment, uint32_t shard, uint32_t epoch)
 {
     tseg_lease_group *group = segment->leases + (uint64_t)shard * segment->shard_lease_groups;
 
-    count_delete(segment, shard);
+    tseg_fence(memory_order_seq_cst);
     for (uint32_t i = 0; i < segment->shard_lease_groups; i++, group++) {
         uint64_t bits = tseg_load_acquire(&group->used);
         while (bits) {

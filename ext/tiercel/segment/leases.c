@@ -127,11 +127,7 @@ static tseg_result take_lease(tseg_section *section, const tseg_key *key, const 
     if (lease->taken_over) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_TAKEOVERS]);
     if (!slot || !take_over(section, slot, request, lineage, now_ns)) {
         slot = begin_lineage(section, key, request, now_ns);
-        if (!slot) {
-            lease->unheld = (tseg_unheld){segment->file_id, section->epoch,
-                                          tseg_load_acquire(&section->view.control->deletes)};
-            return TSEG_FULL;
-        }
+        if (!slot) return TSEG_FULL;
         lineage = request->lineage;
     }
     tseg_lease_describe(slot, lineage, lease);
@@ -163,12 +159,6 @@ static tseg_result refuse_fill(tseg *segment, const tseg_key *key, tseg_lease_sl
     return tseg_refuse(segment);
 }
 
-static bool is_entry_of(const tseg *segment, const tseg_entry *entry, const tseg_token *token)
-{
-    tseg_token found = tseg_token_of(segment, entry);
-    return token && tseg_is_same(&found, token);
-}
-
 tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage, const tseg_value *value,
                             double expires_at, double now)
 {
@@ -190,32 +180,6 @@ tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage
         tseg_lease_free_slot(tseg_lease_group_of(segment, key), change.lease);
         tseg_lease_signal(change.lease);
     }
-    tseg_leave(&section);
-    if (result == TSEG_OK) tseg_count_write(segment);
-    return result;
-}
-
-tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tseg_unheld *unheld,
-                                   const tseg_token *replaces, const tseg_value *value, double expires_at, double now)
-{
-    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
-                          .published_odd = true, .watched = &tseg_view_of(segment, key->shard).control->deletes,
-                          .expected = unheld->deletes};
-    tseg_section section;
-    tseg_entry old;
-    tseg_result result;
-    bool found;
-
-    if (unheld->file_id != segment->file_id) return TSEG_CHANGED;
-    if (tseg_too_large(segment, &change)) return tseg_refuse(segment);
-    result = tseg_enter(&section, segment, key->shard, now);
-    if (result != TSEG_OK) return result;
-    found = tseg_find(segment, key, &old) == TSEG_OK;
-    /* The epoch is that from before the computation, so a later clear makes the entry a miss. */
-    if (unheld->epoch != section.epoch) result = TSEG_CHANGED;
-    else if (found && tseg_is_live_in(&section, &old) && !is_entry_of(segment, &old, replaces)) result = TSEG_CHANGED;
-    else result = tseg_append(&section, &change, found ? &old : NULL);
-    if (result == TSEG_OK && tseg_has_leases(segment, key)) tseg_lease_end_written(&section, key);
     tseg_leave(&section);
     if (result == TSEG_OK) tseg_count_write(segment);
     return result;

@@ -27,17 +27,9 @@ static inline void tseg_store_half(tseg_half *half, uint32_t value)
     atomic_store_explicit(half, value, memory_order_relaxed);
 }
 
-/*
- * The state that a caller without a lease saw before it computed. If any of these values changes, the caller's fill is
- * too late.
- */
-typedef struct {
-    uint64_t file_id, epoch, deletes; /* deletes: the count of the key's shard */
-} tseg_unheld;
 typedef struct {
     uint64_t lineage, holder, lapses_ns;
     uint32_t version;
-    tseg_unheld unheld;    /* set by a take that returns TSEG_FULL */
     bool has_entry;        /* set by a take: the entry that it replaces exists */
     bool taken_over;       /* set by a take: the former holder had lapsed or was dead */
     tseg_half *signal;     /* set by a look: the word to sleep on while it has the value `signal_seen` */
@@ -134,20 +126,13 @@ typedef struct {
 } tseg_lease_request;
 /*
  * TSEG_OK: the caller holds the lease, and *lease has its lineage. TSEG_HELD: *lease is another holder's, which has not
- * lapsed. TSEG_PRESENT: the key has another entry than `replaces`. TSEG_FULL: no slot is free; *lease has the state for
- * tseg_lease_fill_unheld.
+ * lapsed. TSEG_PRESENT: the key has another entry than `replaces`. TSEG_FULL: no slot is free.
  */
 tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease_request *request, double now,
                             tseg_lease *lease);
 /* TSEG_OK, or TSEG_CHANGED if the lineage has ended. TSEG_TOO_LARGE ends the lineage too. */
 tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage, const tseg_value *value,
                             double expires_at, double now);
-/*
- * A fill without a lease, after TSEG_FULL. Returns TSEG_CHANGED if a key of the shard was deleted since, or if the key
- * has another entry than `replaces` (which may be NULL).
- */
-tseg_result tseg_lease_fill_unheld(tseg *segment, const tseg_key *key, const tseg_unheld *unheld,
-                                   const tseg_token *replaces, const tseg_value *value, double expires_at, double now);
 /* Returns TSEG_ABSENT if the holder has lost the lease. For the next pause_ns no caller gets the lease. */
 tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                uint64_t pause_ns);

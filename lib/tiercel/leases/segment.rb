@@ -8,19 +8,15 @@ module Tiercel
     # The stale value is the entry itself, which stays until it is overwritten or evicted. memory-model.md,
     # "Leases", describes the protocol.
     #
-    # If the table is full, the caller computes without a lease ({Unheld}), and the stats count it. The value is
-    # stored unless a key of its shard was deleted while the block ran.
+    # If the table is full, the caller computes without a lease and does not store its value. The stats count it.
     #
     # @private
     class Segment < Leases
       # Seconds between two polls of a fiber that must not block its thread: the first interval and the maximum.
       POLL = [0.002, 0.02].freeze
-      # Replaces the {Lease#token} if the table was full. `seen`: the shard's count of deletes before the block;
-      # `entry`: the token of the existing entry.
-      Unheld = Struct.new(:seen, :entry)
       # Stands for an unknown version, because the table stores only the hash of a version.
       OTHER_VERSION = "\0another version"
-      private_constant :POLL, :Unheld, :OTHER_VERSION
+      private_constant :POLL, :OTHER_VERSION
 
       # @param segment [Tiercel::Segment]
       # @param guard [Guard]
@@ -53,16 +49,13 @@ module Tiercel
           return Present.new(bytes) if stale == :current
           answer = claim(mine, token, bytes && stale == bytes ? true : stale)
         end
-        resolve(mine, answer, stale, token)
+        resolve(mine, answer, stale)
       end
 
       # As {#take}, calls the segment directly.
       def fill(lease, bytes, ttl)
-        unheld = lease.token
         stored = begin
-          if unheld then @segment.lease_fill_unheld(lease.key, unheld.seen, unheld.entry, bytes, ttl)
-          else @segment.lease_fill(lease.key, lease.lineage, bytes, ttl)
-          end
+          @segment.lease_fill(lease.key, lease.lineage, bytes, ttl)
         rescue BackendError => error
           return failed(:write_entry, lease.key, nil, error)
         end
@@ -70,7 +63,6 @@ module Tiercel
       end
 
       def fill_string(lease, string, ends_at, ttl)
-        return if lease.token
         stored = begin
           @segment.lease_fill_string(lease.key, lease.lineage, string, ends_at, ttl)
         rescue BackendError => error
@@ -81,7 +73,7 @@ module Tiercel
 
       # `stale_ttl` is not needed: the entry stays until its own expiry.
       def release(lease, pause: nil, stale_ttl: nil) # rubocop:disable Lint/UnusedMethodArgument
-        return if lease.token || !lease.mine?
+        return unless lease.mine?
         @guard.call(:release_lease, lease.key) do
           @segment.lease_release(lease.key, lease.lineage, lease.holder, pause)
         end
@@ -114,10 +106,10 @@ module Tiercel
         end
       end
 
-      def resolve(mine, answer, stale, token)
+      def resolve(mine, answer, stale)
         case answer
         in :begun then mine
-        in [:full, deletes] then mine.successor(nil, stale).with(Unheld.new(deletes, token))
+        in :full then mine.successor(nil, stale).unsure
         in [:held, *lease] then theirs(mine, *lease)
         in [:taken, lineage, has_entry, taken_over]
           stale = nil unless has_entry
