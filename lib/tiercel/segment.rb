@@ -155,33 +155,6 @@ module Tiercel
         Notice.damaged("#{message}; a new, empty segment replaces it")
       end
 
-      # Called from C if the file is gone and is too large to be recreated within one call.
-      #
-      # @param segment [Segment]
-      # @param begins [Boolean] false if a thread is already recreating it
-      # @raise [Unavailable] on the first call
-      # @raise [BreakerOpen] on later calls, until the file exists
-      def make_again(segment, begins)
-        unless begins
-          raise BreakerOpen.new("the segment is being recreated", backend: "shared:#{segment.path}")
-        end
-        make_in_background(segment)
-        raise Unavailable.new("the segment's file is gone; a new one of the same size is being created in the " \
-                              "background", backend: "shared:#{segment.path}")
-      end
-
-      def make_in_background(segment)
-        Thread.new do
-          Thread.current.report_on_exception = false
-          segment.send(:attach_now)
-        rescue Unavailable => error
-          next if error.cause.is_a?(Errno::EAGAIN) # another process is creating it
-          Notice.warn("#{segment.path} cannot be recreated now: #{error.message}")
-        end
-      rescue ThreadError
-        segment.send(:attach_now) # no thread could be started
-      end
-
       # Called from C, for results that become exceptions.
       def raise_result(result, segment, key, errno)
         place = "shared:#{segment.path}"

@@ -231,7 +231,6 @@ static void free_handle(void *pointer)
 {
     tseg_handle *handle = pointer;
     if (handle->attached) tseg_release(handle->attached);
-    if (handle->dropped) tseg_release(handle->dropped);
     tseg_memo_clear(&handle->memo);
     free(handle->path);
     xfree(handle);

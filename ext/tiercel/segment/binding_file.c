@@ -5,13 +5,11 @@
 
 #include "binding.h"
 
-static ID id_raise_error, id_raise_paused, id_make_again;
+static ID id_raise_error, id_raise_paused;
 
 void segment_fail_with(VALUE self, const tseg_error *error)
 {
     if (error->paused) rb_funcall(tiercel_segment_class, id_raise_paused, 1, self);
-    if (error->remaking)
-        rb_funcall(tiercel_segment_class, id_make_again, 2, self, error->start_thread ? Qtrue : Qfalse);
     rb_funcall(tiercel_segment_class, id_raise_error, 2, INT2NUM(error->code), rb_utf8_str_new_cstr(error->message));
 }
 
@@ -28,23 +26,16 @@ tseg *segment_make_current(VALUE self)
     return segment;
 }
 
-static void open_handle(VALUE self, bool (*attach)(tseg_handle *handle, tseg_host *host))
+static void open_handle(VALUE self)
 {
     segment_host host = segment_host_of(self);
     VALUE ractor = rb_path2class("Ractor");
 
     if (rb_funcall(ractor, rb_intern("current"), 0) != rb_funcall(ractor, rb_intern("main"), 0))
         atomic_store(&tseg_parallel, true);
-    host.detached = !attach(segment_handle_of(self), &host.base);
+    host.detached = !tseg_handle_attach(segment_handle_of(self), &host.base);
     segment_raise(&host);
     RB_GC_GUARD(self);
-}
-
-/* @private Segment#attach_now: called by the thread that makes the lost file again */
-static VALUE segment_attach_now(VALUE self)
-{
-    open_handle(self, tseg_handle_remake);
-    return Qtrue;
 }
 
 static void read_hash_key(tseg_handle *handle, VALUE hash_key)
@@ -80,7 +71,7 @@ static VALUE segment_attach(VALUE class, VALUE path, VALUE bytes, VALUE least, V
 
     read_options(handle, path, bytes, least, shards, average, mode, hash_key);
     handle->is_open = true;
-    open_handle(self, tseg_handle_attach);
+    open_handle(self);
     return self;
 }
 
@@ -153,8 +144,6 @@ void segment_init_file(void)
 
     id_raise_error = rb_intern("raise_error");
     id_raise_paused = rb_intern("raise_paused");
-    id_make_again = rb_intern("make_again");
-    rb_define_private_method(class, "attach_now", segment_attach_now, 0);
     rb_define_private_method(singleton, "attach", segment_attach, 7);
     rb_define_private_method(singleton, "attach_existing", segment_join, 1);
     rb_define_method(class, "close", segment_close, 0);

@@ -8,13 +8,6 @@
 #include <unistd.h>
 
 /*
- * A separate thread creates a file larger than this. Within a call the work could take seconds, and would start again
- * after each timeout.
- */
-#define LARGEST_MADE_IN_A_CALL_BYTES (UINT64_C(64) << 20)
-/* After this time the thread that makes a file counts as killed. */
-#define REMAKE_SECONDS 60
-/*
  * A process keeps its share of the budget for this long, because counting processes takes a system call for each
  * process.
  */
@@ -83,58 +76,12 @@ static void remember_file(tseg_handle *handle)
     handle->options.mode = attached->mode;
 }
 
-static void release(tseg_host *host, tseg **attached)
-{
-    tseg *released = *attached;
-
-    *attached = NULL;
-    if (released) tseg_release_by(host, released);
-}
-
-static bool is_being_remade(const tseg_handle *handle)
-{
-    return handle->remaker == getpid() && tseg_coarse_seconds() - handle->remake_began_at < REMAKE_SECONDS;
-}
-
 void tseg_handle_close(tseg_handle *handle, tseg_host *host)
 {
     remember_file(handle);
     handle->failed_at = 0;
-    release(host, &handle->attached);
-    if (!is_being_remade(handle)) release(host, &handle->dropped);
-}
-
-static bool is_large_and_lost(const tseg_handle *handle)
-{
-    struct stat status;
-
-    return handle->path && handle->options.bytes > LARGEST_MADE_IN_A_CALL_BYTES &&
-           lstat(handle->path, &status) != 0 && errno == ENOENT;
-}
-
-/* The calls of this process miss until the file is there. The host starts at most one thread a second. */
-static void leave_to_thread(tseg_handle *handle, tseg_host *host)
-{
-    int64_t now = tseg_coarse_seconds();
-    bool start = !is_being_remade(handle) && handle->remake_began_at != now;
-
-    if (handle->dropped) release(host, &handle->attached);
-    else handle->dropped = handle->attached;
+    if (handle->attached) tseg_release_by(host, handle->attached);
     handle->attached = NULL;
-    host->error = (tseg_error){.remaking = true, .start_thread = start};
-    if (!start) return;
-    handle->remaker = getpid();
-    handle->remake_began_at = now;
-}
-
-bool tseg_handle_remake(tseg_handle *handle, tseg_host *host)
-{
-    bool attached;
-
-    release(host, &handle->dropped);
-    attached = tseg_handle_attach(handle, host);
-    handle->remaker = 0;
-    return attached;
 }
 
 /*
@@ -156,11 +103,6 @@ static tseg *attach_again(tseg_handle *handle, tseg_host *host)
 {
     if (handle->failed_at && handle->failed_at == tseg_coarse_seconds()) {
         host->error = (tseg_error){.paused = true};
-        return NULL;
-    }
-    remember_file(handle); /* is_large_and_lost needs the size */
-    if (is_large_and_lost(handle)) {
-        leave_to_thread(handle, host);
         return NULL;
     }
     tseg_handle_close(handle, host);

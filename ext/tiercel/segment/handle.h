@@ -26,9 +26,6 @@ typedef struct {
     uint64_t sample_below; /* reads of keys whose mixed hash is smaller are told to the observer; 0: none */
     uint64_t near_trust_ns;   /* reads trust copies for this long after the covered time; 0: always */
     bool near_unless_covered; /* reads also trust copies while no process covers them; see near_trust_recorded= */
-    tseg *dropped;          /* a large attachment, which the remaking thread releases; NULL: none */
-    pid_t remaker;          /* the process whose thread makes the lost file again; 0: none does */
-    int64_t remake_began_at; /* in seconds of the monotonic clock */
     int64_t failed_at;      /* when the lost file could not be made, in seconds of the monotonic clock; 0: it could */
     pid_t given_up_on;      /* a process that held the lock for files for too long; 0: none */
 } tseg_handle;
@@ -50,8 +47,6 @@ static inline int64_t tseg_coarse_seconds(void) { return (int64_t)tseg_coarse_ti
 tseg *tseg_handle_current(tseg_handle *handle, tseg_host *host);
 /* Attaches a handle that is closed. Waits for other processes that make the file. */
 bool tseg_handle_attach(tseg_handle *handle, tseg_host *host);
-/* Makes a lost file again, in the thread that the host started for it (see tseg_error). */
-bool tseg_handle_remake(tseg_handle *handle, tseg_host *host);
 /* Detaches. A later call attaches the handle again. */
 void tseg_handle_close(tseg_handle *handle, tseg_host *host);
 

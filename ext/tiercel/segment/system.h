@@ -35,8 +35,6 @@ typedef struct {
     int code;          /* errno, or 0; EAGAIN: another process is making or removing the file, so try again */
     pid_t holder;      /* with EAGAIN: the pid of that process, or 0 if the pid is unknown */
     bool replaced;     /* not a failure: a damaged file of ours was replaced; the message gives the reason */
-    bool remaking;     /* the file is gone and too large to be made within a call: a thread of the host makes it */
-    bool start_thread; /* with remaking: no thread makes the file yet, so the host starts one */
     bool paused;       /* the lost file could not be made in this second, which was reported */
     char message[512]; /* names the path and says what to do */
 } tseg_error;
