@@ -56,17 +56,6 @@ class SegmentRegistrationTest < Tiercel::TestCase
     end)
   end
 
-  # For this kind of lock the system does not report the owner's pid, so the file contains the pid.
-  def test_the_process_that_makes_a_file_is_named
-    skip "[environment] struct flock is another one here" unless RecordLocks.available?
-    Tiercel::Segment.remove(@path)
-    hold = -> { [0, (1 << 30) + Process.pid].map { |byte| try_lock(OFD_SETLK, byte) } && Process.pid }
-    HeldByAnother.while(hold) do
-      error = assert_raises(Tiercel::Unavailable) { @segment.get("key") }
-      assert_match(/locked by another process \(\d+\), which makes or removes the segment/, error.message)
-    end
-  end
-
   private
 
   # The registered processes, as a new process reads them.

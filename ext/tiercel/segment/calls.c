@@ -101,16 +101,11 @@ static void nap_for_files(void *counted_ns)
 }
 
 bool tseg_wait_for_files(tseg_host *host, const tseg_error *error, uint64_t patience_ns, uint64_t *waited_ns,
-                         pid_t *given_up_on)
+                         bool *given_up)
 {
-    pid_t holder = error->holder ? error->holder : -1;
-
-    if (error->code != EAGAIN || holder == *given_up_on) return false;
-    if (*waited_ns >= patience_ns) {
-        *given_up_on = holder;
-        return false;
-    }
-    return host->block(host, nap_for_files, waited_ns);
+    if (error->code != EAGAIN || *given_up) return false;
+    *given_up = *waited_ns >= patience_ns;
+    return !*given_up && host->block(host, nap_for_files, waited_ns);
 }
 
 /* Waiting for the end of another caller's lease. */

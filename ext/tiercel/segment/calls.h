@@ -32,10 +32,10 @@ tseg_result tseg_repeat_call(tseg_host *host, tseg_call *call);
 
 /*
  * Waits for another process or thread that makes or removes the file. Returns false for every other error, if this call
- * has waited for `patience_ns`, or if an earlier call waited that long for the same process (*given_up_on).
+ * has waited for `patience_ns`, or if an earlier call waited that long (*given_up).
  */
 bool tseg_wait_for_files(tseg_host *host, const tseg_error *error, uint64_t patience_ns, uint64_t *waited_ns,
-                         pid_t *given_up_on);
+                         bool *given_up);
 
 
 /* Another caller's lease, whose end a waiter wants to see. */

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #define NOT_A_SEGMENT "is not a segment: remove it or use another path"
-#define TSEG_CLOCK_SLACK_SECONDS 10
 
 uint64_t tseg_header_check(const tseg_header *header)
 {
@@ -36,14 +35,13 @@ static const char *what_is_damaged(const tseg_header *header, uint64_t bytes)
     return NULL;
 }
 
-/* Compares boot ids. If one of them is unknown, compares the time of the boot with the time when the file was made. */
+/* A process that cannot read the id shares the file with those that can. */
 static bool is_from_before_boot(const tseg_header *header)
 {
     uint64_t boot_id[2];
 
-    if (tseg_boot_id(boot_id) && (header->boot_id[0] | header->boot_id[1]))
-        return memcmp(boot_id, header->boot_id, sizeof boot_id) != 0;
-    return header->created_at < tseg_booted_at() - TSEG_CLOCK_SLACK_SECONDS;
+    tseg_boot_id(boot_id);
+    return boot_id[0] && header->boot_id[0] && memcmp(boot_id, header->boot_id, sizeof boot_id) != 0;
 }
 
 /* The reason why the file at the path is stale, or NULL. */
@@ -278,8 +276,6 @@ void tseg_file_restore(tseg_file *file)
 }
 
 /* Making the file of a segment: a first one, or one that replaces another. */
-#define TSEG_LINK_PATH 40
-
 void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const tseg_options *options,
                       const tseg_sidecar *sidecar, bool lazily)
 {
@@ -382,67 +378,21 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
     return code == 0;
 }
 
-/* false after the system has refused to give a nameless file a name, as some sandboxes do. */
-static atomic_bool names_later = true;
-
 /*
- * Opens a file without a name: if this process is killed, the system frees the file. Returns -1 if the system has no
- * such files or cannot name them later. The file then gets a temporary name.
+ * The file has a temporary name until it is complete. A killed maker leaves it to the next holder of the lock for files:
+ * see tseg_file_open_locked.
  */
-static int open_nameless(const char *path, mode_t mode, char link_path[TSEG_LINK_PATH])
-{
-#ifdef TSEG_LINUX
-    const char *name = strrchr(path, '/');
-    char directory[PATH_MAX] = ".";
-    struct stat status;
-    int descriptor;
-
-    if (name) snprintf(directory, sizeof directory, "%.*s", name == path ? 1 : (int)(name - path), path);
-    descriptor = names_later ? open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, mode) : -1;
-    if (descriptor < 0) return -1;
-    snprintf(link_path, TSEG_LINK_PATH, "/proc/self/fd/%d", descriptor);
-    if (stat(link_path, &status) == 0) return descriptor;
-    close(descriptor);
-#else
-    (void)path, (void)mode, (void)link_path;
-#endif
-    return -1;
-}
-
-/*
- * Gives the file its path. It replaces the file there, or does nothing if another process has just made that file.
- * Returns 0 or an errno. EAGAIN: try again; a process with another lock file may have removed the temporary name.
- */
-static int link_file(const char *path, const char *temporary, const char *link_path, bool replaces)
-{
-    bool nameless = link_path != temporary;
-    const char *name = replaces ? temporary : path;
-
-    if ((nameless || !replaces) && linkat(AT_FDCWD, link_path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0 &&
-        (replaces || errno != EEXIST)) {
-        if (nameless) names_later = false;
-        return nameless || errno == ENOENT ? EAGAIN : errno;
-    }
-    if (!replaces || rename(temporary, path) == 0) return 0;
-    return errno == ENOENT ? EAGAIN : errno;
-}
-
 bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
                     bool stale, tseg_error *error)
 {
-    char temporary[PATH_MAX], proc_path[TSEG_LINK_PATH];
-    const char *link_path = proc_path;
+    char temporary[PATH_MAX];
     tseg_file *may_give_way = stale ? replaced : NULL;
     int descriptor, code;
     bool made;
 
     if (!name_unfinished(temporary, path))
         return tseg_fail(error, ENAMETOOLONG, "%s: the path is too long", path);
-    descriptor = open_nameless(path, options->mode, proc_path);
-    if (descriptor < 0) {
-        link_path = temporary;
-        descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, options->mode);
-    }
+    descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, options->mode);
     if (descriptor < 0) return tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
     made = fill_file(descriptor, path, sidecar, options, &may_give_way, error);
     if (stale && !may_give_way) replaced = NULL;
@@ -450,10 +400,11 @@ bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options 
     TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     if (made && replaced) tseg_file_retire(replaced);
     TSEG_STOP_HERE(TSEG_STOP_REPAIR);
-    code = made ? link_file(path, temporary, link_path, replaced != NULL) : 0;
+    code = made && rename(temporary, path) != 0 ? errno : 0;
+    if (code == ENOENT) code = EAGAIN; /* a process with another lock file has removed the temporary name */
     if (code) made = tseg_fail(error, code, "%s cannot be created: %s", path, strerror(code));
     if (code && replaced) tseg_file_restore(replaced);
-    if (link_path == temporary || replaced) unlink(temporary);
+    if (!made) unlink(temporary);
     if (!made) tseg_finish(options->host, empty_file, &descriptor);
     close(descriptor);
     if (made) tseg_sidecar_mark(sidecar);

@@ -41,7 +41,7 @@ static void attach_once(tseg_handle *handle, tseg_host *host)
         handle->attached_ns = tseg_monotonic_ns();
         tseg_handle_share_budget(handle);
     }
-    if (attached) handle->given_up_on = 0;
+    if (attached) handle->given_up = false;
     handle->checked_at = tseg_coarse_seconds();
     if (error->replaced) host->report_replaced(host, error->message);
 }
@@ -53,7 +53,7 @@ static tseg *attach(tseg_handle *handle, tseg_host *host, uint64_t patience_ns)
     while (!handle->attached) {
         attach_once(handle, host);
         if (!handle->attached &&
-            !tseg_wait_for_files(host, &host->error, patience_ns, &waited_ns, &handle->given_up_on))
+            !tseg_wait_for_files(host, &host->error, patience_ns, &waited_ns, &handle->given_up))
             return NULL;
     }
     return handle->attached;
@@ -209,10 +209,10 @@ static bool with_patience(const char *path, const tseg_options *options, bool on
                           tseg_error *error)
 {
     uint64_t waited_ns = 0;
-    pid_t given_up_on = 0;
+    bool given_up = false;
 
     while (!with_files_locked(path, options, only_unused, host, error))
-        if (!host || !tseg_wait_for_files(host, error, TSEG_OPENING_WAIT_NS, &waited_ns, &given_up_on)) return false;
+        if (!host || !tseg_wait_for_files(host, error, TSEG_OPENING_WAIT_NS, &waited_ns, &given_up)) return false;
     return true;
 }
 

@@ -27,7 +27,7 @@ typedef struct {
     uint64_t near_trust_ns;   /* reads trust copies for this long after the covered time; 0: always */
     bool near_unless_covered; /* reads also trust copies while no process covers them; see near_trust_recorded= */
     int64_t failed_at;      /* when the lost file could not be made, in seconds of the monotonic clock; 0: it could */
-    pid_t given_up_on;      /* a process that held the lock for files for too long; 0: none */
+    bool given_up;          /* a process has held the lock for files for too long, so calls do not wait for it */
 } tseg_handle;
 
 /* Seconds of the monotonic clock. Their precision suffices to look at a path once a second. */

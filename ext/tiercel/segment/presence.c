@@ -49,27 +49,13 @@ static bool lock_byte(tseg_sidecar *sidecar, int descriptor, off_t byte)
     return call(descriptor, F_SETLK, &lock, F_WRLCK, byte, 1) == 0;
 }
 
-static void unlock_byte(const tseg_sidecar *sidecar, int descriptor, off_t byte)
-{
-    struct flock lock;
-    (void)sidecar;
-    call(descriptor, SET_COMMAND(sidecar), &lock, F_UNLCK, byte, 1);
-}
-
-typedef enum { TSEG_BYTE_FREE, TSEG_BYTE_LOCKED, TSEG_BYTE_UNKNOWN } byte_state;
-/*
- * Returns whether another process has locked one of these bytes (count 0: up to the end). *locked is the first locked
- * byte, and *holder the pid of its process; 0 if the pid is unknown.
- */
-static byte_state look_at_byte(const tseg_sidecar *sidecar, off_t first, off_t count, off_t *locked, pid_t *holder)
+/* Returns whether certainly no other process has locked one of these bytes (count 0: up to the end). */
+static bool is_unlocked(const tseg_sidecar *sidecar, off_t first, off_t count)
 {
     struct flock lock;
 
-    if (call(sidecar->descriptor, GET_COMMAND(sidecar), &lock, F_WRLCK, first, count) < 0) return TSEG_BYTE_UNKNOWN;
-    if (lock.l_type == F_UNLCK) return TSEG_BYTE_FREE;
-    if (locked) *locked = lock.l_start;
-    if (holder) *holder = lock.l_pid > 0 ? lock.l_pid : 0; /* -1: the lock belongs to an open file description */
-    return TSEG_BYTE_LOCKED;
+    return call(sidecar->descriptor, GET_COMMAND(sidecar), &lock, F_WRLCK, first, count) == 0 &&
+           lock.l_type == F_UNLCK;
 }
 
 /* The content of our lock files. It shows that a damaged file beside the lock file was a segment of ours. */
@@ -120,22 +106,9 @@ static bool acceptable(const char *path, const struct stat *file, tseg_error *er
     return true;
 }
 
-/*
- * Moves the descriptor above stdin, stdout and stderr, which programs reopen. No lock depends on this descriptor yet.
- */
-static int above_standard_streams(int descriptor)
-{
-    int higher;
-
-    if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
-    higher = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    close(descriptor);
-    return higher;
-}
-
 static int open_lock_file(const char *path, int create, mode_t mode, struct stat *file)
 {
-    int descriptor = above_standard_streams(open(path, O_RDWR | create | O_NOFOLLOW | O_CLOEXEC, mode));
+    int descriptor = open(path, O_RDWR | create | O_NOFOLLOW | O_CLOEXEC, mode);
 
     if (descriptor < 0 || fstat(descriptor, file) == 0) return descriptor;
     close(descriptor);
@@ -328,33 +301,16 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar)
 }
 
 /*
- * A process that makes or removes files also locks the byte at this offset plus its pid, so that messages can name it.
- */
-#define TSEG_MAKER_AT ((off_t)1 << 30)
-
-/* The pid of the process that holds the lock for files; 0: unknown. */
-static pid_t maker(const tseg_sidecar *sidecar)
-{
-    off_t byte;
-    bool found = look_at_byte(sidecar, TSEG_MAKER_AT, 0, &byte, NULL) == TSEG_BYTE_LOCKED;
-    return found ? (pid_t)(byte - TSEG_MAKER_AT) : 0;
-}
-
-/*
  * Only one thread of a process holds the lock for files, through files_descriptor. This descriptor has its own open
  * file description: the lock then ends with the descriptor, and does not depend on the proof of the process slot.
  * Record locks share the descriptor of the slot instead, because closing any descriptor would drop them.
  */
 static bool lock_files(tseg_sidecar *sidecar, tseg_error *error)
 {
-    char pid[32] = "";
-
-    if (sidecar->files_descriptor >= 0) error->holder = getpid();
     if (sidecar->files_descriptor >= 0)
         return tseg_fail(error, EAGAIN, "%s is locked by another thread, which makes or removes the segment",
                          sidecar->path);
     for (int attempt = 0; attempt < 3; attempt++) {
-        pid_t holder = 0;
         int descriptor;
         bool locked, shared = sidecar->record_locks;
         if (!is_whole(sidecar))
@@ -367,22 +323,16 @@ static bool lock_files(tseg_sidecar *sidecar, tseg_error *error)
             close_files(sidecar);
             continue;
         }
-        if (locked) {
-            lock_byte(sidecar, descriptor, TSEG_MAKER_AT + getpid());
-            return true;
-        }
+        if (locked) return true;
         error->code = errno;
         tseg_sidecar_unlock_files(sidecar);
         if (error->code != EACCES && error->code != EAGAIN)
             return tseg_fail(error, error->code, "%s: file locks do not work here: %s", sidecar->path,
                              strerror(error->code));
-        if (look_at_byte(sidecar, 0, 1, NULL, &holder) != TSEG_BYTE_LOCKED) continue;
-        error->holder = holder ? holder : maker(sidecar);
-        break;
+        if (!is_unlocked(sidecar, 0, 1)) break;
     }
-    if (error->holder) snprintf(pid, sizeof pid, " (%ld)", (long)error->holder);
-    return tseg_fail(error, EAGAIN, "%s is locked by another process%s, which makes or removes the segment",
-                     sidecar->path, pid);
+    return tseg_fail(error, EAGAIN, "%s is locked by another process, which makes or removes the segment",
+                     sidecar->path);
 }
 
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
@@ -397,14 +347,15 @@ bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
 
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
 {
+    struct flock lock;
+
     if (!sidecar->record_locks) {
         close_files(sidecar);
         return;
     }
     sidecar->files_descriptor = -1;
     if (!is_whole(sidecar)) return;
-    unlock_byte(sidecar, sidecar->descriptor, TSEG_MAKER_AT + getpid());
-    unlock_byte(sidecar, sidecar->descriptor, 0);
+    call(sidecar->descriptor, F_SETLK, &lock, F_UNLCK, 0, 1);
 }
 
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots)
@@ -432,14 +383,13 @@ void tseg_sidecar_keep_slot(tseg_sidecar *sidecar)
 /* A process without the lock file declares no other process dead. */
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot)
 {
-    return !is_whole(sidecar) || look_at_byte(sidecar, 1 + (off_t)slot, 1, NULL, NULL) != TSEG_BYTE_FREE;
+    return !is_whole(sidecar) || !is_unlocked(sidecar, 1 + (off_t)slot, 1);
 }
 
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar)
 {
-    /* The question covers all bytes below TSEG_MAKER_AT, because other layout versions may have more slots. */
-    return !is_whole(sidecar) ||
-           look_at_byte(sidecar, 1, TSEG_MAKER_AT - 1, NULL, NULL) != TSEG_BYTE_FREE;
+    /* The question covers all further bytes, because other layout versions may have more slots. */
+    return !is_whole(sidecar) || !is_unlocked(sidecar, 1, 0);
 }
 
 /*

@@ -66,7 +66,7 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar);
 /* Called in a child: closes the parent's open file descriptions, and opens the files again. Allocates nothing. */
 void tseg_sidecars_renew(void);
 
-/* Does not wait. If another process has the lock, the error is EAGAIN with the holder. */
+/* Does not wait. If another process has the lock, the error is EAGAIN. */
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error);
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar);
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots);

@@ -1,13 +1,12 @@
 /* Differences between systems. Linux has its own calls; other systems and the portable build use POSIX. */
 #include "system.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,8 +14,6 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#else
-#include <utmpx.h>
 #endif
 #ifdef __APPLE__
 #include <sys/mount.h>
@@ -74,31 +71,17 @@ void *tseg_map_private(size_t bytes)
 #ifdef TSEG_LINUX
 bool tseg_random(void *bytes, size_t count) { return getentropy(bytes, count) == 0; }
 
-bool tseg_boot_id(uint64_t id[2])
+void tseg_boot_id(uint64_t id[2])
 {
     int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    char text[64] = "";
-    unsigned digits = 0;
+    char text[36] = "";
 
     id[0] = id[1] = 0;
-    if (descriptor < 0) return false;
-    if (read(descriptor, text, sizeof text - 1) < 0) text[0] = 0;
-    close(descriptor);
-    for (const char *at = text; *at && digits < 32; at++) {
-        if (!isxdigit((unsigned char)*at)) continue;
-        unsigned value = isdigit((unsigned char)*at) ? (unsigned)(*at - '0') : (unsigned)(tolower(*at) - 'a' + 10);
-        id[digits / 16] = id[digits / 16] << 4 | value;
-        digits++;
+    if (descriptor >= 0 && read(descriptor, text, sizeof text) == (ssize_t)sizeof text) {
+        memcpy(&id[0], text, 8); /* two of its five parts are random enough */
+        memcpy(&id[1], text + 28, 8);
     }
-    return digits == 32 && (id[0] | id[1]);
-}
-
-double tseg_booted_at(void)
-{
-    struct timespec now, running;
-
-    if (clock_gettime(CLOCK_REALTIME, &now) != 0 || clock_gettime(CLOCK_BOOTTIME, &running) != 0) return -INFINITY;
-    return (double)(now.tv_sec - running.tv_sec) + (double)(now.tv_nsec - running.tv_nsec) / 1e9;
+    if (descriptor >= 0) close(descriptor);
 }
 
 const char *tseg_unfit_file_system(int descriptor)
@@ -160,25 +143,7 @@ bool tseg_random(void *bytes, size_t count)
     return whole;
 }
 
-bool tseg_boot_id(uint64_t id[2])
-{
-    id[0] = id[1] = 0;
-    return false;
-}
-
-/* The time that `who -b` prints. */
-double tseg_booted_at(void)
-{
-    struct utmpx wanted = {.ut_type = BOOT_TIME};
-    const struct utmpx *boot;
-    double booted_at;
-
-    setutxent();
-    boot = getutxid(&wanted);
-    booted_at = boot && boot->ut_tv.tv_sec > 0 ? (double)boot->ut_tv.tv_sec : -INFINITY;
-    endutxent();
-    return booted_at;
-}
+void tseg_boot_id(uint64_t id[2]) { id[0] = id[1] = 0; }
 
 const char *tseg_unfit_file_system(int descriptor)
 {

@@ -33,7 +33,6 @@ struct tseg;
 
 typedef struct {
     int code;          /* errno, or 0; EAGAIN: another process is making or removing the file, so try again */
-    pid_t holder;      /* with EAGAIN: the pid of that process, or 0 if the pid is unknown */
     bool replaced;     /* not a failure: a damaged file of ours was replaced; the message gives the reason */
     bool paused;       /* the lost file could not be made in this second, which was reported */
     char message[512]; /* names the path and says what to do */
@@ -83,8 +82,7 @@ static inline uint64_t tseg_monotonic_ns(void)
 
 bool tseg_fail(tseg_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool tseg_random(void *bytes, size_t count);
-bool tseg_boot_id(uint64_t id[2]); /* returns false and zeros if the system has no boot id */
-double tseg_booted_at(void);       /* epoch seconds; -infinity if the time is unknown */
+void tseg_boot_id(uint64_t id[2]); /* zeros if it is unknown */
 /* The reason why a segment cannot lie on the file system of this file; NULL if it can. */
 const char *tseg_unfit_file_system(int descriptor);
 bool tseg_is_in_memory(const char *directory); /* whether files there take memory, and not room on a disk */
