@@ -41,8 +41,6 @@ module Tiercel
   #   `near_fill` and `near_end`
   # - `near_end(keys, begun, filled)`: call it after the change
   # - `near_invalidate(key)`: makes every earlier epoch of the key invalid
-  # - `used_keys(cursor, entries, buckets)`: returns the next cursor (nil at the end) and the keys that were read
-  #   since they were written or last moved. Visits about `entries` entries in at most `buckets` buckets of the index.
   #
   # Methods for a near tier behind which other processes change entries ({Tiers::Coverage}):
   #
@@ -202,6 +200,36 @@ module Tiercel
       add_to_counter(key, amount, ttl) or raise_not_a_counter(key, amount)
     end
 
+    # The figures of {Backend#stats}, the segment's content and what its processes have done.
+    def stats
+      content = CONTENT.zip(content_figures).to_h
+      _, processes, _, shards = counter_figures
+      counts = PROCESS_COUNTERS.zip(processes).to_h.except(nil, :served)
+      memo, content = content.partition { |name, _| name.start_with?("memo_") }.map(&:to_h)
+      { **content, **counts, **evictions(shards), **memo }
+    end
+
+    # The figures that tiercel-insight adds up. Reads no entry. Empty for closed private memory.
+    #
+    # @private
+    def counters
+      file_id, processes, here, shards = counter_figures
+      return {} unless file_id
+      of_process = ->(counts) { PROCESS_COUNTERS.zip(counts).to_h.slice(:served, :writes, :deletes, :misses) }
+      { file_id:, **of_process[processes], **of_process[here].transform_keys { |name| :"#{name}_here" },
+        **evictions(shards) }
+    end
+
+    # @param cursor [String, nil] nil to start
+    # @param entries [Integer] the approximate number of entries to visit
+    # @param buckets [Integer] the largest number of buckets of the index to visit
+    # @return [Array(String, Array<String>)] the next cursor (nil at the end), and the keys that were read since they
+    #   were written or last moved
+    def used_keys(cursor, entries, buckets)
+      cursor, found = walk(cursor, "", entries, buckets, true)
+      [cursor, found.filter_map { |key, *, hits| key if hits.positive? }]
+    end
+
     # As {Backend#scan}.
     def scan(prefix = nil, &block)
       return enum_for(:scan, prefix) unless block
@@ -229,13 +257,23 @@ module Tiercel
     BATCH = 256
     # After this time, an iteration over many entries lets other threads run.
     TURN_SECONDS = 0.005
-    private_constant :BATCH, :TURN_SECONDS
+    ALL_BUCKETS = 1 << 40
+    # The names of the figures from C, in the order of layout.h; nil: nobody reads it.
+    CONTENT = %i[entries bytes dead_bytes log_bytes size_bytes shards processes leases memo_entries memo_bytes
+                 memo_limit_bytes memo_hits memo_evictions].freeze
+    PROCESS_COUNTERS = [*%i[hits misses writes deletes refused_writes lock_waits lock_timeouts], nil, nil, nil, nil,
+                        *%i[lease_waits lease_takeovers lease_table_full], nil, :served].freeze
+    SHARD_COUNTERS = [*%i[small_evictions main_evictions expired_evictions bound_evictions index_evictions], nil,
+                      *%i[reappends ghost_hits lock_takeovers resets]].freeze
+    private_constant :BATCH, :TURN_SECONDS, :ALL_BUCKETS, :CONTENT, :PROCESS_COUNTERS, :SHARD_COUNTERS
+
+    def evictions(shards) = { evictions: shards.first(5).sum, **SHARD_COUNTERS.zip(shards).to_h.except(nil) }
 
     def each_batch(prefix, described)
       cursor = nil
       turn_ends_at = Clock.monotonic + TURN_SECONDS
       while true # `loop` would swallow a StopIteration of the caller's block
-        cursor, found = walk(cursor, prefix || "", BATCH, described)
+        cursor, found = walk(cursor, prefix || "", BATCH, ALL_BUCKETS, described)
         yield found
         break unless cursor
         next if Clock.monotonic < turn_ends_at

@@ -2,6 +2,7 @@
 #include "calls.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 /* The number of times that one call follows its path to another file. */
@@ -334,7 +335,9 @@ static bool fill_batches(void *argument, const atomic_bool *stop)
                                    batch);
         if (walker->result != TSEG_OK) break;
         if (batch->count) walker->count++;
-    } while (walker->count < TSEG_WALK_BATCHES && !atomic_load(stop) && tseg_monotonic_ns() < walker->until_ns);
+        walker->entries_left -= batch->count;
+    } while (walker->count < TSEG_WALK_BATCHES && walker->entries_left > 0 && --walker->buckets_left > 0 &&
+             !atomic_load(stop) && tseg_monotonic_ns() < walker->until_ns);
     return true;
 }
 
@@ -362,36 +365,14 @@ bool tseg_walk_on(tseg_host *host, tseg_walker *walker)
 
 uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count)
 {
-    tseg_walker walker = {.prefix = prefix, .prefix_bytes = count, .batches = {{.deletes = true}}};
+    tseg_walker walker = {.prefix = prefix, .prefix_bytes = count, .entries_left = LONG_MAX, .buckets_left = LONG_MAX,
+                          .batches = {{.deletes = true}}};
 
     while (tseg_walk_on(host, &walker)) {
         const tseg *segment = walker.at_end ? host->current(host) : NULL; /* other threads ran */
         if (walker.at_end && (!segment || segment->file_id == walker.cursor.file_id)) break;
     }
     return walker.batches[0].deleted;
-}
-
-static void keep_used(tseg_batch *batch)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < batch->count; i++)
-        if (batch->entries[i].hits) batch->entries[kept++] = batch->entries[i];
-    batch->count = kept;
-}
-
-bool tseg_walk_used(tseg *segment, tseg_walker *walker, long *entries, long *buckets)
-{
-    for (walker->count = 0; walker->count < TSEG_WALK_BATCHES && *entries > 0 && *buckets > 0; --*buckets) {
-        tseg_batch *batch = &walker->batches[walker->count];
-        walker->result = tseg_walk(segment, &walker->cursor, NULL, 0, walker->now, batch);
-        walker->at_end = walker->result == TSEG_ABSENT;
-        if (walker->result != TSEG_OK) return false;
-        *entries -= batch->count;
-        keep_used(batch);
-        if (batch->count) walker->count++;
-    }
-    return *entries > 0 && *buckets > 0;
 }
 
 void tseg_walk_free(tseg_walker *walker)

@@ -82,13 +82,14 @@ typedef struct {
 tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
                       tseg_batch *batch);
 
-/* A walk through the host, many batches at a time. The caller sets the first five members and zeroes the others. */
+/* A walk through the host, many batches at a time. The caller sets the first six members and zeroes the others. */
 enum { TSEG_WALK_BATCHES = 32 };
 typedef struct {
     tseg_cursor cursor;
     const char *prefix;
     uint32_t prefix_bytes;
     double now;        /* epoch seconds */
+    long entries_left, buckets_left; /* the walk stops once one of them is 0 or less */
     bool at_end;       /* the walk has seen all entries */
     unsigned count;    /* batches that have entries */
     tseg_batch batches[TSEG_WALK_BATCHES];
@@ -102,12 +103,6 @@ void tseg_walk_begin(tseg_walker *walker);
  * Fills batches with the next entries, and waits if a writer is moving one. Returns false if the host was interrupted.
  */
 bool tseg_walk_on(tseg_host *host, tseg_walker *walker);
-/*
- * Fills batches with the next entries that had a hit since they were written or last moved. Stops early, and does not
- * wait, if a writer is moving an entry. Returns false once it has stopped, or has seen *entries entries or *buckets
- * buckets.
- */
-bool tseg_walk_used(tseg *segment, tseg_walker *walker, long *entries, long *buckets);
 void tseg_walk_free(tseg_walker *walker);
 
 typedef struct {
