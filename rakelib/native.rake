@@ -13,8 +13,7 @@ module PrecompiledLibraries
   FOLDER = "tmp/precompiled"
   # Debian's compilers.
   COMPILERS = { "x86_64-linux-gnu" => "gcc", "aarch64-linux-gnu" => "aarch64-linux-gnu-gcc" }.freeze
-  FLAGS = %w[-std=gnu11 -O3 -fPIC -shared -fvisibility=hidden -Wl,--as-needed -DHAVE_STDATOMIC_H=1 -DHAVE_ZLIB_H=1
-             -include ext/tiercel/old_glibc.h].freeze
+  FLAGS = %w[-std=gnu11 -O3 -fPIC -shared -fvisibility=hidden -Wl,--as-needed -DHAVE_STDATOMIC_H=1 -DHAVE_ZLIB_H=1].freeze
   SOURCES = { "codec" => FileList["ext/tiercel/codec/*.c"], "segment" => ["ext/tiercel/segment/segment_ext.c"] }.freeze
 
   extend Rake::FileUtilsExt

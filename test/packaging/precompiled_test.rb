@@ -9,7 +9,7 @@ require_relative "../support/installed_gem"
 # Precompiled gems: their content, and Bundler's choice between them and the gem that is compiled.
 class PrecompiledTest < Tiercel::TestCase
   ROOT = CommittedFiles::ROOT
-  NEWEST_GLIBC = Gem::Version.new("2.31")
+  NEWEST_GLIBC = Gem::Version.new("2.34")
   LINE = RbConfig::CONFIG["ruby_version"][/\A\d+\.\d+/]
   ARM64 = "aarch64-linux-gnu"
   USE = 'require "tiercel"; print Tiercel.new("shared:#{ARGV[0]}", size: "1MB").increment("n"), ' \

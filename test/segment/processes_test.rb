@@ -35,7 +35,7 @@ class SegmentProcessesTest < Tiercel::TestCase
 
   # The child spends most of its time in the critical section, so it is soon stopped there.
   def test_a_writer_stopped_in_its_critical_section
-    value = "x" * (@segment.largest_value_bytes - 100)
+    value = "x" * (@segment.stats[:log_bytes] / 5)
     @segment.set("mine", "value")
     @segment.set("deleted", "value")
     pid = fork { loop { @segment.set("large", value) } }

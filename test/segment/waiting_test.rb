@@ -127,7 +127,7 @@ class SegmentWaitingTest < Tiercel::TestCase
 
   def with_stopped_writer
     8.times { |index| @segment.set("app:#{index}", "value #{index}") }
-    value = "x" * (@segment.largest_value_bytes - 100)
+    value = "x" * (@segment.stats[:log_bytes] / 5)
     pid = fork { loop { @segment.set("large", value) } }
     wait_until("a writer stopped inside", within: 30) { stopped_inside?(pid) }
     8.times { |index| make_unverifiable("app:#{index}") }

@@ -266,16 +266,8 @@ static VALUE segment_path(VALUE self)
 }
 
 static VALUE segment_size_bytes(VALUE self) { return ULL2NUM(segment_current(self)->geometry.file_bytes); }
-static VALUE segment_shards(VALUE self) { return UINT2NUM(segment_current(self)->geometry.shards); }
-static VALUE segment_average(VALUE self) { return UINT2NUM(segment_current(self)->geometry.average_entry_bytes); }
 static VALUE segment_file_id(VALUE self) { return ULL2NUM(segment_current(self)->file_id); }
 static VALUE segment_is_writable(VALUE self) { return segment_current(self)->owner ? Qtrue : Qfalse; }
-
-static VALUE segment_largest_value(VALUE self)
-{
-    uint64_t bytes = segment_current(self)->geometry.log_units[TSEG_MAIN] / 4 * TSEG_UNIT - TSEG_ENTRY_BYTES;
-    return ULL2NUM(bytes < TSEG_MAX_VALUE_BYTES ? bytes : TSEG_MAX_VALUE_BYTES);
-}
 
 static VALUE segment_pids(VALUE self)
 {
@@ -292,11 +284,8 @@ static void define_queries(VALUE class)
     rb_define_alloc_func(class, segment_allocate);
     rb_define_method(class, "path", segment_path, 0);
     rb_define_method(class, "size_bytes", segment_size_bytes, 0);
-    rb_define_method(class, "shards", segment_shards, 0);
-    rb_define_method(class, "average_entry_bytes", segment_average, 0);
     rb_define_method(class, "file_id", segment_file_id, 0);
     rb_define_method(class, "writable?", segment_is_writable, 0);
-    rb_define_method(class, "largest_value_bytes", segment_largest_value, 0);
     rb_define_method(class, "pids", segment_pids, 0);
     rb_undef_method(class, "initialize_copy");
 }
