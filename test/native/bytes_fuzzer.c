@@ -5,8 +5,6 @@
 #include "../../ext/tiercel/frame_layout.h"
 #include "check.h"
 #include "guard.h"
-#include "near.h"
-#include "tags.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

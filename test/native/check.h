@@ -12,9 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "leases.h"
-#include "read.h"
-#include "calls.h"
+#include "segment.h"
 
 static _Atomic unsigned long checks_made;
 static double time_now = 1000.0; /* epoch seconds, as reads see them */

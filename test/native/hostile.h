@@ -3,7 +3,6 @@
 #define TIERCEL_TEST_HOSTILE_H
 
 #include "check.h"
-#include "near.h"
 
 static uint8_t hostile_bytes[70000], hostile_back[2 << 20];
 static tseg_token hostile_token;

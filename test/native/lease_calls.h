@@ -3,7 +3,6 @@
 #define TIERCEL_TEST_LEASE_CALLS_H
 
 #include "check.h"
-#include "shard.h"
 
 #define KEY "the key"
 #define SECOND UINT64_C(1000000000)

@@ -4,7 +4,6 @@
  */
 #include "check.h"
 #include "guard.h"
-#include "shard.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 
 #include "lease_calls.h"
-#include "format.h"
 
 static int to_parent[2], to_child[2];
 static tseg_stop_point stop_at;

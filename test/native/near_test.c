@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include "check.h"
-#include "near.h"
 
 enum { PERIOD_AT = 16, THREADS = 8, ROUNDS = 20000 };
 

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "check.h"
-#include "near.h"
 
 static bool set_text(tseg *segment, const char *key_text, const char *text, double expires_at)
 {

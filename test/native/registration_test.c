@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "files.h"
 #include "check.h"
 
 enum { THREADS = 3, WRITES = 20 };

@@ -6,9 +6,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "files.h"
 #include "check.h"
-#include "format.h"
 
 enum { PAGE = 4096, COUNT_BYTES = 19 };
 

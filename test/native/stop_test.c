@@ -7,8 +7,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "near.h"
-#include "format.h"
 #include "stopped_calls.h"
 
 static char path[] = "/dev/shm/tiercel-stop-XXXXXX";

@@ -5,8 +5,6 @@
 #include <pthread.h>
 
 #include "check.h"
-#include "shard.h"
-#include "tags.h"
 #include "../../ext/tiercel/frame_layout.h"
 
 enum { MOST = 8192, TAGS = 40 };

@@ -1,14 +1,6 @@
 /* The attachments of this process. All its handles on a file share one attachment. */
 #include "files.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #define TSEG_ATTACH_TRIES 10
 
 _Atomic uint64_t tseg_unmapped;
@@ -81,6 +73,10 @@ static tseg *find_segment(dev_t device, ino_t inode)
     return segment;
 }
 
+/*
+ * Returns false if the path leads to another file or none. The caller attaches again, but does not retire the segment:
+ * after a chroot the path leads elsewhere for one process only.
+ */
 bool tseg_path_is_current(const tseg *segment)
 {
     struct stat status;
@@ -89,6 +85,48 @@ bool tseg_path_is_current(const tseg *segment)
     if (lstat(segment->path, &status) == 0)
         return status.st_dev == segment->device && status.st_ino == segment->inode;
     return errno != ENOENT && errno != ENOTDIR; /* after another error the process keeps its attachment */
+}
+
+static bool unmap(void *argument, const atomic_bool *stop)
+{
+    tseg *segment = argument;
+
+    (void)stop;
+    munmap(segment->map, segment->map_bytes);
+    return true;
+}
+
+/* Through the host: unmapping is long work if it frees memory. */
+void tseg_release_by(tseg_host *host, tseg *segment)
+{
+    tseg **link = &tseg_attachments;
+    bool last;
+
+    tseg_hold_forks(); /* another thread may find the segment until it has left the list */
+    last = --segment->references == 0;
+    while (last && *link != segment) link = &(*link)->next;
+    if (last) *link = segment->next;
+    tseg_allow_forks();
+    if (!last) return;
+    tseg_unmapped++;
+    tseg_finish(host, unmap, segment);
+    tseg_sidecar_release(segment->sidecar);
+    free_segment(segment);
+}
+
+void tseg_release(tseg *segment) { tseg_release_by(NULL, segment); }
+
+/* Each attach needs one release, and each hold one let_go. The last of them unmaps the segment. */
+void tseg_hold(tseg *segment)
+{
+    segment->references++;
+    segment->holds++;
+}
+
+void tseg_let_go(tseg_host *host, tseg *segment)
+{
+    segment->holds--;
+    tseg_release_by(host, segment);
 }
 
 static tseg *attach_file(const char *path, tseg_file *file, tseg_sidecar *sidecar, tseg_error *error)
@@ -179,6 +217,7 @@ static tseg *try_attach(const char *path, const tseg_options *options, tseg_erro
     return NULL;
 }
 
+/* Does not wait for other processes: see EAGAIN in tseg_error. */
 tseg *tseg_attach(const char *path, const tseg_options *options, tseg_error *error)
 {
     tseg_error found = {0};
@@ -227,43 +266,3 @@ tseg *tseg_attach_private(const tseg_options *options, tseg_error *error)
     tseg_allow_forks();
     return segment;
 }
-
-void tseg_hold(tseg *segment)
-{
-    segment->references++;
-    segment->holds++;
-}
-
-void tseg_let_go(tseg_host *host, tseg *segment)
-{
-    segment->holds--;
-    tseg_release_by(host, segment);
-}
-
-static bool unmap(void *argument, const atomic_bool *stop)
-{
-    tseg *segment = argument;
-
-    (void)stop;
-    munmap(segment->map, segment->map_bytes);
-    return true;
-}
-
-void tseg_release_by(tseg_host *host, tseg *segment)
-{
-    tseg **link = &tseg_attachments;
-    bool last;
-
-    tseg_hold_forks(); /* another thread may find the segment until it has left the list */
-    last = --segment->references == 0;
-    while (last && *link != segment) link = &(*link)->next;
-    if (last) *link = segment->next;
-    tseg_allow_forks();
-    if (!last) return;
-    tseg_unmapped++;
-    tseg_finish(host, unmap, segment);
-    tseg_sidecar_release(segment->sidecar);
-    free_segment(segment);
-}
-
-void tseg_release(tseg *segment) { tseg_release_by(NULL, segment); }

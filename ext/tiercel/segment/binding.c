@@ -1,7 +1,5 @@
 #include "binding.h"
 
-#include <stdlib.h>
-
 /* Ruby as the core's host: work without the GVL, and exceptions that wait until the core has returned. */
 static bool protect(tseg_host *base, VALUE (*function)(VALUE), VALUE argument)
 {
@@ -90,6 +88,7 @@ segment_host segment_host_of(VALUE self)
                            .current = current_segment, .report_replaced = protect_report}, self, 0, false};
 }
 
+/* Called after a call of the core: raises the exception that the host has stored. */
 void segment_raise(const segment_host *host)
 {
     if (host->state) rb_jump_tag(host->state);
@@ -138,6 +137,10 @@ static VALUE segment_set_reads_clock(VALUE class, VALUE original)
 
 double segment_coarse_now(void) { return seconds_of(TSEG_COARSE_REALTIME); }
 
+/*
+ * Reads Ruby's clock in the middle of a read, which may run Ruby code. Returns true if the read may continue.
+ * Otherwise the read has to start again in *segment, the current segment.
+ */
 __attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment)
 {
     const tseg_handle *handle;
@@ -288,28 +291,4 @@ static void define_queries(VALUE class)
     rb_define_method(class, "writable?", segment_is_writable, 0);
     rb_define_method(class, "pids", segment_pids, 0);
     rb_undef_method(class, "initialize_copy");
-}
-
-/* A Tiercel::Segment belongs to one Ractor. Several Ractors share the attachment behind it: see tseg_parallel. */
-RUBY_FUNC_EXPORTED void Init_segment_ext(void)
-{
-#ifdef HAVE_RB_EXT_RACTOR_SAFE
-    rb_ext_ractor_safe(true);
-#endif
-    tiercel_segment_class = rb_define_class_under(rb_define_module("Tiercel"), "Segment", rb_cObject);
-    rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
-#ifdef TSEG_LINUX
-    rb_define_const(tiercel_segment_class, "PORTABLE", Qfalse);
-#else
-    rb_define_const(tiercel_segment_class, "PORTABLE", Qtrue);
-#endif
-    define_queries(tiercel_segment_class);
-    segment_init_file();
-    segment_init_time();
-    segment_init_memo();
-    segment_init_read();
-    segment_init_write();
-    segment_init_stats();
-    segment_init_lease();
-    segment_init_near();
 }

@@ -7,13 +7,11 @@
 
 #include "system.h"
 
-#include <math.h>
 #include <ruby.h>
 #include <ruby/encoding.h>
 #include <ruby/thread.h>
 
 #include "../frame_layout.h"
-#include "segment.h"
 
 extern VALUE tiercel_segment_class;
 
@@ -24,16 +22,12 @@ typedef struct {
     int state;     /* from rb_protect, 0 if nothing was raised */
     bool detached; /* no segment could be attached: base.error gives the reason */
 } segment_host;
-segment_host segment_host_of(VALUE self);
-/* Called after a call of the core: raises the exception that the host has stored. */
-void segment_raise(const segment_host *host);
 
 /* binding.c: a Tiercel::Segment wraps a tseg_handle. */
 extern const rb_data_type_t segment_handle_type;
 static inline tseg_handle *segment_handle_of(VALUE self) { return rb_check_typeddata(self, &segment_handle_type); }
 /* Like segment_handle_of, for a self whose type the caller has already checked. */
 static inline tseg_handle *segment_handle_in(VALUE self) { return RTYPEDDATA_DATA(self); }
-VALUE segment_allocate(VALUE class);
 /*
  * The segment to use now: see tseg_handle_current. Raises Unavailable. The segment stays valid until Ruby code runs or
  * the GVL is released, because either may close the handle. Then the caller calls this function again.
@@ -67,9 +61,6 @@ static inline bool segment_may_fill(VALUE self, const tseg *segment)
     return !handle->near_trust_ns || tseg_handle_trusts(handle, segment);
 }
 
-/* binding_write.c: the type of the frame of a plain String, or 0 if the String has none. */
-int segment_plain_string_type(VALUE string);
-
 /* binding.c */
 double segment_now(void); /* Time.now; runs Ruby code if a test has replaced that method */
 double segment_coarse_now(void); /* the machine's own clock at its last tick */
@@ -87,12 +78,6 @@ static inline segment_times segment_times_of(VALUE ttl, bool exact)
     double now = exact || !NIL_P(ttl) ? segment_now() : segment_coarse_now();
     return (segment_times){now, NIL_P(ttl) ? INFINITY : now + NUM2DBL(ttl)};
 }
-/*
- * Reads Ruby's clock in the middle of a read, which may run Ruby code. Returns true if the read may continue.
- * Otherwise the read has to start again in *segment, the current segment.
- */
-bool segment_ask_time(VALUE self, tseg_clock *clock, tseg **segment);
-void segment_init_time(void);
 
 /* binding.c: calls that the core may have to repeat. */
 typedef struct {
@@ -123,23 +108,8 @@ static inline void segment_key(const tseg *segment, tseg_key *key, VALUE string)
     tseg_make_key(segment, key, RSTRING_PTR(string), (uint32_t)RSTRING_LEN(string));
 }
 
-/* binding.c */
-VALUE segment_token_string(const tseg_token *token);
-bool segment_parse_token(VALUE string, tseg_token *token);
-
-/* binding_write.c: deletes a key, and returns whether the entry was live. */
-bool segment_delete_key(VALUE self, VALUE key, tseg_delete_function *delete);
-
 /* binding_near.c: the expected epoch of a near fill, XORed with the id of its file. Returns false if there is none. */
 bool segment_near_expected(VALUE epoch, uint64_t *expected);
-
-void segment_init_file(void);
-void segment_init_lease(void);
-void segment_init_near(void);
-void segment_init_read(void);
-void segment_init_stats(void);
-void segment_init_write(void);
-
 
 /*
  * The memo's values in Ruby. All of them are frozen. A reader gets a String that shares the bytes, or the object
@@ -184,6 +154,5 @@ bool segment_keep_string(VALUE self, const tseg_key *key, const tseg_token *toke
 
 void segment_mark_memo(const tseg_memo *memo);
 void segment_update_memo(tseg_memo *memo); /* after compaction */
-void segment_init_memo(void);
 
 #endif

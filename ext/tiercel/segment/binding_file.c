@@ -1,7 +1,4 @@
 /* Opening, closing, replacing and removing the file of a segment. */
-#include <errno.h>
-#include <string.h>
-#include <sys/statvfs.h>
 
 #include "binding.h"
 

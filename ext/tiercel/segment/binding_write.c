@@ -136,6 +136,7 @@ static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE l
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
+/* The type of the frame of a plain String, or 0 if the String has none. */
 int segment_plain_string_type(VALUE string)
 {
     int encoding;
@@ -231,6 +232,7 @@ static tseg_result attempt_delete(tseg_call *base, tseg *segment)
     return tseg_delete_once(segment, &key, call->delete, &call->latest_end);
 }
 
+/* Deletes a key, and returns whether the entry was live. */
 bool segment_delete_key(VALUE self, VALUE key, tseg_delete_function *delete)
 {
     delete_call call = {{.base.attempt = attempt_delete, .key = key}, delete, -INFINITY};

@@ -1,10 +1,6 @@
 /* Calls that wait for a writer, that continue in another file, or that work on all entries. */
 #include "calls.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-
 /* The number of times that one call follows its path to another file. */
 #define MOST_FILES 3
 /* The interval between two checks of a file that another process makes or removes. */
@@ -75,6 +71,10 @@ static void make_attempt(tseg_host *host, tseg *segment, tseg_call *call, tseg_w
     if (waited != TSEG_OK) call->result = waited;
 }
 
+/*
+ * The retry loop of all calls. The caller has made the first attempt without a final result. The loop waits for
+ * writers, and follows the path to a new file, until an attempt has a final result or a limit is reached.
+ */
 tseg_result tseg_repeat_call(tseg_host *host, tseg_call *call)
 {
     tseg_wait wait = {0};
@@ -101,6 +101,10 @@ static void nap_for_files(void *counted_ns)
     *(uint64_t *)counted_ns += tseg_counted_nap(began_ns, TSEG_LONGEST_COUNTED_NAP_NS);
 }
 
+/*
+ * Waits for another process or thread that makes or removes the file. Returns false for every other error, if this call
+ * has waited for `patience_ns`, or if an earlier call waited that long (*given_up).
+ */
 bool tseg_wait_for_files(tseg_host *host, const tseg_error *error, uint64_t patience_ns, uint64_t *waited_ns,
                          bool *given_up)
 {
@@ -137,6 +141,7 @@ static bool sleep_on_lease(tseg_host *host, tseg *segment, const tseg_lease *lea
     return block_held(host, segment, sleep_on_signal, &wait);
 }
 
+/* Waits for that end, at most longest_ns, and sets *state. Returns false if the host was interrupted. */
 bool tseg_lease_wait(tseg_host *host, const tseg_awaited_lease *awaited, uint64_t longest_ns, tseg_lease_state *state)
 {
     uint64_t deadline_ns = tseg_monotonic_ns() + longest_ns, file_id = 0;
@@ -215,6 +220,10 @@ static void prefetch_ahead(const tseg *segment, const tseg_view *view, uint32_t 
     __builtin_prefetch(at + TSEG_CACHE_LINE);
 }
 
+/*
+ * Turns every entry into a miss: raises the segment's epoch, and ends all leases. The next write of each shard empties
+ * it. The time does not depend on the number of entries.
+ */
 void tseg_clear_at_once(tseg *segment)
 {
     uint32_t epoch = atomic_fetch_add_explicit(&segment->header->epoch, 1, memory_order_seq_cst) + 1;
@@ -225,6 +234,7 @@ void tseg_clear_at_once(tseg *segment)
     }
 }
 
+/* tseg_clear_at_once in the current file. Returns false if the host was interrupted. */
 bool tseg_clear(tseg_host *host)
 {
     tseg *segment;
@@ -341,6 +351,9 @@ static bool fill_batches(void *argument, const atomic_bool *stop)
     return true;
 }
 
+/*
+ * Fills batches with the next entries, and waits if a writer is moving one. Returns false if the host was interrupted.
+ */
 bool tseg_walk_on(tseg_host *host, tseg_walker *walker)
 {
     const atomic_bool never = false;
@@ -363,6 +376,10 @@ bool tseg_walk_on(tseg_host *host, tseg_walker *walker)
     return wait_in_pass(host, walker->segment, walker->cursor.shard, &walker->wait);
 }
 
+/*
+ * Deletes all keys with this prefix, and returns how many. After an interrupt that is a part of them. Other threads run
+ * in between, and may close the segment or move to another file; the work then starts again in that file.
+ */
 uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count)
 {
     tseg_walker walker = {.prefix = prefix, .prefix_bytes = count, .entries_left = LONG_MAX, .buckets_left = LONG_MAX,
@@ -411,6 +428,7 @@ static void add_content(const tseg *segment, const tseg_shard *control, tseg_sta
     stats->live_bytes += at_least_0(tseg_low_half(live)) * TSEG_UNIT;
 }
 
+/* Adds the counters of shards and processes. */
 void tseg_collect_counters(tseg *segment, tseg_stats *stats)
 {
     for (uint32_t shard = 0; shard < segment->geometry.shards; shard++)
@@ -418,6 +436,7 @@ void tseg_collect_counters(tseg *segment, tseg_stats *stats)
     add_process_counters(segment, stats);
 }
 
+/* Reads no entry: every figure is a counter. */
 void tseg_collect_stats(tseg *segment, tseg_stats *stats)
 {
     *stats = (tseg_stats){.leases = tseg_lease_count(segment),

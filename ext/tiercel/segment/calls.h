@@ -23,35 +23,12 @@ static inline bool tseg_is_answer(tseg_result result)
            result != TSEG_INTERRUPTED;
 }
 
-/*
- * The retry loop of all calls. The caller has made the first attempt without a final result. The loop waits for
- * writers, and follows the path to a new file, until an attempt has a final result or a limit is reached.
- */
-tseg_result tseg_repeat_call(tseg_host *host, tseg_call *call);
-
-
-/*
- * Waits for another process or thread that makes or removes the file. Returns false for every other error, if this call
- * has waited for `patience_ns`, or if an earlier call waited that long (*given_up).
- */
-bool tseg_wait_for_files(tseg_host *host, const tseg_error *error, uint64_t patience_ns, uint64_t *waited_ns,
-                         bool *given_up);
-
-
 /* Another caller's lease, whose end a waiter wants to see. */
 typedef struct {
     const void *key;
     uint32_t key_bytes;
     uint64_t lineage, holder;
 } tseg_awaited_lease;
-/* Waits for that end, at most longest_ns, and sets *state. Returns false if the host was interrupted. */
-bool tseg_lease_wait(tseg_host *host, const tseg_awaited_lease *awaited, uint64_t longest_ns, tseg_lease_state *state);
-
-/*
- * Turns every entry into a miss: raises the segment's epoch, and ends all leases. The next write of each shard empties
- * it. The time does not depend on the number of entries.
- */
-void tseg_clear_at_once(tseg *segment);
 
 /*
  * One step of a walk over all entries. The caller zeroes the cursor before the first step. If the file changes, the
@@ -79,8 +56,6 @@ typedef struct {
         uint8_t hits;
     } entries[TSEG_BUCKET_SLOTS];
 } tseg_batch;
-tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
-                      tseg_batch *batch);
 
 /* A walk through the host, many batches at a time. The caller sets the first six members and zeroes the others. */
 enum { TSEG_WALK_BATCHES = 32 };
@@ -98,12 +73,6 @@ typedef struct {
     tseg_result result;
     tseg_wait wait;
 } tseg_walker;
-void tseg_walk_begin(tseg_walker *walker);
-/*
- * Fills batches with the next entries, and waits if a writer is moving one. Returns false if the host was interrupted.
- */
-bool tseg_walk_on(tseg_host *host, tseg_walker *walker);
-void tseg_walk_free(tseg_walker *walker);
 
 typedef struct {
     uint64_t entries; /* that the index leads to: also expired ones, until they are evicted */
@@ -111,17 +80,5 @@ typedef struct {
     uint64_t process[TSEG_PROCESS_COUNTERS];
     uint64_t shard[TSEG_SHARD_COUNTERS];
 } tseg_stats;
-/* Reads no entry: every figure is a counter. */
-void tseg_collect_stats(tseg *segment, tseg_stats *stats);
-/* Adds the counters of shards and processes. */
-void tseg_collect_counters(tseg *segment, tseg_stats *stats);
-
-/* tseg_clear_at_once in the current file. Returns false if the host was interrupted. */
-bool tseg_clear(tseg_host *host);
-/*
- * Deletes all keys with this prefix, and returns how many. After an interrupt that is a part of them. Other threads run
- * in between, and may close the segment or move to another file; the work then starts again in that file.
- */
-uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count);
 
 #endif

@@ -1,6 +1,15 @@
 /* Writes, counters and deletes. Writes take the lock of one shard; deletes take none. */
 #include "entries.h"
 
+void tseg_count_write(tseg *segment) { tseg_bump(&segment->self->counters[TSEG_COUNT_WRITES]); }
+
+/* Counts a refused write. */
+tseg_result tseg_refuse(tseg *segment)
+{
+    tseg_bump(&segment->self->counters[TSEG_COUNT_REFUSED]);
+    return TSEG_TOO_LARGE;
+}
+
 /* Appends: a new entry at the head of a log, and the slot that leads to it. */
 /* No system has smaller pages. */
 #define PAGE_WORDS (4096 / sizeof(tseg_word))
@@ -17,6 +26,11 @@ static void map_pages(const tseg_word *at, uint64_t units)
     tseg_load(last);
 }
 
+/*
+ * Maps the pages that a large value will cover, before the lock is taken. If this process has not touched a page yet, a
+ * write maps that page alone, at four times the cost for each page. A read also maps the neighbours, and also for
+ * writing. See adr/002.
+ */
 void tseg_map_ahead(const tseg *segment, const tseg_change *change)
 {
     const tseg_view view = tseg_view_of(segment, change->key->shard);
@@ -121,6 +135,11 @@ static tseg_result confirm(tseg_section *section, const tseg_change *change, int
     return result;
 }
 
+/*
+ * Appends an entry to a log. The slot of `old` then points to the new entry; if `old` is NULL, an empty slot
+ * does. TSEG_ABSENT: old was deleted concurrently. TSEG_CHANGED: the watched word has changed, or the lineage has
+ * ended. TSEG_RETIRED: the log has no positions left. TSEG_WOULD_WAIT: see tseg_reserve.
+ */
 tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old)
 {
     uint64_t units = tseg_needed_units(change), position, published;
@@ -214,6 +233,7 @@ static void write_in_place(tseg_section *section, const tseg_change *change, con
     tseg_bump(&section->segment->self->counters[TSEG_COUNT_IN_PLACE]);
 }
 
+/* Writes in place or appends. `old` is the key's entry, found under the lock; NULL: the key has none. */
 tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old)
 {
     tseg_result result = TSEG_OK;
@@ -226,14 +246,54 @@ tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, 
     return result;
 }
 
-void tseg_count_write(tseg *segment) { tseg_bump(&segment->self->counters[TSEG_COUNT_WRITES]); }
-
-tseg_result tseg_refuse(tseg *segment)
+/* Takes no lock. *expires_at is the end of the deleted entry; +infinity if the entry could not be read. */
+tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
 {
-    tseg_bump(&segment->self->counters[TSEG_COUNT_REFUSED]);
-    return TSEG_TOO_LARGE;
+    const tseg_view view = tseg_view_of(segment, key->shard);
+    tseg_entry entry;
+
+    *expires_at = -INFINITY;
+    tseg_begin_delete(segment, key);
+    tseg_bump(&segment->self->counters[TSEG_COUNT_DELETES]);
+    for (int which = 0; which < 2; which++) {
+        tseg_word *slots = view.index + key->bucket[which];
+        if (which && key->bucket[1] == key->bucket[0]) break;
+        for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
+            uint64_t word = tseg_load_acquire(slots + i);
+            while (((word ^ key->fingerprint) & TSEG_FINGERPRINT_MASK) == 0) {
+                tseg_verdict verdict = tseg_compare(segment, &view, word, key, &entry);
+                if (verdict == TSEG_OTHER_KEY) break;
+                TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
+                /* An entry that cannot be verified is deleted too: a cache may lose an entry, but never a delete. */
+                if (!tseg_swap(slots + i, &word, 0)) continue;
+                tseg_count_live(view.control, -1, verdict == TSEG_SAME_KEY ? -(int64_t)entry.units : 0);
+                if (verdict == TSEG_NOT_VERIFIABLE || (entry.sequence & 1)) *expires_at = INFINITY;
+                else if (entry.epoch == tseg_epoch(segment) && entry.expires_at > *expires_at)
+                    *expires_at = entry.expires_at;
+                break;
+            }
+        }
+    }
+    return *expires_at > -INFINITY ? TSEG_OK : TSEG_ABSENT;
 }
 
+/*
+ * Deletes, and raises *latest_end to the end of the deleted entry. Returns TSEG_RETIRED if the segment was retired
+ * before the delete. The caller then has to delete the key in the new file too, because other processes may already
+ * have written it there.
+ */
+tseg_result tseg_delete_once(tseg *segment, const tseg_key *key, tseg_delete_function *delete, double *latest_end)
+{
+    double expires_at;
+
+    if (delete(segment, key, &expires_at) == TSEG_OK && expires_at > *latest_end) *latest_end = expires_at;
+    return tseg_is_retired(segment) ? TSEG_RETIRED : TSEG_OK;
+}
+
+/*
+ * Each call takes the lock of one shard. `now` (epoch seconds) decides which entries have expired. In tseg_set
+ * it matters only for the entries that the write meets at a tail, and may be -infinity.
+ */
 tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now)
 {
     tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
@@ -405,42 +465,4 @@ tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, d
     tseg_leave(&section);
     if (result == TSEG_OK) tseg_count_write(segment);
     return result;
-}
-
-tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
-{
-    const tseg_view view = tseg_view_of(segment, key->shard);
-    tseg_entry entry;
-
-    *expires_at = -INFINITY;
-    tseg_begin_delete(segment, key);
-    tseg_bump(&segment->self->counters[TSEG_COUNT_DELETES]);
-    for (int which = 0; which < 2; which++) {
-        tseg_word *slots = view.index + key->bucket[which];
-        if (which && key->bucket[1] == key->bucket[0]) break;
-        for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
-            uint64_t word = tseg_load_acquire(slots + i);
-            while (((word ^ key->fingerprint) & TSEG_FINGERPRINT_MASK) == 0) {
-                tseg_verdict verdict = tseg_compare(segment, &view, word, key, &entry);
-                if (verdict == TSEG_OTHER_KEY) break;
-                TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
-                /* An entry that cannot be verified is deleted too: a cache may lose an entry, but never a delete. */
-                if (!tseg_swap(slots + i, &word, 0)) continue;
-                tseg_count_live(view.control, -1, verdict == TSEG_SAME_KEY ? -(int64_t)entry.units : 0);
-                if (verdict == TSEG_NOT_VERIFIABLE || (entry.sequence & 1)) *expires_at = INFINITY;
-                else if (entry.epoch == tseg_epoch(segment) && entry.expires_at > *expires_at)
-                    *expires_at = entry.expires_at;
-                break;
-            }
-        }
-    }
-    return *expires_at > -INFINITY ? TSEG_OK : TSEG_ABSENT;
-}
-
-tseg_result tseg_delete_once(tseg *segment, const tseg_key *key, tseg_delete_function *delete, double *latest_end)
-{
-    double expires_at;
-
-    if (delete(segment, key, &expires_at) == TSEG_OK && expires_at > *latest_end) *latest_end = expires_at;
-    return tseg_is_retired(segment) ? TSEG_RETIRED : TSEG_OK;
 }

@@ -43,44 +43,7 @@ static inline uint64_t tseg_lengths_word(uint64_t sequence, const tseg_value *va
 
 /* No larger value is stored: its copy under the lock would hold other writers up for more than some milliseconds. */
 #define TSEG_MAX_VALUE_BYTES (UINT64_C(16) << 20)
-bool tseg_too_large(const tseg *segment, const tseg_change *change);
-/*
- * Maps the pages that a large value will cover, before the lock is taken. If this process has not touched a page yet, a
- * write maps that page alone, at four times the cost for each page. A read also maps the neighbours, and also for
- * writing. See adr/002.
- */
-void tseg_map_ahead(const tseg *segment, const tseg_change *change);
-/* Writes in place or appends. `old` is the key's entry, found under the lock; NULL: the key has none. */
-tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, const tseg_entry *old);
-/*
- * Appends an entry to a log. The slot of `old` then points to the new entry; if `old` is NULL, an empty slot
- * does. TSEG_ABSENT: old was deleted concurrently. TSEG_CHANGED: the watched word has changed, or the lineage has
- * ended. TSEG_RETIRED: the log has no positions left. TSEG_WOULD_WAIT: see tseg_reserve.
- */
-tseg_result tseg_append(tseg_section *section, const tseg_change *change, const tseg_entry *old);
-void tseg_count_write(tseg *segment);
-tseg_result tseg_refuse(tseg *segment); /* counts a refused write, and returns TSEG_TOO_LARGE */
 
-/*
- * Each call takes the lock of one shard. `now` (epoch seconds) decides which entries have expired. In tseg_set
- * it matters only for the entries that the write meets at a tail, and may be -infinity.
- */
-tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now);
-tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now);
-tseg_result tseg_compare_and_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at,
-                                 double now, const tseg_token *token);
-tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, double expires_at, double now,
-                           int64_t *count);
-tseg_result tseg_touch(tseg *segment, const tseg_key *key, double expires_at, double now);
-
-/* Takes no lock. *expires_at is the end of the deleted entry; +infinity if the entry could not be read. */
-tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at);
 typedef tseg_result tseg_delete_function(tseg *segment, const tseg_key *key, double *expires_at);
-/*
- * Deletes, and raises *latest_end to the end of the deleted entry. Returns TSEG_RETIRED if the segment was retired
- * before the delete. The caller then has to delete the key in the new file too, because other processes may already
- * have written it there.
- */
-tseg_result tseg_delete_once(tseg *segment, const tseg_key *key, tseg_delete_function *delete, double *latest_end);
 
 #endif

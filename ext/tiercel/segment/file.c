@@ -1,15 +1,6 @@
 /* The file of a segment: opening, checking and making it. */
 #include "files.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #define NOT_A_SEGMENT "is not a segment: remove it or use another path"
 
 uint64_t tseg_header_check(const tseg_header *header)
@@ -105,12 +96,15 @@ static bool has_own_name(const char *path)
            strcmp(name + count - suffix_count, suffix) == 0;
 }
 
-/* Ignores the content of the file, which may be damaged. */
+/* Returns whether the file's name or the mark in its lock file shows that it was a segment. Its bytes do not matter. */
 bool tseg_file_was_ours(const char *path, const tseg_sidecar *sidecar)
 {
     return has_own_name(path) || (sidecar && tseg_sidecar_is_marked(sidecar));
 }
 
+/*
+ * Returns false if the file at the path is certainly no segment of ours. Called before a lock file is made beside it.
+ */
 bool tseg_file_may_be(const char *path, tseg_error *error)
 {
     tseg_file_state state;
@@ -167,6 +161,12 @@ static bool is_known(tseg_file *file, const char *path, const tseg_sidecar *side
     return false;
 }
 
+void tseg_file_close(tseg_file *file)
+{
+    if (file->map) munmap(file->map, file->bytes);
+    file->map = NULL;
+}
+
 tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error)
 {
     tseg_file_state state;
@@ -202,12 +202,6 @@ tseg_file_state tseg_file_open(const char *path, const tseg_sidecar *sidecar, ts
     return wrong ? TSEG_FILE_STALE : TSEG_FILE_GOOD;
 }
 
-void tseg_file_close(tseg_file *file)
-{
-    if (file->map) munmap(file->map, file->bytes);
-    file->map = NULL;
-}
-
 static bool close_file(void *file, const atomic_bool *stop)
 {
     (void)stop;
@@ -215,6 +209,10 @@ static bool close_file(void *file, const atomic_bool *stop)
     return true;
 }
 
+/*
+ * tseg_file_close through the host: if nothing else refers to the file, the system frees its memory, which takes a long
+ * time.
+ */
 void tseg_file_close_last(tseg_file *file, tseg_host *host)
 {
     if (file->map) tseg_finish(host, close_file, file);
@@ -234,6 +232,7 @@ static bool unlink_file(void *argument, const atomic_bool *stop)
     return true;
 }
 
+/* An errno, or 0. */
 int tseg_file_unlink(const char *path, tseg_host *host)
 {
     unlinking what = {path, 0};
@@ -248,6 +247,10 @@ static bool name_unfinished(char name[PATH_MAX], const char *path)
     return (size_t)snprintf(name, PATH_MAX, "%s.tiercel-new", path) < PATH_MAX;
 }
 
+/*
+ * Opens a file like tseg_file_open, under the lock for files. First removes what a killed maker left. Refuses a stale
+ * file that has several names (hard links), because other programs may use the other names.
+ */
 tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
                                       tseg_error *error)
 {
@@ -269,6 +272,7 @@ void tseg_file_retire(tseg_file *file)
     if (may_be_retired(file)) atomic_store(&((tseg_header *)file->map)->retired, 1);
 }
 
+/* Undoes tseg_file_retire, for a file that stays at its path. */
 void tseg_file_restore(tseg_file *file)
 {
     if (may_be_retired(file) && !atomic_load(&file->header.retired))
@@ -379,8 +383,9 @@ static bool fill_file(int descriptor, const char *path, const tseg_sidecar *side
 }
 
 /*
- * The file has a temporary name until it is complete. A killed maker leaves it to the next holder of the lock for files:
- * see tseg_file_open_locked.
+ * Makes the file under a temporary name, which a killed maker leaves to the next holder of the lock for files, and then
+ * renames it. If another file is at the path, this retires that file first. If the volume has no room for two files, it
+ * removes a stale file first.
  */
 bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_file *replaced,
                     bool stale, tseg_error *error)

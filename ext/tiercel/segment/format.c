@@ -28,6 +28,7 @@ void tseg_make_key(const tseg *segment, tseg_key *key, const void *bytes, uint32
     key->bucket[1] = (uint32_t)(((other >> 32) * geometry->buckets) >> 32) * TSEG_BUCKET_SLOTS;
 }
 
+/* Computes the length of an entry's key. Returns false if the entry's lengths do not fit into the log. */
 bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t sizes, uint64_t *key_words)
 {
     uint64_t units = tseg_low_half(sizes), log_units = segment->geometry.log_units[log];
@@ -81,6 +82,7 @@ static uint64_t lease_groups(uint64_t file_bytes, uint32_t shards)
     return groups;
 }
 
+/* The division of a file of this size. Returns false if a log would have no room. */
 bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
                   uint32_t process_slots)
 {

@@ -6,8 +6,6 @@
 #define TIERCEL_SEGMENT_FORMAT_H
 
 #include "system.h"
-#include <math.h>
-#include <string.h>
 #include "layout.h"
 
 /*
@@ -370,12 +368,5 @@ static inline uint32_t tseg_epoch(const tseg *segment)
 
 /* Every process moves to the file that the path leads to. */
 static inline void tseg_retire(tseg *segment) { atomic_store(&segment->header->retired, 1); }
-
-/* The division of a file of this size. Returns false if a log would have no room. */
-bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
-                  uint32_t process_slots);
-void tseg_make_key(const tseg *segment, tseg_key *key, const void *bytes, uint32_t count);
-/* Computes the length of an entry's key. Returns false if the entry's lengths do not fit into the log. */
-bool tseg_bounds(const tseg *segment, int log, uint64_t position, uint64_t sizes, uint64_t *key_words);
 
 #endif

@@ -1,18 +1,13 @@
 /* Handles: opening, closing, and moving to another file. */
 #include "handle.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 /*
  * A process keeps its share of the budget for this long, because counting processes takes a system call for each
  * process.
  */
 #define SHARE_SECONDS 8
 
+/* Sets the memo's bound to its share of the machine's budget, unless the user has set a bound. */
 void tseg_handle_share_budget(tseg_handle *handle)
 {
     const tseg *attached = handle->attached;
@@ -59,6 +54,7 @@ static tseg *attach(tseg_handle *handle, tseg_host *host, uint64_t patience_ns)
     return handle->attached;
 }
 
+/* Attaches a handle that is closed. Waits for other processes that make the file. */
 bool tseg_handle_attach(tseg_handle *handle, tseg_host *host)
 {
     return attach(handle, host, TSEG_OPENING_WAIT_NS) != NULL;
@@ -76,6 +72,7 @@ static void remember_file(tseg_handle *handle)
     handle->options.mode = attached->mode;
 }
 
+/* Detaches. A later call attaches the handle again. */
 void tseg_handle_close(tseg_handle *handle, tseg_host *host)
 {
     remember_file(handle);
@@ -216,11 +213,16 @@ static bool with_patience(const char *path, const tseg_options *options, bool on
     return true;
 }
 
+/*
+ * Retires and unlinks the file at the path. With only_unused it fails (EBUSY) while a process is registered on the
+ * file. Waits for other processes that make or remove the file, unless `host` is NULL.
+ */
 bool tseg_remove(tseg_host *host, const char *path, bool only_unused, tseg_error *error)
 {
     return with_patience(path, NULL, only_unused, host, error);
 }
 
+/* Retires the file at the path and replaces it by an empty one. Mode 0: the mode of the old one. */
 bool tseg_replace(const char *path, const tseg_options *options, tseg_error *error)
 {
     return with_patience(path, options, false, options->host, error);

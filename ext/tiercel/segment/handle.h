@@ -45,12 +45,5 @@ static inline int64_t tseg_coarse_seconds(void) { return (int64_t)tseg_coarse_ti
  * segment is available, and host->error gives the reason.
  */
 tseg *tseg_handle_current(tseg_handle *handle, tseg_host *host);
-/* Attaches a handle that is closed. Waits for other processes that make the file. */
-bool tseg_handle_attach(tseg_handle *handle, tseg_host *host);
-/* Detaches. A later call attaches the handle again. */
-void tseg_handle_close(tseg_handle *handle, tseg_host *host);
-
-/* Sets the memo's bound to its share of the machine's budget, unless the user has set a bound. */
-void tseg_handle_share_budget(tseg_handle *handle);
 
 #endif

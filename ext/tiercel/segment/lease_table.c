@@ -20,7 +20,7 @@ uint32_t tseg_lease_check(const tseg *segment, const tseg_key *key)
     return (uint32_t)(hash_again(segment, key->bytes, key->count) >> 32);
 }
 
-/* A caller sleeps on the slot only if bit 0 was set after the last change. */
+/* Called after a change. A caller sleeps on the slot only if bit 0 was set after the last change. */
 void tseg_lease_signal(tseg_lease_slot *slot)
 {
     if (!(atomic_fetch_add(&slot->signal, 2) & 1)) return;
@@ -36,6 +36,10 @@ bool tseg_lease_end_lineage(tseg_lease_slot *slot, uint64_t lineage)
     return true;
 }
 
+/*
+ * These three take no lock, and wake the waiters of the lineages that they end: the lineages of a key; the lineages of
+ * a shard that are older than an epoch; all lineages of the segment.
+ */
 void tseg_lease_end(const tseg *segment, const tseg_key *key)
 {
     tseg_lease_group *group = tseg_lease_group_of(segment, key);
@@ -50,7 +54,10 @@ void tseg_lease_end(const tseg *segment, const tseg_key *key)
     }
 }
 
-/* The fence comes between the change that the delete belongs to and the look for leases: see begin_lineage. */
+/*
+ * Every delete begins with this call, so that no fill which has begun before it can store its value. The fence comes
+ * between the change that the delete belongs to and the look for leases: see begin_lineage.
+ */
 void tseg_begin_delete(const tseg *segment, const tseg_key *key)
 {
     tseg_fence(memory_order_seq_cst);
@@ -81,12 +88,16 @@ void tseg_lease_end_everywhere(const tseg *segment)
         tseg_lease_end_all(segment, shard, tseg_epoch(segment) + 1);
 }
 
+/* The caller has the shard's lock. */
 void tseg_lease_free_slot(tseg_lease_group *group, const tseg_lease_slot *slot)
 {
     atomic_fetch_and_explicit(&group->used, ~(UINT64_C(1) << (slot - group->slots)), memory_order_release);
 }
 
-/* A lease is over if its lineage has ended, has outlived the lease for long enough, or is of an earlier epoch. */
+/*
+ * Returns whether the slot is free for another lease: if its lineage has ended, has outlived the lease for long enough,
+ * or is of an earlier epoch.
+ */
 bool tseg_lease_is_over(const tseg_lease_slot *slot, uint32_t epoch, uint64_t now_ns)
 {
     uint32_t kept_until = tseg_load_half(&slot->kept_until), now_s = (uint32_t)(now_ns / TSEG_NS_PER_S);
@@ -95,6 +106,7 @@ bool tseg_lease_is_over(const tseg_lease_slot *slot, uint32_t epoch, uint64_t no
            kept_until - now_s > (TSEG_LEASE_OUTLIVES + 1) * (uint32_t)(TSEG_LEASE_MAX_TTL_NS / TSEG_NS_PER_S);
 }
 
+/* tseg_lease_end for a write, which holds the lock. It also frees the slots of leases in the window that are over. */
 void tseg_lease_end_written(tseg_section *section, const tseg_key *key)
 {
     tseg_lease_group *group = tseg_lease_group_of(section->segment, key);
@@ -143,6 +155,10 @@ void tseg_lease_describe(const tseg_lease_slot *slot, uint64_t lineage, tseg_lea
     lease->version = tseg_load_half(&slot->version);
 }
 
+/*
+ * The state of a lease for a caller that saw it with this holder. With `to_wait`, a later change wakes a tseg_sleep on
+ * the lease's signal.
+ */
 tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder,
                                  bool to_wait, tseg_lease *lease)
 {
@@ -162,6 +178,7 @@ tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint6
     return TSEG_LEASE_STANDS;
 }
 
+/* Standing leases. */
 uint64_t tseg_lease_count(const tseg *segment)
 {
     uint64_t count = 0, now_ns = tseg_monotonic_ns();
@@ -179,4 +196,5 @@ uint64_t tseg_lease_count(const tseg *segment)
     return count;
 }
 
+/* Ends the lineage on behalf of its fill. Returns false if the lineage had ended before. */
 bool tseg_lease_consume(tseg_lease_slot *slot, uint64_t lineage) { return tseg_swap(&slot->lineage, &lineage, 0); }

@@ -134,6 +134,10 @@ static tseg_result take_lease(tseg_section *section, const tseg_key *key, const 
     return lease->has_entry ? show(section, key, request, &old) : TSEG_OK;
 }
 
+/*
+ * TSEG_OK: the caller holds the lease, and *lease has its lineage. TSEG_HELD: *lease is another holder's, which has not
+ * lapsed. TSEG_PRESENT: the key has another entry than `replaces`. TSEG_FULL: no slot is free.
+ */
 tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease_request *request, double now,
                             tseg_lease *lease)
 {
@@ -159,6 +163,7 @@ static tseg_result refuse_fill(tseg *segment, const tseg_key *key, tseg_lease_sl
     return tseg_refuse(segment);
 }
 
+/* TSEG_OK, or TSEG_CHANGED if the lineage has ended. TSEG_TOO_LARGE ends the lineage too. */
 tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage, const tseg_value *value,
                             double expires_at, double now)
 {
@@ -185,6 +190,11 @@ tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage
     return result;
 }
 
+/*
+ * For a fill or a release that cannot acquire the lock: ends the lineage without the lock, so that waiters continue.
+ * Returns TSEG_ABSENT and does nothing if another process holds the lease by now, or another holder than this one (0:
+ * any holder of this process).
+ */
 tseg_result tseg_lease_abandon(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder)
 {
     uint64_t found = 0;
@@ -195,6 +205,7 @@ tseg_result tseg_lease_abandon(const tseg *segment, const tseg_key *key, uint64_
     return tseg_lease_end_lineage(slot, lineage) ? TSEG_OK : TSEG_ABSENT;
 }
 
+/* Returns TSEG_ABSENT if the holder has lost the lease. For the next pause_ns no caller gets the lease. */
 tseg_result tseg_lease_release(tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder, uint64_t pause_ns)
 {
     tseg_lease_request request = {.holder = TSEG_LEASE_PAUSED, .ttl_ns = pause_ns};

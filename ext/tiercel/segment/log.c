@@ -160,6 +160,7 @@ static record_kind record_at_tail(const tseg_section *section, int log, uint64_t
     return tseg_high_half(tseg_load(at + TSEG_ENTRY_EPOCH)) == check ? RECORD_ENTRY : RECORD_BROKEN;
 }
 
+/* The slot of either bucket that leads to this position, or NULL. */
 tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int log, uint64_t position)
 {
     uint64_t wanted = tseg_slot_word(position, log, key->fingerprint, 0);
@@ -357,6 +358,11 @@ static void evict_at_tail(tseg_section *section, int log)
     }
 }
 
+/*
+ * Makes room and sets *position. TSEG_RETIRED: the log is too small for the entry or has no positions left.
+ * TSEG_TOO_LARGE: the system has no memory for the log of a sparse file.
+ * TSEG_WOULD_WAIT: the tail has passed as many records as it may at a time; the room that was made stays.
+ */
 tseg_result tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position)
 {
     tseg_result result = make_room(section, log, units);

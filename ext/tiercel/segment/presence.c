@@ -4,15 +4,78 @@
  */
 #include "presence.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+/*
+ * Forks. A child inherits its parent's open file descriptions, and these keep the parent's locks alive. So the child
+ * closes the inherited descriptors and opens the lock files again, even if it never uses a segment.
+ */
+#define FORK_TRIES 1000
+
+static pthread_mutex_t guard;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local bool guarded; /* this thread forks, and holds the guard */
+
+volatile char *_Atomic tseg_forked_marker;
+
+static void make_guard(void)
+{
+    pthread_mutexattr_t recursive;
+
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&guard, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
+
+/* A thread holds the guard for microseconds. If a thread was stopped with it, the fork continues after a second. */
+static void before_fork(void)
+{
+    const struct timespec pause = {0, 1000000};
+
+    guarded = false;
+    for (int tries = 0; tries < FORK_TRIES && !guarded; tries++) {
+        guarded = pthread_mutex_trylock(&guard) == 0;
+        if (!guarded) nanosleep(&pause, NULL);
+    }
+}
+
+static void in_parent(void)
+{
+    if (guarded) pthread_mutex_unlock(&guard);
+}
+
+void tseg_sidecars_renew(void);
+
+/*
+ * Allocates nothing, because another thread of the parent may have held the allocator's lock. The child makes a new
+ * guard: a recursive mutex identifies its owner by a thread number, which differs in the child.
+ */
+static void in_child(void)
+{
+    make_guard();
+    if (tseg_forked_marker) *tseg_forked_marker = 0; /* an emulator may accept MADV_WIPEONFORK and ignore it */
+    tseg_sidecars_renew();
+}
+
+static void prepare(void)
+{
+    make_guard();
+    /* If this fails, a child renews its lock files in its first call. */
+    if (pthread_atfork(before_fork, in_parent, in_child) != 0) {}
+}
+
+/*
+ * Between these two calls no thread of this process forks, so that a child knows every open lock file, and no other
+ * thread changes the lists of attachments and lock files. They may be nested. No code of the host runs between them.
+ */
+void tseg_hold_forks(void)
+{
+    pthread_once(&once, prepare);
+    pthread_mutex_lock(&guard);
+}
+
+void tseg_allow_forks(void) { pthread_mutex_unlock(&guard); }
 
 /*
  * Locks on bytes of a lock file. On Linux a lock belongs to the open file description, so it stays when other code of
@@ -210,6 +273,9 @@ static void open_anew(tseg_sidecar *sidecar)
     sidecar->descriptor = open_again(sidecar);
 }
 
+/*
+ * Opens the lock file again if other code has closed its descriptor. Without the proof the process slot is then lost.
+ */
 void tseg_sidecar_mend(tseg_sidecar *sidecar)
 {
     if (is_whole(sidecar)) return;
@@ -252,12 +318,14 @@ static void renew(tseg_sidecar *sidecar)
     if (!stays) open_anew(sidecar);
 }
 
+/* Called in a child: closes the parent's open file descriptions, and opens the files again. Allocates nothing. */
 void tseg_sidecars_renew(void)
 {
     for (tseg_sidecar *sidecar = all_sidecars; sidecar; sidecar = sidecar->next)
         if (sidecar->opened_by != getpid() || !is_whole(sidecar)) renew(sidecar);
 }
 
+/* Returns whether the descriptor is closed and the path leads to another file or none. */
 bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar)
 {
     struct stat file;
@@ -274,6 +342,7 @@ static ssize_t read_mark(const tseg_sidecar *sidecar, char mark[TSEG_MARK_BYTES]
     return count;
 }
 
+/* Returns whether a process with this layout version has marked the file as a lock file. */
 bool tseg_sidecar_is_marked(const tseg_sidecar *sidecar)
 {
     char mark[TSEG_MARK_BYTES], ours[TSEG_MARK_BYTES];
@@ -282,6 +351,7 @@ bool tseg_sidecar_is_marked(const tseg_sidecar *sidecar)
     return read_mark(sidecar, mark) > 0 && strcmp(mark, ours) == 0;
 }
 
+/* Returns whether the file has content other than a mark of ours. */
 bool tseg_sidecar_is_strange(const tseg_sidecar *sidecar)
 {
     char mark[TSEG_MARK_BYTES];
@@ -298,6 +368,19 @@ void tseg_sidecar_mark(const tseg_sidecar *sidecar)
      * On a full volume the file stays without a mark. A damaged segment is then refused, unless it has a default name.
      */
     if (pwrite(sidecar->descriptor, ours, (size_t)count, 0) == count && ftruncate(sidecar->descriptor, count) != 0) {}
+}
+
+void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
+{
+    struct flock lock;
+
+    if (!sidecar->record_locks) {
+        close_files(sidecar);
+        return;
+    }
+    sidecar->files_descriptor = -1;
+    if (!is_whole(sidecar)) return;
+    call(sidecar->descriptor, F_SETLK, &lock, F_UNLCK, 0, 1);
 }
 
 /*
@@ -335,6 +418,7 @@ static bool lock_files(tseg_sidecar *sidecar, tseg_error *error)
                      sidecar->path);
 }
 
+/* Does not wait. If another process has the lock, the error is EAGAIN. */
 bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
 {
     bool locked;
@@ -343,19 +427,6 @@ bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
     locked = lock_files(sidecar, error);
     tseg_allow_forks();
     return locked;
-}
-
-void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
-{
-    struct flock lock;
-
-    if (!sidecar->record_locks) {
-        close_files(sidecar);
-        return;
-    }
-    sidecar->files_descriptor = -1;
-    if (!is_whole(sidecar)) return;
-    call(sidecar->descriptor, F_SETLK, &lock, F_UNLCK, 0, 1);
 }
 
 bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots)
@@ -374,85 +445,28 @@ bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots)
     return sidecar->slot >= 0;
 }
 
+/*
+ * Called once a second. Locks the slot's byte again, since other code of the process may have dropped its record lock.
+ * If another process has locked the byte in between, the slot is lost.
+ */
 void tseg_sidecar_keep_slot(tseg_sidecar *sidecar)
 {
     if (sidecar->record_locks && sidecar->slot >= 0 && !lock_byte(sidecar, sidecar->descriptor, 1 + sidecar->slot))
         sidecar->slot = -1;
 }
 
-/* A process without the lock file declares no other process dead. */
+/*
+ * Returns whether another process has locked the byte of a slot. A process without the lock file declares no other
+ * process dead.
+ */
 bool tseg_sidecar_is_locked(const tseg_sidecar *sidecar, uint32_t slot)
 {
     return !is_whole(sidecar) || !is_unlocked(sidecar, 1 + (off_t)slot, 1);
 }
 
+/* Returns whether another process has locked the byte of any slot; true if this is unknown. */
 bool tseg_sidecar_in_use(const tseg_sidecar *sidecar)
 {
     /* The question covers all further bytes, because other layout versions may have more slots. */
     return !is_whole(sidecar) || !is_unlocked(sidecar, 1, 0);
 }
-
-/*
- * Forks. A child inherits its parent's open file descriptions, and these keep the parent's locks alive. So the child
- * closes the inherited descriptors and opens the lock files again, even if it never uses a segment.
- */
-#define FORK_TRIES 1000
-
-static pthread_mutex_t guard;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Thread_local bool guarded; /* this thread forks, and holds the guard */
-
-volatile char *_Atomic tseg_forked_marker;
-
-static void make_guard(void)
-{
-    pthread_mutexattr_t recursive;
-
-    pthread_mutexattr_init(&recursive);
-    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&guard, &recursive);
-    pthread_mutexattr_destroy(&recursive);
-}
-
-/* A thread holds the guard for microseconds. If a thread was stopped with it, the fork continues after a second. */
-static void before_fork(void)
-{
-    const struct timespec pause = {0, 1000000};
-
-    guarded = false;
-    for (int tries = 0; tries < FORK_TRIES && !guarded; tries++) {
-        guarded = pthread_mutex_trylock(&guard) == 0;
-        if (!guarded) nanosleep(&pause, NULL);
-    }
-}
-
-static void in_parent(void)
-{
-    if (guarded) pthread_mutex_unlock(&guard);
-}
-
-/*
- * Allocates nothing, because another thread of the parent may have held the allocator's lock. The child makes a new
- * guard: a recursive mutex identifies its owner by a thread number, which differs in the child.
- */
-static void in_child(void)
-{
-    make_guard();
-    if (tseg_forked_marker) *tseg_forked_marker = 0; /* an emulator may accept MADV_WIPEONFORK and ignore it */
-    tseg_sidecars_renew();
-}
-
-static void prepare(void)
-{
-    make_guard();
-    /* If this fails, a child renews its lock files in its first call. */
-    if (pthread_atfork(before_fork, in_parent, in_child) != 0) {}
-}
-
-void tseg_hold_forks(void)
-{
-    pthread_once(&once, prepare);
-    pthread_mutex_lock(&guard);
-}
-
-void tseg_allow_forks(void) { pthread_mutex_unlock(&guard); }

@@ -1,9 +1,6 @@
 /* Registration: a process has a slot in every segment that it uses. A file lock proves that the process is alive. */
 #include "presence.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 tseg *tseg_attachments;
 atomic_bool tseg_parallel;
 
@@ -67,6 +64,11 @@ static void register_again(tseg *segment)
     tseg_store(&segment->owner, 0);
 }
 
+/*
+ * Called once a second. Registers the process again if other code has closed the lock file's descriptor, or if no
+ * process slot was free before. Returns false if the lock file is gone too. In this case no process can register with
+ * the segment any more, so the caller attaches again.
+ */
 bool tseg_keep_registered(tseg *segment)
 {
     tseg_sidecar *sidecar = segment->sidecar;
@@ -81,14 +83,6 @@ bool tseg_keep_registered(tseg *segment)
     gone = tseg_sidecar_is_gone(sidecar);
     tseg_allow_forks();
     return !gone;
-}
-
-void tseg_prepare_files(void)
-{
-    tseg_after_fork();
-    tseg_hold_forks();
-    for (tseg *segment = tseg_attachments; segment; segment = segment->next) tseg_keep_registered(segment);
-    tseg_allow_forks();
 }
 
 bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word)
@@ -107,8 +101,10 @@ bool tseg_owner_is_dead(const tseg *segment, uint64_t lock_word)
     return (int)slot == segment->sidecar->slot || !tseg_sidecar_is_locked(segment->sidecar, (uint32_t)slot);
 }
 
+/* After TSEG_READ_ONLY: the errno of the failed registration; 0 if all process slots were in use. */
 int tseg_why_read_only(const tseg *segment) { return segment->sidecar ? segment->sidecar->refused : 0; }
 
+/* Returns the number of registered processes, and stores the pids of the first `capacity` of them. */
 int tseg_registered(tseg *segment, uint32_t *pids, int capacity)
 {
     int count = 0;
@@ -138,13 +134,10 @@ bool tseg_forked(void)
     return marker ? !*marker : marked_pid && marked_pid != getpid();
 }
 
-void tseg_watch_for_forks(void)
-{
-    if (!marked_pid) mark_process();
-    tseg_after_fork();
-}
-
-/* Holds of the parent's waiting threads stay counted in the child, so it never unmaps those segments. */
+/*
+ * A call begins with this: it registers the process again after a fork. Holds of the parent's waiting threads stay
+ * counted in the child, so it never unmaps those segments.
+ */
 void tseg_after_fork(void)
 {
     if (!tseg_forked()) return;
@@ -155,5 +148,20 @@ void tseg_after_fork(void)
         segment->warned = segment->lost = false;
         tseg_register(segment);
     }
+    tseg_allow_forks();
+}
+
+void tseg_watch_for_forks(void)
+{
+    if (!marked_pid) mark_process();
+    tseg_after_fork();
+}
+
+/* Called before a lock file is used, because other code may have closed it. */
+void tseg_prepare_files(void)
+{
+    tseg_after_fork();
+    tseg_hold_forks();
+    for (tseg *segment = tseg_attachments; segment; segment = segment->next) tseg_keep_registered(segment);
     tseg_allow_forks();
 }

@@ -1,14 +1,7 @@
 /* Reserves the room for a file before anything uses the file. */
 #include "files.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
-#ifdef TSEG_LINUX
-#include <sys/vfs.h>
-#endif
 
 #define TSEG_RESERVED_PIECE (UINT64_C(4) << 20)
 #define TSEG_TMPFS_MAGIC UINT32_C(0x01021994)
@@ -104,6 +97,7 @@ static bool back_parts(void *argument, const atomic_bool *stop)
     return true;
 }
 
+/* The parts of a lazily allocated file that are used from the start: everything but the logs. */
 bool tseg_back_parts(void *map, const tseg_geometry *geometry, tseg_host *host)
 {
     backing parts = {map, geometry, 0, 0};
@@ -117,6 +111,10 @@ bool tseg_back_parts(void *map, const tseg_geometry *geometry, tseg_host *host)
  * The file must not be sparse where it is used, because a read dies of SIGBUS if the system has no page for it later.
  * The function checks the free room before it reserves any. On tmpfs, a failing reservation first takes all memory of
  * the machine. Beyond RLIMIT_FSIZE, a signal ends the process.
+ *
+ * Returns false and sets errno if the room cannot be reserved. EINTR: the host was interrupted. *lazily: the file is
+ * large and lies in memory, so its logs get their memory as they grow; otherwise creating 100 GB takes most of a
+ * minute.
  */
 bool tseg_allocate_file(int descriptor, uint64_t bytes, tseg_host *host, bool *lazily)
 {

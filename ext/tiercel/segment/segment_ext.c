@@ -1,27 +1,5 @@
-/*
- * The whole extension as one translation unit, because a read calls a dozen small functions, which the compiler then
- * inlines. The core's files are in the order of their layers: each calls only files above it in this list.
- */
-#include "system.h"
-
-#include "system.c"
-#include "format.c"
-#include "read.c"
-#include "presence.c"
-#include "registration.c"
-#include "log.c"
-#include "shard.c"
-#include "lease_table.c"
-#include "entries.c"
-#include "leases.c"
-#include "tags.c"
-#include "reserve.c"
-#include "file.c"
-#include "attach.c"
-#include "calls.c"
-#include "memo.c"
-#include "handle.c"
-#include "near.c"
+/* The whole extension: the core, and its binding to Ruby. */
+#include "segment.c"
 
 #include "binding.c"
 #include "binding_file.c"
@@ -31,3 +9,27 @@
 #include "binding_report.c"
 #include "binding_lease.c"
 #include "binding_near.c"
+
+/* A Tiercel::Segment belongs to one Ractor. Several Ractors share the attachment behind it: see tseg_parallel. */
+RUBY_FUNC_EXPORTED void Init_segment_ext(void)
+{
+#ifdef HAVE_RB_EXT_RACTOR_SAFE
+    rb_ext_ractor_safe(true);
+#endif
+    tiercel_segment_class = rb_define_class_under(rb_define_module("Tiercel"), "Segment", rb_cObject);
+    rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
+#ifdef TSEG_LINUX
+    rb_define_const(tiercel_segment_class, "PORTABLE", Qfalse);
+#else
+    rb_define_const(tiercel_segment_class, "PORTABLE", Qtrue);
+#endif
+    define_queries(tiercel_segment_class);
+    segment_init_file();
+    segment_init_time();
+    segment_init_memo();
+    segment_init_read();
+    segment_init_write();
+    segment_init_stats();
+    segment_init_lease();
+    segment_init_near();
+}

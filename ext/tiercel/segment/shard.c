@@ -4,8 +4,6 @@
  */
 #include "shard.h"
 
-#include <errno.h>
-
 static bool is_free(uint64_t word) { return (word & TSEG_LOCK_SLOT_MASK) == 0; }
 
 static bool take(tseg *segment, tseg_word *lock, uint64_t seen, uint64_t *lock_word)
@@ -38,6 +36,7 @@ static bool is_stuck(const tseg *segment, uint32_t shard, uint64_t word)
     return word && word == tseg_load(&segment->stuck[shard]);
 }
 
+/* Returns whether a live owner holds the lock and is not stuck. */
 bool tseg_is_being_written(const tseg *segment, uint32_t shard)
 {
     uint64_t word = tseg_load_acquire(&tseg_view_of(segment, shard).control->lock);
@@ -74,6 +73,10 @@ tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *
     return lock_slowly(segment, shard, lock_word, taken_over);
 }
 
+/*
+ * Returns false once word_ns or ns has reached the bound; the call then fails as TSEG_BUSY. If word_ns has reached it,
+ * the owner is stuck, and later calls of this process fail at once until the word changes.
+ */
 bool tseg_may_wait(tseg *segment, uint32_t shard, tseg_wait *wait)
 {
     if (!wait->begun) tseg_bump(&segment->self->counters[TSEG_COUNT_LOCK_WAITS]);
@@ -102,6 +105,11 @@ static bool nap(tseg_wait *wait, long pause_ns)
     return whole;
 }
 
+/*
+ * Blocks until the shard's lock word changes, the bound is reached or a signal arrives. Blocks for 5 ms at most, so
+ * that the next attempt can find out whether the owner is alive. It reads only the lock word and changes only *wait, so
+ * threads call it without the host's lock.
+ */
 void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait)
 {
     const tseg_word *lock = &tseg_view_of(segment, shard).control->lock;

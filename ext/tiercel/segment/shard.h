@@ -18,9 +18,6 @@
  * died while it held the lock.
  */
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over);
-void tseg_unlock(tseg *segment, uint32_t shard, uint64_t lock_word);
-/* Returns whether a live owner holds the lock and is not stuck. */
-bool tseg_is_being_written(const tseg *segment, uint32_t shard);
 
 /*
  * A call that meets a live writer returns TSEG_WOULD_WAIT. While tseg_may_wait returns true, wait_for_writer then
@@ -34,17 +31,6 @@ typedef struct {
     uint64_t word_ns; /* how long tseg_watch has seen that word; a nap counts as 10 ms at most */
     uint64_t ns;      /* how long the call has waited in all; a nap counts as 2 ms at most */
 } tseg_wait;
-/*
- * Returns false once word_ns or ns has reached the bound; the call then fails as TSEG_BUSY. If word_ns has reached it,
- * the owner is stuck, and later calls of this process fail at once until the word changes.
- */
-bool tseg_may_wait(tseg *segment, uint32_t shard, tseg_wait *wait);
-/*
- * Blocks until the shard's lock word changes, the bound is reached or a signal arrives. Blocks for 5 ms at most, so
- * that the next attempt can find out whether the owner is alive. It reads only the lock word and changes only *wait, so
- * threads call it without the host's lock.
- */
-void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait);
 /*
  * The part of a nap that counts towards a bound. Without the limit, a live owner would look stuck on a machine that was
  * paused or is overloaded.
@@ -76,8 +62,6 @@ typedef struct {
 #define TSEG_MAX_MOVES 64u
 #define TSEG_MAX_MOVED_BYTES (UINT64_C(512) << 10)
 
-tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, double now);
-void tseg_leave(tseg_section *section);
 /* The entry that `changing` names is whole, or no slot leads to it any more. */
 static inline void tseg_end_change(tseg_section *section) { tseg_store_release(&section->view.control->changing, 0); }
 /* Returns whether the entry is live for this call. An entry of a later epoch cannot exist. */
@@ -85,19 +69,6 @@ static inline bool tseg_is_live_in(const tseg_section *section, const tseg_entry
 {
     return entry->epoch == section->epoch && entry->expires_at > section->now;
 }
-/*
- * Makes room and sets *position. TSEG_RETIRED: the log is too small for the entry or has no positions left.
- * TSEG_TOO_LARGE: the system has no memory for the log of a sparse file.
- * TSEG_WOULD_WAIT: the tail has passed as many records as it may at a time; the room that was made stays.
- */
-tseg_result tseg_reserve(tseg_section *section, int log, uint64_t units, uint64_t *position);
-void tseg_commit(tseg_section *section, int log, uint64_t position, uint64_t units);
-bool tseg_has_room(const tseg_section *section, int log, uint64_t units);
-void tseg_reset_log(tseg_section *section, int log);
-bool tseg_ghost_take(tseg_section *section, uint64_t hash);
-/* The slot of either bucket that leads to this position, or NULL. */
-tseg_word *tseg_slot_at(const tseg_section *section, const tseg_key *key, int log, uint64_t position);
-tseg_word *tseg_empty_slot(tseg_section *section, const tseg_key *key);
 static inline void tseg_count(const tseg_section *section, int counter)
 {
     tseg_bump(&section->view.control->counters[counter]);

@@ -1,14 +1,7 @@
 /* Differences between systems. Linux has its own calls; other systems and the portable build use POSIX. */
 #include "system.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #ifdef TSEG_LINUX
 #include <sys/random.h>
@@ -20,6 +13,7 @@
 #include <sys/param.h>
 #endif
 
+__attribute__((format(printf, 3, 4)))
 bool tseg_fail(tseg_error *error, int code, const char *format, ...)
 {
     va_list arguments;
@@ -31,6 +25,7 @@ bool tseg_fail(tseg_error *error, int code, const char *format, ...)
     return false;
 }
 
+/* Runs long work through the host, or directly if there is no host. Returns false if the host was interrupted. */
 bool tseg_run(tseg_host *host, tseg_step *step, void *argument)
 {
     atomic_bool never = false;
@@ -38,6 +33,7 @@ bool tseg_run(tseg_host *host, tseg_step *step, void *argument)
     return host ? host->run(host, step, argument) : step(argument, &never);
 }
 
+/* Like tseg_run, for work that must be completed: if the host stops it, it continues without the host. */
 void tseg_finish(tseg_host *host, tseg_step *step, void *argument)
 {
     if (!tseg_run(host, step, argument)) tseg_run(NULL, step, argument);
@@ -46,6 +42,7 @@ void tseg_finish(tseg_host *host, tseg_step *step, void *argument)
 #define NETWORK "a network file system, whose pages are not shared"
 #define COPY_ON_WRITE "a copy-on-write file system, which reserves no room: a full disk would end every process"
 
+/* Cached values may be private, and a segment may be larger than the disk for core files. */
 void tseg_leave_out_of_core_files(void *map, size_t bytes)
 {
 #ifdef MADV_DONTDUMP
@@ -55,6 +52,7 @@ void tseg_leave_out_of_core_files(void *map, size_t bytes)
 #endif
 }
 
+/* MAP_FAILED: errno has the reason */
 void *tseg_map_private(size_t bytes)
 {
 #ifdef MAP_ANON
@@ -71,6 +69,7 @@ void *tseg_map_private(size_t bytes)
 #ifdef TSEG_LINUX
 bool tseg_random(void *bytes, size_t count) { return getentropy(bytes, count) == 0; }
 
+/* Zeros if it is unknown. */
 void tseg_boot_id(uint64_t id[2])
 {
     int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -84,6 +83,7 @@ void tseg_boot_id(uint64_t id[2])
     if (descriptor >= 0) close(descriptor);
 }
 
+/* The reason why a segment cannot lie on the file system of this file; NULL if it can. */
 const char *tseg_unfit_file_system(int descriptor)
 {
     static const struct {
@@ -109,6 +109,7 @@ const char *tseg_unfit_file_system(int descriptor)
         if ((uint32_t)system.f_type == unfit[i].magic) return unfit[i].reason;
     return NULL;
 }
+/* Whether files there take memory, and not room on a disk. */
 bool tseg_is_in_memory(const char *directory)
 {
     static const uint32_t memory[] = {0x01021994, 0x858458F6, 0x958458F6}; /* tmpfs, ramfs, hugetlbfs */
@@ -120,7 +121,7 @@ bool tseg_is_in_memory(const char *directory)
     return false;
 }
 
-/* A page that the system fills with zeros in a child. */
+/* A byte of a page that the system fills with zeros in a child; NULL: not supported. */
 void *tseg_fork_marker(void)
 {
 #ifdef MADV_WIPEONFORK
@@ -165,6 +166,10 @@ void *tseg_fork_marker(void) { return NULL; }
 #define LEAST_PAGE 4096u     /* no system has smaller pages */
 #define TSEG_POPULATE_WRITE 23 /* since Linux 5.14, newer than some C libraries */
 
+/*
+ * Allocates memory for these bytes of a sparse file. Returns false if the system has none; a later write would then end
+ * the process.
+ */
 bool tseg_back(void *map, uint64_t from, uint64_t to)
 {
     uint64_t first = from & ~(uint64_t)(LEAST_PAGE - 1);
@@ -175,6 +180,7 @@ bool tseg_back(void *map, uint64_t from, uint64_t to)
     return result == 0;
 }
 
+/* Returns whether tseg_back works on this system. */
 bool tseg_can_back(void)
 {
     void *page = mmap(NULL, LEAST_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
@@ -195,6 +201,7 @@ enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1 };
 
 void tseg_wake(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
 
+/* Sleeps until the word differs from `seen`, tseg_wake is called, a signal arrives, or longest_ns is over. */
 void tseg_sleep(_Atomic uint32_t *word, uint32_t seen, uint64_t longest_ns)
 {
     struct timespec time = {(time_t)(longest_ns / 1000000000u), (long)(longest_ns % 1000000000u)};

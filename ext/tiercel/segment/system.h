@@ -15,12 +15,23 @@
 #define _DARWIN_C_SOURCE 1 /* for fstatfs, which is not in POSIX */
 #endif
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 
 /*
  * The host is the program around the core. In Ruby it is the extension's binding, and the host's lock is the GVL. The
@@ -80,30 +91,6 @@ static inline uint64_t tseg_monotonic_ns(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-bool tseg_fail(tseg_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-bool tseg_random(void *bytes, size_t count);
-void tseg_boot_id(uint64_t id[2]); /* zeros if it is unknown */
-/* The reason why a segment cannot lie on the file system of this file; NULL if it can. */
-const char *tseg_unfit_file_system(int descriptor);
-bool tseg_is_in_memory(const char *directory); /* whether files there take memory, and not room on a disk */
-void *tseg_fork_marker(void); /* a byte that the system sets to 0 in a child; NULL: not supported */
-void *tseg_map_private(size_t bytes); /* MAP_FAILED: errno has the reason */
-/* Cached values may be private, and a segment may be larger than the disk for core files. */
-void tseg_leave_out_of_core_files(void *map, size_t bytes);
 #define TSEG_FIT_FILE_SYSTEM "use a path on tmpfs (/dev/shm), ext4 or XFS"
-/* Runs long work through the host, or directly if there is no host. Returns false if the host was interrupted. */
-bool tseg_run(tseg_host *host, tseg_step *step, void *argument);
-/* Like tseg_run, for work that must be completed: if the host stops it, it continues without the host. */
-void tseg_finish(tseg_host *host, tseg_step *step, void *argument);
-/*
- * Allocates memory for these bytes of a sparse file. Returns false if the system has none; a later write would then end
- * the process.
- */
-bool tseg_back(void *map, uint64_t from, uint64_t to);
-/* Returns whether tseg_back works on this system. */
-bool tseg_can_back(void);
-/* Sleeps until the word differs from `seen`, tseg_wake is called, a signal arrives, or longest_ns is over. */
-void tseg_sleep(_Atomic uint32_t *word, uint32_t seen, uint64_t longest_ns);
-void tseg_wake(_Atomic uint32_t *word);
 
 #endif

@@ -1,13 +1,16 @@
 /*
- * The shared-memory segment, as the binding and the tests call it. The core contains no Ruby.
+ * The shared-memory segment. The core contains no Ruby.
+ *
+ * The core is one translation unit, because a read calls a dozen small functions, which the compiler then inlines. Its
+ * files are in the order of their layers: each calls only files above it in this list. A header has the types of its
+ * layer; a function is declared by its definition alone. test/native makes a header of all functions.
  *
  * A tseg is an attachment of this process to a file or to private memory. Reads and deletes take no lock; a write takes
  * the lock of one shard. memory-model.md explains the protocol and proves it. layout.h explains the terms.
- * Each layer has a header, which includes only headers of the layers below it.
  *
  * Processes synchronize through the segment alone. Threads of a process also need a host's lock, which lets one of the
  * threads run at a time that use the same handle (in Ruby the GVL of a Ractor):
- * - A thread holds the host's lock in every call of this file, unless the call's comment says otherwise. A call never
+ * - A thread holds the host's lock in every call of the core, unless the call's comment says otherwise. A call never
  *   releases the lock, never waits, and keeps no pointer for the next call.
  * - tseg_watch, tseg_sleep and tseg_wake need a tseg_hold instead of the host's lock. The hold keeps the segment
  *   mapped. These calls touch only atomic words, so another thread may register, reopen the lock file or fork at the
@@ -16,10 +19,23 @@
  *   call counters may then lose counts.
  * - A process may fork from any thread at any time. The child's next call of tseg_after_fork notices the fork.
  */
-#ifndef TIERCEL_SEGMENT_SEGMENT_H
-#define TIERCEL_SEGMENT_SEGMENT_H
+#include "system.h"
 
-#include "near.h"
-#include "tags.h"
-
-#endif
+#include "system.c"
+#include "format.c"
+#include "read.c"
+#include "presence.c"
+#include "registration.c"
+#include "log.c"
+#include "shard.c"
+#include "lease_table.c"
+#include "entries.c"
+#include "leases.c"
+#include "tags.c"
+#include "reserve.c"
+#include "file.c"
+#include "attach.c"
+#include "calls.c"
+#include "memo.c"
+#include "handle.c"
+#include "near.c"
