@@ -70,7 +70,7 @@ module PrecompiledLibraries
   # Creates an empty zlib for the other processor, because the linker needs one. The extension contains only its name.
   def stand_in_for_zlib(compiler, platform)
     source = "#{FOLDER}/zlib/stand_in.c"
-    File.write(source, "unsigned long crc32(unsigned long a, const unsigned char *b, unsigned c) { return 0; }\n")
+    File.write(source, "unsigned long crc32_z(unsigned long a, const unsigned char *b, unsigned long c) { return 0; }\n")
     "#{FOLDER}/zlib/libz-#{platform}.so".tap do |library|
       sh compiler, "-shared", "-fPIC", "-Wl,-soname,libz.so.1", "-o", library, source
     end

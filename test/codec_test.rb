@@ -6,7 +6,6 @@ require "zlib"
 
 class CodecTest < Tiercel::TestCase
   def test_a_checksum_needs_no_zlib_headers
-    assert_includes [true, false], Tiercel::CodecExt::CHECKSUM
     coder = Tiercel::Coder.new(checksum: true)
     frame = coder.dump_value("x" * 3_000_000, nil, nil, false)
     assert_equal "x" * 3_000_000, coder.load_value(frame, 0.0)

@@ -17,8 +17,20 @@ class CompressorsTest < Tiercel::TestCase
     available.each { |id, name| assert_equal id, Compressors::REGISTRY.fetch(name).id }
   end
 
-  def test_the_default_is_lz4_where_it_is_installed_else_zlib
-    assert_equal Compressors::REGISTRY.available?(:lz4) ? :lz4 : :zlib, Compressors.default
+  # A child in which the system's liblz4 was not found reads the frames of a process that has it as misses.
+  def test_without_liblz4_the_default_is_zlib
+    assert_equal :lz4, Compressors.default
+    frame = Tiercel::Coder.new(compressor: :lz4).dump_value("text" * 1_000, nil, nil, false)
+    found = fork_and_wait(1) do
+      %i[lz4_deflate lz4_inflate].each { |name| Tiercel::CodecExt.singleton_class.undef_method(name) }
+      Compressors::REGISTRY.register(:lz4) { Compressors::LZ4.new }
+      error = assert_raises(Tiercel::MissingDependency) { Tiercel.new("memory:", compressor: :lz4) }
+      coder = Tiercel::Coder.new(compressor: Compressors.default)
+      [Compressors.default, error.message, capture_reports { coder.load_value(frame, 0.0) }.size,
+       coder.load_value(coder.dump_value("text" * 1_000, nil, nil, false), 0.0)]
+    end.first
+    assert_equal [:zlib, 1, "text" * 1_000], found.values_at(0, 2, 3)
+    assert_match(/liblz4\.so\.1.*lz4-libs/, found[1])
   end
 
   def test_none

@@ -39,7 +39,7 @@ module Tiercel::Compressors
 
   class << self
     # @return [Symbol] the default compressor
-    def default = :lz4
+    def default = LZ4.available? ? :lz4 : :zlib
 
     # @param option [Symbol, String, nil, Array(Symbol, Hash), #deflate, #compress] the `compressor:` option: a
     #   name, a name with its options (`[:zstd, { level: 3 }]`), nil for none, or an object

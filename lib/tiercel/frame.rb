@@ -233,9 +233,6 @@ class Tiercel::Frame
     private_class_method :digest
   end
 
-  CHECKSUMS = Tiercel::Codec::CHECKSUMS
-  private_constant :CHECKSUMS
-
   # @return [Integer] the payload's type, one of {Layout::TYPES}
   attr_reader :type
   # @return [Integer] the payload's compressor, one of {Layout::COMPRESSORS}
@@ -267,7 +264,7 @@ class Tiercel::Frame
       if payload_bytes > MAX_PAYLOAD_BYTES
         raise Tiercel::SerializationError, "a value of #{Tiercel::Sizes.human(payload_bytes)} does not fit a frame"
       end
-      crc = checksum ? CHECKSUMS.crc32(payload, CHECKSUMS.crc32(parts, 0)) : 0
+      crc = checksum ? Zlib.crc32(payload, Zlib.crc32(parts)) : 0
       flags = (checksum ? FLAG_CHECKSUM : 0) | (encrypted ? FLAG_ENCRYPTED : 0)
       header = [MAGIC, FRAME_VERSION, type, compressor, flags, 0, parts.bytesize,
                 expires_at || Float::INFINITY, payload_bytes, crc].pack(HEADER_TEMPLATE)
@@ -369,7 +366,7 @@ class Tiercel::Frame
     end
 
     def verify_checksum(bytes, flags, crc)
-      found = flags.anybits?(FLAG_CHECKSUM) ? CHECKSUMS.crc32(bytes.byteslice(HEADER_BYTES..), 0) : 0
+      found = flags.anybits?(FLAG_CHECKSUM) ? Zlib.crc32(bytes.byteslice(HEADER_BYTES..)) : 0
       reject(bytes, "the checksum is wrong") unless found == crc
     end
 

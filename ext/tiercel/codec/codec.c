@@ -30,16 +30,6 @@ static VALUE load_plain(VALUE self, VALUE bytes)
     return value;
 }
 
-/* crc32(bytes, crc): the result of Zlib.crc32(bytes, crc). Like that method, it keeps the GVL. */
-static VALUE update_crc32(VALUE self, VALUE bytes, VALUE crc)
-{
-    uint32_t updated, from = NUM2UINT(crc);
-    Check_Type(bytes, T_STRING);
-    updated = crc32_update(from, (const uint8_t *)RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
-    RB_GC_GUARD(bytes);
-    return UINT2NUM(updated);
-}
-
 /*
  * Reads small files. It opens, reads and closes a file in one piece without the GVL, because a network file system may
  * make it wait. Ruby's File.read creates an IO object and releases the GVL four times.
@@ -89,12 +79,6 @@ static VALUE read_small(VALUE self, VALUE path)
     return file.size < SMALL_FILE_BYTES ? rb_str_new((const char *)file.bytes, (long)file.size) : Qnil;
 }
 
-static void init_crc32(VALUE module)
-{
-    crc32_init();
-    if (crc32_available()) rb_define_singleton_method(module, "crc32", update_crc32, 2);
-}
-
 RUBY_FUNC_EXPORTED void Init_codec_ext(void)
 {
     VALUE tiercel, module;
@@ -107,7 +91,6 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
     malformed_frame = rb_const_get(tiercel, rb_intern("MalformedFrame"));
     rb_gc_register_mark_object(malformed_frame);
     if (!init_hash_layout()) rb_raise(rb_eLoadError, "Ruby %s keeps Hashes in a way not known here", ruby_version);
-    init_crc32(module);
     init_frame(tiercel, module);
     init_keys(module);
     rb_define_singleton_method(module, "dump", dump_plain, 1);

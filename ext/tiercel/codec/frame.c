@@ -145,7 +145,7 @@ static void write_front(uint8_t *frame, uint8_t type, size_t payload_bytes, cons
     }
     if (planned->with_checksum) {
         header.flags = FRAME_FLAG_CHECKSUM;
-        header.crc32 = crc32_update(0, frame + FRAME_HEADER_BYTES, parts + payload_bytes);
+        header.crc32 = checksum(frame + FRAME_HEADER_BYTES, parts + payload_bytes);
     }
     frame_seal(header, words);
     memcpy(frame, words, FRAME_HEADER_BYTES);
@@ -183,7 +183,7 @@ static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_v
     planned_frame planned = {.expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at),
                              .with_checksum = RTEST(with_checksum)};
     VALUE frame = Qnil;
-    if ((planned.with_checksum && !crc32_available()) || !read_version(entry_version, &planned.version)) return Qnil;
+    if ((planned.with_checksum && !HAS_CHECKSUMS) || !read_version(entry_version, &planned.version)) return Qnil;
     if (RB_TYPE_P(value, T_STRING) && rb_obj_class(value) == rb_cString)
         frame = dump_string(value, &planned, threshold);
     else if (RTEST(plain)) frame = with_plain(value, front_bytes(&planned), make_plain_frame, &planned);
@@ -246,9 +246,8 @@ static bool expired(double expires_at, VALUE now)
 static bool sound(const uint8_t *data, const frame_header *header)
 {
     if (!header->flags) return header->crc32 == 0;
-    if (header->flags != FRAME_FLAG_CHECKSUM || !crc32_available()) return false;
-    return header->crc32 ==
-           crc32_update(0, data + FRAME_HEADER_BYTES, (size_t)header->parts_bytes + header->payload_bytes);
+    if (header->flags != FRAME_FLAG_CHECKSUM || !HAS_CHECKSUMS) return false;
+    return header->crc32 == checksum(data + FRAME_HEADER_BYTES, (size_t)header->parts_bytes + header->payload_bytes);
 }
 
 /*
@@ -340,5 +339,4 @@ void init_frame(VALUE tiercel, VALUE module)
     rb_define_singleton_method(module, "load_frame", load_frame, 3);
     rb_define_singleton_method(module, "load_tagged_frame", load_tagged_frame, 3);
     rb_define_singleton_method(module, "unchecked_frame", unchecked_frame, 1);
-    rb_define_const(module, "CHECKSUM", crc32_available() ? Qtrue : Qfalse);
 }

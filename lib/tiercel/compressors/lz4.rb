@@ -2,9 +2,18 @@
 
 module Tiercel
   # LZ4 blocks after their size as a base-128 number, low digits first. This is the format of the gems lz4-ruby and
-  # lz4_flex. The C extension implements it.
+  # lz4_flex. The C extension calls the system's liblz4.
   class Compressors::LZ4
     include Compressors::Bounds
+
+    # @return [Boolean] whether the system has the library
+    def self.available? = CodecExt.respond_to?(:lz4_deflate)
+
+    def initialize
+      return if self.class.available?
+      raise MissingDependency, "compressor :lz4 needs the library liblz4.so.1, which this system does not have. Install " \
+                               "it (Debian: liblz4-1, Alpine: lz4-libs), or use compressor: :zlib"
+    end
 
     # @return [Integer] in the frame's header
     def id = Frame::Layout::COMPRESSOR_LZ4
