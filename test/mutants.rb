@@ -97,10 +97,9 @@ mutant "a release wakes no waiter", "ext/tiercel/segment/leases.c",
        "        tseg_lease_signal(slot);\n    } else {",
        "    } else {",
        native: "segment: leases (AddressSanitizer)"
-mutant "a namespaced clear leaves leases alive", "ext/tiercel/segment/calls.c",
-       "if (batch->deletes && !cursor->slot) tseg_lease_end_all",
-       "if (0) tseg_lease_end_all",
-       native: "segment: leases (AddressSanitizer)"
+mutant "a namespaced clear leaves leases alive", "lib/tiercel/segment.rb",
+       "        end_leases\n", "",
+       tests: "test/store/fetch/full_lease_table_test.rb"
 mutant "a delete whose swap fails is lost", "ext/tiercel/segment/entries.c",
        "if (!tseg_swap(slots + i, &word, 0)) continue;\n                tseg_count_live",
        "if (!tseg_swap(slots + i, &word, 0)) break;\n                tseg_count_live",

@@ -236,6 +236,20 @@ module Tiercel
       each_batch(prefix, false) { |keys| keys.each(&block) }
     end
 
+    # Deletes all keys with this prefix. A lease does not contain its key, so all leases end. If another process replaces
+    # the file meanwhile, the new file is cleared too.
+    #
+    # @return [Integer] the number of deleted entries
+    def clear_prefix(prefix)
+      deleted = 0
+      while true
+        id = file_id
+        end_leases
+        each_batch(prefix, false) { |keys| deleted += delete_multi(keys) }
+        return deleted if file_id == id
+      end
+    end
+
     # Iterates over the entries with their sizes.
     #
     # @param prefix [String, nil]

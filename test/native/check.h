@@ -42,13 +42,21 @@ static inline tseg_value value_of(const void *bytes, size_t count)
 static inline tseg_result clear_shard(tseg *segment, uint32_t shard, const char *prefix, uint32_t count,
                                       uint64_t *cleared)
 {
-    tseg_batch batch = {.deletes = true};
+    tseg_batch batch = {0};
     tseg_cursor cursor = {segment->file_id, shard, 0};
     tseg_result result = TSEG_OK;
 
-    while (result == TSEG_OK && cursor.shard == shard)
+    tseg_lease_end_all(segment, shard, tseg_epoch(segment) + 1);
+    while (result == TSEG_OK && cursor.shard == shard) {
         result = tseg_walk(segment, &cursor, prefix, count, time_now, &batch);
-    *cleared += batch.deleted;
+        for (uint32_t i = 0; i < batch.count; i++) {
+            double expires_at;
+            tseg_key key;
+            tseg_make_key(segment, &key, batch.bytes + batch.entries[i].key_offset, batch.entries[i].key_bytes);
+            *cleared += tseg_delete(segment, &key, &expires_at) == TSEG_OK;
+        }
+    }
+    free(batch.bytes);
     return result;
 }
 

@@ -160,7 +160,7 @@ static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_option
     bool made = true;
 
     if (!tseg_sidecar_lock_files(sidecar, error)) return false;
-    state = tseg_file_open_locked(path, sidecar, options->host, &file, error);
+    state = tseg_file_open_locked(path, sidecar, &file, error);
     if (state == TSEG_FILE_MISSING) {
         made = tseg_file_make(path, sidecar, options, NULL, false, error);
     } else if (state == TSEG_FILE_STALE) {

@@ -268,19 +268,6 @@ static VALUE segment_clear(VALUE self)
     return Qnil;
 }
 
-/* Segment#clear_prefix(prefix) -> the number of deleted entries */
-static VALUE segment_clear_prefix(VALUE self, VALUE prefix)
-{
-    segment_host host = segment_host_of(self);
-    uint64_t cleared;
-
-    prefix = rb_str_new_frozen(rb_String(prefix));
-    cleared = tseg_clear_keys(&host.base, RSTRING_PTR(prefix), (uint32_t)RSTRING_LEN(prefix));
-    RB_GC_GUARD(prefix);
-    segment_raise(&host);
-    return ULL2NUM(cleared);
-}
-
 void segment_init_write(void)
 {
     rb_define_method(tiercel_segment_class, "set", segment_set, -1);
@@ -295,5 +282,4 @@ void segment_init_write(void)
     rb_define_method(tiercel_segment_class, "delete", segment_delete, 1);
     rb_define_method(tiercel_segment_class, "delete_multi", segment_delete_multi, 1);
     rb_define_method(tiercel_segment_class, "clear", segment_clear, 0);
-    rb_define_method(tiercel_segment_class, "clear_prefix", segment_clear_prefix, 1);
 }

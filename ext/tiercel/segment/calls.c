@@ -287,16 +287,6 @@ static tseg_result take_into_batch(tseg *segment, const tseg_view *view, uint64_
     return TSEG_OK;
 }
 
-static tseg_result delete_in_pass(const tseg_view *view, tseg_word *slot, uint64_t word, const tseg_slot_entry *entry,
-                                  tseg_batch *batch)
-{
-    TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
-    if (!tseg_swap(slot, &word, 0)) return TSEG_CHANGED;
-    tseg_count_live(view->control, -1, -(int64_t)entry->units);
-    batch->deleted++;
-    return TSEG_OK;
-}
-
 tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, uint32_t prefix_bytes, double now,
                       tseg_batch *batch)
 {
@@ -310,8 +300,6 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
     if (cursor->shard >= segment->geometry.shards) return TSEG_ABSENT;
     view = tseg_view_of(segment, cursor->shard);
     cursor->slot -= cursor->slot % TSEG_BUCKET_SLOTS;
-    /* A lease does not contain its key, so all leases of the shard end. */
-    if (batch->deletes && !cursor->slot) tseg_lease_end_all(segment, cursor->shard, tseg_epoch(segment) + 1);
     for (uint32_t i = cursor->slot; i < cursor->slot + TSEG_BUCKET_SLOTS; i++) {
         tseg_word *slot = view.index + i;
         tseg_result result;
@@ -322,8 +310,7 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
             bool matches = begins_with(&entry, prefix, prefix_bytes);
             if (!tseg_is_in_log(&view, word)) continue;
             if (!matches) break;
-            result = batch->deletes ? delete_in_pass(&view, slot, word, &entry, batch)
-                                    : take_into_batch(segment, &view, word, &entry, now, batch, &used);
+            result = take_into_batch(segment, &view, word, &entry, now, batch, &used);
             if (result != TSEG_CHANGED) break;
         }
         if (result == TSEG_WOULD_WAIT || result == TSEG_NO_MEMORY) return result;
@@ -374,22 +361,6 @@ bool tseg_walk_on(tseg_host *host, tseg_walker *walker)
     if (!walker->segment) return false;
     if (walker->segment->file_id != walker->cursor.file_id) return true;
     return wait_in_pass(host, walker->segment, walker->cursor.shard, &walker->wait);
-}
-
-/*
- * Deletes all keys with this prefix, and returns how many. After an interrupt that is a part of them. Other threads run
- * in between, and may close the segment or move to another file; the work then starts again in that file.
- */
-uint64_t tseg_clear_keys(tseg_host *host, const void *prefix, uint32_t count)
-{
-    tseg_walker walker = {.prefix = prefix, .prefix_bytes = count, .entries_left = LONG_MAX, .buckets_left = LONG_MAX,
-                          .batches = {{.deletes = true}}};
-
-    while (tseg_walk_on(host, &walker)) {
-        const tseg *segment = walker.at_end ? host->current(host) : NULL; /* other threads ran */
-        if (walker.at_end && (!segment || segment->file_id == walker.cursor.file_id)) break;
-    }
-    return walker.batches[0].deleted;
 }
 
 void tseg_walk_free(tseg_walker *walker)

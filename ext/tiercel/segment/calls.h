@@ -32,8 +32,7 @@ typedef struct {
 
 /*
  * One step of a walk over all entries. The caller zeroes the cursor before the first step. If the file changes, the
- * walk starts again. A step reads one bucket and puts its live entries into the batch, or deletes its entries, live or
- * not. TSEG_OK, TSEG_ABSENT at the end, TSEG_WOULD_WAIT for the cursor's shard, or TSEG_NO_MEMORY.
+ * walk starts again. A step reads one bucket and puts its live entries into the batch. TSEG_OK, TSEG_ABSENT at the end, TSEG_WOULD_WAIT for the cursor's shard, or TSEG_NO_MEMORY.
  */
 typedef struct {
     uint64_t file_id;
@@ -43,8 +42,6 @@ typedef struct {
 typedef struct {
     uint8_t *bytes; /* the keys, one after the other; from realloc */
     size_t capacity;
-    bool deletes;     /* set by the caller: the walk is a clear of a prefix */
-    uint64_t deleted; /* by all steps */
     uint32_t count;
     struct {
         size_t key_offset;

@@ -218,29 +218,6 @@ void tseg_file_close_last(tseg_file *file, tseg_host *host)
     if (file->map) tseg_finish(host, close_file, file);
 }
 
-typedef struct {
-    const char *path;
-    int failure; /* an errno */
-} unlinking;
-
-static bool unlink_file(void *argument, const atomic_bool *stop)
-{
-    unlinking *what = argument;
-
-    (void)stop;
-    what->failure = unlink(what->path) == 0 ? 0 : errno;
-    return true;
-}
-
-/* An errno, or 0. */
-int tseg_file_unlink(const char *path, tseg_host *host)
-{
-    unlinking what = {path, 0};
-
-    tseg_finish(host, unlink_file, &what);
-    return what.failure;
-}
-
 /* Only the holder of the lock for files makes a file, so the next holder finds what a killed maker left. */
 static bool name_unfinished(char name[PATH_MAX], const char *path)
 {
@@ -251,13 +228,12 @@ static bool name_unfinished(char name[PATH_MAX], const char *path)
  * Opens a file like tseg_file_open, under the lock for files. First removes what a killed maker left. Refuses a stale
  * file that has several names (hard links), because other programs may use the other names.
  */
-tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_host *host, tseg_file *file,
-                                      tseg_error *error)
+tseg_file_state tseg_file_open_locked(const char *path, const tseg_sidecar *sidecar, tseg_file *file, tseg_error *error)
 {
     char unfinished[PATH_MAX];
     tseg_file_state state;
 
-    if (name_unfinished(unfinished, path)) tseg_file_unlink(unfinished, host);
+    if (name_unfinished(unfinished, path)) unlink(unfinished);
     state = tseg_file_open(path, sidecar, file, error);
     if (state != TSEG_FILE_STALE || file->links <= 1) return state;
     tseg_file_close(file);
@@ -318,8 +294,8 @@ void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const 
 static void give_way(const char *path, tseg_file *stale, tseg_host *host)
 {
     tseg_file_retire(stale);
-    tseg_file_close(stale);
-    tseg_file_unlink(path, host);
+    unlink(path);
+    tseg_file_close_last(stale, host);
 }
 
 /* Frees the room that was reserved. A step for the host, because the system takes a long time for that. */

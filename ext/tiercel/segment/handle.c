@@ -135,7 +135,7 @@ tseg *tseg_handle_current(tseg_handle *handle, tseg_host *host)
 
 /* Removing and replacing the file at a path. */
 /* Keeps a lock file that is not ours: another program's file may have the same name. */
-static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *file, tseg_host *host, tseg_error *error)
+static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *file, tseg_error *error)
 {
     char lock_path[PATH_MAX];
     int failure;
@@ -144,7 +144,7 @@ static bool remove_files(const char *path, tseg_sidecar *sidecar, tseg_file *fil
         return tseg_fail(error, 0, "%s is not a segment: remove it or use another path", path);
     tseg_file_retire(file);
     TSEG_STOP_HERE(TSEG_STOP_REPAIR);
-    failure = tseg_file_unlink(path, host);
+    failure = unlink(path) == 0 ? 0 : errno;
     TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     if (failure && failure != ENOENT) {
         tseg_file_restore(file);
@@ -182,7 +182,7 @@ static bool with_files_locked(const char *path, const tseg_options *options, boo
     sidecar = tseg_sidecar_open(path, options && options->mode ? options->mode : 0600, true, error);
     if (!sidecar) return false;
     if (tseg_sidecar_lock_files(sidecar, error)) {
-        state = tseg_file_open_locked(path, sidecar, host, &file, error);
+        state = tseg_file_open_locked(path, sidecar, &file, error);
         /*
          * Every layout version locks one byte per process. So a file of another version can be removed if it is unused.
          */
@@ -191,7 +191,7 @@ static bool with_files_locked(const char *path, const tseg_options *options, boo
             tseg_fail(error, EBUSY, "%s is in use", path);
         else
             done = options ? replace_file(path, sidecar, options, &file, state, error)
-                           : remove_files(path, sidecar, &file, host, error);
+                           : remove_files(path, sidecar, &file, error);
         tseg_file_close_last(&file, host);
         tseg_sidecar_unlock_files(sidecar);
     } else if (only_unused && error->code == EAGAIN) {
