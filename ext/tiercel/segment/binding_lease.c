@@ -8,7 +8,7 @@
 typedef struct {
     segment_call base;         /* with the bytes of the fill, or of the value that reads find until the fill */
     enum { LEASE_TAKE, LEASE_FILL, LEASE_RELEASE } kind;
-    int frame_type;            /* not 0: the core writes a frame header of this type before the bytes */
+    int frame_type;            /* see value_of */
     double frame_expires_at;
     segment_times times;
     tseg_lease_request request;
@@ -51,20 +51,12 @@ static tseg_result attempt_lease(tseg_call *base, tseg *segment)
     lease_call *call = (lease_call *)base;
     VALUE bytes = call->base.bytes;
     uint64_t header[FRAME_HEADER_BYTES / 8];
-    tseg_value value = {header, 0, NULL, 0};
+    tseg_value value = {0};
     tseg_key key;
 
     segment_key(segment, &key, call->base.key);
     base->shard = key.shard;
-    if (bytes) {
-        value.body = (const uint8_t *)RSTRING_PTR(bytes);
-        value.body_bytes = (uint64_t)RSTRING_LEN(bytes);
-    }
-    if (call->frame_type) {
-        value.head_words = FRAME_HEADER_BYTES / 8;
-        frame_seal((frame_header){.type = (uint8_t)call->frame_type, .expires_at = call->frame_expires_at,
-                                  .payload_bytes = (uint32_t)value.body_bytes}, header);
-    }
+    if (bytes) value = value_of(bytes, call->frame_type, call->frame_expires_at, header);
     switch (call->kind) {
     case LEASE_FILL:
         return tseg_lease_fill(segment, &key, call->lineage, &value, call->times.expires_at, call->times.now);

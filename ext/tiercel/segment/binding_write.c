@@ -6,7 +6,7 @@ typedef enum { WRITE_SET, WRITE_ADD, WRITE_COMPARE_AND_SET, WRITE_NEAR_FILL, WRI
 typedef struct {
     segment_call base;
     write_kind kind;
-    int frame_type;            /* not 0: the core writes a frame header of this type before the bytes */
+    int frame_type;            /* see value_of */
     double frame_expires_at;
     segment_times times;
     tseg_token token;
@@ -14,17 +14,22 @@ typedef struct {
     int64_t amount, count;
 } write_call;
 
+/* The bytes of a write. If frame_type is not 0, the core writes a frame header of this type before them. */
+static tseg_value value_of(VALUE bytes, int frame_type, double expires_at, uint64_t header[FRAME_HEADER_BYTES / 8])
+{
+    uint64_t count = (uint64_t)RSTRING_LEN(bytes);
+
+    if (frame_type)
+        frame_seal((frame_header){.type = (uint8_t)frame_type, .expires_at = expires_at,
+                                  .payload_bytes = (uint32_t)count}, header);
+    return (tseg_value){header, frame_type ? FRAME_HEADER_BYTES / 8 : 0, (const uint8_t *)RSTRING_PTR(bytes), count};
+}
+
 static tseg_result write_bytes(tseg *segment, const tseg_key *key, const write_call *call)
 {
     uint64_t header[FRAME_HEADER_BYTES / 8];
-    tseg_value value = {header, 0, (const uint8_t *)RSTRING_PTR(call->base.bytes),
-                        (uint64_t)RSTRING_LEN(call->base.bytes)};
+    tseg_value value = value_of(call->base.bytes, call->frame_type, call->frame_expires_at, header);
 
-    if (call->frame_type) {
-        value.head_words = FRAME_HEADER_BYTES / 8;
-        frame_seal((frame_header){.type = (uint8_t)call->frame_type, .expires_at = call->frame_expires_at,
-                                  .payload_bytes = (uint32_t)value.body_bytes}, header);
-    }
     switch (call->kind) {
     case WRITE_SET: return tseg_set(segment, key, &value, call->times.expires_at, call->times.now);
     case WRITE_ADD: return tseg_add(segment, key, &value, call->times.expires_at, call->times.now);

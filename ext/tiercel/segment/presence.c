@@ -122,8 +122,8 @@ static bool is_unlocked(const tseg_sidecar *sidecar, off_t first, off_t count)
 }
 
 /* The content of our lock files. It shows that a damaged file beside the lock file was a segment of ours. */
-#define TSEG_MARK "Tiercel: locks of the segment beside this file, layout "
-#define TSEG_MARK_BYTES 80
+static const char our_mark[] = "Tiercel: locks of the segment beside this file, layout 3\n";
+_Static_assert(TSEG_LAYOUT_VERSION == 3, "the mark names the layout");
 
 static tseg_sidecar *all_sidecars;
 
@@ -334,40 +334,25 @@ bool tseg_sidecar_is_gone(const tseg_sidecar *sidecar)
     return lstat(sidecar->path, &file) == 0 ? !is_sidecar(sidecar, &file) : errno == ENOENT || errno == ENOTDIR;
 }
 
-/* Reads the mark in the file, and returns its length. */
-static ssize_t read_mark(const tseg_sidecar *sidecar, char mark[TSEG_MARK_BYTES])
+typedef enum { NO_MARK, OUR_MARK, OTHER_CONTENT } mark_state;
+static mark_state read_mark(const tseg_sidecar *sidecar)
 {
-    ssize_t count = is_whole(sidecar) ? pread(sidecar->descriptor, mark, TSEG_MARK_BYTES - 1, 0) : -1;
-    if (count >= 0) mark[count] = 0;
-    return count;
+    char found[sizeof our_mark]; /* with room for one more byte than the mark has */
+    ssize_t count = is_whole(sidecar) ? pread(sidecar->descriptor, found, sizeof found, 0) : -1;
+
+    if (count == 0) return NO_MARK;
+    return count == sizeof our_mark - 1 && memcmp(found, our_mark, (size_t)count) == 0 ? OUR_MARK : OTHER_CONTENT;
 }
 
 /* Returns whether a process with this layout version has marked the file as a lock file. */
-bool tseg_sidecar_is_marked(const tseg_sidecar *sidecar)
-{
-    char mark[TSEG_MARK_BYTES], ours[TSEG_MARK_BYTES];
+bool tseg_sidecar_is_marked(const tseg_sidecar *sidecar) { return read_mark(sidecar) == OUR_MARK; }
+/* Returns whether the file has content other than our mark. */
+bool tseg_sidecar_is_strange(const tseg_sidecar *sidecar) { return read_mark(sidecar) == OTHER_CONTENT; }
 
-    snprintf(ours, sizeof ours, "%s%u\n", TSEG_MARK, TSEG_LAYOUT_VERSION);
-    return read_mark(sidecar, mark) > 0 && strcmp(mark, ours) == 0;
-}
-
-/* Returns whether the file has content other than a mark of ours. */
-bool tseg_sidecar_is_strange(const tseg_sidecar *sidecar)
-{
-    char mark[TSEG_MARK_BYTES];
-    return read_mark(sidecar, mark) != 0 && strncmp(mark, TSEG_MARK, strlen(TSEG_MARK)) != 0;
-}
-
+/* On a full volume the file stays without a mark. A damaged segment is then refused, unless it has a default name. */
 void tseg_sidecar_mark(const tseg_sidecar *sidecar)
 {
-    char ours[TSEG_MARK_BYTES];
-    int count = snprintf(ours, sizeof ours, "%s%u\n", TSEG_MARK, TSEG_LAYOUT_VERSION);
-
-    if (tseg_sidecar_is_marked(sidecar) || tseg_sidecar_is_strange(sidecar)) return;
-    /*
-     * On a full volume the file stays without a mark. A damaged segment is then refused, unless it has a default name.
-     */
-    if (pwrite(sidecar->descriptor, ours, (size_t)count, 0) == count && ftruncate(sidecar->descriptor, count) != 0) {}
+    if (read_mark(sidecar) == NO_MARK && pwrite(sidecar->descriptor, our_mark, sizeof our_mark - 1, 0) < 0) {}
 }
 
 void tseg_sidecar_unlock_files(tseg_sidecar *sidecar)
