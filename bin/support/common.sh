@@ -32,9 +32,9 @@ load_ruby() {
   [ -n "$ruby" ] && [ -x "$ruby" ]
 }
 
-# Loads a complete set-up. An interrupted one has a Ruby but lacks the stamp of a later step.
+# load_setup [STAMP]: loads a complete set-up. An interrupted one has a Ruby but lacks the stamp of a later step.
 load_setup() {
-  load_ruby && [ -f "$state/gems" ] && [ -f "$state/extensions" ]
+  load_ruby && [ -f "$state/${1:-gems}" ] && [ -f "$state/extensions" ]
 }
 
 # Puts that Ruby, its gems and its executables first in the path.

@@ -2,23 +2,31 @@
 
 # PROGRAM:PACKAGE or PATH:PACKAGE, one per line. A program that exists is not installed again.
 
-# Compiles the gems and the extensions.
+# Compiles the extensions.
 build_programs='
 /etc/ssl/certs/ca-certificates.crt:ca-certificates
 cc:build-essential
 c++:build-essential
 make:build-essential
-cmake:cmake
 git:git
+'
+
+# Compiles the gems of Gemfile and of the suites.
+gem_programs='
+cmake:cmake
 /usr/include/postgresql/libpq-fe.h:libpq-dev
 '
 
-# Servers that the tests and the lab start.
-server_programs='
+# Servers that the lab starts to compare stores.
+cache_programs='
 memcached:memcached
 redis-server:redis-server
-initdb:postgresql
 '
+
+# Servers that the tests and the lab start.
+server_programs="$cache_programs
+initdb:postgresql
+"
 
 # Needed only by the tests.
 test_programs='

@@ -21,42 +21,8 @@ module Tiercel::Lab
                             "--machines 2 --workers 4 --memory 128MB"] }
               .flat_map { |values, all| all.map { |options| new(values, options.split) } }.freeze
 
-        # Stores whose entries belong to one process, and those whose entries end with the machine's power or are
-        # beyond it. The lists do not use the answer's own rules.
-        OF_A_PROCESS = ["memory_store", "tiercel:memory:"].freeze
-        IN_MEMORY = [*OF_A_PROCESS, "tiercel:shared:", "file_store:tmpfs"].freeze
-        ON_SERVERS = ["mem_cache_store", "redis_cache_store", "tiercel:memcached:", "tiercel:redis:",
-                      "tiercel:shared: redis:"].freeze
-        # Stores with memory of their own on the application's machine.
-        SIZED = [*IN_MEMORY, "tiercel:shared: sqlite:", "tiercel:shared: redis:"].freeze
-        SIZE = /size(?:=|: "?)(\d+)(?:\.mega|MB)/
-
         # @return [String]
         def words = "#{values}, #{options.join(" ")}"
-
-        # @param store [String] text of a contestant
-        # @param line [String, nil] its line for the application's configuration
-        # @return [String, nil] the option whose constraint the store breaks
-        def broken_by(store, line)
-          return "--machines" if machines > 1 && !ON_SERVERS.include?(store)
-          return "--workers" if workers > 1 && OF_A_PROCESS.include?(store)
-          return "--survives" if lost(survives).include?(store)
-          "--memory" if memory && SIZED.include?(store) && !line.to_s[SIZE, 1]&.to_i&.between?(1, memory.to_i)
-        end
-
-        private
-
-        def option(name) = options.include?(name) ? options[options.index(name) + 1] : nil
-        def machines = option("--machines").to_i
-        def workers = option("--workers").to_i
-        def survives = option("--survives")
-        def memory = option("--memory")
-
-        # A server beside the application restarts with the machine.
-        def lost(event)
-          return OF_A_PROCESS if event == "restart"
-          event == "reboot" ? [*IN_MEMORY, *(ON_SERVERS if machines < 2)] : []
-        end
       end
 
       # Writes the files of a kind of values.
@@ -141,15 +107,9 @@ module Tiercel::Lab
         # All stores in fresh processes; a fourth of the processes that the verdicts of a full run may take.
         EXHAUSTIVE = [*CALLS, "--processes", "6", "--budget", "115",
                       *Answer::Candidate::ALL.flat_map { |store| ["--store", store] }].freeze
-        # Each of these stores is compared with itself, under another name.
-        TWINS = { "--workers 2" => "tiercel:shared:", "--workers 4 --survives reboot" => "tiercel:sqlite:",
-                  "--machines 2" => "redis_cache_store" }.freeze
+        def plan_in_words = "#{cases.size} applications with #{kinds.size} kinds of values."
 
-        def plan_in_words
-          "#{cases.size} applications with #{kinds.size} kinds of values, and #{twins.size} pairs of equal stores."
-        end
-
-        def expected_seconds = (kinds.size * EXHAUSTIVE_SECONDS) + ((cases.size + twins.size) * QUICK_SECONDS)
+        def expected_seconds = (kinds.size * EXHAUSTIVE_SECONDS) + (cases.size * QUICK_SECONDS)
 
         # Ctrl-C and SIGTERM keep the rows so far.
         def take(_comparisons)
@@ -160,7 +120,7 @@ module Tiercel::Lab
               kinds.each { |kind| examine(kind, File.join(folder, kind)) { |row| rows << row } }
             end
           end
-          run.table("choice", rows, asked: cases.size + twins.size)
+          run.table("choice", rows, asked: cases.size)
         end
 
         def warnings = super + @failures
@@ -177,24 +137,13 @@ module Tiercel::Lab
 
         def kinds = cases.map(&:values).uniq
 
-        def twins = settings.quick ? TWINS.first(1).to_h : TWINS
-
         # @yieldparam row [Hash{String => Object}]
         def examine(kind, folder)
           Dir.mkdir(folder)
           Files.write(kind, folder, seed: settings.seed)
           exhaustive = answered(EXHAUSTIVE_SECONDS, "#{kind}: all stores", "--data", folder, *EXHAUSTIVE)
-          cases.each { |one| attempt { yield judged(one, folder, exhaustive) } if one.values == kind }
-          return unless kind == kinds.first
-          twins.each { |options, store| attempt { yield twin(options.split, store, folder) } }
-        rescue CannotRun => e # without the full run, no case of this kind can be judged
-          @failures << e.message
-        end
-
-        # A case that fails does not affect the others.
-        def attempt
-          yield
-        rescue CannotRun => e
+          cases.each { |one| yield judged(one, folder, exhaustive) if one.values == kind }
+        rescue CannotRun => e # no other case of this kind is judged
           @failures << e.message
         end
 
@@ -218,26 +167,8 @@ module Tiercel::Lab
           costs = Choice.costs(exhaustive, quick["constraints"])
           first = found.first&.text
           { "case" => one.words, "first" => first, "clear" => found.clear?, "best" => costs.key(costs.values.min),
-            "times" => costs.key?(first) ? costs[first] / costs.values.min : nil, "broken" => broken(one, found),
-            "changes" => found.changes.map { |change| Choice.foretold(change, exhaustive) },
-            "configuration" => found.first&.configuration(found.constraints), "costs" => costs }
-        end
-
-        # Every shown candidate has to meet the constraints.
-        def broken(one, found)
-          found.shown.filter_map do |store|
-            word = one.broken_by(store.text, store.configuration(found.constraints))
-            "#{store.text}: #{word}" if word
-          end
-        end
-
-        def twin(options, store, folder)
-          names = %w[one other].map { |name| "#{name}=#{store}" }
-          quick = answered(QUICK_SECONDS, "#{store} twice", "--quick", "--data", folder, *CALLS, *options,
-                           *names.flat_map { |name| ["--store", name] })
-          found = Choice.of(quick, quick["constraints"])
-          { "case" => "#{store} twice, #{options.join(" ")}", "twin" => true, "first" => found.first&.text,
-            "clear" => found.clear? }
+            "times" => costs.key?(first) ? costs[first] / costs.values.min : nil,
+            "changes" => found.changes.map { |change| Choice.foretold(change, exhaustive) }, "costs" => costs }
         end
       end
 
@@ -253,24 +184,20 @@ module Tiercel::Lab
 
         # @return [Symbol] :holds, :fails, or :undecided if something was not measured
         def state
-          return :fails if broken.any? || told_apart.any? || claims.any? { |claim| !claim["right"] } ||
-                           applications.size - good.size > MOST_BAD
-          complete = applications.size >= APPLICATIONS && rows("choice").size == notes("choice")["asked"]
-          complete && twins.all? { |row| row["first"] } ? :holds : :undecided
+          return :fails if claims.any? { |claim| !claim["right"] } || applications.size - good.size > MOST_BAD
+          applications.size >= APPLICATIONS && applications.size == notes("choice")["asked"] ? :holds : :undecided
         end
 
         def sentence
-          return "Nothing could be measured." if rows("choice").empty?
-          "The first choice costs at most 5 % more than the best in #{good.size} of #{applications.size} cases and " \
-            "breaks a constraint in #{broken.size}; equal stores were told apart in #{told_apart.size} of " \
-            "#{twins.size}. Of what would change the answer, #{claims.count { |claim| claim["right"] }} of " \
-            "#{claims.size} claims are right, and #{changes.size - claims.size} say what to run."
+          return "Nothing could be measured." if applications.empty?
+          "The first choice costs at most 5 % more than the best in #{good.size} of #{applications.size} cases. Of " \
+            "what would change the answer, #{claims.count { |claim| claim["right"] }} of #{claims.size} claims are " \
+            "right, and #{changes.size - claims.size} say what to run."
         end
 
         def fill(document)
           document.section("Applications") do |section|
             section.add(columns_table("Choice: applications", applications, COLUMNS))
-            section.add(columns_table("Choice: equal stores", twins, TWINS))
           end
         end
 
@@ -278,24 +205,15 @@ module Tiercel::Lab
           "application" => "case", "first choice" => "first",
           "clear" => ->(row) { row["clear"] ? "yes" : "cannot tell" }, "best of all" => "best",
           "cost by the best's" => ->(row) { row["times"] ? Report::Cell.number(row["times"], unit: "x") : "" },
-          "breaks" => ->(row) { row["broken"].join("; ") },
           "foretold wrongly" => lambda { |row|
             row["changes"].select { |one| one["right"] == false }.map { |one| one["constraints"] }.join("; ")
           }
         }.freeze
 
-        TWINS = {
-          "stores" => "case",
-          "told apart" => ->(row) { row["first"] ? (row["clear"] ? "yes" : "no") : "not measured" }
-        }.freeze
-
         private
 
-        def applications = rows("choice").reject { |row| row["twin"] }
-        def twins = rows("choice").select { |row| row["twin"] }
+        def applications = rows("choice")
         def good = applications.select { |row| row["times"] && row["times"] <= MOST_TIMES }
-        def broken = applications.select { |row| row["broken"].any? }
-        def told_apart = twins.select { |row| row["clear"] }
         def changes = applications.flat_map { |row| row["changes"] }
         def claims = changes.reject { |change| change["state"] == "unmeasured" }
       end

@@ -32,8 +32,8 @@ module Tiercel
     def self.load_gem(feature)
       require feature
     rescue LoadError => e
-      raise CannotRun, "gem #{feature} is not in the bundle: add gem #{feature.inspect} to the Gemfile " \
-                       "(#{e.message})"
+      remedy = ENV.fetch("TIERCEL_LAB_INSTALL") { "add gem #{feature.inspect} to the Gemfile" }
+      raise CannotRun, "gem #{feature} is not in the bundle: #{remedy} (#{e.message})"
     end
 
     # Declares the constants of a namespace.

@@ -30,7 +30,7 @@ class ForetoldTest < LabCase
   end
 
   def test_a_wrong_claim_fails_the_check
-    row = { "case" => "a", "first" => "x", "clear" => true, "best" => "x", "times" => 1.0, "broken" => [],
+    row = { "case" => "a", "first" => "x", "clear" => true, "best" => "x", "times" => 1.0,
             "changes" => [] }
     view = lambda do |changes|
       tables = { "choice" => [[*[row] * 9, row.merge("changes" => changes)], { asked: 10 }] }

@@ -15,7 +15,7 @@ class AnswerSheetTest < LabCase
       Canned.cells(compare(*times.keys, operation:, value:), times)
     end
     Canned.results(command: "compare", cells:, constraints:).tap do |found|
-      found["cells"].each { |cell| cell["exact"] = { "allocations" => 1, "stored_bytes" => 2_000 } }
+      found["cells"].each { |cell| cell["exact"] = { "allocations" => 1, "mean_bytes" => 2_000, "largest_bytes" => 2_000 } }
     end
   end
 
@@ -23,7 +23,7 @@ class AnswerSheetTest < LabCase
 
   def check_size(lines)
     assert_operator lines.size, :<=, 24
-    assert_operator lines.map(&:length).max, :<=, 80, lines.join("\n")
+    assert_operator lines.grep_v(/config\.cache_store/).map(&:length).max, :<=, 80, lines.join("\n")
   end
 
   def test_it_fits_and_says_what_was_asked_for
@@ -119,14 +119,12 @@ class AnswerSheetTest < LabCase
     assert_match(/Cannot tell which is cheapest/, lines.join(" "))
   end
 
-  # The lines of a long configuration end with a comma.
-  def test_a_long_configuration_can_be_pasted
+  # A terminal breaks a long configuration, and it can still be pasted.
+  def test_a_configuration_stays_one_line
     found = results({ "memory_store" => 3_000, "tiercel:shared: sqlite:" => 1_000 })
     found["constraints"] = TWO_WORKERS.merge("given" => ["memory_bytes"])
-    lines = sheet(found).lines
-    check_size(lines)
-    assert_match(/^  config\.cache_store = :tiercel_store, "shared:\?size=56MB",$/, lines.join("\n"))
-    assert_includes lines, '    "sqlite:storage/cache.sqlite3"'
+    assert_includes sheet(found).lines,
+                    '  config.cache_store = :tiercel_store, "shared:?size=56MB", "sqlite:storage/cache.sqlite3"'
   end
 
   def test_what_suits_nothing_says_what_to_type

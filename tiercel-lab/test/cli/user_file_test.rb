@@ -5,7 +5,7 @@ require_relative "../support/lab_case"
 class UserFileTest < LabCase
   def test_a_file_that_cannot_be_loaded_is_an_invalid_command_line
     { "x = 1\nraise \"boom\"" => /boom \(RuntimeError\) in line 2$/,
-      "exit 0" => /ends the program \(exit 0\) in line 1$/,
+      "exit 0" => /exit \(SystemExit\) in line 1$/,
       "def x(" => /\(SyntaxError\)/, "require \"no_such_gem\"" => /cannot load such file -- no_such_gem/ }
       .each do |text, words|
       Dir.mktmpdir do |folder|

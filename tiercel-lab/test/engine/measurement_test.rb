@@ -47,15 +47,6 @@ class MeasurementTest < LabCase
 
   def apart_protocol = SHORT.with(processes: 2, blocks: 4)
 
-  def test_a_run_that_is_behind_has_fewer_blocks
-    [[TINY, Lab::Engine::Protocol::QUICK_LEAST_BLOCKS],
-     [TINY.with(name: "full"), Lab::Engine::Protocol::LEAST_BLOCKS]].each do |protocol, least|
-      cell = measure("memory_store", protocol: protocol.with(blocks: 50, budget_seconds: 0.001)).fetch("memory_store")
-      assert_equal [least], cell.block_ns.values.map(&:size).uniq, protocol.name
-      assert_includes cell.summary.flags, "hurried"
-    end
-  end
-
   # With so few blocks nothing decides, so the cell continues until its last analysis. Decided cells do not.
   def test_what_is_undecided_goes_on_and_what_is_decided_does_not
     protocol = TINY.with(equality: true, threshold: nil, most_processes: 5)

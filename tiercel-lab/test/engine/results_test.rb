@@ -46,14 +46,6 @@ class ResultsTest < LabCase
     end
   end
 
-  def test_a_line_that_is_no_record
-    recorded do |recorder, _folder|
-      File.write(recorder.path, "5\n", mode: "a")
-      error = assert_raises(Lab::UsageError) { Results.load(recorder.path) }
-      assert_match(/not a result of the lab: a line is 5\z/, error.message)
-    end
-  end
-
   def test_other_files_are_refused
     Dir.mktmpdir do |folder|
       { "a" => "{\"schema\":\"other/1\"}", "b" => "no json", "c" => "" }.each do |name, text|

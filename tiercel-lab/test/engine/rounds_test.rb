@@ -7,7 +7,7 @@ class RoundsTest < LabCase
   # @return [Array(Integer, Array<Integer>)] number of rounds, and the numbers of those set aside
   def rounds(*shares, size: 6, again: true, room: true)
     rounds = Lab::Engine::Rounds.new { |process| shares.fetch(process) }
-    rounds.make(size, again:) { room }
+    rounds.make(size, again:, whole: true) { room }
     [rounds.made, rounds.aside(size)]
   end
 
@@ -35,7 +35,18 @@ class RoundsTest < LabCase
   def test_a_later_look_counts_on
     rounds = Lab::Engine::Rounds.new { |process| process == 2 ? 0.4 : 0.0 }
     rounds.make(6, again: true) { true }
-    rounds.make(12, again: true) { true }
+    rounds.make(12, again: true, whole: true) { true }
     assert_equal [13, [2]], [rounds.made, rounds.aside(12)]
+  end
+
+  # Every second round reverses the order of the arms, so rounds beyond the second come in pairs.
+  def test_without_room_no_pair_begins
+    { [] => 1, [1] => 2, [1, 2] => 4, [1, 2, 2] => 6 }.each do |answers, made|
+      asked = []
+      rounds = Lab::Engine::Rounds.new { 0.0 }
+      rounds.make(6, again: false) { |number| asked << number && answers.size >= asked.size }
+      assert_equal made, rounds.made
+      assert_equal [1, 2, 2].first(answers.size + 1), asked
+    end
   end
 end

@@ -41,11 +41,4 @@ class MedianIntervalTest < LabCase
     assert_raises(ArgumentError) { SUBJECT.of([]) }
     assert_raises(ArgumentError) { SUBJECT.of([[1.0], []]) }
   end
-
-  def test_p_value
-    assert_in_delta 1.0, SUBJECT.p_value([[1.0]])
-    assert_operator SUBJECT.p_value([[0.1], [0.11], [0.12], [0.1]]), :<, 0.01
-    assert_operator SUBJECT.p_value([[-0.1], [0.1], [0.05], [-0.05]]), :>, 0.5
-    assert_in_delta 1.0, SUBJECT.p_value([[1.0], [1.0]], at: 1.0)
-  end
 end

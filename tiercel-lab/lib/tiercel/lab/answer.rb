@@ -17,7 +17,7 @@ module Tiercel::Lab
       constraints = Constraints.from(constraints) if constraints
       constraints ||= Constraints.suggested(results["environment"])
       choice = Choice.new(figures.candidates, constraints, equality: figures.equality?, page:, now: results["now"])
-        Sheet.new(choice, figures, program:)
+      Sheet.new(choice, figures, program:)
     end
 
     # Chooses the store with the cheapest page among the candidates that meet all constraints. It only decides: it
@@ -148,7 +148,7 @@ module Tiercel::Lab
       def candidates = @candidates ||= weights.any? ? complete.filter_map { |name| candidate(name) } : []
 
       # @return [Boolean] whether two costs can be found equal
-      def equality? = @results["run"]["protocol"].fetch("equality", @results["run"]["protocol"]["name"] != "quick")
+      def equality? = @results["run"]["protocol"]["equality"]
 
       # @return [String] a sentence with the calls of a page
       def words
@@ -207,12 +207,7 @@ module Tiercel::Lab
         ratio.map { |times| times * whole(baseline).estimate }
       end
 
-      # Results of older versions have the collection time in a separate figure.
-      def whole(cell)
-        summary = cell["summary"]
-        return interval(summary["mean_ns"]).map { |ns| ns / 1e3 } if summary["mean_ns"]
-        interval(summary["ns"]).map { |ns| (ns + summary["gc_ns"].to_f) / 1e3 }
-      end
+      def whole(cell) = interval(cell["summary"]["mean_ns"]).map { |ns| ns / 1e3 }
 
       def interval(record) = Statistics::Interval.new(*record.values_at("estimate", "low", "high"))
 
@@ -234,11 +229,7 @@ module Tiercel::Lab
 
       def entry_bytes(name) = values.filter_map { |value| bytes(name, value, "largest_bytes") }.max.to_f
 
-      # Results of older versions have the median alone.
-      def bytes(name, value, fact)
-        exact = cell_of(@groups.fetch([value, hit]), name)["exact"]
-        exact[fact] || exact["stored_bytes"]
-      end
+      def bytes(name, value, fact) = cell_of(@groups.fetch([value, hit]), name)["exact"][fact]
     end
 
     # The answer in words, at the top of a report: at most {LINES} lines of {WIDTH} columns.
@@ -250,11 +241,6 @@ module Tiercel::Lab
       # Maximum number of lines about changes of the answer.
       CHANGES = 4
       CHANGES_TITLE = "What would change the answer:"
-      # A part of a configuration, up to a comma outside of Strings.
-      WORD = /(?:"(?:\\.|[^"\\])*"|[^",])+,?/
-      # A String that needs several lines, and its part in a line.
-      LONG_STRING = /"[^"\\]{61,}"/
-      PART = /.{1,60}/
 
       # @return [Choice]
       attr_reader :choice
@@ -361,20 +347,7 @@ module Tiercel::Lab
       def shown(name, cost, memory, configuration)
         line = format("- %-28s %-22s %s", name, cost, memory)
         lines = line.length > WIDTH ? ["- #{name}", "  #{cost}, #{memory}"] : [line.rstrip]
-        ["", *lines, *(pasted(configuration) if configuration)]
-      end
-
-      # Breaks a configuration into lines that can be pasted: after a comma, and within a long String after a backslash.
-      def pasted(configuration)
-        configuration.scan(WORD).map(&:strip).each_with_object([]) do |word, lines|
-          next lines.last << " " << word if lines.any? && lines.last.length + word.length < WIDTH
-          lines << "#{lines.empty? ? "  " : "    "}#{word}"
-        end.flat_map { |line| line.length > WIDTH ? parted(line) : line }
-      end
-
-      def parted(line)
-        line.gsub(LONG_STRING) { |text| text[1..-2].scan(PART).map { |part| "\"#{part}\"" }.join(" \\\n    ") }
-            .lines(chomp: true)
+        ["", *lines, *("  #{configuration}" if configuration)]
       end
 
       # The configuration has the whole place.

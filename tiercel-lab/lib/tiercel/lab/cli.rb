@@ -41,62 +41,16 @@ module Tiercel::Lab
       # No line begins with a dash, because OptionParser would treat it as an option.
       def self.wrapped(text, width) = text.scan(/\S.{0,#{width - 1}}(?=\s(?!-)|\z)|\S{#{width},}/)
 
-      # Continues a long command line on further lines, with backslashes.
-      def self.pasted(text, width: WIDTH, indent: "  ")
-        room = width - indent.size - 5
-        lines = text.scan(/\S.{0,#{room}}(?=\s+-|\z)|\S.{0,#{room}}(?=\s|\z)|\S+/)
-        lines.each_with_index.map do |line, index|
-          "#{indent}#{"  " if index.positive?}#{line}#{" \\" if index < lines.size - 1}"
-        end
-      end
-
       def initialize
         super(nil, LEFT)
         self.program_name = "tiercel-lab"
         self.version = VERSION
-        @choices = {}
       end
 
       # Joins an option's description to one sentence and wraps it.
       def on(*words, &)
         said, facts = words.partition { |word| word.is_a?(String) && !word.start_with?("-") }
-        choices = facts.find { |fact| fact.is_a?(Enumerable) }
-        @choices[facts.first[/\A[\w-]+/]] = choices.respond_to?(:keys) ? choices.keys : choices if choices
         super(*facts, *Parser.wrapped(said.join(" "), WIDTH - summary_indent.size - LEFT - 1), &)
-      end
-
-      # @param option [String] such as "--seed"
-      # @param text [String] a value that OptionParser refused: no number, or none of the choices
-      # @return [String] a message
-      def expectation(option, text)
-        expected = @choices[option]&.join(", ") || "a #{"whole " if Float(text, exception: false)}number"
-        "#{option} #{text}: expected #{expected}"
-      end
-    end
-
-    # Finds the arguments that are not options, without applying options, which may be invalid.
-    class Shape < OptionParser
-      # @return [Array<String>] files of `--require`
-      attr_reader :requires
-
-      def initialize
-        super
-        @requires = []
-        on("-h", "--help") # OptionParser's own would print, and end the process
-        on("-v", "--version")
-      end
-
-      def on(*words, &)
-        words = words.grep(/\A-/)
-        super(*words) { |file| @requires << file if words.first.start_with?("--require") }
-      end
-
-      # @param arguments [Array<String>]
-      # @return [Array<String>]
-      def rest(arguments)
-        parse(arguments)
-      rescue OptionParser::ParseError # the command's own parser says so
-        []
       end
     end
 
@@ -133,7 +87,7 @@ module Tiercel::Lab
         settings.check
         perform
       rescue OptionParser::ParseError, UsageError => e
-        err.puts "#{@program}: #{words(e)}", "Type #{command_line(name)} --help for its options."
+        err.puts "#{@program}: #{e.message}", "Type #{command_line(name)} --help for its options."
         ExitCodes::USAGE
       end
 
@@ -151,19 +105,17 @@ module Tiercel::Lab
       def prepare(arguments)
         @settings = Settings.new
         @arguments = arguments.dup
-        shape = Shape.new
-        rest = settings.parser(Settings::OPTIONS, self.shape(shape)).rest(arguments)
-        shape.requires.each { |file| UserFile.load(file) } if facts.groups.include?(:require)
-        choose(rest)
+        if facts.groups.include?(:require)
+          files = arguments.join("\0").scan(/(?:\A|\0)--require[=\0]([^\0]+)/).flatten
+          files.each { |file| UserFile.load(file) }
+        end
+        choose(arguments.take_while { |word| !word.start_with?("-") })
         rest = parser.parse(arguments)
         accept(rest) unless @helped
       end
 
-      # Adds the options of every variant of the command.
-      def shape(parser) = parser.tap { options(parser) }
-
-      # Receives the arguments that are not options, before the options are parsed.
-      def choose(_rest); end
+      # Receives the words before the first option, before the options are parsed.
+      def choose(_words); end
 
       def options(_parser); end
 
@@ -184,29 +136,9 @@ module Tiercel::Lab
       def usage = "#{command_line(name == Tables::DEFAULT ? "[#{name}]" : name)} [options]"
 
       def help
-        examples = facts.examples.flat_map { |text| Parser.pasted(command_line(*text.split)) }
-        out.puts parser.help, "", "Examples:", examples
+        out.puts parser.help, "", "Examples:", facts.examples.map { |text| "  #{command_line(text)}" }
         ExitCodes::OK
       end
-
-      # @param error [OptionParser::ParseError, UsageError]
-      # @return [String] the message for the user
-      def words(error)
-        case error
-        when OptionParser::MissingArgument then "#{error.args.join}: expected a value"
-        when OptionParser::InvalidArgument then parser.expectation(*error.args.join(" ").split(/[ =]/, 2))
-        when OptionParser::InvalidOption then unknown_option(error.args.first.to_s[/\A[^=]+/])
-        else error.message
-        end
-      end
-
-      # An option of another command and an unknown option have the same message.
-      def unknown_option(option)
-        meant = DidYouMean::SpellChecker.new(dictionary: own_options).correct(option).first
-        "#{name} has no option #{option}#{". Did you mean #{meant}?" if meant}"
-      end
-
-      def own_options = parser.to_a.grep(/\A\s+-/).flat_map { |line| line.scan(/(?<=[\s\]])--[\[\]\w-]+/) }
 
       # @return [String] a command line to paste
       def command_line(*arguments) = [@program, *arguments].join(" ")

@@ -232,18 +232,6 @@ module Tiercel::Lab
         of(processes.map { |values| values.map { |value| Math.log(value) } }, alpha:).exp
       end
 
-      # @param processes [Array<Array<Float>>]
-      # @param at [Float] the supposed median
-      # @return [Float] two-sided; 1.0 for a single process
-      def p_value(processes, at: 0.0)
-        return 1.0 if processes.size < 2
-        medians = processes.map { |values| Statistics.median(values) }
-        middle = medians.sum / medians.size
-        error = error(medians, middle)
-        return middle == at ? 1.0 : 0.0 if error.zero?
-        2.0 * (1.0 - Statistics.t_share((middle - at).abs / error, medians.size - 1))
-      end
-
       # The standard error of the mean.
       def error(figures, mean)
         Math.sqrt(figures.sum { |figure| (figure - mean)**2 } / (figures.size * (figures.size - 1)))

@@ -305,7 +305,7 @@ module Tiercel::Lab
     LARGE_BYTES = 822 * 1024
 
     DEFAULT = %w[string-100b html-2kb html-24kb html-822kb rows-50 books].freeze
-    QUICK = %w[html-2kb html-24kb rows-50 html-822kb].freeze
+    QUICK = %w[html-2kb html-24kb rows-50].freeze
 
     add OwnData.new
     add Text.new(name: "string-10b", title: "String of 10 B", bytes: 10)

@@ -26,12 +26,7 @@ module Tiercel::Lab
         STATES = ["complete", "interrupted", "out of time", "failed"].freeze
 
         # @param record [Hash{String => Object}] a record from {#to_h}
-        # @raise [UsageError] if another version of the lab wrote the record, or the file is damaged
-        def self.from(record)
-          new(**record.to_h.transform_keys(&:to_sym))
-        rescue ArgumentError => e
-          raise UsageError, "a part of the run is not of this version of the lab (#{e.message}); measure it again"
-        end
+        def self.from(record) = new(**record.to_h.transform_keys(&:to_sym))
       end
 
       # A table in `lab all`, with its arguments.
@@ -51,16 +46,13 @@ module Tiercel::Lab
 
         def initialize(name:, arguments: [], seconds: 60, weight: 1) = super
 
-        def known? = Tables.known?(name)
-
         # @param given [Hash{Symbol => Array<String>}] options by group, see {Settings::OPTIONS}
         # @return [Array<String>] the options that the table uses
-        def used(given) = known? ? given.slice(*Tables.fetch(name).taken).values.flatten : given.values.flatten
+        def used(given) = given.slice(*Tables.fetch(name).taken).values.flatten
 
         # @param more [Array<String>] additional arguments
         # @return [Float] seconds
         def expected_seconds(more)
-          return 0.0 unless known?
           command = TableCommand.new(Tables.fetch(name), out: StringIO.new, err: StringIO.new, program: "")
           (command.estimate([*arguments, *more]) || seconds).to_f
         rescue UsageError, OptionParser::ParseError
@@ -147,82 +139,54 @@ module Tiercel::Lab
         # @return [Part]
         def run(&on_line)
           @started = now
-          status = follow(&on_line)
+          reader, writer = IO.pipe
+          child = spawn(writer)
+          writer.close
+          lines = Thread.new { reader.each_line { |line| take(line.scrub.strip, &on_line) } }
+          status = wait(child)
+          lines.join(0.5)&.value || lines.kill # a process of the child's may hold the pipe
           part(status, newest_results)
+        ensure
+          signal(:TERM, child.pid) if child&.alive?
+          reader&.close
         end
 
         private
 
-        def follow(&on_line)
-          reader, writer = IO.pipe
+        # @return [Thread] waits for the process
+        def spawn(err)
           command = [RbConfig.ruby, EXECUTABLE, @entry.name, *@arguments, *@hidden, "--results", @folder]
-          @pid = Process.spawn({ Progress::PLAIN_VARIABLE => PROGRESS }, *command, in: File::NULL,
-                               out: File::NULL, err: writer, pgroup: true)
-          writer.close
-          read(reader, &on_line)
-          @status
-        ensure
-          reader&.close
-          abandon
+          Process.detach(Process.spawn({ Progress::PLAIN_VARIABLE => PROGRESS }, *command, in: File::NULL,
+                                       out: File::NULL, err:, pgroup: true))
         end
 
-        # Reads until the process ends. The end of the pipe may come later, because the process' children hold it too.
-        def read(reader, &on_line)
-          until ended?
-            wait(reader, &on_line)
-            stop("out of time") if !@stopped && @limit && now - @started > @limit
-            kill if @stopped && now - @stopped > GRACE_SECONDS
-          end
-          take(reader, &on_line)
+        def take(line)
+          return if line.empty?
+          @tail = [*@tail, line].last(TAIL)
+          yield line if block_given?
+        end
+
+        # At the time limit and at Ctrl-C, interrupts the process once; after that, or at a second Ctrl-C, kills it.
+        #
+        # @return [Process::Status]
+        def wait(child)
+          stop(child, "out of time") until child.join(@why ? GRACE_SECONDS : @limit)
+          child.value
         rescue SignalException
-          stop("interrupted")
+          stop(child, "interrupted")
           retry
         end
 
-        def wait(reader, &)
-          reader.wait_readable(0.1) ? take(reader, &) : nil
-          sleep 0.05 if @closed
-        end
-
-        def take(reader)
-          (@rest ||= +"") << reader.read_nonblock(65_536)
-          while (line = @rest.slice!(/\A[^\n]*\n/))
-            line = line.scrub.strip
-            next if line.empty?
-            @tail = [*@tail, line].last(TAIL)
-            yield line if block_given?
-          end
-        rescue IO::WaitReadable
-          nil
-        rescue EOFError
-          @closed = true
-        end
-
-        def ended? = @status ? true : (_pid, @status = Process.wait2(@pid, Process::WNOHANG)) && !@status.nil?
-
-        # A second Ctrl-C kills the process.
-        def stop(why)
-          return kill if @stopped
+        def stop(child, why)
+          return signal(:KILL, -child.pid) if @why
           @why = why
-          @stopped = now
-          Process.kill(:INT, @pid)
+          signal(:INT, child.pid)
+        end
+
+        def signal(name, pid)
+          Process.kill(name, pid)
         rescue Errno::ESRCH
           nil # it has ended by itself
-        end
-
-        def kill
-          Process.kill(:KILL, -@pid)
-        rescue Errno::ESRCH
-          nil
-        end
-
-        # Ends the process if an error ends the parent.
-        def abandon
-          return if @pid.nil? || @status
-          Process.kill(:TERM, @pid)
-          Process.wait(@pid)
-        rescue SystemCallError
-          nil
         end
 
         def part(status, results)
@@ -247,55 +211,6 @@ module Tiercel::Lab
         end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      end
-
-      # Shows the progress of all tables, computed from each table's own progress lines.
-      class Overall
-        SHARE = /\A(\d+) %, .*?: (.*)\z/
-
-        # @param err [IO]
-        # @param expected [Hash{Entry => Float}] seconds
-        def initialize(err, expected)
-          @expected = expected
-          @progress = Progress.new(err, expected_seconds: [expected.each_value.sum, 1.0].max)
-          @number = 0
-        end
-
-        # @param entry [Entry] the table that begins
-        # @return [void]
-        def begin(entry)
-          @entry = entry
-          @number += 1
-          @within = 0.0
-          advance(0.0, "begins")
-        end
-
-        # @param line [String] a line of the table's progress
-        # @return [void]
-        def line(line)
-          percent, what = line.match(SHARE)&.captures
-          advance(percent ? (percent.to_i / 100.0).clamp(@within, 1.0) : @within, what || line)
-        end
-
-        # @param part [Part] the table that has ended
-        # @return [void]
-        def end(part)
-          advance(1.0, "ends") if @entry
-          @entry = nil
-          took = Report::Format.minutes(part.seconds)
-          @progress.say("#{part.name}: #{[part.state, part.note].compact.join(", ")}; took #{took}")
-        end
-
-        # @return [void]
-        def clear = @progress.clear
-
-        private
-
-        def advance(share, what)
-          @progress.advance((share - @within) * @expected.fetch(@entry, 0.0),
-                            "#{@number}/#{@expected.size} #{@entry.name}: #{what}")
-          @within = share
-        end
       end
 
       # The report of `lab all`: the answer, the findings, then a chapter for each table. A chapter shows a sentence
@@ -493,7 +408,7 @@ module Tiercel::Lab
 
         def take
           @left = expected
-          @overall = Overall.new(err, @left)
+          @progress = Progress.new(err, expected_seconds: @left.each_value.sum)
           chosen.each do |entry|
             break if @interrupted
             part = measure(entry)
@@ -504,19 +419,25 @@ module Tiercel::Lab
           @interrupted = true
         ensure
           @run.interrupted! if @interrupted
-          @overall&.clear
+          @progress&.clear
         end
 
         def measure(entry)
-          return missing(entry, "there is no command #{entry.name}", "failed") unless entry.known?
-          return missing(entry, timetable.no_time, "out of time") unless timetable.time_left?
-          @overall.begin(entry)
+          show = ->(line) { @progress.status("#{place(entry)}: #{line}") }
+          part = timetable.time_left? ? child(entry).run(&show) : late(entry)
+          @progress.say("#{entry.name}: #{[part.state, part.note].compact.join(", ")}; took " \
+                        "#{Report::Format.minutes(part.seconds)}")
+          part
+        end
+
+        def place(entry) = "#{chosen.index(entry) + 1}/#{chosen.size} #{entry.name}"
+
+        def child(entry)
           place = File.join(folder, entry.name)
           FileUtils.mkdir_p(place)
           share = share(entry)
-          child = Child.new(entry, more: entry.used(given), hidden: entry.used(timetable.options(share)),
-                                   folder: place, limit: timetable.limit(share))
-          child.run { |line| @overall.line(line) }.tap { |part| @overall.end(part) }
+          Child.new(entry, more: entry.used(given), hidden: entry.used(timetable.options(share)), folder: place,
+                           limit: timetable.limit(share))
         end
 
         # The table's share of the time for all tables that are left.
@@ -526,10 +447,9 @@ module Tiercel::Lab
           weighed.fetch(entry) / [weighed.each_value.sum, 1.0].max
         end
 
-        def missing(entry, note, state)
-          part = Part.new(name: entry.name, arguments: [*entry.arguments, *entry.used(given)], state:, seconds: 0.0,
-                          note:)
-          part.tap { @overall.end(part) }
+        def late(entry)
+          Part.new(name: entry.name, arguments: [*entry.arguments, *entry.used(given)], state: "out of time",
+                   seconds: 0.0, note: timetable.no_time)
         end
 
         def parts = @run.recorder.document.fetch("parts", []).map { |record| Part.from(record) }
@@ -555,15 +475,13 @@ module Tiercel::Lab
         # Prints each table with its expected time.
         def plan
           columns = Report::Terminal::Columns.new([["table", :left], ["expected", :right], ["command", :left]])
-          expected.each { |entry, seconds| columns.row(planned(entry, seconds)) }
+          expected.each do |entry, seconds|
+            columns.row([entry.name, Report::Format.minutes(seconds),
+                         [entry.name, *entry.arguments, *entry.used(given)].join(" ")])
+          end
           out.puts "#{expected.size} tables in about #{Report::Format.minutes(expected.each_value.sum)}.", "",
                    columns.to_s(style)
           ExitCodes::OK
-        end
-
-        def planned(entry, seconds)
-          return [entry.name, "", "there is no such command"] unless entry.known?
-          [entry.name, Report::Format.minutes(seconds), [entry.name, *entry.arguments, *entry.used(given)].join(" ")]
         end
       end
     end

@@ -156,10 +156,8 @@ module Tiercel::Lab
       # A new table for each command line, because options change it.
       def table = @table ||= @table_class.new(settings)
 
-      def shape(parser) = parser.tap { @named.variants.each { |table| table.new(settings).options(parser) } }
-
-      def choose(rest)
-        @table_class = @named.variant(rest)
+      def choose(words)
+        @table_class = @named.variant(words)
         @table = @parser = nil
       end
 

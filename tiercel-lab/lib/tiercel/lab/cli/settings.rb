@@ -12,15 +12,13 @@ module Tiercel::Lab
       def load(file)
         path = File.expand_path(file)
         raise UsageError, "--require #{file}: the file does not exist" unless File.file?(path)
-        path.tap { run(file, path) }
-      end
-
-      def run(file, path)
         aside { require path }
-      rescue SystemExit => e
-        raise UsageError, "--require #{file}: the file ends the program (exit #{e.status})#{place(e, path)}"
-      rescue StandardError, ScriptError => e
-        raise UsageError, "--require #{file}: #{e.message.lines.first.to_s.strip} (#{e.class})#{place(e, path)}"
+        path
+      rescue SystemExit, StandardError, ScriptError => e
+        raise e if e.is_a?(UsageError)
+        line = e.backtrace.to_a.find { |text| text.start_with?("#{path}:") }&.delete_prefix("#{path}:").to_i
+        raise UsageError, "--require #{file}: #{e.message.lines.first.to_s.strip} (#{e.class})" \
+                          "#{" in line #{line}" if line.positive?}"
       end
 
       # Sends to stderr what the file prints, because the output may be JSON (`--json -`).
@@ -32,13 +30,7 @@ module Tiercel::Lab
         STDOUT.reopen(kept)
         kept.close
       end
-
-      # @return [String, nil] the line of the file
-      def place(error, path)
-        line = error.backtrace.to_a.find { |text| text.start_with?("#{path}:") } or return
-        " in line #{line.delete_prefix("#{path}:").to_i}"
-      end
-      private_class_method :run, :aside, :place
+      private_class_method :aside
     end
 
     # Shows the current measurement and the remaining time on stderr. At a terminal it overwrites one line; elsewhere
@@ -67,9 +59,14 @@ module Tiercel::Lab
       # @param what [String] name of the finished step
       def advance(seconds, what)
         @done += seconds
+        status("#{(100 * @done / @expected).clamp(0, 100).round} %, #{Report::Format.minutes(left)} left: #{what}")
+      end
+
+      # @param text [String] replaces the shown status, unless that is too new
+      def status(text)
         return if now - @shown < @every
         @shown = now
-        show("#{(100 * @done / @expected).clamp(0, 100).round} %, #{Report::Format.minutes(left)} left: #{what}")
+        @live ? @io.print("\r\e[K#{text}") : @io.puts(text)
       end
 
       # @param seconds [Float] planned time of additional steps
@@ -98,10 +95,6 @@ module Tiercel::Lab
       end
 
       private
-
-      def show(text)
-        @live ? @io.print("\r\e[K#{text}") : @io.puts(text)
-      end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
@@ -251,7 +244,7 @@ module Tiercel::Lab
       end
 
       def add_budget(parser)
-        parser.on("--budget SECONDS", Float, "time limit: late cells make fewer blocks, at least two") do |seconds|
+        parser.on("--budget SECONDS", Float, "time limit: a late run makes fewer processes") do |seconds|
           raise UsageError, "--budget #{seconds}: expected more than 0" unless seconds.positive?
           @budget = seconds
         end

@@ -40,34 +40,31 @@ module Tiercel::Lab
       def head_start(process, most:) = (process * GOLDEN_RATIO) % 1.0 * most
     end
 
-    # Divides a run's time budget among its comparisons, in proportion to their expected times. On a busy machine
-    # every cell then gets fewer blocks, and no cell is missing.
+    # Keeps a run's time budget. Each value has a share of it, in proportion to its planned time, and also what the
+    # values before it have left.
     class Pace
-      # @param expected_seconds [Float] expected duration of the whole run in seconds
+      # @param expected_seconds [Float] planned time of the whole run
       # @param budget_seconds [Numeric, nil] nil: no limit
-      def initialize(expected_seconds:, budget_seconds:)
+      # @param clock [#call] monotonic seconds
+      def initialize(expected_seconds:, budget_seconds:, clock:)
         @budget = budget_seconds
         @expected = expected_seconds
         @begun = 0.0
-        @started = now
+        @clock = clock
+        @started = clock.call
       end
 
-      # Begins a part of the run.
+      # Begins a value.
       #
-      # @param seconds [Float] its expected time
+      # @param seconds [Float] its planned time
       # @return [void]
       def begin(seconds) = @begun += seconds
 
-      # @return [Boolean] whether the parts so far have exceeded their share of the budget
-      def behind? = @budget ? now - @started > @budget * [@begun / @expected, 1.0].min : false
-
-      # @param seconds [Float] expected time of a part beyond the plan
-      # @return [Boolean] whether the budget has room for the part
-      def room?(seconds) = @budget ? now - @started + seconds <= @budget * [@begun / @expected, 1.0].min : true
-
-      private
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      # @param seconds [Float]
+      # @return [Boolean] whether the values so far may take so much more
+      def room?(seconds)
+        @budget.nil? || @clock.call - @started + seconds <= @budget * [@begun / @expected, 1.0].min
+      end
     end
 
     # The rounds of one value. If the machine was disturbed during some rounds, more are made, and the least disturbed
@@ -84,16 +81,22 @@ module Tiercel::Lab
       # @return [Integer] number of rounds so far
       def made = @shares.size
 
+      # After the first two rounds, rounds come in pairs: every second one reverses the order of the arms.
+      #
       # @param size [Integer] rounds that the analysis uses
       # @param again [Boolean] whether to replace disturbed rounds, up to a third of `size`
-      # @yieldreturn [Boolean] whether the budget has room for another round
+      # @param whole [Boolean] whether the budget was asked for all of them already
+      # @yieldparam number [Integer] of further rounds
+      # @yieldreturn [Boolean] whether the budget has room for them
       # @return [void]
-      def make(size, again:)
-        missing = size - used_of(size).size
-        missing.times { add }
+      def make(size, again:, whole: false)
+        while made < size
+          return unless whole || made.zero? || (made > 1 && made.odd?) || yield([made == 1 ? 1 : 2, size - made].min)
+          add
+        end
         return unless again
         (size / 3).times do
-          break unless disturbed?(worst(size)) && yield
+          break unless disturbed?(worst(size)) && yield(1)
           add
           break if disturbed?(@shares.last) # the machine is not quiet between disturbances, it is busy
         end
@@ -118,11 +121,10 @@ module Tiercel::Lab
     class Round
       # @param process [Integer] number of the round
       # @param cells [Array<Cell>] cells of the whole run
-      # @param pace [Pace] the time budget
       # @param options see {Measurement}
       def initialize(process:, comparisons:, cells:, protocol:, seed:, pool:, scratch:, requires:, progress:,
-                     pinning:, digests:, pace:)
-        @pace = pace
+                     pinning:, digests:, first:)
+        @first = first
         @process = process
         @comparisons = comparisons
         @cells = cells.group_by(&:comparison)
@@ -141,10 +143,10 @@ module Tiercel::Lab
         # Begins with another comparison in each process, so that the youngest process does not always measure the
         # same one.
         @comparisons.rotate(@process).each do |comparison|
-          share = comparison.expected_seconds(@protocol, arms: open_arms(comparison), processes: 1)
-          @pace.begin(share) if @process < @protocol.processes
           measure(comparison)
-          @progress&.advance(share, comparison.id)
+          @first.call(@cells.fetch(comparison))
+          arms = @process < @protocol.processes ? comparison.arms : open_arms(comparison)
+          @progress&.advance(comparison.expected_seconds(@protocol, arms:, processes: 1), comparison.id)
         end
       ensure
         @workers.stop
@@ -159,15 +161,8 @@ module Tiercel::Lab
         @workers.restart_lost
         cells = @cells.fetch(comparison).to_h { |cell| [cell.arm.id, cell] }
         arms = open(comparison, running(comparison, cells), cells)
-        run_blocks(arms, cells) if arms.any?
+        @protocol.blocks.times { |block| run_block(block, arms, cells) } if arms.any?
         ask(arms, cells, "close") { {} }.flatten.each { |outcome| cells[outcome["id"]].note(outcome) }
-      end
-
-      def run_blocks(arms, cells)
-        @protocol.blocks.times do |block|
-          break if block >= @protocol.least_blocks && @pace.behind?
-          run_block(block, arms, cells)
-        end
       end
 
       # The arms that can run, in the order of this process.
@@ -243,9 +238,8 @@ module Tiercel::Lab
       # @return [Float] seconds
       def self.expected_seconds(comparisons, protocol)
         all = seconds_of(comparisons, protocol)
-        return all unless protocol.budget_seconds
-        least = seconds_of(comparisons, protocol.with(blocks: protocol.least_blocks))
-        [all, [least, protocol.budget_seconds].max].min
+        least = seconds_of(comparisons, protocol.with(processes: 1))
+        [all, [least, protocol.budget_seconds || all].max].min
       end
 
       def self.seconds_of(comparisons, protocol)
@@ -255,7 +249,6 @@ module Tiercel::Lab
         comparisons.sum { |comparison| comparison.expected_seconds(protocol) } +
           (workers * protocol.processes * Protocol::WORKER_SECONDS)
       end
-      private_class_method :seconds_of
 
       # @return [Array<Cell>] in the order planned
       attr_reader :cells
@@ -276,8 +269,10 @@ module Tiercel::Lab
       # @param progress [#advance, #expect, #say, nil]
       # @param pinning [Pinning]
       # @param decided [#call] whether a cell needs no more processes; by default, whether it has a verdict
+      # @param clock [#call] monotonic seconds
       def initialize(comparisons, protocol:, seed:, requires: [], progress: nil, pinning: Pinning.new,
-                     decided: VERDICT)
+                     decided: VERDICT, clock: Stopwatch.method(:seconds))
+        @clock = clock
         @comparisons = comparisons
         @protocol = protocol
         @seed = seed
@@ -296,8 +291,8 @@ module Tiercel::Lab
       # @return [Array<Cell>] all of them
       # @raise [Interrupt] after it has summarized and yielded the cells measured so far
       def run(&on_value)
-        expected_seconds = @comparisons.sum { |comparison| comparison.expected_seconds(@protocol) }
-        @pace = Pace.new(expected_seconds:, budget_seconds: @protocol.budget_seconds)
+        @pace = Pace.new(expected_seconds: Measurement.seconds_of(@comparisons, @protocol), clock: @clock,
+                         budget_seconds: @protocol.budget_seconds)
         with_resources do |pool, scratch|
           @comparisons.group_by(&:value).each do |value, comparisons|
             measure_value(value, comparisons, pool, scratch, &on_value)
@@ -321,12 +316,13 @@ module Tiercel::Lab
       # Cells that an analysis decides take no part in later rounds, see {Statistics::InterimAnalyses}.
       def measure_value(value, comparisons, pool, scratch)
         mine = @cells.select { |cell| cell.comparison.value.equal?(value) }
-        open, done = comparisons, 0
-        rounds = Rounds.new { |process| round(process, value, open, pool, scratch, mine) }
+        done = 0
+        @pace.begin(Measurement.seconds_of(comparisons, @protocol))
+        rounds = Rounds.new { |process| round(process, value, comparisons, pool, scratch, mine) }
         @protocol.analyses.sizes.each do |size|
-          open = comparisons.reject { |comparison| comparison_decided?(comparison, mine) }
-          break if open.empty? || !time_for?(open, mine, size - rounds.made, first: done.zero?)
-          rounds.make(size, again: @protocol.equality) { time_for?(open, mine, 1, first: false) }
+          break if mine.all?(&:decided?) || (done.positive? && !more?(mine, size - done))
+          rounds.make(size, again: @protocol.equality, whole: done.positive?) { |number| room?(mine, number) }
+          skip(comparisons, size - rounds.made)
           done = rounds.made
           use(rounds.aside(size), value, mine)
           Summary.fill(mine, protocol: @protocol, run: @cells)
@@ -338,6 +334,13 @@ module Tiercel::Lab
         yield value, mine if block_given?
       end
 
+      # Rounds that the budget has no room for are done, as far as the shown progress is concerned.
+      def skip(comparisons, rounds)
+        return unless rounds.positive?
+        seconds = comparisons.sum { |one| one.expected_seconds(@protocol, processes: rounds) }
+        @progress&.advance(seconds, comparisons.last.id)
+      end
+
       def use(aside, value, cells)
         cells.each { |cell| cell.aside = aside unless cell.decided? }
         @disturbances.each do |round|
@@ -347,21 +350,27 @@ module Tiercel::Lab
 
       # @return [Float] the share of the round's time that other programs took
       def round(process, value, comparisons, pool, scratch, cells)
-        disturbance = Disturbance.new
-        Round.new(process:, comparisons:, cells: @cells, protocol: @protocol, seed: @seed, pool:, scratch:,
-                          requires: @requires, progress: @progress, pinning:, digests: @digests, pace: @pace).run
-        tell_first(cells)
+        disturbance, started = Disturbance.new, @clock.call
+        undecided = cells.reject(&:decided?)
+        open = undecided.map(&:comparison).uniq
+        make_round(process:, comparisons: open, pool:, scratch:)
+        @price = (@clock.call - started) / undecided.size
         found = { "delay" => delay(cells.flat_map(&:slices).select { |slice| slice.process == process }),
                   **disturbance.shares }
         @disturbances << found.merge("value" => value.name, "process" => process)
         found.values_at("delay", "steal").sum(&:to_f)
       end
 
-      # The medians of the first process, while the others are measured: a reader waits less than half a minute.
+      def make_round(**options)
+        Round.new(cells: @cells, protocol: @protocol, seed: @seed, requires: @requires, progress: @progress, pinning:,
+                  digests: @digests, first: method(:tell_first), **options).run
+      end
+
+      # Shows the medians of the first comparison's first process: a reader waits less than half a minute.
       def tell_first(cells)
         return if @told || !@progress.respond_to?(:first_figures)
         @told = true
-        rows = cells.select { |cell| cell.arm.row? && cell.measured? && cell.comparison.equal?(cells.first.comparison) }
+        rows = cells.select { |cell| cell.arm.row? && cell.measured? }
         medians = rows.to_h { |cell| [cell.arm.name, Statistics.median(cell.block_ns.values.flat_map(&:values))] }
         @progress.first_figures(cells.first.comparison.id, medians) if medians.any?
       end
@@ -372,29 +381,51 @@ module Tiercel::Lab
         told.sum(&:delay_ns).fdiv(told.sum(&:ns)).round(4) if told.any?
       end
 
-      # The baseline and its null arm stay open as long as one contestant is undecided.
       def mark_decided(cells)
-        cells.group_by(&:comparison).each_value do |group|
-          rows, others = group.partition { |cell| cell.arm.role == :contestant }
-          rows.each { |cell| cell.decided = !cell.measured? || @decided.call(cell) }
-          others.each { |cell| cell.decided = cell.arm.role == :loop || rows.all?(&:decided?) }
+        rows_of(cells).each { |cell| cell.decided = !cell.measured? || @decided.call(cell) }
+        close_others(cells)
+      end
+
+      def rows_of(cells) = cells.select { |cell| cell.arm.role == :contestant }
+
+      # The baseline stays open as long as one contestant is undecided, and so do the null arms of their media.
+      def close_others(cells)
+        cells.group_by(&:comparison).each do |comparison, group|
+          open = rows_of(group).reject(&:decided?)
+          media = [*open.map(&:arm), *(comparison.baseline if open.any?)].map { |arm| arm.contestant.medium }
+          (group - rows_of(group)).each do |cell|
+            cell.decided = cell.arm.role == :loop || !media.include?(cell.arm.contestant.medium)
+          end
         end
       end
 
-      def comparison_decided?(comparison, cells)
-        cells.all? { |cell| cell.decided? || !cell.comparison.equal?(comparison) }
+      # Whether the budget has room for more rounds, at the price of the last one. If it has not, the cells that are
+      # plain already leave their time to the others.
+      def room?(cells, rounds)
+        return true if fits?(cells, rounds)
+        Summary.fill(cells, protocol: @protocol, run: @cells)
+        rows_of(cells).each { |cell| cell.decided = true if plain?(cell) }
+        close_others(cells)
+        cells.any? { |cell| !cell.decided? } && fits?(cells, rounds)
       end
 
-      # Additional rounds exceed the plan, so a run drops them if its budget has no room.
-      def time_for?(comparisons, cells, processes, first:)
-        return true if first
-        seconds = comparisons.sum do |comparison|
-          open = cells.select { |cell| cell.comparison.equal?(comparison) && !cell.decided? }
-          comparison.expected_seconds(@protocol, arms: open.map(&:arm), processes:) +
-            (processes * Protocol::WORKER_SECONDS)
-        end
-        return false unless @pace.room?(seconds)
-        @progress&.expect(seconds)
+      def fits?(cells, rounds) = @pace.room?(@price * rounds * cells.count { |cell| !cell.decided? })
+
+      # A store inside this process is never plain: its cost differs more between processes, and it is what the answer
+      # is mostly about.
+      def plain?(cell)
+        ratio = cell.summary&.ratio
+        ratio && cell.arm.contestant.medium != :process &&
+          (ratio.low > Protocol::PLAIN || ratio.high < 1 / Protocol::PLAIN)
+      end
+
+      # Further rounds exceed the plan, so a run omits them if its budget has no room.
+      def more?(cells, rounds)
+        return false unless fits?(cells, rounds)
+        open = cells.reject(&:decided?).group_by(&:comparison)
+        @progress&.expect(open.sum { |comparison, group|
+          comparison.expected_seconds(@protocol, arms: group.map(&:arm), processes: rounds)
+        })
         true
       end
     end

@@ -10,14 +10,10 @@ module Tiercel::Lab
     #   for undecided cells (nil: no additional processes; see {Statistics::InterimAnalyses})
     # - `blocks`: of each process and cell; `slice_ns`: the intended length of a slice
     # - `equality`: whether the verdict "same" exists; `threshold`: the margin of all media (nil: see {MARGINS})
-    # - `budget_seconds`: the time limit of a run (nil: none). A late comparison stops after {#least_blocks} blocks,
-    #   and the run adds no processes beyond the limit
+    # - `budget_seconds`: the time limit of a run (nil: none). A late run makes fewer processes, see {Measurement}
     Protocol = Data.define(:name, :processes, :most_processes, :blocks, :slice_ns, :equality, :threshold,
                            :budget_seconds) do
       def quick? = name == "quick"
-
-      # @return [Integer] blocks that a late comparison makes in each process
-      def least_blocks = [quick? ? Protocol::QUICK_LEAST_BLOCKS : Protocol::LEAST_BLOCKS, blocks].min
 
       # @param process [Integer]
       # @return [Float] the length of an arm's unrecorded run before its first slice, in slices
@@ -137,11 +133,9 @@ module Tiercel::Lab
       # The length of the Strings that touch this memory. malloc maps Strings of 128 KB and more separately.
       GARBAGE_PIECE = 64 * 1024
 
-      # A process' median needs at least two blocks.
-      LEAST_BLOCKS = 2
-      # In four processes of two blocks, one disturbed block widens the interval to the whole range of the blocks. A
-      # block of nine local arms takes a twelfth of the time of their start and preparation.
-      QUICK_LEAST_BLOCKS = 4
+      # A cell is plain, and needs no more processes, if each block so far takes at least this many times the
+      # baseline's time, or the baseline's at least this many times its own.
+      PLAIN = 2.0
 
       # Minimum number of calls in a slice on a socket: with fewer, a single late wake-up of the server would dominate.
       NETWORK_CALLS = 50

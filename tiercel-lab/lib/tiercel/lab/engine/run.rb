@@ -83,47 +83,27 @@ module Tiercel::Lab
       # @raise [UsageError] if it is neither; the message says what the file is
       def self.load(path)
         raise UsageError, "#{path}: a folder; name a file of results" if File.directory?(path)
-        text = File.read(path, encoding: Encoding::UTF_8).scrub
-        records = whole(text) || parse(path, text.lines.reject { |line| line.strip.empty? })
-        document = records.first
-        other = records.drop(1).find { |record| !record.is_a?(Hash) }
-        raise UsageError, "#{path}: not a result of the lab: a line is #{other.inspect.slice(0, 40)}" if other
-        document = assemble(records) if document.is_a?(Hash) && document.key?("type")
-        lacking = lacking(document) or return document
-        raise UsageError, "#{path}: JSON, but not a result of the lab (#{lacking})"
-      rescue Errno::ENOENT
-        raise UsageError, "#{path}: the file does not exist"
+        records = parse(path, File.readlines(path, encoding: Encoding::UTF_8).map(&:scrub).grep(/\S/))
+        document = records.first.key?("type") ? assemble(records) : records.first
+        run, schema = document.values_at("run", "schema")
+        return document if schema == Recorder::SCHEMA && run.is_a?(Hash) && run.key?("command")
+        raise UsageError, "#{path}: JSON, but not a result of the lab (its schema is #{schema.inspect}, expected " \
+                          "#{Recorder::SCHEMA} and a command)"
       rescue SystemCallError => e
-        raise UsageError, "#{path}: #{Folder.reason(e)}"
+        raise UsageError, "#{path}: #{e.is_a?(Errno::ENOENT) ? "the file does not exist" : Folder.reason(e)}"
       end
-
-      # @return [String, nil] the reason why the document is no run; the first line of a run names its command
-      def self.lacking(document)
-        return "its schema is missing" unless document.is_a?(Hash)
-        schema = document["schema"]
-        return "its schema is #{schema.inspect}, expected #{Recorder::SCHEMA}" if schema != Recorder::SCHEMA
-        "it names no command" unless document["run"].is_a?(Hash) && document["run"].key?("command")
-      end
-      private_class_method :lacking
-
-      # @return [Array<Hash>, nil] the document of a file that is one object over several lines, as formatters write
-      def self.whole(text)
-        [JSON.parse(text)] if text.match?(/\A\s*\{\s*$/)
-      rescue JSON::ParserError
-        nil
-      end
-      private_class_method :whole
 
       # Ignores an incomplete last line, which a killed run may leave.
       def self.parse(path, lines)
         raise UsageError, "#{path}: empty, not a result of the lab" if lines.empty?
         lines.each_with_index.filter_map do |line, index|
-          JSON.parse(line)
+          record = JSON.parse(line)
+          record.is_a?(Hash) ? record : raise(JSON::ParserError)
         rescue JSON::ParserError
           next if index == lines.size - 1 && index.positive?
-          raise UsageError, "#{path}: not a result of the lab: line #{index + 1} is not JSON " \
-                            "(#{line.strip.scrub.slice(0, 40).inspect}); expected the JSON lines of a run, which " \
-                            "prints their path last, or one document of --json"
+          raise UsageError, "#{path}: not a result of the lab: line #{index + 1} is no JSON object " \
+                            "(#{line.strip.slice(0, 40).inspect}); expected the JSON lines of a run, which prints " \
+                            "their path last, or one document of --json"
         end
       end
       private_class_method :parse

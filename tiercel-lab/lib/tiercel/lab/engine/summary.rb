@@ -48,14 +48,13 @@ module Tiercel::Lab
     # - `slow`: if mean and median differ, the blocks that cause the difference ({Statistics::SlowBlocks})
     # - `floor`: the noise floor, the largest difference between two copies of the same arm (0.01: 1 %) in the media
     #   of both arms
-    # - `margin`: the margin of the `verdict`, see {Protocol#margin_for}; `p_value`: of the hypothesis that the ratio
-    #   is 1
+    # - `margin`: the margin of the `verdict`, see {Protocol#margin_for}
     # - `needs`: the estimated number of processes for a verdict; nil if there is a verdict, if the ratio is close to
     #   the margin, or after a quick run
     # - `flags`: "unsteady" (its cost still fell when the recording began), "compiling" (YJIT compiled during a
-    #   slice), "saturated" (the client's CPU was), "incomplete" (fewer processes), "hurried" (fewer blocks)
+    #   slice), "saturated" (the client's CPU was), "incomplete" (undecided after fewer processes than planned)
     Summary = Data.define(:ns, :mean_ns, :mad_ns, :gc_ns, :ratio, :mean_ratio, :slow, :floor, :margin, :verdict,
-                          :p_value, :needs, :flags)
+                          :needs, :flags)
 
     class Summary
       # Computes the summaries of cells. All cells of a comparison must be among them.
@@ -72,8 +71,7 @@ module Tiercel::Lab
       def record
         { "ns" => ns.record, "mean_ns" => mean_ns.record, "mad_ns" => mad_ns, "gc_ns" => gc_ns,
           "ratio" => ratio&.record, "mean_ratio" => mean_ratio&.record, "slow" => slow&.record, "floor" => floor,
-          "threshold" => margin, "verdict" => verdict&.to_s, "p_value" => p_value, "needs" => needs,
-          "flags" => flags }
+          "threshold" => margin, "verdict" => verdict&.to_s, "needs" => needs, "flags" => flags }
       end
 
       # Computes the summaries of one comparison.
@@ -114,7 +112,7 @@ module Tiercel::Lab
           median, mean = time(per_process), mean(per_process)
           base = { ns: median, mean_ns: mean, mad_ns: Statistics.mad(per_process.flatten).to_f, gc_ns: cell.gc_ns,
                    flags: flags(cell), slow: nil, ratio: nil, mean_ratio: nil, floor: nil, margin: nil, verdict: nil,
-                   p_value: nil, needs: nil }
+                   needs: nil }
           Summary.new(**base, **compared(cell))
         end
 
@@ -131,7 +129,6 @@ module Tiercel::Lab
           verdict = @protocol.verdict(median.exp, mean, margin:, floor: (floor unless cell.arm.role == :null))
           { ratio: median.exp, mean_ratio: mean, floor:, margin:, verdict:,
             slow: (slow(cell, reference) if Statistics::Verdict.apart?(median.exp, mean, 1.0 + margin)),
-            p_value: Statistics::MedianInterval.p_value(logs),
             needs: (needs(median, mean, logs.size, margin) if verdict == :cannot_tell) }
         end
 
@@ -174,8 +171,7 @@ module Tiercel::Lab
           waits = %i[loopback remote].include?(cell.arm.contestant.medium)
           flags = { "compiling" => cell.compiling?, "unsteady" => cell.unsteady?,
                     "saturated" => waits && cell.cpu_share > Protocol::SATURATED_SHARE,
-                    "incomplete" => @blocks[cell].size < @protocol.processes,
-                    "hurried" => @blocks[cell].each_value.any? { |blocks| blocks.size < @protocol.blocks } }
+                    "incomplete" => @blocks[cell].size < @protocol.processes && !cell.decided? }
           flags.select { |_flag, raised| raised }.keys
         end
       end
@@ -196,7 +192,7 @@ module Tiercel::Lab
          share(disturbances, "pressure", Protocol::PRESSURE_SHARE,
                "Other programs used the CPUs (pressure up to %s), which widens the intervals."),
          aside(disturbances), told_apart(cells),
-         ("Some cells have fewer blocks than planned, to end in time." if flags.include?("hurried") && !interrupted),
+         ("To end in time, undecided cells have fewer processes." if flags.include?("incomplete") && !interrupted),
          ("Interrupted: some cells are missing or have fewer processes." if interrupted)].compact
       end
 

@@ -19,9 +19,7 @@ module Tiercel::Lab
 
         class << self
           # `compare A B` is another table with the same command name.
-          def variants = [self, SidesTable]
-
-          def variant(rest) = rest.any? ? SidesTable : self
+          def variant(words) = words.any? ? SidesTable : self
 
           # A run with two sides has a view of its own.
           def view(results, command:) = sides?(results) ? SidesTable.view(results, command:) : super

@@ -274,7 +274,7 @@ module Tiercel::Lab
         # The protocol with as many processes as the budget allows.
         def protocol(arms, budget)
           base = @settings.quick ? Engine::Protocol::QUICK : PROTOCOL
-          of_process = arms * (@open_seconds + (base.least_blocks * 2 * base.slice_ns / 1e9))
+          of_process = arms * (@open_seconds + (base.blocks * 2 * base.slice_ns / 1e9))
           processes = (budget / of_process).floor.clamp(LEAST_PROCESSES, base.processes) / 2 * 2
           base.with(processes:, most_processes: (base.most_processes if processes == base.processes),
                     budget_seconds: [budget, base.budget_seconds].compact.min)

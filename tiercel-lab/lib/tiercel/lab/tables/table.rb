@@ -191,9 +191,8 @@ module Tiercel::Lab
         # @return [Integer] the exit code, from the kept results alone
         def exit_code(results) = new(nil, results:).exit_code
 
-        # The tables with this command name, and the one that the arguments choose.
-        def variants = [self]
-        def variant(_rest) = self
+        # @return [Class<Table>] the table with this command name that the words before the first option choose
+        def variant(_words) = self
 
         # @return [String, nil] the arguments besides options, for help
         def usage = nil
