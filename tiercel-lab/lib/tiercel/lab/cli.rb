@@ -9,8 +9,7 @@ module Tiercel::Lab
   # The command line of the lab.
   module CLI
     Tiercel::Lab.declare self, "cli/all" => %i[All], "cli/settings" => %i[Progress Settings UserFile],
-                      "cli/commands" => %i[Chapters HistoryCommand Init InitCommand Plan ReportCommand
-                                           TableCommand]
+                      "cli/commands" => %i[Chapters HistoryCommand Init InitCommand ReportCommand TableCommand]
 
     # The exit codes of the lab's commands.
     module ExitCodes
@@ -148,31 +147,20 @@ module Tiercel::Lab
       # @param recorder [Engine::Recorder]
       def export(recorder)
         return unless settings.json
-        return attempt(settings.json) { recorder.export(settings.json) } unless settings.json == Settings::OUTPUT
+        return write(settings.json) { recorder.export(settings.json) } unless settings.json == Settings::OUTPUT
         out.puts JSON.generate(recorder.document)
       end
 
-      # Writes the requested reports and prints the report for a terminal, or as Markdown (`--markdown` without a
-      # file).
-      #
+      # Prints the report for a terminal, or as Markdown (`--markdown` without a file), and writes the other reports.
       # With `--json -` it prints only JSON.
       #
       # @param path [String, nil] path of the results file; printed last
       # @raise [UsageError] after printing, if a file could not be written
       def publish(path: nil)
-        write_reports
         print_report(path)
-        return if unwritten.empty?
-        again = "; #{command_line("report", path)} renders this run again" if path
-        raise UsageError, "#{unwritten.join("; ")}#{again}"
-      end
-
-      def write_reports
         renderers = { html: Report::Html, markdown: Report::Markdown, csv: Report::Csv }
         settings.reports.each do |form, file|
-          next if file == Settings::OUTPUT
-          text = renderers.fetch(form).render(document)
-          attempt(file) { File.write(file, text) }
+          write(file, path) { File.write(file, renderers.fetch(form).render(document)) } unless file == Settings::OUTPUT
         end
       end
 
@@ -183,14 +171,12 @@ module Tiercel::Lab
         out.puts "Every block of this run: #{path}" if path
       end
 
-      # Writes a file at the end of a run. The report is printed even if that fails.
-      def attempt(file)
+      def write(file, path = nil)
         yield
       rescue SystemCallError => e
-        unwritten << Folder.not_written(file, e)
+        again = "; #{command_line("report", path)} renders this run again" if path
+        raise UsageError, "#{Folder.not_written(file, e)}#{again}"
       end
-
-      def unwritten = @unwritten ||= []
     end
 
     # `help`, `help COMMAND` and `help TOPIC`.

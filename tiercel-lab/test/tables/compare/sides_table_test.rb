@@ -47,7 +47,7 @@ class CompareSidesTest < LabCase
       assert_match words, err
     end
     assert_match(/--baseline STORE/, lab("compare", "--help")[1])
-    assert_match(/\A\d+ cells in about/, lab("compare", "--plan", "--quick")[1])
+    assert_match(/\A\d+ cells: /, lab("compare", "--plan", "--quick")[1])
     plan = lab("compare", "memory_store", "null_store", "--plan", "--quick")[1]
     assert_match(/\A2 comparisons of memory_store and null_store: read.*^In all about \d+ s\.$/m, plan)
   end

@@ -42,7 +42,7 @@ class ProfileCommandTest < LabCase
     code, out, err = lab("profile", "dalli", "--plan", "--op",
                          "client_get,client_set,client_get_multi,client_set_multi")
     assert_equal [0, ""], [code, err]
-    assert_match(/\A8 cells in about/, out)
+    assert_match(/\A8 cells: /, out)
     assert_equal 4, out.scan("dalli, raw:memcached").size, out
   end
 

@@ -456,9 +456,9 @@ module Tiercel::Lab
 
         def finish
           @run.finish("warnings" => warnings)
-          export(@run.recorder)
           @document = CLI.document(@run.results, program: @program)
           publish(path: @run.recorder.path)
+          export(@run.recorder)
         end
 
         def warnings

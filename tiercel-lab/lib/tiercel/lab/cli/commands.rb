@@ -63,54 +63,12 @@ module Tiercel::Lab
       end
     end
 
-    # The planned measurements and their expected time.
-    class Plan
-      # A row with more stores (`end-to-end` has 36) names only the first ones.
-      MOST_STORES = 8
-      NAMED_STORES = 3
-      private_constant :MOST_STORES, :NAMED_STORES
-
-      # @param comparisons [Array<Engine::Comparison>]
-      # @param protocol [Engine::Protocol]
-      def initialize(comparisons, protocol:)
-        @comparisons = comparisons
-        @protocol = protocol
-      end
-
-      # @param style [Report::Terminal::Style]
-      # @return [String]
-      def to_s(style)
-        columns = Report::Terminal::Columns.new([["value", :left], ["operation", :left], ["cells", :right],
-                                                 ["expected", :right], ["stores", :left]])
-        @comparisons.each { |comparison| add(columns, comparison) }
-        "#{sentence}\n\n#{columns.to_s(style)}"
-      end
-
-      private
-
-      def sentence
-        cells = @comparisons.sum { |comparison| comparison.arms.count(&:row?) }
-        servers = @comparisons.flat_map(&:servers).uniq
-        expected = Engine::Measurement.expected_seconds(@comparisons, @protocol)
-        "#{Report::Format.several(cells, "cell")} in about #{Report::Format.minutes(expected)}: " \
-          "#{@protocol.size_words}; " \
-          "#{servers.empty? ? "no servers" : "servers to start: #{servers.join(", ")}"}."
-      end
-
-      def add(columns, comparison)
-        rows = comparison.arms.select(&:row?)
-        columns.row([comparison.value.name, rows.map { |arm| arm.operation.name }.uniq.join("/"), rows.size,
-                     Report::Format.minutes(comparison.expected_seconds(@protocol)), stores(rows.map(&:name))])
-      end
-
-      def stores(names)
-        return names.join(", ") if names.size <= MOST_STORES
-        "#{names.first(NAMED_STORES).join(", ")} and #{names.size - NAMED_STORES} more"
-      end
-    end
-
     # Measures a table, keeps the run, and prints the report of the kept run.
     class TableCommand < Command
+      # A plan names so many stores of a comparison (`end-to-end` has 36).
+      MOST_STORES = 6
+      private_constant :MOST_STORES
+
       # @return [Hash{String => Object}, nil] the results, in the form of the file
       attr_reader :results
       # @return [Engine::Run, nil]
@@ -132,9 +90,9 @@ module Tiercel::Lab
         @run = Engine::Run.new(command: name, arguments: @arguments, settings:,
                                progress: ->(expected_seconds) { Progress.new(err, expected_seconds:) })
         @results = table.measure(run)
-        export(run.recorder)
         @document = @table_class.report(results, command: Tables.command_line(name, @arguments, @program))
         publish(path: run.recorder.path)
+        export(run.recorder)
         run.interrupted? ? ExitCodes::INTERRUPTED : @table_class.exit_code(results)
       rescue CannotRun => e # a side that cannot be built leaves nothing to compare
         err.puts "#{@program}: #{e.message}"
@@ -172,13 +130,26 @@ module Tiercel::Lab
 
       # The last line has the time of everything, also of what has no cells.
       def plan
-        comparisons = table.plan
-        cells = Plan.new(comparisons, protocol: settings.bounded(table.protocol)).to_s(style) if comparisons.any?
-        seconds = table.expected_seconds
-        all = "In all about #{Report::Format.minutes(seconds)}." if seconds
-        words = [table.plan_in_words, cells, all].compact
+        comparisons, seconds = table.plan, table.expected_seconds
+        words = [table.plan_in_words, *(planned(comparisons, settings.bounded(table.protocol)) if comparisons.any?),
+                 *("In all about #{Report::Format.minutes(seconds)}." if seconds)].compact
         out.puts words.any? ? words.join("\n\n") : @table_class.summary
         ExitCodes::OK
+      end
+
+      # @return [Array<String>]
+      def planned(comparisons, protocol)
+        servers = comparisons.flat_map(&:servers).uniq
+        width = comparisons.map { |one| one.id.size }.max
+        lines = comparisons.map do |one|
+          names = one.arms.select(&:row?).map(&:name)
+          more = "and #{names.size - MOST_STORES} more" if names.size > MOST_STORES
+          format("%-#{width}s %9s  %s", one.id, Report::Format.minutes(one.expected_seconds(protocol)),
+                 [names.first(MOST_STORES).join(", "), *more].join(" "))
+        end
+        ["#{Report::Format.several(comparisons.sum { |one| one.arms.count(&:row?) }, "cell")}: " \
+         "#{protocol.size_words}; #{servers.any? ? "servers to start: #{servers.join(", ")}" : "no servers"}.",
+         lines.join("\n")]
       end
     end
 

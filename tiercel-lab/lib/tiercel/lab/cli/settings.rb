@@ -123,24 +123,23 @@ module Tiercel::Lab
       OWN = %i[plan results json].freeze
       OUTPUTS = %i[reports].freeze
 
-      # @return [Boolean]
-      attr_reader :quick
-      # @return [Boolean] whether to print the plan and measure nothing
-      attr_reader :plan
-      # @return [Integer]
-      attr_reader :seed
-      # @return [String, nil] file for the run as a JSON document
-      attr_reader :json
+      # Options that set one value each.
+      VALUES = {
+        quick: ["--quick", "a short run: finds only differences of over 10 %"],
+        plan: ["--plan", "print what would be measured, and how long it takes"],
+        seed: ["--seed N", Integer, "seed of values and orders (#{DEFAULT_SEED})"],
+        data: ["--data DIR", "your own files as values"],
+        results: ["--results DIR", "folder for kept runs; created if missing"],
+        json: ["--json FILE", "also write the run as one JSON document; - prints it"]
+      }.freeze
+      attr_reader(*VALUES.keys)
+
       # @return [Hash{Symbol => String}] files for reports, by :html, :markdown, :csv
       attr_reader :reports
-      # @return [String, nil] folder with the user's values
-      attr_reader :data
       # @return [Array<String>] Ruby files with the user's contestants
       attr_reader :requires
       # @return [Array<Contestant>] contestants of --url
       attr_reader :urls
-      # @return [String] folder for results
-      attr_reader :results
 
       def initialize
         @seed = DEFAULT_SEED
@@ -179,7 +178,7 @@ module Tiercel::Lab
         GROUPS.each do |title, all|
           used = all.slice(*groups)
           parser.separator("\n#{title}, such as #{used.each_value.first}:") if used.any?
-          used.each_key { |group| send(:"add_#{group}", parser) }
+          used.each_key { |name| VALUES.key?(name) ? add_value(name, parser) : send(:"add_#{name}", parser) }
         end
         parser
       end
@@ -202,6 +201,8 @@ module Tiercel::Lab
       end
 
       private
+
+      def add_value(name, parser) = parser.on(*VALUES.fetch(name)) { |given| instance_variable_set(:"@#{name}", given) }
 
       def add_now(parser)
         parser.on("--now STORE", "the store that you have (else of config/environments/production.rb)") do |text|
@@ -231,18 +232,6 @@ module Tiercel::Lab
         end
       end
 
-      def add_quick(parser)
-        parser.on("--quick", "a short run: finds only differences of over 10 %") { @quick = true }
-      end
-
-      def add_plan(parser)
-        parser.on("--plan", "print what would be measured, and how long it takes") { @plan = true }
-      end
-
-      def add_seed(parser)
-        parser.on("--seed N", Integer, "seed of values and orders (#{DEFAULT_SEED})") { |seed| @seed = seed }
-      end
-
       def add_budget(parser)
         parser.on("--budget SECONDS", Float, "time limit: a late run makes fewer processes") do |seconds|
           raise UsageError, "--budget #{seconds}: expected more than 0" unless seconds.positive?
@@ -258,10 +247,6 @@ module Tiercel::Lab
         end
       end
 
-      def add_data(parser)
-        parser.on("--data DIR", "your own files as values") { |directory| @data = directory }
-      end
-
       def add_url(parser)
         parser.on("--url NAME=URL",
                   "your own server or store (memcached://, redis://, TYPE:PLACE): gets a key prefix, " \
@@ -275,14 +260,6 @@ module Tiercel::Lab
         parser.on("--require FILE", "Ruby file that defines your own stores") do |file|
           @requires |= [UserFile.load(file)]
         end
-      end
-
-      def add_results(parser)
-        parser.on("--results DIR", "folder for kept runs; created if missing") { |directory| @results = directory }
-      end
-
-      def add_json(parser)
-        parser.on("--json FILE", "also write the run as one JSON document; - prints it") { |file| @json = file }
       end
 
       # Refuses `--markdown kept.jsonl`: the user has most likely forgotten the report's file, and it would overwrite

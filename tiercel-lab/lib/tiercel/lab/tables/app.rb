@@ -234,7 +234,7 @@ module Tiercel::Lab
           run.try(trial, trial.expected_seconds)
           run.table("pages", trial.rows, requests:, connections:, rails: @line || Engine::Shop::LINES.first,
                                          workers: Load::PumaServer::WORKERS, threads: Load::PumaServer::THREADS)
-          run.table("memory", trial.memory.to_a, kind: Engine::ResidentMemory.kind)
+          run.table("memory", trial.memory.to_a, kind: "PSS")
         end
 
         private

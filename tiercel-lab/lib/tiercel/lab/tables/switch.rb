@@ -94,7 +94,7 @@ module Tiercel::Lab
         def take(comparisons)
           super
           run.try(trial, trial.expected_seconds)
-          run.table("memory", trial.rows, workers:, entries:, kind: Engine::ResidentMemory.kind,
+          run.table("memory", trial.rows, workers:, entries:, kind: "PSS",
                                           pairs: pairs.transform_values(&:itself))
         end
 
