@@ -60,3 +60,15 @@ with_lock() (
   shift
   "$@"
 )
+
+# whole MARK UNDO COMMAND...: runs the command. If its last run was killed, runs UNDO first, which removes the files that
+# the command may have left half-written. A run that failed by itself leaves none.
+whole() {
+  local mark=$1 undo=$2 status=0
+  shift 2
+  [ ! -f "$mark" ] || "$undo"
+  touch "$mark"
+  "$@" || status=$?
+  rm -f "$mark"
+  return "$status"
+}

@@ -119,6 +119,27 @@ class SetupTest < Tiercel::TestCase
     end
   end
 
+  # A killed compiler leaves half an object file, which make would link.
+  def test_what_a_killed_step_has_left_is_removed_before_it_runs_again
+    with_tmpdir do |dir|
+      run = ->(command) { shell('cd "$1"; undo() { echo undo; }; whole mark undo eval "$2"', dir, command) }
+      killed = run.call("kill -KILL $$")
+      refute killed.success
+      assert_equal ["undo\ndone\n", true], run.call("echo done").to_a
+      assert_equal ["done\n", true], run.call("echo done").to_a
+      refute run.call("false").success
+      assert_equal ["done\n", true], run.call("echo done").to_a, "a step that failed leaves nothing half-written"
+    end
+  end
+
+  def test_the_lab_needs_its_own_gems_only
+    with_tmpdir do |dir|
+      %w[ruby lab_gems extensions].each { |file| File.write("#{dir}/#{file}", RbConfig.ruby) }
+      assert shell('state=$1; load_setup lab_gems', dir).success
+      refute shell('state=$1; load_setup', dir).success
+    end
+  end
+
   def test_exec_keeps_the_folder_and_the_status_of_the_command
     with_tmpdir do |dir|
       output, status = Open3.capture2e("#{BIN}/exec", "ruby", "-e", "puts Dir.pwd; exit 5", chdir: dir)

@@ -56,7 +56,6 @@ class EveryCommandTest < LabCase
       assert_equal ["bin/lab: invalid option: --no-such-option", "Type bin/lab #{name} --help for its options."],
                    err.lines(chomp: true).values_at(0, -1)
     end
-    assert_match(/: invalid option: --dri\nDid you mean\?  dir$/, lab("sizes", "--dri", "/x")[2])
     assert_match(/Known: .*compressors.* more$/, lab("no-such-command")[2])
     assert_match(/Did you mean sizes\?/, lab("size")[2])
   end

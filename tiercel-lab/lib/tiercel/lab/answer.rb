@@ -229,12 +229,14 @@ module Tiercel::Lab
 
       def entry_bytes(name) = values.filter_map { |value| bytes(name, value, "largest_bytes") }.max.to_f
 
-      def bytes(name, value, fact) = cell_of(@groups.fetch([value, hit]), name)["exact"][fact]
+      # Some recorded runs have the median alone.
+      def bytes(name, value, fact)
+        cell_of(@groups.fetch([value, hit]), name)["exact"].values_at(fact, "stored_bytes").compact.first
+      end
     end
 
-    # The answer in words, at the top of a report: at most {LINES} lines of {WIDTH} columns.
+    # The answer in words, at the top of a report, in lines of {WIDTH} columns.
     class Sheet
-      LINES = 24
       WIDTH = 80
       # Characters of a candidate's name.
       NAME = 50
@@ -280,20 +282,11 @@ module Tiercel::Lab
         ["Left out: #{reasons.join("; ")}."]
       end
 
-      # Omits the last candidates if long names take their lines.
-      #
       # @return [Array<String>]
       def lines
-        before = [*wrapped("For #{conditions}:"), "", *wrapped(sentence)]
-        after = ["", *notes.first(4).flat_map { |note| wrapped(note).first(3) }]
-        others = changes.map { |change| wrapped("- #{change}") }
-        among = candidates.map { |one| shown(*one) }
-        size = -> { before.size + among.sum(&:size) + after.size + others.sum(&:size) + 2 }
-        among.pop while among.size > 1 && size.call > LINES
-        others.pop while others.size > 1 && size.call > LINES
-        after.pop while after.size > 1 && size.call > LINES
-        all = [*before, *among.flatten, *after, *(["", CHANGES_TITLE, *others.flatten] if others.any?)]
-        all.size > LINES ? [*all.first(LINES - 1), "..."] : all
+        others = changes.flat_map { |change| wrapped("- #{change}") }
+        [*wrapped("For #{conditions}:"), "", *wrapped(sentence), *candidates.flat_map { |one| shown(*one) }, "",
+         *notes.flat_map { |note| wrapped(note) }, *(["", CHANGES_TITLE, *others] if others.any?)]
       end
 
       # @return [Report::Document::Answer]
