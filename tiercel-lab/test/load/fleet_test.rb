@@ -3,7 +3,7 @@
 require_relative "../support/lab_case"
 
 class LoadFleetTest < LabCase
-  # Runs a block within a trial's fleet.
+  # Runs a block with a fleet of herd members.
   class Planted < Lab::Load::Trial
     def initialize(count, &block)
       super(seed: 1, requires: [LabCase::PLANTED])
@@ -11,7 +11,9 @@ class LoadFleetTest < LabCase
     end
 
     def measure
-      rows << attempt { with_fleet(@count) { |fleet| @block.call(fleet, @scratch.folders) } }
+      rows << attempt do
+        with_fleet(@count, path: "tables/herd/member") { |fleet| @block.call(fleet, @scratch.folders) }
+      end
     end
   end
 
@@ -26,41 +28,23 @@ class LoadFleetTest < LabCase
     trial.rows.first
   end
 
-  def open(fleet, folders, text, **more)
-    fleet.open(text:, entries: { label: "f", value: "rows-50", seed: 1 }, **more) do |index|
-      { context: { servers: {}, folders:, label: "f", shared: index.positive? } }
+  def open(fleet, folders, text)
+    fleet.open(text:, label: "f", threads: 1) do |index|
+      { index:, context: { servers: {}, folders:, label: "f", shared: index.positive? } }
     end
   end
 
   def test_processes_share_a_store_and_each_answers
     found = outcome(2) do |fleet, folders|
-      open(fleet, folders, "tiercel:file:", filled: true)
-      reads = fleet.call("drive", operation: "read", arrivals: { requests: 40, at: Lab::Load::Fleet.soon })
-      { hits: reads.map { |read| read["hits"] }, pids: fleet.pids.uniq.size }
+      open(fleet, folders, "tiercel:file:")
+      fleet.first(1).call("write", key: "k")
+      { makers: fleet.call("read", key: "k").map { |read| read["maker"] }, pids: fleet.jobs.map(&:pid).uniq.size }
     end
-    assert_equal ["measured", [40, 40], 2], found.values_at("status", "hits", "pids"), found["reason"].inspect
+    assert_equal ["measured", %w[old old], 2], found.values_at("status", "makers", "pids"), found["reason"].inspect
   end
 
-  def test_a_process_that_dies_and_a_value_that_is_wrong_are_reasons
+  def test_a_process_that_dies_is_a_reason
     assert_equal "cannot run", outcome(2) { |fleet, folders| open(fleet, folders, "planted_dying") }["status"]
-    missed = outcome(1) do |fleet, folders|
-      open(fleet, folders, "null_store")
-      fleet.call("drive", operation: "read", arrivals: { requests: 5 })
-    end
-    assert_equal ["misses", "5 of 5 requests found nothing"], missed.values_at("status", "reason")
-    wrong = outcome(1) { |fleet, folders| open(fleet, folders, "planted_wrong", filled: true) }
-    assert_equal "wrong values", wrong["status"]
-  end
-
-  def test_every_call_that_a_load_names
-    found = outcome(1) do |fleet, folders|
-      open(fleet, folders, "tiercel:memory:", filled: true)
-      hits = %w[read write exist_and_fetch].map do |operation|
-        fleet.call("drive", operation:, arrivals: { requests: 7 }).first["hits"]
-      end
-      { hits: }
-    end
-    assert_equal [7], found["hits"].uniq, found["reason"].inspect
   end
 
   def test_processes_in_a_long_call_end_soon_after_a_signal
@@ -68,10 +52,10 @@ class LoadFleetTest < LabCase
     began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     assert_raises(SignalException) do
       outcome(3) do |fleet, folders|
-        open(fleet, folders, "tiercel:memory:", filled: true)
-        pids = fleet.pids
+        open(fleet, folders, "tiercel:memory:")
+        pids = fleet.jobs.map(&:pid)
         later = Lab::Load::Fleet.soon(120)
-        fleet.jobs.each { |job| job.send_call("drive", operation: "read", arrivals: { requests: 1, at: later }) }
+        fleet.jobs.each { |job| job.send_call("fetch", key: "k", at: later, block_ms: 1, options: {}) }
         raise SignalException, "TERM"
       end
     end
@@ -85,11 +69,24 @@ class LoadFleetTest < LabCase
     Lab::Servers::Redis.run do |server|
       keys = -> { ActiveSupport::Cache::RedisCacheStore.new(url: server.url).redis.with { |redis| redis.dbsize } }
       found = outcome(2) do |fleet, folders|
-        open(fleet, folders, "redis_cache_store:#{server.url}", filled: true)
+        open(fleet, folders, "redis_cache_store:#{server.url}")
+        %w[a b c].each { |key| fleet.call("write", key:) }
         { keys: keys.call }
       end
-      assert_equal ["measured", 100], found.values_at("status", "keys"), found["reason"].inspect
+      assert_equal ["measured", 3], found.values_at("status", "keys"), found["reason"].inspect
       assert_equal 0, keys.call
+    end
+  end
+
+  def test_a_shared_folder_is_left_as_it_is
+    with_tmpdir do |folder|
+      contexts = Array.new(2) do
+        Lab::Engine::Context.new(servers: {}, folders: { "disk" => folder }, label: "x", shared: true)
+      end
+      File.write(File.join(contexts.first.directory, "kept"), "")
+      assert_equal ["kept"], Dir.children(contexts.last.directory)
+      contexts.each(&:clean_up)
+      assert_equal ["kept"], Dir.children(contexts.last.directory)
     end
   end
 end

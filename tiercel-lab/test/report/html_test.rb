@@ -43,7 +43,7 @@ class ReportHtmlTest < Tiercel::TestCase
     document.section("<i>") do |section|
       section.text("<i> `<i>`").code("<i>", title: "<i>")
       section.table("<i>", header: ["<i>"], command: "<i>", note: "<i>", floor: "<i>") do |table|
-        table.row(Report::Cell.text("<i>", note: "<i>")).raw("<i>", [1])
+        table.row(Report::Cell.text("<i>", note: "<i>"))
       end
     end
     page = Report::Html.render(document)

@@ -69,7 +69,6 @@ module SampleReport
                               floor: "1.2 %")
     STORES.each do |name, (estimate, spread)|
       table.row(*reads_row(name, estimate, spread))
-      table.raw(name, Array.new(40) { |index| estimate + (spread * Math.sin(index * 1.7)) }, unit: "us")
     end
     table.row("Litecache", Cell.missing("needs sqlite3 1.x", remedy: "bin/setup litecache"), nil, nil, nil, nil)
   end

@@ -8,10 +8,10 @@ module Tiercel::Lab
   #   Network::Proxy.run(server, delay: 0.001) do |proxy|
   #     store = Tiercel.new(proxy.url)
   #     proxy.change(hold: true)                     # the server hangs: the proxy keeps replies back
-  #     proxy.restore                                # the proxy sends them
+  #     proxy.heal                                   # the proxy sends them
   #     proxy.cut                                    # closes every connection, accepts new ones
   #     proxy.sever                                  # closes new connections too
-  #     proxy.restore
+  #     proxy.heal
   #     proxy.change(hold: :both, only: "subscribe") # blocks the connection that subscribes, in both directions
   #   end
   module Network
@@ -23,7 +23,6 @@ module Tiercel::Lab
     # The effects of a proxy on its traffic:
     #
     # - `delay`: seconds added to a round trip, half of them each way
-    # - `bytes_per_second`: limit of each connection, each way; nil: none
     # - `hold`: the messages that the proxy delays until the hold ends: :replies (or true), :requests, :both, or
     #   false. It then sends everything in the order of each connection. It keeps up to 4 MB each way; then the sender
     #   waits. Requests reach the server even if their client has disconnected in the meantime
@@ -33,17 +32,15 @@ module Tiercel::Lab
     # - `only`: limits all effects to connections whose client has sent this text within its first 4 KB, in upper or
     #   lower case, such as "subscribe" or "tracking". With `refuse`, a connection is closed once its client sends the
     #   text. nil: all connections
-    Conditions = Data.define(:delay, :bytes_per_second, :hold, :garble, :cut_after, :refuse, :only) do
+    Conditions = Data.define(:delay, :hold, :garble, :cut_after, :refuse, :only) do
       # @raise [ArgumentError] for an invalid or negative number
-      def initialize(delay: 0.0, bytes_per_second: nil, hold: false, garble: false, cut_after: nil, refuse: false,
-                     only: nil)
+      def initialize(delay: 0.0, hold: false, garble: false, cut_after: nil, refuse: false, only: nil)
         check(:delay, delay, delay.is_a?(Numeric) && delay >= 0, "seconds >= 0")
-        check(:bytes_per_second, bytes_per_second, nil_or(bytes_per_second, &:positive?), "a number > 0 or nil")
-        check(:cut_after, cut_after, nil_or(cut_after) { |bytes| bytes >= 0 }, "a number of bytes >= 0 or nil")
+        check(:cut_after, cut_after, cut_after.nil? || cut_after >= 0, "a number of bytes >= 0 or nil")
         check(:hold, hold, [nil, true, false].include?(hold) || HELD.include?(hold.to_s),
               ":replies, :requests, :both or false")
         check(:only, only, only.nil? || (only.is_a?(String) && !only.empty?), "a text or nil")
-        super(delay:, bytes_per_second:, hold: held(hold), garble:, cut_after:, refuse:, only: only&.downcase)
+        super(delay:, hold: hold == true ? :replies : hold && hold.to_sym, garble:, cut_after:, refuse:, only: only&.downcase)
       end
 
       # @return [Boolean]
@@ -53,12 +50,6 @@ module Tiercel::Lab
       def hold_requests? = %i[requests both].include?(hold)
 
       private
-
-      def held(hold)
-        hold == true ? :replies : hold && hold.to_sym
-      end
-
-      def nil_or(value) = value.nil? || (value.is_a?(Numeric) && yield(value))
 
       def check(name, value, valid, expected)
         raise ArgumentError, "#{name}: expected #{expected}, got #{value.inspect}" unless valid
@@ -100,6 +91,8 @@ module Tiercel::Lab
       RELAY = File.expand_path("network/relay_process.rb", __dir__)
       ANSWER_SECONDS = 10
       URL = %r{\A(\w+)://([^@/]*@)?[^/]+(/.*)?\z}
+      # The host and port in a URL.
+      PLACE = /[\w.]+:\d+/
 
       # @return [Integer] the port to connect to
       attr_reader :port
@@ -119,6 +112,16 @@ module Tiercel::Lab
         yield proxy
       ensure
         proxy&.stop
+      end
+
+      # Starts a proxy in front of a server of the lab.
+      #
+      # @param facts [Hash{String => String}] "url" and "address", see {Engine::ServerPool#facts}
+      # @return [Array(Proxy, Hash)] the proxy, and facts that lead to it
+      def self.before(facts, **)
+        place = facts["url"][PLACE]
+        proxy = new(place.split(":"), **).start
+        [proxy, facts.slice("address", "url").transform_values { |text| text.sub(place, proxy.address) }]
       end
 
       # @param server [#host, #port, #socket, #url, Array(String, Integer)]
@@ -164,18 +167,13 @@ module Tiercel::Lab
         @conditions
       end
 
-      # Removes all conditions.
+      # Ends all conditions, and sends held bytes.
       #
       # @return [Conditions]
       def heal
         @conditions = Conditions.new
         change
       end
-
-      # Ends all faults: sends held bytes, and accepts connections. Delay and rate limit stay.
-      #
-      # @return [Conditions]
-      def restore = change(hold: false, garble: false, cut_after: nil, refuse: false, only: nil)
 
       # Closes connections once. New connections are accepted.
       #
@@ -186,7 +184,7 @@ module Tiercel::Lab
         nil
       end
 
-      # Closes open and new connections until {#restore}.
+      # Closes open and new connections until {#heal}.
       #
       # @param only [String, nil] as for {#cut}
       # @return [Conditions]

@@ -257,13 +257,6 @@ module Tiercel::Lab
     #   table = Table.new("Reads", header: ["store", "us"], command: "bin/lab compare memory: shared:")
     #   table.row("shared:", Cell.interval(interval, unit: "us"))
     class Table
-      # A group of raw figures behind a table's cells.
-      #
-      # @!attribute label [String]
-      # @!attribute values [Array<Numeric>]
-      # @!attribute unit [String, nil]
-      Blocks = Struct.new(:label, :values, :unit)
-
       # @return [String]
       attr_reader :title
       # @return [String] unique within a document
@@ -278,8 +271,6 @@ module Tiercel::Lab
       attr_reader :note
       # @return [String, nil] the noise floor of the table's figures
       attr_accessor :floor
-      # @return [Array<Blocks>] the raw figures
-      attr_reader :blocks
 
       # @param title [String]
       # @param header [Array<String>] one for each column
@@ -296,7 +287,6 @@ module Tiercel::Lab
         @note = note
         @floor = floor
         @rows = []
-        @blocks = []
         rows.each { |cells| row(*cells) }
       end
 
@@ -309,15 +299,6 @@ module Tiercel::Lab
                                "got #{cells.size}"
         end
         @rows << cells.map { |cell| Cell.from(cell) }
-        self
-      end
-
-      # @param label [String] name of the group
-      # @param values [Array<Numeric>]
-      # @param unit [String, nil]
-      # @return [self]
-      def raw(label, values, unit: nil)
-        @blocks << Blocks.new(label, values, unit)
         self
       end
 

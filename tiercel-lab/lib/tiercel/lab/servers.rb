@@ -274,14 +274,12 @@ module Tiercel::Lab
         @kept_folder ? Dir.mkdir(@kept_folder, 0o700) : @kept_folder = Dir.mktmpdir("tiercel-lab-")
         @folder = @kept_folder
         @guard = Guard.new(folder)
-        Running.add(self)
       end
 
       def remove_folder
         @guard.release
         FileUtils.rm_rf(folder)
         @folder = nil
-        Running.remove(self)
       end
 
       def choose_socket
@@ -492,41 +490,6 @@ module Tiercel::Lab
       def each_node(action)
         nodes.each(&action)
         self
-      end
-    end
-
-    # The servers that this process has started. They stop when the process exits.
-    #
-    # @private
-    module Running
-      @servers = []
-      @lock = Mutex.new
-
-      class << self
-        # @param server [Server]
-        # @return [void]
-        def add(server)
-          @lock.synchronize do
-            at_exit { stop_all } unless @stops_at_exit
-            @stops_at_exit = true
-            @servers |= [server]
-          end
-        end
-
-        # @param server [Server]
-        # @return [void]
-        def remove(server)
-          @lock.synchronize { @servers -= [server] }
-        end
-
-        # @return [void]
-        def stop_all
-          @servers.each do |server|
-            server.stop
-          rescue Error => e
-            warn e.message
-          end
-        end
       end
     end
   end

@@ -3,7 +3,7 @@
 require_relative "../lab"
 
 module Tiercel::Lab
-  # The tables, by the name of their command. Each is a file of `tables/`, which adds it.
+  # The tables, by the name of their command. Each is the `Table` of a module in `tables/`.
   module Tables
     extend Catalogue
 
@@ -39,5 +39,6 @@ module Tiercel::Lab
        compressors end_to_end herd latency selfcheck serializers sizes sqlite switch].each do |file|
       require_relative "tables/#{file}"
     end
+    Table.subclasses.reverse_each { |table| add table } # in the order of the files
   end
 end

@@ -45,7 +45,7 @@ class ClientCommandTest < LabCase
   def test_a_version_without_a_bundle_keeps_its_row
     skip "memcached is not installed" unless Lab::Servers::Memcached.installed?
     client("--client", "dalli#version=0.1", "--op", "client_get") do |_code, command|
-      assert_match(/^dalli +cannot run: there is no bundle "dalli_0.1"/, command.out.string)
+      assert_match(/^dalli#version=0.1 +cannot run: there is no bundle "dalli_0.1"/, command.out.string)
     end
   end
 

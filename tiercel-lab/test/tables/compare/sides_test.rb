@@ -5,6 +5,10 @@ require_relative "../../support/lab_case"
 class SidesTest < LabCase
   Sides = Lab::Tables::Compare::Sides
 
+  class Progress
+    def say(*); end
+  end
+
   def with_repository
     Dir.mktmpdir do |folder|
       cache = File.join(folder, "cache")
@@ -33,7 +37,7 @@ class SidesTest < LabCase
     git(repository, "commit", "--quiet", "-m", title)
   end
 
-  def parse(text, repository: ".") = Sides.parse(text, repository:).tap { |side| side.name = "base" }
+  def parse(text, repository: ".") = Sides.parse("base", text, repository:)
 
   def cell(store) = Lab::Tables::Gate::GatedCell.store(store, "read", "string-100b")
 
@@ -52,7 +56,7 @@ class SidesTest < LabCase
       said = []
       progress = Object.new.tap { |object| object.define_singleton_method(:say) { |text| said << text } }
       2.times { first.prepare(progress) }
-      assert_equal ["compiling HEAD~2 (once)"], said
+      assert_equal ["base: compiling"], said
       assert_equal "1\n", File.read(File.join(first.folder, "lib/tiercel/thing.rb"))
       assert_path_exists File.join(first.folder, "lib/tiercel/tiny_ext.#{RbConfig::CONFIG["DLEXT"]}")
       assert_equal "base: read string-100b tiercel:memory:", first.contestant(cell("tiercel:memory:")).name
@@ -66,8 +70,8 @@ class SidesTest < LabCase
     with_repository do |repository|
       commit(repository, "Broken", "ext/tiercel/tiny/extconf.rb" => "abort \"no compiler for you\"\n",
              "ext/tiercel/tiny/tiny.c" => "")
-      error = assert_raises(Lab::CannotRun) { parse("HEAD", repository:).prepare }
-      assert_match(/HEAD could not be compiled: .*no compiler for you/, error.message)
+      error = assert_raises(Lab::CannotRun) { parse("HEAD", repository:).prepare(Progress.new) }
+      assert_match(/\Abase \(HEAD\): .*no compiler for you/, error.message)
     end
   end
 

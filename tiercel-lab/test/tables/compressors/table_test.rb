@@ -64,7 +64,7 @@ class CompressorsTest < LabCase
     Lab::Engine::Summary.fill(cells, protocol: TINY)
     document = Lab::Tables::Compressors::Table.report(results_of("compressors", cells:), command: "bin/lab compressors")
     article = document.tables.last
-    assert_equal ["none", "100.0 %", "100.0 %"], article.rows.first.first(3).map(&:to_s)
-    assert_equal "1.00x", article.rows.last[3].to_s
+    assert_equal ["none", "1,023,931", "500", "100.0 %", "100.0 %"], article.rows.first.first(5).map(&:to_s)
+    assert_equal ["35.0", "1.00x"], article.rows.last.values_at(5, 7).map(&:to_s)
   end
 end

@@ -43,6 +43,39 @@ class GateRecordedTest < LabCase
     assert_empty verdicts("busy") & %w[regressed], "beside a busy loop it may be undecided"
   end
 
+  # A timing whose passes take as long as planned.
+  class Planned < Tiercel::Lab::Tables::Gate::Timing
+    attr_reader :sizes
+
+    def initialize(cells, seconds)
+      tree = Struct.new(:name) { def contestant(cell) = Tiercel::Lab::Contestants.parse(cell.text) }.new("head")
+      run = Class.new { def interrupted? = false }.new
+      settings = Struct.new(:quick).new(false)
+      super(cells, [tree], run:, configuration: Tiercel::Lab::Tables::Gate::Configuration.new({}), settings:)
+      @left, @sizes = seconds, []
+      within(nil, 0.3)
+    end
+
+    def left = @left
+
+    def pass(cells, budget:, null: true)
+      @sizes << cells.size
+      @left -= 0.9 * budget
+      cells.to_h { |cell| [cell, nil] }
+    end
+  end
+
+  def test_what_a_pass_leaves_of_the_budget_times_further_cells
+    cells = Array.new(50) do |index|
+      Lab::Tables::Gate::GatedCell.store("memory_store", "read", "string-100b").with(label: "cell #{index}")
+    end
+    { 1_000.0 => [50], 240.0 => [25, 8], 30.0 => [], 0.0 => [] }.each do |seconds, sizes|
+      timing = Planned.new(cells, seconds)
+      assert_equal cells.map(&:label), timing.rows.map { |row| row["cell"] }
+      assert_equal sizes, timing.sizes, seconds
+    end
+  end
+
   def test_every_verdict_on_a_time
     ratio = ->(low, high) { { "estimate" => (low + high) / 2, "low" => low, "high" => high } }
     { [ratio[1.06, 1.2], ratio[1.06, 1.2]] => "regressed", [ratio[1.06, 1.2], ratio[1.04, 1.2]] => "not confirmed",

@@ -60,7 +60,7 @@ class HerdCommandTest < LabCase
       assert_once(rows, shared)
       assert_once(rows, %w[tiercel:memory:], blocks: 2)
       assert_equal [["tiercel:memory:", true]], rows.map { |row| row.values_at("store", "own") }.uniq.select(&:last)
-      assert_match(/^8 callers \(2 processes x 4 threads\), all at once, ran the block .*; once with `lease: true` \(/,
+      assert_match(/^8 callers \(2 processes x 4 threads\), all at once, ran the block .*; once with `lease: true`;/,
                    command.out.string)
       line = command.out.string[/^tiercel:shared: +cold, lease: true .*$/]
       assert_match(/true +1 +1 +[\d.,]+ ms +[\d.,]+ ms +0$/, line)

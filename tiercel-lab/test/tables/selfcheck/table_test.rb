@@ -38,6 +38,8 @@ class SelfCheckCommandTest < LabCase
     text = Lab::Report::Markdown.render(judge(same: ["same"] * 20, planted: FOUND, pause: ["uneven"] * 20).build)
     assert_includes text, "The same work was called different in 0 of 20 comparisons; 5 % more: found in 20 of 20"
     assert_match(/beyond 2\.0 %, fixed beforehand/, text)
+    refute_match(/do not decide/, text)
+    assert_match(/Fewer than 20 recordings do not decide/, Lab::Report::Markdown.render(judge(same: GOOD.first(4)).build))
     assert_match(/60 ms of work every 40,000 calls .*12 ns .*1,500 ns/, text)
   end
 

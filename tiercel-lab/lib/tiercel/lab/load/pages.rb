@@ -4,108 +4,66 @@ require "net/http"
 
 module Tiercel::Lab
   module Load
-    # A persistent HTTP connection.
-    class Connection
+    # Requests pages of an application, in a process of its own. Every answer is an {Engine::Outcome}.
+    class Pages
       TIMEOUT_SECONDS = 30
       # Asks for uncompressed bodies, which can be compared byte by byte.
       HEADERS = { "Accept-Encoding" => "identity", "User-Agent" => "tiercel-lab" }.freeze
 
-      # @param url [String]
-      def initialize(url)
-        @uri = URI(url)
-      end
-
-      # Opens the connection unless it is open.
-      #
-      # @return [self]
-      def open = tap { @http ||= connect }
-
-      # @param path [String]
-      # @return [Net::HTTPResponse] with its whole body
-      def get(path = @uri.request_uri)
-        open
-        @http.request(Net::HTTP::Get.new(path, HEADERS))
-      end
-
-      # Closes the connection; the next request opens another one.
-      def close
-        @http&.finish if @http&.started?
-      ensure
-        @http = nil
-      end
-
-      private
-
-      def connect
-        http = Net::HTTP.new(@uri.host, @uri.port)
-        http.use_ssl = @uri.scheme == "https"
-        http.open_timeout = http.read_timeout = TIMEOUT_SECONDS
-        http.keep_alive_timeout = TIMEOUT_SECONDS
-        http.max_retries = 0 # a request that was sent twice would be timed once
-        http.start
-      end
-    end
-
-    # Requests pages of an application, in a process of its own. Every answer is an {Engine::Outcome}.
-    class Pages
       # Requests a page again and again.
       #
-      # @param url [String] URL of the page, or of the application if `path` is given
-      # @param path [String, nil]
+      # @param url [String] URL of the application
+      # @param path [String]
       # @param requests [Integer] number of requests of all connections together
       # @param connections [Integer] number of concurrent connections
       # @param sha256 [String, nil] digest that every body must have
       # @return [Hash] "ns" of each request, "seconds" of all; "sha256" and "bytes" of the last answer
-      def ask(url:, requests:, path: nil, connections: 1, sha256: nil)
-        outcome { requested(url, requests, connections, Page.new(url, path, sha256)) }
+      def ask(url:, requests:, path:, connections: 1, sha256: nil)
+        found = Engine::Outcome.of do
+          parts = Load.in_threads(connections) { over_one(URI(url), path, requests / connections, sha256) }
+          body = parts.last[:body]
+          { ns: parts.flat_map { |part| part[:ns] }, seconds: parts.map { |part| part[:seconds] }.max,
+            sha256: Digest::SHA256.hexdigest(body), bytes: body.bytesize }
+        end
+        # The class of an error is for programmers; the user knows the address.
+        found["reason"] ? found.merge("reason" => found["reason"].sub(/\A(SocketError|Errno::\w+): /, "")) : found
       end
 
       private
 
-      # The class of an error is for programmers; the user knows the address.
-      def outcome(&)
-        found = Engine::Outcome.of(&)
-        found["reason"] ? found.merge("reason" => found["reason"].sub(/\A(SocketError|Errno::\w+): /, "")) : found
-      end
-
-      def requested(url, requests, connections, page)
-        arrivals = Arrivals.new(requests: requests / connections)
-        parts = Driver.in_threads(connections) { over_one(Connection.new(url), arrivals, page) }
-        { ns: parts.flat_map { |part| part[:ns] }, seconds: parts.map { |part| part[:seconds] }.max, **page.answer }
-      end
-
-      def over_one(connection, arrivals, page)
-        check = page.method(:answered?)
-        Driver.new.run(arrivals, Keys.new(items: 1), measure: "each", check:) { connection.get(*page.path) }
+      # The requests of one persistent connection. Bodies are compared outside of the timed part.
+      def over_one(uri, path, requests, sha256)
+        http = connect(uri)
+        started, body = Load.now, ""
+        ns = Array.new(requests) do
+          began = Load.now
+          response = http.request(Net::HTTP::Get.new(path, HEADERS))
+          took = ((Load.now - began) * 1e9).round
+          body = checked(response, "#{uri}#{path}", sha256)
+          took
+        end
+        { ns:, seconds: Load.now - started, body: }
       ensure
-        connection.close
+        http&.finish
       end
 
-      # A requested page, and the content that it must have.
-      Page = Struct.new(:url, :path, :sha256, :last) do
-        # @return [Boolean]
-        # @raise [WrongValue] for another page
-        def answered?(response)
-          wrong = wrong(response) and raise WrongValue, wrong
-          self.last = response
-          true
-        end
-
-        # @return [Hash{Symbol => Object}]
-        def answer
-          body = last&.body.to_s
-          { sha256: Digest::SHA256.hexdigest(body), bytes: body.bytesize }
-        end
-
-        private
-
-        def wrong(response)
-          return "#{url}#{path} answered #{response.code} #{response.message}" unless response.is_a?(Net::HTTPSuccess)
-          return if sha256.nil? || Digest::SHA256.hexdigest(response.body) == sha256
-          "#{url}#{path} answered with another body (#{response.body.bytesize} B) than at first"
-        end
+      def connect(uri)
+        http = Net::HTTP.new(uri.host, uri.port)
+        http.open_timeout = http.read_timeout = http.keep_alive_timeout = TIMEOUT_SECONDS
+        http.max_retries = 0 # a request that was sent twice would be timed once
+        http.start
       end
-      private_constant :Page
+
+      # @return [String] the body
+      # @raise [WrongValue] for another page
+      def checked(response, url, sha256)
+        unless response.is_a?(Net::HTTPSuccess)
+          raise WrongValue, "#{url} answered #{response.code} #{response.message}"
+        end
+        body = response.body
+        return body if sha256.nil? || Digest::SHA256.hexdigest(body) == sha256
+        raise WrongValue, "#{url} answered with another body (#{body.bytesize} B) than at first"
+      end
     end
 
     # The application under Puma, preloaded by a master, with two workers.
@@ -166,7 +124,7 @@ module Tiercel::Lab
 
     # One application with one store, and the cache server that the store needs.
     class Application
-      CACHE_BYTES = 64 * 1024 * 1024
+      CACHE_MB = 64
 
       # @param shop [Engine::Shop]
       # @param store [#text, #server] the store; its text has names of folders and addresses to fill in
@@ -181,7 +139,7 @@ module Tiercel::Lab
 
       # @return [self]
       def start
-        @server = CacheServer.start(@store.server, bytes: CACHE_BYTES)
+        @server = cache_server&.start
         @puma = PumaServer.new(@shop, cache_store, **@options).start
         self
       rescue Servers::Error
@@ -214,6 +172,14 @@ module Tiercel::Lab
       end
 
       private
+
+      # A full server evicts the least recently used entries.
+      def cache_server
+        case @store.server
+        when :memcached then Servers::Memcached.new(memory_mb: CACHE_MB)
+        when :redis then Servers::Redis.new(maxmemory: "#{CACHE_MB}mb", policy: "allkeys-lru")
+        end
+      end
 
       # Does not use `format`, which warns about names that a text does not contain.
       def cache_store = @store.text.gsub(/%<(\w+)>s/) { { **@folders, **places }.fetch($1.to_sym) }

@@ -4,9 +4,8 @@ module Tiercel::Lab
   module Network
     # One direction of a connection: bytes, each with the time at which it sends them.
     class Lane
-      # Maximum number of bytes of one read, and of one write with a rate limit.
+      # Maximum number of bytes of one read.
       CHUNK_BYTES = 65_536
-      CAPPED_CHUNK_BYTES = 4_096
       # With more waiting bytes it stops reading, so that the sender notices the congestion.
       FULL_BYTES = 4 * 1024 * 1024
 
@@ -22,7 +21,6 @@ module Tiercel::Lab
         @sink = sink
         @waiting = []
         @waiting_bytes = 0
-        @free_at = 0.0
         @sent_bytes = 0
         @ended = false
       end
@@ -46,16 +44,15 @@ module Tiercel::Lab
       #
       # @param now [Float] seconds of the monotonic clock
       # @param delay [Float] seconds
-      # @param bytes_per_second [Numeric, nil]
       # @yieldparam bytes [String] the bytes read
       # @return [Integer] bytes taken
-      def take(now, delay, bytes_per_second)
+      def take(now, delay)
         bytes = @source.read_nonblock(CHUNK_BYTES, exception: false)
         return ended if bytes.nil?
         return 0 if bytes.is_a?(Symbol)
         yield bytes if block_given?
-        size = bytes_per_second ? CAPPED_CHUNK_BYTES : bytes.bytesize
-        0.step(bytes.bytesize - 1, size) { |at| enqueue(bytes.byteslice(at, size), now + delay, bytes_per_second) }
+        @waiting << [now + delay, bytes]
+        @waiting_bytes += bytes.bytesize
         bytes.bytesize
       rescue SystemCallError, IOError
         ended
@@ -95,15 +92,6 @@ module Tiercel::Lab
       def ended
         @ended = true
         0
-      end
-
-      def enqueue(bytes, due_at, bytes_per_second)
-        if bytes_per_second
-          due_at = [due_at, @free_at].max + (bytes.bytesize.to_f / bytes_per_second)
-          @free_at = due_at
-        end
-        @waiting << [due_at, bytes]
-        @waiting_bytes += bytes.bytesize
       end
 
       def sent(due_at, count)
@@ -167,7 +155,7 @@ module Tiercel::Lab
       # @return [Array(Integer, Boolean)] number of bytes, and whether they begin a round trip
       def take(lane, now)
         asks = lane.equal?(requests)
-        bytes = lane.take(now, conditions.delay / 2.0, conditions.bytes_per_second) { |text| heard(text) if asks }
+        bytes = lane.take(now, conditions.delay / 2.0) { |text| heard(text) if asks }
         return [0, false] if bytes.zero?
         begins = asks && !@asking
         @asking = asks

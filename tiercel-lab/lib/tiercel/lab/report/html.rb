@@ -275,7 +275,7 @@ module Tiercel::Lab
           notes = [*@table.note, *("Noise floor: #{@table.floor}." if @table.floor)]
           %(<div class="table" id="#{@anchor}"><div class="heading">#{title}#{copy}</div>) +
             notes.map { |text| %(<p class="note">#{Html.inline(text)}</p>) }.join + body +
-            "#{Html.code_block(@table.command, prompt: true) if @table.command}#{raw}</div>"
+            "#{Html.code_block(@table.command, prompt: true) if @table.command}</div>"
         end
 
         private
@@ -329,16 +329,6 @@ module Tiercel::Lab
         end
 
         def bounds(text) = text && %( <span class="bounds">#{text}</span>)
-
-        def raw
-          return "" if @table.blocks.empty?
-          lines = @table.blocks.map do |blocks|
-            values = blocks.values.map { |value| Format.number(value, plain: true) }.join(" ")
-            "<dt>#{Report.escape([blocks.label, *blocks.unit].join(", "))}</dt><dd>#{Report.escape(values)}</dd>"
-          end
-          count = @table.blocks.sum { |blocks| blocks.values.size }
-          %(<details><summary>All #{count} blocks</summary><dl class="blocks">#{lines.join}</dl></details>)
-        end
       end
     end
   end

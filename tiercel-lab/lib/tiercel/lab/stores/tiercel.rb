@@ -9,7 +9,6 @@ module Tiercel::Lab
       # A store takes this long only if its server sends no invalidation messages.
       PATIENCE_SECONDS = 10.0
       PAUSE_SECONDS = 0.002
-      EVENT = "cache_read.active_support"
 
       class << self
         # Waits until the store trusts its copies.
@@ -34,17 +33,6 @@ module Tiercel::Lab
           result
         end
 
-        # Reads until the nearest tier has all entries. Reads a store without tiers once.
-        #
-        # @param store [ActiveSupport::Cache::Store]
-        # @param names [Array<String>]
-        # @param patience [Float] seconds
-        # @return [Boolean] whether the nearest tier has them all
-        def fill(store, names, patience: PATIENCE_SECONDS)
-          nearest = store.respond_to?(:stats) && tiers(store)&.keys&.first
-          patiently(patience) { answering(store, names).all? { |tier| !nearest || tier == nearest } }
-        end
-
         private
 
         def tiers(store) = store.stats&.fetch(:tiers, nil)
@@ -52,17 +40,8 @@ module Tiercel::Lab
         # @return [Integer, nil] number of keys in received invalidation messages; nil without a listener
         def heard(store) = tiers(store).values.filter_map { |tier| tier&.dig(:bus, :invalidations) }.max
 
-        # @return [Array<String, nil>] the tier that returned each entry
-        def answering(store, names)
-          tiers = []
-          ActiveSupport::Notifications.subscribed(->(*, event) { tiers << event[:tier] }, EVENT) do
-            names.each { |name| store.read(name) }
-          end
-          tiers
-        end
-
-        def patiently(seconds = PATIENCE_SECONDS)
-          deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+        def patiently
+          deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_SECONDS
           until yield
             return false if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
             sleep PAUSE_SECONDS

@@ -200,6 +200,55 @@ module Tiercel::Lab
         end
       end
 
+      # The requests of one side as they were recorded: blocks of process, block, seconds, CPU of the application and of
+      # the cache server, and the nanoseconds of each request.
+      class Blocks
+        FACTS = 5
+
+        # @param row [Hash{String => Object}] a row with "blocks"
+        def initialize(row)
+          @blocks = row["blocks"]
+        end
+
+        def any? = @blocks.any?
+
+        # @yieldparam facts [Array<Numeric>] figures of the block
+        # @yieldparam ns [Array<Integer>] durations of the block's requests
+        # @yieldreturn [Float]
+        # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
+        def by_process
+          @blocks.group_by(&:first).transform_values do |blocks|
+            blocks.to_h { |block| [block[1], yield(block[2...FACTS], block.drop(FACTS))] }
+          end
+        end
+
+        # @yield see {#by_process}
+        # @return [Float] the median of the blocks
+        def median(&) = Statistics.median(by_process(&).values.flat_map(&:values)).to_f
+
+        # @yield see {#by_process}
+        # @return [Statistics::Interval]
+        def interval(&) = Statistics::MedianInterval.of_times(by_process(&).values.map(&:values))
+
+        # @param other [Blocks]
+        # @yield see {#by_process}
+        # @return [Statistics::Interval] the median ratio of paired blocks
+        def ratio_to(other, &) = Engine::Paired.ratio(by_process(&), other.by_process(&))
+
+        # How far two copies of the same side differ, by the more distant bound.
+        #
+        # @return [Float] 0.02: 2 %
+        def noise_to(other, &) = Math.exp(ratio_to(other, &).map { |ratio| Math.log(ratio) }.reach) - 1.0
+
+        # @return [Statistics::Interval] microseconds, from one figure for each process
+        def quantile(share)
+          each = @blocks.group_by(&:first).values.map do |blocks|
+            [Statistics.quantile(blocks.flat_map { |block| block.drop(FACTS) }, share) / 1e3]
+          end
+          Statistics::MedianInterval.of_times(each)
+        end
+      end
+
       class Table < Tables::Table
         called "app", "A Rails application under Puma with two workers, on every store."
         example "app --quick", "app --page /products --store tiercel:shared:,memory_store",
@@ -259,6 +308,7 @@ module Tiercel::Lab
       # Shows a table for each page, with a row for each store: requests a second, quantiles, CPU time, and its ratio
       # to the first store.
       class View < Tables::View
+        article(%r{\AApplication: /})
         quick "Quick: few requests; p99 is rough."
 
         AGAIN = /\A(.*) again\z/
@@ -294,19 +344,20 @@ module Tiercel::Lab
         def measured(path) = of(path).select { |row| asked?(row) && !row["store"].match?(AGAIN) }
 
         # A block begins with three facts: seconds, CPU ns of the application, and CPU ns of the cache server.
-        def blocks(row) = Load::Blocks.new(row, facts: 3)
+        def blocks(row) = Blocks.new(row)
 
+        SPENT = ->((seconds, *), ns) { seconds / ns.size }
         RATE = ->((seconds, *), ns) { ns.size / seconds }
         CPU_US = ->((_, cpu, server), ns) { (cpu + server).fdiv(ns.size) / 1e3 }
         SERVER_US = ->((_, _, server), ns) { server.fdiv(ns.size) / 1e3 }
         COLUMNS = { "store" => "store",
-                    "requests/s" => [->(row) { Statistics.median(blocks(row).figures(&RATE)).to_f }, "/s"],
+                    "requests/s" => [->(row) { blocks(row).median(&RATE) }, "/s"],
                     "p50" => [->(row) { blocks(row).quantile(0.5) }, "us"],
                     "p99" => [->(row) { blocks(row).quantile(0.99) }, "us"],
                     "CPU a request" => [->(row) { blocks(row).interval(&CPU_US) }, "us"],
-                    "of it the cache server" => [->(row) { Statistics.median(blocks(row).figures(&SERVER_US)).to_f },
+                    "of it the cache server" => [->(row) { blocks(row).median(&SERVER_US) },
                                                  "us"] }.freeze
-        private_constant :RATE, :CPU_US, :SERVER_US, :COLUMNS
+        private_constant :SPENT, :RATE, :CPU_US, :SERVER_US, :COLUMNS
 
         # The noise floor: the difference between the two applications of the first store.
         def noise(path)
@@ -322,8 +373,19 @@ module Tiercel::Lab
                                   "verdict" => ->(row) { compared(row, first).last })
           section.add(columns_table("Application: #{path}", of(path), columns, labels: 1,
                                     floor: noise(path) && Report::Format.percent(noise(path)),
-                                    reason: ->(row) { missing(row) unless asked?(row) },
-                                    raw: ->(row) { { row["store"] => blocks(row).figures(&CPU_US) } }))
+                                    reason: ->(row) { missing(row) unless asked?(row) }))
+          section.add(article(path)) if article(path)
+        end
+
+        # The third article's requests, if both stores were asked.
+        def article(path)
+          file, memcached = %w[file_store mem_cache_store].map { |store| measured(path).find { _1["store"] == store } }
+          return unless file && memcached
+          here = figure(blocks(file).ratio_to(blocks(memcached), &SPENT), "x")
+          Report::Table.new("Application: #{path}, the article's figure beside ours",
+                            header: ["time of a request", "article", "here"],
+                            rows: [["file_store by mem_cache_store", figure(Published.of("app"), "x"), here]],
+                            note: "Published in 2011 for an application with its files on NFS, measured by `ab`.")
         end
 
         # @return [Array(Report::Cell, Report::Cell)] the ratio to the first store, and its verdict
@@ -353,9 +415,5 @@ module Tiercel::Lab
         end
       end
     end
-  end
-
-  module Tables
-    add App::Table
   end
 end

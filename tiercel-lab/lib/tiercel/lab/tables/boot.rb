@@ -172,8 +172,4 @@ module Tiercel::Lab
       end
     end
   end
-
-  module Tables
-    add Boot::Table
-  end
 end

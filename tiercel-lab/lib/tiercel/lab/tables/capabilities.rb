@@ -185,8 +185,4 @@ module Tiercel::Lab
       end
     end
   end
-
-  module Tables
-    add Capabilities::Table
-  end
 end

@@ -136,17 +136,14 @@ module Tiercel::Lab
 
       def any? = sources.any?
 
-      def built? = sources.all? { |source| File.exist?(mark(source)) }
-
       # @raise [CannotRun]
       def build
         library = File.join(@folder, "lib")
         sources.each do |source|
-          target = File.dirname(mark(source))
+          target = File.join(@folder, "tmp", "lab", File.basename(File.dirname(source)))
           FileUtils.mkdir_p(target)
           Extensions.run(RbConfig.ruby, source, folder: target)
           Extensions.run("make", "install", "sitearchdir=#{library}", "sitelibdir=#{library}", folder: target)
-          FileUtils.touch(mark(source))
         end
       end
 
@@ -164,8 +161,6 @@ module Tiercel::Lab
       def sources
         Dir.glob(File.join(@folder, "ext/**/extconf.rb")).select { |path| Dir.children(File.dirname(path)).size > 1 }
       end
-
-      def mark(source) = File.join(@folder, "tmp", "lab", File.basename(File.dirname(source)), "built")
     end
   end
 end

@@ -46,11 +46,6 @@ module Tiercel::Lab
           end
         end
 
-        def take(comparisons)
-          super
-          run.table("versions", versions(comparisons))
-        end
-
         private
 
         def add_client(text)
@@ -81,18 +76,6 @@ module Tiercel::Lab
                                         operation: Operations.fetch("client_loop"))
           Engine::Comparison.new(value:, arms: [*between.arms, nothing])
         end
-
-        # The gem versions of each bundle in the run.
-        def versions(comparisons)
-          comparisons.flat_map { |comparison| comparison.bundles.keys }.uniq.filter_map do |name|
-            job = Engine::Job.new("engine/worker", bundle: Engine::Bundle.new(name)).start
-            { "bundle" => name, "gems" => job.call("hello")["gems"] }
-          rescue CannotRun, WorkerLost
-            nil # its rows say why
-          ensure
-            job&.stop
-          end
-        end
       end
 
       # Compares clients with a raw socket.
@@ -105,8 +88,7 @@ module Tiercel::Lab
                   "client_set_multi" => "set_multi of 100" }.freeze
         SERVERS = { "memcached" => "one memcached", "redis" => "one Redis" }.freeze
         # The gem of each client, whose version its label shows.
-        GEMS = { "dalli" => "dalli", "redis_client" => "redis-client", "redis_gem" => "redis",
-                 "backend" => "tiercel" }.freeze
+        GEMS = { "dalli" => "dalli", "redis_client" => "redis-client", "redis_gem" => "redis" }.freeze
 
         def title = "Clients against a raw socket"
 
@@ -153,14 +135,11 @@ module Tiercel::Lab
 
         def words(cell) = Report::Cell.interval(interval(cell["summary"]["ratio"])).to_s
 
-        # The name of a client with the version of its gem.
+        # The name of a client, with the version of its gem in the bundle of the run.
         def label(cell)
           text = cell.dig("contestant", "text")
-          gem = GEMS[text[/\A\w+/]]
-          bundle = rows("versions").find { |row| row["bundle"] == cell.dig("contestant", "bundle") }
-          version = bundle && gem && bundle["gems"][gem]
-          name = name(cell).sub(/#?version=[\d.]+,?/, "")
-          version && gem != "tiercel" ? "#{name} (#{version})" : name
+          version = results.dig("environment", "gems", GEMS[text]) unless cell.dig("contestant", "bundle")
+          version ? "#{name(cell)} (#{version})" : name(cell)
         end
 
         def heading(group) = "Client: #{operation(group)}, #{server(group)}, #{baseline(group)["value"]}"
@@ -168,7 +147,7 @@ module Tiercel::Lab
         def add(section, group)
           columns = { "client" => :label, "a call" => :time, "by the raw socket's" => :ratio, "verdict" => :verdict,
                       "over it" => ->(cell) { over(group, cell) }, "objects" => :objects }
-          section.add(cell_table(heading(group), shown(group), columns, command: again(group), label: method(:label),
+          section.add(cell_table(heading(group), shown(group), columns, command: again(group),
                                  note: "Over it: a call less a raw socket's#{loop_words(group)}."))
           chart = forest("#{heading(group)}, by ratio", shown(group), baseline: "raw socket", label: method(:label))
           section.add(chart) if chart
@@ -212,9 +191,5 @@ module Tiercel::Lab
         end
       end
     end
-  end
-
-  module Tables
-    add Client::Table
   end
 end

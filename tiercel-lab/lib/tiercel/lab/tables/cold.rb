@@ -127,8 +127,4 @@ module Tiercel::Lab
       end
     end
   end
-
-  module Tables
-    add Cold::Table
-  end
 end

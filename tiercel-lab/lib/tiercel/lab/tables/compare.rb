@@ -184,8 +184,4 @@ module Tiercel::Lab
       end
     end
   end
-
-  module Tables
-    add Compare::Table
-  end
 end

@@ -70,6 +70,7 @@ module Tiercel::Lab
       # Shows bytes and speed of compressors: a table for each payload.
       class View < Tables::View
         article(/\ACompressors: /)
+        quick "Quick: each library's default level, few contents and few sizes."
 
         COLUMNS = [["compressor", :name], ["bytes", :bytes], ["of the payload", :share], ["deflate", :time],
                    ["MB/s", :speed], ["inflate", ->(cell) { twin(cell)&.then { |inflate| time(inflate) } }],
@@ -117,26 +118,14 @@ module Tiercel::Lab
 
         def add(document, value, deflates)
           document.section(title_of(value)) do |section|
-            section.text(quick_note) if quick? && by_value.keys.first == value
             section.add(table(value, deflates))
             section.add(article(deflates)) if value == ARTICLE_VALUE
           end
         end
 
-        def quick_note
-          "The quick form has each library's default level, few contents and few sizes; without `--quick` there " \
-            "are all levels, and HTML and JSON from 100 B to 1 MB."
-        end
-
         # Each compressor has a row with two cells: deflate and inflate.
         def table(value, deflates)
-          cell_table(anchor(value), deflates, COLUMNS, command: command_for(value), note: note(value),
-                                                       raw: method(:blocks_of))
-        end
-
-        def blocks_of(cell)
-          cells = { "deflate" => cell, "inflate" => twin(cell) }.select { |_way, found| found && measured?(found) }
-          cells.to_h { |way, found| ["#{name(cell)}, #{way}", block_us(found)] }
+          cell_table(anchor(value), deflates, COLUMNS, command: command_for(value), note: note(value))
         end
 
         def note(value)
@@ -153,11 +142,13 @@ module Tiercel::Lab
           published = Published.of("compressors")
           rows = published.filter_map do |name, (size, per_second)|
             cell = deflates.find { |candidate| name(candidate) == name } or next
-            [name, percent(size, published["none"].first), measured?(cell) ? share(cell) : missing(cell),
-             per_second && figure(published["zlib"].last / per_second, "x"), ratio(cell)]
+            [name, size, bytes(cell), percent(size, published["none"].first), measured?(cell) ? share(cell) : missing(cell),
+             per_second, per_second && rate(cell), per_second && figure(published["zlib"].last / per_second, "x"),
+             ratio(cell)]
           end
           Report::Table.new("Compressors: the article's figures beside ours", rows:,
-                            header: ["compressor", "article: share", "here: share", "article: by gzip's time",
+                            header: ["compressor", "article: bytes", "here: bytes", "article: share", "here: share",
+                                     "article: a second", "here: a second", "article: by gzip's time",
                                      "here: by gzip's time"],
                             note: "Published in October 2024, on another machine and other random strings, " \
                                   "deflating only; levels were not named.")
@@ -171,8 +162,6 @@ module Tiercel::Lab
           end
         end
 
-        def deflate_of(cell) = by_value.fetch(cell["value"]).find { |candidate| name(candidate) == name(cell) }
-
         # The compressor "none" stores the payload unchanged.
         def payload(value)
           cell = by_value.fetch(value).find { |candidate| name(candidate) == "none" }
@@ -184,9 +173,5 @@ module Tiercel::Lab
         def percent(part, whole) = part && whole ? format("%.1f %%", 100.0 * part / whole) : ""
       end
     end
-  end
-
-  module Tables
-    add Compressors::Table
   end
 end

@@ -325,7 +325,7 @@ module Tiercel::Lab
           parts = Split::PARTS.to_h { |part| [part, ->(cell) { part_of(cell, part) }] }
           cell_table(heading(value, operation), wholes,
                      { **factors, "time" => :time, "ratio" => :ratio, "bytes" => :bytes, **parts },
-                     labels: 3, label: method(:words),
+                     labels: 3,
                      note: "Microseconds a call; ratios are to the first row of the same comparison.")
         end
 
@@ -343,9 +343,5 @@ module Tiercel::Lab
         end
       end
     end
-  end
-
-  module Tables
-    add EndToEnd::Table
   end
 end

@@ -53,18 +53,19 @@ module Tiercel::Lab
         START_SECONDS = 1.5
         CELL_SECONDS = 0.3
         PASSES = 3
-        PLACE = /[\w.]+:\d+/
 
         # Rows have "cell", "side", "process" and figures.
         #
         # @param trees [Array<Tree>] base and head
         # @param cells [Array<GatedCell>]
         # @param first [Integer] number of the first process
-        def initialize(trees, cells:, first: 0, **)
+        # @param calls [Hash{String => Integer}] calls of a pass by cell; all processes make as many as the first
+        def initialize(trees, cells:, first: 0, calls: {}, **)
           super(**)
           @trees = trees
           @cells = cells
           @first = first
+          @calls = calls
         end
 
         def expected_seconds = @trees.size * PROCESSES * (START_SECONDS + (@cells.size * CELL_SECONDS))
@@ -77,7 +78,7 @@ module Tiercel::Lab
             in_turn(@trees, process).each { |tree| count_all(tree, @first + process) }
           end
         ensure
-          @relays&.each_value(&:stop)
+          @relays&.each_value { |relay, _facts| relay.stop }
         end
 
         def count_all(tree, process)
@@ -112,9 +113,11 @@ module Tiercel::Lab
         def count(job, cell, contestant)
           servers = facts(contestant.servers)
           opened = job.call("open", text: contestant.text, operation: cell.operation.name, value: cell.value.to_spec,
-                                    seed: @seed, context: { servers:, folders: @scratch.folders, label: "gate" })
+                                    seed: @seed, calls: @calls[cell.label],
+                                    context: { servers:, folders: @scratch.folders, label: "gate" })
           return opened unless Engine::Outcome.measured?(opened)
-          relays = @relays.slice(*servers.keys).values
+          @calls[cell.label] ||= opened["calls"]
+          relays = @relays.slice(*servers.keys).values.map(&:first)
           figures = job.call("count").merge(passing(job, relays, opened["calls"]))
           closed = job.call("close")
           Engine::Outcome.measured?(closed) ? figures : closed
@@ -123,11 +126,8 @@ module Tiercel::Lab
         # A cluster announces the addresses of its servers, so no relay can stand in front of them.
         def facts(names)
           @pool.facts(names).to_h do |name, facts|
-            place = Configuration::SERVERS.include?(name) && facts["url"].to_s[PLACE]
-            next [name, facts] unless place
-            relay = @relays[name] ||= Network::Proxy.new(place.split(":")).start
-            moved = facts.slice("address", "url").transform_values { |text| text.sub(place, relay.address) }
-            [name, facts.merge(moved)]
+            next [name, facts] unless Configuration::SERVERS.include?(name) && facts["url"].to_s[Network::Proxy::PLACE]
+            [name, facts.merge((@relays[name] ||= Network::Proxy.before(facts)).last)]
           end
         end
 
@@ -146,13 +146,13 @@ module Tiercel::Lab
         end
       end
 
-      # The exact figures of all cells. Cells whose figures grew are counted again in fresh processes.
+      # The exact figures of all cells. Cells whose figures changed are counted again in fresh processes.
       class Exact < Step
         # @return [Array<Hash{String => Object}>] a row for each metric, or one row with the reason
         def rows
           @rows ||= begin
             count(@cells)
-            suspects = @cells.select { |cell| regressed?(judged(cell)) }
+            suspects = @cells.select { |cell| changed?(judged(cell)) }
             count(suspects) if suspects.any? && !@run.interrupted?
             @run.table("counted", counted)
             @cells.flat_map { |cell| judged(cell) }
@@ -182,12 +182,12 @@ module Tiercel::Lab
 
         def count_cells(cells)
           first = counted.map { |row| row["process"] + 1 }.max.to_i
-          counting = Counting.new(@trees, cells:, first:, **inputs)
+          counting = Counting.new(@trees, cells:, first:, calls: (@calls ||= {}), **inputs)
           @run.try(counting, counting.expected_seconds)
           counted.concat(counting.rows)
         end
 
-        def regressed?(rows) = rows.any? { |row| row["verdict"] == Judgement::REGRESSED }
+        def changed?(rows) = rows.any? { |row| [Judgement::REGRESSED, Judgement::IMPROVED].include?(row["verdict"]) }
 
         def judged(cell)
           sides = @trees.map { |tree| counted_of(cell, tree) }
@@ -216,10 +216,16 @@ module Tiercel::Lab
         # A gate needs fewer blocks than a table, because it only asks whether a cell is slower.
         PROTOCOL = Engine::Protocol::FULL.with(blocks: 12, slice_ns: 10_000_000)
 
-        # The share of the remaining time for the first pass; the confirming pass gets the rest.
-        FIRST = 0.6
+        # The share of the time left for a pass; what is left then confirms its slower cells.
+        SHARE = 0.7
         # A pass with fewer processes decides nothing.
         LEAST_PROCESSES = 4
+        # A pass with fewer cells mostly starts processes.
+        LEAST_CELLS = 4
+        # The first of so many cells of a medium has a null arm. A noise floor pools the null arms of its medium.
+        CELLS_OF_A_NULL = 4
+        # The usual arms of a cell.
+        ARMS = 2.0 + (1.0 / CELLS_OF_A_NULL)
         NO_TIME = "there was no time within the gate's budget"
 
         # @param until_at [Float] monotonic seconds at which the gate's budget ends
@@ -230,45 +236,68 @@ module Tiercel::Lab
           self
         end
 
-        # The number of cells that a pass can measure.
+        # The number of cells that a pass can measure, after it has started its workers.
         #
         # @param seconds [Float] time left
-        # @param arms [Integer] arms of a cell
+        # @param arms [Float] arms of a cell
+        # @param workers [Integer] workers of a process
         # @return [Integer]
-        def self.room(seconds, arms, open_seconds)
+        def self.room(seconds, arms, open_seconds, workers: 0)
           of_arm = open_seconds + (PROTOCOL.slices * PROTOCOL.slice_ns / 1e9)
+          seconds -= workers * LEAST_PROCESSES * Engine::Protocol::WORKER_SECONDS
           (seconds / (arms * of_arm * LEAST_PROCESSES)).floor.clamp(0..)
         end
 
         # @return [Array<Engine::Measurement>]
         def measurements = @measurements ||= []
 
+        # Times as many cells as fit, then those that are left in what is left of the budget, and so on.
+        #
         # @return [Array<Hash{String => Object}>] one row for each cell
         def rows
-          return [] if @cells.empty?
-          timed = fitting(@cells, left * FIRST, 3)
-          first = timed.empty? ? {} : pass(timed, budget: left * FIRST)
-          slower = timed.select { |cell| Judgement.slower?(ratio(first[cell]), margin(cell)) }
-          slower = fitting(slower, left, 2)
-          again = @settings.quick || slower.empty? || @run.interrupted? ? {} : pass(slower, null: false, budget: left)
-          @cells.map { |cell| row(cell, first[cell], again[cell]) }
+          untimed, found = @cells, {}
+          until untimed.empty? || @run.interrupted?
+            timed = fitting(untimed, left * SHARE, ARMS)
+            break if timed.size < [LEAST_CELLS, untimed.size].min
+            untimed -= timed
+            found.merge!(confirmed(timed))
+          end
+          @cells.map { |cell| row(cell, *found[cell]) }
         end
 
         private
 
         def left = [@until_at - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0.0].max
 
-        def fitting(cells, seconds, arms) = cells.first(Timing.room(seconds, arms, @open_seconds))
+        # @return [Hash{GatedCell => Array}] head's records of two passes; nil for a cell that seems no slower
+        def confirmed(cells)
+          first = pass(cells, budget: left * SHARE)
+          slower = cells.select { |cell| Judgement.slower?(ratio(first[cell]), margin(cell)) }
+          slower = @settings.quick || @run.interrupted? ? [] : fitting(slower, left, 2)
+          again = slower.empty? ? {} : pass(slower, null: false, budget: left)
+          cells.to_h { |cell| [cell, [first[cell], again[cell]]] }
+        end
+
+        def fitting(cells, seconds, arms)
+          workers = cells.map(&:value).uniq.size * arms.ceil
+          cells.first(Timing.room(seconds, arms, @open_seconds, workers:))
+        end
 
         # @return [Hash{GatedCell => Hash}] head's records
         def pass(cells, budget:, null: true)
-          protocol = protocol(cells.size * (null ? 3 : 2), budget)
-          comparisons = cells.to_h { |cell| [cell, comparison(cell, null:)] }
+          nulls = null ? nulls(cells) : []
+          comparisons = cells.to_h { |cell| [cell, comparison(cell, null: nulls.include?(cell))] }
+          protocol = protocol(comparisons.each_value.sum { |comparison| comparison.arms.size }, budget)
           measurement = @run.measure(comparisons.values, protocol:, decided: method(:decided?))
           measurements << measurement
           comparisons.transform_values do |comparison|
             measurement.cells.find { |cell| cell.comparison.equal?(comparison) && cell.arm.role == :contestant }
           end
+        end
+
+        def nulls(cells)
+          media = cells.group_by { |cell| @trees.last.contestant(cell).medium }
+          media.values.flat_map { |group| group.each_slice(CELLS_OF_A_NULL).map(&:first) }
         end
 
         # The protocol with as many processes as the budget allows.
@@ -308,7 +337,7 @@ module Tiercel::Lab
           [own, Engine::Protocol::MARGINS.fetch(contestant.medium)].max
         end
 
-        def row(cell, first, again)
+        def row(cell, first = nil, again = nil)
           row = Judgement.time([ratio(first), ratio(again)], margin: margin(cell))
           row.merge("cell" => cell.label, "id" => first&.id, "floor" => first&.summary&.floor,
                     "reason" => first ? (first.reason unless first.measured?) : NO_TIME)
@@ -336,8 +365,7 @@ module Tiercel::Lab
         end
 
         def comparison(cell)
-          reference = Contestants.parse(REFERENCE).extend(Compare::Side::Placed)
-                                 .run_with("reference work", @trees.last.bundle)
+          reference = Compare::Placed.contestant(REFERENCE, name: "reference work", bundle: @trees.last.bundle)
           Engine::Comparison.rows(cell.value, [[reference, Operations.fetch("benchmark"), :baseline, nil],
                                                [@trees.last.contestant(cell), cell.operation, :contestant, nil]])
         end
@@ -366,7 +394,7 @@ module Tiercel::Lab
             @run.try(trial, trial.expected_seconds)
             trial.rows.zip(@trees).map { |row, tree| row.merge("cell" => cell.label, "side" => tree.name) }
           end
-          @run.table("profiles", rows.map { |row| row.except("folded") }, seconds: SECONDS)
+          @run.table("profiles", rows.map { |row| row.except("top") }, seconds: SECONDS)
         end
 
         private
@@ -555,9 +583,5 @@ module Tiercel::Lab
         def recorded(name) = results["tables"].select { |table| table["name"] == name }.flat_map { |one| one["rows"] }
       end
     end
-  end
-
-  module Tables
-    add Gate::Table
   end
 end

@@ -120,9 +120,6 @@ module Tiercel::Lab
         # @return [Array<Float>] ms, of each round
         def slowest = figures("callers_ms").map(&:max)
 
-        # @return [Array<Float>] the callers' times in all rounds, in ms
-        def callers_ms = figures("callers_ms").flatten
-
         private
 
         def running(blocks, at) = blocks.count { |start, stop| start <= at && at < stop }
@@ -340,9 +337,8 @@ module Tiercel::Lab
         def quantile(row, share) = Statistics.quantile(row["ms"].flatten, share)
 
         def page_table
-          columns_table("Herd: a page of missing fragments", rows("page"), PAGE_COLUMNS, labels: 1, unit: "ms",
-                        note: "#{page_words}. Renderings of all processes, in each round.",
-                        raw: ->(row) { { "#{row["store"]}: requests" => row["ms"].flatten } })
+          columns_table("Herd: a page of missing fragments", rows("page"), PAGE_COLUMNS, labels: 1,
+                        note: "#{page_words}. Renderings of all processes, in each round.")
         end
 
         def crowds
@@ -369,19 +365,10 @@ module Tiercel::Lab
 
         def number(figure) = Report::Format.number(figure)
 
-        # How often the block ran, over all rounds and stores. The sentence names stores in each process separately if
-        # their counts differ.
+        # How often the block ran, over all rounds and the stores that processes share.
         def counts(words, group)
-          own, shared = group.partition(&:own?)
-          return "#{times(own)} #{words}" if shared.empty?
-          least, most = shared.flat_map(&:runs).minmax
-          apart = own.reject { |crowd| crowd.runs.all? { |count| count.between?(least, most) } }
-          "#{times(shared)} #{words}#{" (#{apart.map { |crowd| own_words(crowd) }.join(", ")})" if apart.any?}"
-        end
-
-        def own_words(crowd)
-          each = crowd.runs.uniq == [notes("herd")["processes"]]
-          "#{each ? "once in each process" : times([crowd])} with #{crowd.store}"
+          shared = group.reject(&:own?)
+          "#{times(shared.empty? ? group : shared)} #{words}"
         end
 
         def times(group)
@@ -399,8 +386,7 @@ module Tiercel::Lab
         end
 
         def table
-          raw = ->(crowd) { { "#{crowd.store}, #{crowd.condition}: callers" => crowd.callers_ms } }
-          columns_table("Herd: blocks and callers", crowds, COLUMNS, labels: 2, note: own_note, raw:, unit: "ms")
+          columns_table("Herd: blocks and callers", crowds, COLUMNS, labels: 2, note: own_note)
         end
 
         def own_note
@@ -414,9 +400,5 @@ module Tiercel::Lab
         end
       end
     end
-  end
-
-  module Tables
-    add Herd::Table
   end
 end

@@ -29,32 +29,25 @@ module Tiercel::Lab
                  iterations: 1_000, budget_seconds: 3, processes: 4, value: nil }.freeze
         # A quick run has the article's distances, and fewer iterations of slow loops.
         QUICK = { round_trips_ms: [0.0, *NAMED.keys], budget_seconds: 0.2 }.freeze
-        # The table of the article has so many iterations; ours are computed from those that were made.
-        LONG_ITERATIONS = 100_000
         # Seconds to start a process and to build its stores.
         PROCESS_SECONDS = 2.0
 
         # The place of a store without a server of the lab, by its medium.
         PLACES = { process: "in process", disk: "disk" }.freeze
 
-        # A store in one place.
+        # A store in one place: on loopback, or behind a proxy that adds a delay.
         #
         # @!attribute [r] contestant
         #   @return [Contestant]
-        # @!attribute [r] kind
-        #   @return [String] "direct" or "distance"
         # @!attribute [r] delay_ms
         #   @return [Float, nil] asked of the proxy
-        Slot = Data.define(:contestant, :kind, :delay_ms) do
-          # @return [Boolean]
-          def proxied? = !delay_ms.nil?
-
+        Slot = Data.define(:contestant, :delay_ms) do
           # @return [String] description of the store and its connection to the server
-          def subject = "#{contestant.name}#{" (far)" if proxied?}"
+          def subject = "#{contestant.name}#{" (far)" if delay_ms}"
 
           # @return [String]
           def place
-            return ["+#{delay_ms.to_s.delete_suffix(".0")} ms", NAMED[delay_ms]].compact.join(", ") if proxied?
+            return ["+#{delay_ms.to_s.delete_suffix(".0")} ms", NAMED[delay_ms]].compact.join(", ") if delay_ms
             contestant.servers.any? ? "loopback" : PLACES.fetch(contestant.medium)
           end
         end
@@ -69,12 +62,13 @@ module Tiercel::Lab
         # @return [Array<Slot>]
         def slots
           far = contestants.select { |contestant| contestant.servers.any? }
-          slots_of("direct", contestants) +
-            round_trips_ms.flat_map { |delay_ms| slots_of("distance", far, delay_ms:) }
+          [nil, *round_trips_ms].flat_map do |delay_ms|
+            (delay_ms ? far : contestants).map { |contestant| Slot.new(contestant:, delay_ms:) }
+          end
         end
 
-        # @return [Array<Symbol>]
-        def servers = contestants.flat_map(&:servers).uniq
+        # @return [Integer] iterations that warm up and estimate the speed: about a tenth of a second
+        def warm_up(slot) = (0.1 / iteration_seconds(slot)).floor.clamp(1, 300)
 
         # @param slot [Slot]
         # @return [Float] the estimate for one run
@@ -88,10 +82,6 @@ module Tiercel::Lab
         end
 
         private
-
-        def slots_of(kind, contestants, delay_ms: nil)
-          contestants.map { |contestant| Slot.new(contestant:, kind:, delay_ms:) }
-        end
 
         # An iteration makes two calls; a proxy takes about as long as a server.
         def iteration_seconds(slot)
@@ -114,9 +104,6 @@ module Tiercel::Lab
         # @return [Boolean]
         def figures? = @row["status"] == "measured" && @row["runs"].any?
 
-        # @return [String]
-        def name = "#{self["store"]}, #{self["place"]}"
-
         # @return [Report::Cell, nil] why there are no figures
         def reason
           return if figures?
@@ -128,7 +115,7 @@ module Tiercel::Lab
         def seconds_per_iteration = speeds.sort.map { |_process, turns| turns.values }
 
         # @return [Statistics::Interval] seconds
-        def per_iteration = @per_iteration ||= Statistics::MedianInterval.of(seconds_per_iteration)
+        def per_iteration = @per_iteration ||= Statistics::MedianInterval.of_times(seconds_per_iteration)
 
         # @param count [Integer] iterations
         # @return [Statistics::Interval] seconds
@@ -143,10 +130,13 @@ module Tiercel::Lab
         def words = Report::Cell.interval(per_iteration.map { |seconds| seconds * 1e3 }, unit: "ms").to_s
 
         # @param count [Integer]
-        # @return [Array<Float, nil>] user, system, total and server's CPU, seconds, means
+        # @return [Array<Float>] user, system and both, CPU seconds of the client, means
         def cpu(count)
-          user, system, server = %w[user system server].map { |name| mean(name, count) }
-          [user, system, user + system, server]
+          all = @row["runs"]
+          user, system = %w[user system].map do |name|
+            all.sum { |run| run[name] } / all.sum { |run| run["iterations"] } * count
+          end
+          [user, system, user + system]
         end
 
         # @return [Float, nil]
@@ -169,14 +159,6 @@ module Tiercel::Lab
             runs.each_with_index.to_h { |run, turn| [turn, run["real"] / run["iterations"]] }
           end
         end
-
-        private
-
-        def mean(name, count)
-          runs = @row["runs"]
-          return if runs.any? { |run| run[name].nil? }
-          runs.sum { |run| run[name] } / runs.sum { |run| run["iterations"] } * count
-        end
       end
 
       # Measures a {Design} with fresh client processes. In each process all stores and places take turns, in order
@@ -185,17 +167,14 @@ module Tiercel::Lab
         # Maximum number of round trips measured in each process.
         ROUND_TRIPS = 50
         ROUND_TRIP_SECONDS = 0.5
-        # The duration of the warm-up, and the number of its last iterations that estimate the speed.
-        PROBE_SECONDS = 0.1
-        PROBES = 5
-
-        # @return [Hash{String => String}] versions of the servers
-        attr_reader :versions
+        # The fewest iterations of a run.
+        LEAST = 5
+        # A request with a single line as its answer, of each server that can be far.
+        QUESTIONS = { memcached: "version\r\n", redis: "PING\r\n" }.freeze
 
         # A row for each slot of the design.
         def initialize(...)
           super
-          @versions = {}
           @by_slot = @design.slots.to_h { |slot| [slot, blank(**facts(slot))] }
           @rows = @by_slot.values
         end
@@ -203,26 +182,40 @@ module Tiercel::Lab
         private
 
         def facts(slot)
-          { store: slot.contestant.name, text: slot.contestant.text, place: slot.place, kind: slot.kind,
-            delay_ms: slot.delay_ms, medium: slot.contestant.medium.to_s,
-            iterations: nil, bytes: nil, runs: [], round_trips: [] }
+          { store: slot.contestant.name, text: slot.contestant.text, place: slot.place, delay_ms: slot.delay_ms,
+            medium: slot.contestant.medium.to_s, iterations: nil, bytes: nil, runs: [], round_trips: [] }
         end
 
         def measure
-          @site = Load::Site.new(@design.servers, pinning: @pinning).start
-          @versions = @site.versions
+          @near = @pool.facts(@design.contestants.flat_map(&:servers).uniq)
+          place_far
           @design.processes.times do |process|
-            with_fleet(1, pinnings: [@pinning]) { |fleet| run_process(fleet.jobs.first, process) }
+            with_fleet(1, path: "tables/latency/client", pinnings: [@pinning]) do |fleet|
+              run_process(fleet.jobs.first, process)
+            end
           end
         ensure
-          @site&.stop
+          @proxies&.each(&:stop)
+        end
+
+        # Puts a delay proxy in front of each server.
+        def place_far
+          @proxies = []
+          @far = @near.transform_values do |facts|
+            next facts if facts["error"]
+            proxy, moved = Network::Proxy.before(facts, cpu: @pinning.server_cpu)
+            @proxies << proxy
+            moved
+          rescue IO::TimeoutError
+            { "error" => "the delay proxy did not start in time: the machine is too busy" }
+          end
         end
 
         def run_process(client, process)
           @client = client
           running.uniq(&:subject).each_with_index { |slot, index| open(slot, label(process, index)) }
           @progress.advance(Design::PROCESS_SECONDS, "stores built")
-          run_loops(process)
+          in_turn(@design.slots, process).each { |slot| run_loop(slot, process) if running.include?(slot) }
           running.each { |slot| ask_round_trip(slot) }
           running.uniq(&:subject).each { |slot| ask(slot, "verify") }
         rescue WorkerLost => e
@@ -233,9 +226,8 @@ module Tiercel::Lab
         def running = @design.slots.select { |slot| measured?(@by_slot[slot]) }
 
         def open(slot, label)
-          entries = { label:, seed: @seed, value: @design.value, article: @design.value.nil? }
-          context = { servers: @site.facts(far: slot.proxied?), folders: @scratch.folders, label: }
-          answer = ask(slot, "open", text: slot.contestant.text, entries:, context:, filled: true) or return
+          context = { servers: slot.delay_ms ? @far : @near, folders: @scratch.folders, label: }
+          answer = ask(slot, "open", text: slot.contestant.text, value: @design.value, seed: @seed, context:) or return
           same_subject(slot).each { |row| row["bytes"] = answer["bytes"] }
         end
 
@@ -245,56 +237,37 @@ module Tiercel::Lab
         #
         # @return [Hash, nil] the answer; nil after a failure, which the rows record
         def ask(slot, method, **arguments)
-          @site.move_to(slot)
+          move_to(slot)
           outcome = @client.call(method, id: slot.subject, **arguments)
           return outcome if measured?(outcome)
           (%w[open verify].include?(method) ? same_subject(slot) : [@by_slot[slot]]).each { |row| note(row, outcome) }
           nil
         end
 
-        def run_loops(process)
-          in_turn(@design.slots, process).each { |slot| run_loop(slot, process) if running.include?(slot) }
+        def move_to(slot)
+          return if slot.delay_ms.nil? || slot.delay_ms == @distance
+          @proxies.each { |proxy| proxy.change(delay: slot.delay_ms / 1e3) }
+          @distance = slot.delay_ms
         end
 
+        # The first process determines the number of iterations; all processes use it.
         def run_loop(slot, process)
-          iterations = iterations_of(slot) or return
-          figures = timed(slot, iterations) or return
-          @by_slot[slot]["runs"] << { "process" => process }.merge(figures)
+          warm_up = @design.warm_up(slot)
+          probed = ask(slot, "iterate", count: warm_up) or return
+          count = @by_slot[slot]["iterations"] ||=
+            (@design.budget_seconds * warm_up / probed["real"]).floor.clamp(LEAST, @design.iterations)
+          timed = ask(slot, "iterate", count:) or return
+          @by_slot[slot]["runs"] << { "process" => process, "iterations" => count, **timed.slice("real", "user", "system") }
           @progress.advance(@design.run_seconds(slot), "#{slot.contestant.name}, #{slot.place}")
         end
 
-        # The first process determines the number; all processes use it.
-        def iterations_of(slot)
-          found = probed(slot) or return
-          @by_slot[slot]["iterations"] ||= (@design.budget_seconds / found).floor.clamp(PROBES, @design.iterations)
-        end
-
-        # Estimates the speed, and warms up.
-        #
-        # @return [Float, nil] seconds of an iteration
-        def probed(slot)
-          answer = iterate(slot, seconds: PROBE_SECONDS, measure: "each") or return
-          last = answer["ns"].last(PROBES)
-          last.sum / 1e9 / last.size
-        end
-
-        def iterate(slot, measure: "totals", **arrivals)
-          ask(slot, "drive", operation: "exist_and_fetch", arrivals:, measure:)
-        end
-
-        def timed(slot, iterations)
-          before = @site.cpu_seconds(slot.contestant)
-          answer = iterate(slot, requests: iterations) or return
-          after = @site.cpu_seconds(slot.contestant)
-          { "iterations" => iterations, "real" => answer["seconds"], **answer.slice("user", "system"),
-            "server" => (after - before if before && after) }
-        end
-
         def ask_round_trip(slot)
-          question = @site.question(slot) or return
-          @site.move_to(slot)
-          samples = (ROUND_TRIP_SECONDS * 1e3 / [slot.delay_ms || 0, 1].max).floor.clamp(5, ROUND_TRIPS)
-          @by_slot[slot]["round_trips"] << @client.call("round_trip", samples:, **question)
+          name = slot.contestant.servers.first or return
+          move_to(slot)
+          host, port = (slot.delay_ms ? @far : @near).fetch(name.to_s)["url"][Network::Proxy::PLACE].split(":")
+          samples = (ROUND_TRIP_SECONDS * 1e3 / [slot.delay_ms || 0, 1].max).floor.clamp(LEAST, ROUND_TRIPS)
+          @by_slot[slot]["round_trips"] << @client.call("round_trip", host:, port: port.to_i, samples:,
+                                                                      request: QUESTIONS.fetch(name))
         rescue WorkerLost
           nil # the server's own business, such as a password; the loop has been measured
         end
@@ -318,9 +291,7 @@ module Tiercel::Lab
         def plan_in_words = "The loop: #{design.slots.size} rows, #{design.processes} processes."
 
         def take(_comparisons)
-          trial = tried(Trial)
-          run.table("loop", trial.rows, **design.to_h.slice(:iterations, :value, :processes),
-                                        versions: trial.versions)
+          run.table("loop", tried(Trial).rows, **design.to_h.slice(:iterations, :value, :processes))
         end
 
         # @return [Design]
@@ -334,7 +305,7 @@ module Tiercel::Lab
         def contestants
           found = @stores || parse_all(Design::STORES)
           found.each do |contestant|
-            other = contestant.servers - Load::Site::QUESTIONS.keys
+            other = contestant.servers - Trial::QUESTIONS.keys
             next if other.empty?
             raise UsageError, "--store #{contestant.text}: latency measures memcached and redis, not #{other.first}"
           end
@@ -344,7 +315,7 @@ module Tiercel::Lab
       end
 
       class View < Tables::View
-        article(/iterations\z|% of baseline\z/)
+        article(/iterations\z|beside ours\z/)
 
         BASELINE = "redis_cache_store"
         quick "Quick: few distances, fewer iterations where one is slow."
@@ -365,7 +336,6 @@ module Tiercel::Lab
 
         def fill(document)
           document.section("The loop") { |section| add_loop(section) }
-          document.section("100,000 iterations") { |section| add_long(section) }
           document.section("The article") { |section| section.add(article) }
         end
 
@@ -378,7 +348,7 @@ module Tiercel::Lab
         #
         # @return [LoopRow, nil]
         def baseline
-          near = loop_rows.select { |row| row.figures? && row["kind"] == "direct" && row["medium"] != "process" }
+          near = loop_rows.select { |row| row.figures? && row["delay_ms"].nil? && row["medium"] != "process" }
           near.find { |row| row["store"] == BASELINE } || near.first || loop_rows.find(&:figures?)
         end
 
@@ -386,24 +356,27 @@ module Tiercel::Lab
 
         # The article's configurations beside ours at the same round trip.
         def article
-          rows = Published.of("latency").map do |machine, name, count, seconds, percent, store, place|
+          rows = Published.of("latency").map do |machine, name, count, seconds, cpu, percent, store, place|
             ours = loop_rows.find { |row| row["store"] == store && row["place"] == place && row.figures? }
-            [machine, name, count, figure(seconds, "s"), percent && "#{percent} %", place,
-             ours ? figure(ours.real(count), "s") : "", ours ? figure_of(share_of_baseline(ours)) : ""]
+            [machine, name, count, figure(seconds, "s"), cpu_words(cpu), percent && "#{percent} %", place,
+             ours ? figure(ours.real(count), "s") : "", ours ? cpu_words(ours.cpu(count).first(2)) : "",
+             ours ? figure(share_of_baseline(ours), "%") : ""]
           end
           Report::Table.new("Latency: the article's figures beside ours", rows:,
                             header: ["machine", "configuration", "iterations", "article: real",
-                                     "article: % of local Redis", "here: place", "here: real", "here: % of baseline"],
+                                     "article: user + system", "article: % of local Redis", "here: place",
+                                     "here: real", "here: user + system", "here: % of baseline"],
                             note: "Published in 2015, for other machines and versions. Our place has the round trip " \
-                                  "of the article's: half of one iteration of its loop.")
+                                  "of the article's: half of one iteration of its loop. Ours are computed from the " \
+                                  "iterations of the table above.")
         end
 
-        def figure_of(share) = share.is_a?(String) ? share : figure(share, "%")
+        def cpu_words(seconds) = seconds.map { |part| Report::Format.number(part) }.join(" + ")
 
         def others = loop_rows.select { |row| row.figures? && !row.equal?(baseline) }
 
         def farthest
-          others.reverse.find { |row| row["kind"] == "distance" && row["store"] == baseline["store"] }
+          others.reverse.find { |row| row["delay_ms"] && row["store"] == baseline["store"] }
         end
 
         # The first in-process store of Tiercel.
@@ -427,20 +400,18 @@ module Tiercel::Lab
         def add_loop(section)
           section.text("`exist?` and `fetch` of one stored name, #{iterations_words} times; in seconds. A delay " \
                        "proxy on this machine adds the distance; the round trip is measured through the proxy. " \
-                       "User, system and total are CPU time of the client; the server's CPU time excludes the " \
-                       "proxy.")
-          raw = ->(row) { { row.name => row.seconds_per_iteration.flatten.map { |seconds| seconds * 1e6 } } }
+                       "User, system and total are CPU time of the client. Percentages are of runs that took turns.")
           columns = loop_columns(notes("loop")["iterations"])
-          section.add(columns_table("Latency: #{iterations_words} iterations", loop_rows, columns, labels: 2, raw:))
+          section.add(columns_table("Latency: #{iterations_words} iterations", loop_rows, columns, labels: 2))
           chart = chart_of_distance and section.add(chart)
         end
 
         def loop_columns(count)
-          cpu = ["user", "system", "total", "server CPU"].each_with_index.to_h do |name, index|
-            [name, ->(row) { (seconds = row.cpu(count)[index]) ? figure(seconds, "s", digits: 3) : "none" }]
+          cpu = %w[user system total].each_with_index.to_h do |name, index|
+            [name, ->(row) { figure(row.cpu(count)[index], "s", digits: 3) }]
           end
           { "store" => "store", "place" => "place", "round trip" => :round_trip, "iterations" => "iterations",
-            "real" => ->(row) { real_cell(row, count) }, **cpu }
+            "real" => ->(row) { real_cell(row, count) }, **cpu, "% of baseline" => [:share_of_baseline, "%"] }
         end
 
         def real_cell(row, count)
@@ -449,25 +420,11 @@ module Tiercel::Lab
         end
 
         def chart_of_distance
-          placed = loop_rows.select do |row|
-            row.figures? && %w[direct distance].include?(row["kind"]) && row.round_trip_ms
-          end
-          stores = placed.group_by { |row| row["store"] }
+          stores = loop_rows.select { |row| row.figures? && row.round_trip_ms }.group_by { |row| row["store"] }
           return if stores.none? { |_name, rows| rows.size > 1 }
           series = stores.transform_values { |rows| rows.map { |row| [row.round_trip_ms, *row.milliseconds] } }
           line_chart("Latency: one iteration by round trip", series, x: "measured round trip, ms", y: "ms",
                                                                      x_scale: :log, y_scale: :log, command: nil)
-        end
-
-        def add_long(section)
-          return section.text("No row has figures.") unless baseline
-          count = Design::LONG_ITERATIONS
-          columns = { "configuration" => :name, "time" => [->(row) { row.real(count) }, "s"],
-                      "computed from" => "iterations", "% of baseline" => [:share_of_baseline, "%"] }
-          note = "#{Report::Format.number(count)} iterations, computed from those of the loop. The baseline is " \
-                 "#{baseline["store"]} (#{baseline["place"]}); the article's was Redis on the same machine. " \
-                 "Percentages are of runs that took turns."
-          section.add(columns_table("Latency: time and % of baseline", loop_rows, columns, labels: 1, note:))
         end
 
         def share_of_baseline(row)
@@ -476,9 +433,5 @@ module Tiercel::Lab
         end
       end
     end
-  end
-
-  module Tables
-    add Latency::Table
   end
 end

@@ -4,14 +4,14 @@ module Tiercel::Lab
   module Tables
     # Shows where the time of an operation goes. The operation is first measured, then profiled.
     module Profile
-      Tiercel::Lab.declare self, "tables/profile/recorder" => %i[Folded Recorder]
+      Tiercel::Lab.declare self, "tables/profile/recorder" => %i[Recorder]
 
       # Profiles several contestants, one after the other, each in a fresh process. Profiled runs are not timed.
       class Trial < Engine::Trial
         # Starting a process, building the contestant, and warming up.
         START_SECONDS = 3.0
 
-        # Rows have "folded", "calls" and "file".
+        # Rows have "calls", "file" and "top".
         #
         # @param pairs [Array<Array(Contestant, Operation)>]
         # @param seconds [Float] duration of each recording
@@ -155,24 +155,16 @@ module Tiercel::Lab
         article(/times\z/)
         quick "Quick: few samples; shares are rough."
 
-        TOP = 15
-        OPENED_WITH = "For the Firefox profiler (profiler.firefox.com, or `profile-viewer`):"
-        TIMES = { "function" => :first, "share of the time" => lambda { |(_function, share)|
-          figure(share.map { |part| part * 100 }, "%", digits: 1)
-        } }.freeze
-        # The 97.5 % quantile of the normal distribution, for 95 % intervals.
-        Z = 1.959964
+        OPENED_WITH = "Self time (`vernier view`); profiler.firefox.com draws the flame graph of:"
 
         def title = "Where the time goes: #{first_of("operation", "an operation")} of #{first_of("value", "a value")}"
 
         def sentence
-          row = profiles.find { |profile| watched?(profile) } or return "No profile could be made."
-          cell = cells.find do |one|
-            [one["contestant"]["text"], one["operation"]] == row.values_at("text", "operation")
-          end
-          time = cell && measured?(cell) ? "#{time(cell)} a call; " : ""
-          shares = top(row, 3).map { |function, share| "#{function} #{percent(share)}" }
-          "#{row["target"]}, #{row["operation"]}: #{time}most time itself: #{shares.join(", ")}."
+          row = profiles.find { |profile| Engine::Outcome.measured?(profile) } or return "No profile could be made."
+          of_row = ->(cell) { [cell["contestant"]["text"], cell["operation"]] == row.values_at("text", "operation") }
+          cell = cells.find(&of_row)
+          "#{row["target"]}, #{row["operation"]}: #{cell && measured?(cell) ? "#{time(cell)} a call" : "not timed"}; " \
+            "#{several(profiles.count { |one| one["file"] }, "profile")}."
         end
 
         def fill(document)
@@ -188,34 +180,7 @@ module Tiercel::Lab
 
         def first_of(fact, otherwise) = cells.first&.fetch(fact) || otherwise
 
-        def watched?(row) = Engine::Outcome.measured?(row) && row["folded"].any?
-
         def raw?(row) = row["text"].match?(/\Araw[_:]/)
-
-        def percent(share) = "#{Report::Format.number(share.estimate * 100, digits: 0)} %"
-
-        # @return [Hash{String => Numeric}] each function's own samples, from all its callers
-        def own(row)
-          row["folded"].each_with_object(Hash.new(0)) do |(stack, samples), sums|
-            sums[stack.scrub.split(";").last.to_s] += samples
-          end
-        end
-
-        # @return [Array<Array(String, Statistics::Interval)>] functions by the share of the time that they took
-        #   themselves
-        def top(row, count)
-          all = own(row)
-          all.max_by(count, &:last).map { |function, samples| [function, share(samples, all.values.sum)] }
-        end
-
-        # Wilson's interval of a share (Wilson, JASA 22, 1927). Samples close in time depend on each other, so the
-        # true interval is wider.
-        def share(own, total)
-          share = own.fdiv(total)
-          middle = (share + (Z**2 / (2 * total))) / (1 + (Z**2 / total))
-          half = Z / (1 + (Z**2 / total)) * Math.sqrt((share * (1 - share) / total) + (Z**2 / (4.0 * total**2)))
-          Statistics::Interval.new(share, [middle - half, 0.0].max, [middle + half, 1.0].min)
-        end
 
         def add_times(section)
           section.text("Measured first, without a profiler. The bare socket sends prepared bytes and reads exactly " \
@@ -238,21 +203,11 @@ module Tiercel::Lab
 
         def add_profile(section, row)
           return section.text("No profile: #{Engine::Outcome.words(row)}.") unless Engine::Outcome.measured?(row)
-          return section.text("No samples fell into the calls; `--seconds` watches longer.") unless watched?(row)
-          note = "In the function itself, without what it calls; #{samples_words(row)}."
-          section.add(columns_table("Profile: self time of #{row["target"]}", top(row, TOP), TIMES, note:))
-          section.code(row["file"], title: OPENED_WITH) if row["file"]
-        end
-
-        def samples_words(row)
-          samples, calls = [own(row).values.sum, row["calls"]].map { |count| Report::Format.number(count) }
-          "#{samples} samples, #{calls} calls in #{notes("profiles")["seconds"]} s"
+          calls = Report::Format.number(row["calls"])
+          section.text("#{calls} calls in #{notes("profiles")["seconds"]} s.")
+          section.code([row["file"], *row["top"]].join("\n"), title: OPENED_WITH)
         end
       end
     end
-  end
-
-  module Tables
-    add Profile::Table
   end
 end

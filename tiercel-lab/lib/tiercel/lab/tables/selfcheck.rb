@@ -135,6 +135,11 @@ module Tiercel::Lab
         end
 
         # {Musts::Target} uses the sentence too.
+        def warnings
+          return super if kinds.empty? || state != "undecided"
+          [*super, "Fewer than #{LEAST_RECORDINGS} recordings do not decide (exit code 3)."]
+        end
+
         def sentence
           return "Nothing could be measured." if kinds.empty?
           words = kinds.map do |kind|
@@ -147,7 +152,7 @@ module Tiercel::Lab
         end
 
         def fill(document)
-          document.section("Verdicts") { |section| section.text(made).add(counts).add(plot) }
+          document.section("Verdicts") { |section| section.text(made).add(counts) }
         end
 
         private
@@ -197,20 +202,7 @@ module Tiercel::Lab
         end
 
         def ns(value) = Report::Cell.number(value.round, unit: "ns", digits: 0)
-
-        def plot
-          chart = Report::Charts::ForestPlot.new("Selfcheck: every recording", baseline: "the same work",
-                                                 margin: band(margin_of_all))
-          rows("selfcheck").select { |row| row["ratio"] }.each do |row|
-            chart.row("#{row["kind"]} #{row["recording"] + 1}", interval(row["ratio"]), row["verdict"].to_sym)
-          end
-          chart
-        end
       end
     end
-  end
-
-  module Tables
-    add Selfcheck::Table
   end
 end

@@ -54,6 +54,7 @@ module Tiercel::Lab
       # Shows speed, bytes and objects of serializers for each value, and which types they keep.
       class View < Tables::View
         article(/\ASerializers: (?!what comes back)/)
+        quick "Quick: 20 books and 50 rows, in fewer blocks; without --quick also a megabyte of books."
 
         FORMS = { value: "as it was", json: "as JSON says" }.freeze
         WAYS = { "dump" => "dump", "load" => "load", "dump_load" => "both" }.freeze
@@ -101,15 +102,9 @@ module Tiercel::Lab
 
         def add(document, value, of_value)
           document.section(title_of(value)) do |section|
-            section.text(quick_note) if quick? && by_value.keys.first == value
             section.add(table(value, of_value))
             section.add(article(of_value)) if value.start_with?("books")
           end
-        end
-
-        def quick_note
-          "The quick form has 20 books and 50 rows, in fewer blocks; without `--quick` there is the megabyte of " \
-          "books too."
         end
 
         # Each serializer has a row with three cells: dump, load, and both.
@@ -118,33 +113,34 @@ module Tiercel::Lab
                  "Hashes of their attributes, without what is associated."
           ways = of(of_value, "dump").map { |dump| ways_of(of_value, dump) }
           columns_table(anchor(value), ways, COLUMNS, labels: 1, note:, command: command_for(value),
-                                                      floor: floor(of_value), raw: method(:blocks_of))
+                                                      floor: floor(of_value))
         end
 
         # A row of three cells shows figures only if all three cells have figures.
         def failure(ways) = ways.values.compact.find { |cell| !measured?(cell) }&.then { |cell| missing(cell) }
 
-        def blocks_of(ways) = ways.compact.to_h { |way, cell| ["#{name(cell)}, #{way}", block_us(cell)] }
-
         def ways_of(of_value, dump)
           WAYS.to_h { |operation, way| [way, of(of_value, operation).find { |cell| name(cell) == name(dump) }] }
         end
 
-        # The figures are of another machine, so the table compares ratios.
+        # The figures are of another machine, so the table compares ratios too.
         def article(of_value)
           all = Published.of("serializers")
           rows = all.filter_map do |name, figures|
             ours = %w[dump_load dump].map { |way| of(of_value, way).find { |cell| name(cell) == name } }
             next if ours.any?(&:nil?)
-            published = all["marshal"].zip(figures).map { |marshal, own| figure(marshal / own, "x") }
-            [name, *published.zip(ours.map { |cell| measured?(cell) ? ratio(cell) : missing(cell) }).flatten]
+            columns = figures.zip(ours, all["marshal"]).flat_map do |published, cell, marshal|
+              [published, rate(cell), figure(marshal / published, "x"), measured?(cell) ? ratio(cell) : ""]
+            end
+            [name, *columns]
           end
           title = "Serializers: the article's figures beside ours, #{title_of(of_value.first["value"])}"
-          Report::Table.new(title, rows:,
-                            header: ["serializer", "article: both, by Marshal's time", "here: both", "article: dump",
-                                     "here: dump"],
-                            note: "Published in October 2024, on another machine, on its own 1 MB of books. There " \
-                                  "JSON was asked through Active Support, which is `as_json` here.")
+          header = %w[both dump].flat_map do |way|
+            ["article: #{way} a second", "here: #{way} a second", "article: #{way}, by Marshal's time", "here: #{way}"]
+          end
+          Report::Table.new(title, rows:, header: ["serializer", *header],
+                            note: "Published in October 2024, on another machine, on its own 1 MB of books. Its JSON is " \
+                                  "`json` here, its AS::JSON `as_json`.")
         end
 
         def add_fidelity(document)
@@ -174,9 +170,5 @@ module Tiercel::Lab
         def form(cell) = Serialization.known?(name(cell)) ? Serialization.fetch(name(cell)).form : :value
       end
     end
-  end
-
-  module Tables
-    add Serializers::Table
   end
 end

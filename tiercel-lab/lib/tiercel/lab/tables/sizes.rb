@@ -166,8 +166,4 @@ module Tiercel::Lab
       end
     end
   end
-
-  module Tables
-    add Sizes::Table
-  end
 end

@@ -168,8 +168,4 @@ module Tiercel::Lab
       end
     end
   end
-
-  module Tables
-    add Switch::Table
-  end
 end

@@ -113,7 +113,6 @@ module Tiercel::Lab
     #         def fill(document) = document.section("Hits") { |section| ... }
     #       end
     #     end
-    #     add Sizes::Table
     #   end
     #
     # tiercel-lab/docs/lab.md adds one, step by step.

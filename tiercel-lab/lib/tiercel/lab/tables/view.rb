@@ -133,29 +133,6 @@ module Tiercel::Lab
       end
     end
 
-    # Sentences about the blocks of a cell, for {View}.
-    module Blocks
-      # A figure for each block, for {Report::Table#raw}. Each includes the block's own garbage collection.
-      #
-      # @param cell [Hash] measured
-      # @return [Array<Float>] microseconds a call
-      def block_us(cell)
-        used = cell["slices"].reject { |process,| cell["aside"]&.include?(process) }
-        used.group_by { |process, block,| [process, block] }.values.map do |slices|
-          ns = slices.sum { |slice| cell["clock"] == "cpu" ? slice[6] + slice[9].to_i : slice[4] }
-          ns.fdiv(slices.sum { |slice| slice[3] }) / 1e3
-        end
-      end
-
-      # @return [String, nil] the blocks that part the mean from the median
-      def slow_words(cell)
-        slow = cell.dig("summary", "slow") or return
-        "The mean is #{mean_ratio(cell)}: #{slow["blocks"]} of #{slow["of"]} blocks are slow, by " \
-          "#{Report::Format.with_unit(slow["ns"] / 1e6, "ms")} each, about once in " \
-          "#{Report::Format.number(slow["calls"].round(-2), digits: 0)} calls."
-      end
-    end
-
     # Tables and charts that a {View} declares. A column of a table is one of
     #
     # - a String: a fact of the row,
@@ -170,12 +147,9 @@ module Tiercel::Lab
       # @param labels [Integer, nil] leading columns of a row without figures; nil: every row has figures
       # @param always [Array<String>] headers of other columns that a row without figures fills
       # @param reason [#call] takes a row and returns why it has no figures, or nil
-      # @param raw [#call, nil] takes a row with figures and returns its raw figures by label
-      # @param unit [String] unit of the raw figures
       # @param options [Hash] see {Report::Table#initialize}
       # @return [Report::Table]
-      def columns_table(title, rows, columns, labels: nil, always: [], reason: method(:failure), raw: nil, unit: "us",
-                        **options)
+      def columns_table(title, rows, columns, labels: nil, always: [], reason: method(:failure), **options)
         table = Report::Table.new(title, header: columns.map(&:first), **{ command:, **options })
         rows.each do |row|
           failed = reason.call(row) if labels
@@ -183,20 +157,17 @@ module Tiercel::Lab
             next failed if failed && index == labels
             failed && index > labels && !always.include?(header) ? "" : filled(column, row)
           end)
-          raw.call(row).each { |label, figures| table.raw(label, figures, unit:) } if raw && !failed
         end
         table
       end
 
-      # Builds such a table for cells, with their noise floor and the figures of every block.
+      # Builds such a table for cells, with their noise floor.
       #
       # @param cells [Array<Hash>]
-      # @param label [#call] names the blocks of a cell
       # @return [Report::Table]
-      def cell_table(title, cells, columns, labels: 1, label: method(:name), **options)
+      def cell_table(title, cells, columns, labels: 1, **options)
         columns_table(title, cells, columns, labels:, reason: ->(cell) { missing(cell) unless measured?(cell) },
-                                             floor: floor(cells),
-                                             raw: ->(cell) { { label.call(cell) => block_us(cell) } }, **options)
+                                             floor: floor(cells), **options)
       end
 
       # @param value [Object]
@@ -256,15 +227,15 @@ module Tiercel::Lab
     #
     # @abstract Subclasses implement {#title}, {#sentence} and {#fill}.
     class View
-      include Blocks
       include Columns
 
       MEDIA = { "process" => "in-process" }.freeze
 
       class << self
-        # @param titles [Regexp] titles of the tables that an article contains; `lab all` shows them unfolded
+        # @param titles [Regexp] titles of the tables that an article contains; `lab all` shows them unfolded, and those
+        #   that print the article's figures
         # @return [Regexp, nil]
-        def article(titles = @article) = @article = titles
+        def article(titles = nil) = titles ? @article = Regexp.union(titles, /beside ours|the article says/) : @article
 
         # @param words [String] the limits of a quick run
         # @return [String, nil]
@@ -413,6 +384,14 @@ module Tiercel::Lab
         Report::Cell.verdict(word.to_sym, note:)
       end
 
+      # @return [String, nil] the blocks that part the mean from the median
+      def slow_words(cell)
+        slow = cell.dig("summary", "slow") or return
+        "The mean is #{mean_ratio(cell)}: #{slow["blocks"]} of #{slow["of"]} blocks are slow, by " \
+          "#{Report::Format.with_unit(slow["ns"] / 1e6, "ms")} each, about once in " \
+          "#{Report::Format.number(slow["calls"].round(-2), digits: 0)} calls."
+      end
+
       def objects(cell) = Report::Cell.count(cell&.dig("exact", "allocations"))
 
       def bytes(cell) = cell.dig("exact", "stored_bytes")
@@ -422,6 +401,12 @@ module Tiercel::Lab
       def missing(cell) = Report::Cell.missing(Engine::Outcome.words(cell))
 
       def undecided?(cell) = cell.dig("summary", "verdict") == "cannot_tell"
+
+      # @return [Report::Cell] calls a second, garbage collection included
+      def rate(cell)
+        return cell && missing(cell) unless cell && measured?(cell)
+        figure(interval(cell["summary"]["ns"]).inverse.map { |calls| calls * 1e9 }, digits: 0, muted: undecided?(cell))
+      end
 
       # @return [Float]
       def microseconds(cell) = cell["summary"]["ns"]["estimate"] / 1e3

@@ -3,132 +3,50 @@
 module Tiercel::Lab
   module Tables
     module Compare
-      # One side of a comparison.
-      #
-      # @abstract Subclasses describe the side and make its contestants.
-      class Side
-        # Lets a contestant run with the bundle of a side, under the side's name.
-        module Placed
-          # @return [String, nil] path of a gemfile
-          attr_reader :bundle
-          # @return [String]
-          attr_reader :name
+      # Lets a contestant run with the bundle of a side, under the side's name.
+      module Placed
+        # @return [String, nil] path of a gemfile
+        attr_reader :bundle
+        # @return [String]
+        attr_reader :name
 
-          # @param name [String]
-          # @param bundle [String, nil]
-          # @return [self]
-          def run_with(name, bundle)
-            @name = name
-            @bundle = bundle
-            self
-          end
+        # @param text [String] text of the contestant
+        # @return [Contestant]
+        def self.contestant(text, name:, bundle:)
+          Contestants.parse(text).extend(self).tap { |one| one.instance_exec { @name, @bundle = name, bundle } }
         end
+      end
 
-        # @return [String] "base" or "head"
-        attr_accessor :name
-
-        # @return [String] the user's argument that names the side
-        def text = raise(NotImplementedError)
-
-        # @return [String] the kind of side, in words
-        def kind = raise(NotImplementedError)
-
-        # @return [Object] equal for sides that do not differ
-        def fingerprint = raise(NotImplementedError)
-
-        # @return [String] the reason why two sides with the same fingerprint run the same code
-        def sameness = raise(NotImplementedError)
-
-        # @return [Array<String>] names of the stores to measure, if the user gives none
-        def stores = raise(NotImplementedError)
-
-        # Builds the side, unless it is built already.
-        #
-        # @param progress [#say, nil]
-        # @return [void]
-        # @raise [CannotRun]
-        def prepare(progress = nil); end
+      # One side of a comparison: two with equal fingerprints do not differ, for the reason that `sameness` has. The
+      # side measures `stores`, if the user names none.
+      #
+      # @!attribute [r] name
+      #   @return [String] "base" or "head"
+      # @!attribute [r] text
+      #   @return [String] the user's argument
+      # @!attribute [r] kind
+      #   @return [String] the kind of side, in words
+      # @!attribute [r] bundled
+      #   @return [Proc] takes the text of a store and a suffix for gemfiles, and returns the store's bundle
+      Side = Data.define(:name, :text, :kind, :fingerprint, :sameness, :stores, :bundled) do
+        def prepare(_progress = nil) = nil
 
         # @param cell [Gate::GatedCell]
         # @param again [Boolean] true for the null arm, which runs in its own worker
         # @return [Contestant]
-        def contestant(cell, again: false) = raise(NotImplementedError)
+        def contestant(cell, again: false)
+          store = kind == Sides::STORE ? text : cell.text
+          Placed.contestant(store, name: "#{name}: #{cell.label}", bundle: bundled.call(store, ("-again" if again)))
+        end
 
         # @return [Hash{String => Object}] the form of the results file
         def describe = { "name" => name, "text" => text, "title" => kind }
-
-        private
-
-        def placed(store, cell, gemfile)
-          Contestants.parse(store).extend(Placed).run_with("#{name}: #{cell.label}", gemfile)
-        end
       end
 
-      # A version of a gem.
-      class GemVersion < Side
-        # The store that uses each gem.
-        STORES = { "dalli" => "mem_cache_store", "redis" => "redis_cache_store",
-                   "redis-client" => "redis_cache_store",
-                   "hiredis-client" => "redis_cache_store", "litestack" => "litecache",
-                   "solid_cache" => "solid_cache_store", "activesupport" => "memory_store",
-                   "sqlite3" => "tiercel:sqlite:" }.freeze
-        DEFAULT_STORE = "tiercel"
-
-        # @return [String]
-        attr_reader :gem_name
-
-        # @param gem_name [String]
-        # @param version [String]
-        def initialize(gem_name, version)
-          super()
-          @gem_name = gem_name
-          @version = Gem::Version.new(version)
-        end
-
-        def text = "#{gem_name}@#{@version}"
-
-        def kind = "a version of a gem"
-
-        def fingerprint = @version.canonical_segments
-
-        def sameness = "these are the same version of #{gem_name}"
-
-        def stores = [STORES.fetch(gem_name, DEFAULT_STORE)]
-
-        def contestant(cell, again: false)
-          gemfile = Engine::Gemfile.based_on(Contestants.parse(cell.text).bundle, name: gem_name,
-                                             source: %("= #{@version}"))
-                                   .write("#{text}#{"-again" if again}")
-          placed(cell.text, cell, gemfile)
-        end
-      end
-
-      # A store with its options.
-      class OptionSet < Side
-        # @param contestant [Contestant]
-        def initialize(contestant)
-          super()
-          @contestant = contestant
-        end
-
-        def text = @contestant.text
-
-        def kind = "a store"
-
-        def fingerprint = [@contestant.class, @contestant.place, @contestant.options]
-
-        def sameness = "these are the same store with the same options"
-
-        # The side itself is the store.
-        def stores = [text]
-
-        def contestant(cell, again: false) = placed(text, cell, @contestant.bundle)
-      end
-
-      # A revision of the repository, copied into the user's cache folder and compiled there. "." is the working copy.
-      class Revision < Side
+      # A revision of the repository whose gem runs in the lab's own bundle. "." is the working copy.
+      class Revision < Gate::Tree
         # The files that can change a measurement.
-        SOURCES = "{lib,ext}/**/*.{rb,c,h}"
+        SOURCES = ["{lib,ext}/**/*.{rb,c,h}"].freeze
 
         # @return [String] the repository that the lab lies in
         # @raise [UsageError] if it lies in none
@@ -139,16 +57,12 @@ module Tiercel::Lab
                             "tiercel is"
         end
 
-        attr_reader :text
-
         # @param text [String] anything that `git rev-parse` resolves, or "."
         # @param repository [String] folder
         # @raise [UsageError] if it is not one
-        def initialize(text, repository:)
-          super()
-          @text = text
-          @checkout = Checkout.new(repository)
-          @sha = @checkout.commit(text)
+        def initialize(name, text, repository:)
+          checkout = Checkout.new(repository)
+          super(name, revision: text, sha: checkout.tree(text), checkout:, configuration: Gate::Configuration.new({}))
         rescue UsageError
           raise UsageError, "compare #{text}: neither a store (TYPE[:PLACE][#OPTION=VALUE]), nor GEM@VERSION, " \
                             "nor a revision in #{File.expand_path(repository)}"
@@ -156,79 +70,64 @@ module Tiercel::Lab
 
         def kind = "a revision"
 
-        def fingerprint = @fingerprint ||= digest
+        def fingerprint = @checkout.entries(sha, SOURCES)
 
         def sameness = "lib/ and ext/ are the same in both"
 
         def stores = ["tiercel:shared:"]
 
-        def prepare(progress = nil)
-          return if here? || extensions.built?
-          progress&.say("compiling #{text} (once)")
-          extensions.build
-        rescue CannotRun => e
-          raise CannotRun, "#{text} could not be compiled: #{e.message}"
-        end
-
         def contestant(cell, again: false)
           gemfile = Engine::Gemfile.new(base: nil, name: "tiercel", source: "path: #{folder.inspect}")
-          placed(cell.text, cell, gemfile.write("tiercel-#{here? ? "checkout" : @sha[0, 12]}#{"-again" if again}"))
-        end
-
-        def describe
-          super.merge("sha" => @sha, "title" => here? ? "the checkout as it is" : @checkout.title(@sha))
-        end
-
-        # @return [String] folder with the revision's files; copies them there if necessary
-        def folder
-          return @checkout.folder if here?
-          path = File.join(File.dirname(Engine::Gemfile.folder), "revisions",
-                           "#{@sha}-#{RUBY_VERSION}-#{RbConfig::CONFIG["arch"]}")
-          copy(path) unless File.directory?(path)
-          path
+          Placed.contestant(cell.text, name: "#{name}: #{cell.label}",
+                                       bundle: gemfile.write("tiercel-#{sha[0, 12]}#{"-again" if again}"))
         end
 
         private
 
-        def here? = text == Checkout::HERE
-
-        def digest
-          files = Dir.glob(SOURCES, base: folder).sort
-          lines = files.map { |file| "#{file}\0#{Digest::SHA256.file(File.join(folder, file)).hexdigest}" }
-          Digest::SHA256.hexdigest(lines.join("\n"))
-        end
-
-        # Renames the folder once it is complete, so that an interrupted copy is never used.
-        def copy(path)
-          partial = "#{path}.#{Process.pid}"
-          FileUtils.mkdir_p(partial)
-          @checkout.write(@sha, partial)
-          File.rename(partial, path)
-        rescue Errno::ENOTEMPTY, Errno::EEXIST
-          nil # another run was quicker
-        ensure
-          FileUtils.rm_rf(partial)
-        end
-
-        def extensions = Extensions.new(folder)
+        def install(_progress) = nil
       end
 
-      # The two sides of `compare A B`: revisions of the repository, versions of a gem, or stores.
+      # Finds out what the arguments of `compare A B` name.
       module Sides
+        GEM_VERSION, STORE = "a version of a gem", "a store"
+        # The store that uses each gem.
+        STORES = { "dalli" => "mem_cache_store", "redis" => "redis_cache_store",
+                   "redis-client" => "redis_cache_store",
+                   "hiredis-client" => "redis_cache_store", "litestack" => "litecache",
+                   "solid_cache" => "solid_cache_store", "activesupport" => "memory_store",
+                   "sqlite3" => "tiercel:sqlite:" }.freeze
         GEM = /\A(?<name>[\w-]+(?:\.[\w-]+)*)@(?<version>\d[\w.]*)\z/
 
         module_function
 
+        # @param name [String] "base" or "head"
         # @param text [String] GEM@VERSION; a store as in `--store`; otherwise a revision. "." is the present checkout;
         #   "git:REVISION" names a revision that looks like a store
         # @param repository [String] folder
-        # @return [Side]
+        # @return [Side, Revision]
         # @raise [UsageError]
-        def parse(text, repository:)
-          if (match = GEM.match(text)) then GemVersion.new(match[:name], match[:version])
-          elsif (contestant = store(text)) then OptionSet.new(contestant)
-          else Revision.new(text.delete_prefix("git:"), repository:)
+        def parse(name, text, repository:)
+          if (match = GEM.match(text)) then gem_version(name, match[:name], Gem::Version.new(match[:version]))
+          elsif (contestant = store(text)) then option_set(name, contestant)
+          else Revision.new(name, text.delete_prefix("git:"), repository:)
           end
+        end
+
+        def gem_version(name, gem, version)
+          text = "#{gem}@#{version}"
+          bundled = lambda do |store, suffix|
+            Engine::Gemfile.based_on(Contestants.parse(store).bundle, name: gem, source: %("= #{version}"))
+                           .write("#{text}#{suffix}")
+          end
+          Side.new(name:, text:, kind: GEM_VERSION, fingerprint: version.canonical_segments,
+                   sameness: "these are the same version of #{gem}", stores: [STORES.fetch(gem, "tiercel")], bundled:)
+        end
+
+        def option_set(name, contestant)
+          Side.new(name:, text: contestant.text, kind: STORE,
+                   fingerprint: [contestant.class, contestant.place, contestant.options],
+                   sameness: "these are the same store with the same options", stores: [contestant.text],
+                   bundled: ->(*) { contestant.bundle })
         end
 
         # @param sides [Array(Side, Side)]
@@ -237,10 +136,10 @@ module Tiercel::Lab
         # @raise [UsageError] if they cannot be compared
         def check(sides, same:)
           one, other = sides
-          unless one.instance_of?(other.class)
+          unless one.kind == other.kind
             raise UsageError, "compare #{one.text} #{other.text}: #{one.kind} and #{other.kind} cannot be compared"
           end
-          if one.is_a?(GemVersion) && one.gem_name != other.gem_name
+          if one.kind == GEM_VERSION && sides.map { |side| side.text[/\A[^@]+/] }.uniq.size > 1
             raise UsageError, "compare #{one.text} #{other.text}: two versions of one gem are expected"
           end
           return if same || one.fingerprint != other.fingerprint
@@ -254,7 +153,7 @@ module Tiercel::Lab
           raise if text.include?("#") || text.match?(/\A\w+:(?!\z)/)
           nil
         end
-        private_class_method :store
+        private_class_method :store, :gem_version, :option_set
       end
 
       # Two sides, measured as a gate measures base and head: exact figures, then times in turn in fresh processes, then
@@ -281,11 +180,9 @@ module Tiercel::Lab
 
         def options(parser)
           parser.separator("    A, B: a revision (\".\": the working copy), GEM@VERSION, or a store")
-          parser.on("--store STORE", "store that measures revisions and gems; repeatable") do |text|
-            (@stores ||= []) << Contestants.parse(text).text
-          end
+          store_option(parser, default: "the one of the gem; for revisions shared:")
           things parser, "--op", Operations, :operations, "see `help operations`"
-          parser.on("--value A,B", Array, "see `help values`") { |names| @values = names }
+          value_option(parser, default: VALUES.join(","))
           parser.on("--same", "A and B may be the same") { @same = true }
           parser.on("--repository DIR", "Git repository of the revisions") { |folder| @repository = folder }
         end
@@ -318,8 +215,8 @@ module Tiercel::Lab
         def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
 
         def trees
-          @trees ||= @texts.zip(%w[base head]).map { |text, name|
-            Sides.parse(text, repository: @repository || Revision.repository).tap { |side| side.name = name }
+          @trees ||= %w[base head].zip(@texts).map { |name, text|
+            Sides.parse(name, text, repository: @repository || Revision.repository)
           }.tap { |sides| Sides.check(sides, same: @same) }
         end
 
@@ -336,19 +233,15 @@ module Tiercel::Lab
         def outputs = nil
 
         def gated_cells
-          stores = trees.first.is_a?(OptionSet) ? trees.last.stores : @stores || trees.first.stores
+          of_stores = trees.first.kind == Sides::STORE
+          stores = of_stores ? trees.last.stores : @stores&.map(&:text) || trees.first.stores
           operations = facts_given[:operations] ||
                        (settings.quick ? QUICK_OPERATIONS : OPERATIONS).map { |name| Operations.fetch(name) }
+          values = chosen_values(settings.quick ? QUICK_VALUES : VALUES)
           stores.product(values, operations).map do |store, value, operation|
-            label = [operation.name, value.name, *(store unless trees.first.is_a?(OptionSet))].join(" ")
+            label = [operation.name, value.name, *(store unless of_stores)].join(" ")
             Gate::GatedCell.new(label:, text: store, operation:, value:)
           end
-        end
-
-        def values
-          own = settings.data ? [Values::Files.new(directory: settings.data)] : []
-          names = @values || (settings.quick ? QUICK_VALUES : VALUES)
-          own + (own.any? && @values.nil? ? [] : names.map { |name| Values.fetch(name) })
         end
       end
 

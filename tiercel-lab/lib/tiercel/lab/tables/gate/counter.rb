@@ -6,9 +6,10 @@ module Tiercel::Lab
       # Counts the cost of one call of a cell, in a process of its own. During {#run} the parent counts the traffic
       # between this process and its servers.
       class Counter
-        CALLS = 50
+        # So many that one turn of a store's housekeeping more or less is below {Judgement::LEAST} a call.
+        CALLS = 100
         # A pass lasts at most this long, so a slow benchmark makes fewer calls.
-        SECONDS = 0.25
+        SECONDS = 0.1
         # Allocations of a concurrent thread appear in some passes, not in all.
         PASSES = 3
         # Rails does not count these either: schema queries are cached, and transactions are not queries.
@@ -25,14 +26,15 @@ module Tiercel::Lab
 
         # Builds a cell, warms it up and verifies it.
         #
+        # @param calls [Integer, nil] calls of a pass; nil: as many as fit
         # @return [Hash] an outcome; "calls": that {#run} makes
-        def open(text:, operation:, value:, seed:, context:)
+        def open(text:, operation:, value:, seed:, context:, calls: nil)
           Engine::Outcome.of do
             @before = live_objects
             @large = Values.from_spec(value).large?
             @arm, = Engine::SingleArm.build(text:, operation:, value:, seed:, context:, prefix: "tiercel-lab:gate",
                                     slice_ns: 1_000_000)
-            { calls: @calls = calls }
+            { calls: @calls = calls || fitting_calls }
           end
         end
 
@@ -68,7 +70,7 @@ module Tiercel::Lab
 
         private
 
-        def calls
+        def fitting_calls
           started = Engine::Stopwatch.seconds
           prepare(1)
           @arm.run(1)

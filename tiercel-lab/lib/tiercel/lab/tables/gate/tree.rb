@@ -197,6 +197,8 @@ module Tiercel::Lab
 
         # @return [String] "base" or "head"
         attr_reader :name
+        # @return [String] the revision as the user named it
+        attr_reader :text
         # @return [String] the tree's hash in Git
         attr_reader :sha
         attr_reader :commit
@@ -208,7 +210,7 @@ module Tiercel::Lab
         # @param configuration [Configuration]
         def initialize(name, revision:, sha:, checkout:, configuration:)
           @name = name
-          @revision = revision
+          @text = revision
           @sha = sha
           @checkout = checkout
           @configuration = configuration
@@ -247,13 +249,13 @@ module Tiercel::Lab
         # @return [Contestant] a contestant that runs with this tree's gems
         def contestant(cell, again: false)
           own = again ? (@again ||= bundle.with) : bundle
-          Contestants.parse(cell.text).extend(Compare::Side::Placed).run_with("#{name}: #{cell.label}", own)
+          Compare::Placed.contestant(cell.text, name: "#{name}: #{cell.label}", bundle: own)
         end
 
         # @return [Hash{String => Object}] the form of the results file
         def describe
-          { "name" => name, "text" => @revision, "sha" => commit, "tree" => sha,
-            "title" => @revision == Checkout::HERE ? "the checkout as it is" : @checkout.title(commit) }
+          { "name" => name, "text" => text, "sha" => commit, "tree" => sha,
+            "title" => text == Checkout::HERE ? "the checkout as it is" : @checkout.title(commit) }
         end
 
         # @return [String]
@@ -278,11 +280,13 @@ module Tiercel::Lab
         end
 
         def build(progress)
-          bundle.install(progress:)
+          install(progress)
           @configuration.prepare.empty? ? compile(progress) : run_commands(progress)
         rescue CannotRun => e
-          raise CannotRun, "#{name} (#{@revision}): #{e.message}"
+          raise CannotRun, "#{name} (#{text}): #{e.message}"
         end
+
+        def install(progress) = bundle.install(progress:)
 
         def compile(progress)
           extensions = Extensions.new(folder)

@@ -22,7 +22,7 @@ module Tiercel::Lab
         def open(text:, label:, index:, threads:, context:)
           @index, @threads, @label = index, threads, label
           @names = {}
-          build(text, context)
+          Engine::Outcome.of { build(text, context) && {} }
         end
 
         # @param key [String]
@@ -42,7 +42,7 @@ module Tiercel::Lab
         # Each thread fetches the key once.
         #
         # @param key [String]
-        # @param at [Float] monotonic seconds, see {Load::Arrivals}
+        # @param at [Float] monotonic seconds
         # @param block_ms [Float]
         # @param options [Hash{Symbol => Object}] options of the fetch
         # @return [Hash] "calls": for each thread its delay and duration (ms), and the maker of its value; "blocks": for
@@ -50,30 +50,22 @@ module Tiercel::Lab
         def fetch(key:, at:, block_ms:, options:)
           Engine::Outcome.of do
             blocks = Queue.new
-            keys = Load::Keys.new(items: 1)
-            calls = Load::Driver.in_threads(@threads) do |thread|
-              arrivals = Load::Arrivals.new(requests: 1, at:)
-              given = nil
-              found = Load::Driver.new.run(arrivals, keys, measure: "each") do
-                given = fetched(name(key).dup, options) do
-                  made("#{@index}-#{thread}", at, block_ms).tap { |block| blocks << block }.first
-                end
+            name = name(key)
+            calls = Load.in_threads(@threads) do |thread|
+              late = Load.wait_until(at)
+              began = Load.now
+              given = fetched(name.dup, options) do
+                made("#{@index}-#{thread}", at, block_ms).tap { |block| blocks << block }.first
               end
-              [ms(found[:late_seconds]), ms(found[:ns].first / 1e9), maker(given)]
+              [ms(late), ms(Load.now - began), maker(given)]
             end
             { calls:, blocks: Array.new(blocks.size) { blocks.pop } }
           end
         end
 
-        # @return [true]
-        def close
-          store.delete_multi(@names.values) if @subjects.any?
-          super
-        end
-
         private
 
-        def name(key) = @names[key] ||= "tiercel-lab:#{@label}:#{key}"
+        def name(key) = @names[key] ||= "tiercel-lab:#{@label}:#{key}".tap { |name| subject.names << name }
 
         # @yieldreturn [String] the maker of the value
         def fetched(name, options) = store.fetch(name, expires_in: KEPT_SECONDS, **options) { value(yield) }
@@ -82,9 +74,9 @@ module Tiercel::Lab
         #
         # @return [Array] the maker, and from when to when it ran
         def made(maker, at, block_ms)
-          from = now
+          from = Load.now
           sleep(block_ms / 1e3)
-          [maker, ms(from - at), ms(now - at)]
+          [maker, ms(from - at), ms(Load.now - at)]
         end
 
         def value(maker) = "#{maker}:".ljust(VALUE_BYTES, "x")

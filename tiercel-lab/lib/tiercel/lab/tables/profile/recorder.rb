@@ -3,40 +3,11 @@
 module Tiercel::Lab
   module Tables
     module Profile
-      # Folds the samples of a profiler into stacks: frames joined by ";", the caller first, with their number.
-      module Folded
-        # This frame calls the timed loop; the frames above belong to the lab.
-        LAB = /Arm#run\z/
-        LOOP = "loop"
-
-        module_function
-
-        # @param result [Vernier::Result]
-        # @return [Hash{String => Integer}] samples of the main thread by stack
-        def from_vernier(result)
-          thread = result.main_thread
-          names = Hash.new { |known, index| known[index] = result.stack(index).frames.map(&:label).reverse }
-          thread[:samples].zip(thread[:weights]).each_with_object(Hash.new(0)) do |(index, weight), sums|
-            add(sums, names[index], weight)
-          end
-        end
-
-        # Drops the frames of the lab, and samples outside of the timed loop.
-        def add(sums, names, weight)
-          lab = names.rindex { |name| name.match?(LAB) } or return
-          below = names.drop(lab + 2).map { |name| clean(name) }
-          sums[[LOOP, *below].join(";")] += weight
-        end
-        private_class_method :add
-
-        # Removes addresses, which differ between runs, and ";", which separates frames.
-        def clean(name) = name.gsub(/0x\h+/, "0x").tr(";", ",")
-        private_class_method :clean
-      end
-
       # Builds a contestant, warms it up and profiles one operation, in a process of its own.
       class Recorder
         INTERVAL_US = 200
+        # Rows of the profiler's table.
+        TOP = "15"
         # Work between two looks at the clock.
         SLICE_NS = 20_000_000
         REMEDY = "there is no profiler: add gem \"vernier\" to the Gemfile"
@@ -48,7 +19,7 @@ module Tiercel::Lab
         # @param seconds [Float]
         # @param context [Hash] see {Engine::Context}
         # @param file [String] the profiler's own output
-        # @return [Hash] "status", and of a measured one "folded", "calls", "file"
+        # @return [Hash] "status", and of a measured one "calls", "file", and "top": what the profiler says of it
         def watch(text:, operation:, value:, seed:, seconds:, context:, file:)
           Engine::Outcome.of do
             load_profiler
@@ -59,11 +30,19 @@ module Tiercel::Lab
             result.write(out: file)
             arm.verify
             arm.tear_down
-            { folded: Folded.from_vernier(result), calls: made, file: }
+            { calls: made, file:, top: top(file) }
           end
         end
 
         private
+
+        # The table of the profiler's own command. A listing of sources follows, which fails for code without a file.
+        #
+        # @return [String]
+        def top(file)
+          out, = Open3.capture3(RbConfig.ruby, Gem.bin_path("vernier", "vernier"), "view", "--top", TOP, file)
+          out.lines.take_while { |line| line.start_with?("+", "|") }.join
+        end
 
         def load_profiler
           require "vernier"
