@@ -5,12 +5,6 @@ require "test_helper"
 require "tiercel/errors"
 
 class OneLineTest < Tiercel::TestCase
-  def test_a_readable_text_stays
-    assert_equal "Größe: 5 MB", Tiercel::OneLine.of("Größe: 5 MB")
-    assert_equal "Größe", Tiercel::OneLine.of("Größe".b)
-    assert_equal "Größe", Tiercel::OneLine.of("Größe".encode("ISO-8859-1"))
-  end
-
   def test_bytes_that_are_no_text_are_replaced
     ["a\xFFb", "a\xFFb".b, "a\xFFb".dup.force_encoding("US-ASCII")].each do |text|
       assert_equal "a\uFFFDb", Tiercel::OneLine.of(text)

@@ -8,23 +8,20 @@ require "tiercel"
 
 # Several URLs: allowed orders of tiers, and the assignment of options to backends.
 class PlacesTest < Tiercel::TestCase
-  def setup = @dir = Dir.mktmpdir("tiercel-tiers-")
-
   def teardown
     @stores&.each(&:close)
-    FileUtils.rm_rf(@dir)
   end
 
   def build(*urls, **options)
     Tiercel.new(*urls, **options).tap { |store| (@stores ||= []) << store }
   end
 
-  def shared(options = "size=1MB") = "shared:#{@dir}/segment?#{options}"
-  def files = "file:#{@dir}/cache"
+  def shared(options = "size=1MB") = "shared:#{dir}/segment?#{options}"
+  def files = "file:#{dir}/cache"
 
   def test_nearest_first
     store = build(shared, files)
-    assert_equal ["shared:#{@dir}/segment", files], store.backend.to_s.split(" > ")
+    assert_equal ["shared:#{dir}/segment", files], store.backend.to_s.split(" > ")
     assert_equal true, store.write("key", "value")
     assert_equal "value", store.read("key")
     refute_nil store.backend.near.get("key")
@@ -50,7 +47,7 @@ class PlacesTest < Tiercel::TestCase
   # Each process keeps values that it reads; each read compares the segment.
   def test_memory_in_front_of_shared_is_a_memo
     store = build("memory:?size=8MB", shared, files)
-    assert_equal ["shared:#{@dir}/segment", files], store.backend.to_s.split(" > ")
+    assert_equal ["shared:#{dir}/segment", files], store.backend.to_s.split(" > ")
     assert_equal [8 << 20, 32 << 20, 4 << 20],
                  [memo_limit("memory:?size=8MB", shared, files), memo_limit("memory:", shared, files, frozen: true),
                   memo_limit("memory:", shared("size=1MB&memo=4MB"), files)]
@@ -73,7 +70,7 @@ class PlacesTest < Tiercel::TestCase
     assert_match(/null: as the last/, refused("memory:", "null:"))
     assert_match(/expected memory: .* before shared:/, refused(shared, "memory:", files))
     assert_match(/each at most once/, refused("memory:", "memory:", files))
-    assert_match(/each at most once/, refused(shared, "shared:#{@dir}/other", files))
+    assert_match(/each at most once/, refused(shared, "shared:#{dir}/other", files))
     assert_match(/size: expected at least 1 MB .*, got/, refused("memory:?size=20KB", files))
     assert_match(/size: expected at least 1 MB .*, got "20KB" in memory: in front of shared:/,
                  refused("memory:?size=20KB", shared, files))
@@ -102,15 +99,15 @@ class PlacesTest < Tiercel::TestCase
   def test_copies_are_of_one_place
     skip "no /dev/shm" unless File.writable?("/dev/shm")
     name = "tiercel-places-#{Process.pid}"
-    others = %w[a b].map { |folder| "file:#{@dir}/#{folder}" }
+    others = %w[a b].map { |folder| "file:#{dir}/#{folder}" }
     stores = [["shared:#{name}?size=1MB"], *others.map { |url| ["shared:#{name}?size=1MB", url] }].map { build(*_1) }
     stores.each_with_index { |store, index| store.write("key", index) }
     assert_equal [0, 1, 2], stores.map { |store| store.read("key") }
     again = build("shared:#{name}", others.first)
     assert_equal stores[1].backend.near.to_s, again.backend.near.to_s
-    Dir.mkdir("#{@dir}/real")
-    File.symlink("#{@dir}/real", "#{@dir}/link")
-    assert_equal(*%w[real link].map { |dir| build("shared:#{name}", "file:#{@dir}/#{dir}/c").backend.near.to_s })
+    Dir.mkdir("#{dir}/real")
+    File.symlink("#{dir}/real", "#{dir}/link")
+    assert_equal(*%w[real link].map { |folder| build("shared:#{name}", "file:#{dir}/#{folder}/c").backend.near.to_s })
   ensure
     stores&.each(&:close)
     Dir.glob("/dev/shm/tiercel-#{name}-*").each { |path| File.delete(path) }
@@ -130,9 +127,9 @@ class PlacesTest < Tiercel::TestCase
     assert_equal segment.call("#{nobody}/2"), segment.call(nobody, db: 2)
     others = [["redis://cache"], ["redis://cache", 1], ["redis://cache", 2], ["redis://cache1"]]
     assert_equal 4, others.map { |url, db| segment.call(url, **{ db: }.compact) }.uniq.size
-    Dir.mkdir("#{@dir}/c")
-    File.symlink("#{@dir}/c", "#{@dir}/d")
-    assert_equal(*%w[c d].map { |folder| segment.call("file:#{@dir}/#{folder}") })
+    Dir.mkdir("#{dir}/c")
+    File.symlink("#{dir}/c", "#{dir}/d")
+    assert_equal(*%w[c d].map { |folder| segment.call("file:#{dir}/#{folder}") })
   ensure
     Dir.glob("/dev/shm/tiercel-#{name}-*").each { |path| File.delete(path) }
   end
@@ -143,14 +140,15 @@ class PlacesTest < Tiercel::TestCase
     3.times { store.read("key") }
     stats = store.stats
     assert_equal 1, stats[:entries]
-    assert_equal ["shared:#{@dir}/segment", files], stats[:tiers].keys
+    assert_equal ["shared:#{dir}/segment", files], stats[:tiers].keys
     assert_equal 3, stats[:tiers].values.first[:hits]
     assert_equal [1, 1], stats[:tiers].values.map { |tier| tier[:entries] }
   end
 
   def test_a_worker_of_tests_has_tiers_of_its_own
+    urls = [shared, files]
     entered = fork_and_wait(1) do
-      store = build(shared, files)
+      store = build(*urls)
       Tiercel::TestWorker.enter("7", empty: false)
       store.write("key", "value")
       [store.backend.to_s, store.read("key")]

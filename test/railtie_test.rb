@@ -12,7 +12,7 @@ class RailtieTest < Tiercel::TestCase
     require "action_controller/railtie"
     require "tiercel"
     class Application < Rails::Application
-      config.root = Dir.mktmpdir
+      config.root = ENV.fetch("APPLICATION_ROOT")
       config.eager_load = false
       config.enable_reloading = true
       config.secret_key_base = "secret"
@@ -68,10 +68,13 @@ class RailtieTest < Tiercel::TestCase
   private
 
   def run_in_application(store, code, env = {})
-    command = [RbConfig.ruby, *$LOAD_PATH.grep(/tiercel|views/).flat_map { |path| ["-I", path] }, "-rtmpdir", "-e",
+    command = [RbConfig.ruby, *$LOAD_PATH.grep(/tiercel|views/).flat_map { |path| ["-I", path] }, "-e",
                APPLICATION + code]
-    out, status = Open3.capture2e({ "STORE" => "[#{store}]", "RAILS_ENV" => "development", **env }, *command)
-    assert_predicate status, :success?, out
-    out
+    with_tmpdir do |root|
+      env = { "STORE" => "[#{store}]", "APPLICATION_ROOT" => root, "RAILS_ENV" => "development", **env }
+      out, status = Open3.capture2e(env, *command)
+      assert_predicate status, :success?, out
+      out
+    end
   end
 end

@@ -6,10 +6,6 @@ require "test_helper"
 class SerializersTest < Tiercel::TestCase
   Serializers = Tiercel::Serializers
 
-  def test_the_names
-    assert_equal %i[as_json auto json marshal message_pack], Serializers::REGISTRY.names
-  end
-
   def test_every_number_has_a_name_and_every_name_its_number
     Serializers::NAMES.each { |type, name| assert_equal type, Serializers::REGISTRY.fetch(name).type }
   end

@@ -70,11 +70,9 @@ class TestWorkerTest < Tiercel::TestCase
   end
 
   def test_a_worker_begins_with_nothing
-    with_tmpdir do |directory|
-      store = Tiercel.new("sqlite:#{directory}/cache")
-      in_worker(1) { store.write("left", 1) }
-      assert_nil(in_worker(1) { store.read("left") })
-    end
+    store = Tiercel.new("sqlite:#{dir}/cache")
+    in_worker(1) { store.write("left", 1) }
+    assert_nil(in_worker(1) { store.read("left") })
   end
 
   def test_copies_and_stores_that_are_built_later_are_the_workers_too

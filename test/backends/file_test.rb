@@ -11,16 +11,11 @@ class FileBackendTest < Tiercel::TestCase
 
   def before_setup
     super
-    @directory = Dir.mktmpdir("tiercel-file", memory_folder)
-  end
-
-  def after_teardown
-    super
-    FileUtils.rm_rf(@directory)
+    dir(memory_folder)
   end
 
   # Uses a long timeout: these tests check results on a busy machine; test/faults/ checks the time budget.
-  def build_backend(**) = Tiercel::Backends::File.new(@directory, timeout: 20, **)
+  def build_backend(**) = Tiercel::Backends::File.new(dir, timeout: 20, **)
 
   def build_peer = build_backend
 
@@ -28,7 +23,7 @@ class FileBackendTest < Tiercel::TestCase
     assert_match(/folder/, assert_raises(Tiercel::ConfigurationError) { Tiercel::Backends::File.new("") }.message)
     { size: "1 MB", timeout: 0 }.each do |option, value|
       error = assert_raises(Tiercel::ConfigurationError, option) do
-        Tiercel::Backends::File.new(@directory, option => value)
+        Tiercel::Backends::File.new(dir, option => value)
       end
       assert_match(/#{option}: expected/, error.message)
     end
@@ -36,11 +31,11 @@ class FileBackendTest < Tiercel::TestCase
 
   def test_entries_are_their_owners_and_have_safe_names
     ["../../escape", "a/b", "\0", "nul", "CON", "ü" * 2_000].each { |key| backend.set(key, "value") }
-    files = Dir["#{@directory}/tiercel-v1/??/*"]
+    files = Dir["#{dir}/tiercel-v1/??/*"]
     assert_equal 6, files.size
     assert(files.all? { |file| File.basename(file).match?(/\A\h{32}\z/) })
     assert_equal [0o600], files.map { |file| File.stat(file).mode & 0o777 }.uniq
-    assert_equal ["tiercel-v1"], Dir.children(@directory)
+    assert_equal ["tiercel-v1"], Dir.children(dir)
   end
 
   def test_other_files_stay_whatever_is_removed
@@ -48,14 +43,14 @@ class FileBackendTest < Tiercel::TestCase
     digest = "3f" + "0" * 30
     foreign = ["notes.txt", "3F1/key", digest, ".new-1-ab", "tiercel-v1/notes.txt", "tiercel-v1/3f/#{"n" * 32}",
                "tiercel-v1/3f/#{"notes of thirty-two letters".ljust(32, ".")}", "tiercel-v1/3f/.new-notes",
-               "tiercel-v1/3f/#{digest}/inside", "tiercel-v1/3f/#{"F" * 32}"].map { |name| File.join(@directory, name) }
+               "tiercel-v1/3f/#{digest}/inside", "tiercel-v1/3f/#{"F" * 32}"].map { |name| File.join(dir, name) }
     foreign.each do |path|
       FileUtils.mkdir_p(File.dirname(path))
       File.write(path, "mine")
     end
     later(10) { backend.cleanup }
     assert_empty backend.scan.to_a
-    bounded = Tiercel::Backends::File.new(@directory, size: "4MB", timeout: 20)
+    bounded = Tiercel::Backends::File.new(dir, size: "4MB", timeout: 20)
     1_500.times { |index| bounded.set("key#{index}", "value") }
     [bounded, backend].each(&:clear)
     assert_empty backend.scan.to_a
@@ -64,11 +59,11 @@ class FileBackendTest < Tiercel::TestCase
 
   def test_another_users_folder_where_everybody_may_write_is_refused
     skip "giving files away needs root" unless Process.uid.zero?
-    File.chmod(0o1777, @directory)
+    File.chmod(0o1777, dir)
     early = build_backend
-    Dir.mkdir(root = File.join(@directory, "tiercel-v1"))
+    Dir.mkdir(root = File.join(dir, "tiercel-v1"))
     File.chown(65_534, 65_534, root)
-    message = /tiercel-v1 belongs to user 65534, this process runs as 0, and everybody may write to #{@directory}/
+    message = /tiercel-v1 belongs to user 65534, this process runs as 0, and everybody may write to #{dir}/
     assert_match(message, assert_raises(Tiercel::ConfigurationError) { build_backend }.message)
     assert_match(message, assert_raises(Tiercel::Refused) { early.get("key") }.message)
     assert_match(message, assert_raises(Tiercel::Refused) { early.set("key", "value") }.message)
@@ -109,7 +104,7 @@ class FileBackendTest < Tiercel::TestCase
 
   def test_a_sweep_corrects_the_ledger
     50.times { |index| backend.set("key#{index}", "value") }
-    FileUtils.rm(Dir["#{@directory}/tiercel-v1/??/*"].first(20))
+    FileUtils.rm(Dir["#{dir}/tiercel-v1/??/*"].first(20))
     assert_equal 50, backend.stats[:entries]
     500.times { backend.set("again", "value") }
     assert_in_delta 31, backend.stats[:entries], 20
@@ -125,7 +120,7 @@ class FileBackendTest < Tiercel::TestCase
     50.times { |index| backend.set("old#{index}", "value", 5) }
     later(10) do
       2_000.times { |index| backend.set("new#{index % 10}", "value") }
-      assert_equal 10, Dir["#{@directory}/tiercel-v1/??/*"].size
+      assert_equal 10, Dir["#{dir}/tiercel-v1/??/*"].size
     end
   end
 
@@ -148,7 +143,7 @@ class FileBackendTest < Tiercel::TestCase
 
   def path_of(key)
     digest = Digest::MD5.hexdigest(key)
-    "#{@directory}/tiercel-v1/#{digest[0, 2]}/#{digest}"
+    "#{dir}/tiercel-v1/#{digest[0, 2]}/#{digest}"
   end
 
   def fill(backend, bytes, sizes, random)
@@ -164,6 +159,6 @@ class FileBackendTest < Tiercel::TestCase
   end
 
   def disk_bytes
-    Dir.glob("#{@directory}/**/*").sum { |file| File.lstat(file).blocks * 512 }
+    Dir.glob("#{dir}/**/*").sum { |file| File.lstat(file).blocks * 512 }
   end
 end

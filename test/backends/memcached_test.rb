@@ -6,7 +6,6 @@ require "dalli"
 require "tiercel"
 require "contracts/backend_contract"
 require "tiercel/lab/servers"
-require_relative "../support/tls_front"
 
 # Servers shared by all tests of this file; each test clears them.
 module MemcachedServers
@@ -172,19 +171,6 @@ class MemcachedDetailsTest < Tiercel::TestCase
         MemcachedServers.build("memcached://a", **options)
       end
       assert_includes error.message, options.keys.first.to_s
-    end
-  end
-
-  # memcached may be built without TLS, so an OpenSSL server in front of a memcached is used.
-  def test_tls
-    Tiercel::TLSFront.run(MemcachedServers.one) do |front|
-      store = OpenSSL::X509::Store.new.tap { |trusted| trusted.add_cert(front.certificate) }
-      trusting = MemcachedServers.build("memcached://localhost:#{front.port}", timeout: 20,
-                                        ssl_params: { cert_store: store })
-      pairs = (0...50).to_h { |index| ["tls#{index}", Random.bytes(5_000)] }
-      assert_equal true, trusting.set_multi(pairs)
-      assert trusting.get_multi(pairs.keys) == pairs
-      assert_operator trusting.increment("tls"), :>, 0
     end
   end
 end

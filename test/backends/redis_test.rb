@@ -13,20 +13,6 @@ class RedisTest < Tiercel::TestCase
   def build_backend = build_peer.tap(&:clear)
 end
 
-class RedisSocketTest < Tiercel::TestCase
-  include Tiercel::Contracts::BackendContract
-
-  def versions? = false
-  def build_peer = RedisServers.build(RedisServers.socket.url)
-  def build_backend = build_peer.tap(&:clear)
-
-  # The tests over one server cover TTLs; here TTLs only have to reach the server.
-  def remote_later(seconds, &)
-    return super if name.start_with?("test_an_entry_that_ended")
-    skip "TTLs end by the clock of each server"
-  end
-end
-
 class RedisDetailsTest < Tiercel::TestCase
   Redis = Tiercel::Backends::Redis
 
@@ -36,6 +22,13 @@ class RedisDetailsTest < Tiercel::TestCase
   def setup = @backend = RedisServers.build(server.url).tap(&:clear)
 
   def teardown = @backend.close
+
+  def test_a_unix_socket
+    RedisServers.build(RedisServers.socket.url).then do |backend|
+      assert_equal [true, "value"], [backend.set("key", "value"), backend.get("key")]
+      backend.close
+    end
+  end
 
   def test_ttls_are_milliseconds
     began = Tiercel::Clock.monotonic
@@ -74,16 +67,6 @@ class RedisDetailsTest < Tiercel::TestCase
     end
   end
 
-  def test_scripts_come_back_after_the_server_forgot_them
-    2.times do
-      assert_equal 1, backend.increment("counter")
-      _, token = backend.get_with_token("counter")
-      assert_equal true, backend.compare_and_set("counter", "7", token)
-      backend.delete("counter")
-      server.command("SCRIPT", "FLUSH")
-    end
-  end
-
   # Long bytes are compared by their digest.
   def test_tokens_of_every_length
     [0, 1, 255, 256, 257, 100_000].each do |size|
@@ -119,20 +102,6 @@ class RedisDetailsTest < Tiercel::TestCase
         assert_equal "value", sentinel.master.command("GET", "key")
         backend.close
       end
-    end
-  end
-
-  def test_sentinel_names_another_master
-    RedisServers::Servers::RedisSentinel.run do |sentinel|
-      backend = RedisServers.build("redis://#{sentinel.name}/0", sentinels: sentinel.address)
-      assert_equal true, backend.set("key", "value")
-      sentinel.fail_over
-      wait_until("writes to the new master", within: 30) do
-        backend.set("key", "after")
-      rescue Tiercel::BackendError
-        false
-      end
-      assert_equal "after", backend.get("key")
     end
   end
 

@@ -9,15 +9,9 @@ require "tiercel"
 class SharedTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
 
-  def setup
-    @directory = Dir.mktmpdir("tiercel-shared")
-    super
-  end
-
   def teardown
     super
     @backend&.close
-    FileUtils.remove_entry(@directory)
   end
 
   def build_backend(size: "16MB", **options)
@@ -88,7 +82,7 @@ class SharedTest < Tiercel::TestCase
   end
 
   def test_segments_of_other_layouts_are_removed_once_nobody_uses_them
-    name = File.join(@directory, "tiercel-app-0.v")
+    name = File.join(dir, "tiercel-app-0.v")
     Tiercel::Segment.open("#{name}9", bytes: 1 << 20).close
     File.binwrite("#{name}9", [9].pack("V"), 8) # the layout version in its header, and what its lock file says
     File.write("#{name}9.lock", File.read("#{name}9.lock").sub(/\d+$/, "9"))
@@ -107,7 +101,7 @@ class SharedTest < Tiercel::TestCase
     Process.wait(used)
   end
 
-  def path = File.join(@directory, "segment")
+  def path = File.join(dir, "segment")
 
   def test_a_store_in_another_ractor_is_refused_clearly
     script = <<~RUBY

@@ -12,12 +12,7 @@ class SQLiteBackendTest < Tiercel::TestCase
 
   def before_setup
     super
-    @directory = Dir.mktmpdir("tiercel-sqlite", memory_folder)
-  end
-
-  def after_teardown
-    super
-    FileUtils.rm_rf(@directory)
+    dir(memory_folder)
   end
 
   # Uses a long timeout: these tests check results on a busy machine; test/faults/ checks the time budget.
@@ -185,7 +180,7 @@ class SQLiteBackendTest < Tiercel::TestCase
   # Checkpoints wait for the disk.
   def memory_folder = File.writable?("/dev/shm") ? "/dev/shm" : nil
 
-  def path = File.join(@directory, "cache.sqlite3")
+  def path = File.join(dir, "cache.sqlite3")
 
   def build_sqlite(**) = Tiercel::Backends::SQLite.new(path, timeout: 20, **)
 

@@ -12,9 +12,9 @@ require_relative "backend_contract/values"
 module Tiercel
   module Contracts
     # The tests that every backend must pass: bytes and their expiry, atomic operations, leases and tags. A store over
-    # such a backend keeps the guarantees of docs/fetch.md and docs/tags.md. Include the module in a Minitest class:
+    # such a backend keeps the guarantees of docs/fetch.md and docs/tags.md. Include the module in a test class:
     #
-    #   class MyBackendTest < Minitest::Test
+    #   class MyBackendTest < Tiercel::TestCase
     #     include Tiercel::Contracts::BackendContract
     #
     #     # returns a backend without entries
@@ -68,25 +68,7 @@ module Tiercel
       end
 
       # Runs the block in several processes, each with its own peer, and returns the blocks' results.
-      def in_processes(count = PROCESSES)
-        readers = Array.new(count) do |index|
-          reader, writer = IO.pipe(binmode: true)
-          pid = fork do
-            reader.close
-            answer = begin
-              [:ok, yield(build_peer || backend, index)]
-            rescue Exception => error # rubocop:disable Lint/RescueException
-              [:error, "#{error.class}: #{error.message}\n#{error.backtrace.first(5).join("\n")}"]
-            end
-            writer.write(Marshal.dump(answer))
-            writer.close
-            exit!(0)
-          end
-          writer.close
-          [pid, reader]
-        end
-        readers.map { |pid, reader| answer_of(pid, reader) }
-      end
+      def in_processes(count = PROCESSES) = fork_and_wait(count) { |index| yield(build_peer || backend, index) }
 
       # Runs the block repeatedly, in all processes at the same time.
       #
@@ -100,15 +82,6 @@ module Tiercel
           end
         end
         answers.transpose
-      end
-
-      def answer_of(pid, reader)
-        bytes = reader.read
-        Process.wait(pid)
-        reader.close
-        status, answer = bytes.empty? ? [:error, "process #{pid} ended without an answer"] : Marshal.load(bytes)
-        flunk(answer) if status == :error
-        answer
       end
 
       # @return [Boolean] whether a token is of one write, and not of the bytes alone

@@ -13,9 +13,9 @@ require_relative "fetch_contract/processes"
 module Tiercel
   module Contracts
     # The contract of `fetch` and `fetch_multi` when many callers want one value, for a store over any backend.
-    # docs/fetch.md documents it. Include it in a Minitest class:
+    # docs/fetch.md documents it. Include it in a test class:
     #
-    #   class MyFetchTest < Minitest::Test
+    #   class MyFetchTest < Tiercel::TestCase
     #     include Tiercel::Contracts::FetchContract
     #
     #     # returns a store with these options; all stores of one test share their data, also after a fork
@@ -64,12 +64,6 @@ module Tiercel
       # Waits, in a block of {#in_threads}, until the other callers wait for it.
       def others_wait(store, count = @callers.size - 1)
         eventually("others wait") { store.stats[:followers] >= count }
-      end
-      # @return [Float] duration of the block in seconds
-      def seconds
-        began = Clock.monotonic
-        yield
-        Clock.monotonic - began
       end
     end
   end

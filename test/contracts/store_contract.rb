@@ -19,9 +19,9 @@ require "contracts/moved_clock"
 module Tiercel
   module Contracts
     # The contract of a cache store over any backend: Rails' cache API on the three supported Rails versions, and
-    # Tiercel's additions. Include it in a Minitest class:
+    # Tiercel's additions. Include it in a test class:
     #
-    #   class MyStoreTest < Minitest::Test
+    #   class MyStoreTest < Tiercel::TestCase
     #     include Tiercel::Contracts::StoreContract
     #
     #     # returns a store with these options; the stores of one test may or may not share their data
@@ -119,14 +119,7 @@ module Tiercel
       end
 
       # @return [Array<Exception>] errors reported to ActiveSupport.error_reporter during the block
-      def reports
-        collector = ReportedErrors.new
-        ActiveSupport.error_reporter.subscribe(collector)
-        yield
-        collector.errors
-      ensure
-        ActiveSupport.error_reporter.unsubscribe(collector)
-      end
+      def reports(&) = capture_reports(&).map(&:error)
 
       # @return [String] the key that the store sends to its backend for a name
       def key_of(name) = store.stored_key(name)
@@ -136,15 +129,6 @@ module Tiercel
         of_rails = events { ActiveSupport::Cache::MemoryStore.new(namespace: "n").read_multi("a") }
         of_rails.first[:key] == ["n:a"] ? names.map { |name| key_of(name) } : names
       end
-
-      # Subscriber of ActiveSupport.error_reporter.
-      class ReportedErrors
-        attr_reader :errors
-
-        def initialize = @errors = []
-        def report(error, **) = @errors << error
-      end
-      private_constant :ReportedErrors
     end
   end
 end

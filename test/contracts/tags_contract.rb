@@ -11,9 +11,9 @@ require "contracts/moved_clock"
 module Tiercel
   module Contracts
     # The contract of `tags:` and `invalidate_tags` for a store over any backend. docs/tags.md documents it. Include
-    # it in a Minitest class:
+    # it in a test class:
     #
-    #   class MyTagsTest < Minitest::Test
+    #   class MyTagsTest < Tiercel::TestCase
     #     include Tiercel::Contracts::TagsContract
     #
     #     # returns a store with these options; all stores of one test share their data, also after a fork

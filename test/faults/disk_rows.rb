@@ -23,7 +23,7 @@ module DiskRows
     backend = build(timeout: 5)
     20.times do
       thread = Thread.new { loop { backend.increment("counter") } }
-      sleep 0.005
+      sleep 0.005 # at any step
       thread.kill.join
     end
     count = backend.get("counter").to_i

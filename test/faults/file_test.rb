@@ -15,12 +15,6 @@ class FileFaultsTest < Tiercel::TestCase
 
   NOBODY = 65_534
 
-  def setup
-    @directory = Dir.mktmpdir("tiercel-file-faults")
-  end
-
-  def teardown = FileUtils.rm_rf(@directory)
-
   def test_damaged_files_are_absent
     backend = build
     { "empty" => "", "foreign" => "something else" * 10, "short" => nil, "cut" => nil }.each do |key, content|
@@ -37,7 +31,7 @@ class FileFaultsTest < Tiercel::TestCase
   def test_a_folder_that_is_removed_is_made_anew
     backend = build
     backend.set("key", "value")
-    FileUtils.rm_rf(@directory)
+    FileUtils.rm_rf(dir)
     assert_nil backend.get("key")
     assert_equal true, backend.set("key", "again")
     assert_equal 1, backend.increment("counter")
@@ -58,7 +52,7 @@ class FileFaultsTest < Tiercel::TestCase
   def test_damaged_locks_cost_no_entry
     backend = build
     100.times { |index| backend.set("old #{index}", "value") }
-    Dir[File.join(@directory, "**", "lock")].each { |path| File.binwrite(path, Random.new(1).bytes(200)) }
+    Dir[File.join(dir, "**", "lock")].each { |path| File.binwrite(path, Random.new(1).bytes(200)) }
     100.times { |index| assert_equal true, backend.set("new #{index}", "value") }
     assert_equal 200, backend.get_multi(%w[old new].product((0...100).to_a).map { |pair| pair.join(" ") }).size
     assert_operator backend.stats[:bytes], :<, 100 * 1024 * 1024
@@ -75,11 +69,11 @@ class FileFaultsTest < Tiercel::TestCase
     File.binwrite(leftover, "x" * 1_000)
     count = backend.get("counter").to_i
     assert_equal count + 1, backend.increment("counter")
-    unfinished = Dir.glob("#{@directory}/**/.new-*", File::FNM_DOTMATCH)
+    unfinished = Dir.glob("#{dir}/**/.new-*", File::FNM_DOTMATCH)
     File.utime(Time.now - 61, Time.now - 61, *unfinished)
     2_000.times { |index| backend.set("again#{index % 20}", "value") }
-    assert_empty Dir.glob("#{@directory}/**/.new-*", File::FNM_DOTMATCH)
-    assert_in_delta Dir["#{@directory}/tiercel-v1/??/*"].size, backend.stats[:entries], 1
+    assert_empty Dir.glob("#{dir}/**/.new-*", File::FNM_DOTMATCH)
+    assert_in_delta Dir["#{dir}/tiercel-v1/??/*"].size, backend.stats[:entries], 1
   end
 
   def test_a_full_disk
@@ -116,7 +110,7 @@ class FileFaultsTest < Tiercel::TestCase
   def test_a_folder_that_is_not_ours
     build.get("key") # another user cannot load our code
     Tiercel.eager_load!
-    File.chmod(0o555, @directory)
+    File.chmod(0o555, dir)
     answers = fork_and_wait(1) do
       Process::UID.change_privilege(NOBODY) if Process.uid.zero?
       [build.get("key"), begin
@@ -127,11 +121,11 @@ class FileFaultsTest < Tiercel::TestCase
     end
     assert_equal [[nil, "Tiercel::Refused"]], answers
   ensure
-    File.chmod(0o700, @directory)
+    File.chmod(0o700, dir)
   end
 
   def test_a_place_that_cannot_be
-    place = File.join(@directory, "file")
+    place = File.join(dir, "file")
     File.write(place, "")
     backend = build(place)
     assert_raises(Tiercel::Unavailable) { backend.get("key") }
@@ -140,16 +134,16 @@ class FileFaultsTest < Tiercel::TestCase
 
   private
 
-  def build(place = @directory, **) = Tiercel::Backends::File.new(place, **)
+  def build(place = dir, **) = Tiercel::Backends::File.new(place, **)
 
-  def build_store(place = @directory, **) = ActiveSupport::Cache.lookup_store(:tiercel_store, "file:#{place}", **)
+  def build_store(place = dir, **) = ActiveSupport::Cache.lookup_store(:tiercel_store, "file:#{place}", **)
 
   def path_of(key)
     digest = Digest::MD5.hexdigest(key)
-    "#{@directory}/tiercel-v1/#{digest[0, 2]}/#{digest}"
+    "#{dir}/tiercel-v1/#{digest[0, 2]}/#{digest}"
   end
 
-  def locks_away = FileUtils.rm_f("#{@directory}/tiercel-v1/lock")
+  def locks_away = FileUtils.rm_f("#{dir}/tiercel-v1/lock")
 
   def write_forever(index)
     backend = build(timeout: 20)
@@ -160,7 +154,7 @@ class FileFaultsTest < Tiercel::TestCase
   end
 
   def lock
-    Dir["#{@directory}/tiercel-v1/lock"].map do |lock|
+    Dir["#{dir}/tiercel-v1/lock"].map do |lock|
       File.open(lock, "r+").tap { |file| file.flock(File::LOCK_EX) }
     end
   end

@@ -12,7 +12,7 @@ class LeaseFaultsTest < Tiercel::TestCase
   SERVERS = [Tiercel::Lab::Servers::Memcached, Tiercel::Lab::Servers::Redis].freeze
   # Seconds of a lease for which no caller should have to wait.
   LEASE_TTL = 60
-  # Seconds for which a server does not answer.
+  # Seconds in which a release that the caller does not wait for fails.
   PAUSE = 0.3
   # Seconds: far less than a lease.
   DELAY = 30
@@ -35,7 +35,7 @@ class LeaseFaultsTest < Tiercel::TestCase
       lose_the_reply(server, store, :occupy)
       runs = 0
       arrived = Tiercel.new(server.url, timeout: 10).backend
-      value = capture_reports_of do
+      value = without_reports do
         store.fetch("lost") do
           runs += 1
           wait_until("the take to arrive") { arrived.get("lost") }
@@ -87,9 +87,9 @@ class LeaseFaultsTest < Tiercel::TestCase
 
   def test_a_server_that_is_gone_stops_nobody
     each_server(breaker: false) do |server, store|
-      value = capture_reports_of { store.fetch("down") { server.stop && "made" } }
+      value = without_reports { store.fetch("down") { server.stop && "made" } }
       assert_equal "made", value
-      values = capture_reports_of { Array.new(3) { Thread.new { store.fetch("down") { "again" } } }.map(&:value) }
+      values = without_reports { Array.new(3) { Thread.new { store.fetch("down") { "again" } } }.map(&:value) }
       assert_equal ["again"], values.uniq
     end
   end
@@ -102,12 +102,6 @@ class LeaseFaultsTest < Tiercel::TestCase
   }.freeze
 
   private
-
-  def capture_reports_of
-    value = nil
-    capture_reports { value = yield }
-    value
-  end
 
   def assert_not_delayed(server, fetch, values, message)
     other = Tiercel.new(server.url, lease: true, lease_ttl: LEASE_TTL, timeout: 10)
@@ -123,15 +117,13 @@ class LeaseFaultsTest < Tiercel::TestCase
   # The server stops when the first take is sent, and continues later.
   def paused_at_the_take(server, store)
     paused = Queue.new
-    resuming = nil
     before_the_take(store) do
       server.pause
-      resuming = Thread.new { sleep PAUSE; server.resume }
       paused << 1
     end
     yield paused
   ensure
-    resuming&.join
+    server.resume
   end
 
   # The first take is sent while the server is stopped and times out; then the server continues.

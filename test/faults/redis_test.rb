@@ -12,23 +12,17 @@ class RedisFaultsTest < Tiercel::TestCase
 
   def start_server(**options) = Servers::Redis.new(**options).start
 
-  def quietly
-    value = nil
-    capture_reports { value = yield }
-    value
-  end
-
   # Writes are refused, other commands work, and the breaker stays closed.
   def assert_writes_refused(store)
     reports = capture_reports { assert_nil store.write("key", "new") }
     assert_reported(reports, "key", Tiercel::Refused)
-    quietly do
+    without_reports do
       5.times { assert_nil store.write("key", "new") }
       assert_nil store.increment("counter")
     end
     assert_equal "value", store.read("key")
     assert_equal({ "key" => "value" }, store.read_multi("key", "absent"))
-    assert_equal "computed", quietly { store.fetch("absent") { "computed" } }
+    assert_equal "computed", without_reports { store.fetch("absent") { "computed" } }
   end
 
   def test_out_of_memory
@@ -37,7 +31,7 @@ class RedisFaultsTest < Tiercel::TestCase
       store.write("key", "value")
       server.command("CONFIG", "SET", "maxmemory", "1")
       assert_writes_refused(store)
-      refute quietly { store.write_multi({ "a" => 1, "b" => 2 }) }
+      refute without_reports { store.write_multi({ "a" => 1, "b" => 2 }) }
       server.command("CONFIG", "SET", "maxmemory", "0")
       assert_equal true, store.write("key", "new")
     end
@@ -50,7 +44,7 @@ class RedisFaultsTest < Tiercel::TestCase
       store.write("key", "value")
       4.times { |index| store.fetch("miss/#{index}") { "computed" } }
       server.command("CONFIG", "SET", "maxmemory", "1")
-      assert_equal "value", quietly { store.fetch("key") { flunk } }
+      assert_equal "value", without_reports { store.fetch("key") { flunk } }
     end
   end
 
@@ -60,7 +54,7 @@ class RedisFaultsTest < Tiercel::TestCase
       store.write("key", "value")
       server.command("REPLICAOF", "127.0.0.1", "1")
       assert_writes_refused(store)
-      assert_equal false, quietly { store.delete("key") }
+      assert_equal false, without_reports { store.delete("key") }
       server.command("REPLICAOF", "NO", "ONE")
       assert_equal true, store.write("key", "new")
     end
@@ -91,7 +85,7 @@ class RedisFaultsTest < Tiercel::TestCase
       end
       reports = capture_reports { assert_equal({ "other" => "value" }, store.read_multi("key", "other")) }
       assert_empty reports
-      assert_equal "computed", quietly { store.fetch("key") { "computed" } }
+      assert_equal "computed", without_reports { store.fetch("key") { "computed" } }
       assert_equal "computed", store.read("key"), "a write replaces it"
       server.command("LPUSH", "one of many", "a")
       assert_equal({ "one of many" => "made", "new" => "made" }, store.fetch_multi("one of many", "new") { "made" })

@@ -177,7 +177,7 @@ module RemoteFailures
       20.times do |index|
         if index.even?
           thread = Thread.new { store.read("cut#{index}") }
-          sleep 0.005 * rand
+          sleep 0.005 * rand # at any step
           thread.kill.join
         else
           Timeout.timeout(0.008) { store.read("cut#{index}") }

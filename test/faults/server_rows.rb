@@ -115,7 +115,7 @@ module ServerRows
       proxy.change(hold: true)
       10.times do
         thread = Thread.new { store.read("key") }
-        sleep 0.005
+        wait_until("its wait") { thread.status == "sleep" }
         thread.kill.join
       end
       proxy.change(hold: false)
@@ -163,7 +163,7 @@ module ServerRows
       20.times { |index| store.write("fork#{index}", "value#{index}") }
       proxy.change(delay: 0.05)
       reader = Thread.new { store.read("fork1") }
-      sleep 0.01
+      wait_until("its wait") { reader.status == "sleep" || !reader.alive? }
       answers = fork_and_wait(2) { |child| (0...5).map { |index| store.read("fork#{(child * 5) + index}") } }
       assert_equal "value1", reader.value
       assert_equal [(0...5).map { |index| "value#{index}" }, (5...10).map { |index| "value#{index}" }], answers

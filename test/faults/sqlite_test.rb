@@ -14,13 +14,11 @@ class SQLiteFaultsTest < Tiercel::TestCase
   include DiskRows
 
   def setup
-    @directory = Dir.mktmpdir("tiercel-sqlite-faults")
     @open = []
   end
 
   def teardown
     @open.each(&:close)
-    FileUtils.rm_rf(@directory)
   end
 
   def test_a_file_of_garbage_is_set_aside_with_one_report
@@ -147,10 +145,10 @@ class SQLiteFaultsTest < Tiercel::TestCase
   end
 
   def test_a_place_that_cannot_be
-    File.write(File.join(@directory, "file"), "")
-    backend = build(File.join(@directory, "file", "cache.sqlite3"))
+    File.write(File.join(dir, "file"), "")
+    backend = build(File.join(dir, "file", "cache.sqlite3"))
     assert_raises(Tiercel::Unavailable) { backend.get("key") }
-    assert_raises(Tiercel::ConfigurationError) { build(@directory) }
+    assert_raises(Tiercel::ConfigurationError) { build(dir) }
   end
 
   def test_a_removed_file_is_made_anew
@@ -176,7 +174,7 @@ class SQLiteFaultsTest < Tiercel::TestCase
 
   private
 
-  def path = File.join(@directory, "cache.sqlite3")
+  def path = File.join(dir, "cache.sqlite3")
 
   def build(place = path, **) = Tiercel::Backends::SQLite.new(place, **).tap { |backend| @open << backend }
 

@@ -59,21 +59,19 @@ module TLSRows
 
   # As in a renewal of certificates: the file changes while the process runs.
   def test_a_renewed_authority
-    with_tmpdir do |dir|
-      path = File.join(dir, "renewed.pem")
-      first, second = Array.new(2) { Tiercel::SelfSigned.certificate_and_key }
-      File.write(path, first.first.to_pem)
-      store = nil
-      Front.run(server, shown: first) do |front|
-        store = tls_store(front, path)
-        assert_equal true, store.write("key", "value")
-        front.show(*second)
-        assert_refused(store)
-        File.write(path, "half a file")
-        assert_refused(store)
-        File.write(path, second.first.to_pem)
-        assert_equal "value", store.read("key")
-      end
+    path = File.join(dir, "renewed.pem")
+    first, second = Array.new(2) { Tiercel::SelfSigned.certificate_and_key }
+    File.write(path, first.first.to_pem)
+    store = nil
+    Front.run(server, shown: first) do |front|
+      store = tls_store(front, path)
+      assert_equal true, store.write("key", "value")
+      front.show(*second)
+      assert_refused(store)
+      File.write(path, "half a file")
+      assert_refused(store)
+      File.write(path, second.first.to_pem)
+      assert_equal "value", store.read("key")
     end
   end
 

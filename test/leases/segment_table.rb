@@ -11,14 +11,12 @@ module SegmentTable
   end
 
   def setup
-    @directory = Dir.mktmpdir("tiercel-leases-")
-    @backend = Tiercel.new("shared:#{@directory}/s", size: "4MB").backend
+    @backend = Tiercel.new("shared:#{dir}/s", size: "4MB").backend
     @leases = @backend.build_leases(Through.new)
   end
 
   def teardown
     @backend.close
-    FileUtils.rm_rf(@directory)
   end
 
   private
@@ -26,10 +24,4 @@ module SegmentTable
   def take(key, ttl: 10.0, version: nil) = @leases.take(@leases.own(key, ttl, version)) { |bytes| bytes }
 
   def monotonic = Tiercel::Clock.monotonic
-
-  def seconds
-    began = monotonic
-    yield
-    monotonic - began
-  end
 end

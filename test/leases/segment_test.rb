@@ -102,7 +102,6 @@ class LeasesSegmentTest < Tiercel::TestCase
       Fiber.set_scheduler(Tiercel::FiberScheduler.new)
       Fiber.schedule { order << @leases.wait(take("k"), monotonic + 60) }
       Fiber.schedule do
-        sleep 0.01
         order << :other_fiber
         @leases.fill(mine, "value", nil)
       end
@@ -116,7 +115,7 @@ class LeasesSegmentTest < Tiercel::TestCase
     held = take("k")
     waiter = Thread.new { @leases.wait(held, monotonic + 60) }
     wait_until { waiter.status == "sleep" }
-    Tiercel::Segment.replace("#{@directory}/s", bytes: 2 << 20)
+    Tiercel::Segment.replace("#{dir}/s", bytes: 2 << 20)
 
     assert waiter.join(30)
     assert_equal :gone, waiter.value

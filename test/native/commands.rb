@@ -23,7 +23,7 @@ native.call "segment: leases (ThreadSanitizer)", "tsan/lease_test"
 native.call "segment: leases, at stop points (AddressSanitizer)", "stop-asan/lease_stop_test"
 native.call "segment: near fills (AddressSanitizer)", "asan/near_test"
 native.call "segment: near fills (ThreadSanitizer)", "tsan/near_test"
-native.call "segment: 20,000 flipped bytes (AddressSanitizer)", "guarded/hostile_test", "20000"
+native.call "segment: edges and damaged files (AddressSanitizer)", "guarded/hostile_test"
 native.call "segment: what the system does to its file (AddressSanitizer)", "played/platform_test"
 # The same inputs in each run; --long has other ones.
 { "segment" => [12_000, 600], "lease" => [12_000, 2_000], "memo" => [1_000, 2_000],
@@ -45,7 +45,6 @@ native.call "segment: processes, 60 of them killed (portable)", "portable/proces
 native.call "segment: processes, ten million reads, 1,000 of them killed", "gcc/processes_test", "3000000 1000",
             long: true
 native.call "segment: threads, long (ThreadSanitizer)", "tsan/threads_test", "500000", long: true
-native.call "segment: a million flipped bytes (AddressSanitizer)", "guarded/hostile_test", "1000000", long: true
 { "segment" => 600, "lease" => 2000, "memo" => 2000, "bytes" => 2000 }.each do |part, longest|
   native.call "segment: #{part}_fuzzer for ten minutes", "fuzz/#{part}_fuzzer",
               "-max_total_time=600 -max_len=#{longest} -verbosity=0", long: true

@@ -1,8 +1,6 @@
 /*
- * Bytes flipped anywhere in a segment while it is attached, and flipped or cut
- * off before it is attached; slots and entries at every edge of every log.
- *
- *   hostile_test FLIPS
+ * Slots and entries at every edge of every log, and files that were altered or cut off before they are attached.
+ * segment_fuzzer.c alters bytes while a segment is attached.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,41 +9,6 @@
 #include "hostile.h"
 
 static char path[] = "/dev/shm/tiercel-hostile-XXXXXX";
-/* A tenth each into the header, and into the control blocks and indexes, where damage has the largest effect. */
-static uint64_t place_to_flip(const tseg *segment, uint64_t random)
-{
-    uint64_t all = segment->map_bytes, shard = segment->geometry.shard_bytes, from = segment->geometry.shards_offset;
-    switch (random % 10) {
-    case 0: return random / 10 % TSEG_HEADER_BYTES;
-    case 1: return from + (random >> 20) % segment->geometry.shards * shard + (random >> 32) % sizeof(tseg_shard);
-    case 2:
-        return from + (random >> 20) % segment->geometry.shards * shard +
-               (random >> 32) % segment->geometry.log_offset[0];
-    default: return (random >> 8) % all;
-    }
-}
-
-static void flip_while_attached(unsigned long flips)
-{
-    uint64_t random_state = 4242;
-    tseg *segment = attach_or_die(path, 1 << 20, 2);
-
-    for (unsigned long flip = 0; flip < flips; flip++) {
-        uint64_t random = next_random(&random_state);
-        volatile uint8_t *byte = (volatile uint8_t *)segment->map + place_to_flip(segment, random);
-        *byte = random & 64 ? *byte ^ (uint8_t)(1u << (random >> 56 & 7)) : (uint8_t)(random >> 48);
-        if (!(random >> 40 & 3)) plant_anything(segment, next_random(&random_state));
-        for (int i = 0; i < 12; i++) call_anything(segment, next_random(&random_state));
-        if (flip % 2000 == 1999) { /* a new file, because after a while every call is refused */
-            tseg_release(segment);
-            unlink(path);
-            segment = attach_or_die(path, 1 << 20, 2);
-        }
-    }
-    checks_made += flips;
-    tseg_release(segment);
-}
-
 static void call_everything(tseg *segment, const tseg_key *key)
 {
     tseg_value value = value_of(hostile_bytes, 40);
@@ -134,15 +97,12 @@ static void damage_before_attach(unsigned rounds)
     }
 }
 
-int main(int count, char **arguments)
+int main(void)
 {
-    unsigned long flips = count > 1 ? strtoul(arguments[1], NULL, 10) : 20000;
     char lock_path[64];
 
     close(mkstemp(path));
     stand_at_edges();
-    unlink(path);
-    flip_while_attached(flips);
     unlink(path);
     damage_before_attach(300);
     snprintf(lock_path, sizeof lock_path, "%s.lock", path);

@@ -152,26 +152,6 @@ static void test_a_set_of_stripes(void)
     free(begun);
 }
 
-/* Bytes that the host kept are not trusted: no stripe of another segment, none out of range, none beyond the bytes. */
-static void test_begun_is_not_believed(void)
-{
-    uint64_t state = 11;
-
-    for (int round = 0; round < ROUNDS; round++) {
-        size_t stripes = next_random(&state) % 4, bytes = sizeof(tseg_begun) + stripes * sizeof(tseg_begun_stripe);
-        uint8_t *raw = malloc(bytes);
-        tseg_begun *begun = (tseg_begun *)raw;
-        for (size_t i = 0; i < bytes; i++) raw[i] = (uint8_t)next_random(&state);
-        CHECK(!tseg_is_begun(begun, bytes - 1) && !tseg_is_begun(begun, 0));
-        begun->count = round % 2 ? stripes : begun->count;
-        begun->file_id = segment->file_id;
-        if (tseg_is_begun(begun, bytes)) tseg_near_end_set(segment, begun);
-        else CHECK(round % 2 == 0);
-        free(raw);
-    }
-    periods_pass(0, 2);
-}
-
 /* The last tier has a growing number; a copy is never older than the number when the read began. */
 static _Atomic uint64_t behind;
 
@@ -231,7 +211,6 @@ int main(void)
     test_one_who_was_forgotten_alone();
     test_too_many();
     test_a_set_of_stripes();
-    test_begun_is_not_believed();
     test_threads();
     tseg_release(segment);
     printf("near: %lu checks\n", (unsigned long)checks_made);

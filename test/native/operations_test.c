@@ -1,4 +1,7 @@
-/* Every operation of the core, alone and against a model under random calls. */
+/*
+ * Operations of the core, alone and against a model under random calls. test/contracts/backend_contract/ has what every
+ * backend must do.
+ */
 #include <math.h>
 
 #include "check.h"
@@ -37,59 +40,6 @@ static void test_basics(tseg *segment)
     CHECK(reads_as(segment, "a", NULL));
     CHECK(tseg_add(segment, &key, &other, INFINITY, time_now) == TSEG_OK);
     CHECK(reads_as(segment, "a", "other"));
-}
-
-static bool is_unchanged(tseg *segment, const tseg_key *key, const tseg_token *token)
-{
-    tseg_entry entry;
-    tseg_token found;
-    if (tseg_find(segment, key, &entry) != TSEG_OK) return false;
-    found = tseg_token_of(segment, &entry);
-    return tseg_is_same(&found, token) && tseg_intact(&entry);
-}
-
-static void test_tokens(tseg *segment)
-{
-    char buffer[64];
-    tseg_key key = key_of(segment, "token");
-    tseg_value first = value_of("first", 5), second = value_of("second", 6);
-    tseg_token token, later;
-
-    CHECK(tseg_set(segment, &key, &first, INFINITY, time_now) == TSEG_OK);
-    CHECK(read_value(segment, &key, buffer, sizeof buffer, &token) == 5);
-    CHECK(is_unchanged(segment, &key, &token));
-    CHECK(tseg_compare_and_set(segment, &key, &second, INFINITY, time_now, &token) == TSEG_OK);
-    CHECK(!is_unchanged(segment, &key, &token));
-    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, time_now, &token) == TSEG_CHANGED);
-    CHECK(read_value(segment, &key, buffer, sizeof buffer, &later) == 6);
-    CHECK(delete_key(segment, &key) == TSEG_OK);
-    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, time_now, &later) == TSEG_ABSENT);
-    CHECK(tseg_set(segment, &key, &second, INFINITY, time_now) == TSEG_OK);
-    CHECK(tseg_compare_and_set(segment, &key, &first, INFINITY, time_now, &later) == TSEG_CHANGED);
-}
-
-static void test_counters(tseg *segment)
-{
-    tseg_key key = key_of(segment, "counter");
-    int64_t count;
-
-    CHECK(tseg_increment(segment, &key, 5, 2000.0, time_now, &count) == TSEG_OK && count == 5);
-    CHECK(tseg_increment(segment, &key, -7, INFINITY, time_now, &count) == TSEG_OK && count == -2);
-    CHECK(reads_as(segment, "counter", "-2"));
-    time_now = 2001.0;
-    CHECK(tseg_increment(segment, &key, 1, INFINITY, time_now, &count) == TSEG_OK && count == 1);
-    CHECK(tseg_increment(segment, &key, INT64_MAX, INFINITY, time_now, &count) == TSEG_NOT_A_COUNTER);
-    CHECK(tseg_increment(segment, &key, INT64_MAX - 1, INFINITY, time_now, &count) == TSEG_OK && count == INT64_MAX);
-    CHECK(reads_as(segment, "counter", "9223372036854775807"));
-    CHECK(set_text(segment, "counter", "-9223372036854775808", INFINITY));
-    CHECK(tseg_increment(segment, &key, 0, INFINITY, time_now, &count) == TSEG_OK && count == INT64_MIN);
-    CHECK(tseg_increment(segment, &key, -1, INFINITY, time_now, &count) == TSEG_NOT_A_COUNTER);
-    const char *refused[] = {"", "-", "x", "1x", " 1", "+1", "99999999999999999999", "9223372036854775808"};
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        CHECK(set_text(segment, "counter", refused[i], INFINITY));
-        CHECK(tseg_increment(segment, &key, 1, INFINITY, time_now, &count) == TSEG_NOT_A_COUNTER);
-        CHECK(reads_as(segment, "counter", refused[i]));
-    }
 }
 
 /* The entries that a walk returns. */
@@ -207,21 +157,6 @@ static void test_the_end_of_a_sequence(tseg *segment)
     }
 }
 
-static void test_near_fill(tseg *segment)
-{
-    tseg_key key = key_of(segment, "near");
-    tseg_value value = value_of("filled", 6);
-    uint64_t before = tseg_near_epoch(segment, &key);
-    double expires_at;
-
-    CHECK(tseg_near_fill(segment, &key, &value, INFINITY, time_now, before) == TSEG_OK);
-    CHECK(reads_as(segment, "near", "filled"));
-    CHECK(tseg_near_invalidate(segment, &key, &expires_at) == TSEG_OK && expires_at == INFINITY);
-    CHECK(reads_as(segment, "near", NULL));
-    CHECK(tseg_near_fill(segment, &key, &value, INFINITY, time_now, before) == TSEG_CHANGED);
-    CHECK(reads_as(segment, "near", NULL));
-}
-
 /* Random calls on a small segment that evicts constantly: an existing entry always has the last written value. */
 static void test_against_model(tseg *segment, unsigned long calls, uint64_t seed)
 {
@@ -300,14 +235,11 @@ int main(int count, char **arguments)
     for (int i = 0; i < 2; i++) {
         time_now = 1000.0;
         test_basics(segments[i]);
-        test_tokens(segments[i]);
-        test_counters(segments[i]);
         test_expiry(segments[i]);
         test_sizes(segments[i]);
         test_clear_and_walk(segments[i]);
         test_prefix_beyond_a_key(segments[i]);
         test_the_end_of_a_sequence(segments[i]);
-        test_near_fill(segments[i]);
         test_against_model(segments[i], calls, 42 + (uint64_t)i);
         tseg_stats stats;
         check_counts(segments[i]);

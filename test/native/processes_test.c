@@ -12,12 +12,12 @@
 #include <time.h>
 
 #include "check.h"
+#include "stamp.h"
 
 enum { WORKERS = 8, KEYS = 200, LARGEST = 6000, SEGMENT_BYTES = 3 << 20 };
 
 /* The versions of a life are above those of the lives before it. A life of three million calls has 1.3 million. */
 enum { LIFE_SHIFT = 21 };
-typedef struct { uint32_t key, version, bytes, sum; } stamp;
 typedef struct {
     _Atomic uint32_t floors[WORKERS * KEYS];
     _Atomic uint64_t reads, slowest_ns;
@@ -33,13 +33,6 @@ static uint64_t nanoseconds(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static uint32_t sum_of(const uint8_t *bytes, size_t count)
-{
-    uint32_t sum = 2166136261u;
-    for (size_t i = 0; i < count; i++) sum = (sum ^ bytes[i]) * 16777619u;
-    return sum;
 }
 
 static tseg_key key_number(uint32_t number, char text[48])

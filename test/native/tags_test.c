@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "check.h"
-#include "../../ext/tiercel/frame_layout.h"
+#include "../../ext/tiercel/frame_layout.h" /* FRAME_TAG_FIXED_BYTES */
 
 enum { MOST = 8192, TAGS = 40 };
 
@@ -213,37 +213,6 @@ static void more_generations_than_rows(void)
     }
 }
 
-static void other_bytes(unsigned long rounds)
-{
-    static uint8_t frame[MOST];
-    size_t ends[TAGS], bytes, part_bytes = many_tags(frame + FRAME_HEADER_BYTES + FRAME_PART_HEADER_BYTES, ends);
-    uint64_t random_state = 99;
-
-    bytes = FRAME_PART_HEADER_BYTES + part_bytes;
-    frame[0] = FRAME_MAGIC;
-    memcpy(frame + offsetof(frame_header, parts_bytes), &(uint16_t){(uint16_t)bytes}, 2);
-    frame[FRAME_HEADER_BYTES] = FRAME_PART_TAGS;
-    memcpy(frame + FRAME_HEADER_BYTES + 1, &(uint16_t){(uint16_t)part_bytes}, 2);
-    bytes += FRAME_HEADER_BYTES;
-    for (unsigned long round = 0; round < rounds; round++) {
-        uint64_t random = next_random(&random_state);
-        size_t at = random % bytes, kept = random >> 20 & 1 ? bytes : (random >> 32) % bytes, found_bytes;
-        uint8_t before = frame[at], *copy;
-        const uint8_t *part;
-        frame[at] = (uint8_t)(random >> 8);
-        copy = malloc(kept ? kept : 1);
-        memcpy(copy, frame, kept);
-        part = tseg_tags_of(copy, kept, &found_bytes);
-        if (part) {
-            CHECK(part >= copy && part + found_bytes <= copy + kept);
-            if (ask(part, found_bytes, false) == TSEG_TAGS_CURRENT && kept == bytes && part_bytes == found_bytes)
-                CHECK(memcmp(part, frame + FRAME_HEADER_BYTES + FRAME_PART_HEADER_BYTES, found_bytes) == 0);
-        }
-        free(copy);
-        frame[at] = before;
-    }
-}
-
 /* A read that begins after the invalidation of a generation must not find it current. */
 static _Atomic uint64_t invalidated;
 static _Atomic bool done;
@@ -293,7 +262,6 @@ int main(int count, char **arguments)
     a_generation_that_the_tail_has_passed();
     a_generation_that_moves();
     more_generations_than_rows();
-    other_bytes(rounds);
     invalidations(rounds);
     tseg_release(segment);
     printf("%lu checks\n", checks_made);

@@ -10,23 +10,16 @@
 #include <pthread.h>
 
 #include "check.h"
+#include "stamp.h"
 
 enum { THREADS = 4, KEYS = 64, LARGEST = 900 };
 
-typedef struct { uint32_t key, version, bytes, sum; } stamp;
 
 static tseg *segment;
 static char path[] = "/tmp/tiercel-native-XXXXXX";
 static bool in_file;
 static unsigned long calls;
 static _Atomic uint32_t floors[THREADS * KEYS]; /* the lowest versions that may still be read */
-
-static uint32_t sum_of(const uint8_t *bytes, size_t count)
-{
-    uint32_t sum = 2166136261u;
-    for (size_t i = 0; i < count; i++) sum = (sum ^ bytes[i]) * 16777619u;
-    return sum;
-}
 
 static tseg_key key_number(uint32_t number, char text[32])
 {

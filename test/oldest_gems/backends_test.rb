@@ -69,13 +69,7 @@ module OldestGems
   class SQLiteTest < Tiercel::TestCase
     include Contract
 
-    def dir = @dir ||= Dir.mktmpdir
     def url = "sqlite:#{dir}/cache.sqlite3"
-
-    def after_teardown
-      super
-      FileUtils.rm_rf(@dir) if @dir
-    end
   end
 
   # Features that depend on the internals of these gems: deadlines, TLS, forks.

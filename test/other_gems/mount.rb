@@ -17,6 +17,8 @@ if urls.any?
   name, file = ENV.fetch("TIERCEL_IN_PLACE_OF").split
   require file
   replaced = Object.const_get(name)
+  folder, owner, caches = Dir.mktmpdir("tiercel-other-gems-"), Process.pid, 0
+  at_exit { FileUtils.rm_rf(folder) if Process.pid == owner }
   replaced.define_singleton_method(:new) do |*arguments, **options|
     next super(*arguments, **options) unless equal?(replaced)
     options = { **arguments.grep(Hash).first.to_h, **options }.slice(:namespace, :expires_in, :compress, :serializer)
@@ -25,7 +27,7 @@ if urls.any?
     address = arguments.grep(String).first
     next Tiercel.new("memcached://#{address}") if address && !address.end_with?(":#{ENV.fetch("MEMCACHED_PORT")}")
     # Each object of the store that it replaces is a cache of its own.
-    places = urls.map { |url| url == "shared:" ? "shared:#{Dir.mktmpdir}/cache?size=16MB" : url }
+    places = urls.map { |url| url == "shared:" ? "shared:#{folder}/#{caches += 1}?size=16MB" : url }
     Tiercel.new(*places).clear
     File.write("#{ENV.fetch("TIERCEL_RESULT")}.stores", ".", mode: "a")
     Tiercel.new(*places, **options)

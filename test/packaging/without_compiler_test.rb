@@ -39,22 +39,20 @@ class WithoutCompilerTest < Tiercel::TestCase
 
   # Bundler does not compile a gem in a path. The message contains a command, and that command works.
   def test_a_gem_by_its_path_says_what_to_type
-    with_tmpdir do |folder|
-      clone = copy_to(File.join(File.realpath(folder), "tiercel"))
-      File.write("#{folder}/Gemfile", %(gem "tiercel", path: "#{clone}"\n))
-      env = { "BUNDLE_GEMFILE" => "#{folder}/Gemfile" }
-      bundled = lambda do
-        Open3.capture2e({ **NO_BUNDLE, **env }, RbConfig.ruby, "-rbundler/setup", "-e", COUNT, "#{folder}/segment")
-      end
-      output, status = bundled.call
-      refute status.success?
-      command = output[%r{type: ruby (\S+/ext/compile\.rb)}, 1]
-      assert_equal "#{clone}/ext/compile.rb", command, output
-      run_command(RbConfig.ruby, command)
-      output, status = bundled.call
-      assert status.success?, output
-      assert_match(/\A1.*#{clone}/, output)
+    clone = copy_to(File.join(File.realpath(dir), "tiercel"))
+    File.write("#{dir}/Gemfile", %(gem "tiercel", path: "#{clone}"\n))
+    env = { "BUNDLE_GEMFILE" => "#{dir}/Gemfile" }
+    bundled = lambda do
+      Open3.capture2e({ **NO_BUNDLE, **env }, RbConfig.ruby, "-rbundler/setup", "-e", COUNT, "#{dir}/segment")
     end
+    output, status = bundled.call
+    refute status.success?
+    command = output[%r{type: ruby (\S+/ext/compile\.rb)}, 1]
+    assert_equal "#{clone}/ext/compile.rb", command, output
+    run_command(RbConfig.ruby, command)
+    output, status = bundled.call
+    assert status.success?, output
+    assert_match(/\A1.*#{clone}/, output)
   end
 
   def test_a_gem_from_git_is_compiled_by_bundler

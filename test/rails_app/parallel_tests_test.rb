@@ -68,19 +68,6 @@ class RailsAppParallelTestsTest < RailsAppTest
     end
   end
 
-  # test/test_worker_test.rb covers the other backends.
-  def test_workers_in_memory_and_on_disk
-    with_cache_test do |app|
-      assert_apart(app, %(:tiercel_store, "shared:#{app.path("segment")}", { size: "16MB" }))
-      assert_apart(app, ':tiercel_store, "memory:"') if long?
-      assert_apart(app, ':tiercel_store, "sqlite:tmp/cache.sqlite3"')
-      assert_empty Dir[app.path("tmp/cache.sqlite3-*")].grep(/sqlite3-\d/)
-      app.cache_store = ':tiercel_store, "file:tmp/files"'
-      out(app.runner("Rails.cache.write('a', 1)", env: { "RAILS_ENV" => "test", "TEST_ENV_NUMBER" => "2" }))
-      assert_empty Dir[app.path("tmp/files*")]
-    end
-  end
-
   def test_processes_of_parallel_tests
     with_app do |app|
       Tiercel::Lab::Servers::Redis.run do |redis|

@@ -77,46 +77,41 @@ class SetupTest < Tiercel::TestCase
   end
 
   def test_a_step_that_fails_shows_the_end_of_its_log_and_where_it_is
-    with_tmpdir do |dir|
-      result = shell('log="$1/log"; : >"$log"; step "Doing it" sh -c "echo the reason; exit 4"', dir)
-      refute result.success
-      assert_includes result.output, "Doing it  FAILED (exit status 4)"
-      assert_includes result.output, "    | the reason"
-      assert_includes result.output, "#{dir}/log"
-    end
+    result = shell('log="$1/log"; : >"$log"; step "Doing it" sh -c "echo the reason; exit 4"', dir)
+    refute result.success
+    assert_includes result.output, "Doing it  FAILED (exit status 4)"
+    assert_includes result.output, "    | the reason"
+    assert_includes result.output, "#{dir}/log"
   end
 
   # As two checkouts that install gems into one folder, each with its own lock.
   def test_a_shared_lock_excludes_other_checkouts_and_outlives_a_killed_one
-    with_tmpdir do |dir|
-      hold = 'lock "$1/$2"; with_lock "$1/shared" eval "echo in >>$1/trace; sleep 0.1; echo out >>$1/trace"'
-      %w[a b c].map { |checkout| Thread.new { shell(hold, dir, checkout) } }.each(&:join)
-      assert_equal %w[in out] * 3, File.readlines("#{dir}/trace", chomp: true)
-      orphan = 'log="$1/log"; : >"$log"; lock "$1/d"; ' \
-               'with_lock "$1/shared" step text sh -c "echo in >>$1/trace; read line <$1/pipe"'
-      File.mkfifo("#{dir}/pipe")
-      parts = %w[common steps].map { |part| ". #{BIN}/support/#{part}.sh" }
-      killed = spawn("bash", "-c", [*parts, orphan].join("\n"), "bash", dir, pgroup: true, err: File::NULL)
-      wait_until { File.readlines("#{dir}/trace").size == 7 }
-      Process.kill(:KILL, -killed)
-      Process.wait(killed)
-      refute File.open("#{dir}/shared") { |file| file.flock(File::LOCK_EX | File::LOCK_NB) }, "its step still runs"
-      File.write("#{dir}/pipe", "\n")
-      assert(wait_until { File.open("#{dir}/shared") { |file| file.flock(File::LOCK_EX | File::LOCK_NB) } })
-    end
+    hold = 'lock "$1/$2"; with_lock "$1/shared" eval "echo in >>$1/trace; sleep 0.1; echo out >>$1/trace"'
+    folder = dir
+    %w[a b c].map { |checkout| Thread.new { shell(hold, folder, checkout) } }.each(&:join)
+    assert_equal %w[in out] * 3, File.readlines("#{dir}/trace", chomp: true)
+    orphan = 'log="$1/log"; : >"$log"; lock "$1/d"; ' \
+             'with_lock "$1/shared" step text sh -c "echo in >>$1/trace; read line <$1/pipe"'
+    File.mkfifo("#{dir}/pipe")
+    parts = %w[common steps].map { |part| ". #{BIN}/support/#{part}.sh" }
+    killed = spawn("bash", "-c", [*parts, orphan].join("\n"), "bash", dir, pgroup: true, err: File::NULL)
+    wait_until { File.readlines("#{dir}/trace").size == 7 }
+    Process.kill(:KILL, -killed)
+    Process.wait(killed)
+    refute File.open("#{dir}/shared") { |file| file.flock(File::LOCK_EX | File::LOCK_NB) }, "its step still runs"
+    File.write("#{dir}/pipe", "\n")
+    assert(wait_until { File.open("#{dir}/shared") { |file| file.flock(File::LOCK_EX | File::LOCK_NB) } })
   end
 
   def test_an_interrupted_set_up_is_not_taken_for_a_complete_one
-    with_tmpdir do |dir|
-      complete = ->(*files) do
-        files.each { |file| File.write("#{dir}/#{file}", file == "ruby" ? RbConfig.ruby : "stamp") }
-        shell('state=$1; load_setup', dir).success
-      end
-      refute complete.call
-      refute complete.call("ruby")
-      refute complete.call("gems")
-      assert complete.call("extensions")
+    complete = ->(*files) do
+      files.each { |file| File.write("#{dir}/#{file}", file == "ruby" ? RbConfig.ruby : "stamp") }
+      shell('state=$1; load_setup', dir).success
     end
+    refute complete.call
+    refute complete.call("ruby")
+    refute complete.call("gems")
+    assert complete.call("extensions")
   end
 
   # A killed compiler leaves half an object file, which make would link.
@@ -141,10 +136,8 @@ class SetupTest < Tiercel::TestCase
   end
 
   def test_exec_keeps_the_folder_and_the_status_of_the_command
-    with_tmpdir do |dir|
-      output, status = Open3.capture2e("#{BIN}/exec", "ruby", "-e", "puts Dir.pwd; exit 5", chdir: dir)
-      assert_equal [File.realpath(dir), 5], [output.chomp, status.exitstatus]
-      assert_equal 2, Open3.capture2e("#{BIN}/exec").last.exitstatus
-    end
+    output, status = Open3.capture2e("#{BIN}/exec", "ruby", "-e", "puts Dir.pwd; exit 5", chdir: dir)
+    assert_equal [File.realpath(dir), 5], [output.chomp, status.exitstatus]
+    assert_equal 2, Open3.capture2e("#{BIN}/exec").last.exitstatus
   end
 end

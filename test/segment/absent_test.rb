@@ -13,18 +13,16 @@ class SegmentAbsentTest < Tiercel::TestCase
   TOO_MUCH = "4096TB"
 
   def test_every_call_is_a_miss_and_there_is_one_report
-    with_tmpdir do |directory|
-      [{}, { frozen: true }].each do |options|
-        store, said = build("#{directory}/segment", size: TOO_MUCH, **options)
-        assert_match(/cannot be created: requested 4096.0 TB, free .* in #{directory}.*`size:`/, said)
-        assert_match(/the creation is retried/, said)
-        reports = nil
-        logged = warnings_in_the_log { reports = capture_reports { 3.times { calls_of(store) } } }
-        assert_empty logged, "it was said when the store was built"
-        assert_equal [Tiercel::Unavailable], reports.map { |report| report.error.class }
-        assert_match(/requested 4096.0 TB/, reports.first.error.message)
-        store.close
-      end
+    [{}, { frozen: true }].each do |options|
+      store, said = build("#{dir}/segment", size: TOO_MUCH, **options)
+      assert_match(/cannot be created: requested 4096.0 TB, free .* in #{dir}.*`size:`/, said)
+      assert_match(/the creation is retried/, said)
+      reports = nil
+      logged = warnings_in_the_log { reports = capture_reports { 3.times { calls_of(store) } } }
+      assert_empty logged, "it was said when the store was built"
+      assert_equal [Tiercel::Unavailable], reports.map { |report| report.error.class }
+      assert_match(/requested 4096.0 TB/, reports.first.error.message)
+      store.close
     end
   end
 
@@ -63,22 +61,18 @@ class SegmentAbsentTest < Tiercel::TestCase
   end
 
   def test_those_who_want_the_boot_to_fail
-    with_tmpdir do |directory|
-      error = assert_raises(Tiercel::Unavailable) { build("#{directory}/s", size: TOO_MUCH, on_unavailable: :raise) }
-      assert_match(/requested 4096.0 TB/, error.message)
-      assert_raises(Tiercel::Unavailable) { build("#{directory}/s?on_unavailable=raise", size: TOO_MUCH) }
-    end
+    error = assert_raises(Tiercel::Unavailable) { build("#{dir}/s", size: TOO_MUCH, on_unavailable: :raise) }
+    assert_match(/requested 4096.0 TB/, error.message)
+    assert_raises(Tiercel::Unavailable) { build("#{dir}/s?on_unavailable=raise", size: TOO_MUCH) }
   end
 
   def test_what_is_wrong_in_itself_raises
-    with_tmpdir do |directory|
-      { "#{directory}/s" => { on_unavailable: :ignore }, "#{directory}/t" => { sise: "1MB" }, directory => {},
-        "#{directory}/missing/s" => {}, "#{directory}/u" => { size: "1MB", shards: 64 } }.each do |path, options|
-        assert_raises(Tiercel::ConfigurationError, path) { build(path, **options) }
-      end
-      error = assert_raises(Tiercel::ConfigurationError) { build("#{directory}/s", on_unavailable: :ignore) }
-      assert_match(/on_unavailable: expected :miss or :raise, got :ignore/, error.message)
+    { "#{dir}/s" => { on_unavailable: :ignore }, "#{dir}/t" => { sise: "1MB" }, dir => {},
+      "#{dir}/missing/s" => {}, "#{dir}/u" => { size: "1MB", shards: 64 } }.each do |path, options|
+      assert_raises(Tiercel::ConfigurationError, path) { build(path, **options) }
     end
+    error = assert_raises(Tiercel::ConfigurationError) { build("#{dir}/s", on_unavailable: :ignore) }
+    assert_match(/on_unavailable: expected :miss or :raise, got :ignore/, error.message)
   end
 
   private

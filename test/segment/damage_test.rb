@@ -34,20 +34,20 @@ class SegmentDamageTest < Tiercel::TestCase
 
   # Recognized by its name alone, even if the lock file is missing or damaged.
   def test_a_segment_of_a_default_name_is_ours_whatever_is_in_it
-    @path = File.join(@directory, "tiercel-my_app-1000.v#{Tiercel::Segment::LAYOUT_VERSION}")
+    @path = File.join(dir, "tiercel-my_app-1000.v#{Tiercel::Segment::LAYOUT_VERSION}")
     ["", nil, "x" * 100].each do |lock|
       File.binwrite(@path, "nothing of a segment" * 1_000)
       lock ? File.binwrite("#{@path}.lock", lock) : FileUtils.rm_f("#{@path}.lock")
       assert_starts_and_works("lock file: #{lock.inspect}")
     end
     %w[tiercel-my_app-1000.v1 my_app.v3 tiercel-.v3 tiercel-my_app].each do |name|
-      assert_refused_untouched(File.join(@directory, name), "nothing of a segment" * 1_000)
+      assert_refused_untouched(File.join(dir, name), "nothing of a segment" * 1_000)
     end
   end
 
   # A Gemfile.lock beside a Gemfile, for example.
   def test_a_lock_file_that_is_a_strangers_is_no_mark_and_is_left_alone
-    path = File.join(@directory, "Gemfile")
+    path = File.join(dir, "Gemfile")
     File.write("#{path}.lock", "GEM\n  remote: somewhere\n")
     assert_refused_untouched(path, "source 'somewhere'\n" * 500)
     Tiercel::Segment.open(path, bytes: 1 << 20).close
@@ -123,10 +123,10 @@ class SegmentDamageTest < Tiercel::TestCase
 
   def assert_refused_untouched(path, bytes)
     File.binwrite(path, bytes)
-    beside = Dir.children(@directory)
+    beside = Dir.children(dir)
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel::Segment.open(path, bytes: 1 << 20) }
     assert_match(/#{path} is not a segment: remove it or use another path/, error.message)
-    assert_equal [bytes.b, beside], [File.binread(path), Dir.children(@directory)]
+    assert_equal [bytes.b, beside], [File.binread(path), Dir.children(dir)]
   ensure
     File.unlink(path)
   end

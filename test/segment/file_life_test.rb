@@ -14,7 +14,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_equal 0o600, status.mode & 0o777
     assert_equal 2 << 20, status.size
     assert_operator status.blocks * 512, :>=, 2 << 20 # allocated, not sparse
-    assert_equal %w[segment segment.lock], Dir.children(@directory).sort
+    assert_equal %w[segment segment.lock], Dir.children(dir).sort
   end
 
   def test_a_process_moves_over_when_its_file_is_removed
@@ -87,7 +87,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     segment = open
     segment.set("key", "value")
     id = segment.file_id
-    jail = File.join(@directory, "jail")
+    jail = File.join(dir, "jail")
     Dir.mkdir(jail)
     Tiercel.eager_load! # what an error needs cannot be loaded in the jail
     fork_and_wait(1) do
@@ -108,7 +108,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
       Process.wait(pid)
       assert_equal "value", open.tap { |segment| segment.set("key", "value") }.get("key")
       @opened.pop.close
-      assert_empty Dir.children(@directory) - %w[segment segment.lock]
+      assert_empty Dir.children(dir) - %w[segment segment.lock]
       FileUtils.rm_f(@path)
     end
   end
@@ -116,13 +116,13 @@ class SegmentFileLifeTest < Tiercel::TestCase
   # A process that is killed while it makes a file leaves it.
   def test_an_unfinished_file_is_removed
     others = %w[segment.new segment.tiercel-new2 segment2.tiercel-new]
-    others.each { |name| File.write("#{@directory}/#{name}", "x") }
+    others.each { |name| File.write("#{dir}/#{name}", "x") }
     File.write("#{@path}.tiercel-new", "x")
     open
-    assert_equal [*others, "segment", "segment.lock"].sort, Dir.children(@directory).sort
+    assert_equal [*others, "segment", "segment.lock"].sort, Dir.children(dir).sort
     File.symlink("/etc/passwd", "#{@path}.tiercel-new")
     Tiercel::Segment.remove(@path)
-    assert_equal others.sort, Dir.children(@directory).sort
+    assert_equal others.sort, Dir.children(dir).sort
     assert_path_exists "/etc/passwd"
   end
 
@@ -146,7 +146,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 1) }
     assert_equal "value", segment.get("key")
     assert_equal 2 << 20, segment.size_bytes
-    assert_equal %w[segment segment.lock], Dir.children(@directory).sort
+    assert_equal %w[segment segment.lock], Dir.children(dir).sort
   end
 
   # The directory is not writable for this process: all processes continue with the file.
@@ -154,7 +154,7 @@ class SegmentFileLifeTest < Tiercel::TestCase
     skip "[environment] needs root" unless Process.euid.zero?
     open.set("key", "value")
     File.chown(65_534, nil, @path, "#{@path}.lock")
-    File.chmod(0o755, @directory)
+    File.chmod(0o755, dir)
     Tiercel.eager_load! # another user cannot load our code
     fork_and_wait(1) do
       Process::Sys.setuid(65_534)

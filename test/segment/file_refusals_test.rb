@@ -10,10 +10,10 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
   include SegmentFiles
 
   def test_a_file_with_other_names_is_left_alone
-    other = File.join(@directory, "other")
+    other = File.join(dir, "other")
     { "x" * 10_000 => "tiercel-app-0.v3", "" => "tiercel-app-1.v3" }.each do |content, name|
       File.write(other, content)
-      File.link(other, path = File.join(@directory, name))
+      File.link(other, path = File.join(dir, name))
       error = assert_raises(Tiercel::ConfigurationError) { open(path) }
       assert_match(/#{path} has other names too \(hard links\)/, error.message)
       assert_match(/hard links/, assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(path) }.message)
@@ -30,14 +30,14 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
     assert_raises(Tiercel::Unavailable) { Tiercel::Segment.replace(@path, bytes: 2 << 20) }
     assert_raises(Tiercel::Unavailable) { Tiercel::Segment.remove(@path) }
     assert_equal "something else" * 1_000, File.read(@path)
-    assert_equal %w[segment], Dir.children(@directory) # no lock file for a file that is not ours
+    assert_equal %w[segment], Dir.children(dir) # no lock file for a file that is not ours
   end
 
   def test_links_directories_and_missing_places_are_refused
-    File.symlink(File.join(@directory, "target"), @path)
+    File.symlink(File.join(dir, "target"), @path)
     assert_match(/symbolic link/, assert_raises(Tiercel::ConfigurationError) { open }.message)
-    assert_match(/directory|regular file/, assert_raises(Tiercel::ConfigurationError) { open(@directory) }.message)
-    missing = File.join(@directory, "missing", "segment")
+    assert_match(/directory|regular file/, assert_raises(Tiercel::ConfigurationError) { open(dir) }.message)
+    missing = File.join(dir, "missing", "segment")
     assert_match(/#{missing}.*cannot be opened: No such file/,
                  assert_raises(Tiercel::ConfigurationError) { open(missing) }.message)
     File.symlink("/etc/passwd", "#{@path}2.lock")
@@ -69,7 +69,7 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
       error.message
     end
     assert_match(/cannot be reserved \(RLIMIT_FSIZE is less\): give a smaller size/, answers.first)
-    assert_empty Dir.children(@directory).grep(/\.new/)
+    assert_empty Dir.children(dir).grep(/\.new/)
   end
 
   def test_the_default_shrinks_to_what_is_free
@@ -99,7 +99,7 @@ class SegmentFileRefusalsTest < Tiercel::TestCase
   # A 1.5 MB memory file system that can safely be filled.
   def with_small_tmpfs
     skip "[environment] needs root to mount" unless Process.euid.zero?
-    mount = File.join(@directory, "mount")
+    mount = File.join(dir, "mount")
     Dir.mkdir(mount)
     mounted = system("mount", "-t", "tmpfs", "-o", "size=1536k", "tmpfs", mount, err: File::NULL)
     skip "[environment] mounting is not allowed here" unless mounted

@@ -48,20 +48,6 @@ class SegmentMemoBoundsTest < Tiercel::TestCase
     assert_equal 0, stats(:memo_bytes)
   end
 
-  def test_its_bound_holds
-    limit = 1 << 20
-    @segment.memo_bytes = limit
-    random = Random.new(1)
-    (long? ? 100_000 : 4_000).times do
-      key = "key#{random.rand(60)}"
-      write(key, key * random.rand(100..9_000)) if random.rand < 0.05
-      2.times { @segment.read(key) }
-      assert_operator stats(:memo_bytes), :<=, limit
-    end
-    assert_operator stats(:memo_evictions), :>, 0
-    assert_operator stats(:memo_hits), :>, 100
-  end
-
   def test_bounds_that_are_hardly_any
     [1, 807, 4_096, 70_000].each do |limit|
       @segment.memo_bytes = limit

@@ -41,7 +41,7 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
     leader = Thread.new { stores[0].fetch("key") { asked.push(true) && go_on.pop } }
     asked.pop
     follower = Thread.new { stores[1].fetch("key") { flunk } }
-    assert within(30) { stores[1].stats[:lease_waits] >= 1 }
+    wait_until("its wait") { stores[1].stats[:lease_waits] >= 1 }
     assert_equal 4 * MB, share(stores[0])
     go_on << "made"
     assert_equal %w[made made], [leader.value, follower.value]
@@ -106,14 +106,5 @@ class SegmentMemoBudgetTest < Tiercel::TestCase
     ensure
       exit!(0)
     end
-  end
-
-  def within(seconds)
-    ends_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-    until (answer = yield)
-      return false if Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends_at
-      sleep 0.05
-    end
-    answer
   end
 end

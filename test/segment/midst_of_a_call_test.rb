@@ -96,7 +96,7 @@ class SegmentMidstOfACallTest < Tiercel::TestCase
   def closed_in_the_clock(path)
     segment = prepared(path)
     token = segment.get_with_token("key").last
-    other = File.join(@directory, "other")
+    other = File.join(dir, "other")
     closing = lambda do
       segment.close
       handles = Array.new(5) { Tiercel::Segment.open(other, bytes: 1 << 20) }

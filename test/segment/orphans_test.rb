@@ -16,14 +16,11 @@ class SegmentOrphansTest < Tiercel::TestCase
   DAY = 86_400
 
   def setup
-    @directory = Dir.mktmpdir("tiercel-orphans-")
     @current = made("current")
     @former = made("former")
-    @foreign = File.join(@directory, "tiercel-my_shop_two-production-#{Process.euid}-00000000.v3")
+    @foreign = File.join(dir, "tiercel-my_shop_two-production-#{Process.euid}-00000000.v3")
     Tiercel::Segment.open(@foreign, bytes: 1 << 20).close
   end
-
-  def teardown = FileUtils.remove_entry(@directory)
 
   def test_what_nobody_used_for_thirty_days_goes
     travel(29 * DAY) { assert_empty removed }
@@ -50,7 +47,7 @@ class SegmentOrphansTest < Tiercel::TestCase
   end
 
   def test_asset_builds_with_a_dummy_secret_reserve_nothing
-    before = Dir.children(@directory)
+    before = Dir.children(dir)
     ENV["SECRET_KEY_BASE_DUMMY"] = "1"
     with_places do
       in_rails("made up") do
@@ -58,12 +55,12 @@ class SegmentOrphansTest < Tiercel::TestCase
         assert_match(/\Amemory:/, backend.to_s)
         assert backend.set("key", "value")
         %w[explicit missing/explicit].each do |path|
-          backend = build("shared:#{@directory}/#{path}", size: "1MB")
+          backend = build("shared:#{dir}/#{path}", size: "1MB")
           assert_match(/\Amemory:/, backend.to_s, "no volume is mounted there")
         end
       end
     end
-    assert_equal before.sort, Dir.children(@directory).sort
+    assert_equal before.sort, Dir.children(dir).sort
   ensure
     ENV.delete("SECRET_KEY_BASE_DUMMY")
   end
@@ -90,8 +87,8 @@ class SegmentOrphansTest < Tiercel::TestCase
   end
 
   def test_the_tasks_take_the_segments_of_the_cache_with_its_tiers
-    paths = %w[near last].map { |name| "#{@directory}/#{name}" }
-    cache = Tiercel.new("shared:#{paths.first}?size=1MB", "file:#{@directory}/files")
+    paths = %w[near last].map { |name| "#{dir}/#{name}" }
+    cache = Tiercel.new("shared:#{paths.first}?size=1MB", "file:#{dir}/files")
     with_places do
       in_rails("current") do
         Rails.define_singleton_method(:cache) { cache }
@@ -116,7 +113,7 @@ class SegmentOrphansTest < Tiercel::TestCase
 
   def place(secret) = in_rails(secret) { place_here }
 
-  def place_here(text = "", **) = Tiercel::Segment::Place.new(text, shared_memory: @directory, temporary: nil, **)
+  def place_here(text = "", **) = Tiercel::Segment::Place.new(text, shared_memory: dir, temporary: nil, **)
 
   def made(secret)
     path = place(secret).paths.first
@@ -135,7 +132,7 @@ class SegmentOrphansTest < Tiercel::TestCase
 
   # Puts named segments into this test's directory.
   def with_places
-    directory = @directory
+    directory = dir
     original = Tiercel::Segment::Place.method(:new)
     report = Tiercel::Segment::Report.method(:new)
     replace(Tiercel::Segment::Place) do |text, **|

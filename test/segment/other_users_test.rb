@@ -14,15 +14,10 @@ class SegmentOtherUsersTest < Tiercel::TestCase
 
   def setup
     skip "[environment] giving files away needs root" unless Process.uid.zero?
-    @directory = Dir.mktmpdir("tiercel-users-")
     Tiercel::Segment::OtherUsers.warned.clear
   end
 
-  def teardown
-    FileUtils.remove_entry(@directory) if @directory
-  end
-
-  def place(text, **) = Tiercel::Segment::Place.new(text, shared_memory: @directory, temporary: nil, **)
+  def place(text, **) = Tiercel::Segment::Place.new(text, shared_memory: dir, temporary: nil, **)
 
   # @return [String] path of the same segment, created by the site's user
   def made_by_the_site(path)
@@ -48,9 +43,9 @@ class SegmentOtherUsersTest < Tiercel::TestCase
   def test_other_applications_and_files_that_are_not_theirs_are_passed_over
     Tiercel::Segment.open(place("app").paths.first, bytes: 1 << 20).close
     made_by_the_site(place("app-two").paths.first)
-    File.write(File.join(@directory, "tiercel-app-777.v3"), "")
+    File.write(File.join(dir, "tiercel-app-777.v3"), "")
     assert_empty warnings(place("app"))
-    assert_empty Tiercel::Segment::OtherUsers.new(Tiercel::Segment::Place.new("#{@directory}/x")).segments
+    assert_empty Tiercel::Segment::OtherUsers.new(Tiercel::Segment::Place.new("#{dir}/x")).segments
   end
 
   def test_a_store_says_it_when_it_is_built

@@ -17,10 +17,8 @@ class SegmentPlaceTest < Tiercel::TestCase
   end
 
   def test_a_name_goes_to_shared_memory
-    with_tmpdir do |directory|
-      path = Place.new("my_app", shared_memory: directory).path
-      assert_equal File.join(directory, "tiercel-my_app-#{Process.euid}.v3"), path
-    end
+    path = Place.new("my_app", shared_memory: dir).path
+    assert_equal File.join(dir, "tiercel-my_app-#{Process.euid}.v3"), path
   end
 
   def test_without_shared_memory_it_goes_to_the_temporary_directory
@@ -28,16 +26,14 @@ class SegmentPlaceTest < Tiercel::TestCase
   end
 
   def test_what_is_there_counts_and_in_shared_memory_first
-    with_tmpdir do |first|
-      with_tmpdir do |second|
-        place = Place.new("my_app", shared_memory: first, temporary: second)
-        assert_equal [first, second], place.paths.map { |path| File.dirname(path) }
-        assert_equal place.paths.first, place.path
-        File.write(place.paths.last, "")
-        assert_equal place.paths.last, place.path
-        File.write(place.paths.first, "")
-        assert_equal place.paths.first, place.path
-      end
+    with_tmpdir do |second|
+      place = Place.new("my_app", shared_memory: dir, temporary: second)
+      assert_equal [dir, second], place.paths.map { |path| File.dirname(path) }
+      assert_equal place.paths.first, place.path
+      File.write(place.paths.last, "")
+      assert_equal place.paths.last, place.path
+      File.write(place.paths.first, "")
+      assert_equal place.paths.first, place.path
     end
   end
 
@@ -54,15 +50,13 @@ class SegmentPlaceTest < Tiercel::TestCase
 
   # Includes near segments: those of other secrets, and for a near tier also those in front of other farther tiers.
   def test_what_an_application_has_left_behind
-    with_tmpdir do |dir|
-      places = [nil, "redis://a", "redis://b"]
-      paths = %w[old new].to_h do |secret|
-        [secret, places.map { |behind| place_in(dir, secret, behind) { |place| place.paths.first } }]
-      end
-      FileUtils.touch([*paths.values.flatten, "#{dir}/tiercel-other-near-01234567-production-0-01234567.v3"])
-      assert_equal paths["old"].sort, place_in(dir, "new", nil, &:siblings).sort
-      assert_equal [*paths["old"].drop(1), paths["new"].last].sort, place_in(dir, "new", "redis://a", &:siblings).sort
+    places = [nil, "redis://a", "redis://b"]
+    paths = %w[old new].to_h do |secret|
+      [secret, places.map { |behind| place_in(dir, secret, behind) { |place| place.paths.first } }]
     end
+    FileUtils.touch([*paths.values.flatten, "#{dir}/tiercel-other-near-01234567-production-0-01234567.v3"])
+    assert_equal paths["old"].sort, place_in(dir, "new", nil, &:siblings).sort
+    assert_equal [*paths["old"].drop(1), paths["new"].last].sort, place_in(dir, "new", "redis://a", &:siblings).sort
   end
 
   def place_in(dir, secret, behind)
@@ -100,34 +94,30 @@ class SegmentPlaceTest < Tiercel::TestCase
 
   # Trying a configuration, or starting a server locally, needs little memory.
   def test_the_default_size_is_small_in_development_and_test
-    with_tmpdir do |dir|
-      sizes = %w[development test staging production].to_h do |environment|
-        place = in_rails("secret", environment) { Place.new("", shared_memory: dir, temporary: nil) }
-        [environment, in_rails("secret", environment) { place.wanted_bytes }]
-      end
-      assert_equal [32 << 20, 32 << 20], sizes.values.first(2)
-      assert_equal 1, sizes.values.last(2).uniq.size
-      assert_operator sizes["production"], :>, 32 << 20
+    sizes = %w[development test staging production].to_h do |environment|
+      place = in_rails("secret", environment) { Place.new("", shared_memory: dir, temporary: nil) }
+      [environment, in_rails("secret", environment) { place.wanted_bytes }]
     end
+    assert_equal [32 << 20, 32 << 20], sizes.values.first(2)
+    assert_equal 1, sizes.values.last(2).uniq.size
+    assert_operator sizes["production"], :>, 32 << 20
   end
 
   # A near tier's segment in addition to that of Rails.cache.
   def test_the_segments_of_an_application_share_the_eighth
-    with_tmpdir do |dir|
-      with_memory(1 << 30) do
-        File.open(place_in(dir, "one", "redis://a") { |place| place.paths.first }, "w") { |f| f.truncate(50 << 20) }
-        File.open(place_in(dir, "other", nil) { |place| place.paths.first }, "w") { |file| file.truncate(50 << 20) }
-        assert_equal 78 << 20, place_in(dir, "one", nil, &:wanted_bytes)
-        if Process.euid.zero? # another user's file does not count
-          File.open(foreign = place_in(dir, "one", "redis://c") { |place| place.paths.first }, "w") do |file|
-            file.truncate(1 << 30)
-            file.chown(12_345, nil)
-          end
-          assert_equal 78 << 20, place_in(dir, "one", nil, &:wanted_bytes)
-          File.unlink(foreign)
+    with_memory(1 << 30) do
+      File.open(place_in(dir, "one", "redis://a") { |place| place.paths.first }, "w") { |f| f.truncate(50 << 20) }
+      File.open(place_in(dir, "other", nil) { |place| place.paths.first }, "w") { |file| file.truncate(50 << 20) }
+      assert_equal 78 << 20, place_in(dir, "one", nil, &:wanted_bytes)
+      if Process.euid.zero? # another user's file does not count
+        File.open(foreign = place_in(dir, "one", "redis://c") { |place| place.paths.first }, "w") do |file|
+          file.truncate(1 << 30)
+          file.chown(12_345, nil)
         end
-        assert_equal 128 << 20, place_in(dir, "one", "redis://a", &:wanted_bytes)
+        assert_equal 78 << 20, place_in(dir, "one", nil, &:wanted_bytes)
+        File.unlink(foreign)
       end
+      assert_equal 128 << 20, place_in(dir, "one", "redis://a", &:wanted_bytes)
     end
   end
 end

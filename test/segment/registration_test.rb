@@ -81,10 +81,4 @@ class SegmentRegistrationTest < Tiercel::TestCase
     file.fcntl(command, [Fcntl::F_WRLCK, IO::SEEK_SET, byte, 1, 0].pack("ssx4qqlx4"))
     (@files ||= []) << file
   end
-
-  def seconds
-    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    yield
-    Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
-  end
 end

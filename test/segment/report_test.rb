@@ -9,37 +9,35 @@ require "tiercel/segment"
 class SegmentReportTest < Tiercel::TestCase
   def setup
     super
-    @directory = Dir.mktmpdir("tiercel-report-")
-    @path = File.join(@directory, "tiercel-test-0.v3")
+    @path = File.join(dir, "tiercel-test-0.v3")
     @segment = Tiercel::Segment.open(@path, bytes: 2 << 20)
     30.times { |index| @segment.set("views/#{index}", "x" * 1_000) }
     5.times { |index| @segment.set("user:#{index}", "x" * 100) }
     @segment.get("user:1")
     @segment.get("nothing")
-    @report = Tiercel::Segment::Report.new([@directory])
+    @report = Tiercel::Segment::Report.new([dir])
   end
 
   def teardown
     @segment.close
-    FileUtils.remove_entry(@directory)
     super
   end
 
   def test_the_list
-    File.write(File.join(@directory, "tiercel-broken-0.v3"), "no segment" * 1_000)
+    File.write(File.join(dir, "tiercel-broken-0.v3"), "no segment" * 1_000)
     header, broken, good = @report.list.lines
     assert_match(/segment +size +fill +entries +hits +processes/, header)
     assert_match(/tiercel-broken-0.v3 .*its header is damaged/, broken)
     assert_match(/#{@path} +2\.0 MB +\d+\.\d% +35 +50\.0% +0/, good)
-    assert_match(/No segments/, Tiercel::Segment::Report.new([File.join(@directory, "none")]).list)
+    assert_match(/No segments/, Tiercel::Segment::Report.new([File.join(dir, "none")]).list)
   end
 
   def test_one_segment
     text = @report.inspect_segment(@path)
     assert_match(/\A#{@path}: 2\.0 MB$/, text)
     assert_match(/^entries: 35\n.*^hits: 1\nmisses: 1$/m, text)
-    assert_raises(Tiercel::Unavailable) { @report.inspect_segment(File.join(@directory, "none")) }
-    refute_path_exists File.join(@directory, "none.lock")
+    assert_raises(Tiercel::Unavailable) { @report.inspect_segment(File.join(dir, "none")) }
+    refute_path_exists File.join(dir, "none.lock")
   end
 
   def test_tasks_say_what_is_missing

@@ -6,13 +6,11 @@ require "tiercel/segment"
 module SegmentFiles
   def setup
     super
-    @directory = Dir.mktmpdir("tiercel-segment-")
-    @path = File.join(@directory, "segment")
+    @path = File.join(dir, "segment")
   end
 
   def teardown
     @opened&.each(&:close)
-    FileUtils.remove_entry(@directory)
     super
   end
 

@@ -103,12 +103,6 @@ class SegmentWaitingTest < Tiercel::TestCase
     @segment = Tiercel::Segment.open(@path, bytes: 2 << 20, shards: 1)
   end
 
-  def seconds
-    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    yield
-    Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
-  end
-
   # Fails unless another thread runs during the block.
   def with_ticks
     ticks = 0

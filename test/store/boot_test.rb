@@ -28,15 +28,13 @@ class StoreBootTest < Tiercel::TestCase
   end
 
   def test_a_store_loads_only_what_it_uses
-    with_tmpdir do |folder|
-      [["shared:#{folder}/segment", { size: "4MB" }], ["memory:"]].each do |urls|
-        files = loaded(urls)
-        assert_empty(UNNEEDED.select { |name| files.any? { |file| file.end_with?(name) } }, urls.inspect)
-        assert_operator files.size, :<, 150, "#{urls.inspect} loads many files"
-      end
-      stack = loaded(["shared:#{folder}/near?size=4MB", "file:#{folder}/files"])
-      assert(stack.any? { |file| file.end_with?("tiercel/tiers.rb") })
+    [["shared:#{dir}/segment", { size: "4MB" }], ["memory:"]].each do |urls|
+      files = loaded(urls)
+      assert_empty(UNNEEDED.select { |name| files.any? { |file| file.end_with?(name) } }, urls.inspect)
+      assert_operator files.size, :<, 150, "#{urls.inspect} loads many files"
     end
+    stack = loaded(["shared:#{dir}/near?size=4MB", "file:#{dir}/files"])
+    assert(stack.any? { |file| file.end_with?("tiercel/tiers.rb") })
   end
 
   FAILURES = <<~'RUBY'

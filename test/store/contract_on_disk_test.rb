@@ -16,8 +16,6 @@ module StoreContractOnDiskTests
 
   module Place
     include Tiercel::Contracts::StoreContract
-    include StorePlaces::Folder
-
     def build_store(**options)
       ActiveSupport::Cache::TiercelStore.new(url, timeout: TIMEOUT_SECONDS, **options)
     end

@@ -11,8 +11,6 @@ require "support/store_places"
 module StoreContractTests
   # Builds stores on the backends of one test.
   module Place
-    include StorePlaces::Folder
-
     def build_store(**options)
       own = self.class::OPTIONS
       own = own.except(:serializer) if options.key?(:coder) || options.key?(:marshal)

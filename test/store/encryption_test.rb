@@ -43,12 +43,10 @@ class EncryptionTest < Tiercel::TestCase
 
   PLACES.each do |name, place|
     define_method(:"test_#{name}") do
-      with_tmpdir do |dir|
-        place.call(dir) do |urls, &bytes|
-          check_calls(build(urls))
-          refute_includes bytes.call, SECRET
-          check_keys(urls) unless name == :memory
-        end
+      place.call(dir) do |urls, &bytes|
+        check_calls(build(urls))
+        refute_includes bytes.call, SECRET
+        check_keys(urls) unless name == :memory
       end
     end
   end
@@ -94,20 +92,14 @@ class EncryptionTest < Tiercel::TestCase
     new = build(urls, keys: [NEW])
     reports = capture_reports { 3.times { assert_nil new.read("k") } }
     assert_equal 1, reports.size, "one report a minute, not one a call"
-    assert_equal "fresh", capture_and { new.fetch("k") { "fresh" } }
+    assert_equal "fresh", without_reports { new.fetch("k") { "fresh" } }
     plain = build(urls, keys: nil)
     assert plain.write("p", SECRET)
-    assert_nil capture_and { new.read("p") }
+    assert_nil without_reports { new.read("p") }
     assert_equal SECRET, build(urls, accept_plain: true).read("p")
     assert new.write("moved", SECRET)
     bytes = new.backend.get("moved") and new.backend.set("elsewhere", bytes)
-    assert_nil capture_and { new.read("elsewhere") }
-    return unless bytes
-    changed = bytes.bytesize.times.select do |at|
-      new.backend.set("moved", bytes.dup.tap { |copy| copy.setbyte(at, copy.getbyte(at) ^ 0x10) })
-      capture_and { new.read("moved") }
-    end
-    assert_empty changed, "bytes that may change"
+    assert_nil without_reports { new.read("elsewhere") }
   end
 
   def near_copies_of_tagged_entries(store)
@@ -124,21 +116,19 @@ class EncryptionTest < Tiercel::TestCase
   end
 
   def test_a_near_copy_of_an_encrypted_entry_answers
-    with_tmpdir do |dir|
-      zlib = { compress: true, compressor: :zlib, compress_threshold: 100 }
-      [{ compress: false }, zlib].each_with_index do |options, at|
-        store = ActiveSupport::Cache.lookup_store(:tiercel_store, "shared:#{dir}/near#{at}?size=8MB",
-                                                  "sqlite:#{dir}/#{at}.sqlite3", encrypt: { keys: [NEW] }, **options)
-        store.write("k", SECRET * 50)
-        tiers = []
-        watch = ->(*, payload) { tiers << payload[:tier] }
-        ActiveSupport::Notifications.subscribed(watch, "cache_read.active_support") do
-          2.times { assert_equal SECRET * 50, store.read("k") }
-        end
-        assert_match(/\Ashared:/, tiers.last)
-        refute_includes File.binread("#{dir}/near#{at}"), SECRET
-        near_copies_of_tagged_entries(store)
+    zlib = { compress: true, compressor: :zlib, compress_threshold: 100 }
+    [{ compress: false }, zlib].each_with_index do |options, at|
+      store = ActiveSupport::Cache.lookup_store(:tiercel_store, "shared:#{dir}/near#{at}?size=8MB",
+                                                "sqlite:#{dir}/#{at}.sqlite3", encrypt: { keys: [NEW] }, **options)
+      store.write("k", SECRET * 50)
+      tiers = []
+      watch = ->(*, payload) { tiers << payload[:tier] }
+      ActiveSupport::Notifications.subscribed(watch, "cache_read.active_support") do
+        2.times { assert_equal SECRET * 50, store.read("k") }
       end
+      assert_match(/\Ashared:/, tiers.last)
+      refute_includes File.binread("#{dir}/near#{at}"), SECRET
+      near_copies_of_tagged_entries(store)
     end
   end
 
@@ -152,12 +142,6 @@ class EncryptionTest < Tiercel::TestCase
     assert_match(/accept_plain: true: memory: also returns entries that nobody has encrypted/, log.string)
   ensure
     ActiveSupport::Cache::Store.logger = previous
-  end
-
-  def capture_and
-    value = nil
-    capture_reports { value = yield }
-    value
   end
 
   def test_a_coder_of_ones_own_cannot_be_encrypted

@@ -152,23 +152,6 @@ module StoreErrorsTests
       end
     end
 
-    def test_the_backend_is_used_again_when_it_is_back
-      store = failing
-      store.write("a", 1)
-      store.backend.failure = nil
-      assert_equal true, store.write("a", 2)
-      assert_equal 2, store.read("a")
-    end
-
-    def test_the_breaker_stops_asking
-      store = failing(breaker: { failures: 3, cool_down: 60 })
-      reports = capture_reports { 10.times { assert_nil store.read("a") } }
-      assert_equal 3, store.backend.calls
-      assert_equal 3, reports.size
-      assert_equal("made", store.fetch("a") { "made" })
-      assert_equal 3, store.backend.calls
-    end
-
     # @return [Array<Symbol>] calls to a backend that does not answer in time
     def tried_in_vain
       store = build
@@ -201,13 +184,6 @@ module StoreErrorsTests
       assert_raises(Tiercel::Unavailable) { store.read("a") }
       assert_raises(Tiercel::BreakerOpen) { store.read("a") }
       assert_equal 1, store.backend.calls
-    end
-
-    def test_a_refusal_does_not_open_the_breaker
-      store = build(breaker: { failures: 1, cool_down: 60 })
-      store.backend.failure = Tiercel::Refused.new("full")
-      5.times { store.write("a", 1) }
-      assert_equal 5, store.backend.calls
     end
 
     def test_the_local_cache_keeps_nothing_of_a_failed_write

@@ -22,8 +22,7 @@ class FetchActiveRecordTest < Tiercel::TestCase
 
   def setup
     super
-    @dir = Dir.mktmpdir("tiercel-rows-")
-    ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: "#{@dir}/rows.sqlite3", pool: 5,
+    ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: "#{dir}/rows.sqlite3", pool: 5,
                                             checkout_timeout: CHECKOUT_SECONDS, timeout: 20_000)
     ActiveRecord::Base.connection_pool.with_connection do |connection|
       connection.create_table(:products) { |table| table.integer :price }
@@ -35,7 +34,6 @@ class FetchActiveRecordTest < Tiercel::TestCase
   def teardown
     ActiveRecord::Base.remove_connection
     @stores&.each(&:close)
-    FileUtils.rm_rf(@dir)
     super
   end
 
@@ -103,7 +101,7 @@ class FetchActiveRecordTest < Tiercel::TestCase
   private
 
   def store(place)
-    @store ||= FetchPlaces.build(place, @dir, lease: true, lease_ttl: 60).tap do |store|
+    @store ||= FetchPlaces.build(place, dir, lease: true, lease_ttl: 60).tap do |store|
       (@stores ||= []) << store
       store.clear
     end
@@ -138,11 +136,5 @@ class FetchActiveRecordTest < Tiercel::TestCase
   ensure
     Process.kill(:KILL, pid)
     Process.wait(pid)
-  end
-
-  def seconds
-    began = Tiercel::Clock.monotonic
-    yield
-    Tiercel::Clock.monotonic - began
   end
 end

@@ -28,20 +28,10 @@ class PlaceholderReadersTest < Tiercel::TestCase
     end,
   }.freeze
 
-  def setup
-    super
-    @dir = Dir.mktmpdir("tiercel-readers-")
-  end
-
-  def teardown
-    FileUtils.rm_rf(@dir)
-    super
-  end
-
   RAILS.each do |place, rails|
     define_method(:"test_rails_store_over_#{place}_reads_a_miss_and_writes_in_its_place") do
       while_computing(place) do |store|
-        other = rails.call(store.backend, @dir)
+        other = rails.call(store.backend, dir)
         reports = capture_reports do
           assert_nil other.read("name")
           assert_equal({}, other.read_multi("name"))
@@ -103,7 +93,7 @@ class PlaceholderReadersTest < Tiercel::TestCase
 
   private
 
-  def build(place, **options) = FetchPlaces.build(place, @dir, compress: false, **options)
+  def build(place, **options) = FetchPlaces.build(place, dir, compress: false, **options)
 
   # Runs another thread while the value of "name" is computed.
   def while_computing(place, **options)

@@ -18,7 +18,7 @@ module TagsContractTests
     private
 
     def build_tiers(**)
-      Tiercel.new("shared:#{@dir}/near?size=16MB", FetchPlaces.redis.url, **FetchPlaces::PATIENCE, **)
+      Tiercel.new("shared:#{dir}/near?size=16MB", FetchPlaces.redis.url, **FetchPlaces::PATIENCE, **)
     end
   end
 

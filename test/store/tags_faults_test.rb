@@ -30,15 +30,13 @@ class StoreTagsFaultsTest < Tiercel::TestCase
   end
 
   def test_a_failing_read_of_generations_is_a_miss_and_a_report
-    with_tmpdir do |dir|
-      store = Tiercel.new("file:#{dir}/cache", error_handler: ->(**) {})
-      store.write("name", 1, tags: ["tag"])
-      reports = capture_reports do
-        failing(store, :get_multi, :get) { assert_nil store.read("name") }
-      end
-      refute_empty reports
-      assert_equal 1, store.read("name")
+    store = Tiercel.new("file:#{dir}/cache", error_handler: ->(**) {})
+    store.write("name", 1, tags: ["tag"])
+    reports = capture_reports do
+      failing(store, :get_multi, :get) { assert_nil store.read("name") }
     end
+    refute_empty reports
+    assert_equal 1, store.read("name")
   end
 
   def test_an_invalidation_that_failed_says_so
@@ -62,18 +60,16 @@ class StoreTagsFaultsTest < Tiercel::TestCase
 
   # Some of several servers failed, or some keys wait for their deletes.
   def test_a_write_with_some_of_its_generations_is_none
-    with_tmpdir do |dir|
-      store = Tiercel.new("file:#{dir}/cache", error_handler: ->(**) {})
-      partial = Tiercel::Unavailable.new("is down", backend: "x").with_partial({ "tiercel:tag:a" => ["12345678", 1] })
-      reports = capture_reports do
-        store.backend.stub(:occupy_multi, ->(*) { raise partial }) do
-          assert_nil store.write("name", 1, tags: %w[a b])
-          assert_equal(2, store.fetch("name", tags: %w[a b]) { 2 })
-        end
+    store = Tiercel.new("file:#{dir}/cache", error_handler: ->(**) {})
+    partial = Tiercel::Unavailable.new("is down", backend: "x").with_partial({ "tiercel:tag:a" => ["12345678", 1] })
+    reports = capture_reports do
+      store.backend.stub(:occupy_multi, ->(*) { raise partial }) do
+        assert_nil store.write("name", 1, tags: %w[a b])
+        assert_equal(2, store.fetch("name", tags: %w[a b]) { 2 })
       end
-      refute_empty reports
-      assert_nil store.read("name")
     end
+    refute_empty reports
+    assert_nil store.read("name")
   end
 
   private

@@ -8,7 +8,7 @@ require_relative "runner/suites"
 
 root = File.expand_path("../..", __dir__)
 suites = TestRunner::Suites.new(File.join(root, "test/suites.rb"), root: root)
-suites = suites.reject { |suite| suite.commands? || suite.needs }
+suites = suites.reject { |suite| suite.commands || suite.needs }
 suites.map { |suite| File.join(root, suite.gemfile) }.uniq.each do |gemfile|
   problem = TestRunner::Bundle.new(gemfile).install($stdout)
   puts problem if problem

@@ -40,18 +40,13 @@ module FetchPlaces
   module Place
     def setup
       super
-      @dir = Dir.mktmpdir("tiercel-place-")
+      dir
       store.backend.clear unless place == :memory
-    end
-
-    def after_teardown
-      super
-      FileUtils.rm_rf(@dir)
     end
 
     # All stores of one test share their data; with private memory they share one backend.
     def build_store(**)
-      built = FetchPlaces.build(place, @dir, **)
+      built = FetchPlaces.build(place, dir, **)
       return built unless place == :memory
       @memory ||= built.backend
       built.backend.equal?(@memory) || skip("memory: is of one store")

@@ -11,7 +11,6 @@ module LastTierAway
 
   def setup
     super
-    @dir = Dir.mktmpdir("tiercel-outage-")
     @server = Tiercel::Lab::Servers::Redis.new.start
     @stores = []
   end
@@ -19,11 +18,10 @@ module LastTierAway
   def teardown
     @stores.each(&:close)
     @server.stop
-    FileUtils.rm_rf(@dir)
     super
   end
 
-  def shared(name = "segment") = "shared:#{@dir}/#{name}?size=1MB&ttl=600&bus=false"
+  def shared(name = "segment") = "shared:#{dir}/#{name}?size=1MB&ttl=600&bus=false"
 
   def build(*urls, **options)
     store = ActiveSupport::Cache::TiercelStore.new(

@@ -18,7 +18,7 @@ module Machines
   def server = self.class.server
 
   def setup
-    @directory = Dir.mktmpdir("tiercel-machines-")
+    dir
     @stores = []
     empty
   end
@@ -28,13 +28,12 @@ module Machines
   def teardown
     @stores.each(&:close)
     @proxy&.stop
-    FileUtils.rm_rf(@directory)
   end
 
   # @param name [Symbol] the machine
   # @return [ActiveSupport::Cache::TiercelStore] the store of one of its processes
   def machine(name, url: server.url, near: "", front: nil, **options)
-    shared = "shared:#{@directory}/#{name}?size=4MB#{near}"
+    shared = "shared:#{dir}/#{name}?size=4MB#{near}"
     store = ActiveSupport::Cache::TiercelStore.new(*front, shared, url, timeout: 5, **options)
     @stores << store
     store

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "fileutils"
-require "tmpdir"
-
 # Test classes of the store's contract over several places.
 module StorePlaces
   # Defines a test class for each place.
@@ -13,18 +10,6 @@ module StorePlaces
   def self.define(tests, places)
     places.each do |name, place|
       tests.const_set("#{name}Test", Class.new(Tiercel::TestCase) { include place })
-    end
-  end
-
-  # The folder of one test.
-  module Folder
-    # @return [String] a directory that exists until the end of the test
-    def dir = @dir ||= Dir.mktmpdir("tiercel-store-")
-
-    def after_teardown
-      super
-      FileUtils.rm_rf(@dir) if @dir
-      @dir = nil
     end
   end
 end

@@ -61,6 +61,33 @@ module Tiercel
       ActiveSupport.error_reporter.unsubscribe(collector)
     end
 
+    # A folder of the test, removed after it. A test that forks asks for it before.
+    #
+    # @param parent [String, nil] where to create it
+    # @return [String]
+    def dir(parent = nil)
+      @dir ||= Process.pid == PID ? Dir.mktmpdir("tiercel-test-", parent) : flunk("ask for the folder before the fork")
+    end
+
+    def after_teardown
+      super
+      FileUtils.rm_rf(@dir) if @dir # a store's thread may still write into it
+    end
+
+    # @return [Object] the block's value, without its reports
+    def without_reports
+      value = nil
+      capture_reports { value = yield }
+      value
+    end
+
+    # @return [Float] the seconds that the block took
+    def seconds
+      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      yield
+      Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+    end
+
     # @yieldparam dir [String] a new directory, removed afterwards
     # @return [Object] the block's value
     def with_tmpdir

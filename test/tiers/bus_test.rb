@@ -253,12 +253,12 @@ class TiersBusTest < Tiercel::TestCase
     store = listening(machine(:one))
     pauses = Thread::Queue.new
     store.backend.near.bus.define_singleton_method(:sleep) { |seconds| pauses << seconds && Kernel.sleep(0.01) }
-    FileUtils.rm_rf(@directory)
+    FileUtils.rm_rf(dir)
     wait_until("many failures") { pauses.size > 10 }
     assert_equal 60.0, store.backend.near.ttl, "the server has refused nothing"
     assert_raises(Tiercel::Unavailable) { store.backend.near.trust_ttl }
     assert_equal 60.0, store.backend.near.ttl
-    FileUtils.mkdir_p(@directory)
+    FileUtils.mkdir_p(dir)
     wait_until("the next attempt to make the segment") { segment?(store) }
     listening(store)
     store.backend.near.trust_ttl

@@ -10,7 +10,6 @@ class TiersCoverageTest < Tiercel::TestCase
   FRAME = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, "text" * 4_000)
 
   def setup
-    @directory = Dir.mktmpdir
     @segment = open_segment
     @coverage = Tiercel::Tiers::Coverage.new(@segment)
     @since = @coverage.now
@@ -18,10 +17,9 @@ class TiersCoverageTest < Tiercel::TestCase
 
   def teardown
     @segment.close
-    FileUtils.rm_rf(@directory)
   end
 
-  def open_segment = Tiercel::Segment.open(File.join(@directory, "segment"), bytes: 4 << 20)
+  def open_segment = Tiercel::Segment.open(File.join(dir, "segment"), bytes: 4 << 20)
 
   def fill(key = "key", segment: @segment)
     epoch = segment.near_epoch(key)
@@ -142,26 +140,5 @@ class TiersCoverageTest < Tiercel::TestCase
     assert_equal 0, @segment.near_covered
     assert_equal false, @coverage.cover(@since, @coverage.now)
     assert @segment.near_trusted?
-  end
-
-  # A process that dies in the middle of a gap has covered nothing.
-  def test_listeners_in_eight_processes_cover_and_find_gaps_at_once
-    children = 8.times.map do |index|
-      Process.fork do
-        coverage = Tiercel::Tiers::Coverage.new(open_segment)
-        100.times do |round|
-          since = coverage.now - (round.odd? ? SECOND : 0)
-          coverage.cover(since, coverage.now)
-          exit!(1) unless coverage.covered <= coverage.now && coverage.trusted?
-          Process.kill(:KILL, Process.pid) if round == 50 && index > 3
-        end
-        exit!(0)
-      end
-    end
-    statuses = children.map { |pid| Process.wait2(pid).last }
-    assert_equal [0] * 4, statuses.first(4).map(&:exitstatus)
-    assert_equal 0, statuses.count { |status| status.exited? && status.exitstatus != 0 }
-    assert @coverage.trusted?
-    assert_operator @coverage.stats[:gaps], :>, 0
   end
 end

@@ -11,21 +11,15 @@ module TiersFetchContractTests
   module Stack
     def setup
       super
-      @dir = Dir.mktmpdir("tiercel-tiers-")
       store.clear
     end
 
-    def after_teardown
-      super
-      FileUtils.rm_rf(@dir) # a store's thread may still write into it
-    end
-
     def build_store(**options)
-      ActiveSupport::Cache::TiercelStore.new("shared:#{@dir}/segment?size=16MB&ttl=600", far, timeout: 20, **options)
+      ActiveSupport::Cache::TiercelStore.new("shared:#{dir}/segment?size=16MB&ttl=600", far, timeout: 20, **options)
     end
 
     def across_processes? = true
-    def sqlite = "sqlite:#{@dir}/cache.sqlite3"
+    def sqlite = "sqlite:#{dir}/cache.sqlite3"
   end
 
   class SQLiteTest < Tiercel::TestCase

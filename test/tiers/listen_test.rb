@@ -40,7 +40,7 @@ class TiersListenTest < Tiercel::TestCase
       thread.thread_variable_get(:fork_safe)
     }, "Puma warns of all other threads when it forks")
     others = [Tiercel.new("memory:"), Tiercel.new("memory:", server.url, timeout: 20),
-              Tiercel.new("shared:#{@directory}/two?size=4MB", "sqlite:#{@directory}/cache.sqlite3"),
+              Tiercel.new("shared:#{dir}/two?size=4MB", "sqlite:#{dir}/cache.sqlite3"),
               machine(:three, near: "&bus=false")]
     assert_equal [false, true, false, false], others.map(&:listen)
   ensure

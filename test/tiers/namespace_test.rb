@@ -7,18 +7,16 @@ require "active_support/cache/tiercel_store"
 # A copy of a store, and a store with a new namespace.
 class TiersNamespaceTest < Tiercel::TestCase
   def test_a_copy_with_another_namespace_leaves_the_original_alone
-    with_tmpdir do |dir|
-      store = Tiercel.new("shared:#{dir}/segment?size=4MB", "sqlite:#{dir}/cache.sqlite3", namespace: "a")
-      copy = store.dup
-      copy.namespace = "b"
-      assert_equal %w[a b], [store.namespace, copy.namespace]
-      store.write("name", 1)
-      copy.write("name", 2)
-      assert_equal [1, 2], [store.read("name"), copy.read("name")]
-      # Each has connections that listen for its own keys.
-      refute_same store.backend, copy.backend
-      assert_same store.backend, store.dup.backend
-    end
+    store = Tiercel.new("shared:#{dir}/segment?size=4MB", "sqlite:#{dir}/cache.sqlite3", namespace: "a")
+    copy = store.dup
+    copy.namespace = "b"
+    assert_equal %w[a b], [store.namespace, copy.namespace]
+    store.write("name", 1)
+    copy.write("name", 2)
+    assert_equal [1, 2], [store.read("name"), copy.read("name")]
+    # Each has connections that listen for its own keys.
+    refute_same store.backend, copy.backend
+    assert_same store.backend, store.dup.backend
   end
 
   def test_a_backend_without_listeners_is_shared

@@ -6,13 +6,8 @@ require "active_support/cache/tiercel_store"
 
 # Notifications name the tier that answered.
 class TiersNotificationsTest < Tiercel::TestCase
-  def setup
-    @dir = Dir.mktmpdir("tiercel-notifications-")
-  end
-
   def teardown
     @stores&.each(&:close)
-    FileUtils.rm_rf(@dir)
   end
 
   def test_which_tier_had_it
@@ -25,7 +20,7 @@ class TiersNotificationsTest < Tiercel::TestCase
       store.fetch("key") { flunk }
       store.read("absent")
     end
-    segment = "shared:#{@dir}/segment"
+    segment = "shared:#{dir}/segment"
     assert_equal [segment, segment, files, nil], seen.map { |payload| payload[:tier] }
   end
 
@@ -51,7 +46,7 @@ class TiersNotificationsTest < Tiercel::TestCase
       store.read("absent", raw: true)
       store.read("absent", tags: "tag")
     end
-    segment = "shared:#{@dir}/segment"
+    segment = "shared:#{dir}/segment"
     assert_equal [files, segment, segment, nil, nil], seen.map { |payload| payload[:tier] }
   end
 
@@ -60,7 +55,7 @@ class TiersNotificationsTest < Tiercel::TestCase
     names = %w[one two three four]
     names.each { |name| store.write(name, "value") }
     store.backend.near.forget(%w[three four])
-    segment = "shared:#{@dir}/segment"
+    segment = "shared:#{dir}/segment"
     seen = payloads_of("cache_read_multi") do
       store.read_multi(*names, "absent")
       store.read_multi(*names)
@@ -76,8 +71,8 @@ class TiersNotificationsTest < Tiercel::TestCase
   private
 
   def build(*urls) = Tiercel.new(*urls).tap { |store| (@stores ||= []) << store }
-  def shared = "shared:#{@dir}/segment?size=1MB"
-  def files = "file:#{@dir}/cache"
+  def shared = "shared:#{dir}/segment?size=1MB"
+  def files = "file:#{dir}/cache"
 
   def payloads_of(event, &)
     seen = []

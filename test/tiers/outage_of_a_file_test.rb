@@ -10,19 +10,17 @@ class TiersOutageOfAFileTest < Tiercel::TestCase
   COOL_DOWN = 1
 
   def setup
-    @dir = Dir.mktmpdir("tiercel-file-")
-    Dir.mkdir("#{@dir}/disk")
+    Dir.mkdir("#{dir}/disk")
     @stores = []
   end
 
   def teardown
     @stores.each(&:close)
-    FileUtils.rm_rf(@dir)
   end
 
   def build(**options)
     store = ActiveSupport::Cache::TiercelStore.new(
-      "shared:#{@dir}/segment?size=1MB", "sqlite:#{@dir}/disk/cache.sqlite3",
+      "shared:#{dir}/segment?size=1MB", "sqlite:#{dir}/disk/cache.sqlite3",
       timeout: 0.05, error_handler: ->(**) {}, breaker: { failures: 1, cool_down: COOL_DOWN, max_cool_down: COOL_DOWN },
       **options
     )
@@ -32,12 +30,12 @@ class TiersOutageOfAFileTest < Tiercel::TestCase
 
   # During the block no process can open the file.
   def gone
-    File.rename("#{@dir}/disk", "#{@dir}/disk.away")
-    File.write("#{@dir}/disk", "no directory")
+    File.rename("#{dir}/disk", "#{dir}/disk.away")
+    File.write("#{dir}/disk", "no directory")
     yield
   ensure
-    File.unlink("#{@dir}/disk")
-    File.rename("#{@dir}/disk.away", "#{@dir}/disk")
+    File.unlink("#{dir}/disk")
+    File.rename("#{dir}/disk.away", "#{dir}/disk")
   end
 
   def distrusted(store)

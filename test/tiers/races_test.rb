@@ -6,17 +6,12 @@ require "active_support/cache/tiercel_store"
 
 # `shared:` over `sqlite:` on one machine: the state after processes were paused or killed.
 class TiersRacesTest < Tiercel::TestCase
-  def setup
-    @dir = Dir.mktmpdir("tiercel-tiers-")
-  end
-
   def teardown
     @store&.close
-    FileUtils.rm_rf(@dir)
   end
 
   def build_store(**options)
-    ActiveSupport::Cache::TiercelStore.new("shared:#{@dir}/segment?size=4MB&ttl=600", "sqlite:#{@dir}/cache.sqlite3",
+    ActiveSupport::Cache::TiercelStore.new("shared:#{dir}/segment?size=4MB&ttl=600", "sqlite:#{dir}/cache.sqlite3",
                                            timeout: 20, **options)
   end
 
@@ -51,6 +46,31 @@ class TiersRacesTest < Tiercel::TestCase
     around_far(store, :get_multi, after: -> { fork_and_wait(1) { build_store.delete("key") } })
     assert_equal({ "key" => "old" }, store.read_multi("key"))
     assert_nil store.read("key")
+  end
+
+  CHANGES = {
+    write_briefly: ->(store) { store.write("key", "new", expires_in: 60) },
+    unless_exist: ->(store) { store.delete("key") && store.write("key", "new", unless_exist: true) },
+    write_multi: ->(store) { store.write_multi({ "key" => "new", "other" => 1 }) },
+    force: ->(store) { store.fetch("key", force: true) { "new" } },
+    count: ->(store) { store.write("key", 5, raw: true) && store.increment("key") && store.write("key", "new") },
+    delete_multi: ->(store) { store.delete_multi(%w[key other]) },
+    delete_matched: ->(store) { store.delete_matched("key*") },
+    clear: ->(store) { store.clear },
+  }.freeze
+
+  # Strings come from the segment; an Array is decoded.
+  def test_no_read_after_a_change_returns_what_a_held_up_read_found
+    CHANGES.each do |name, change|
+      ["old", ["old"]].product(%i[get get_multi]).each do |old, method|
+        store.write("key", old)
+        store.backend.near.forget(["key"])
+        around_far(store, method, after: -> { fork_and_wait(1) { change.call(build_store) && nil } })
+        method == :get ? store.read("key") : store.read_multi("key")
+        refute_equal old, store.read("key"), name
+        refute_includes store.read_multi("key", "other").values, old, name
+      end
+    end
   end
 
   def test_delete_matched_finds_copies_of_what_the_last_tier_has_evicted

@@ -13,8 +13,6 @@ require "tiercel/lab/servers"
 module TiersStoreContractTests
   module Stack
     include Tiercel::Contracts::StoreContract
-    include StorePlaces::Folder
-
     def build_store(**options)
       ActiveSupport::Cache::TiercelStore.new(*urls, timeout: 20, **options)
     end

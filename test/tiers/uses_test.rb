@@ -10,13 +10,8 @@ class TiersUsesTest < Tiercel::TestCase
   HOT = 100
   VALUE_BYTES = 4_000
 
-  def setup
-    @dir = Dir.mktmpdir("tiercel-uses-")
-  end
-
   def teardown
     @store&.close
-    FileUtils.rm_rf(@dir)
   end
 
   def build(*urls)
@@ -40,13 +35,13 @@ class TiersUsesTest < Tiercel::TestCase
   end
 
   def test_what_is_hot_near_alone_stays_in_a_full_sqlite_file
-    @store = build("shared:#{@dir}/segment?size=1MB&ttl=3600", "sqlite:#{@dir}/cache.sqlite3?size=4MB")
+    @store = build("shared:#{dir}/segment?size=1MB&ttl=3600", "sqlite:#{dir}/cache.sqlite3?size=4MB")
     assert_operator survivors(@store, 3_000).size, :>=, HOT * 9 / 10
   end
 
   def test_what_is_hot_in_the_memo_stays
-    @store = build("memory:?size=2MB", "shared:#{@dir}/segment?size=4MB&ttl=3600",
-                   "sqlite:#{@dir}/cache.sqlite3?size=4MB")
+    @store = build("memory:?size=2MB", "shared:#{dir}/segment?size=4MB&ttl=3600",
+                   "sqlite:#{dir}/cache.sqlite3?size=4MB")
     assert_operator survivors(@store, 3_000).size, :>=, HOT / 2
   end
 end

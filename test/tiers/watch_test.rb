@@ -7,22 +7,20 @@ require "active_support/cache/tiercel_store"
 # A near segment notices other processes that change the file behind it.
 class TiersWatchTest < Tiercel::TestCase
   def setup
-    @dir = Dir.mktmpdir("tiercel-watch-")
     @stores = []
   end
 
   def teardown
     @stores.each(&:close)
-    FileUtils.rm_rf(@dir)
   end
 
-  def file = "sqlite:#{@dir}/cache.sqlite3"
+  def file = "sqlite:#{dir}/cache.sqlite3"
 
   def open_store(*urls)
     ActiveSupport::Cache::TiercelStore.new(*urls, timeout: 20).tap { |store| @stores << store }
   end
 
-  def stack(name = "segment", **) = open_store("shared:#{@dir}/#{name}?size=1MB", file, **)
+  def stack(name = "segment", **) = open_store("shared:#{dir}/#{name}?size=1MB", file, **)
   def plain = @plain ||= open_store(file)
 
   def near(store) = store.backend.near
@@ -133,7 +131,7 @@ class TiersWatchTest < Tiercel::TestCase
     store = stack
     store.write("key", "old")
     assert_equal "old", store.read("key")
-    Dir.glob("#{@dir}/cache.sqlite3*") { |path| File.unlink(path) }
+    Dir.glob("#{dir}/cache.sqlite3*") { |path| File.unlink(path) }
     look(store)
     assert_nil store.read("key")
   end
@@ -143,7 +141,7 @@ class TiersWatchTest < Tiercel::TestCase
     store, late = stack, stack
     [store, late].each { |one| one.write("key", "old") && one.read("key") }
     look(late)
-    Dir.glob("#{@dir}/cache.sqlite3*") { |path| File.unlink(path) }
+    Dir.glob("#{dir}/cache.sqlite3*") { |path| File.unlink(path) }
     look(store)
     near(store).forget(["key"])
     assert_equal "old", late.read("key")

@@ -65,21 +65,19 @@ class CollectorTest < Tiercel::TestCase
 
   # One store that sends events, and one that counts in its segment. The log, the page and the metrics, too.
   def test_no_secret_in_a_file_or_a_report
-    with_tmpdir do |folder|
-      logger = Logger.new(log = StringIO.new)
-      stores(folder).slice("memory store", "shared:").each do |name, store|
-        Tiercel::Insight.start(store, folder: "#{folder}/insight-#{name[0]}")
-        with_logger(logger) do
-          SECRETS.each do |secret|
-            store.fetch("account:#{secret}:profile") { 1 }
-            store.read("#{secret}/show")
-          end
-          Tiercel::Insight.collector.flush
+    logger = Logger.new(log = StringIO.new)
+    stores(dir).slice("memory store", "shared:").each do |name, store|
+      Tiercel::Insight.start(store, folder: "#{dir}/insight-#{name[0]}")
+      with_logger(logger) do
+        SECRETS.each do |secret|
+          store.fetch("account:#{secret}:profile") { 1 }
+          store.read("#{secret}/show")
         end
-        shown = everything_shown(store, "#{folder}/insight-#{name[0]}") + log.string
-        SECRETS.each { |secret| refute_includes shown, secret, name }
-        assert_includes shown, "account:*:profile", name
+        Tiercel::Insight.collector.flush
       end
+      shown = everything_shown(store, "#{dir}/insight-#{name[0]}") + log.string
+      SECRETS.each { |secret| refute_includes shown, secret, name }
+      assert_includes shown, "account:*:profile", name
     end
   end
 
@@ -171,28 +169,26 @@ class CollectorTest < Tiercel::TestCase
   end
 
   def test_processes_are_added_up_and_a_killed_one_loses_only_its_last_seconds
-    with_tmpdir do |folder|
-      store = ActiveSupport::Cache::MemoryStore.new
-      Tiercel::Insight.start(store, folder:)
-      store.fetch("parent") { 1 }
-      fork_and_wait(3) do
-        100.times { |index| store.fetch("child/#{index}") { 1 } }
-        Tiercel::Insight.collector.flush
-        nil
-      end
-      pid = fork do
-        50.times { |index| store.fetch("killed/#{index}") { 1 } }
-        Tiercel::Insight.collector.flush
-        store.read("lost")
-        Process.kill(:KILL, Process.pid)
-      end
-      Process.wait(pid)
-      assert_equal 351, Tiercel::Insight.figures.totals[:misses]
-      Dir["#{folder}/*.reads"].each { |path| File.utime(Time.now - 60, Time.now - 60, path) }
-      2.times { Tiercel::Insight::ProcessFile.fold(folder) }
-      assert_equal 351, Tiercel::Insight.figures.totals[:misses]
-      assert_equal 1, Dir["#{folder}/*.reads"].size
+    store = ActiveSupport::Cache::MemoryStore.new
+    Tiercel::Insight.start(store, folder: dir)
+    store.fetch("parent") { 1 }
+    fork_and_wait(3) do
+      100.times { |index| store.fetch("child/#{index}") { 1 } }
+      Tiercel::Insight.collector.flush
+      nil
     end
+    pid = fork do
+      50.times { |index| store.fetch("killed/#{index}") { 1 } }
+      Tiercel::Insight.collector.flush
+      store.read("lost")
+      Process.kill(:KILL, Process.pid)
+    end
+    Process.wait(pid)
+    assert_equal 351, Tiercel::Insight.figures.totals[:misses]
+    Dir["#{dir}/*.reads"].each { |path| File.utime(Time.now - 60, Time.now - 60, path) }
+    2.times { Tiercel::Insight::ProcessFile.fold(dir) }
+    assert_equal 351, Tiercel::Insight.figures.totals[:misses]
+    assert_equal 1, Dir["#{dir}/*.reads"].size
   end
 
   # A hit of a segment is so cheap that the first sample has to be small. With few keys, it grows.
@@ -219,31 +215,27 @@ class CollectorTest < Tiercel::TestCase
   end
 
   def test_damaged_files_are_left_out
-    with_tmpdir do |folder|
-      store = ActiveSupport::Cache::MemoryStore.new
-      Tiercel::Insight.start(store, folder:)
-      store.read("a")
-      File.write("#{folder}/1-bad.json", "{")
-      File.write("#{folder}/2-bad.json", '{"figures":{"hits":"x"},"ring":{"written":3}}')
-      File.binwrite("#{folder}/3-bad.json", "\xFF\x00")
-      figures = Tiercel::Insight.figures
-      assert_equal 1, figures.totals[:misses]
-      assert_equal 1, figures.sample.last[:reads]
-    end
+    store = ActiveSupport::Cache::MemoryStore.new
+    Tiercel::Insight.start(store, folder: dir)
+    store.read("a")
+    File.write("#{dir}/1-bad.json", "{")
+    File.write("#{dir}/2-bad.json", '{"figures":{"hits":"x"},"ring":{"written":3}}')
+    File.binwrite("#{dir}/3-bad.json", "\xFF\x00")
+    figures = Tiercel::Insight.figures
+    assert_equal 1, figures.totals[:misses]
+    assert_equal 1, figures.sample.last[:reads]
   end
 
   def test_a_fragment_of_another_store_is_timed
-    with_tmpdir do |folder|
-      store = ActiveSupport::Cache::MemoryStore.new
-      Tiercel::Insight.start(store, folder:)
-      key = ["views", "products/show:#{"a" * 32}", "products/7"]
-      { "read" => [5.0, 5.5], "write" => [7.0, 7.5] }.each do |name, (start, finish)|
-        ActiveSupport::Notifications.publish("#{name}_fragment.action_controller", start, finish, "id", { key: })
-      end
-      one = Tiercel::Insight.figures.classes.first
-      assert_match(%r{\Aviews/products/show:\*/}, one[:name])
-      assert_in_delta 1.5, one[:seconds]
+    store = ActiveSupport::Cache::MemoryStore.new
+    Tiercel::Insight.start(store, folder: dir)
+    key = ["views", "products/show:#{"a" * 32}", "products/7"]
+    { "read" => [5.0, 5.5], "write" => [7.0, 7.5] }.each do |name, (start, finish)|
+      ActiveSupport::Notifications.publish("#{name}_fragment.action_controller", start, finish, "id", { key: })
     end
+    one = Tiercel::Insight.figures.classes.first
+    assert_match(%r{\Aviews/products/show:\*/}, one[:name])
+    assert_in_delta 1.5, one[:seconds]
   end
 
   def test_the_doctor_changes_no_hit_figures

@@ -32,7 +32,7 @@ require \"tiercel/insight\"" })
     code = <<~RUBY
       require "rails/command"
       results = #{commands.inspect}.map do |name, *arguments|
-        files = Array.new(2) { Tempfile.create }
+        files = %w[out err].map { |stream| File.new("\#{name}.\#{stream}", "w") }
         pid = fork do
           [$stdout, $stderr].zip(files) { |stream, file| stream.reopen(file) }
           Rails::Command.invoke(name, arguments)

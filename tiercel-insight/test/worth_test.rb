@@ -124,16 +124,14 @@ class WorthTest < Tiercel::TestCase
   end
 
   def test_it_cannot_tell_from_a_small_sample_or_without_a_size
-    with_tmpdir do |folder|
-      cache = ActiveSupport::Cache::MemoryStore.new(size: 1 << 20)
-      Tiercel::Insight.start(cache, folder:)
-      50.times { |index| cache.fetch("a/#{index}") { 1 } }
-      assert_match(/\Acannot tell yet: 50 sampled reads/, Tiercel::Insight.worth(cache).unknown)
-      cache = ActiveSupport::Cache::FileStore.new("#{folder}/files")
-      Tiercel::Insight.start(cache, folder: "#{folder}/insight")
-      assert_equal "the store has no size", Tiercel::Insight.worth(cache).unknown
-      assert_includes Tiercel::Insight::Summary.new(cache).to_text, "the store has no size"
-    end
+    cache = ActiveSupport::Cache::MemoryStore.new(size: 1 << 20)
+    Tiercel::Insight.start(cache, folder: dir)
+    50.times { |index| cache.fetch("a/#{index}") { 1 } }
+    assert_match(/\Acannot tell yet: 50 sampled reads/, Tiercel::Insight.worth(cache).unknown)
+    cache = ActiveSupport::Cache::FileStore.new("#{dir}/files")
+    Tiercel::Insight.start(cache, folder: "#{dir}/insight")
+    assert_equal "the store has no size", Tiercel::Insight.worth(cache).unknown
+    assert_includes Tiercel::Insight::Summary.new(cache).to_text, "the store has no size"
   end
 
   def test_the_sentence_in_milliseconds

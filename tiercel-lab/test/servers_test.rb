@@ -129,19 +129,17 @@ class ServersTest < Tiercel::TestCase
 
   # A program that prints its arguments and ends.
   def test_another_program_for_redis
-    with_tmpdir do |dir|
-      program = File.join(dir, "valkey-server")
-      File.write(program, "#!/bin/sh\necho called: \"$@\"\n", perm: 0o755)
-      within_environment("REDIS_SERVER" => program) do
-        assert_equal program, Servers::Redis.executable
-        assert_match(/called: --port/, assert_raises(Servers::Error) { Servers::Redis.new.start }.message)
-      end
-      within_environment("REDIS_SERVER" => File.join(dir, "nothing")) do
-        assert_match(/REDIS_SERVER=\S+nothing: expected the path/,
-                     assert_raises(Servers::NotInstalled) { Servers::Redis.new.start }.message)
-      end
-      within_environment("REDIS_SERVER" => "") { assert_predicate Servers::Redis, :installed? }
+    program = File.join(dir, "valkey-server")
+    File.write(program, "#!/bin/sh\necho called: \"$@\"\n", perm: 0o755)
+    within_environment("REDIS_SERVER" => program) do
+      assert_equal program, Servers::Redis.executable
+      assert_match(/called: --port/, assert_raises(Servers::Error) { Servers::Redis.new.start }.message)
     end
+    within_environment("REDIS_SERVER" => File.join(dir, "nothing")) do
+      assert_match(/REDIS_SERVER=\S+nothing: expected the path/,
+                   assert_raises(Servers::NotInstalled) { Servers::Redis.new.start }.message)
+    end
+    within_environment("REDIS_SERVER" => "") { assert_predicate Servers::Redis, :installed? }
   end
 
   def within_environment(variables)

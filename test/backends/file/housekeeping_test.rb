@@ -10,10 +10,8 @@ class FileHousekeepingTest < Tiercel::TestCase
   MEGABYTE = 1024**2
 
   def setup
-    @directory = Dir.mktmpdir("tiercel-file", File.writable?("/dev/shm") ? "/dev/shm" : nil)
+    dir(File.writable?("/dev/shm") ? "/dev/shm" : nil)
   end
-
-  def teardown = FileUtils.rm_rf(@directory)
 
   def test_size_is_held_when_large_values_follow_small_ones
     backend = build(size: 32 * MEGABYTE)
@@ -43,7 +41,7 @@ class FileHousekeepingTest < Tiercel::TestCase
   def test_housekeeping_does_not_wait_for_the_lock
     backend = build
     backend.set("key", "value")
-    lock = File.open("#{@directory}/tiercel-v1/lock", "r+")
+    lock = File.open("#{dir}/tiercel-v1/lock", "r+")
     lock.flock(File::LOCK_EX)
     began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     fork_and_wait(1) do
@@ -60,7 +58,7 @@ class FileHousekeepingTest < Tiercel::TestCase
     backend.set("key", "value")
     3.times do |index|
       value = "x" * 1_000_000
-      remover = Thread.new { 20.times { FileUtils.rm_rf(File.join(@directory, "tiercel-v1")) } }
+      remover = Thread.new { 20.times { FileUtils.rm_rf(File.join(dir, "tiercel-v1")) } }
       assert_equal true, backend.set("key", value)
       remover.join
       assert_equal true, backend.set("key", index.to_s)
@@ -70,9 +68,9 @@ class FileHousekeepingTest < Tiercel::TestCase
 
   private
 
-  def build(timeout: 20, **) = Tiercel::Backends::File.new(@directory, timeout:, **)
+  def build(timeout: 20, **) = Tiercel::Backends::File.new(dir, timeout:, **)
 
-  def entry_files = Dir["#{@directory}/tiercel-v1/??/#{"?" * 32}"].sort
+  def entry_files = Dir["#{dir}/tiercel-v1/??/#{"?" * 32}"].sort
 
-  def disk_bytes = Dir.glob("#{@directory}/**/*").sum { |file| File.lstat(file).blocks * 512 }
+  def disk_bytes = Dir.glob("#{dir}/**/*").sum { |file| File.lstat(file).blocks * 512 }
 end

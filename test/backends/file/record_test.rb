@@ -22,35 +22,31 @@ class FileRecordTest < Tiercel::TestCase
   end
 
   def test_a_stale_file_is_opened_again
-    with_tmpdir do |directory|
-      path = File.join(directory, "record")
-      value = "value" * 10_000 # longer than what the extension reads
-      File.binwrite(path, Record.head("key", value, nil, 7) + value)
-      answers = fork_and_wait(1) do
-        Record.singleton_class.prepend(Stale)
-        [0, 2, 3].map { |times| read_after(times, path) }
-      end.first
-      assert_equal [value, value, "Errno::ESTALE"], answers
-    end
+    path = File.join(dir, "record")
+    value = "value" * 10_000 # longer than what the extension reads
+    File.binwrite(path, Record.head("key", value, nil, 7) + value)
+    answers = fork_and_wait(1) do
+      Record.singleton_class.prepend(Stale)
+      [0, 2, 3].map { |times| read_after(times, path) }
+    end.first
+    assert_equal [value, value, "Errno::ESTALE"], answers
   end
 
   # Sizes around that of the extension's single read.
   def test_files_of_every_size
-    with_tmpdir do |directory|
-      path = File.join(directory, "record")
-      head = Record.head("key", "", nil, 7).bytesize
-      single = 32 * 1024
-      sizes = [0, 1, 2_048, *((single - head - 2)..(single - head + 2)), 100_000]
-      sizes.each do |size|
-        value = Random.new(size).bytes(size)
-        File.binwrite(path, Record.head("key", value, 9.5, 7) + value)
-        assert_equal ["key", value, 9.5, 7], Record.read(path).to_a
-        assert_equal ["key", nil, 9.5, 7], Record.read(path, whole: false).to_a
-        File.truncate(path, head + size - 1)
-        assert_nil Record.read(path), "cut off at #{size}"
-      end
-      [directory, "#{path}-absent"].each { |other| assert_nil Record.read(other) }
+    path = File.join(dir, "record")
+    head = Record.head("key", "", nil, 7).bytesize
+    single = 32 * 1024
+    sizes = [0, 1, 2_048, *((single - head - 2)..(single - head + 2)), 100_000]
+    sizes.each do |size|
+      value = Random.new(size).bytes(size)
+      File.binwrite(path, Record.head("key", value, 9.5, 7) + value)
+      assert_equal ["key", value, 9.5, 7], Record.read(path).to_a
+      assert_equal ["key", nil, 9.5, 7], Record.read(path, whole: false).to_a
+      File.truncate(path, head + size - 1)
+      assert_nil Record.read(path), "cut off at #{size}"
     end
+    [dir, "#{path}-absent"].each { |other| assert_nil Record.read(other) }
   end
 
   # A read on a network file system can be slow; other threads must continue, and the read must be interruptible.

@@ -15,7 +15,7 @@ class MemcachedRefusalsTest < Tiercel::TestCase
   # Sends the given response to the first trip, in two parts; later trips get the responses of an empty server.
   def with_server(refusal, rest)
     listener = TCPServer.new("127.0.0.1", 0)
-    first = true
+    first, sent = true, Queue.new
     server = Thread.new do
       loop do
         Thread.new(listener.accept) do |client|
@@ -23,8 +23,9 @@ class MemcachedRefusalsTest < Tiercel::TestCase
             first = false
             client.readpartial(1 << 20)
             client.write(refusal)
-            sleep 0.05
+            sleep 0.05 # two packets
             client.write(rest)
+            sent << true
           end
           loop { client.readpartial(1 << 20) && client.write("EN\r\n") }
         rescue SystemCallError, IOError
@@ -33,7 +34,7 @@ class MemcachedRefusalsTest < Tiercel::TestCase
       end
     end
     backend = Tiercel::Backends::Memcached.new(["127.0.0.1:#{listener.addr[1]}"], **PATIENCE)
-    yield backend
+    yield backend, sent
   ensure
     server&.kill
     listener&.close
@@ -54,20 +55,20 @@ class MemcachedRefusalsTest < Tiercel::TestCase
 
   TRIPS.each do |name, (rest, call)|
     define_method(:"test_#{name}") do
-      with_server(REFUSAL, rest) do |backend|
+      with_server(REFUSAL, rest) do |backend, sent|
         error = assert_raises(Tiercel::BackendError) { call.call(backend) }
         assert_kind_of Tiercel::Refused, error
-        sleep 0.1
+        sent.pop
         assert_nil backend.get("other")
       end
     end
   end
 
   def test_occupy_returns_an_existing_entry
-    with_server(REFUSAL, "VA 4 c5 t-1\r\nthey\r\n") do |backend|
+    with_server(REFUSAL, "VA 4 c5 t-1\r\nthey\r\n") do |backend, sent|
       bytes, token, left = backend.occupy("key", "mine", 60)
       assert_equal ["they", 5, nil], [bytes, token.cas, left]
-      sleep 0.1
+      sent.pop
       assert_nil backend.get("other")
     end
   end

@@ -12,14 +12,12 @@ class SQLiteCacheFileTest < Tiercel::TestCase
   NOBODY = 65_534
 
   def setup
-    @directory = Dir.mktmpdir("tiercel-cache-file")
-    @path = File.join(@directory, "production.sqlite3")
+    @path = File.join(dir, "production.sqlite3")
     @open = []
   end
 
   def teardown
     @open.each(&:close)
-    FileUtils.rm_rf(@directory)
   end
 
   def test_another_programs_database_is_refused_and_stays_as_it_is
@@ -134,7 +132,7 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     assert_equal [true], answers.uniq
     assert_equal 20, build.scan.count
     assert_equal %w[production.sqlite3 production.sqlite3-shm production.sqlite3-wal production.sqlite3.lock],
-                 Dir.children(@directory).sort
+                 Dir.children(dir).sort
   end
 
   def test_who_is_killed_while_making_the_file_leaves_none_that_is_refused
@@ -155,15 +153,15 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     build.tap { |backend| backend.set("key", "value") }.close
     File.chown(NOBODY, NOBODY, @path)
     assert_equal "value".b, build.tap { |backend| @open << backend }.get("key")
-    File.chmod(0o1777, @directory)
+    File.chmod(0o1777, dir)
     assert_untouched(/belongs to user #{NOBODY}, this process runs as 0, and everybody may write to/)
   end
 
   def test_another_users_link_or_folder_where_everybody_may_write_is_refused
     skip "giving files away needs root" unless Process.uid.zero?
-    File.chmod(0o1777, @directory)
-    Dir.mkdir(folder = File.join(@directory, "folder"))
-    File.symlink(folder, link = File.join(@directory, "link"))
+    File.chmod(0o1777, dir)
+    Dir.mkdir(folder = File.join(dir, "folder"))
+    File.symlink(folder, link = File.join(dir, "link"))
     [folder, link].each do |place|
       File.lchown(NOBODY, NOBODY, place)
       assert_raises(Tiercel::ConfigurationError) { build(File.join(place, "cache.sqlite3")) }
@@ -173,15 +171,15 @@ class SQLiteCacheFileTest < Tiercel::TestCase
   end
 
   def test_a_relative_path_stays_where_it_was
-    backend = Dir.chdir(@directory) { build("cache.sqlite3") }
+    backend = Dir.chdir(dir) { build("cache.sqlite3") }
     assert_equal true, backend.set("key", "value")
-    assert_path_exists File.join(@directory, "cache.sqlite3")
+    assert_path_exists File.join(dir, "cache.sqlite3")
   end
 
   def test_a_symbolic_link_to_the_file
-    Dir.mkdir(File.join(@directory, "disk"))
-    target = File.join(@directory, "disk", "cache.sqlite3")
-    link = File.join(@directory, "cache.sqlite3")
+    Dir.mkdir(File.join(dir, "disk"))
+    target = File.join(dir, "disk", "cache.sqlite3")
+    link = File.join(dir, "cache.sqlite3")
     File.symlink("disk/cache.sqlite3", link)
     build(link).tap { |backend| backend.set("key", "value") }.close
     File.binwrite(target, "no database" * 1_000)
@@ -225,7 +223,7 @@ class SQLiteCacheFileTest < Tiercel::TestCase
 
   # Names, content and modification times of all files.
   def contents
-    Dir["#{@directory}/**/*"].sort.to_h do |path|
+    Dir["#{dir}/**/*"].sort.to_h do |path|
       [path, [File.mtime(path), (File.binread(path) if File.file?(path))]]
     end
   end

@@ -10,13 +10,12 @@ class SQLiteRoomTest < Tiercel::TestCase
   SIZE = 4 * 1024**2
 
   def setup
-    @directory = Dir.mktmpdir("tiercel-sqlite", File.writable?("/dev/shm") ? "/dev/shm" : nil)
+    dir(File.writable?("/dev/shm") ? "/dev/shm" : nil)
     @open = []
   end
 
   def teardown
     @open.each(&:close)
-    FileUtils.rm_rf(@directory)
   end
 
   def test_large_values_after_many_small_ones
@@ -33,7 +32,7 @@ class SQLiteRoomTest < Tiercel::TestCase
   # Some of these sizes leave too little space for a value, but too much for a round of housekeeping to start.
   def test_values_of_any_size_up_to_the_largest
     [140_000, 178_500, 197_000, 205_500, 206_500, 208_000, SIZE / 20].each do |bytesize|
-      backend = build(File.join(@directory, "#{bytesize}.sqlite3"))
+      backend = build(File.join(dir, "#{bytesize}.sqlite3"))
       30.times { |index| assert_equal true, backend.set("key#{index}", "x" * bytesize), "#{bytesize}: #{index}" }
       backend.close
     end
@@ -69,10 +68,10 @@ class SQLiteRoomTest < Tiercel::TestCase
 
   private
 
-  def build(path = File.join(@directory, "cache.sqlite3"), **options)
+  def build(path = File.join(dir, "cache.sqlite3"), **options)
     options = { size: SIZE, timeout: 20, **options }
     Tiercel::Backends::SQLite.new(path, **options).tap { |backend| @open << backend }
   end
 
-  def disk_bytes = Dir[File.join(@directory, "cache.sqlite3*")].sum { |file| File.size?(file) || 0 }
+  def disk_bytes = Dir[File.join(dir, "cache.sqlite3*")].sum { |file| File.size?(file) || 0 }
 end

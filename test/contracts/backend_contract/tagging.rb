@@ -1,15 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../origin"
-
 module Tiercel
   module Contracts
     module BackendContract
       # Tests of tags over the backend. A tag's generation is 8 random bytes under its own key. An entry records the
       # generation under which it was computed. A read compares both, and an invalidation deletes the generation.
       module Tagging
-        include Origin
-
         # Generations can be any 8 bytes; some of these look like counters.
         GENERATIONS = ["\0".b * 8, "\xFF".b * 8, "12345678".b, "-0000042".b, "        ".b, "\r\nEND\r\n\0".b].freeze
         TAG = "tiercel:tag:products"
@@ -50,44 +46,6 @@ module Tiercel
             in_processes(1) { |peer, _| peer.delete_multi([TAG]) && nil }
             assert_equal [{}, nil], [backend.get_multi(["entry", TAG]), backend.get(TAG)]
           end
-        end
-
-        # Callers compute, read and invalidate concurrently. Each invalidation increments a count. A read that begins
-        # after it must never return a value computed before.
-        def test_no_entry_outlives_its_generation
-          backend.set("warm", "up")
-          with_origin do |path|
-            wrong = in_callers do |peer, index|
-              Array.new(30) { index.zero? ? invalidate_origin(peer, path) : visit_origin(peer, path) }.compact
-            end
-            assert_equal [], wrong.flatten
-          end
-        end
-
-        private
-
-        # Uses processes with peers, or threads if the backend is private to one process.
-        def in_callers(count = PROCESSES, &)
-          return in_processes(count, &) if build_peer
-          Array.new(count) { |index| Thread.new { yield backend, index } }.map(&:value)
-        end
-
-        def invalidate_origin(peer, path)
-          raise_count(path, 0) { peer.delete_multi([TAG]) }
-          nil
-        end
-
-        # @return [String, nil] a description of the error
-        def visit_origin(peer, path)
-          least = least_count(path, 0)
-          entry, tag = peer.get_multi(["entry", TAG]).values_at("entry", TAG)
-          if entry && tag && entry.byteslice(0, 8) == tag
-            count = entry.byteslice(8, 8).unpack1("Q")
-            return ("read #{count} after the invalidation of #{least}" if count < least)
-          end
-          generation = peer.occupy_multi({ TAG => Random.urandom(8) }).fetch(TAG, []).first or return
-          peer.set("entry", generation + [made_count(path, 0)].pack("Q"))
-          nil
         end
       end
     end

@@ -64,13 +64,7 @@ module Tiercel
         def others_call = eventually("others call") { File.size(@calls.path) == @call_count }
 
         # @yieldreturn [Boolean] the condition
-        def eventually(message = "it did not happen")
-          ends = Clock.monotonic + PATIENCE
-          until yield
-            flunk message if Clock.monotonic > ends
-            sleep 0.005
-          end
-        end
+        def eventually(message = "what was expected", &) = wait_until(message, within: PATIENCE, &)
 
         def wait_for(pids)
           pids.each { |pid| Process.wait(pid) }

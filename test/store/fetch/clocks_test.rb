@@ -13,11 +13,8 @@ class FetchClocksTest < Tiercel::TestCase
   # Much longer than the lease, and much shorter than the wait.
   SOON = 30
 
-  def setup = @dir = Dir.mktmpdir("tiercel-clocks-")
-
   def teardown
     @stores&.each(&:close)
-    FileUtils.rm_rf(@dir)
   end
 
   FetchPlaces::SHARED.each do |place|
@@ -45,7 +42,7 @@ class FetchClocksTest < Tiercel::TestCase
   private
 
   def build(place)
-    (@stores ||= []) << FetchPlaces.build(place, @dir, lease_ttl: LEASE_TTL, lease_wait: LEASE_WAIT)
+    (@stores ||= []) << FetchPlaces.build(place, dir, lease_ttl: LEASE_TTL, lease_wait: LEASE_WAIT)
     @stores.last
   end
 

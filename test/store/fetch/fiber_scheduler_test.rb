@@ -10,13 +10,11 @@ require "tmpdir"
 class FetchInFibersTest < Tiercel::TestCase
   def setup
     super
-    @dir = Dir.mktmpdir("tiercel-fibers-")
-    @stores = ["shared:#{@dir}/segment", "file:#{@dir}/files"].map { |url| Tiercel.new(url, lease_wait: 60) }
+    @stores = ["shared:#{dir}/segment", "file:#{dir}/files"].map { |url| Tiercel.new(url, lease_wait: 60) }
   end
 
   def teardown
     @stores.each(&:close)
-    FileUtils.rm_rf(@dir)
     super
   end
 

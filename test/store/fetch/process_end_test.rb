@@ -23,13 +23,11 @@ class ProcessEndTest < Tiercel::TestCase
 
   def setup
     super
-    @dir = Dir.mktmpdir("tiercel-end-")
-    @store = Tiercel.new("file:#{@dir}", lease: true)
+    @store = Tiercel.new("file:#{dir}", lease: true)
   end
 
   def teardown
     @store.close
-    FileUtils.rm_rf(@dir)
     super
   end
 
@@ -112,7 +110,7 @@ class ProcessEndTest < Tiercel::TestCase
 
   # @return [String] the output
   def run_script(code)
-    output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-I#{LIB}/../test", "-e", HEAD + code, @dir)
+    output, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-I#{LIB}/../test", "-e", HEAD + code, dir)
     assert status.success?, output
     output
   end

@@ -93,7 +93,7 @@ module TestRunner
       out.puts "#{suite.name} ..."
       out.flush
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      outcome = suite.commands? ? run_commands(suite, out) : run_files(suite, files, out)
+      outcome = suite.commands ? run_commands(suite, out) : run_files(suite, files, out)
       outcome.seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
       lines = outcome.skip_lines + (@slowest ? outcome.slowest_lines(@slowest) : [])
       lines += outcome.price_lines if @prices
@@ -153,8 +153,8 @@ module TestRunner
 
     def list(suites)
       suites.each do |suite|
-        content = suite.commands? ? suite.commands : "#{suite.files.size} files, #{suite.gemfile}"
-        @out.puts format("%-22s %s%s", suite.name, content, suite.on_demand? ? " (only if named)" : "")
+        content = suite.commands ? suite.commands : "#{suite.files.size} files, #{suite.gemfile}"
+        @out.puts format("%-22s %s%s", suite.name, content, suite.on_demand ? " (only if named)" : "")
       end
       0
     end

@@ -23,8 +23,8 @@ module TestRunner
     # @return [Array<Outcome>] in the order of the suites
     def run(chosen)
       @files = chosen
-      alone, company = chosen.keys.partition(&:alone?)
-      two_at_a_time(company.partition(&:waits?).flatten)
+      alone, company = chosen.keys.partition(&:alone)
+      two_at_a_time(company.partition(&:waits).flatten)
       alone.each { |suite| run_suite(suite, @out) }
       @outcomes.values_at(*chosen.keys)
     end

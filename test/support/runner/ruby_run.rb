@@ -22,7 +22,7 @@ module TestRunner
     # @param workers [Integer] number of processes that share the tests
     # @param seconds [Numeric] time limit
     # @param out [IO] the output of the processes, including errors unless it is the standard output
-    def initialize(suite, files, root:, arguments: [], environment: {}, workers: suite.workers(files), seconds: 900,
+    def initialize(suite, files, root:, arguments: [], environment: {}, workers: suite.processes(files), seconds: 900,
                    out: $stdout)
       @suite = suite
       @files = files

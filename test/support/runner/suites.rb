@@ -22,10 +22,10 @@ module TestRunner
     # @param names [Array<String>] exact names, or prefixes of on-demand suites ("rails_behaviours")
     # @return [Array<Suite>] without names: all suites that do not run on demand
     def named(names)
-      return reject(&:on_demand?) if names.empty?
+      return reject(&:on_demand) if names.empty?
       names.flat_map do |name|
-        found = [*@suites[name]]
-        found = select { |suite| suite.on_demand? && suite.name.start_with?(name) } if found.empty?
+        found = [@suites[name]].compact
+        found = select { |suite| suite.on_demand && suite.name.start_with?(name) } if found.empty?
         raise Error, "#{name.inspect} is neither a suite (#{@suites.keys.join(", ")}) nor a path" if found.empty?
         found
       end
@@ -48,7 +48,7 @@ module TestRunner
 
     def suite(name, **options)
       raise Error, "suite #{name.inspect} is declared twice" if @suites.key?(name)
-      @suites[name] = Suite.new(name, root: @root, **options)
+      @suites[name] = Suite.new(name:, root: @root, **options)
     end
 
     # A misspelt comment would silently exclude a file from all suites.

@@ -42,12 +42,6 @@ class ProxyTest < Tiercel::TestCase
     end
   end
 
-  def seconds
-    start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    yield
-    Process.clock_gettime(Process::CLOCK_MONOTONIC) - start
-  end
-
   def ask(socket, text)
     socket.puts(text)
     socket.gets

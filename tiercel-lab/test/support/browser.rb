@@ -30,7 +30,8 @@ module Browser
   def start(profile)
     require "ferrum"
     Ferrum::Browser.new(browser_path: program, headless: true, process_timeout: 60, timeout: 60,
-                        browser_options: OPTIONS.merge("user-data-dir" => profile))
+                        browser_options: OPTIONS.merge("user-data-dir" => profile),
+                        env: { "TMPDIR" => File.dirname(profile) }) # what it leaves there goes with the profile
   end
 
   # @param place [String] a file's path, or a URL

@@ -28,17 +28,15 @@ class GateCounterTest < LabCase
 
   # Beside a busy machine a listener is late, near copies lapse, and every pass counted 11 objects and a trip.
   def test_every_pass_waits_for_near_copies
-    with_tmpdir do |folder|
-      counter = Lab::Tables::Gate::Counter.new
-      spec = JSON.parse(JSON.generate(Lab::Values.fetch("string-100b").to_spec), symbolize_names: true)
-      objects = %w[memory_store planted_lapsing].map do |text|
-        opened = counter.open(text:, operation: "read", value: spec, seed: 1,
-                              context: { servers: {}, folders: { disk: folder }, label: "gate" })
-        assert_equal "measured", opened["status"], opened["reason"]
-        counter.count["objects"].tap { counter.close }
-      end
-      assert_in_delta objects.first, objects.last, 3
+    counter = Lab::Tables::Gate::Counter.new
+    spec = JSON.parse(JSON.generate(Lab::Values.fetch("string-100b").to_spec), symbolize_names: true)
+    objects = %w[memory_store planted_lapsing].map do |text|
+      opened = counter.open(text:, operation: "read", value: spec, seed: 1,
+                            context: { servers: {}, folders: { disk: dir }, label: "gate" })
+      assert_equal "measured", opened["status"], opened["reason"]
+      counter.count["objects"].tap { counter.close }
     end
+    assert_in_delta objects.first, objects.last, 3
   end
 
   # The listener thread allocates objects and receives messages in some passes, not in all.
