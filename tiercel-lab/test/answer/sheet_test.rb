@@ -15,7 +15,7 @@ class AnswerSheetTest < LabCase
       Canned.cells(compare(*times.keys, operation:, value:), times)
     end
     Canned.results(command: "compare", cells:, constraints:).tap do |found|
-      found["cells"].each { |cell| cell["exact"] = { "allocations" => 1, "mean_bytes" => 2_000, "largest_bytes" => 2_000 } }
+      found["cells"].each { |cell| cell["exact"] = { "allocations" => 1, "stored_bytes" => 2_000 } }
     end
   end
 

@@ -11,7 +11,8 @@ class CLITest < LabCase
 
   def test_wrong_words_are_answered_with_the_right_ones
     { %w[--op red] => /"red" is not known\. Did you mean read\?/, %w[--value big] => /html-2kb/,
-      %w[--store nothing] => /memory_store/, %w[--bogus] => /invalid option: --bogus/, %w[--url x] => /NAME=URL/,
+      %w[--store nothing] => /memory_store/, %w[--bogus] => /invalid option: --bogus/,
+      %w[--url x] => /NAME=URL/,
       %w[nonsense] => /command "nonsense".*compare/,
       %w[--require /nowhere.rb] => /file does not exist/, %w[--data /nowhere] => /folder does not exist/,
       %w[extra] => /extra/,
@@ -24,7 +25,8 @@ class CLITest < LabCase
       %w[--workers 10000000] => /--workers 10000000: expected a number from 1 to 1000$/,
       %w[--machines 10000000] => /--machines 10000000: expected a number from 1 to 10000$/,
       %w[--seed x] => /invalid argument: --seed x$/, %w[--workers=1.5] => /invalid argument: --workers=1\.5$/,
-      %w[--op] => /missing argument: --op$/, %w[app --rails 9] => /invalid argument: --rails 9$/ }.each do |arguments, words|
+      %w[--op] => /missing argument: --op$/,
+      %w[app --rails 9] => /invalid argument: --rails 9$/ }.each do |arguments, words|
       code, out, err = lab(*arguments)
       assert_equal [2, ""], [code, out], arguments.inspect
       assert_match words, err
