@@ -52,7 +52,8 @@ module Tiercel::Lab
     # - `needs`: the estimated number of processes for a verdict; nil if there is a verdict, if the ratio is close to
     #   the margin, or after a quick run
     # - `flags`: "unsteady" (its cost still fell when the recording began), "compiling" (YJIT compiled during a
-    #   slice), "saturated" (the client's CPU was), "incomplete" (undecided after fewer processes than planned)
+    #   slice), "saturated" (the client's CPU was), "incomplete" or "plain" (fewer processes than planned,
+    #   undecided or decided)
     Summary = Data.define(:ns, :mean_ns, :mad_ns, :gc_ns, :ratio, :mean_ratio, :slow, :floor, :margin, :verdict,
                           :needs, :flags)
 
@@ -171,7 +172,7 @@ module Tiercel::Lab
           waits = %i[loopback remote].include?(cell.arm.contestant.medium)
           flags = { "compiling" => cell.compiling?, "unsteady" => cell.unsteady?,
                     "saturated" => waits && cell.cpu_share > Protocol::SATURATED_SHARE,
-                    "incomplete" => @blocks[cell].size < @protocol.processes && !cell.decided? }
+                    (cell.decided? ? "plain" : "incomplete") => @blocks[cell].size < @protocol.processes }
           flags.select { |_flag, raised| raised }.keys
         end
       end
@@ -192,7 +193,7 @@ module Tiercel::Lab
          share(disturbances, "pressure", Protocol::PRESSURE_SHARE,
                "Other programs used the CPUs (pressure up to %s), which widens the intervals."),
          aside(disturbances), told_apart(cells),
-         ("To end in time, undecided cells have fewer processes." if flags.include?("incomplete") && !interrupted),
+         ("To end in time, some cells have fewer processes." if flags.intersect?(%w[plain incomplete]) && !interrupted),
          ("Interrupted: some cells are missing or have fewer processes." if interrupted)].compact
       end
 
