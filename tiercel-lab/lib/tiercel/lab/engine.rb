@@ -8,7 +8,7 @@ module Tiercel::Lab
                          "engine/arm" => %i[Arm ArmProcess Context SingleArm TimedArm],
                          "engine/calibration" => %i[Calibration SteadyState],
                          "engine/machine" => %i[Disturbance Machine Pinning ResidentMemory ServerCPU Stopwatch],
-                         "engine/bundle" => %i[Bundle Gemfile Program], "engine/shop" => %i[Shop],
+                         "engine/bundle" => %i[Bundle Gemfile], "engine/shop" => %i[Shop],
                          "engine/job" => %i[Job Worker WorkerPool],
                          "engine/cell" => %i[ArmSpec Cell Comparison Outcome Paired],
                          "engine/measurement" => %i[Measurement Pace Round Rounds Slots],

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "erb"
+require "pathname"
 
 module Tiercel::Lab
   module CLI
@@ -222,94 +223,35 @@ module Tiercel::Lab
   end
 
   module CLI
-    module Init
-      # The files that `init` writes for a gem or a Rails application.
-      class Files
-        KINDS = %w[gem rails].freeze
-        TEMPLATES = File.expand_path("init/templates", __dir__)
-        # Path in the repository and template, by purpose.
-        PATHS = {
-          "gate" => { ".tiercel-lab.yml" => "gate.yml", "bench/SUBJECT_bench.rb" => "KIND_bench.rb" },
-          "ci" => { ".github/workflows/benchmarks.yml" => "benchmarks.yml",
-                    ".github/workflows/benchmark-history.yml" => "history.yml" }
-        }.freeze
-        # Names of the servers' packages in Debian.
-        PACKAGES = { "memcached" => "memcached", "redis" => "redis-server" }.freeze
-
-        attr_reader :folder
-
-        # @param folder [String] folder of the repository
-        # @param servers [Array<String>]
-        # @param kind [String, nil] one of {KINDS}; nil: an application has config/application.rb
-        # @raise [UsageError] if the folder does not exist
-        def initialize(folder, servers:, kind: nil)
-          @folder = File.expand_path(folder)
-          raise UsageError, "#{folder}: the folder does not exist" unless File.directory?(@folder)
-          refuse_a_part_of_a_repository
-          @servers = servers
-          @kind = kind || (File.exist?(File.join(@folder, "config/application.rb")) ? "rails" : "gem")
-        end
-
-        # @param what [String] one of {PATHS}
-        # @return [Hash{String => String}] texts by path
-        def of(what)
-          PATHS.fetch(what).to_h do |path, template|
-            [path.sub("SUBJECT", subject), render(template.sub("KIND", @kind))]
-          end
-        end
-
-        # @return [Array<String>] the user's next steps
-        def advice
-          gemfile = File.join(@folder, "Gemfile")
-          known = File.exist?(gemfile) ? File.read(gemfile) : ""
-          missing = [("tiercel-lab" unless known.include?("tiercel-lab")),
-                     ("vernier" unless known.include?("vernier"))].compact
-          [*missing.map { |name| "Add to the Gemfile: gem \"#{name}\", group: :development, require: false" },
-           "What gates is in .tiercel-lab.yml; benchmarks are in bench/. Then: bundle exec tiercel-lab gate"]
-        end
-
-        private
-
-        # Refuses a subfolder: neither a gate nor GitHub looks for the files there.
-        def refuse_a_part_of_a_repository
-          above, status = Open3.capture2("git", "-C", @folder, "rev-parse", "--show-cdup", err: File::NULL)
-          return if !status.success? || above.strip.empty?
-          root = File.expand_path(above.strip, @folder)
-          raise UsageError, "#{@folder} is a part of the repository #{root}: what gates lies in its root " \
-                            "(--repository #{above.strip})"
-        rescue SystemCallError # no git
-          nil
-        end
-
-        def subject = @kind == "rails" ? "requests" : gem_name
-
-        def gem_name
-          @gem_name ||= Dir.glob("*.gemspec", base: @folder).min&.delete_suffix(".gemspec") || File.basename(@folder)
-        end
-
-        # The gem's feature by Ruby's convention: dashes are folders.
-        def feature = gem_name.tr("-", "/")
-
-        def packages = @servers.map { |name| PACKAGES.fetch(name) }.join(" ")
-
-        def render(name) = ERB.new(File.read(File.join(TEMPLATES, name)), trim_mode: "-").result(binding)
-      end
-    end
-  end
-
-  module CLI
-    # Writes the files that a repository needs for gates and histories. It does not overwrite existing files.
+    # Writes the files that a gem's or a Rails application's repository needs for gates and histories. It does not
+    # overwrite existing files.
     class InitCommand < Command
       FACTS = Facts.new(name: "init", groups: [],
                         summary: "Writes what CI needs: `init gate`, `init ci`.",
                         examples: ["init gate", "init ci", "init ci --servers redis,memcached", "init gate --force"])
+      KINDS = %w[gem rails].freeze
+      TEMPLATES = File.expand_path("init/templates", __dir__)
+      # Path in the repository and template, by purpose.
+      PATHS = {
+        "gate" => { ".tiercel-lab.yml" => "gate.yml", "bench/SUBJECT_bench.rb" => "KIND_bench.rb" },
+        "ci" => { ".github/workflows/benchmarks.yml" => "benchmarks.yml",
+                  ".github/workflows/benchmark-history.yml" => "history.yml" }
+      }.freeze
+      # Names of the servers' packages in Debian.
+      PACKAGES = { "memcached" => "memcached", "redis" => "redis-server" }.freeze
 
       def facts = FACTS
 
       def perform
-        files = Init::Files.new(@folder || Dir.pwd, servers: @servers || [], kind: @kind)
-        written = @what.flat_map { |what| files.of(what).map { |path, text| write(files.folder, path, text) } }
-        out.puts written, "", files.advice
+        @folder = File.expand_path(@folder || Dir.pwd)
+        raise UsageError, "#{@folder}: the folder does not exist" unless File.directory?(@folder)
+        refuse_a_part_of_a_repository
+        @servers ||= []
+        @kind ||= File.exist?(File.join(@folder, "config/application.rb")) ? "rails" : "gem"
+        subject = @kind == "rails" ? "requests" : gem_name
+        out.puts @what.flat_map { |what| PATHS.fetch(what).to_a }.map { |path, template|
+          write(path.sub("SUBJECT", subject), render(template.sub("KIND", @kind)))
+        }, "", advice
         ExitCodes::OK
       end
 
@@ -318,9 +260,7 @@ module Tiercel::Lab
       def usage = command_line(name, "gate|ci [options]")
 
       def options(parser)
-        parser.on("--kind KIND", Init::Files::KINDS, "#{Init::Files::KINDS.join(" or ")} (by its files)") do |kind|
-          @kind = kind
-        end
+        parser.on("--kind KIND", KINDS, "#{KINDS.join(" or ")} (by its files)") { |kind| @kind = kind }
         known = Tables::Gate::Configuration::SERVERS
         parser.on("--servers A,B", Array, "that benchmarks use: #{known.join(", ")}") { |names| @servers = names }
         parser.on("--repository DIR", "folder of the repository (.)") { |folder| @folder = folder }
@@ -336,14 +276,42 @@ module Tiercel::Lab
         raise UsageError, Catalogue.unknown("server", unknown.first, Tables::Gate::Configuration::SERVERS)
       end
 
-      def write(folder, path, text)
-        target = File.join(folder, path)
+      # Neither a gate nor GitHub looks for the files in a subfolder.
+      def refuse_a_part_of_a_repository
+        root = Pathname.new(@folder).ascend.find { |folder| folder.join(".git").exist? }.to_s
+        return if ["", @folder].include?(root)
+        raise UsageError, "#{@folder} is a part of the repository #{root}: what gates lies in its root " \
+                          "(--repository #{root})"
+      end
+
+      def gem_name
+        @gem_name ||= Dir.glob("*.gemspec", base: @folder).min&.delete_suffix(".gemspec") || File.basename(@folder)
+      end
+
+      # The gem's feature by Ruby's convention: dashes are folders.
+      def feature = gem_name.tr("-", "/")
+
+      def packages = @servers.map { |name| PACKAGES.fetch(name) }.join(" ")
+
+      def render(name) = ERB.new(File.read(File.join(TEMPLATES, name)), trim_mode: "-").result(binding)
+
+      def write(path, text)
+        target = File.join(@folder, path)
         return "kept     #{path} (--force replaces it)" if File.exist?(target) && !@force
         FileUtils.mkdir_p(File.dirname(target))
         File.write(target, text)
         "written  #{path}"
       rescue SystemCallError => e
         raise UsageError, "#{Folder.not_written(target, e)}; --repository DIR names another folder"
+      end
+
+      # @return [Array<String>] the user's next steps
+      def advice
+        gemfile = File.join(@folder, "Gemfile")
+        known = File.exist?(gemfile) ? File.read(gemfile) : ""
+        missing = %w[tiercel-lab vernier].reject { |name| known.include?(name) }
+        [*missing.map { |name| "Add to the Gemfile: gem \"#{name}\", group: :development, require: false" },
+         "What gates is in .tiercel-lab.yml; benchmarks are in bench/. Then: bundle exec tiercel-lab gate"]
       end
     end
   end

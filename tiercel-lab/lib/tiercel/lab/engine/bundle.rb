@@ -2,30 +2,6 @@
 
 module Tiercel::Lab
   module Engine
-    # A program that the lab waits for, such as an installation. The program ends with the lab. With `system` it would
-    # continue after SIGTERM, which reaches only the lab.
-    module Program
-      # @param words [Array] the environment, the program and its arguments, see Process.spawn
-      # @return [Boolean] whether it succeeded
-      def self.run(*words, **options)
-        pid = Process.spawn(*words, in: File::NULL, pgroup: true, **options)
-        Process.wait2(pid).last.success?.tap { pid = nil }
-      rescue Errno::ENOENT, Errno::EACCES # there is no such program
-        false
-      ensure
-        stop(pid) if pid
-      end
-
-      # Kills the program with the processes that it has started.
-      def self.stop(pid)
-        Process.kill(:KILL, -pid)
-        Process.wait(pid)
-      rescue Errno::ESRCH, Errno::ECHILD
-        nil
-      end
-      private_class_method :stop
-    end
-
     # The gems of a worker: the lab's own bundle, or a bundle of `tiercel-lab/gemfiles/NAME.gemfile`. A separate bundle
     # has gems that conflict with the other gems (Litecache needs sqlite3 1.x). It is installed on first use, into the
     # user's cache folder.
@@ -62,7 +38,7 @@ module Tiercel::Lab
         progress&.say("installing the bundle #{name} (once)")
         log = File.join(folder, "install.log")
         return if alone do
-          installed? || Program.run(clean_environment, bundler, "install", "--quiet", out: log, err: log)
+          installed? || system(clean_environment, bundler, "install", "--quiet", in: File::NULL, out: log, err: log)
         end
         raise CannotRun, "the bundle #{name} could not be installed (#{File.readlines(log).last.to_s.strip}); " \
                          "see #{log}, or type: BUNDLE_GEMFILE=#{gemfile} bundle install"

@@ -46,8 +46,8 @@ module Tiercel::Lab
       # @raise [CannotRun]
       def prepare(rails_env: "production")
         log = File.join(folder, "log", "prepare.log")
-        return if Program.run(environment("null_store").merge("RAILS_ENV" => rails_env), *command("db:prepare"),
-                              chdir: folder, out: log, err: log)
+        return if system(environment("null_store").merge("RAILS_ENV" => rails_env), *command("db:prepare"),
+                         chdir: folder, in: File::NULL, out: log, err: log)
         raise CannotRun, "could not create the database of #{folder}:\n#{File.read(log)}"
       end
 

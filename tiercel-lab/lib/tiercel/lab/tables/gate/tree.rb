@@ -149,8 +149,8 @@ module Tiercel::Lab
           progress&.say("installing the gems of #{File.basename(directory)}")
           log = File.join(directory, "tmp", "tiercel-lab-install.log")
           FileUtils.mkdir_p(File.dirname(log))
-          return @installed = true if Engine::Program.run(clean_environment, bundler, "install", "--quiet",
-                                                          chdir: directory, out: log, err: log)
+          return @installed = true if system(clean_environment, bundler, "install", "--quiet", chdir: directory,
+                                             in: File::NULL, out: log, err: log)
           raise CannotRun, "the gems of #{directory} could not be installed " \
                            "(#{File.readlines(log).last.to_s.strip}); see #{log}"
         end
