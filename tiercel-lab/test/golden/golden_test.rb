@@ -59,7 +59,8 @@ class GoldenTest < LabCase
     style = Lab::Report::Terminal::Style.new(io, { "NO_COLOR" => "1" })
     Recording.all.each do |recording|
       document = Lab::CLI.document(recording.results, program: Recording::PROGRAM)
-      code = document.sections.flat_map(&:elements).grep(Lab::Report::Document::Code).flat_map { |one| one.text.lines(chomp: true) }
+      code = document.sections.flat_map(&:elements).grep(Lab::Report::Document::Code)
+                     .flat_map { |one| one.text.lines(chomp: true) }
       lines = Lab::Report::Terminal.render(document, style:).lines(chomp: true)
       long = lines.select { |line| line.length > 80 && !line.match?(/\AAgain: |  config\.cache_store = /) } - code
       assert_empty long, recording.name
