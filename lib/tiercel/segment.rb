@@ -226,14 +226,13 @@ module Tiercel
     # @return [Array(String, Array<String>)] the next cursor (nil at the end), and the keys that were read since they
     #   were written or last moved
     def used_keys(cursor, entries, buckets)
-      cursor, found = walk(cursor, "", entries, buckets, true)
-      [cursor, found.filter_map { |key, *, hits| key if hits.positive? }]
+      walk(cursor, "", entries, buckets, true)
     end
 
     # As {Backend#scan}.
     def scan(prefix = nil, &block)
       return enum_for(:scan, prefix) unless block
-      each_batch(prefix, false) { |keys| keys.each(&block) }
+      each_batch(prefix) { |keys| keys.each(&block) }
     end
 
     # Deletes all keys with this prefix. A lease does not contain its key, so all leases end. If another process replaces
@@ -245,22 +244,9 @@ module Tiercel
       while true
         id = file_id
         end_leases
-        each_batch(prefix, false) { |keys| deleted += delete_multi(keys) }
+        each_batch(prefix) { |keys| deleted += delete_multi(keys) }
         return deleted if file_id == id
       end
-    end
-
-    # Iterates over the entries with their sizes.
-    #
-    # @param prefix [String, nil]
-    # @yieldparam key [String]
-    # @yieldparam value_bytes [Integer]
-    # @yieldparam allocated_bytes [Integer] including header, key and padding
-    # @yieldparam log [Symbol] :small or :main
-    # @yieldparam hits [Integer] 0 to 3, since the entry was written or last moved
-    # @return [void]
-    def each_entry(prefix = nil)
-      each_batch(prefix, true) { |entries| entries.each { |entry| yield(*entry) } }
     end
 
     # @return [String]
@@ -283,11 +269,11 @@ module Tiercel
 
     def evictions(shards) = { evictions: shards.first(5).sum, **SHARD_COUNTERS.zip(shards).to_h.except(nil) }
 
-    def each_batch(prefix, described)
+    def each_batch(prefix)
       cursor = nil
       turn_ends_at = Clock.monotonic + TURN_SECONDS
       while true # `loop` would swallow a StopIteration of the caller's block
-        cursor, found = walk(cursor, prefix || "", BATCH, ALL_BUCKETS, described)
+        cursor, found = walk(cursor, prefix || "", BATCH, ALL_BUCKETS, false)
         yield found
         break unless cursor
         next if Clock.monotonic < turn_ends_at

@@ -45,29 +45,10 @@ static VALUE segment_counter_figures(VALUE self)
 }
 
 /* Walks over the entries of a segment. */
-static VALUE key_string(const tseg_batch *batch, unsigned i)
-{
-    return rb_enc_str_new((const char *)batch->bytes + batch->entries[i].key_offset, batch->entries[i].key_bytes,
-                          rb_utf8_encoding());
-}
-
-static VALUE describe(const tseg_batch *batch, unsigned i)
-{
-    VALUE key = key_string(batch, i);
-    VALUE entry = rb_ary_new_capa(5);
-
-    rb_ary_push(entry, key);
-    rb_ary_push(entry, UINT2NUM(batch->entries[i].value_bytes));
-    rb_ary_push(entry, UINT2NUM(batch->entries[i].allocated_bytes));
-    rb_ary_push(entry, batch->entries[i].log == TSEG_MAIN ? ID2SYM(rb_intern("main")) : ID2SYM(rb_intern("small")));
-    rb_ary_push(entry, UINT2NUM(batch->entries[i].hits));
-    return entry;
-}
-
 typedef struct {
     VALUE self, found;
     tseg_walker walker;
-    bool described;
+    bool used;
 } walk_call;
 
 static VALUE walk(VALUE argument)
@@ -83,7 +64,9 @@ static VALUE walk(VALUE argument)
         if (walker->result == TSEG_NO_MEMORY) rb_memerror();
         for (const tseg_batch *batch = walker->batches; batch < walker->batches + walker->count; batch++)
             for (unsigned i = 0; i < batch->count; i++)
-                rb_ary_push(call->found, call->described ? describe(batch, i) : key_string(batch, i));
+                if (batch->entries[i].hits || !call->used)
+                    rb_ary_push(call->found, rb_enc_str_new((const char *)batch->bytes + batch->entries[i].key_offset,
+                                                            batch->entries[i].key_bytes, rb_utf8_encoding()));
     }
     return Qnil;
 }
@@ -95,14 +78,14 @@ static VALUE free_walker(VALUE argument)
 }
 
 /*
- * @private Segment#walk(cursor or nil, prefix, entries, buckets, described) -> [next cursor or nil, keys]; with
- * `described` [next cursor or nil, [[key, value bytes, allocated bytes, :small or :main, hits], ...]]. Stops after about
- * `entries` entries, and after `buckets` buckets of the index. The cursor is nil at the end.
+ * @private Segment#walk(cursor or nil, prefix, entries, buckets, used) -> [next cursor or nil, keys]. used: only keys that
+ * had a hit since they were written or last moved. Stops after about `entries` entries, and after `buckets` buckets of the
+ * index. The cursor is nil at the end.
  */
-static VALUE segment_walk(VALUE self, VALUE cursor, VALUE prefix, VALUE entries, VALUE buckets, VALUE described)
+static VALUE segment_walk(VALUE self, VALUE cursor, VALUE prefix, VALUE entries, VALUE buckets, VALUE used)
 {
     walk_call call = {self, rb_ary_new(), {.entries_left = NUM2LONG(entries), .buckets_left = NUM2LONG(buckets)},
-                      RTEST(described)};
+                      RTEST(used)};
     tseg_cursor *at = &call.walker.cursor;
 
     prefix = rb_str_new_frozen(rb_String(prefix));

@@ -277,11 +277,7 @@ static tseg_result take_into_batch(tseg *segment, const tseg_view *view, uint64_
     if (!tseg_is_in_log(view, word)) return TSEG_CHANGED;
     batch->entries[batch->count].key_offset = offset;
     batch->entries[batch->count].key_bytes = (uint32_t)entry->key_bytes;
-    batch->entries[batch->count].value_bytes = (uint32_t)entry->value_bytes;
-    batch->entries[batch->count].allocated_bytes = (uint32_t)(entry->units * TSEG_UNIT);
-    batch->entries[batch->count].expires_at = entry->expires_at;
-    batch->entries[batch->count].log = (uint8_t)tseg_log_of(word);
-    batch->entries[batch->count].hits = (uint8_t)tseg_hits(word);
+    batch->entries[batch->count].hits = tseg_hits(word);
     batch->count++;
     *used = offset + entry->key_bytes;
     return TSEG_OK;

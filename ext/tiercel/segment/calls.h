@@ -46,11 +46,7 @@ typedef struct {
     struct {
         size_t key_offset;
         uint32_t key_bytes;
-        uint32_t value_bytes;
-        uint32_t allocated_bytes;
-        double expires_at;
-        uint8_t log;
-        uint8_t hits;
+        unsigned hits;
     } entries[TSEG_BUCKET_SLOTS];
 } tseg_batch;
 

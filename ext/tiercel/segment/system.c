@@ -55,15 +55,7 @@ void tseg_leave_out_of_core_files(void *map, size_t bytes)
 /* MAP_FAILED: errno has the reason */
 void *tseg_map_private(size_t bytes)
 {
-#ifdef MAP_ANON
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
-#else
-    int zeros = open("/dev/zero", O_RDWR | O_CLOEXEC);
-    void *map = zeros < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, zeros, 0);
-
-    if (zeros >= 0) close(zeros);
-    return map;
-#endif
 }
 
 #ifdef TSEG_LINUX
