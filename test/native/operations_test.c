@@ -94,6 +94,46 @@ static void test_sizes(tseg *segment)
         CHECK(read_value(segment, &key, back, sizeof back, NULL) == (long)bytes);
         CHECK(memcmp(large, back, bytes) == 0);
     }
+    /* A reader misses while its value is written in place, so no more than 4 KB are. */
+    for (uint64_t bytes = 4096; bytes <= 4097; bytes++) {
+        tseg_stats before, after;
+        value.body_bytes = bytes;
+        CHECK(tseg_set(segment, &key, &value, INFINITY, time_now) == TSEG_OK);
+        tseg_collect_stats(segment, &before);
+        CHECK(tseg_set(segment, &key, &value, INFINITY, time_now) == TSEG_OK);
+        tseg_collect_stats(segment, &after);
+        CHECK(after.process[TSEG_COUNT_IN_PLACE] - before.process[TSEG_COUNT_IN_PLACE] == (bytes == 4096));
+    }
+}
+
+/* A large value over many small entries: each attempt passes a bounded number of them, and then leaves the lock. */
+static void test_a_large_value_over_small_ones(void)
+{
+    static uint8_t large[(16 << 20) + 1];
+    tseg *segment = attach_or_die(NULL, 128 << 20, 1);
+    tseg_value small = value_of(large, 300), value = value_of(large, sizeof large);
+    tseg_key key = key_of(segment, "large");
+    tseg_result result;
+    tseg_stats before, after;
+    unsigned attempts = 0;
+
+    CHECK(tseg_set(segment, &key, &value, INFINITY, time_now) == TSEG_TOO_LARGE);
+    for (unsigned i = 0; i < 500000; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "small %u", i);
+        tseg_key other = key_of(segment, text);
+        CHECK(set_value(segment, &other, &small) == TSEG_OK);
+    }
+    value.body_bytes = 16 << 20;
+    do {
+        tseg_collect_stats(segment, &before);
+        result = tseg_set(segment, &key, &value, INFINITY, time_now);
+        tseg_collect_stats(segment, &after);
+        CHECK(before.entries - after.entries <= 4096);
+        attempts++;
+    } while (result == TSEG_WOULD_WAIT);
+    CHECK(result == TSEG_OK && attempts > 8);
+    tseg_release(segment);
 }
 
 static void test_clear_and_walk(tseg *segment)
@@ -253,6 +293,7 @@ int main(int count, char **arguments)
     tseg_error error;
     CHECK(tseg_remove(NULL, path, true, &error));
     test_last_position(path);
+    test_a_large_value_over_small_ones();
     CHECK(tseg_remove(NULL, path, true, &error));
     printf("operations: %lu checks\n", (unsigned long)checks_made);
     return 0;

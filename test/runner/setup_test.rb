@@ -135,6 +135,29 @@ class SetupTest < Tiercel::TestCase
     end
   end
 
+  def test_each_command_prepares_what_it_needs
+    programs = { "" => "server_programs$test_programs", "lab" => "server_programs", "core" => "", "nothing" => nil }
+    programs.each do |part, expected|
+      text = File.read("#{BIN}/setup")[/^quiet=.*?^done\nprograms.*?^done$/m]
+      code = "server_programs='$server_programs' test_programs='$test_programs' build_programs=\n" \
+             "#{text}\nprintf %s \"${programs#?}\""
+      found = shell(code, *part.split)
+      expected ? assert_equal(expected, found.output) : assert_match(/unknown word nothing; there are core/, found.output)
+    end
+    { "lab" => "lab", "exec" => "core" }.each do |command, part|
+      assert_match(%r{/bin/setup" (--quiet )?#{part}\b}, File.read("#{BIN}/#{command}"))
+    end
+  end
+
+  def test_the_first_line_says_how_long_a_ruby_takes_to_build
+    found = shell(<<~SHELL)
+      #{File.read("#{BIN}/setup")[/^choose_ruby\(\).*?^}$/m]}
+      find_ruby() { :; }; on_debian() { true; }; with_lock() { false; }; fail() { exit 1; }; cache=x
+      choose_ruby
+    SHELL
+    assert_match(/\AThis machine has no Ruby .* takes 3 to 10 minutes.*; TIERCEL_RUBY=PATH uses another one/, found.output)
+  end
+
   def test_exec_keeps_the_folder_and_the_status_of_the_command
     output, status = Open3.capture2e("#{BIN}/exec", "ruby", "-e", "puts Dir.pwd; exit 5", chdir: dir)
     assert_equal [File.realpath(dir), 5], [output.chomp, status.exitstatus]

@@ -32,6 +32,14 @@ class AsJSONSerializerTest < Tiercel::TestCase
     ActiveSupport.parse_json_times = before
   end
 
+  # On each Rails line: what is written can be read.
+  def test_deep_nesting_is_refused
+    nest = ->(levels) { levels.times.reduce(1) { |inner, _| [inner] } }
+    assert_equal nest[100], serializer.load(serializer.dump(nest[100]))
+    assert_raises(Tiercel::SerializationError) { serializer.dump(nest[101]) }
+    assert_equal [[1]] * 200, serializer.load(serializer.dump([[1]] * 200))
+  end
+
   def test_strings_that_are_not_utf_8_are_refused
     error = assert_raises(Tiercel::SerializationError) { serializer.dump(["\xFF"]) }
 

@@ -124,6 +124,40 @@ class CollectionsTest < ViewTest
     9.times { leave << 1 }
   end
 
+  # Four callers, 40 of 50 items missing. A rendering takes one tick; the clock ticks once each caller renders, waits or
+  # has returned.
+  def test_no_call_waits_longer_than_its_own_rendering_plus_one_others
+    all = Array.new(50) { |index| Product.new(index + 1, "n", 1) }
+    @products = all.first(10)
+    page = listing
+    get(page)
+    @products = all
+    rendering = Queue.new
+    own = Hash.new(0)
+    returned = {}
+    ticks = 0
+    self.on_render = lambda do |_|
+      own[Thread.current] += 1
+      rendering << (gate = Queue.new)
+      gate.pop && nil
+    end
+    callers = Array.new(4) { Thread.new { get(page) && returned[Thread.current] = ticks } }
+    until returned.size == callers.size
+      wait_until("each caller to render, wait or return") do
+        rendering.size + store.stats[:followers] + returned.size == callers.size
+      end
+      rendering.size.times { rendering.pop << true }
+      ticks += 1
+    end
+    assert_equal 40, own.values.sum
+    callers.each do |caller|
+      others = own.except(caller).values.max
+      assert_operator returned[caller], :<=, own[caller] + others, "#{own.values}, returned at #{returned.values}"
+    end
+  ensure
+    callers&.each(&:kill)
+  end
+
   private
 
   def setup

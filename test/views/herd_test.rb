@@ -38,7 +38,33 @@ class ViewHerdTest < ViewTest
     Tiercel::Lab::Servers::Redis.run { |server| in_segment { |url| assert_once(url, patient(server)) } }
   end
 
+  # Four processes render a list of 50 items, of which 40 are missing.
+  def test_a_collection
+    in_segment { |url| assert_few_renderings(url) }
+    Tiercel::Lab::Servers::Redis.run { |server| assert_few_renderings(patient(server)) }
+  end
+
   private
+
+  def assert_few_renderings(*urls)
+    products = Array.new(50) { |index| Product.new(index + 1, "name", 1) }
+    rendered = count do |log|
+      at_once(urls, 1) do |cache, index|
+        ActionView::PartialRenderer.collection_cache = cache
+        page = controller(store: cache, "_product" => "<% rendering(product.id) %><%= product.id %>,",
+                          "index" => "<%= render partial: 'product', collection: @products, cached: true %>") do
+          before_action { @products = products }
+        end
+        products, whole = products.first(10), products
+        get(page) if index.zero?
+        products = whole
+        self.on_render = ->(id) { log.call(id) && sleep(0.01) && nil }
+        -> { get(page) == products.map { |product| "#{product.id}," }.join }
+      end
+    end
+    assert_equal (11..50).to_a, rendered.map(&:to_i).uniq.sort
+    assert_operator rendered.size, :<=, 44, rendered.tally.select { |_, times| times > 1 }.inspect
+  end
 
   # On a busy machine a call may take longer than its usual budget, and a call that fails is a miss.
   def patient(server) = "#{server.url}?timeout=20&pool=20"

@@ -57,6 +57,20 @@ module Tiercel
           assert_equal({ "b" => 2 }, store.read_multi("a", "b"))
         end
 
+        # If each entry were compared with every other one, 4 times as many entries would take 16 times as many calls.
+        def test_the_calls_of_a_read_grow_with_its_entries
+          calls = [100, 400].map do |count|
+            names = Array.new(count) { |index| "name/#{index}" }
+            names.each { |name| store.write(name, 1, tags: [name]) }
+            store.read_multi(*names)
+            made = 0
+            trace = TracePoint.new(:call, :c_call) { made += 1 }
+            assert_equal(count, trace.enable { store.read_multi(*names) }.size)
+            made
+          end
+          assert_operator calls.last, :<=, 5 * calls.first
+        end
+
         def test_what_was_invalidated_is_not_in_the_way
           store.write("name", "old", tags: ["tag"])
           assert_equal false, store.write("name", "new", unless_exist: true)
