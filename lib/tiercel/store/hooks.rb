@@ -173,6 +173,12 @@ module Tiercel::Store
     # @return [String] for the log
     def to_s = @coder ? "the store has a coder: of its own" : "#{@names.join(", ")} are patched"
 
+    # Extends a store's singleton class, where an application may prepend or include a module too.
+    module Noticed
+      def prepend(*) = super.tap { attached_object.send(:singleton_method_added, nil) }
+      def include(*) = super.tap { attached_object.send(:singleton_method_added, nil) }
+    end
+
     # @return [void]
     def check
       store = @stores.__getobj__

@@ -53,6 +53,21 @@ class FetchBoundsTest < Tiercel::TestCase
     callers.each(&:join)
   end
 
+  # In a busy application some thread is always inside a block, so other keys' writes take the same short way.
+  def test_a_running_block_slows_no_other_call
+    began, finish = Queue.new, Queue.new
+    calls = [-> { @store.write("key", "value") }, -> { @store.delete("key") }, -> { @store.increment("count") },
+             -> { @store.read("key") }]
+    idle = calls.map { |call| ruby_calls(&call) }
+    runner = Thread.new { @store.fetch("other") { began << 1; finish.pop } }
+    began.pop
+    beside = calls.map { |call| ruby_calls(&call) }
+    assert_operator beside.zip(idle).map { |numbers| numbers.reduce(:-) }.max, :<=, 2, "#{idle}, #{beside}"
+  ensure
+    finish << 1
+    runner&.join
+  end
+
   def test_a_full_queue_refreshes_in_the_callers_thread
     count = Refresh::THREADS + Refresh::QUEUED
     count.succ.times { |index| @store.fetch("key/#{index}", expires_in: 60) { "old" } }
@@ -90,4 +105,10 @@ class FetchBoundsTest < Tiercel::TestCase
 
   def refresh_threads = Thread.list.select { |thread| thread.name == "tiercel refresh" }
 
+  def ruby_calls
+    2.times { yield }
+    count = 0
+    TracePoint.new(:call) { count += 1 }.enable { yield }
+    count
+  end
 end

@@ -182,6 +182,18 @@ class GateTableTest < LabCase
     end
   end
 
+  # A gate whose arms are slow to open times fewer cells, so that it keeps its budget.
+  def test_the_timed_cells_fit_into_the_budget
+    timing = Lab::Tables::Gate::Timing
+    rooms = [[180, 0.1], [180, 1.0], [180, 20.0], [0, 0.1]].map do |seconds, open_seconds|
+      room = timing.room(seconds, 3, open_seconds)
+      blocks = timing::PROTOCOL.slices * timing::PROTOCOL.slice_ns / 1e9
+      assert_operator room * 3 * timing::LEAST_PROCESSES * (open_seconds + blocks), :<=, seconds
+      room
+    end
+    assert_equal [true, 0, 0], [rooms[0] > rooms[1] && rooms[1].positive?, *rooms[2..]], rooms.inspect
+  end
+
   def test_outputs_of_a_continuous_integration
     SmallGem.make do |gem|
       gem.change("lib/small_gem.rb", "text.split", "text.dup.split").commit("Copy <&>")
