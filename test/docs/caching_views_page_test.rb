@@ -13,6 +13,10 @@ class CachingViewsPageTest < ViewTest
   TEXT = File.read(File.expand_path("../../docs/caching-views.md", __dir__))
   VIEWS = TEXT.scan(/^```erb\n<%# (\S+) %>\n(.*?)^```/m).to_h
   RUBY = TEXT.scan(/^```ruby\n# (\S+)\n(.*?)^```/m).to_h
+  # The views of the pages before it.
+  OTHER_VIEWS = %w[README.md docs/getting-started.md].to_h do |page|
+    [page[/[\w-]+(?=\.)/].downcase, File.read(File.expand_path("../../#{page}", __dir__))[/^```erb\n(.*?)^```/m, 1]]
+  end.freeze
   # The models of the page.
   module Models
     class ApplicationRecord < ActiveRecord::Base
@@ -25,6 +29,7 @@ class CachingViewsPageTest < ViewTest
       has_many :products
     end
     module_eval(RUBY.fetch("app/models/product.rb"))
+    Product.define_method(:to_partial_path) { "products/product" }
 
     def self.table_name_prefix = ""
   end
@@ -134,9 +139,20 @@ class CachingViewsPageTest < ViewTest
     assert_match(/Sale.*Sale.*Two-a/m, show("shops/index"))
   end
 
+  def test_the_views_of_readme_and_getting_started
+    OTHER_VIEWS.each_key do |view|
+      @products.first.update_columns(name: "before")
+      assert_match(/before/, show(view))
+      @products.first.update_columns(name: "after")
+      assert_match(/before/, show(view))
+      store.invalidate_tags("product:#{@products.first.id}")
+      assert_match(/after/, show(view))
+    end
+  end
+
   private
 
-  def show(view) = get(@page, :show, path: "/?view=#{view}")
+  def show(view) = get(@page, :show, path: "/?view=#{view.include?("/") ? view : "pages/#{view}"}")
 
   def queries_of_rendering
     count = 0
@@ -147,7 +163,8 @@ class CachingViewsPageTest < ViewTest
 
   def build
     test = self
-    views = VIEWS.merge("pages/none" => "")
+    views = { **VIEWS, **OTHER_VIEWS.transform_keys { |name| "pages/#{name}" }, "pages/none" => "" }
+    views["pages/readme"] = "<% product = @product %>#{views["pages/readme"]}"
     controller(**views) do
       define_method(:show) { render(template: params[:view], layout: false) }
       before_action do

@@ -133,7 +133,8 @@ class InstallGeneratorTest < Tiercel::TestCase
       File.write(DEVELOPMENT, File.read(PRODUCTION))
       File.write("config/environments/test.rb", File.read(PRODUCTION).sub(":memory", ":null"))
       before = File.read("config/environments/test.rb")
-      generate(root)
+      page = File.read(File.expand_path("../../docs/getting-started.md", __dir__))
+      assert_includes page, generate(root).lines.grep(/changed/).join
       assert_equal [':tiercel_store, "memory:"'], statements(DEVELOPMENT)
       assert_equal before, File.read("config/environments/test.rb")
       destroy(root)

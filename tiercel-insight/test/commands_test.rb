@@ -69,12 +69,24 @@ class CommandsTest < InsightAppTest
     assert_match(/^  entries: \d+  \(entries, with those of tags/, out(shown))
     assert_match(/^\d+ hits, \d+ misses.* in all processes of this machine\./, shown.out)
     assert_empty shown.err
+    documented(shown.out, "cache:stats", /.*this machine\./)
     assert_match(/Examines the application/, out(doctor))
     help = out(rest.first)
     assert_match(/cache:doctor .*cache:top/m, help)
     refute_match(/\.\.\.$/, help)
     out(rest.last)
     assert_equal 1, JSON.parse(File.read(profile))["version"]
+  end
+
+  # What README and getting-started.md show for a command is a part of its real output, apart from paths and numbers.
+  #
+  # @param part [Regexp] the lines, or the parts of lines, to compare
+  def documented(real, command, part = /.+/)
+    shape = ->(words) { words.gsub(%r{\S*/\S+}, "PATH").gsub(/\d[\d.,:-]*/, "N").squish }
+    pages = %w[README.md docs/getting-started.md].map { |page| File.read(File.expand_path("../../#{page}", __dir__)) }
+    shown = pages.join.scan(%r{^(?:\$ bin/| *)rails +#{command}.*\n(.*?)^(?:\$ |```)}m).join.gsub("[...]", "").scan(part)
+    refute_empty shown, command
+    shown.each { |line| assert_includes shape[real], shape[line] }
   end
 
   def missing_arguments(app)
@@ -94,7 +106,7 @@ class CommandsTest < InsightAppTest
   end
 
   def deletes(app)
-    out(app.rails("cache:invalidate", "product:1"))
+    documented(out(app.rails("cache:invalidate", "product:1")), "cache:invalidate")
     invalid, kept, cleared, refused, confirmed, absent =
       commands(app, %w[cache:get views/1 --value], %w[cache:get a --value], %w[cache:clear a], %w[cache:clear],
                %w[cache:clear --yes], %w[cache:delete a])
@@ -110,6 +122,7 @@ class CommandsTest < InsightAppTest
   def the_doctor(app)
     report = app.rails("cache:doctor")
     assert report.ok?, report.to_s
+    documented(report.out, "cache:doctor")
     assert_match(/Nothing found/, report.out)
     app.cache_store = ":memory_store"
     the_findings_of(app)
