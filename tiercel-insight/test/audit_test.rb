@@ -229,6 +229,18 @@ class AuditTest < Tiercel::TestCase
     assert_nil Tiercel::Insight.auditor
   end
 
+  # INFO of a Redis has 150 figures; a store may have none with an explanation.
+  def test_the_summary_prints_the_figures_that_it_explains
+    info = { "used_memory" => "1048576", "maxmemory" => "0", "redis_version" => "7.0.1", "io_threads_active" => "0" }
+    { info => /^The store's own figures:\n  used_memory: 1\.0 MB  \(bytes.*\)\n  maxmemory: 0(\.0)? B  \(its.*\)\z/,
+      info.slice("redis_version") => nil }.each do |stats, expected|
+      store = ActiveSupport::Cache::MemoryStore.new
+      store.define_singleton_method(:stats) { stats }
+      text = Tiercel::Insight::Summary.new(store).to_text
+      expected ? assert_match(expected, text) : refute_match(/own figures/, text)
+    end
+  end
+
   def test_findings_reach_the_files_and_the_summary
     with_tmpdir do |folder|
       store = ActiveSupport::Cache::MemoryStore.new

@@ -15,6 +15,7 @@ class CommandsTest < InsightAppTest
       missing_arguments(app)
       deletes(app)
       assert_match(/cache:doctor .*cache:stats /m, out(app.rails("-T", "cache")))
+      the_audit(app)
       the_doctor(app)
     end
   end
@@ -27,7 +28,9 @@ class CommandsTest < InsightAppTest
       assert_separate(found, missing: true)
       assert_separate cleared
       app.cache_store = ":memory_store"
-      assert_separate app.rails("cache:clear", "--yes")
+      cleared, by_prefix = commands(app, %w[cache:clear --yes], %w[cache:clear views/])
+      assert_separate cleared
+      assert_equal "Deleted every entry that begins with views/\n", out(by_prefix)
     end
   end
 
@@ -117,6 +120,14 @@ class CommandsTest < InsightAppTest
     assert_match(/confirm with --yes/, refused.err)
     out(confirmed)
     assert_match(/does not exist/, out(absent))
+  end
+
+  def the_audit(app)
+    app.runner(%(Tiercel::Insight.audit(1.0); [1, 2].each { |value| Rails.cache.fetch("stale/1") { value } }))
+    text, data = commands(app, %w[cache:audit], %w[cache:audit --json])
+    assert_equal [1, 1], [text, data].map { |ran| ran.status.exitstatus }, text.to_s
+    assert_match(/status: stale.*first: \d{4}-\d\d-\d\d \d\d:/m, text.out)
+    assert_equal ["stale"], JSON.parse(data.out).map { |one| one["status"] }
   end
 
   def the_doctor(app)
