@@ -42,6 +42,13 @@ class AppCommandTest < LabCase
     assert_match(/<table/, Lab::Report::Html.render(report))
   end
 
+  def test_the_third_articles_requests_stand_beside_ours
+    report = document([row("file_store", 2_000), row("mem_cache_store", 3_000)])
+    article = report.tables.find { |table| table.title.include?("beside ours") }
+    assert_equal ["file_store by mem_cache_store", "0.800x", "1.00x [1.00\u20131.00]"], article.rows.first.map(&:to_s)
+    refute_includes document([row("file_store", 2_000)]).tables.map(&:title).join, "beside ours"
+  end
+
   def test_a_store_that_failed_is_no_figure
     failed = row("mem_cache_store", 1, status: "cannot run", reason: "memcached is not installed", blocks: [])
     report = document([row("tiercel:shared:", 2_000), failed])
