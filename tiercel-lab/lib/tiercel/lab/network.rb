@@ -40,7 +40,8 @@ module Tiercel::Lab
         check(:hold, hold, [nil, true, false].include?(hold) || HELD.include?(hold.to_s),
               ":replies, :requests, :both or false")
         check(:only, only, only.nil? || (only.is_a?(String) && !only.empty?), "a text or nil")
-        super(delay:, hold: hold == true ? :replies : hold && hold.to_sym, garble:, cut_after:, refuse:, only: only&.downcase)
+        hold = hold == true ? :replies : hold && hold.to_sym
+        super(delay:, hold:, garble:, cut_after:, refuse:, only: only&.downcase)
       end
 
       # @return [Boolean]

@@ -218,12 +218,6 @@ module Tiercel::Lab
     end
 
     # Passes a TTL in the call, as applications do.
-    define "fetch_expires_in", "a fetch with expires_in that hits", like: "fetch",
-                               body: "store.fetch(names[i], expires_in: 3_600) { @misses += 1 }" do
-      def setup(arm) = arm.fill(expires_in: 3_600)
-    end
-
-    # Names three tags in the call: one of the entry alone, one of ten entries, one of all. Tiercel only.
     define "fetch_tagged", "a fetch with three tags that hits", like: "fetch",
                            body: "store.fetch(names[i], tags: inputs[i]) { @misses += 1 }" do
       def inputs(arm) = Array.new(arm.count) { |index| ["product:#{index}", "shop:#{index / 10}", "all"] }

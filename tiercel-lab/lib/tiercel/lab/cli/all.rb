@@ -474,13 +474,12 @@ module Tiercel::Lab
 
         # Prints each table with its expected time.
         def plan
-          columns = Report::Terminal::Columns.new([["table", :left], ["expected", :right], ["command", :left]])
-          expected.each do |entry, seconds|
-            columns.row([entry.name, Report::Format.minutes(seconds),
-                         [entry.name, *entry.arguments, *entry.used(given)].join(" ")])
+          rows = expected.map do |entry, seconds|
+            [entry.name, Report::Format.minutes(seconds), [entry.name, *entry.arguments, *entry.used(given)].join(" ")]
           end
+          table = Report::Table.new("Tables", header: %w[table expected command], rows:)
           out.puts "#{expected.size} tables in about #{Report::Format.minutes(expected.each_value.sum)}.", "",
-                   columns.to_s(style)
+                   Report::Terminal::TableView.new(table, style).columns
           ExitCodes::OK
         end
       end

@@ -200,15 +200,23 @@ module Tiercel::Lab
 
       # Counts the objects that one call allocates, without those of the loop.
       #
+      # @param calls [Integer, nil] of a pass
+      # @yield before each pass
       # @return [Float]
-      def allocations
-        calls = operation.prepared? ? Protocol::ALLOCATION_CALLS : [Protocol::ALLOCATION_CALLS, count].max
-        calls = 1 if @value.large?
+      def allocations(calls = nil)
+        calls ||= 1 if @value.large?
+        calls ||= operation.prepared? ? Protocol::ALLOCATION_CALLS : [Protocol::ALLOCATION_CALLS, count].max
         # The first call may allocate objects lazily, so it is not counted.
         objects_of(1)
         # Other code of the process may add objects to a count, but never removes any, so the least of three passes
         # counts.
-        nothing, all = [0, calls].map { |number| Array.new(3) { objects_of(number) }.min }
+        nothing, all = [0, calls].map do |number|
+          passes = Array.new(3) do
+            yield if block_given?
+            objects_of(number)
+          end
+          passes.min
+        end
         Arm.per_call(all - nothing, calls)
       end
 

@@ -43,167 +43,97 @@ module Tiercel::Lab
         end
       end
 
-      # Aligns text in columns.
-      #
-      #   table = Columns.new([["store", :left], ["us", :right]])
-      #   table.row(["memory_store", "2.8"])
-      #   table.row(["tiercel", "0.6"], colour: :green)
-      #   table.note("litecache", "gem litecache is not installed")
-      #   puts table.to_s(style)
-      class Columns
+      # A {Report::Table} at the terminal: title, columns, footnotes, and the command that makes it again. Undecided
+      # figures are grey.
+      class TableView
+        COLOURS = { faster: :green, slower: :red, uneven: :red }.freeze
         GAP = "  "
 
-        # @param columns [Array<Array(String, Symbol)>] titles, and :left or :right
-        def initialize(columns)
-          @columns = columns
-          @lines = []
+        # @param table [Report::Table]
+        # @param style [Style]
+        def initialize(table, style = Style.new(nil))
+          @table = table
+          @style = style
         end
 
-        # @param cells [Array<#to_s>] one for each column; nil is an empty cell
-        # @param colour [Symbol, nil] colour of the whole row, see {Style}
-        # @param colours [Array<Symbol, nil>] colours of single cells
-        # @return [self]
-        def row(cells, colour: nil, colours: [])
-          unless cells.size == @columns.size
-            raise ArgumentError, "#{cells.size} cells for #{@columns.size} columns: #{cells.inspect}"
-          end
-          @lines << [:row, cells.map(&:to_s), colour, colours]
-          self
-        end
-
-        # Adds a row with words instead of figures.
-        #
-        # @param name [String]
-        # @param words [String]
-        # @return [self]
-        def note(name, words)
-          @lines << [:note, [name, words], :grey]
-          self
+        # @return [String] lines, each with a newline at its end
+        def to_s
+          floor = " (noise floor: #{@table.floor})" if @table.floor
+          title, *more = @style.lines("#{@table.title}#{floor}")
+          lines = [title.sub(@table.title) { |text| @style.paint(text, :bold) }, *more]
+          lines.concat(@style.lines(@table.note)) if @table.note
+          lines << columns.chomp
+          lines.concat(notes.each_with_index.flat_map { |note, index| @style.lines("[#{index + 1}] #{note}") })
+          lines << "Again: #{@table.command}" if @table.command
+          lines.map { |line| "#{line}\n" }.join
         end
 
         # If the terminal has no room for all columns, the remaining ones follow below, each time with the first
         # column beside them.
         #
-        # @param style [Style]
-        # @return [String] lines, each with a newline at its end
-        def to_s(style = Style.new(nil))
-          bands(style.width).each_with_index.map { |band, index| block(band, style, index.zero?) }.join("\n")
+        # @return [String] header and rows
+        def columns
+          bands.each_with_index.map { |band, number|
+            rows = @table.rows.flat_map do |row|
+              next line(row, band) unless alone?(row)
+              number.zero? ? @style.lines(words(row)).map { |text| @style.paint(text, :grey) } : []
+            end
+            header = band.map { |index| aligned(@table.header[index], index) }.join(GAP)
+            [@style.paint(header, :bold), *rows].map { |text| "#{text.rstrip}\n" }.join
+          }.join("\n")
         end
 
         private
 
         # @return [Array<Array<Integer>>] columns that fit into a line together
-        def bands(room)
-          return [@columns.each_index.to_a] unless room
+        def bands
+          all = @table.header.each_index.to_a
+          return [all] unless @style.width
           left = 0
-          @columns.each_index.drop(1).each_with_object([]) { |index, found|
+          all.drop(1).each_with_object([]) { |index, found|
             left -= widths[index] + GAP.length
             next found.last << index unless left.negative? || found.empty?
             found << [0, index]
-            left = room - widths.first - GAP.length - widths[index]
+            left = @style.width - widths.first - GAP.length - widths[index]
           }.then { |found| found.empty? ? [[0]] : found }
         end
 
-        def block(band, style, first)
-          header = align(@columns.map(&:first), band)
-          lines = @lines.select { |kind, *| first || kind != :note }
-          body = lines.flat_map do |kind, content, colour, colours|
-            line(kind, content, band, colours, style).map { |text| style.paint(text, colour) }
-          end
-          [style.paint(header, :bold), *body].map { |text| "#{text.rstrip}\n" }.join
-        end
-
         def widths
-          @widths ||= begin
-            rows = @lines.filter_map { |kind, cells| cells if kind == :row }
-            names = @lines.filter_map { |kind, cells| cells.first if kind == :note }
-            @columns.each_index.map do |index|
-              texts = [@columns[index].first, *rows.map { |cells| cells[index] }]
-              texts += names if index.zero?
-              texts.map(&:length).max
-            end
+          @widths ||= @table.header.each_with_index.map do |title, index|
+            cells = @table.rows.filter_map { |row| text(row[index]) if index.zero? || !alone?(row) }
+            [title, *cells].map(&:length).max
           end
         end
 
         # @return [Array<String>] one line, unless a single cell is wider than the terminal
-        def line(kind, content, band, colours, style)
-          case kind
-          when :note then style.lines("#{content.first.ljust(widths.first)}#{GAP}#{content.last}")
-          else
-            text = align(content, band, colours) { |aligned, colour| style.paint(aligned, colour) }
-            too_wide?(band, style.width) ? style.lines(content.values_at(*band).join(GAP)) : [text]
+        def line(row, band)
+          grey = row.size > 1 && row.drop(1).all?(&:muted?)
+          texts = row.map { |cell| text(cell) }
+          if @style.width && band.sum { |index| widths[index] + GAP.length } - GAP.length > @style.width
+            return @style.lines(texts.values_at(*band).join(GAP)).map { |part| @style.paint(part, (:grey if grey)) }
           end
+          cells = band.map { |index| @style.paint(aligned(texts[index], index), (colour(row[index]) unless grey)) }
+          [@style.paint(cells.join(GAP), (:grey if grey))]
         end
 
-        def too_wide?(band, room) = room && (band.sum { |index| widths[index] + GAP.length }) - GAP.length > room
+        def aligned(text, index) = @table.numeric?(index) ? text.rjust(widths[index]) : text.ljust(widths[index])
 
-        def align(cells, band, colours = [])
-          band.map do |index|
-            text = cells[index]
-            aligned = @columns[index].last == :right ? text.rjust(widths[index]) : text.ljust(widths[index])
-            colours[index] ? yield(aligned, colours[index]) : aligned
-          end.join(GAP)
-        end
-      end
-
-      # A {Report::Table} at the terminal: title, columns, footnotes, and the command that makes it again. Undecided
-      # figures are grey.
-      class TableView
-        COLOURS = { faster: :green, slower: :red, uneven: :red }.freeze
-
-        # @param table [Report::Table]
-        def initialize(table)
-          @table = table
-        end
-
-        # @param style [Style]
-        # @return [String] lines, each with a newline at its end
-        def to_s(style = Style.new(nil))
-          floor = " (noise floor: #{@table.floor})" if @table.floor
-          title, *more = style.lines("#{@table.title}#{floor}")
-          lines = [title.sub(@table.title) { |text| style.paint(text, :bold) }, *more]
-          lines.concat(style.lines(@table.note)) if @table.note
-          lines << columns.to_s(style).chomp
-          lines.concat(notes.each_with_index.flat_map { |note, index| style.lines("[#{index + 1}] #{note}") })
-          lines << "Again: #{@table.command}" if @table.command
-          lines.map { |line| "#{line}\n" }.join
-        end
-
-        private
-
-        def columns
-          sides = @table.header.each_index.map { |index| @table.numeric?(index) ? :right : :left }
-          columns = Columns.new(@table.header.zip(sides))
-          @table.rows.each do |row|
-            name, *others = row
-            if alone?(others)
-              columns.note(name.to_s, reason(others.first))
-            else
-              grey = others.any? && others.all?(&:muted?)
-              texts = row.map { |cell| text(cell) }
-              grey ? columns.row(texts, colour: :grey) : columns.row(texts, colours: row.map { |cell| colour(cell) })
-            end
-          end
-          columns
-        end
-
-        def colour(cell)
-          return COLOURS[cell.value] || (:grey if cell.muted?) if cell.kind == :verdict
-          :grey if cell.muted?
-        end
+        def colour(cell) = COLOURS[cell.value] || (:grey if cell.muted?)
 
         # Returns whether one reason replaces all figures of a row.
-        def alone?(cells)
-          first, *rest = cells
+        def alone?(row)
+          _, first, *rest = row
           return false unless first&.kind == :missing
           rest.all? { |cell| cell.to_s.empty? || (cell.kind == :missing && cell.to_s == first.to_s) }
         end
+
+        def words(row) = "#{row.first.to_s.ljust(widths.first)}#{GAP}#{reason(row[1])}"
 
         def reason(cell) = [cell.value, cell.note].compact.join("; ")
 
         # Footnotes, and the reasons for single missing figures.
         def notes
-          @notes ||= @table.rows.reject { |row| alone?(row.drop(1)) }.flatten.filter_map do |cell|
+          @notes ||= @table.rows.reject { |row| alone?(row) }.flatten.filter_map do |cell|
             cell.kind == :missing ? reason(cell) : cell.note
           end.uniq
         end
@@ -245,7 +175,7 @@ module Tiercel::Lab
 
       def parts(element, style)
         case element
-        when Table then TableView.new(element).to_s(style)
+        when Table then TableView.new(element, style).to_s
         when Document::Heading then style.paint("#{element.text}\n", :bold)
         when Document::Verdict then headline(element, style)
         when Document::Paragraph then text(element.text, style)

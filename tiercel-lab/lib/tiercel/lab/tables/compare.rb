@@ -98,10 +98,10 @@ module Tiercel::Lab
 
         def headline
           group = first_comparison or return "Nothing could be measured."
-          others = (group - [hero]).map { |cell| leader(group).speed_words(hero, cell, name(cell)) }
-          "#{Operations.fetch(hero["operation"]).phrase.sub(/\A./, &:upcase)} costs #{time_words(hero)} with " \
-            "#{name(hero)} (#{title_of(hero["value"])})#{": #{others.join(", ")} here" if others.any?}; " \
-            "floor " \
+          others = (group - [hero]).map { |cell| leader(group).compared(hero, cell, name(cell)) }
+          call = Operations.fetch(hero["operation"]).phrase.sub(/\A./, &:upcase)
+          "#{call} costs #{us(hero["summary"]["ns"])} with #{name(hero)} (#{title_of(hero["value"])})" \
+            "#{": #{others.join(", ")} here" if others.any?}; floor " \
             "#{worst_floor ? Report::Format.percent(worst_floor) : "not measured"}"
         end
 
@@ -116,8 +116,6 @@ module Tiercel::Lab
         end
 
         def keeper?(cell) = measured?(cell) && cell["contestant"]["keeps"] != false
-
-        def time_words(cell) = us(cell["summary"]["ns"]).to_s
 
         def add_value(document, value, cells)
           document.section(title_of(value)) do |section|
@@ -150,7 +148,7 @@ module Tiercel::Lab
         def again(shown)
           options = shown.map { |cell| "--store #{CommandLine.quote(cell["contestant"]["text"])}" }
           baseline = shown.find { |cell| baseline?(cell) }
-          options << "--baseline" << CommandLine.quote(baseline["contestant"]["text"])
+          options << "--baseline" << CommandLine.quote(baseline["contestant"]["text"]) if baseline && shown.size > 1
           options << "--value" << shown.first["value"] if Values.known?(shown.first["value"])
           [program, *options, "--op", shown.first["operation"], *CommandLine.shared(results)].join(" ")
         end
@@ -161,14 +159,8 @@ module Tiercel::Lab
         def advice(document)
           document.section("What next") do |section|
             section.text(undecided_words) if undecided_words
-            section.code(alone(hero || cells.find { |cell| measured?(cell) }), title: "One cell alone:")
+            section.code(again([hero || cells.find { |cell| measured?(cell) }]), title: "One cell alone:")
           end
-        end
-
-        def alone(cell)
-          store = CommandLine.quote(cell["contestant"]["text"])
-          named = ["--value", cell["value"]] if Values.known?(cell["value"])
-          [program, "--store", store, "--op", cell["operation"], *named, *CommandLine.shared(results)].join(" ")
         end
 
         # Says how many more processes would decide the open cells.

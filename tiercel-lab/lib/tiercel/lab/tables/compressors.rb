@@ -142,9 +142,9 @@ module Tiercel::Lab
           published = Published.of("compressors")
           rows = published.filter_map do |name, (size, per_second)|
             cell = deflates.find { |candidate| name(candidate) == name } or next
-            [name, size, bytes(cell), percent(size, published["none"].first), measured?(cell) ? share(cell) : missing(cell),
-             per_second, per_second && rate(cell), per_second && figure(published["zlib"].last / per_second, "x"),
-             ratio(cell)]
+            [name, size, bytes(cell), percent(size, published["none"].first),
+             measured?(cell) ? share(cell) : missing(cell), per_second, per_second && rate(cell),
+             per_second && figure(published["zlib"].last / per_second, "x"), ratio(cell)]
           end
           Report::Table.new("Compressors: the article's figures beside ours", rows:,
                             header: ["compressor", "article: bytes", "here: bytes", "article: share", "here: share",

@@ -437,6 +437,9 @@ module Tiercel::Lab
         takes :quick, :seed, :cells
 
         BASE = "HEAD^"
+        SUMMARY = "GITHUB_STEP_SUMMARY"
+        # A workflow finds its earlier comment by this marker.
+        MARKER = "<!-- tiercel-lab gate -->"
 
         def options(parser)
           parser.on("--base REF", "revision to compare with (#{BASE})") { |name| @base = name }
@@ -480,7 +483,7 @@ module Tiercel::Lab
         end
 
         def measure(run)
-          super.tap { |results| outputs&.write(results) }
+          super.tap { |results| write(self.class.view(results, command: "")) }
         end
 
         # Only counted rows have a status.
@@ -578,7 +581,16 @@ module Tiercel::Lab
           Acceptance.new(@accept.to_a + checkout.trailers(*trees.map(&:commit), Acceptance::TRAILER))
         end
 
-        def outputs = Outputs.new(comment: @comment, table: self.class)
+        # Writes the files for continuous integration: a summary of the step, and a comment for the pull request.
+        def write(view)
+          summary = ENV.fetch(SUMMARY, "")
+          return unless @comment || !summary.empty?
+          text = Report::Markdown.render(view.brief)
+          File.write(@comment, "#{MARKER}\n#{text}") if @comment
+          File.write(summary, "#{text}\n", mode: "a") unless summary.empty?
+        rescue SystemCallError => e
+          raise UsageError, "the gate's files were not all written: #{e.message}"
+        end
 
         def recorded(name) = results["tables"].select { |table| table["name"] == name }.flat_map { |one| one["rows"] }
       end

@@ -257,7 +257,8 @@ module Tiercel::Lab
           count = @by_slot[slot]["iterations"] ||=
             (@design.budget_seconds * warm_up / probed["real"]).floor.clamp(LEAST, @design.iterations)
           timed = ask(slot, "iterate", count:) or return
-          @by_slot[slot]["runs"] << { "process" => process, "iterations" => count, **timed.slice("real", "user", "system") }
+          figures = timed.slice("real", "user", "system")
+          @by_slot[slot]["runs"] << { "process" => process, "iterations" => count, **figures }
           @progress.advance(@design.run_seconds(slot), "#{slot.contestant.name}, #{slot.place}")
         end
 
@@ -384,7 +385,7 @@ module Tiercel::Lab
 
         def by_baseline(row)
           told = told_of(row)
-          time = told ? told.time_words(row, baseline, baseline["store"]) : "not compared"
+          time = told ? told.compared(row, baseline, baseline["store"]) : "not compared"
           "with #{row["store"]} (#{row["place"]}) #{time} (#{row.words})"
         end
 

@@ -139,8 +139,8 @@ module Tiercel::Lab
             ["article: #{way} a second", "here: #{way} a second", "article: #{way}, by Marshal's time", "here: #{way}"]
           end
           Report::Table.new(title, rows:, header: ["serializer", *header],
-                            note: "Published in October 2024, on another machine, on its own 1 MB of books. Its JSON is " \
-                                  "`json` here, its AS::JSON `as_json`.")
+                            note: "Published in October 2024, on another machine, on its own 1 MB of books. Its " \
+                                  "JSON is `json` here, its AS::JSON `as_json`.")
         end
 
         def add_fidelity(document)

@@ -45,11 +45,6 @@ module Tiercel::Lab
         Statistics::Verdict.of(quotient(one, other), margin:, equality: @equality)
       end
 
-      # @param one [Object]
-      # @param other [Object]
-      # @return [Float] how many times as fast one is
-      def factor(one, other) = 1.0 / quotient(one, other).estimate
-
       # @param what [String] the first place: "the fastest"
       # @yieldparam name [Object]
       # @yieldreturn [String] how it is called in the sentence
@@ -77,19 +72,12 @@ module Tiercel::Lab
       # @param one [Object]
       # @param other [Object]
       # @param called [String] the other
-      # @return [String] one's time by the other's: "2.00x the time of the other"
-      def time_words(one, other, called)
+      # @return [String] "2.00x as fast as the other", or "2.00x the time of the other"
+      def compared(one, other, called)
+        times = quotient(one, other).estimate
         case verdict(one, other)
-        when :faster, :slower then "#{Report::Format.number(quotient(one, other).estimate)}x the time of #{called}"
-        when :same then "the same time as #{called}"
-        else "a time that cannot be told from that of #{called}"
-        end
-      end
-
-      # @return [String] the comparison as a speed: "2.00x as fast as the other"
-      def speed_words(one, other, called)
-        case verdict(one, other)
-        when :faster, :slower then "#{Report::Format.number(factor(one, other))}x as fast as #{called}"
+        when :faster then "#{Report::Format.number(1.0 / times)}x as fast as #{called}"
+        when :slower then "#{Report::Format.number(times)}x the time of #{called}"
         when :same then "the same as #{called}"
         else "not to be told from #{called}"
         end

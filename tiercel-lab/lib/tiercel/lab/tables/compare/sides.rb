@@ -230,7 +230,7 @@ module Tiercel::Lab
 
         def acceptance = Gate::Acceptance.new([])
 
-        def outputs = nil
+        def write(_view) = nil
 
         def gated_cells
           of_stores = trees.first.kind == Sides::STORE

@@ -10,8 +10,6 @@ module Tiercel::Lab
         CALLS = 100
         # A pass lasts at most this long, so a slow benchmark makes fewer calls.
         SECONDS = 0.1
-        # Allocations of a concurrent thread appear in some passes, not in all.
-        PASSES = 3
         # Rails does not count these either: schema queries are cached, and transactions are not queries.
         NOT_COUNTED = %w[SCHEMA TRANSACTION].freeze
 
@@ -54,8 +52,7 @@ module Tiercel::Lab
         # @return [Hash] an outcome with "objects", "queries", "stored_bytes" of one call, and "kept_objects"
         def count
           Engine::Outcome.of do
-            objects = Array.new(PASSES) { objects_of(@calls) }.min - Array.new(PASSES) { objects_of(0) }.min
-            { objects: per_call(objects), queries: queries && per_call(queries), stored_bytes:,
+            { objects: @arm.allocations(@calls) { ready }, queries: queries&.fdiv(@calls)&.round(2), stored_bytes:,
               kept_objects: (live_objects - @before).round(-3) }
           end
         end
@@ -87,14 +84,6 @@ module Tiercel::Lab
           GC.stat(:heap_live_slots)
         end
 
-        def objects_of(calls)
-          ready
-          prepare(calls)
-          before = GC.stat(:total_allocated_objects)
-          @arm.run(calls)
-          GC.stat(:total_allocated_objects) - before
-        end
-
         # @return [Integer, nil] number of queries in all calls; nil without Active Record
         def queries
           return unless defined?(ActiveSupport::Notifications) && defined?(ActiveRecord)
@@ -112,8 +101,6 @@ module Tiercel::Lab
         rescue StandardError # not every store shows its stored bytes
           nil
         end
-
-        def per_call(number) = number.fdiv(@calls).round(2)
       end
     end
   end

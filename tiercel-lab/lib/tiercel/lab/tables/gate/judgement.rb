@@ -280,32 +280,6 @@ module Tiercel::Lab
           end
         end
       end
-
-      # Writes the files for continuous integration: a summary of the step, and a comment for the pull request.
-      class Outputs
-        SUMMARY = "GITHUB_STEP_SUMMARY"
-        # A workflow finds its earlier comment by this marker.
-        MARKER = "<!-- tiercel-lab gate -->"
-
-        # @param comment [String, nil] file
-        # @param table [Class<Table>]
-        def initialize(comment:, table:)
-          @comment = comment
-          @table = table
-        end
-
-        # @param results [Hash{String => Object}]
-        def write(results)
-          view = @table.view(results, command: "")
-          summary = ENV.fetch(SUMMARY, "")
-          return unless @comment || !summary.empty?
-          text = Report::Markdown.render(view.brief)
-          File.write(@comment, "#{MARKER}\n#{text}") if @comment
-          File.write(summary, "#{text}\n", mode: "a") unless summary.empty?
-        rescue SystemCallError => e
-          raise UsageError, "the gate's files were not all written: #{e.message}"
-        end
-      end
     end
   end
 end
