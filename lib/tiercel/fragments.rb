@@ -44,7 +44,8 @@ module Tiercel::Fragments
         rendered = output_buffer.capture(&block)
         rendered.to_str
       end
-      rendered || found.html_safe
+      return rendered if rendered
+      found.is_a?(String) ? found.html_safe : found || super # Rails renders if other code has stored nil
     end
   end
 

@@ -67,6 +67,16 @@ class FragmentsTest < ViewTest
     ActiveSupport::Notifications.unsubscribe(subscriber)
   end
 
+  def test_nothing_that_other_code_stored_breaks_a_view
+    page = controller(**PAGE)
+    get(page)
+    key = store.backend.scan.first
+    [nil, false, 5].each do |value|
+      store.write(key, value)
+      assert_equal(value ? "<p>5</p>" : "<p><b>é &amp; &lt;</b></p>", get(page).force_encoding("UTF-8"))
+    end
+  end
+
   def test_a_miss_counts_once
     page = controller(**PAGE)
     get(page)
