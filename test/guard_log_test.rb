@@ -2,7 +2,10 @@
 # quick
 
 require "test_helper"
+require "active_support"
+require "active_support/error_reporter"
 require "logger"
+require "minitest/mock"
 require "stringio"
 require "tiercel"
 
@@ -53,6 +56,16 @@ class GuardLogTest < Tiercel::TestCase
     assert_match(%r{read_entry on fake://place failed}, lines[0])
     assert_match(%r{fake://place does not answer \(Tiercel::Unavailable: .*\); calls are skipped}, lines[2])
     assert_match(%r{fake://place answers again; 7 calls were skipped in 12.5 s}, lines[3])
+  end
+
+  # As in a chroot: ActiveSupport loads a file at its first report.
+  def test_a_reporter_that_cannot_be_loaded_raises_nothing
+    reporter = Object.new.tap { |one| one.define_singleton_method(:report) { |*, **| raise LoadError, "no file" } }
+    ActiveSupport.stub(:error_reporter, reporter) do
+      output = StringIO.new
+      assert_nil(guard(logger: -> { Logger.new(output) }).call(:read_entry) { raise unavailable })
+      assert_match(/is down/, output.string)
+    end
   end
 
   def test_without_a_logger_of_its_own_it_is_that_of_rails

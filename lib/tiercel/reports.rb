@@ -15,8 +15,10 @@ module Tiercel::Reports
     context[:key] = Tiercel::KeyMask.of(context[:key]) if context[:key] && !log_keys
     reporter = ActiveSupport.error_reporter if defined?(ActiveSupport) && ActiveSupport.respond_to?(:error_reporter)
     reporter&.report(error, handled: true, severity: :warning, source: SOURCE, context:)
-  rescue Ractor::IsolationError
-    nil # before Rails 8.2, only the main Ractor has an error reporter
+  rescue Ractor::IsolationError, LoadError
+    # Before Rails 8.2, only the main Ractor has an error reporter. Outside of an application, the reporter loads files
+    # at its first report, which a process in a chroot does not find.
+    nil
   end
 
   # Writes a warning into the log.
