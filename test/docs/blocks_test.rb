@@ -54,7 +54,8 @@ class BlocksTest < Tiercel::TestCase
 
   def test_cas
     code = BLOCKS.fetch("docs/store.md").map(&:last).grep(/\.cas/).first
-    eval(code.gsub(/^(.*\S)\s+# => (.*)$/) { "assert_equal(#{$2}, (#{$1}))" }) # rubocop:disable Security/Eval, Style/EvalWithLocation
+    code = code.gsub(/^(.*\S)\s+# => (.*)$/) { "assert_equal(#{$2}, (#{$1}))" }
+    eval(code) # rubocop:disable Security/Eval, Style/EvalWithLocation
   end
 
   # Puma's configuration calls the block in the master.

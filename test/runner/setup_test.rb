@@ -142,7 +142,8 @@ class SetupTest < Tiercel::TestCase
       code = "server_programs='$server_programs' test_programs='$test_programs' build_programs=\n" \
              "#{text}\nprintf %s \"${programs#?}\""
       found = shell(code, *part.split)
-      expected ? assert_equal(expected, found.output) : assert_match(/unknown word nothing; there are core/, found.output)
+      next assert_match(/unknown word nothing; there are core/, found.output) unless expected
+      assert_equal expected, found.output
     end
     { "lab" => "lab", "exec" => "core" }.each do |command, part|
       assert_match(%r{/bin/setup" (--quiet )?#{part}\b}, File.read("#{BIN}/#{command}"))
@@ -155,7 +156,7 @@ class SetupTest < Tiercel::TestCase
       find_ruby() { :; }; on_debian() { true; }; with_lock() { false; }; fail() { exit 1; }; cache=x
       choose_ruby
     SHELL
-    assert_match(/\AThis machine has no Ruby .* takes 3 to 10 minutes.*; TIERCEL_RUBY=PATH uses another one/, found.output)
+    assert_match(/\AThis machine has no Ruby .* takes 3 to 10 minutes.*; TIERCEL_RUBY=PATH uses/, found.output)
   end
 
   def test_exec_keeps_the_folder_and_the_status_of_the_command

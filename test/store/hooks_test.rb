@@ -42,6 +42,7 @@ class StoreHooksTest < Tiercel::TestCase
       store.fetch("a") { 1 }
       assert_equal [:write], @seen, way
     end
+    assert_predicate TiercelStore.new("shared:#{dir}/segment?size=4MB").freeze.singleton_class, :frozen?
   end
 
   def test_a_subclass_that_changes_names_and_values
