@@ -136,18 +136,15 @@ class SetupTest < Tiercel::TestCase
   end
 
   def test_each_command_prepares_what_it_needs
-    programs = { "" => "server_programs$test_programs", "lab" => "server_programs", "core" => "", "nothing" => nil }
-    programs.each do |part, expected|
-      text = File.read("#{BIN}/setup")[/^quiet=.*?^done\nprograms.*?^done$/m]
-      code = "server_programs='$server_programs' test_programs='$test_programs' build_programs=\n" \
-             "#{text}\nprintf %s \"${programs#?}\""
-      found = shell(code, *part.split)
-      next assert_match(/unknown word nothing; there are core/, found.output) unless expected
-      assert_equal expected, found.output
+    text = File.read("#{BIN}/setup")[/^quiet=.*?^done\nprograms.*?^done$/m]
+    of = ->(part) { shell("state=x\n#{text}\nprintf %s \"$programs\"", *part.split) }
+    wanted = ["", "lab", "core"].to_h do |part|
+      [part, %w[chromium redis-server].map { |program| of[part].output.include?(program) }]
     end
-    { "lab" => "lab", "exec" => "core" }.each do |command, part|
-      assert_match(%r{/bin/setup" (--quiet )?#{part}\b}, File.read("#{BIN}/#{command}"))
-    end
+    assert_equal({ "" => [true, true], "lab" => [false, true], "core" => [false, false] }, wanted)
+    assert_match(/unknown word nothing; there are core/, of["nothing"].output)
+    assert_match(/ part=lab ;;$.*bin\/setup" --quiet "\$part"/m, File.read("#{BIN}/lab"))
+    assert_match(%r{/bin/setup" core\b}, File.read("#{BIN}/exec"))
   end
 
   def test_the_first_line_says_how_long_a_ruby_takes_to_build
