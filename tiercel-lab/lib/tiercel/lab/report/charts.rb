@@ -13,26 +13,17 @@ module Tiercel::Lab
       attr_reader :title
       # @return [String]
       attr_reader :anchor
-      # @return [String, nil] a sentence under the chart
-      attr_reader :note
       # @return [String, nil] the command that makes it again
       attr_reader :command
 
       # @param title [String]
-      # @param description [String, nil] a sentence about the chart; nil: computed from the figures
       # @param anchor [String, nil] nil: computed from the title
-      # @param note [String, nil]
       # @param command [String, nil]
-      def initialize(title, description: nil, anchor: nil, note: nil, command: nil)
+      def initialize(title, anchor: nil, command: nil)
         @title = title
-        @description = description
         @anchor = anchor || Report.slug(title)
-        @note = note
         @command = command
       end
-
-      # @return [String] the chart in words, for screen readers
-      def description = @description || summary
 
       # @param id [String] unique in the page
       # @return [String] an <svg> element
@@ -50,7 +41,6 @@ module Tiercel::Lab
       def draw = raise(NotImplementedError)
 
       # @return [String]
-      def summary = raise(NotImplementedError)
 
       # Draws ticks with lines across the plot, and below it the figures and the axis' name.
       def horizontal_axis(svg, scale, top:, bottom:, label:, ticks: nil, format: Format.method(:tick))
@@ -131,14 +121,15 @@ module Tiercel::Lab
           table
         end
 
-        private
-
-        def digits = @digits ||= @rows.map { |row| Format.decimals(row.interval.low) }.max.clamp(2, 3)
-
-        def summary
+        # @return [String] the chart in words, for screen readers
+        def description
           counts = @rows.map(&:verdict).tally.map { |verdict, count| "#{count} #{Cell::VERDICTS.fetch(verdict)}" }
           "Ratios of time to #{@baseline} with intervals: #{counts.join(", ")}. Below 1 is faster."
         end
+
+        private
+
+        def digits = @digits ||= @rows.map { |row| Format.decimals(row.interval.low) }.max.clamp(2, 3)
 
         def draw
           room = [@rows.map { |row| Svg.text_width(row.label, 13) }.max.to_f + 14, WIDTH * 0.38].min.ceil
@@ -237,6 +228,15 @@ module Tiercel::Lab
           table
         end
 
+        # @return [String] the chart in words, for screen readers
+        def description
+          ranges = @series.map do |series|
+            first, last = series.points.values_at(0, -1).map { |point| Format.number(point[1]) }
+            "#{series.name} from #{first} to #{last}"
+          end
+          "#{@y} over #{@x}: #{ranges.join("; ")}."
+        end
+
         private
 
         def xs = @series.flat_map { |series| series.points.map(&:first) }.uniq.sort
@@ -249,14 +249,6 @@ module Tiercel::Lab
         end
 
         def css(index) = "series s#{index % 7}"
-
-        def summary
-          ranges = @series.map do |series|
-            first, last = series.points.values_at(0, -1).map { |point| Format.number(point[1]) }
-            "#{series.name} from #{first} to #{last}"
-          end
-          "#{@y} over #{@x}: #{ranges.join("; ")}."
-        end
 
         def draw
           svg = Svg.new(WIDTH, 380)

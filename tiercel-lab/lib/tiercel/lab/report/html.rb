@@ -220,10 +220,9 @@ module Tiercel::Lab
 
         # @return [String]
         def render
-          note = %(<p class="note">#{Html.inline(@chart.note)}</p>) if @chart.note
           twin = TableView.new(@chart.table, "#{@anchor}-table", bare: true)
           %(<figure id="#{@anchor}"><figcaption><h3><a href="##{@anchor}">#{Html.inline(@chart.title)}</a></h3>) +
-            "</figcaption>#{legend}#{@chart.svg(id: "#{@anchor}-chart")}#{note}" +
+            "</figcaption>#{legend}#{@chart.svg(id: "#{@anchor}-chart")}" +
             %(<details class="twin"><summary>The figures as a table</summary>#{twin.render}</details>) +
             "#{Html.code_block(@chart.command, prompt: true) if @chart.command}</figure>"
         end

@@ -51,7 +51,7 @@ module Tiercel::Lab
       def element_text(element)
         case element
         when Table then table(element)
-        when Chart then "#{table(element.table)}\n#{element.note}".strip
+        when Chart then table(element.table)
         when Document::Code then [element.title, fence(element.text)].compact.join("\n\n")
         when Document::Heading then "### #{element.text}"
         when Document::Verdict then verdict_text(element)

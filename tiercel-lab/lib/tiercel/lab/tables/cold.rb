@@ -78,7 +78,10 @@ module Tiercel::Lab
           document.section("Warm and cold") do |section|
             section.text(WORDS)
             section.text(touch_words) if rows("first touch").any?
-            section.add(curve) if pairs.keys.map(&:first).uniq.size > 2
+            curve = size_chart("Cold: a hit by size", pairs.values.flatten) do |cell|
+              "#{name(cell)}, #{cold?(cell) ? "cold" : "warm"}"
+            end
+            section.add(curve) if curve
             pairs.each { |(value, operation), group| section.add(table(value, operation, group)) }
           end
         end
@@ -95,19 +98,6 @@ module Tiercel::Lab
         def touch_words
           us = Report::Format.number(rows("first touch").first["us"])
           "A page of 4 KB that a process touches first costs #{us} us on this machine."
-        end
-
-        # The time of a hit by size, warm and cold.
-        def curve
-          series = Hash.new { |all, name| all[name] = [] }
-          pairs.each_value do |group|
-            group.flatten.select { |cell| measured?(cell) }.each do |cell|
-              bytes = Values::SizedHTML.parse(cell["value"].delete_prefix("html-")).approximate_bytes
-              figures = cell["summary"]["ns"].values_at("estimate", "low", "high").map { |ns| ns / 1e3 }
-              series["#{name(cell)}, #{cold?(cell) ? "cold" : "warm"}"] << [bytes, *figures]
-            end
-          end
-          line_chart("Cold: a hit by size", series, x: "bytes", y: "us", x_scale: :log, y_scale: :log)
         end
 
         def cold?(cell) = cell["operation"].end_with?(Table::SUFFIX)

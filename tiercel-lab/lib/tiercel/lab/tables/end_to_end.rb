@@ -276,15 +276,10 @@ module Tiercel::Lab
         # @return [String]
         def reach
           base = words(groups.values.first.first)
-          if quick?
-            return "The quick form varies one factor at a time from #{base}, on one value, and has what the first " \
-                   "article advises. "
-          end
-          product = groups.values.map(&:size).max
-          short = groups.select { |_key, wholes| wholes.size < product }.map { |(value, _), _| title_of(value) }.uniq
-          return "" if short.empty?
-          "All combinations are measured on #{title_of(groups.keys.first.first)}; on #{short.join(", ")} one " \
-            "factor is varied at a time from #{base}. "
+          return "One factor at a time is varied from #{base}, and the article's advice is added. " if quick?
+          return "" if groups.values.map(&:size).uniq.one?
+          "All combinations are measured on #{title_of(groups.keys.first.first)}; on other values one factor at a " \
+            "time is varied from #{base}. "
         end
 
         private

@@ -38,8 +38,7 @@ module Tiercel::Lab
 
         def take(comparisons)
           super
-          run.table("sizes", comparisons.map { |comparison| described(comparison.value) },
-                    directories: @directories.to_a)
+          run.table("sizes", comparisons.map { |comparison| comparison.value.describe }, directories: @directories.to_a)
         end
 
         private
@@ -56,10 +55,6 @@ module Tiercel::Lab
         def contestants
           stores = @stores || parse_all(settings.quick ? QUICK_STORES : STORES)
           [*stores, *parse_all(@directories.to_a.map { |path| "file_store:#{path}" }), *settings.urls].uniq(&:name)
-        end
-
-        def described(value)
-          value.describe.merge("bytes" => value.approximate_bytes, "html" => value.is_a?(Values::HTML))
         end
       end
 
@@ -94,10 +89,8 @@ module Tiercel::Lab
 
         def fill(document)
           groups.each { |value, group| document.section(title_of(value)) { |section| add(section, value, group) } }
-          return if by_size.values.none? { |points| points.size > 1 }
-          document.section("By size") do |section|
-            section.add(line_chart("Sizes: a hit by size", by_size, x: "bytes", y: "us", x_scale: :log, y_scale: :log))
-          end
+          chart = size_chart("Sizes: a hit by size", cells, &method(:name)) or return
+          document.section("By size") { |section| section.add(chart) }
         end
 
         private
@@ -148,20 +141,6 @@ module Tiercel::Lab
           return "" unless ms
           note = own ? NFS : (DOUBTFUL if value == "html-822kb" && text == "mem_cache_store")
           Report::Cell.number(ms, unit: "ms", note:)
-        end
-
-        # Points of HTML values, which differ only in their size.
-        def by_size
-          @by_size ||= begin
-            bytes = rows("sizes").select { |row| row["html"] }.to_h { |row| row.values_at("name", "bytes") }
-            measured = cells.select { |cell| measured?(cell) && bytes.key?(cell["value"]) }
-            measured.group_by { |cell| name(cell) }.transform_values do |of_store|
-              of_store.map do |cell|
-                [bytes[cell["value"]],
-                 *cell["summary"]["ns"].values_at("estimate", "low", "high").map { |ns| ns / 1e3 }]
-              end
-            end
-          end
         end
       end
     end

@@ -446,6 +446,23 @@ module Tiercel::Lab
 
       def title_of(value) = Values.known?(value) ? Values.fetch(value).title : value
 
+      # A chart of times by size, of the cells whose value is HTML.
+      #
+      # @yieldparam cell [Hash]
+      # @yieldreturn [String] name of its series
+      # @return [Report::Charts::LineChart, nil] nil if no series has two sizes
+      def size_chart(title, cells, &)
+        html = cells.select { |cell| measured?(cell) && cell["value"].match?(/\Ahtml-\d+[km]?b\z/) }
+        series = html.group_by(&).transform_values do |of_store|
+          of_store.map do |cell|
+            size = Values::SizedHTML.parse(cell["value"].delete_prefix("html-"))
+            [size.approximate_bytes, *interval(cell["summary"]["ns"], 1e-3).to_h.values]
+          end
+        end
+        return if series.values.none? { |points| points.size > 1 }
+        line_chart(title, series, x: "bytes", y: "us", x_scale: :log, y_scale: :log)
+      end
+
       # @return [String] the command that repeats the tables of one value
       def command_for(value)
         named = ["--value", value] if Values.known?(value)
