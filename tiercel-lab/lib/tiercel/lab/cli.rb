@@ -9,7 +9,7 @@ module Tiercel::Lab
   # The command line of the lab.
   module CLI
     Tiercel::Lab.declare self, "cli/all" => %i[All], "cli/settings" => %i[Progress Settings UserFile],
-                      "cli/commands" => %i[Chapters HistoryCommand InitCommand ReportCommand TableCommand]
+                      "cli/commands" => %i[HistoryCommand InitCommand ReportCommand TableCommand]
 
     # The exit codes of the lab's commands.
     module ExitCodes

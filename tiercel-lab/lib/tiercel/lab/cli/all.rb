@@ -217,8 +217,8 @@ module Tiercel::Lab
       # and the tables of its article (or one short table); the rest is folded. An incomplete table shows the reason
       # and its results so far.
       class View < Tables::View
-        # Names of tables that are not ordinary words.
-        NAMES = { "sqlite" => "SQLite" }.freeze
+        # Longer tables are for reference, and folded.
+        ROWS = 8
 
         def title = "Cache stores: every table"
 
@@ -229,9 +229,8 @@ module Tiercel::Lab
         end
 
         def build
-          light = parts.map { |part| part.to_h.merge("results" => Chapters.light(part.results)) }
-          document = Report::Document.new(title:, subtitle:, command:, data: results.merge("parts" => light),
-                                          environment:)
+          document = Report::Document.new(title:, subtitle:, command:, environment:,
+                                          data: results.merge("parts" => parts.map { |part| light(part) }))
           document.answer = answer&.element
           document.verdict(sentence, warnings:)
           found = parts.to_h { |part| [part, chapter(part)] }
@@ -269,6 +268,12 @@ module Tiercel::Lab
           "#{complete} of #{parts.size} tables are complete."
         end
 
+        # A part without its slices, as data in the HTML page.
+        def light(part)
+          cells = part.results&.dig("cells")&.map { |cell| cell.except("slices") }
+          part.to_h.merge("results" => part.results&.merge("cells" => cells))
+        end
+
         # The servers of all parts.
         def environment
           servers = parts.flat_map { |part| part.results ? part.results.fetch("servers", []) : [] }
@@ -290,17 +295,30 @@ module Tiercel::Lab
           [part.note, "its report could not be made: #{e.message.lines.first&.strip} (#{e.class})"].compact.join("; ")
         end
 
+        # Folds everything but the sentence and some tables: those of an article, or one short table.
         def add(document, part, chapter)
-          if chapter.is_a?(Report::Document)
-            Chapters.add(document, chapter, title: heading(part, chapter), anchor: part.name,
-                                            article: article(part),
-                                            note: ("Not complete: #{part.note}." unless part.complete?))
-          else
-            document.section(part.name, anchor: part.name) do |section|
+          document.section(chapter.is_a?(Report::Document) ? chapter.title : part.name, anchor: part.name) do |section|
+            unless chapter.is_a?(Report::Document)
               section.text("There is no table: #{chapter}")
-              section.code(command_of(part))
+              next section.code(command_of(part))
             end
+            section.text("Not complete: #{part.note}.") unless part.complete?
+            chapter.verdicts.each { |verdict| section.add(verdict) }
+            rest = elements(chapter)
+            shown = unfolded(rest.grep(Report::Table), article(part))
+            shown.each { |table| section.add(table) }
+            section.fold("All of #{part.name}", rest.reject { |one| shown.any? { |table| table.equal?(one) } })
           end
+        end
+
+        def unfolded(tables, article)
+          of_article = article ? tables.select { |table| table.title.match?(article) } : []
+          of_article.any? ? of_article : tables.select { |table| table.rows.size <= ROWS }.first(1)
+        end
+
+        def elements(chapter)
+          [Report::Document::Paragraph.new(chapter.subtitle), Report::Document::Code.new(chapter.command, nil),
+           *chapter.sections.flat_map { |one| [Report::Document::Heading.new(one.title), *one.elements] }]
         end
 
         def article(part)
@@ -317,13 +335,6 @@ module Tiercel::Lab
         end
 
         def command_of(part) = Tables.command_line(part.name, part.arguments, command[/\A(.*?) all\b/, 1] || command)
-
-        # Some titles already begin with the table's name.
-        def heading(part, chapter)
-          return chapter.title if Report.slug(chapter.title).start_with?(part.name)
-          name = NAMES.fetch(part.name) { part.name.tr("-", " ").capitalize }
-          "#{name}: #{chapter.title.sub(/\A[A-Z](?=[a-z ])/, &:downcase)}"
-        end
       end
 
       NAME = "all"

@@ -144,10 +144,10 @@ module Tiercel::Lab
       #
       # @return [void]
       # @raise [WrongValue] if the store refuses a value
-      def fill(**options)
+      def fill
         contestant.filling(store, count) do
           each_pair do |name, value|
-            next if store.write(name.dup, value, **options) || !contestant.keeps?
+            next if store.write(name.dup, value) || !contestant.keeps?
             raise WrongValue, "write of #{@value.name} was refused"
           end
         end
