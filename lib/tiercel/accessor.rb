@@ -79,8 +79,17 @@ class Tiercel::Accessor
     bytes.nil? ? MISS : decode(key, bytes, version, tags.recorded_in?(bytes))
   end
 
-  def read_multi(keys, versions, undecided, event = nil)
-    decode_all(get_multi(keys, event), keys, versions, undecided)
+  # @param generations [Store::Tags::Generations, nil] guesses the generations of the entries, which are then read in the
+  #   same trip. Entries for which the guess was wrong are undecided
+  def read_multi(keys, versions, undecided, event = nil, generations = nil)
+    likely = generations.likely(keys) if generations && !@guard.undelivered&.any? # a pending one would hide all entries
+    return decode_all(get_multi(keys, event), keys, versions, undecided) unless likely
+    all = keys | likely
+    found = get_multi(all, event)
+    likely -= keys if all.size < keys.size + likely.size
+    read = {}
+    likely.each { |key| (bytes = found.delete(key)) && read[key] = bytes }
+    decode_all(found, keys, versions, undecided) { |key, bytes| generations.current_in?(key, bytes, read) }
   end
 
   # @param tags [Tags::Named] see {#read_tagged}. Entries with tags are undecided
@@ -224,15 +233,15 @@ class Tiercel::Accessor
   def resolve(signal, key, bytes, version) = Found.new(bytes)
 
   # Replaces the values in place, which is quicker than a new Hash because Ruby does not hash the keys again.
+  #
+  # @yieldreturn [Boolean] whether the entry's tags are known to be current
   def decode_all(found, keys, versions, undecided)
     unsure = false
-    if versions
-      keys.each_with_index do |key, index|
-        bytes = found[key] or next
-        unsure = true if Tiercel::Coder::Signal === (found[key] = decode(key, bytes, versions[index]))
-      end
-    else
-      found.each { |key, bytes| unsure = true if Tiercel::Coder::Signal === (found[key] = decode(key, bytes, nil)) }
+    versions &&= keys.zip(versions).to_h
+    found.each do |key, bytes|
+      current = block_given? && yield(key, bytes)
+      value = found[key] = decode(key, bytes, versions && versions[key], current)
+      unsure = true if Tiercel::Coder::Signal === value
     end
     undecided.concat(keys.uniq.select { |key| Tiercel::Coder::Signal === found[key] }) if unsure
     found

@@ -55,10 +55,10 @@ module Tiercel
     end
 
     # Uses remembered copies as far as they are usable, and forgets the others (expired, of another version).
-    def read_multi(keys, versions, undecided, event = nil)
+    def read_multi(keys, versions, undecided, event = nil, generations = nil)
       local = current
       known = local&.read_multi_entries(keys)&.compact
-      return @far.read_multi(keys, versions, undecided, event) if known.nil? || known.empty?
+      return @far.read_multi(keys, versions, undecided, event, generations) if known.nil? || known.empty?
       wanted = keys.zip(versions).to_h if versions
       found = known.to_h { |key, bytes| [key, decode(key, bytes, wanted && wanted[key])] }
       found.select! do |key, value|
@@ -69,7 +69,7 @@ module Tiercel
       end
       unknown = keys.each_index.reject { |index| found.key?(keys[index]) }
       return found if unknown.empty?
-      read = @far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), undecided, event)
+      read = @far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), undecided, event, generations)
       found.merge!(read).slice(*keys)
     end
 

@@ -58,7 +58,8 @@ module Tiercel
       entry.value
     end
 
-    # Reads several keys in one trip, and in another one if entries have tags that the accessor does not compare.
+    # Reads several keys in one trip, and in another one if entries have tags that the accessor does not compare, and
+    # that this process has not met under these keys before.
     #
     # @param keys [Array<String>] one for each name; names that share a key get the same value
     # @param versions [Array<String, nil>, nil]
@@ -75,7 +76,8 @@ module Tiercel
       elsif tags && !@accessor.compares_tags?
         found = @accessor.read_multi_tagged(keys, versions, tags, undecided, event)
       else
-        found = @accessor.read_multi(keys, versions, undecided, event)
+        generations = @accessor.compares_tags? ? [] : [@generations]
+        found = @accessor.read_multi(keys, versions, undecided, event, *generations)
       end
       decide_all(found, undecided, versions && keys.zip(versions).to_h, options, useless) unless undecided.empty?
       found
@@ -168,13 +170,15 @@ module Tiercel
 
     # Compares equal sets of tags once, and decodes the values without creating an Entry for each.
     def decide_all(found, undecided, versions, options, useless)
-      tags = undecided.map { |key| Frame.part(found[key].bytes, Frame::Layout::PART_TAGS) }
-      outdated = @generations.outdated_among(tags.uniq.compact, options[:tags])
+      parts = undecided.map { |key| Frame.part(found[key].bytes, Frame::Layout::PART_TAGS) }
+      current = @generations.current_among(parts.compact, options[:tags]) if parts.any?
       undecided.each_with_index do |key, index|
-        its_tags = tags[index]
-        next useless[key] = unusable(found.delete(key)) if its_tags && !outdated.empty? && outdated.include?(its_tags)
+        part = parts[index]
+        recorded = current[part] if part
+        next useless[key] = unusable(found.delete(key)) if part && recorded.nil?
         version = versions && versions[key]
-        value = its_tags ? @accessor.decode(key, found[key].bytes, version, true) : found[key]
+        value = part ? @accessor.decode(key, found[key].bytes, version, true) : found[key]
+        @generations.remember(key, found[key].bytes, recorded) if part
         value = decide(found[key], key, version, raw: options[:raw], tags: options[:tags]) if Coder::Signal === value
         Coder::Signal === value ? useless[key] = found.delete(key) : found[key] = value
       end

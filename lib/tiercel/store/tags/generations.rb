@@ -9,7 +9,10 @@ module Tiercel
     class Tags::Generations
       # The result of a guarded call if the backend failed.
       LOST = Object.new.freeze
-      private_constant :LOST
+      # Bounds of the memory of {#remember}: entries, and bytes of one entry's parts.
+      MOST_REMEMBERED = 4_096
+      LONGEST_PARTS_BYTES = 512
+      private_constant :LOST, :MOST_REMEMBERED, :LONGEST_PARTS_BYTES
 
       # @param accessor [Accessor]
       # @param backend [Backend]
@@ -18,6 +21,7 @@ module Tiercel
         @accessor = accessor
         @backend = backend
         @guard = guard
+        @remembered = {}
       end
 
       # Reads the generations of the tags, so that a value that is computed from now on can be stored with them.
@@ -49,28 +53,57 @@ module Tiercel
         recorded.all? { |key, generation| known[key] == generation }
       end
 
-      # @param parts [Array<String>] different parts TAGS of entries
+      # @param parts [Array<String>] parts TAGS of entries
       # @param tags [Named, nil] tags whose generations were read in the same trip
-      # @return [Array<String>] the parts with a generation that is not current; takes at most one trip
-      def outdated_among(parts, tags = nil)
-        found = tags&.found
-        wanted = {}
-        parts.each do |part|
-          Frame::Parts.each_tag(part) do |key, generation|
-            known = wanted[key]
-            wanted[key] = known.nil? || known == generation ? generation : false # false: entries differ
-          end
+      # @return [Hash{String => Hash{String => String}}] the parts whose generations are all current, and these
+      #   generations by key; takes at most one trip
+      def current_among(parts, tags = nil)
+        recorded = parts.uniq.to_h do |part|
+          own = {}
+          Frame::Parts.each_tag(part) { |key, generation| own[key] = generation }
+          [part, own]
         end
-        unknown = found ? wanted.keys.reject { |key| tags.key?(key) } : wanted.keys
+        wanted = {} # false: entries differ
+        recorded.each_value { |own| wanted.update(own) { |_, one, other| one == other && one } }
+        found = tags&.found || {}
+        unknown = wanted.keys - found.keys
         unless unknown.empty?
           # A remembered generation that differs from one in an entry may be outdated, and is read again.
           read = @accessor.generations(unknown) { |key, bytes| wanted[key] == bytes }
-          found = found ? found.merge(read) : read
+          found = found.empty? ? read : found.merge(read)
         end
-        return [] if wanted.all? { |key, generation| found[key] == generation }
-        parts.select do |part|
-          Frame::Parts.each_tag(part) { |key, generation| break true unless found[key] == generation }
-        end
+        recorded.select { |_, own| own <= found }
+      end
+
+      # --- the tags that entries had when this process last read them, so that the next read takes one trip less ---
+
+      # @param frame [String] the bytes of an entry with tags
+      # @param recorded [Hash{String => String}] the entry's generations by key
+      # @return [void]
+      def remember(key, frame, recorded)
+        parts = frame.byteslice(Frame::Layout::HEADER_BYTES, frame.unpack1("S<", offset: Frame::Layout::PARTS_BYTES_AT))
+        return if parts.bytesize > LONGEST_PARTS_BYTES
+        @remembered = {} if @remembered.size >= MOST_REMEMBERED
+        @remembered[key] = [parts, recorded]
+      end
+
+      # @return [Array<String>, nil] keys of the generations that these entries probably have; nil for none
+      def likely(keys)
+        remembered = @remembered
+        return if remembered.empty?
+        likely = {}
+        keys.each { |key| remembered[key]&.last&.each_key { |tag| likely[tag] = true } }
+        likely.keys unless likely.empty?
+      end
+
+      # @param frame [String] the bytes of an entry, which may be damaged
+      # @param read [Hash{String => String}] the current generations by key
+      # @return [Boolean] whether the entry has the parts that it had before, and its generations are current. Other
+      #   parts have to be compared tag by tag
+      def current_in?(key, frame, read)
+        parts, recorded = @remembered[key]
+        !parts.nil? && recorded <= read &&
+          frame.byteslice(Frame::Layout::HEADER_BYTES, parts.bytesize) == parts
       end
 
       # @param keys [Array<String>]
