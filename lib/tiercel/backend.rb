@@ -282,18 +282,6 @@ class Tiercel::Backend
   # @return [void]
   def end_leases = nil
 
-  # Returns whether the backend currently wants to receive {#used}.
-  #
-  # @return [Boolean]
-  def uses_wanted? = false
-
-  # Reports reads that a nearer tier has answered, so that a backend that evicts by use keeps those entries. A call
-  # itself causes no write. Only a {#remote?} backend needs a trip for it, and no caller waits for that trip.
-  #
-  # @param keys [Array<String>] the keys that were read recently; each counts as one read
-  # @return [void]
-  def used(keys) = nil # rubocop:disable Lint/UnusedMethodArgument
-
   # @return [Hash{Symbol => Object}] the values that the backend has for :entries, :bytes, :hits, :misses and
   #   :evictions (Integers), and further ones under other names
   def stats = raise(NotImplementedError)

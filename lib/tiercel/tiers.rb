@@ -17,8 +17,6 @@ module Tiercel
     autoload :Copy, "tiercel/tiers/near"
     autoload :Coverage, "tiercel/tiers/near"
     autoload :Near, "tiercel/tiers/near"
-    autoload :Uses, "tiercel/tiers/near"
-    autoload :Watch, "tiercel/tiers/watch"
 
     attr_reader :near
     # @return [Backend] the last tier
@@ -28,7 +26,6 @@ module Tiercel
       super()
       @near = near
       @last = last
-      @near.uses = Uses.new(near.backend.segment, last) unless last.remote? # the bus reports uses to a server
     end
 
     # --- read ---

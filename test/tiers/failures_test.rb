@@ -54,7 +54,6 @@ class TiersFailuresTest < Tiercel::TestCase
       tiers = Tiercel::Tiers.new(near, Tiercel::Backends::MemorySegment.build(nil, {}))
       reports = []
       near.guard = Tiercel::Guard.new(near.backend, error_handler: ->(exception:, **) { reports << exception })
-      Tiercel::Tiers::Watch.new(Tiercel::Backends::SQLite.new("#{dir}/cache.sqlite3"), near)
       assert_equal true, tiers.set("key", "bytes")
       assert_equal ["no room"], reports.map(&:reason)
       assert_equal "bytes", tiers.get("key")

@@ -38,15 +38,6 @@ class TiersOutageOfAFileTest < Tiercel::TestCase
     File.rename("#{dir}/disk.away", "#{dir}/disk")
   end
 
-  def distrusted(store)
-    store.backend.near.coverage.stub(:covered, 0) do
-      store.backend.near.backend.segment.near_trust = 1e-9
-      yield
-    end
-  ensure
-    store.backend.near.backend.segment.near_trust = Tiercel::Tiers::Coverage::TRUST_SECONDS
-  end
-
   OLD = %w[deleted written kept].to_h { |name| [name, "old"] }.freeze
 
   # Every process starts while the file does not exist.
@@ -56,7 +47,7 @@ class TiersOutageOfAFileTest < Tiercel::TestCase
     gone do
       values = fork_and_wait(4) do |number|
         other = build
-        distrusted(other) { Array.new(3) { other.fetch("key", expires_in: 60) { number } } }
+        Array.new(3) { other.fetch("key", expires_in: 60) { number } }
       end
       assert_equal 1, values.flatten.uniq.size
     end

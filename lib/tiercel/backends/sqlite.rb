@@ -37,9 +37,6 @@ class Tiercel::Backends::SQLite
   LOG_PAUSE_SECONDS = 1.0
   # Below this size a read costs less than inflating, and disk space is cheap (adr/007-sqlite.md).
   COMPRESS_THRESHOLD_BYTES = 32 * 1024
-  # Seconds after which a change renews its member's row, and after which an unused row is deleted.
-  RENEWED_SECONDS = 10
-  FORGOTTEN_SECONDS = 86_400
   REFUSALS = [
     SQLite3::FullException, SQLite3::ReadOnlyException, SQLite3::PermissionException, SQLite3::AuthorizationException,
     SQLite3::TooBigException, SQLite3::ConstraintException, Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC,
@@ -76,7 +73,6 @@ class Tiercel::Backends::SQLite
     @tokens = Disk::Tokens.new
     @lock = Mutex.new
     @calls = @hit_count = @miss_count = 0
-    @member = "member:plain"
     Forks.track_lock(@lock)
   end
 
@@ -152,13 +148,13 @@ class Tiercel::Backends::SQLite
 
   def delete(key)
     now = Tiercel::Clock.now
-    attempt(key, writing: true) { |connection| connection.change(:delete, @ids[key], blob(key), now) == 1 }
+    attempt(key) { |connection| connection.change(:delete, @ids[key], blob(key), now) == 1 }
   end
 
   def delete_multi(keys)
     now = Tiercel::Clock.now
     keys.each_slice(PAGE_ROWS).sum do |slice|
-      attempt(nil, writing: true) do |connection|
+      attempt do |connection|
         connection.transaction do
           slice.count { |key| connection.change(:delete, @ids[key], blob(key), now) == 1 }
         end
@@ -210,7 +206,7 @@ class Tiercel::Backends::SQLite
   def cleanup
     removed = 0
     last = Connection::BEFORE_IDS
-    while (count, last = attempt(writing: true) do |connection|
+    while (count, last = attempt do |connection|
       @housekeeping.remove_expired(connection, last, Tiercel::Clock.now)
     end)
       removed += count
@@ -252,30 +248,6 @@ class Tiercel::Backends::SQLite
   def evictions = @housekeeping.evictions
 
   def to_s = "sqlite:#{@file.path}"
-
-  # --- behind near tiers: processes that change the file, and reads of near copies ---
-
-  # @private
-  # @param name [String] the near segment to which this process' changes are attributed
-  def member_name=(name)
-    name = "member:#{name}"
-    @member, @renewed_at = name, nil unless name == @member
-  end
-
-  # @private
-  # @param since [Float] epoch seconds
-  # @return [Array(Object, Boolean)] an object that stays the same while the file is open, and whether a process outside
-  #   the near segment may have changed the file since `since`
-  def others_since(since)
-    @lock.synchronize { @calls = -1 } # looks at the path first
-    attempt do |connection|
-      since_ms = ((since - RENEWED_SECONDS) * 1_000).to_i
-      [connection, connection.number(:other_members, @member, since_ms).positive?]
-    end
-  end
-
-  def uses_wanted? = @housekeeping.noting
-  def used(keys) = keys.each { |key| @housekeeping.note(@ids[key]) }
 
   private
 
@@ -326,7 +298,7 @@ class Tiercel::Backends::SQLite
   def clear_all
     last = Connection::BEFORE_IDS
     while last
-      last = attempt(writing: true) do |connection|
+      last = attempt do |connection|
         ids = connection.rows(:keys, last, PAGE_ROWS)
         connection.change(:remove_range, last, ids.last.first) if ids.any?
         ids.last&.first
@@ -340,13 +312,13 @@ class Tiercel::Backends::SQLite
     free = nil
     while true
       before = free
-      free = attempt(writing: true) do |connection|
+      free = attempt do |connection|
         connection.vacuum(connection.log_bytes / connection.page_bytes / 2)
         connection.number(:free_pages)
       end
       break if free.zero? || (before && free >= before)
     end
-    attempt(writing: true, &:checkpoint)
+    attempt(&:checkpoint)
   end
 
   # --- the file ---
@@ -355,7 +327,7 @@ class Tiercel::Backends::SQLite
   def write(key, bytesize, &block)
     attempts = 0
     begin
-      attempt(key, writing: true, &block)
+      attempt(key, &block)
     rescue Tiercel::Refused => error
       raise unless error.cause.is_a?(SQLite3::FullException) && (attempts += 1) <= ATTEMPTS
       give_up_at ||= Tiercel::Clock.monotonic + @timeout_seconds
@@ -371,7 +343,7 @@ class Tiercel::Backends::SQLite
       break if Tiercel::Clock.monotonic >= give_up_at
       sleep(PAUSE_SECONDS)
     end
-    attempt(key, writing: true) { |connection| @housekeeping.make_room(connection, bytes, give_up_at) } || emptied
+    attempt(key) { |connection| @housekeeping.make_room(connection, bytes, give_up_at) } || emptied
   rescue Tiercel::Refused => error
     raise unless error.cause.is_a?(SQLite3::FullException)
     emptied
@@ -384,7 +356,7 @@ class Tiercel::Backends::SQLite
   def keep_house(bytes, added, now)
     return unless @housekeeping.due?(bytes, added ? bytes : 0)
     begin
-      attempt(nil, writing: true, patience_seconds: 0.0) { |connection| @housekeeping.round(connection, now) }
+      attempt(patience_seconds: 0.0) { |connection| @housekeeping.round(connection, now) }
     rescue Tiercel::BackendError
       nil
     end
@@ -396,7 +368,7 @@ class Tiercel::Backends::SQLite
   def shorten_log
     give_up_at = Tiercel::Clock.monotonic + [@timeout_seconds, LOG_PATIENCE_SECONDS].min
     return if @log_stuck_until&.>(give_up_at)
-    until attempt(nil, patience_seconds: 0.0) { |connection| !connection.log_too_long? || connection.checkpoint }
+    until attempt(patience_seconds: 0.0) { |connection| !connection.log_too_long? || connection.checkpoint }
       return @log_stuck_until = give_up_at + LOG_PAUSE_SECONDS if Tiercel::Clock.monotonic >= give_up_at
       sleep(PAUSE_SECONDS * (0.5 + rand))
     end
@@ -407,15 +379,13 @@ class Tiercel::Backends::SQLite
   # Runs the block with the connection, under the lock. Retries on a busy file until the time budget is over.
   #
   # @raise [BackendError]
-  def attempt(key = nil, writing: false, patience_seconds: @timeout_seconds)
+  def attempt(key = nil, patience_seconds: @timeout_seconds)
     created = 0
     give_up_at = missing = nil
     begin
       missing &&= @file.create { |path| Connection.make(path) } && nil
       @lock.synchronize do
-        connection = current_connection
-        renew_member(connection) if writing
-        yield connection
+        yield current_connection
       end
     rescue *BUSY
       give_up_at ||= Tiercel::Clock.monotonic + patience_seconds
@@ -454,19 +424,6 @@ class Tiercel::Backends::SQLite
   def drop
     @connection.close if @connection&.own?
     @connection = nil
-  end
-
-  # Records that a member changes the file, so that processes with near copies notice changes by other members. Each
-  # near segment is a member, and all processes without one are another. The row is renewed so rarely that it costs
-  # nothing.
-  def renew_member(connection)
-    now = Tiercel::Clock.now
-    return if @renewed_at && (now - @renewed_at).abs < RENEWED_SECONDS && connection.equal?(@member_connection)
-    connection.change(:put_member, @member, (now * 1_000).to_i)
-    connection.change(:forget_members, ((now - FORGOTTEN_SECONDS) * 1_000).to_i)
-    @member_connection, @renewed_at = connection, now
-  rescue SQLite3::FullException
-    nil # the change itself meets the same error next
   end
 
   # Acquires the file's lock without this object's lock, because other callers acquire them in that order.

@@ -37,14 +37,11 @@ module Tiercel
     # address.
     SEVERAL_SERVERS = 3
     SEVERAL_SERVERS_SECONDS = 600.0
-    # In each interval the bus looks for used keys in this many entries and buckets of the near tier.
-    USED_ENTRIES = 2_048
-    USED_BUCKETS = USED_ENTRIES * 8
     # Seconds between two reconnections of the pool to the listener's server.
     RENEWAL_SECONDS = 1.0
     private_constant :INTERVAL_SECONDS, :TICK, :LINGER, :LATE_SECONDS, :LATE_TICKS, :MOST_LATE_TICKS,
                      :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE,
-                     :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :USED_ENTRIES, :USED_BUCKETS, :RENEWAL_SECONDS
+                     :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :RENEWAL_SECONDS
 
     # @return [Float] seconds between two queries to the server
     attr_accessor :interval
@@ -56,7 +53,6 @@ module Tiercel
       @near = WeakRef.new(near) # the thread ends when the application drops the store
       @coverage = near.coverage
       @segment = near.backend.segment
-      @uses = Tiers::Uses.new(@segment, last)
       @interval = INTERVAL_SECONDS
       @servers = last.watch_servers
       @renewed_at = -RENEWAL_SECONDS
@@ -77,9 +73,6 @@ module Tiercel
       @thread.start
       true
     end
-
-    # @return [Boolean] whether the last tier sends a message about each change, also to the process that changed it
-    def messages? = true
 
     # A process that only writes needs no listener, because it deletes the copies of its own changes. But its
     # connections must lead to the server of the machine's listeners.
@@ -186,7 +179,7 @@ module Tiercel
       @listener.start
       while @listener.alive? && wanted?
         return if (ticks_without_seat = seat? ? 0 : ticks_without_seat + 1) > LINGER
-        @uses.tell(USED_ENTRIES, USED_BUCKETS) if @listener.ask(late?)
+        @listener.ask(late?)
         tick { |seconds| @listener.wait(seconds) }
         next unless @listener.covered?
         @near.trust_bus

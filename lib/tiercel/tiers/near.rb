@@ -24,12 +24,11 @@ class Tiercel::Tiers < Tiercel::Backend
     attr_reader :coverage
     # @return [Guard] reports the failures of this tier
     attr_accessor :guard
-    attr_writer :uses
     attr_accessor :bus
 
     # @param ttl [Numeric, nil] seconds, > 0; nil for the default
     # @param inflate_limit [Integer, nil] bytes that a value may inflate to
-    # @param bus [Boolean] whether this tier has a {Bus} or a {Watch}; if so, copies are read only while it works
+    # @param bus [Boolean] whether this tier has a {Bus}; if so, copies are read only while it works
     def initialize(backend, ttl: nil, inflate_limit: nil, bus: false)
       @backend = backend
       @segment = backend.segment
@@ -47,7 +46,7 @@ class Tiercel::Tiers < Tiercel::Backend
     #
     # @param prefix [String, nil] prefix of the keys for which a {Bus} receives messages
     def prefix=(prefix)
-      return if @prefixed || !@bus&.messages?
+      return if @prefixed || @bus.nil?
       @prefixed = true
       @bus.prefix = @prefix = prefix
     end
@@ -88,7 +87,6 @@ class Tiercel::Tiers < Tiercel::Backend
     def filled(key)
       epoch = epoch(key)
       seen = @bus&.before_fill # later than the epoch, which may be from before a gap
-      @uses&.read
       bytes = yield
       fill(key, bytes, nil, epoch) if epoch && bytes && fill?(seen)
       bytes
@@ -98,7 +96,6 @@ class Tiercel::Tiers < Tiercel::Backend
     def filled_multi(keys)
       epochs = keys.to_h { |key| [key, epoch(key)] }
       seen = @bus&.before_fill
-      @uses&.read
       found = yield
       return found unless fill?(seen)
       found.each { |key, bytes| fill(key, bytes, nil, epochs[key]) if epochs[key] }
@@ -114,13 +111,12 @@ class Tiercel::Tiers < Tiercel::Backend
     # @param ttl [Numeric, nil] TTL of these bytes
     # @return [Object] the block's result
     def change(keys, bytes = nil, ttl = nil)
-      @uses&.changed(keys.size)
       begun = @guard.call(:write_entry, keys.first) do
         @bus&.before_change
         @segment.near_begin(keys)
       end
       result = yield
-      bytes = nil if @covering && @bus&.messages?
+      bytes = nil if @covering
       finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))
       result
     rescue Tiercel::Error => error
@@ -162,11 +158,6 @@ class Tiercel::Tiers < Tiercel::Backend
       return if began && Copy.tagged?(copy) # nobody can compare its tags while the last tier does not answer
       ttl = Copy.ttl(copy, longest(key, ttl)) or return
       [began ? Copy.computed(copy, began) : copy, ttl]
-    end
-
-    # @param seconds [Float] maximum lifetime of a copy; a `ttl` in the URL may be shorter
-    def cap=(seconds)
-      @ttl = [@given_ttl || seconds, seconds].min
     end
 
     # The bus works: from now on copies are read while they are covered.
@@ -340,55 +331,6 @@ class Tiercel::Tiers < Tiercel::Backend
       rescue Tiercel::MissingDependency, Tiercel::ConfigurationError
         nil
       end
-    end
-  end
-
-  # Reports near hits to a last tier that evicts by use. Otherwise the last tier would evict the entries that are read
-  # most, since near hits do not reach it.
-  #
-  # A near hit costs nothing for this, because the segment counts the hits of its entries for its own eviction. Once
-  # in a few changes or reads of the last tier, the caller searches a part of the segment's index. It reports the
-  # entries that were hit.
-  #
-  # @private
-  class Uses
-    # The near tier's index is searched after this many reads of the last tier. A change counts as several reads.
-    READS = 256
-    READS_PER_CHANGE = 8
-    # A search covers one entry for this many reads, up to a bound, and this many buckets for each entry.
-    READS_PER_ENTRY = 4
-    MOST_ENTRIES = 512
-    BUCKETS = 8
-
-    # @param segment [Segment] the near tier's segment
-    def initialize(segment, last)
-      @segment = segment
-      @last = last
-      @count = 0
-      @cursor = nil
-    end
-
-    # @param count [Integer] number of reads
-    def read(count = 1)
-      return if (@count += count) < READS
-      entries = [@count / READS_PER_ENTRY, MOST_ENTRIES].min
-      @count = 0
-      tell(entries, entries * BUCKETS)
-    end
-
-    # @param count [Integer] number of keys
-    def changed(count) = read(count * READS_PER_CHANGE)
-
-    # Reports the used entries of a part of the index.
-    #
-    # @param entries [Integer] the approximate number of entries
-    # @param buckets [Integer] the largest number of buckets
-    def tell(entries, buckets)
-      return unless @last.uses_wanted?
-      @cursor, keys = @segment.used_keys(@cursor, entries, buckets)
-      @last.used(keys) unless keys.empty?
-    rescue Tiercel::BackendError
-      @cursor = nil # the near tier's own calls report the failure
     end
   end
 
