@@ -15,9 +15,8 @@ class OptionsTest < Tiercel::TestCase
   # --- values ---
 
   def test_values_of_a_url_are_strings
-    values = Options.values(:redis, { timeout: "1.5", pool: "12", role: "replica", password: "12", other: 1 })
-    assert_equal [1.5, { size: 12, timeout: 5.0 }, :replica, "12", nil],
-                 values.values_at(:timeout, :pool, :role, :password, :other)
+    values = Options.values(:redis, { timeout: "1.5", pool: "12", password: "12", other: 1 })
+    assert_equal [1.5, { size: 12, timeout: 5.0 }, "12", nil], values.values_at(:timeout, :pool, :password, :other)
     assert_equal({ ttl: 30.0, bus: false }, Options.values(:near, { ttl: "30", bus: "false" }))
     assert_equal [1 << 30, 0.25], Options.values(:sqlite, { size: nil }).values_at(:size, :timeout)
     assert_equal({ size: 51 << 20, timeout: 2.0 }, Options.values(:file, { size: (51 << 20).to_s, timeout: 2 }))
@@ -35,8 +34,7 @@ class OptionsTest < Tiercel::TestCase
   end
 
   def test_what_no_option_takes
-    { timeout: [0, -1, "0", "soon", Float::NAN, Float::INFINITY, 1i, [], Object.new, true], connect_timeout: [0],
-      role: [:slave, 1] }.each do |name, values|
+    { timeout: [0, -1, "0", "soon", Float::NAN, Float::INFINITY, 1i, [], Object.new, true], connect_timeout: [0] }.each do |name, values|
       values.each do |value|
         error = assert_raises(Tiercel::ConfigurationError, value.inspect) { Options.values(:redis, { name => value }) }
         assert_match(/\A#{name}: expected .* got/, error.message)

@@ -12,7 +12,7 @@ module Tiercel::Options
     switch: "true or false", seconds: "seconds (a number > 0)", window: "seconds (a number >= 0)",
     expiry: "seconds (a Numeric or an ActiveSupport::Duration, at least 0)",
     share: "a share of expires_in, from 0 to 1", refresh: ":inline or :background",
-    unavailable: ":miss or :raise", role: ":master or :replica",
+    unavailable: ":miss or :raise",
     key_bytes: "bytes (Integer, at least 40), or false for no limit",
     bytes: "bytes (Integer > 0) or a String such as \"256MB\"",
     threshold: "bytes (an Integer, or a String such as \"4KB\")",
@@ -43,8 +43,7 @@ module Tiercel::Options
     shared: { size: [:segment], memo: [:memo], on_unavailable: [:unavailable, :miss] },
     sqlite: disk, file: disk, memcached: { **remote, ssl: [:any], ssl_params: [:any] },
     redis: { **remote, username: [:any], password: [:any], db: [:any], ssl_params: [:any], fixed_hostname: [:any],
-             sentinels: [:any], name: [:any], role: [:role], sentinel_username: [:any],
-             sentinel_password: [:any] },
+             sentinels: [:any], name: [:any], sentinel_username: [:any], sentinel_password: [:any] },
     near: { ttl: [:seconds], bus: [:switch] },
   }.freeze
   # The smallest sizes, and the size of the memo with `memo: true`.
@@ -86,6 +85,7 @@ module Tiercel::Options
     mode: unneeded["only the user who creates the segment may use it"],
     **%i[mmap_size page_size].to_h { |name| [name, unneeded["the default serves every file"]] },
     pool_size: "use `pool: { size: 10 }`, or `pool=10` in a URL", pool_timeout: "use `pool: { timeout: SECONDS }`",
+    role: unneeded["a cache writes, so Tiercel uses the master that the Sentinels report"],
     **%i[rcvbuf sndbuf].to_h { |name| [name, unneeded["the kernel sizes socket buffers"]] },
     shards: unneeded["the size of the segment decides it"], ssl_context: "use `ssl: true`, or `ssl_params:`",
     synchronous: unneeded["SQLite's NORMAL is always used"],
@@ -173,7 +173,6 @@ module Tiercel::Options
               when :share then number?(value) && value.between?(0, 1) && value = value.to_f
               when :refresh then %i[inline background].include?(value)
               when :unavailable then %w[miss raise].include?(value.to_s) && value = value.to_sym
-              when :role then %w[master replica].include?(value.to_s) && value = value.to_sym
               # Leaves space for the digest that replaces the end of a longer key.
               when :key_bytes then value == false || (value.is_a?(Integer) && value >= 40)
               when :threshold then value == 0 || value = Tiercel::Sizes.parse(value)

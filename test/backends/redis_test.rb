@@ -155,7 +155,7 @@ class RedisDetailsTest < Tiercel::TestCase
     [[], "a:99999"].each do |sentinels|
       assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis://cache", sentinels: sentinels) }
     end
-    [{ db: 1 }, { sentinels: "a:1" }, { role: :replica }].each do |options|
+    [{ db: 1 }, { sentinels: "a:1" }, { name: "a" }].each do |options|
       error = assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis+cluster://a:1", **options) }
       assert_includes error.message, "#{options.keys.first}: a cluster does not support this"
     end

@@ -59,13 +59,4 @@ class TiersBusServersTest < Tiercel::TestCase
       near(store, "key", "new")
     end
   end
-
-  def test_a_replica_may_be_behind_what_it_has_told_of
-    url = Tiercel::BackendURL.parse("redis://mymaster/0")
-    replica = Tiercel::Backends::Redis.build(url, role: "replica", sentinels: "127.0.0.1:1")
-    refute replica.subscribable?
-    assert Tiercel::Backends::Redis.build(url, role: :master, sentinels: "127.0.0.1:1").subscribable?
-    store = machine(:one, url: url.to_s, role: :replica, sentinels: "127.0.0.1:1")
-    assert_equal [1.0, nil], [store.backend.near.ttl, store.backend.near.bus]
-  end
 end

@@ -150,7 +150,7 @@ class Tiercel::Backends::File
     { entries:, bytes:, hits: @hit_count, misses: @miss_count, evictions: @evictions }
   end
 
-  def close = @lock.close
+  def close = nil
 
   # @private
   # Removes the cache's files, and the folder if nothing else is in it.

@@ -78,7 +78,6 @@ module Tiercel
     # @option options [Hash] :ssl_params parameters for OpenSSL::SSL::SSLContext#set_params
     # @option options [Array, String] :sentinels { host:, port: } each, or "HOST:PORT,HOST:PORT"
     # @option options [String] :name the name of the master, if it is not the URL's host
-    # @option options [Symbol] :role :master or :replica
     # @option options [String] :sentinel_username
     # @option options [String] :sentinel_password
     # @return [Redis]
@@ -95,7 +94,6 @@ module Tiercel
       @name = url.to_s.freeze
       @several = @address.cluster?
       @database = @address.database
-      @subscribable = options[:role] != :replica && !@several
       @commands = (@several ? Cluster : Single).new(@name, @address, timeout: timeout, pool: pool)
     end
 
@@ -296,9 +294,8 @@ module Tiercel
 
     # --- for near tiers ---
 
-    # A replica may lag behind the messages that it has sent. The masters of a cluster can change at any time
-    # (adr/016).
-    def subscribable? = @subscribable
+    # The masters of a cluster can change at any time (adr/016).
+    def subscribable? = !@several
 
     # @param prefix [String, nil] limits the messages to keys with this prefix; nil for all keys
     # @return [Subscription] a subscription that is not connected yet

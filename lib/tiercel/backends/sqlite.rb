@@ -17,7 +17,7 @@ Tiercel::OptionalGems.check("sqlite3")
 class Tiercel::Backends::SQLite < Tiercel::Backend
   autoload :CacheFile, "tiercel/backends/sqlite/cache_file"
   autoload :Connection, "tiercel/backends/sqlite/connection"
-  autoload :Forks, "tiercel/backends/sqlite/forks"
+  autoload :Database, "tiercel/backends/sqlite/connection"
   autoload :Housekeeping, "tiercel/backends/sqlite/housekeeping"
 end
 
@@ -73,7 +73,6 @@ class Tiercel::Backends::SQLite
     @tokens = Disk::Tokens.new
     @lock = Mutex.new
     @calls = @hit_count = @miss_count = 0
-    Forks.track_lock(@lock)
   end
 
   def get(key)
@@ -228,7 +227,6 @@ class Tiercel::Backends::SQLite
   def close
     @housekeeping.forget
     @lock.synchronize { drop }
-    @file.lock.close
   end
 
   # @private
@@ -415,7 +413,7 @@ class Tiercel::Backends::SQLite
       return current if (@calls += 1) % CHECK_INTERVAL != 0 || current.in_place?
       drop
     end
-    Forks.discard_inherited
+    Database.discard_inherited
     @file.verify
     @connection = Connection.new(@file, @size_bytes)
   end

@@ -141,14 +141,10 @@ module Tiercel
       def hold(path, seconds)
         raise Errno::EACCES, path if Ownership.objection(path)
         raise Errno::ENOENT, ::File.dirname(path) unless ::File.directory?(::File.dirname(path))
-        lock = FileLock.new(path, seconds)
-        lock.file
-        lock.hold { yield }
+        FileLock.new(path, seconds).hold { yield }
       rescue FileLock::Busy
         raise Unavailable, "#{@place}: another process has been creating it for #{seconds.round(2)} s " \
                            "(#{path} is locked)"
-      ensure
-        lock&.close
       end
 
       def among?(classes, error) = [error.cause, error.cause&.cause].any? { |cause| classes.include?(cause.class) }

@@ -11,7 +11,7 @@ module Tiercel
       HOST_AND_PORT = /\A(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?\z/
       PORT = 6379
       SENTINEL_PORT = 26_379
-      FOR_ONE_MASTER = %i[sentinels name role sentinel_username sentinel_password].freeze
+      FOR_ONE_MASTER = %i[sentinels name sentinel_username sentinel_password].freeze
       private_constant :SECURE, :PLACE, :HOST_AND_PORT, :PORT, :SENTINEL_PORT, :FOR_ONE_MASTER
 
       # @param url [BackendURL]
@@ -121,7 +121,7 @@ module Tiercel
         name = @options[:name] || @hosts.first.first
         raise ConfigurationError, "sentinels: expected at least one HOST:PORT, got none" if sentinel_places.empty?
         login = @options.values_at(:sentinel_username, :sentinel_password).compact
-        Sentinels.new(name, @options[:role] || :master, sentinel_places) do |host, port, tls|
+        Sentinels.new(name, sentinel_places) do |host, port, tls|
           Connection.new(host, port, login: (-> { login } if login.any?), connect_timeout: @connect_timeout,
                                      tls: (@tls if tls))
         end
@@ -161,24 +161,17 @@ module Tiercel
     # The Sentinels of one master. They report the server for each new connection, and other Sentinels. Each query
     # gets half of the remaining time. A Sentinel that has failed moves to the end of the list.
     class Sentinels
-      DOWN = /s_down|o_down|disconnected/
-      private_constant :DOWN
-
-      # @return [Symbol] :master or :replica
-      attr_reader :role
       # @return [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS
       attr_reader :places
 
       # @param name [String] the master's name
-      # @param role [Symbol] :master or :replica
       # @param places [Array<Array>] arguments of `connect`
       # @yieldparam host [String]
       # @yieldparam port [Integer]
       # @yieldparam tls [Boolean]
       # @yieldreturn [Connection]
-      def initialize(name, role, places, &connect)
+      def initialize(name, places, &connect)
         @name = name
-        @role = role
         @places = places
         @connect = connect
         @found = nil
@@ -213,22 +206,15 @@ module Tiercel
       def ask(place, deadline)
         connection = @connect.call(*place)
         connection.open(deadline)
-        what = @role == :master ? "get-master-addr-by-name" : "replicas"
-        server, others = [what, "sentinels"].map do |question|
-          reply = connection.call(["SENTINEL", question, @name], deadline)
-          reply.is_a?(ReplyError) && question == what ? raise(reply) : reply
+        master, others = %w[get-master-addr-by-name sentinels].map do |question|
+          connection.call(["SENTINEL", question, @name], deadline)
         end
+        raise master if master.is_a?(ReplyError)
         learn(others, place.last)
-        found = @role == :master ? server : replica(server)
-        return [found[0], Integer(found[1])] if found.is_a?(Array) && found.size == 2
-        raise IOError, "the Sentinel #{place[0]}:#{place[1]} knows no #{@role} of #{@name.inspect}"
+        return [master[0], Integer(master[1])] if master.is_a?(Array) && master.size == 2
+        raise IOError, "the Sentinel #{place[0]}:#{place[1]} knows no master #{@name.inspect}"
       ensure
         connection&.close
-      end
-
-      def replica(list)
-        details = Array(list).map { |fields| fields.each_slice(2).to_h }
-        details.reject { |one| DOWN.match?(one["flags"].to_s) }.sample&.values_at("ip", "port")
       end
 
       def learn(others, tls)

@@ -46,7 +46,7 @@ module Tiercel
     # a value, a {ReplyError}, because other replies may follow it. A bulk String is in binary and not frozen; a
     # status, such as OK, is frozen.
     class Connection < Backends::Remote::Connection
-      # The server's role differs from the role that the Sentinels reported.
+      # The server is not the master that the Sentinels reported.
       class WrongRole < IOError; end
 
       # Servers send values with their length, and only numbers and short texts as lines.
@@ -59,10 +59,9 @@ module Tiercel
       # A connection younger than this stays open after a refused write, because the address may always lead to a
       # replica.
       RECONNECT_SECONDS = 1.0
-      ROLES = { "master" => :master, "slave" => :replica }.freeze
       # The bytes before a part of a command, by the length of the part.
       SIZES = Array.new(256) { |bytes| "\r\n$#{bytes}\r\n".b.freeze }.freeze
-      private_constant :SIZES, :DEEPEST, :MANY, :RECONNECT_SECONDS, :ROLES
+      private_constant :SIZES, :DEEPEST, :MANY, :RECONNECT_SECONDS
 
       # @param host [String, nil] nil if the Sentinels know it
       # @param login [Array<String>] nothing, the password, or user and password
@@ -178,7 +177,8 @@ module Tiercel
         commands << ["ROLE"] if @sentinels
         replies = commands.empty? ? [] : commands.zip(call_greeting(commands, deadline))
         replies.each { |_, reply| raise reply if reply.is_a?(ReplyError) }
-        check_role(replies.last.last) if @sentinels
+        role = Array(replies.last&.last).first if @sentinels
+        raise WrongRole, "expected the master, and its role is #{role.inspect}" if @sentinels && role != "master"
         @server = nil # of the connection before
         @server = @servers&.identify(self, deadline)
         @connected_at = Clock.monotonic
@@ -187,12 +187,6 @@ module Tiercel
       def call_greeting(commands, deadline)
         write(commands.each_with_object(String.new) { |command, request| append(command, request) }, deadline)
         commands.map { read_reply(deadline) }
-      end
-
-      def check_role(reply)
-        role = ROLES[Array(reply).first]
-        return if role == @sentinels.role
-        raise WrongRole, "expected the #{@sentinels.role}, and its role is #{role.inspect}"
       end
 
       # Closes a connection to a server that is no longer a master, or that accepts no more clients. The next call

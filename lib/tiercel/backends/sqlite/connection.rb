@@ -2,6 +2,30 @@
 
 require "sqlite3"
 
+# A connection that knows the process that opened it. SQLite forbids a child to use or close its parent's connection: POSIX
+# locks belong to the process, but the child would inherit SQLite's record of them (sqlite.org/howtocorrupt.html, section
+# 2.6). A child therefore discards what it has inherited before it opens a connection of its own.
+class Tiercel::Backends::SQLite::Database < SQLite3::Database
+  @all = ObjectSpace::WeakMap.new
+  class << self
+    attr_reader :all
+
+    # The gem's close does not touch the file if another process opened it.
+    def discard_inherited = all.keys.each { |database| database.close if database.inherited? && !database.closed? }
+  end
+
+  def initialize(...)
+    @process = Tiercel::Forks.current
+    super
+    Tiercel::Backends::SQLite::Database.all[self] = true
+  end
+
+  def inherited? = !Tiercel::Forks.current?(@process)
+
+  # The gem's hook for forks warns about writable connections, and closes them.
+  def readonly? = inherited? || super
+end
+
 # An open file with its prepared statements. Not thread-safe: the caller holds the backend's lock.
 #
 # `id` is 63 bits of the key's MD5 digest, and the key of a single B-tree. The rows are therefore in random order, so
@@ -84,7 +108,7 @@ class Tiercel::Backends::SQLite::Connection
 
   # Creates the tables in an empty file. Called under the lock of {CacheFile}.
   def self.make(path)
-    database = Tiercel::Backends::SQLite::Forks::Database.new(path)
+    database = Tiercel::Backends::SQLite::Database.new(path)
     return if database.get_first_value("PRAGMA user_version").positive?
     database.execute("PRAGMA page_size = #{PAGE_BYTES}")
     database.execute("PRAGMA auto_vacuum = 2")
@@ -105,7 +129,7 @@ class Tiercel::Backends::SQLite::Connection
     @file = file
     @inode = file.inode
     @process = Tiercel::Forks.current
-    @database = Tiercel::Backends::SQLite::Forks::Database.new(file.path, flags: SQLite3::Constants::Open::READWRITE)
+    @database = Tiercel::Backends::SQLite::Database.new(file.path, flags: SQLite3::Constants::Open::READWRITE)
     check_layout
     pragma("journal_mode", "WAL") unless @database.get_first_value("PRAGMA journal_mode") == "wal"
     pragma("synchronous", 1) # after a crash of the machine, the last writes may be lost, and the file is sound
