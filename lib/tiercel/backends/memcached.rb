@@ -415,7 +415,7 @@ module Tiercel
         raise ConfigurationError, "ssl: expected true or false, got #{Redacted.text(ssl)} (ssl_params: has details)"
       end
       return if ssl.to_s == "false" || (ssl.nil? && options[:ssl_params].nil?)
-      Backends::Remote::TLSContext.new(options[:ssl_params])
+      Backends::Remote::TLSContext.build(options[:ssl_params])
     end
 
     # Keys in memcached's form: 1 to 250 bytes without spaces and control characters (memcached's protocol.txt).

@@ -30,7 +30,10 @@ module Tiercel
     SHORT_BYTES = 256
     SCAN_COUNT = "1000"
     GLOB_CHARACTERS = /[*?\[\]\\]/n
-    private_constant :SHORT_BYTES
+    # Matches the INFO of a server that evicts by use.
+    EVICTS_BY_USE = /^maxmemory:[1-9].*^maxmemory_policy:\w+-l[rf]u/m
+    POLICY_SECONDS = 60.0
+    private_constant :SHORT_BYTES, :EVICTS_BY_USE, :POLICY_SECONDS
 
     # Sets the key if the entry has the expected bytes. KEYS: key. ARGV: the bytes or, with a fourth argument, their
     # SHA-1; the new bytes; ttl in ms. The source is sent with each call: it is shorter than most values, and no
@@ -308,6 +311,20 @@ module Tiercel
     def watch_servers(prefix = nil)
       @commands.servers ||= SeenServers.new
       @commands.servers.tap { |servers| servers.prefix = prefix }
+    end
+
+    # @return [Boolean] whether the server evicts by use; checked once a minute, because its policy may change
+    def uses_wanted?
+      now = Clock.monotonic
+      return @evicts_by_use if @asked_at && now - @asked_at < POLICY_SECONDS
+      @asked_at = now
+      @evicts_by_use = EVICTS_BY_USE.match?(expect(String, ask("INFO", "memory")))
+    end
+
+    # @param keys [Array<String>] the keys that were read in a near tier lately; each counts as one read
+    def used(keys)
+      call(["TOUCH", *keys], nil)
+      nil
     end
 
     private

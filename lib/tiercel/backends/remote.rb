@@ -287,7 +287,7 @@ module Tiercel
       # @param host [String] a host name, or the path of a Unix socket
       # @param port [Integer, nil] nil for a Unix socket
       # @param connect_timeout [Float, nil] seconds, including TLS
-      # @param tls [#current, nil] provides an OpenSSL::SSL::SSLContext
+      # @param tls [OpenSSL::SSL::SSLContext, nil]
       def initialize(host, port, connect_timeout: nil, tls: nil)
         @host = host
         @port = port

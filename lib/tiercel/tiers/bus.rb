@@ -37,11 +37,14 @@ module Tiercel
     # address.
     SEVERAL_SERVERS = 3
     SEVERAL_SERVERS_SECONDS = 600.0
+    # In each interval the bus looks for used keys in this many entries and buckets of the near tier.
+    USED_ENTRIES = 2_048
+    USED_BUCKETS = USED_ENTRIES * 8
     # Seconds between two reconnections of the pool to the listener's server.
     RENEWAL_SECONDS = 1.0
     private_constant :INTERVAL_SECONDS, :TICK, :LINGER, :LATE_SECONDS, :LATE_TICKS, :MOST_LATE_TICKS,
                      :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE,
-                     :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :RENEWAL_SECONDS
+                     :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :USED_ENTRIES, :USED_BUCKETS, :RENEWAL_SECONDS
 
     # @return [Float] seconds between two queries to the server
     attr_accessor :interval
@@ -179,7 +182,7 @@ module Tiercel
       @listener.start
       while @listener.alive? && wanted?
         return if (ticks_without_seat = seat? ? 0 : ticks_without_seat + 1) > LINGER
-        @listener.ask(late?)
+        tell_uses if @listener.ask(late?)
         tick { |seconds| @listener.wait(seconds) }
         next unless @listener.covered?
         @near.trust_bus
@@ -190,6 +193,16 @@ module Tiercel
       raise @listener.error || Unavailable.new("the listener was killed", backend: @last.to_s)
     ensure
       @listener&.close # nil if the first one could not be made
+    end
+
+    # Reports near hits to a server that evicts by use: it would evict the entries that are read most, since near hits do
+    # not reach it. The segment counts the hits of its entries for its own eviction, so a near hit costs nothing for this.
+    def tell_uses
+      return unless @last.uses_wanted?
+      @cursor, keys = @segment.used_keys(@cursor, USED_ENTRIES, USED_BUCKETS)
+      @last.used(keys) unless keys.empty?
+    rescue BackendError
+      @cursor = nil # the near tier's own calls report the failure
     end
 
     # @yieldparam seconds [Float] the time to wait

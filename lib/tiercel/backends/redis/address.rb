@@ -114,7 +114,7 @@ module Tiercel
         end
       end
 
-      def tls_context = Backends::Remote::TLSContext.new(@options[:ssl_params])
+      def tls_context = Backends::Remote::TLSContext.build(@options[:ssl_params])
 
       def build_sentinels
         return unless @options[:sentinels]
