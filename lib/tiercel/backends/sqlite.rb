@@ -85,17 +85,16 @@ class Tiercel::Backends::SQLite
     row.values_at(Connection::VALUE, Connection::TOKEN) if row
   end
 
-  # One read transaction.
   def get_multi(keys)
-    attempt do |connection|
-      connection.transaction(:begin) do
-        keys.each_with_object({}) do |key, found|
-          id = @ids[key]
-          row = counted(connection.find(id, key), id)
-          found[key] = row[Connection::VALUE] if row
-        end
-      end
+    ids = keys.to_h { |key| [key, @ids[key]] }
+    rows = attempt { |connection| connection.find_multi(ids.values) }
+    found = {}
+    ids.each do |key, id|
+      row = rows[id]
+      row = counted(Connection.same?(row, key) ? row : nil, id)
+      found[key] = row[Connection::VALUE] if row
     end
+    found
   end
 
   def set(key, bytes, ttl = nil)

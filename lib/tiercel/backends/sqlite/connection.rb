@@ -59,6 +59,8 @@ class Tiercel::Backends::SQLite::Connection
   PRESENT = "id = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)"
   STATEMENTS = {
     find: "SELECT value, key, expires_at, version FROM entries WHERE id = ?1",
+    find_multi: "SELECT value, key, expires_at, version, id FROM json_each(?1) AS wanted " \
+                "CROSS JOIN entries ON entries.id = wanted.value",
     set: INSERT,
     add: "#{INSERT} WHERE entries.expires_at <= ?7 OR entries.key <> excluded.key",
     compare_and_set: "UPDATE entries SET value = ?4, expires_at = ?5, version = ?6, used_at = ?7 " \
@@ -75,11 +77,10 @@ class Tiercel::Backends::SQLite::Connection
     count: "SELECT count(*) FROM entries",
     page_count: "PRAGMA page_count",
     free_pages: "PRAGMA freelist_count",
-    begin: "BEGIN",
-    begin_immediate: "BEGIN IMMEDIATE",
+    begin: "BEGIN IMMEDIATE",
     commit: "COMMIT",
   }.freeze
-  VALUE, KEY, EXPIRES_AT, TOKEN = *0..3 # columns of `find`
+  VALUE, KEY, EXPIRES_AT, TOKEN, ID = *0..4 # columns of `find` and `find_multi`
 
   # A page larger than a usual row wastes space; a smaller one splits it.
   PAGE_BYTES = 2048
@@ -105,6 +106,10 @@ class Tiercel::Backends::SQLite::Connection
   # @return [Integer] largest number of pages
   attr_reader :page_limit
   attr_reader :page_bytes, :log_bytes
+
+  # @param row [Array, nil]
+  # @return [Boolean, nil] whether it is the row of this key
+  def self.same?(row, key) = row && ((stored = row[KEY]) == key || stored == key.b)
 
   # Creates the tables in an empty file. Called under the lock of {CacheFile}.
   def self.make(path)
@@ -174,7 +179,22 @@ class Tiercel::Backends::SQLite::Connection
     statement = @find
     statement.bind_param(1, id)
     row = statement.step
-    row if row && ((stored = row[KEY]) == key || stored == key.b)
+    row if self.class.same?(row, key)
+  ensure
+    statement.reset!
+  end
+
+  # One statement, which is one read transaction.
+  #
+  # @return [Hash{Integer => Array}] the rows by id; the caller compares the keys
+  def find_multi(ids)
+    statement = @statements[:find_multi]
+    statement.bind_param(1, "[#{ids.join(",")}]")
+    rows = {}
+    while (row = statement.step)
+      rows[row[ID]] = row
+    end
+    rows
   ensure
     statement.reset!
   end
@@ -220,9 +240,8 @@ class Tiercel::Backends::SQLite::Connection
     @statements[name].reset!
   end
 
-  # @param kind [Symbol] :begin, or :begin_immediate to write
-  def transaction(kind = :begin_immediate)
-    number(kind)
+  def transaction
+    number(:begin)
     result = yield
     number(:commit)
     result
