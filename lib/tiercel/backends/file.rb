@@ -29,7 +29,7 @@ class Tiercel::Backends::File
   # File systems allocate whole blocks, also those in memory.
   BLOCK_BYTES = 4_096
   WRITE = ::File::WRONLY | ::File::CREAT | ::File::TRUNC | ::File::BINARY
-  # Attempts to write a file, in case other processes remove its folder.
+  # Attempts to write a file, in case other programs remove its folder.
   ATTEMPTS = 8
   CLEARED_FILES = 256
   # Writes between two rounds of housekeeping. A round starts earlier once this share of `size` was added.
@@ -89,39 +89,42 @@ class Tiercel::Backends::File
 
   def set(key, bytes, ttl = nil)
     return refuse(key) if too_large?(bytes)
-    now = Tiercel::Clock.now
-    write(key, bytes, ttl && now + ttl, now) { true }
+    change(key) { |_, now| [true, bytes, ttl && now + ttl, @tokens.next] }
   end
 
   def add(key, bytes, ttl = nil)
     return false if too_large?(bytes)
-    now = Tiercel::Clock.now
-    write(key, bytes, ttl && now + ttl, now) { |path| !present(path, key, now, whole: false) }
+    change(key) do |path, now|
+      [true, bytes, ttl && now + ttl, @tokens.next] unless present(path, key, now, whole: false)
+    end
   end
 
   def compare_and_set(key, bytes, token, ttl = nil)
     return false if too_large?(bytes)
-    now = Tiercel::Clock.now
-    write(key, bytes, ttl && now + ttl, now) { |path| present(path, key, now, whole: false)&.token == token }
+    change(key) do |path, now|
+      [true, bytes, ttl && now + ttl, @tokens.next] if present(path, key, now, whole: false)&.token == token
+    end
   end
 
   def delete(key)
-    now = Tiercel::Clock.now
     path = @paths[key]
-    medium(key) { @lock.hold { |ledger| present(path, key, now, whole: false) ? remove(ledger, path) : false } }
+    medium(key) do
+      @lock.hold { |ledger| present(path, key, Tiercel::Clock.now, whole: false) ? remove(ledger, path) : false }
+    end
   end
 
   def increment(key, amount = 1, ttl = nil)
-    now = Tiercel::Clock.now
-    rewrite(key, now) do |record|
+    change(key) do |path, now|
+      record = present(path, key, now)
       count = record ? Tiercel::Counter.add(record.bytes, amount, key) : Tiercel::Counter.in_range(amount, key)
       [count, count.to_s, record ? record.expires_at : ttl && now + ttl, @tokens.next]
     end
   end
 
   def touch(key, ttl)
-    now = Tiercel::Clock.now
-    rewrite(key, now) { |record| [true, record.bytes, ttl && now + ttl, record.token] if record } || false
+    change(key) do |path, now|
+      record = present(path, key, now) and [true, record.bytes, ttl && now + ttl, record.token]
+    end
   end
 
   # Scans folder by folder, without a lock.
@@ -199,81 +202,46 @@ class Tiercel::Backends::File
     false
   end
 
-  # Writes a temporary file without the lock, and renames it into place with the lock.
+  # Writes an entry under the lock.
   #
-  # @yieldparam path [String] under the lock
-  # @yieldreturn [Boolean] whether to write
-  # @return [Boolean] whether the entry was written
-  def write(key, bytes, expires_at, now)
+  # @yieldparam path [String]
+  # @yieldparam now [Float]
+  # @yieldreturn [Array(Object, String, Float, Integer), nil] the result of the call, bytes, expiry and token; nil to
+  #   write nothing
+  # @return [Object] the result, or false
+  def change(key)
     path = @paths[key]
-    added = medium(key) do
-      present_folder do
-        staged = stage(path, key, bytes, expires_at, @tokens.next)
-        @lock.hold { |ledger| yield(path) && place(ledger, staged, path) }
-      ensure
-        FileUtils.rm_f(staged) if staged && ::File.exist?(staged)
+    now = Tiercel::Clock.now
+    result = added = nil
+    medium(key) do
+      @lock.hold do |ledger|
+        result, *entry = yield path, now
+        added = place(ledger, path, key, *entry) if result
       end
     end
     keep_house(added, now) if added
-    added ? true : false
+    result || false
   end
 
-  # Reads and writes an entry under the lock.
+  # Writes an unnamed file, and renames it into place when it is complete. Begins anew if there is no folder yet, or if
+  # another program removes it.
   #
-  # @yieldparam record [Record, nil]
-  # @yieldreturn [Array(Object, String, Float, Integer), nil] the result of the call, bytes, expiry and token
-  def rewrite(key, now)
-    path = @paths[key]
-    result = nil
-    added = medium(key) do
-      present_folder do
-        @lock.hold do |ledger|
-          result, bytes, expires_at, token = yield present(path, key, now)
-          place(ledger, stage(path, key, bytes, expires_at, token), path) if result
-        end
-      end
-    end
-    keep_house(added, now) if added
-    result
-  end
-
-  # @return [String] the path of a complete, unnamed entry
-  def stage(path, key, bytes, expires_at, token)
-    temporary = "#{folder = ::File.dirname(path)}/#{TEMPORARY}#{Process.pid}-#{token.to_s(16)}#{Random.hex(2)}"
-    begin
-      file = ::File.open(temporary, WRITE, 0o600, binmode: true)
-    rescue Errno::ENOENT
-      FileUtils.mkdir_p(folder, mode: 0o700)
-      file = ::File.open(temporary, WRITE, 0o600, binmode: true)
-    end
-    file.write(Record.head(key, bytes, expires_at, token), bytes)
-    file.close
-    temporary
-  rescue StandardError
-    file&.close
-    FileUtils.rm_f(temporary)
-    raise
-  end
-
-  # Repeats a write whose folder another process has removed.
-  def present_folder
-    attempts = 0
-    begin
-      yield
-    rescue Errno::ENOENT
-      raise if (attempts += 1) > ATTEMPTS
-      retry
-    end
-  end
-
   # @return [Integer] bytes on disk that were added, negative if the size shrank
-  def place(ledger, staged, path)
+  def place(ledger, path, key, bytes, expires_at, token)
+    attempts ||= 0
+    unnamed = "#{::File.dirname(path)}/#{TEMPORARY}#{Process.pid}-#{token.to_s(16)}#{Random.hex(2)}"
+    head = Record.head(key, bytes, expires_at, token)
+    ::File.open(unnamed, WRITE, 0o600, binmode: true) { |file| file.write(head, bytes) }
     before = ::File.size?(path)
-    size = ::File.size(staged)
-    ::File.rename(staged, path)
-    added = blocks(size) - blocks(before || 0)
+    ::File.rename(unnamed, path)
+    added = blocks(head.bytesize + bytes.bytesize) - blocks(before || 0)
     note(ledger, path, added, before ? 0 : 1)
     added
+  rescue StandardError => error
+    FileUtils.rm_f(unnamed)
+    raise if !error.is_a?(Errno::ENOENT) || (attempts += 1) > ATTEMPTS
+    FileUtils.mkdir_p(::File.dirname(path), mode: 0o700)
+    retry
   end
 
   # @return [Boolean] whether the file existed
