@@ -21,6 +21,7 @@ class StoreTagsTripsTest < Tiercel::TestCase
     "fetch, hit, tags named" => [->(store) { store.fetch("name", **NAMED) { flunk } }],
     "read_multi of many, tags named" => [->(store) { store.read_multi("name", "other", "plain", **NAMED) }],
     "read_multi of many, tags not named" => [->(store) { store.read_multi("name", "other", "plain") }],
+    "read_multi of many, tags not named, again" => [->(store) { store.read_multi("name", "other", "plain") }],
     "write" => [->(store) { store.write("name", 1, **NAMED) }],
     "write, of a tag that has no generation" => [->(store) { store.write("name", 1, tags: [rand.to_s]) }],
     "write_multi" => [->(store) { store.write_multi({ "name" => 1, "other" => 2 }, **NAMED) }],

@@ -34,6 +34,27 @@ module Tiercel
           assert_equal({ "d" => 4 }, store.read_multi("a", "b", "c", "d"))
         end
 
+        # A process remembers the tags that it met under a key, and asks for their generations with the entries.
+        def test_a_later_read_of_several_keys_compares_what_the_entries_have_then
+          read = -> { store.read_multi("a", "b", "c", "d") }
+          store.write("a", 1, tags: %w[x y])
+          store.write("b", 2, tags: ["z"])
+          store.write_multi({ "c" => 3, "d" => 4 })
+          2.times { assert_equal({ "a" => 1, "b" => 2, "c" => 3, "d" => 4 }, read.call) }
+          store.invalidate_tags("y")
+          2.times { assert_equal({ "b" => 2, "c" => 3, "d" => 4 }, read.call) }
+          store.write("a", 5, tags: %w[y z])
+          store.write("b", 6)
+          store.write("c", 7, tags: ["x"])
+          2.times { assert_equal({ "a" => 5, "b" => 6, "c" => 7, "d" => 4 }, read.call) }
+          new_store.invalidate_tags("z")
+          2.times { assert_equal({ "b" => 6, "c" => 7, "d" => 4 }, read.call) }
+          store.write("a", 8, tags: ["y"], version: "1")
+          2.times { assert_equal({ "a" => 8 }, store.read_multi("a", version: "1")) }
+          store.invalidate_tags("y")
+          assert_equal({}, store.read_multi("a", version: "1"))
+        end
+
         def test_another_store_sees_it
           other = new_store
           store.write("name", "value", tags: ["tag"])

@@ -61,7 +61,9 @@ module Tiercel
       RECONNECT_SECONDS = 1.0
       # The bytes before a part of a command, by the length of the part.
       SIZES = Array.new(256) { |bytes| "\r\n$#{bytes}\r\n".b.freeze }.freeze
-      private_constant :SIZES, :DEEPEST, :MANY, :RECONNECT_SECONDS
+      # The beginnings of commands, by the number of their parts.
+      COUNTS = Array.new(16) { |parts| "*#{parts}".b.freeze }.freeze
+      private_constant :SIZES, :COUNTS, :DEEPEST, :MANY, :RECONNECT_SECONDS
 
       # @param host [String, nil] nil if the Sentinels know it
       # @param login [Array<String>] nothing, the password, or user and password
@@ -200,7 +202,7 @@ module Tiercel
       end
 
       def append(command, request)
-        request << "*" << command.size.to_s
+        request << (COUNTS[command.size] || "*#{command.size}")
         command.each do |part|
           part = part.b unless part.encoding == Encoding::BINARY || part.ascii_only?
           bytes = part.bytesize
