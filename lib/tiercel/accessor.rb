@@ -82,14 +82,20 @@ class Tiercel::Accessor
   # @param generations [Store::Tags::Generations, nil] guesses the generations of the entries, which are then read in the
   #   same trip. Entries for which the guess was wrong are undecided
   def read_multi(keys, versions, undecided, event = nil, generations = nil)
-    likely = generations.likely(keys) if generations && !@guard.undelivered&.any? # a pending one would hide all entries
-    return decode_all(get_multi(keys, event), keys, versions, undecided) unless likely
-    all = keys | likely
-    found = get_multi(all, event)
-    likely -= keys if all.size < keys.size + likely.size
-    read = {}
-    likely.each { |key| (bytes = found.delete(key)) && read[key] = bytes }
-    decode_all(found, keys, versions, undecided) { |key, bytes| generations.current_in?(key, bytes, read) }
+    guess = generations.guess(keys) if generations && !@guard.undelivered&.any? # a pending one would hide all entries
+    return decode_all(get_multi(keys, event), keys, versions, undecided) unless guess
+    read = get_multi(keys + guess.keys, event)
+    current = guess.current(read)
+    found = {}
+    keys.each_with_index do |key, index|
+      bytes = read[key] or next
+      parts = current[index]
+      known = parts && bytes.byteslice(Tiercel::Frame::Layout::HEADER_BYTES, parts.bytesize) == parts
+      value = found[key] = decode(key, bytes, versions && versions[index], known)
+      undecided << key if Tiercel::Coder::Signal === value
+    end
+    undecided.uniq!
+    found
   end
 
   # @param tags [Tags::Named] see {#read_tagged}. Entries with tags are undecided
@@ -233,14 +239,11 @@ class Tiercel::Accessor
   def resolve(signal, key, bytes, version) = Found.new(bytes)
 
   # Replaces the values in place, which is quicker than a new Hash because Ruby does not hash the keys again.
-  #
-  # @yieldreturn [Boolean] whether the entry's tags are known to be current
   def decode_all(found, keys, versions, undecided)
     unsure = false
     versions &&= keys.zip(versions).to_h
     found.each do |key, bytes|
-      current = block_given? && yield(key, bytes)
-      value = found[key] = decode(key, bytes, versions && versions[key], current)
+      value = found[key] = decode(key, bytes, versions && versions[key])
       unsure = true if Tiercel::Coder::Signal === value
     end
     undecided.concat(keys.uniq.select { |key| Tiercel::Coder::Signal === found[key] }) if unsure

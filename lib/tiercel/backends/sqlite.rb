@@ -86,11 +86,11 @@ class Tiercel::Backends::SQLite
   end
 
   def get_multi(keys)
-    ids = keys.to_h { |key| [key, @ids[key]] }
-    rows = attempt { |connection| connection.find_multi(ids.values) }
+    ids = keys.map { |key| @ids[key] }
+    rows = attempt { |connection| connection.find_multi(ids) }
     found = {}
-    ids.each do |key, id|
-      row = rows[id]
+    keys.each_with_index do |key, index|
+      row = rows[id = ids[index]]
       row = counted(Connection.same?(row, key) ? row : nil, id)
       found[key] = row[Connection::VALUE] if row
     end

@@ -59,8 +59,8 @@ class Tiercel::Backends::SQLite::Connection
   PRESENT = "id = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)"
   STATEMENTS = {
     find: "SELECT value, key, expires_at, version FROM entries WHERE id = ?1",
-    find_multi: "SELECT value, key, expires_at, version, id FROM json_each(?1) AS wanted " \
-                "CROSS JOIN entries ON entries.id = wanted.value",
+    find_multi: "SELECT e.value, e.key, e.expires_at, e.version, e.id FROM json_each(?1) AS wanted " \
+                "CROSS JOIN entries AS e ON e.id = wanted.value",
     set: INSERT,
     add: "#{INSERT} WHERE entries.expires_at <= ?7 OR entries.key <> excluded.key",
     compare_and_set: "UPDATE entries SET value = ?4, expires_at = ?5, version = ?6, used_at = ?7 " \

@@ -87,23 +87,35 @@ module Tiercel
         @remembered[key] = [parts, recorded]
       end
 
-      # @return [Array<String>, nil] keys of the generations that these entries probably have; nil for none
-      def likely(keys)
-        remembered = @remembered
-        return if remembered.empty?
-        likely = {}
-        keys.each { |key| remembered[key]&.last&.each_key { |tag| likely[tag] = true } }
-        likely.keys unless likely.empty?
+      # @param keys [Array<String>] keys of entries
+      # @return [Guess, nil] nil if none of them is known to have tags
+      def guess(keys)
+        return if @remembered.empty?
+        remembered = @remembered.values_at(*keys)
+        generations = {}
+        remembered.each { |_, own| generations.update(own) { |_, one, other| one == other && one } if own }
+        Guess.new(remembered, generations) unless generations.empty?
       end
 
-      # @param frame [String] the bytes of an entry, which may be damaged
-      # @param read [Hash{String => String}] the current generations by key
-      # @return [Boolean] whether the entry has the parts that it had before, and its generations are current. Other
-      #   parts have to be compared tag by tag
-      def current_in?(key, frame, read)
-        parts, recorded = @remembered[key]
-        !parts.nil? && recorded <= read &&
-          frame.byteslice(Frame::Layout::HEADER_BYTES, parts.bytesize) == parts
+      # The parts and generations that entries had when this process last read them.
+      class Guess
+        # @param remembered [Array<Array(String, Hash), nil>] of each entry
+        # @param generations [Hash{String => String}] of all entries; false if they differ
+        def initialize(remembered, generations)
+          @remembered = remembered
+          @generations = generations
+        end
+
+        # @return [Array<String>] keys of the generations
+        def keys = @generations.keys
+
+        # @param read [Hash{String => String}] the current generations by key, among other entries
+        # @return [Array<String, nil>] of each entry its parts, if their generations are current. An entry with other parts
+        #   has to be compared tag by tag
+        def current(read)
+          all = @generations <= read
+          @remembered.map { |parts, own| parts if own && (all || own <= read) }
+        end
       end
 
       # @param keys [Array<String>]
