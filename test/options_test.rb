@@ -34,7 +34,8 @@ class OptionsTest < Tiercel::TestCase
   end
 
   def test_what_no_option_takes
-    { timeout: [0, -1, "0", "soon", Float::NAN, Float::INFINITY, 1i, [], Object.new, true], connect_timeout: [0] }.each do |name, values|
+    { timeout: [0, -1, "0", "soon", Float::NAN, Float::INFINITY, 1i, [], Object.new, true],
+      connect_timeout: [0] }.each do |name, values|
       values.each do |value|
         error = assert_raises(Tiercel::ConfigurationError, value.inspect) { Options.values(:redis, { name => value }) }
         assert_match(/\A#{name}: expected .* got/, error.message)

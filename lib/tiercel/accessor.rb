@@ -79,8 +79,8 @@ class Tiercel::Accessor
     bytes.nil? ? MISS : decode(key, bytes, version, tags.recorded_in?(bytes))
   end
 
-  # @param generations [Store::Tags::Generations, nil] guesses the generations of the entries, which are then read in the
-  #   same trip. Entries for which the guess was wrong are undecided
+  # @param generations [Store::Tags::Generations, nil] guesses the generations of the entries, which are then read in
+  #   the same trip. Entries for which the guess was wrong are undecided
   def read_multi(keys, versions, undecided, event = nil, generations = nil)
     guess = generations.guess(keys) if generations && !@guard.undelivered&.any? # a pending one would hide all entries
     return decode_all(get_multi(keys, event), keys, versions, undecided) unless guess

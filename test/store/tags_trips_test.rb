@@ -35,7 +35,8 @@ class StoreTagsTripsTest < Tiercel::TestCase
   def self.places
     kinds = { redis: Tiercel::Lab::Servers::Redis, memcached: Tiercel::Lab::Servers::Memcached }
     @places ||= kinds.to_h do |name, kind|
-      proxy = CountingProxy.new(Integer(kind.new.start.url[/:(\d+)/, 1]))
+      (@servers ||= []) << server = kind.new.start
+      proxy = CountingProxy.new(Integer(server.url[/:(\d+)/, 1]))
       scheme = name == :redis ? "redis" : "memcached"
       [name, [proxy, "#{scheme}://127.0.0.1:#{proxy.port}"]]
     end

@@ -195,8 +195,8 @@ module Tiercel
       @listener&.close # nil if the first one could not be made
     end
 
-    # Reports near hits to a server that evicts by use: it would evict the entries that are read most, since near hits do
-    # not reach it. The segment counts the hits of its entries for its own eviction, so a near hit costs nothing for this.
+    # Reports near hits to a server that evicts by use: it would evict the entries that are read most, since near hits
+    # do not reach it. The segment counts hits for its own eviction, so a near hit costs nothing for this.
     def tell_uses
       return unless @last.uses_wanted?
       @cursor, keys = @segment.used_keys(@cursor, USED_ENTRIES, USED_BUCKETS)

@@ -2,9 +2,9 @@
 
 require "sqlite3"
 
-# A connection that knows the process that opened it. SQLite forbids a child to use or close its parent's connection: POSIX
-# locks belong to the process, but the child would inherit SQLite's record of them (sqlite.org/howtocorrupt.html, section
-# 2.6). A child therefore discards what it has inherited before it opens a connection of its own.
+# A connection that knows the process that opened it. SQLite forbids a child to use or close its parent's connection:
+# POSIX locks belong to the process, but the child would inherit SQLite's record of them (sqlite.org/howtocorrupt.html,
+# section 2.6). A child therefore discards what it has inherited before it opens a connection of its own.
 class Tiercel::Backends::SQLite::Database < SQLite3::Database
   @all = ObjectSpace::WeakMap.new
   class << self

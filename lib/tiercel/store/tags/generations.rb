@@ -110,8 +110,8 @@ module Tiercel
         def keys = @generations.keys
 
         # @param read [Hash{String => String}] the current generations by key, among other entries
-        # @return [Array<String, nil>] of each entry its parts, if their generations are current. An entry with other parts
-        #   has to be compared tag by tag
+        # @return [Array<String, nil>] of each entry its parts, if their generations are current. An entry with other
+        #   parts has to be compared tag by tag
         def current(read)
           all = @generations <= read
           @remembered.map { |parts, own| parts if own && (all || own <= read) }
