@@ -33,7 +33,7 @@ class PublishedTest < LabCase
   # `all --quick` measures each row of the second article at its place.
   def test_the_places_of_the_second_article_are_measured
     design = Lab::Tables::Latency::Design
-    slots = design.of(quick: true, contestants: design::STORES.map { |text| Lab::Contestants.parse(text) }).slots
+    slots = design::QUICK.with(contestants: design::STORES.map { |text| Lab::Contestants.parse(text) }).slots
     measured = slots.map { |slot| [slot.contestant.name, slot.place] }
     assert_empty Lab::Published.of("latency").map { |row| row.last(2) } - measured
   end

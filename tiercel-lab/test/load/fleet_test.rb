@@ -11,7 +11,7 @@ class LoadFleetTest < LabCase
     end
 
     def measure
-      rows << attempt do
+      rows << Tiercel::Lab::Engine::Outcome.of do
         with_fleet(@count, path: "tables/herd/member") { |fleet| @block.call(fleet, @scratch.folders) }
       end
     end

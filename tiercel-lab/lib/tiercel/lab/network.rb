@@ -198,9 +198,6 @@ module Tiercel::Lab
       # @return [Integer] open connections
       def connections = order({})[:connections]
 
-      # @return [Integer] connections since the start
-      def accepted = order({})[:accepted]
-
       # @return [Array(Integer, Integer)] number of round trips since the start (a client's request after a server's
       #   reply), and bytes in both directions
       def traffic = order({}).values_at(:round_trips, :bytes)

@@ -66,6 +66,19 @@ module Tiercel::Lab
       end
     end
 
+    # The classes whose servers run for a block.
+    module Runs
+      # @param options see the class's #initialize
+      # @yieldparam server [Server, Group] started; it stops after the block
+      # @return [Object] the block's value
+      def run(**options)
+        server = new(**options).start
+        yield server
+      ensure
+        server&.stop
+      end
+    end
+
     # Stops a server and removes its folder if the process that started it was killed.
     #
     # A small shell reads from a pipe that only our process and its forks hold open. When the last of them ends, for
@@ -105,6 +118,8 @@ module Tiercel::Lab
     # @abstract Subclasses implement {.program}, {.package}, #command, #ask_version and #url.
     class Server
       include Conversation
+      extend Runs
+
 
       HOST = "127.0.0.1"
       # Maximum number of attempts to start, in case another process takes the free port first.
@@ -131,18 +146,6 @@ module Tiercel::Lab
 
         # @return [Boolean] whether the program is installed
         def installed? = !executable.nil?
-
-        # Starts a server, and stops it after the block.
-        #
-        # @param options see the class's #initialize
-        # @yieldparam server [Server]
-        # @return [Object] the block's value
-        def run(**options)
-          server = new(**options).start
-          yield server
-        ensure
-          server&.stop
-        end
       end
 
       # @return [Integer, nil] nil if it is not running
@@ -426,18 +429,10 @@ module Tiercel::Lab
     # @abstract Subclasses fill `@nodes` and implement `wait_until_ready`, which waits for what a group needs after
     #   the start of its servers.
     class Group
+      extend Runs
+
       # @return [Array<Server>] in the order of the URL
       attr_reader :nodes
-
-      # @param options see {#initialize}
-      # @yieldparam group [Group] started
-      # @return [Object] the block's value; the servers stop after the block
-      def self.run(**options)
-        group = new(**options).start
-        yield group
-      ensure
-        group&.stop
-      end
 
       # @return [self]
       # @raise [Error] if a server does not start, or the group is not ready in time; it then stops all servers

@@ -57,9 +57,6 @@ module Tiercel::Lab
       # @return [Boolean]
       def cover?(value) = value.between?(low, high)
 
-      # @return [Array(Float, Float)]
-      def bounds = [low, high]
-
       # @return [Hash{String => Float}] the form of the results file
       def record = to_h.transform_keys(&:to_s)
     end

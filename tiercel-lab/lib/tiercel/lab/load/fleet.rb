@@ -127,8 +127,6 @@ module Tiercel::Lab
     #
     # @abstract Subclasses implement {#measure}.
     class Trial < Engine::Trial
-      # These errors fail a row, not the run.
-      REASONS = [CannotRun, WorkerLost, WrongValue, Missed, Servers::Error, IO::TimeoutError].freeze
       # Processes are not pinned, as in an application.
       ANYWHERE = Engine::Pinning.new(cpus: [])
 
@@ -144,14 +142,6 @@ module Tiercel::Lab
         yield Fleet.new(jobs)
       ensure
         Fleet.new(jobs).stop
-      end
-
-      # @yieldreturn [Hash] figures
-      # @return [Hash{String => Object}] see {Engine::Outcome.of}
-      def attempt
-        yield.transform_keys(&:to_s).merge("status" => Engine::Outcome::MEASURED, "reason" => nil)
-      rescue *REASONS => e
-        Engine::Outcome.of { raise e }.merge("reason" => e.message.lines.first.to_s.strip)
       end
 
       # @return [String] label for names and folders; unique in this run

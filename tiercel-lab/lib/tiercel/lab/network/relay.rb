@@ -223,7 +223,6 @@ module Tiercel::Lab
         @conditions = Conditions.new
         @routes = []
         @new = {}.compare_by_identity # routes since connections are refused
-        @accepted = 0
         @round_trips = 0
         @bytes = 0
       end
@@ -288,7 +287,6 @@ module Tiercel::Lab
       def accept
         client = @listener.accept_nonblock(exception: false)
         return if client.is_a?(Symbol)
-        @accepted += 1
         return client.close if @conditions.refuse && !@conditions.only
         server = @target.first == :unix ? UNIXSocket.new(@target[1]) : TCPSocket.new(*@target.drop(1))
         [client, server].each { |socket| at_once(socket) }
@@ -310,7 +308,7 @@ module Tiercel::Lab
         adopt(Conditions.new(**order[:conditions])) if order[:conditions]
         cut(order[:only]) if order[:cut]
         @running = false if order[:stop]
-        @control.puts(JSON.generate(connections: @routes.size, accepted: @accepted, round_trips: @round_trips,
+        @control.puts(JSON.generate(connections: @routes.size, round_trips: @round_trips,
                                     bytes: @bytes))
       end
 

@@ -65,7 +65,7 @@ module Tiercel::Lab
         # @param name [String] of its folders
         # @param options [Hash] see {Load::PumaServer#initialize}
         # @return [Load::Application]
-        # @raise [Servers::Error]
+        # @raise [CannotRun]
         def start(store, name = store, **options)
           folders = { "memory" => "tmpfs", "disk" => "disk" }.to_h do |kind, medium|
             folder = File.join(@scratch.folders[medium] || @scratch.folders.fetch("disk"), name.gsub(/\W/, "-"))
@@ -74,10 +74,8 @@ module Tiercel::Lab
             [kind.to_sym, folder]
           end
           Load::Application.new(@shop, Design::STORES.fetch(store), folders, **options).start
-        end
-
-        def cannot_run(error)
-          Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, error.message.lines.first(2).join.strip)
+        rescue Servers::Error => e
+          raise CannotRun, e.message.lines.first(2).join.strip
         end
       end
 
@@ -147,12 +145,8 @@ module Tiercel::Lab
         # @return [Load::Application, nil]
         def start_side(side)
           start(side.delete_suffix(AGAIN), side)
-        rescue Servers::Error => e
-          fail_side(side, cannot_run(e))
-        end
-
-        def fail_side(side, outcome)
-          @pages.each { |path| note(@by_side[[side, path]], outcome) }
+        rescue CannotRun => e
+          @pages.each { |path| note(@by_side[[side, path]], Engine::Outcome.of { raise e }) }
           nil
         end
 

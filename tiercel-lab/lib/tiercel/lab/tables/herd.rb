@@ -144,7 +144,7 @@ module Tiercel::Lab
 
         # A store that cannot run keeps a row for each condition, with the reason.
         def herds(contestant, label)
-          outcome = attempt do
+          outcome = Engine::Outcome.of do
             with_fleet(@design.processes, path: "tables/herd/member", bundle: contestant.bundle) do |members|
               open(contestant, members, label)
               rounds(contestant, members)
@@ -174,7 +174,7 @@ module Tiercel::Lab
           conditions.each { |condition| herd(members, condition, "rehearsal", REHEARSAL_MS) }
           @design.rounds.times do |round|
             conditions.shuffle(random: Random.new(@seed + round)).each do |condition|
-              found = attempt { checked(contestant, members, condition, round) }
+              found = Engine::Outcome.of { checked(contestant, members, condition, round) }
               rows << facts(contestant, condition, round).merge("own" => own, **found)
             end
           end
@@ -280,10 +280,10 @@ module Tiercel::Lab
 
         def subtitle
           return "#{page_words}; #{several(notes("page")["rounds"], "round")}" if page?
-          facts_in_words("herd") do |facts|
-            "#{crowd_words} fetch one key at the same moment; the block takes #{number(facts["block_ms"])} ms; " \
-              "#{several(facts["rounds"], "round")}"
-          end
+          facts = notes("herd")
+          return "Interrupted before anything was measured" if facts.empty?
+          "#{crowd_words} fetch one key at the same moment; the block takes #{number(facts["block_ms"])} ms; " \
+            "#{several(facts["rounds"], "round")}"
         end
 
         # The kernel places the processes, see {Trial}.

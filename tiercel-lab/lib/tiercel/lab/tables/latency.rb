@@ -25,10 +25,10 @@ module Tiercel::Lab
                     memory_store].freeze
         # The places in the article, by their round trips: half of the article's time of an iteration.
         NAMED = { 1.0 => "Compose", 1.4 => "MemCachier", 1.9 => "ElastiCache", 57.0 => "a home in another city" }.freeze
-        FULL = { round_trips_ms: [0.0, 0.25, 0.5, *NAMED.keys.first(3), 5.0, 20.0, *NAMED.keys.last(1)],
-                 iterations: 1_000, budget_seconds: 3, processes: 4, value: nil }.freeze
+        FULL = new(round_trips_ms: [0.0, 0.25, 0.5, *NAMED.keys.first(3), 5.0, 20.0, *NAMED.keys.last(1)],
+                   contestants: [], iterations: 1_000, budget_seconds: 3, processes: 4, value: nil)
         # A quick run has the article's distances, and fewer iterations of slow loops.
-        QUICK = { round_trips_ms: [0.0, *NAMED.keys], budget_seconds: 0.2 }.freeze
+        QUICK = FULL.with(round_trips_ms: [0.0, *NAMED.keys], budget_seconds: 0.2)
         # Seconds to start a process and to build its stores.
         PROCESS_SECONDS = 2.0
 
@@ -50,13 +50,6 @@ module Tiercel::Lab
             return ["+#{delay_ms.to_s.delete_suffix(".0")} ms", NAMED[delay_ms]].compact.join(", ") if delay_ms
             contestant.servers.any? ? "loopback" : PLACES.fetch(contestant.medium)
           end
-        end
-
-        # @param quick [Boolean]
-        # @param given [Hash] the user's options; nil for an option that the user did not set
-        # @return [Design]
-        def self.of(quick:, contestants:, **given)
-          new(contestants:, **FULL, **(quick ? QUICK : {}), **given.compact)
         end
 
         # @return [Array<Slot>]
@@ -183,7 +176,7 @@ module Tiercel::Lab
 
         def facts(slot)
           { store: slot.contestant.name, text: slot.contestant.text, place: slot.place, delay_ms: slot.delay_ms,
-            medium: slot.contestant.medium.to_s, iterations: nil, bytes: nil, runs: [], round_trips: [] }
+            medium: slot.contestant.medium.to_s, iterations: nil, runs: [], round_trips: [] }
         end
 
         def measure
@@ -227,8 +220,7 @@ module Tiercel::Lab
 
         def open(slot, label)
           context = { servers: slot.delay_ms ? @far : @near, folders: @scratch.folders, label: }
-          answer = ask(slot, "open", text: slot.contestant.text, value: @design.value, seed: @seed, context:) or return
-          same_subject(slot).each { |row| row["bytes"] = answer["bytes"] }
+          ask(slot, "open", text: slot.contestant.text, value: @design.value, seed: @seed, context:)
         end
 
         def same_subject(slot) = @by_slot.filter_map { |other, row| row if other.subject == slot.subject }
@@ -296,9 +288,7 @@ module Tiercel::Lab
         end
 
         # @return [Design]
-        def design
-          @design ||= Design.of(quick: settings.quick, contestants:, **facts_given)
-        end
+        def design = @design ||= designed(Design, contestants:)
 
         private
 

@@ -38,15 +38,15 @@ module Tiercel::Lab
         end
 
         def watch(contestant, operation, index)
-          job = job("tables/profile/recorder", bundle: bundle_of(contestant))
-          job.call("watch", text: contestant.text, operation: operation.name, value: @value.to_spec, seed: @seed,
-                            seconds: @seconds, file: file_of(contestant, operation),
-                            context: { servers: @pool.facts(contestant.servers), folders: @scratch.folders,
-                                       label: "#{Process.pid}-#{index}" })
-        rescue CannotRun, WorkerLost => e
-          Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
-        ensure
-          job&.stop
+          Engine::Outcome.of do
+            job = job("tables/profile/recorder", bundle: bundle_of(contestant))
+            job.call("watch", text: contestant.text, operation: operation.name, value: @value.to_spec, seed: @seed,
+                              seconds: @seconds, file: file_of(contestant, operation),
+                              context: { servers: @pool.facts(contestant.servers), folders: @scratch.folders,
+                                         label: "#{Process.pid}-#{index}" })
+          ensure
+            job&.stop
+          end
         end
 
         def file_of(*parts) = "#{@stem}-#{parts.map { |part| part.name.gsub(/[^\w.-]+/, "_") }.join("-")}.profile.json"

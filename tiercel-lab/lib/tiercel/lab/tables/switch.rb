@@ -51,17 +51,17 @@ module Tiercel::Lab
         # workers use all processors.
         def held(contestant, index)
           pool = Engine::ServerPool.new(pinning: @pinning)
-          job = job("tables/switch/memory", bundle: contestant.bundle, pinning: Engine::Pinning.new(cpus: []))
-          job.call("hold", text: contestant.text, value: Values.fetch(VALUE).to_spec, entries: @entries,
-                           workers: @workers, seed: @seed,
-                           context: { servers: pool.facts(contestant.servers), folders: @scratch.folders,
-                                      label: "switch-#{index}" })
-        rescue CannotRun, WorkerLost => e
-          Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
-        ensure
-          job&.stop
-          @described = @described.to_a | pool.describe
-          pool.stop
+          Engine::Outcome.of do
+            job = job("tables/switch/memory", bundle: contestant.bundle, pinning: Engine::Pinning.new(cpus: []))
+            job.call("hold", text: contestant.text, value: Values.fetch(VALUE).to_spec, entries: @entries,
+                             workers: @workers, seed: @seed,
+                             context: { servers: pool.facts(contestant.servers), folders: @scratch.folders,
+                                        label: "switch-#{index}" })
+          ensure
+            job&.stop
+            @described = @described.to_a | pool.describe
+            pool.stop
+          end
         end
       end
 

@@ -265,19 +265,10 @@ module Tiercel::Lab
 
       def subtitle = "#{protocol.size_words}, interleaved; #{interval_words}"
 
-      # @param name [String] name of a recorded table
-      # @yieldparam facts [Hash{String => Object}] the facts that were recorded with the rows
-      # @return [String]
-      def facts_in_words(name)
-        facts = notes(name)
-        facts.empty? ? "Interrupted before anything was measured" : yield(facts)
-      end
-
-      # @param count [Integer] number of processes or rounds
       # @return [String] the meaning of the brackets: with two processes they are a range, not a 95 % interval
-      def interval_words(count = protocol.processes, noun = "process", plural = "processes")
-        return "95 % intervals" if count >= Statistics::MeanInterval::LEAST_PROCESSES
-        "the range of #{several(count, noun, plural)}"
+      def interval_words
+        return "95 % intervals" if protocol.processes >= Statistics::MeanInterval::LEAST_PROCESSES
+        "the range of #{several(protocol.processes, "process", "processes")}"
       end
 
       # @return [Symbol] see {Report::Document#verdict}
@@ -420,12 +411,8 @@ module Tiercel::Lab
       # by times.
       #
       # @return [Leader] compares the cells
-      def leader(cells) = told(cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false })
-
-      # The leader of measured cells, including stores that keep no entries.
-      #
-      # @return [Leader] compares the cells
-      def told(cells)
+      def leader(cells)
+        cells = cells.select { |cell| measured?(cell) && cell["contestant"]["keeps"] != false }
         interleaved = cells.map { |cell| cell["comparison"] }.uniq.one? &&
                       cells.all? { |cell| baseline?(cell) || cell["summary"]["ratio"] }
         Leader.new(cells.to_h { |cell| [cell, interleaved ? to_baseline(cell) : interval(cell["summary"]["ns"])] },

@@ -62,7 +62,7 @@ module Tiercel::Lab
 
         def ask_all(store)
           log = File.join(@scratch.folders.fetch("disk"), "renderings")
-          site = started(store, log)
+          site = start(store, threads: @design.threads, variables: { "RENDERINGS" => log })
           client = job("load/pages", pinning: Engine::Pinning.new(cpus: []))
           ask(client, site, "warm-up", 0, WARM_UP * Load::PumaServer::WORKERS)
           rounds = Array.new(@design.rounds) do |round|
@@ -74,12 +74,6 @@ module Tiercel::Lab
         ensure
           client&.stop
           site&.stop
-        end
-
-        def started(store, log)
-          start(store, threads: @design.threads, variables: { "RENDERINGS" => log })
-        rescue Servers::Error => e
-          raise CannotRun, cannot_run(e)["reason"]
         end
 
         def ask(client, site, round, ms, requests)

@@ -8,7 +8,6 @@ module Tiercel::Lab
         # Builds a store and stores one value in it.
         #
         # @param value [String, nil] name of a value; nil: the article's
-        # @return [Hash] "bytes" of the marshalled value
         def open(id:, text:, value:, seed:, context:)
           Engine::Outcome.of do
             build(text, context, id:)
@@ -18,7 +17,6 @@ module Tiercel::Lab
               raise WrongValue, "the write of a value was refused" unless store(id).write(name.dup, @values[id])
             end
             check(id)
-            { bytes: Marshal.dump(@values[id]).bytesize }
           end
         end
 
