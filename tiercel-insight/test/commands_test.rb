@@ -140,6 +140,8 @@ class CommandsTest < InsightAppTest
     documented(report.out, "cache:doctor")
     assert_match(/Nothing found/, report.out)
     app.cache_store = ":memory_store"
+    found, = commands(app, %w[cache:stats])
+    assert_match(%r{^No process has counted anything yet in .*tmp/insight/memory_store\.}, found.out)
     the_findings_of(app)
   end
 

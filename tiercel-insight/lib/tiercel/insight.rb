@@ -28,9 +28,7 @@ module Tiercel::Insight
     names.each { |name| autoload name, File.expand_path("insight/#{file}", __dir__) }
   end
 
-  @folder = nil
-  @collector = nil
-  @auditor = nil
+  @folder = @collector = @auditor = nil
 
   class << self
     # @return [Collector, nil] the collector of this process

@@ -3,7 +3,6 @@
 require "rails/railtie"
 
 # Options, each optional:
-#
 #   config.tiercel.insight = false             # count nothing; by default off in the test environment alone
 #   config.tiercel.insight_folder = "/cache/insight"     # one folder for all containers that share a cache
 #   config.tiercel.audit = 0.001               # verify one hit in 1,000
@@ -13,7 +12,9 @@ class Tiercel::Insight::Railtie < Rails::Railtie
 
   config.after_initialize do |application|
     options = application.config.tiercel
-    Tiercel::Insight.folder = (options.insight_folder || application.root.join("tmp/insight")).to_s
+    # Another store begins with figures of its own.
+    default = "tmp/insight/#{Rails.cache.class.to_s.demodulize.underscore}"
+    Tiercel::Insight.folder = application.root.join(options.insight_folder || default).to_s
     Tiercel::Insight.audit(options.audit, **(options.audit_options || {})) if options.audit
     wanted = options.insight.nil? ? !Rails.env.test? : options.insight
     Tiercel::Insight.start(Rails.cache) if wanted && !Tiercel::Insight.quiet?
