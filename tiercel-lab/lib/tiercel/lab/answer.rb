@@ -238,8 +238,6 @@ module Tiercel::Lab
     # The answer in words, at the top of a report, in lines of {WIDTH} columns.
     class Sheet
       WIDTH = 80
-      # Characters of a candidate's name.
-      NAME = 50
       # Maximum number of lines about changes of the answer.
       CHANGES = 4
       CHANGES_TITLE = "What would change the answer:"
@@ -261,13 +259,13 @@ module Tiercel::Lab
         first = choice.first
         return "No store of this run suits these constraints." unless first
         if choice.shown.one? && !other_now
-          return "#{name(first)} is the first choice: no other store of this run suits."
+          return "#{first.text} is the first choice: no other store of this run suits."
         end
         unless choice.clear?
-          others = [first, *choice.tied].map { |one| name(one) }
+          others = [first, *choice.tied].map { |one| one.text }
           return "Cannot tell which is cheapest: #{listed(others)}."
         end
-        "#{name(first)} is the first choice: #{compared}."
+        "#{first.text} is the first choice: #{compared}."
       end
 
       # The stores that break a constraint, with the reasons.
@@ -277,7 +275,7 @@ module Tiercel::Lab
         broken = choice.broken
         return [] if broken.empty?
         reasons = broken.group_by(&:last).map do |reason, all|
-          "#{listed(all.map { |one, _| name(one) }, "and")} (#{reason})"
+          "#{listed(all.map { |one, _| one.text }, "and")} (#{reason})"
         end
         ["Left out: #{reasons.join("; ")}."]
       end
@@ -320,19 +318,19 @@ module Tiercel::Lab
       def compared
         return "#{cost(choice.first)} of cache work a page#{against}" unless other_now
         gain = choice.cost(other_now).estimate - choice.cost(choice.first).estimate
-        "#{cost(choice.first)} of cache work a page, #{cost(other_now)} with #{name(other_now)} now: " \
+        "#{cost(choice.first)} of cache work a page, #{cost(other_now)} with #{other_now.text} now: " \
           "#{Report::Format.duration(gain.abs / 1e6)} #{gain.negative? ? "more" : "less"}"
       end
 
       def against
-        others = choice.suiting.drop(1).first(Choice::MOST).map { |one| "#{cost(one)} with #{name(one)}" }
+        others = choice.suiting.drop(1).first(Choice::MOST).map { |one| "#{cost(one)} with #{one.text}" }
         others.any? ? "; #{others.join(", ")}" : ""
       end
 
       # @return [Array<Array>] name, cost, memory, configuration
       def candidates
         choice.shown.map do |one|
-          [name(one), "#{cost(one)} a page", memory(one), one.configuration(choice.constraints)]
+          [one.text, "#{cost(one)} a page", memory(one), one.configuration(choice.constraints)]
         end
       end
 
@@ -341,11 +339,6 @@ module Tiercel::Lab
         line = format("- %-28s %-22s %s", name, cost, memory)
         lines = line.length > WIDTH ? ["- #{name}", "  #{cost}, #{memory}"] : [line.rstrip]
         ["", *lines, *("  #{configuration}" if configuration)]
-      end
-
-      # The configuration has the whole place.
-      def name(candidate)
-        candidate.text.length > NAME ? "#{candidate.text[0, NAME - 1]}\u2026" : candidate.text
       end
 
       def cost(candidate) = Report::Format.duration(choice.cost(candidate).estimate / 1e6)
@@ -363,7 +356,7 @@ module Tiercel::Lab
 
       def memory_words
         bytes = choice.first&.page_bytes
-        "With #{name(choice.first)} a page's entries take #{Report::Format.bytes(bytes)}." if bytes
+        "With #{choice.first.text} a page's entries take #{Report::Format.bytes(bytes)}." if bytes
       end
 
       def trips? = choice.constraints.machines > 1

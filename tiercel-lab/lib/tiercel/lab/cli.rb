@@ -59,7 +59,7 @@ module Tiercel::Lab
     # @abstract Subclasses implement {#perform} and {#facts}, and receive arguments in {#accept} and {#options}.
     class Command
       # The help of a command: its name, a line of summary, examples without the program's name, and the groups of
-      # {Settings::OPTIONS} that it uses.
+      # {Settings::GROUPS} that it uses.
       Facts = Data.define(:name, :summary, :examples, :groups)
 
       # @return [IO] output of the results

@@ -7,7 +7,7 @@ module Tiercel::Lab
       # The run of one table as a part of a run of all tables.
       #
       # - `name`: of the command; `arguments`: as on the command line
-      # - `state`: one of {STATES}
+      # - `state`: "complete", "interrupted", "out of time" or "failed"
       # - `code`: exit code; nil if a signal ended the table, or if it did not begin
       # - `seconds`: duration
       # - `note`: the reason why it is incomplete
@@ -15,18 +15,14 @@ module Tiercel::Lab
       Part = Data.define(:name, :arguments, :state, :code, :seconds, :note, :results) do
         def initialize(name:, arguments:, state:, seconds:, code: nil, note: nil, results: nil) = super
 
+        # @param record [Hash{String => Object}] a record from {#to_h}
+        def self.from(record) = new(**record.to_h.transform_keys(&:to_sym))
+
         # @return [Boolean]
         def complete? = state == "complete"
 
         # @return [Hash{String => Object}] the form of the results file
         def to_h = super.transform_keys(&:to_s)
-      end
-
-      class Part
-        STATES = ["complete", "interrupted", "out of time", "failed"].freeze
-
-        # @param record [Hash{String => Object}] a record from {#to_h}
-        def self.from(record) = new(**record.to_h.transform_keys(&:to_sym))
       end
 
       # A table in `lab all`, with its arguments.
@@ -46,7 +42,7 @@ module Tiercel::Lab
 
         def initialize(name:, arguments: [], seconds: 60, weight: 1) = super
 
-        # @param given [Hash{Symbol => Array<String>}] options by group, see {Settings::OPTIONS}
+        # @param given [Hash{Symbol => Array<String>}] options by group, see {Settings::GROUPS}
         # @return [Array<String>] the options that the table uses
         def used(given) = given.slice(*Tables.fetch(name).taken).values.flatten
 
@@ -65,7 +61,7 @@ module Tiercel::Lab
       class Timetable
         # After `whole_seconds` no table begins, and the running one is stopped. After `table_seconds` a table is
         # stopped and shows its results so far. `cell_seconds` limits the cells of one table together (nil: no limit);
-        # a late table makes fewer blocks.
+        # a late table makes fewer processes.
         #
         # On two cores, a quick run of everything is planned to take 13 minutes, and a full run an hour. A table of a
         # full run takes at most 13 minutes. A busy machine may double these times.
@@ -87,7 +83,7 @@ module Tiercel::Lab
         end
 
         # A quick run divides the remaining time among the remaining tables, in proportion to their planned times. On
-        # a busy machine every table then makes fewer blocks, and none is left out.
+        # a busy machine every table then makes fewer processes, and none is left out.
         #
         # @param share [Float] the next table's share of the remaining plan
         # @return [Hash{Symbol => Array<String>}] options for the table
@@ -346,13 +342,12 @@ module Tiercel::Lab
           groups: [:constraints, :quick, :seed, :data, :url, :require, *Settings::OWN, *Settings::OUTPUTS],
           summary: "Makes every table, and one report of all of them.",
           examples: ["all --quick", "all --quick --html report.html", "all --only sizes,client --html report.html",
-                     "all --skip end-to-end --plan"]
+                     "all --only end-to-end --plan"]
         )
 
         def facts = FACTS
 
         def perform
-          raise UsageError, "--only, --skip: no table is left; name one of #{names.join(", ")}" if chosen.none?
           return plan if settings.plan
           @run = Engine::Run.new(command: NAME, arguments: @arguments, settings:, progress: nil)
           @run.start
@@ -377,23 +372,18 @@ module Tiercel::Lab
         def names = entries.map(&:name)
 
         def options(parser)
-          parser.on("--only A,B", Array, "only these of #{names.join(", ")}") { |given| @only = known(given, names) }
-          parser.on("--skip A,B", Array, "all tables except these") { |given| @skip = known(given, names) }
+          parser.on("--only A,B", Array, "only these of #{names.join(", ")}") do |given|
+            unknown = given.find { |name| !names.include?(name) }
+            raise UsageError, Catalogue.unknown("table", unknown, names) if unknown
+            @only = given
+          end
           parser.on("--within MINUTES", Float, "time limit: no table begins later (70; quick: 14.5)") do |minutes|
             raise UsageError, "--within #{minutes}: expected more than 0" unless minutes.positive?
             @minutes = minutes
           end
         end
 
-        def known(given, names)
-          given.each { |name| raise UsageError, Catalogue.unknown("table", name, names) unless names.include?(name) }
-        end
-
-        def chosen
-          @chosen ||= entries.select do |entry|
-            (@only.nil? || @only.include?(entry.name)) && !@skip.to_a.include?(entry.name)
-          end
-        end
+        def chosen = @chosen ||= entries.select { |entry| @only.nil? || @only.include?(entry.name) }
 
         # The options that all tables use, as on the command line.
         def given

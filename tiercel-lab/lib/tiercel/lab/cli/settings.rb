@@ -119,7 +119,6 @@ module Tiercel::Lab
                        require: "--require my_store.rb" },
         "Results" => { results: "--results runs", json: "--json -", reports: "--html report.html" }
       }.freeze
-      OPTIONS = GROUPS.values.flat_map(&:keys).freeze
       OWN = %i[plan results json].freeze
       OUTPUTS = %i[reports].freeze
 
@@ -171,7 +170,7 @@ module Tiercel::Lab
       # @return [Array<String>] files of the requested reports
       def report_files = reports.values - [OUTPUT]
 
-      # @param groups [Array<Symbol>] some of {OPTIONS}
+      # @param groups [Array<Symbol>] of {GROUPS}
       # @param parser [OptionParser]
       # @return [OptionParser]
       def parser(groups, parser)
