@@ -13,7 +13,8 @@ module PrecompiledLibraries
   FOLDER = "tmp/precompiled"
   # Debian's compilers.
   COMPILERS = { "x86_64-linux-gnu" => "gcc", "aarch64-linux-gnu" => "aarch64-linux-gnu-gcc" }.freeze
-  FLAGS = %w[-std=gnu11 -O3 -fPIC -shared -fvisibility=hidden -Wl,--as-needed -DHAVE_STDATOMIC_H=1 -DHAVE_ZLIB_H=1].freeze
+  FLAGS = %w[-std=gnu11 -O3 -fPIC -shared -fvisibility=hidden -Wl,--as-needed -DHAVE_STDATOMIC_H=1
+             -DHAVE_ZLIB_H=1].freeze
   SOURCES = { "codec" => FileList["ext/tiercel/codec/*.c"], "segment" => ["ext/tiercel/segment/segment_ext.c"] }.freeze
 
   extend Rake::FileUtilsExt
@@ -70,7 +71,7 @@ module PrecompiledLibraries
   # Creates an empty zlib for the other processor, because the linker needs one. The extension contains only its name.
   def stand_in_for_zlib(compiler, platform)
     source = "#{FOLDER}/zlib/stand_in.c"
-    File.write(source, "unsigned long crc32_z(unsigned long a, const unsigned char *b, unsigned long c) { return 0; }\n")
+    File.write(source, "long crc32_z(long crc, const char *bytes, long size) { return 0; }\n")
     "#{FOLDER}/zlib/libz-#{platform}.so".tap do |library|
       sh compiler, "-shared", "-fPIC", "-Wl,-soname,libz.so.1", "-o", library, source
     end

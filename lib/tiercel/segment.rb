@@ -235,8 +235,8 @@ module Tiercel
       each_batch(prefix) { |keys| keys.each(&block) }
     end
 
-    # Deletes all keys with this prefix. A lease does not contain its key, so all leases end. If another process replaces
-    # the file meanwhile, the new file is cleared too.
+    # Deletes all keys with this prefix. A lease does not contain its key, so all leases end. If another process
+    # replaces the file meanwhile, the new file is cleared too.
     #
     # @return [Integer] the number of deleted entries
     def clear_prefix(prefix)

@@ -1,5 +1,6 @@
 /*
- * Leases: takes and fills, stopped at every point that they reach, against deletes, clears and kill -9. The stopped call runs in a child.
+ * Leases: takes and fills, stopped at every point that they reach, against deletes, clears and kill -9. The stopped
+ * call runs in a child.
  */
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 /*
- * LZ4 blocks from and to Strings, by the system's liblz4. Without that library these methods do not exist. The functions
- * write straight into the resulting String.
+ * LZ4 blocks from and to Strings, by the system's liblz4. Without that library these methods do not exist. The
+ * functions write straight into the resulting String.
  */
 #include "codec.h"
 #include <dlfcn.h>

@@ -26,8 +26,8 @@ static VALUE segment_content_figures(VALUE self)
 
 /*
  * @private Segment#counter_figures -> the id of the file, and the counters of all processes, of this process and of the
- * shards. Reads no entry. nil for closed private memory. A child process reads the counters of private memory before its
- * first call, so this method registers no process with private memory.
+ * shards. Reads no entry. nil for closed private memory. A child process reads the counters of private memory before
+ * its first call, so this method registers no process with private memory.
  */
 static VALUE segment_counter_figures(VALUE self)
 {
@@ -78,9 +78,9 @@ static VALUE free_walker(VALUE argument)
 }
 
 /*
- * @private Segment#walk(cursor or nil, prefix, entries, buckets, used) -> [next cursor or nil, keys]. used: only keys that
- * had a hit since they were written or last moved. Stops after about `entries` entries, and after `buckets` buckets of the
- * index. The cursor is nil at the end.
+ * @private Segment#walk(cursor or nil, prefix, entries, buckets, used) -> [next cursor or nil, keys]. used: only keys
+ * that had a hit since they were written or last moved. Stops after about `entries` entries, and after `buckets`
+ * buckets of the index. The cursor is nil at the end.
  */
 static VALUE segment_walk(VALUE self, VALUE cursor, VALUE prefix, VALUE entries, VALUE buckets, VALUE used)
 {

@@ -32,7 +32,8 @@ typedef struct {
 
 /*
  * One step of a walk over all entries. The caller zeroes the cursor before the first step. If the file changes, the
- * walk starts again. A step reads one bucket and puts its live entries into the batch. TSEG_OK, TSEG_ABSENT at the end, TSEG_WOULD_WAIT for the cursor's shard, or TSEG_NO_MEMORY.
+ * walk starts again. A step reads one bucket and puts its live entries into the batch. TSEG_OK, TSEG_ABSENT at the end,
+ * TSEG_WOULD_WAIT for the cursor's shard, or TSEG_NO_MEMORY.
  */
 typedef struct {
     uint64_t file_id;

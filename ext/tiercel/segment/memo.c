@@ -1,8 +1,6 @@
 /* The memo's table: a hash table with chains. The rule for admission follows it. */
 #include "memo.h"
 
-#include <stdlib.h>
-
 #define TSEG_MEMO_FIRST_SLOTS 64u
 #define TSEG_MEMO_MOST_SLOTS ((UINT32_C(1) << TSEG_MEMO_INDEX_BITS) - 1)
 
@@ -48,6 +46,7 @@ static inline bool is_token_of(const tseg_memo_slot *slot, const tseg_token *tok
     return slot->file_id == token->file_id && slot->origin == token->origin && slot->sequence == token->sequence;
 }
 
+/* The slot of this entry's value, or NULL. It stays valid until the memo changes. */
 tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token *token)
 {
     uint32_t chain;
@@ -62,12 +61,14 @@ tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token 
     return NULL;
 }
 
+/* Prefetches the keys' chains, unless the memo keeps long values alone. */
 void tseg_memo_prefetch(const tseg_memo *memo, const tseg_key *keys, unsigned count)
 {
     if (!memo->count || memo->least_bytes >= TSEG_MEMO_LONG_BYTES) return;
     for (unsigned i = 0; i < count; i++) __builtin_prefetch(chain_of(memo, keys[i].hash));
 }
 
+/* Prefetches the memory that reads of these keys will need, so that their cache misses overlap. memo: NULL for none. */
 void tseg_prefetch_reads(const tseg *segment, const tseg_memo *memo, const tseg_key *keys, unsigned count)
 {
     if (memo) tseg_memo_prefetch(memo, keys, count);
@@ -97,6 +98,7 @@ static void take_out_of_chain(tseg_memo *memo, uint32_t index)
     memo->slots[at - 1].next = slot->next;
 }
 
+/* Frees a slot that is in use. */
 void tseg_memo_drop(tseg_memo *memo, uint32_t index)
 {
     tseg_memo_slot *slot = memo->slots + index;
@@ -160,6 +162,7 @@ static uint32_t take_slot(tseg_memo *memo)
     return ++memo->used;
 }
 
+/* Keeps the value; the caller has made room. Returns false if memory cannot be allocated. */
 bool tseg_memo_keep(tseg_memo *memo, const tseg_memo_candidate *candidate, double expires_at, uintptr_t value,
                     uintptr_t terms, unsigned reads)
 {
@@ -186,6 +189,7 @@ static void pass_slot(tseg_memo *memo)
     if (++memo->hand >= memo->used) memo->hand = 0;
 }
 
+/* Drops all values and frees the memory. Keeps the bound. */
 void tseg_memo_clear(tseg_memo *memo)
 {
     tseg_memo was = *memo;
@@ -197,6 +201,7 @@ void tseg_memo_clear(tseg_memo *memo)
                         .evictions = was.evictions};
 }
 
+/* Drops all values and sets a new bound. least_bytes: see tseg_memo. */
 void tseg_memo_set_limit(tseg_memo *memo, uint64_t limit_bytes, uint32_t least_bytes)
 {
     tseg_memo_clear(memo);
@@ -204,17 +209,18 @@ void tseg_memo_set_limit(tseg_memo *memo, uint64_t limit_bytes, uint32_t least_b
     memo->least_bytes = least_bytes;
 }
 
+size_t tseg_memo_memory(const tseg_memo *memo)
+{
+    return table_bytes(memo->capacity, memo->chain_count) +
+           (memo->marks ? TSEG_MEMO_MARKS * sizeof(*memo->marks) : 0);
+}
+
+/* Changes the bound, and drops values only if they exceed it. */
 void tseg_memo_resize(tseg_memo *memo, uint64_t limit_bytes)
 {
     memo->limit_bytes = limit_bytes;
     if (tseg_memo_memory(memo) > limit_bytes) tseg_memo_clear(memo); /* the table does not shrink */
     while (memo->bytes > limit_bytes && memo->count) pass_slot(memo);
-}
-
-size_t tseg_memo_memory(const tseg_memo *memo)
-{
-    return table_bytes(memo->capacity, memo->chain_count) +
-           (memo->marks ? TSEG_MEMO_MARKS * sizeof(*memo->marks) : 0);
 }
 
 /*
@@ -256,6 +262,7 @@ static inline uint32_t reads_of(const tseg_memo *memo, const tseg_memo_slot *slo
     return age < 16 ? (uint32_t)slot->reads >> age : 0;
 }
 
+/* Counts a hit: a read whose value is kept. */
 void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot)
 {
     uint32_t reads = reads_of(memo, slot);
@@ -343,6 +350,7 @@ static int64_t slots_to_pass(const tseg_memo *memo, const tseg_memo_candidate *c
     return -1;
 }
 
+/* Counts a read of an entry that is not kept. Returns true if the rule would admit its value now. */
 bool tseg_memo_wants(tseg_memo *memo, const tseg_memo_candidate *candidate)
 {
     uint32_t *mark;
@@ -360,6 +368,7 @@ bool tseg_memo_wants(tseg_memo *memo, const tseg_memo_candidate *candidate)
     return false;
 }
 
+/* Makes room for the value if the rule admits it, and returns the number of its reads; else returns 0. */
 unsigned tseg_memo_admit(tseg_memo *memo, const tseg_memo_candidate *candidate)
 {
     uint32_t *mark = find_mark(memo, candidate), reads;
@@ -375,6 +384,7 @@ unsigned tseg_memo_admit(tseg_memo *memo, const tseg_memo_candidate *candidate)
     return reads;
 }
 
+/* The bound of one handle's memo: its part of the machine's budget. */
 uint64_t tseg_memo_share(uint64_t segment_bytes, unsigned processes, unsigned handles)
 {
     uint64_t share = segment_bytes / TSEG_MEMO_BUDGET_PART / (processes ? processes : 1);

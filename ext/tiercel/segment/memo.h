@@ -86,33 +86,6 @@ static inline uint64_t tseg_memo_cost(uint64_t bytes)
     return (cost + TSEG_MEMO_PAGE_BYTES - 1) / TSEG_MEMO_PAGE_BYTES * TSEG_MEMO_PAGE_BYTES;
 }
 
-/* Counts a hit: a read whose value is kept. */
-void tseg_memo_hit(tseg_memo *memo, tseg_memo_slot *slot);
-/* Counts a read of an entry that is not kept. Returns true if the rule would admit its value now. */
-bool tseg_memo_wants(tseg_memo *memo, const tseg_memo_candidate *candidate);
-/* Makes room for the value if the rule admits it, and returns the number of its reads; else returns 0. */
-unsigned tseg_memo_admit(tseg_memo *memo, const tseg_memo_candidate *candidate);
-/* The bound of one handle's memo: its part of the machine's budget. */
-uint64_t tseg_memo_share(uint64_t segment_bytes, unsigned processes, unsigned handles);
-
 /* memo.c */
-/* The slot of this entry's value, or NULL. It stays valid until the memo changes. */
-tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token *token);
-/* Keeps the value; the caller has made room. Returns false if memory cannot be allocated. */
-bool tseg_memo_keep(tseg_memo *memo, const tseg_memo_candidate *candidate, double expires_at, uintptr_t value,
-                    uintptr_t terms, unsigned reads);
-/* Frees a slot that is in use. */
-void tseg_memo_drop(tseg_memo *memo, uint32_t index);
-/* Prefetches the keys' chains, unless the memo keeps long values alone. */
-void tseg_memo_prefetch(const tseg_memo *memo, const tseg_key *keys, unsigned count);
-/* Prefetches the memory that reads of these keys will need, so that their cache misses overlap. memo: NULL for none. */
-void tseg_prefetch_reads(const tseg *segment, const tseg_memo *memo, const tseg_key *keys, unsigned count);
-/* Drops all values and sets a new bound. least_bytes: see tseg_memo. */
-void tseg_memo_set_limit(tseg_memo *memo, uint64_t limit_bytes, uint32_t least_bytes);
-/* Changes the bound, and drops values only if they exceed it. */
-void tseg_memo_resize(tseg_memo *memo, uint64_t limit_bytes);
-/* Drops all values and frees the memory. Keeps the bound. */
-void tseg_memo_clear(tseg_memo *memo);
-size_t tseg_memo_memory(const tseg_memo *memo);
 
 #endif

@@ -36,11 +36,17 @@ static const tseg_word *word_of(const tseg *segment, const tseg_key *key)
     return segment->stripes + tseg_near_stripe(segment, key);
 }
 
+/*
+ * A caller takes the epoch before it reads the last tier; an invalidation rejects older epochs.
+ */
 uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key)
 {
     return atomic_load_explicit(word_of(segment, key), memory_order_seq_cst);
 }
 
+/*
+ * Returns whether the word from tseg_near_epoch shows an active writer. If so, no reader may fill a key of the stripe.
+ */
 bool tseg_near_is_changing(uint64_t word) { return (as_of(word, period_now()) & COUNTS_MASK) != 0; }
 
 bool tseg_near_is_alone(uint64_t begun)
@@ -61,6 +67,11 @@ tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *exp
     return tseg_delete(segment, key, expires_at);
 }
 
+/*
+ * A writer calls tseg_near_begin, changes the last tier, deletes its keys in this segment, and calls tseg_near_end. If
+ * it is the only writer in the stripe, it may fill its key before the end, with the word from tseg_near_begin as the
+ * epoch.
+ */
 uint64_t tseg_near_begin(tseg *segment, uint32_t stripe)
 {
     tseg_word *at = segment->stripes + stripe;
@@ -78,6 +89,10 @@ uint64_t tseg_near_begin(tseg *segment, uint32_t stripe)
     return begun;
 }
 
+/*
+ * Returns false if the writer took so long that it counted as dead. Other processes may have filled its keys since
+ * then, so the writer deletes them again.
+ */
 bool tseg_near_end(tseg *segment, uint32_t stripe, uint64_t begun)
 {
     tseg_word *at = segment->stripes + stripe;
@@ -97,6 +112,10 @@ bool tseg_near_end(tseg *segment, uint32_t stripe, uint64_t begun)
     return counted;
 }
 
+/*
+ * Begins in these stripes, which may repeat; stripes == NULL: in all. *begun has room for tseg_begun_bytes. Returns
+ * TSEG_RETIRED if the segment was retired by then: the writer has to begin in the new file too.
+ */
 tseg_result tseg_near_begin_set(tseg *segment, const uint32_t *stripes, uint64_t count, tseg_begun *begun)
 {
     *begun = (tseg_begun){segment->file_id, stripes ? count : segment->geometry.stripes};
@@ -107,12 +126,14 @@ tseg_result tseg_near_begin_set(tseg *segment, const uint32_t *stripes, uint64_t
     return tseg_is_retired(segment) ? TSEG_RETIRED : TSEG_OK;
 }
 
+/* Returns whether these bytes can be a begun change. */
 bool tseg_is_begun(const tseg_begun *begun, size_t bytes)
 {
     if (bytes < sizeof *begun || begun->count > TSEG_STRIPES) return false;
     return bytes == tseg_begun_bytes(begun->count);
 }
 
+/* tseg_near_end for all stripes of the change. Returns false too if the change was begun in another file. */
 bool tseg_near_end_set(tseg *segment, const tseg_begun *begun)
 {
     bool in_time = true;
@@ -126,6 +147,7 @@ bool tseg_near_end_set(tseg *segment, const tseg_begun *begun)
     return in_time;
 }
 
+/* Computes the epoch for the writer's own near fill, XORed with the id of its file. Returns false if there is none. */
 bool tseg_near_own_epoch(const tseg_begun *begun, uint64_t *epoch)
 {
     if (begun->count != 1 || !tseg_near_is_alone(begun->stripes[0].word)) return false;
@@ -158,12 +180,14 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
 /* Coverage: the time until which a segment has received every change of the last tier. */
 static bool is_in_future(uint64_t covered_ns) { return covered_ns > tseg_monotonic_ns() + TSEG_COARSE_NS; }
 
+/* The end of the covered time; 0 if the copies were never covered. */
 uint64_t tseg_covered_ns(const tseg *segment)
 {
     uint64_t covered_ns = tseg_load_acquire(&segment->header->near_covered);
     return is_in_future(covered_ns) ? 0 : covered_ns;
 }
 
+/* Like tseg_is_trusted, with the near_trust of this handle. */
 bool tseg_handle_trusts(const tseg_handle *handle, const tseg *segment)
 {
     return tseg_is_trusted(segment, handle->near_trust_ns) ||
@@ -219,6 +243,7 @@ static tseg_result delete_copies(tseg_host *host, tseg **segment)
     return (*segment)->file_id == file_id ? TSEG_OK : TSEG_RETIRED;
 }
 
+/* Deletes all copies; a fill whose epoch is older stores nothing. Returns false if the host was interrupted. */
 bool tseg_near_clear(tseg_host *host)
 {
     tseg_result result;
@@ -229,6 +254,13 @@ bool tseg_near_clear(tseg_host *host)
     return result == TSEG_OK;
 }
 
+/*
+ * A listener of `server` has deleted the copies of all keys that changed from since_ns until sent_ns. All times are
+ * nanoseconds of the monotonic clock. TSEG_OK: no change is missing, and the segment is covered until sent_ns.
+ * TSEG_CHANGED: the time before since_ns was not covered, or was covered by another server's listener; all copies were
+ * deleted. TSEG_ABSENT: the report says nothing about this segment, because the segment was attached later
+ * (attached_ns) or moved to another file. TSEG_INTERRUPTED.
+ */
 tseg_result tseg_cover_or_clear(tseg_host *host, uint64_t since_ns, uint64_t sent_ns, uint64_t server,
                                 uint64_t attached_ns)
 {
@@ -248,6 +280,10 @@ tseg_result tseg_cover_or_clear(tseg_host *host, uint64_t since_ns, uint64_t sen
     return TSEG_CHANGED;
 }
 
+/*
+ * The process that covered the copies until covered_ns has stopped. Deletes all copies and marks the segment as not
+ * covered, unless another process has taken over. Returns false if the host was interrupted.
+ */
 bool tseg_uncover(tseg_host *host, uint64_t covered_ns)
 {
     tseg *segment;
@@ -291,6 +327,10 @@ static int seat_for(uint64_t seats, uint64_t mine, uint64_t tenths)
     return found;
 }
 
+/*
+ * Takes or keeps one of the two seats of this machine's listeners for a second. Returns false if other processes have
+ * them.
+ */
 bool tseg_take_seat(tseg *segment, bool is_busy)
 {
     tseg_word *at = &segment->header->near_seats;

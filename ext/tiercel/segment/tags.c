@@ -2,8 +2,6 @@
 #include "presence.h"
 #include "tags.h"
 
-#include <stdlib.h>
-
 #include "../frame_layout.h"
 
 /* A table in two halves. A generation has a row in each half, and uses a free one, or else a random one of the two. */
@@ -96,6 +94,7 @@ static const uint8_t *part_among(const uint8_t *parts, size_t parts_bytes, int i
     return NULL;
 }
 
+/* The part of a frame with this id, and its length in *bytes. NULL if the frame has none or its parts are cut off. */
 const uint8_t *tseg_part_of(const uint8_t *frame, size_t frame_bytes, int id, size_t *bytes)
 {
     frame_header header;
@@ -106,11 +105,13 @@ const uint8_t *tseg_part_of(const uint8_t *frame, size_t frame_bytes, int id, si
     return part_among(frame + FRAME_HEADER_BYTES, header.parts_bytes, id, bytes);
 }
 
+/* The part TAGS among the optional parts of a frame, and its length in *bytes. NULL if there is none. */
 const uint8_t *tseg_tags_among(const uint8_t *parts, size_t parts_bytes, size_t *bytes)
 {
     return part_among(parts, parts_bytes, FRAME_PART_TAGS, bytes);
 }
 
+/* The part TAGS of a whole frame, and its length in *bytes. NULL if there is none. */
 const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *bytes)
 {
     return tseg_part_of(frame, frame_bytes, FRAME_PART_TAGS, bytes);
@@ -155,6 +156,10 @@ static void begin_tags(tseg_tags *tags, const tseg *segment)
     }
 }
 
+/*
+ * Prefetches what is known of the first tags: the place of the generation, or the buckets of the key. The caller does
+ * other work before tseg_tags_finish.
+ */
 void tseg_tags_begin(tseg_tags *tags, const tseg *segment, const uint8_t *part, size_t bytes)
 {
     tags->next = part;
@@ -222,6 +227,7 @@ static void prefetch_unknown(const tseg_tags *tags, const tseg *segment)
         if (!tags->tags[at].known) tseg_prefetch_entries(segment, &tags->tags[at].key, 1);
 }
 
+/* Reads the generations. The result includes every invalidation that ended before tseg_tags_begin. */
 tseg_tags_answer tseg_tags_finish(tseg_tags *tags, tseg *segment, const tseg_clock *clock)
 {
     for (; tags->count; begin_tags(tags, segment)) {
@@ -234,6 +240,7 @@ tseg_tags_answer tseg_tags_finish(tseg_tags *tags, tseg *segment, const tseg_clo
     return tags->left ? TSEG_TAGS_OUTDATED : TSEG_TAGS_CURRENT;
 }
 
+/* Performs both steps, tseg_tags_begin and tseg_tags_finish. Reads the clock only if a generation can expire. */
 bool tseg_tags_are_current(tseg *segment, const uint8_t *part, size_t bytes, tseg_time_function *ask_time,
                            void *context)
 {

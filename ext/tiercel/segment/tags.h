@@ -45,21 +45,4 @@ typedef struct {
     } tags[TSEG_TAGS_BATCH];
 } tseg_tags;
 
-/* The part of a frame with this id, and its length in *bytes. NULL if the frame has none or its parts are cut off. */
-const uint8_t *tseg_part_of(const uint8_t *frame, size_t frame_bytes, int id, size_t *bytes);
-/* The part TAGS among the optional parts of a frame, and its length in *bytes. NULL if there is none. */
-const uint8_t *tseg_tags_among(const uint8_t *parts, size_t parts_bytes, size_t *bytes);
-/* The part TAGS of a whole frame, and its length in *bytes. NULL if there is none. */
-const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *bytes);
-/*
- * Prefetches what is known of the first tags: the place of the generation, or the buckets of the key. The caller does
- * other work before tseg_tags_finish.
- */
-void tseg_tags_begin(tseg_tags *tags, const tseg *segment, const uint8_t *part, size_t bytes);
-/* Reads the generations. The result includes every invalidation that ended before tseg_tags_begin. */
-tseg_tags_answer tseg_tags_finish(tseg_tags *tags, tseg *segment, const tseg_clock *clock);
-/* Performs both steps, tseg_tags_begin and tseg_tags_finish. Reads the clock only if a generation can expire. */
-bool tseg_tags_are_current(tseg *segment, const uint8_t *part, size_t bytes, tseg_time_function *ask_time,
-                           void *context);
-
 #endif
