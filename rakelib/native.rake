@@ -13,8 +13,7 @@ module PrecompiledLibraries
   FOLDER = "tmp/precompiled"
   # Debian's compilers.
   COMPILERS = { "x86_64-linux-gnu" => "gcc", "aarch64-linux-gnu" => "aarch64-linux-gnu-gcc" }.freeze
-  FLAGS = %w[-std=gnu11 -O3 -fPIC -shared -fvisibility=hidden -Wl,--as-needed -DHAVE_STDATOMIC_H=1
-             -DHAVE_ZLIB_H=1].freeze
+  FLAGS = %w[-std=gnu11 -O3 -fPIC -shared -fvisibility=hidden -Wl,--as-needed -DHAVE_STDATOMIC_H=1].freeze
   SOURCES = { "codec" => FileList["ext/tiercel/codec/*.c"], "segment" => ["ext/tiercel/segment/segment_ext.c"] }.freeze
 
   extend Rake::FileUtilsExt
@@ -51,29 +50,11 @@ module PrecompiledLibraries
     compiler = COMPILERS.fetch(platform)
     into = folder(platform, line)
     mkdir_p into
-    mkdir_p "#{FOLDER}/zlib"
     includes = Dir["#{headers}/ruby-#{line}.0", "#{headers}/*/ruby-#{line}.0"].map { |path| "-I#{path}" }
-    includes << "-I#{zlib_headers}"
     SOURCES.each do |name, files|
       library = "#{into}/#{name}_ext.so"
-      sh compiler, *FLAGS, *includes, "-o", library, *files, stand_in_for_zlib(compiler, platform), "-lm"
+      sh compiler, *FLAGS, *includes, "-o", library, *files, "-lm"
       sh compiler.sub(/gcc\z/, "strip"), "--strip-unneeded", library
-    end
-  end
-
-  # zlib's headers are the same for all processors.
-  def zlib_headers
-    "#{FOLDER}/zlib".tap do |to|
-      cp ["/usr/include/zlib.h", Dir["/usr/include/{,*/}zconf.h"].first], to, verbose: false
-    end
-  end
-
-  # Creates an empty zlib for the other processor, because the linker needs one. The extension contains only its name.
-  def stand_in_for_zlib(compiler, platform)
-    source = "#{FOLDER}/zlib/stand_in.c"
-    File.write(source, "long crc32_z(long crc, const char *bytes, long size) { return 0; }\n")
-    "#{FOLDER}/zlib/libz-#{platform}.so".tap do |library|
-      sh compiler, "-shared", "-fPIC", "-Wl,-soname,libz.so.1", "-o", library, source
     end
   end
 end

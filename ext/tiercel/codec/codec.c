@@ -91,6 +91,7 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
     malformed_frame = rb_const_get(tiercel, rb_intern("MalformedFrame"));
     rb_gc_register_mark_object(malformed_frame);
     if (!init_hash_layout()) rb_raise(rb_eLoadError, "Ruby %s keeps Hashes in a way not known here", ruby_version);
+    init_crc32();
     init_frame(tiercel, module);
     init_keys(module);
     rb_define_singleton_method(module, "dump", dump_plain, 1);

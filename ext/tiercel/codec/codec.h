@@ -84,15 +84,9 @@ bool init_hash_layout(void);
 /* decoder.c: decodes one value. The bytes must not move until it returns. Raises malformed_frame. */
 VALUE decode_plain(const uint8_t *bytes, size_t size);
 
-/* The CRC-32 of RFC 1952. In a build without zlib's headers, Ruby handles the frames that have one. */
-#ifdef HAVE_ZLIB_H
-#include <zlib.h>
-enum { HAS_CHECKSUMS = true };
-static inline uint32_t checksum(const uint8_t *bytes, size_t size) { return (uint32_t)crc32_z(0, bytes, size); }
-#else
-enum { HAS_CHECKSUMS = false };
-static inline uint32_t checksum(const uint8_t *bytes, size_t size) { return 0; }
-#endif
+/* crc32.c: the CRC-32 of RFC 1952, as Zlib.crc32 computes it */
+void init_crc32(void);
+uint32_t checksum(const uint8_t *bytes, size_t size);
 
 /* The methods of Tiercel::CodecExt in each file. */
 void init_frame(VALUE tiercel, VALUE module);

@@ -183,7 +183,7 @@ static VALUE dump_frame(VALUE self, VALUE value, VALUE expires_at, VALUE entry_v
     planned_frame planned = {.expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at),
                              .with_checksum = RTEST(with_checksum)};
     VALUE frame = Qnil;
-    if ((planned.with_checksum && !HAS_CHECKSUMS) || !read_version(entry_version, &planned.version)) return Qnil;
+    if (!read_version(entry_version, &planned.version)) return Qnil;
     if (RB_TYPE_P(value, T_STRING) && rb_obj_class(value) == rb_cString)
         frame = dump_string(value, &planned, threshold);
     else if (RTEST(plain)) frame = with_plain(value, front_bytes(&planned), make_plain_frame, &planned);
@@ -240,13 +240,11 @@ static bool expired(double expires_at, VALUE now)
     return expires_at <= NUM2DBL(now);
 }
 
-/*
- * Returns whether the frame has no checksum or the right one. Returns false too if this build cannot compute checksums.
- */
+/* Returns whether the frame has no checksum or the right one. */
 static bool sound(const uint8_t *data, const frame_header *header)
 {
     if (!header->flags) return header->crc32 == 0;
-    if (header->flags != FRAME_FLAG_CHECKSUM || !HAS_CHECKSUMS) return false;
+    if (header->flags != FRAME_FLAG_CHECKSUM) return false;
     return header->crc32 == checksum(data + FRAME_HEADER_BYTES, (size_t)header->parts_bytes + header->payload_bytes);
 }
 
