@@ -151,7 +151,7 @@ module Tiercel
     # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
     def load_value(bytes, now = nil, version = nil, key = nil)
       unless @cipher
-        value = CodecExt.load_frame(bytes, now, version)
+        value = CodecExt.load_frame(bytes, now, version, false)
         return value unless FALLBACK.equal?(value)
       end
       load_in_ruby(bytes, now, version, key)
@@ -163,7 +163,7 @@ module Tiercel
     # @return (see #load_value)
     def load_tagged_value(bytes, now = nil, version = nil, key = nil)
       unless @cipher
-        value = CodecExt.load_tagged_frame(bytes, now, version)
+        value = CodecExt.load_frame(bytes, now, version, true)
         return value unless FALLBACK.equal?(value)
       end
       load_in_ruby(bytes, now, version, key, tags_compared: true)

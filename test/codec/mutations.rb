@@ -102,8 +102,8 @@ class Mutations
     type = STRING_AND_PLAIN_TYPES.sample(random: @random)
     frame = Tiercel::Frame.build(type, bytes, parts:, checksum: @random.rand(2) == 0)
     frame = frame.byteslice(0, @random.rand(frame.bytesize + 1)) if @random.rand(4) == 0
-    way = %i[load_frame load_tagged_frame].sample(random: @random)
-    attempt { @native.public_send(way, at_the_end(frame), 0.0, VERSIONS.sample(random: @random)) }
+    version = VERSIONS.sample(random: @random)
+    attempt { @native.load_frame(at_the_end(frame), 0.0, version, @random.rand(2) == 0) }
     attempt { @native.unchecked_frame(at_the_end(frame)) }
     tags = [at_the_end(bytes), :tag, frame].take(@random.rand(4))
     attempt { @native.naming_options({ tags: tags }, 2, @random.rand(300), true) }

@@ -43,7 +43,7 @@ class CodecPartsTest < Tiercel::TestCase
 
   def frame(type, parts, expires_at: nil) = Tiercel::Frame.build(type, PAYLOAD, expires_at:, parts:, checksum: true)
 
-  def native(bytes, version = nil) = Tiercel::Codec.native.load_frame(bytes, NOW, version)
+  def native(bytes, version = nil) = Tiercel::Codec.native.load_frame(bytes, NOW, version, false)
 
   def each_choice_of(parts)
     (0..parts.size).each { |size| parts.to_a.combination(size).each { |chosen| yield chosen.to_h } }

@@ -62,7 +62,7 @@ static void ask_frame(uint8_t *frame, size_t size, bool fits)
         frame[0] = FRAME_MAGIC;
         memcpy(frame + offsetof(frame_header, parts_bytes), &parts, sizeof parts);
     }
-    part = tseg_tags_of(frame, size, &bytes);
+    part = tseg_part_of(frame, size, FRAME_PART_TAGS, &bytes);
     if (!part) return;
     CHECK(part >= frame + FRAME_HEADER_BYTES && bytes <= size - (size_t)(part - frame));
     ask(part, bytes);

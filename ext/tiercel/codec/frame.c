@@ -265,10 +265,11 @@ static bool for_c(const frame_header *header)
 }
 
 /*
- * load_frame(bytes, now, version): the value; MISS for a placeholder; EXPIRED; SLOW for another version and for tags;
- * FALLBACK if Ruby has to read the frame. If `now` is nil, the method reads the clock when it needs the time.
+ * load_frame(bytes, now, version, tags_compared): the value; MISS for a placeholder; EXPIRED; SLOW for another version and
+ * for tags; FALLBACK if Ruby has to read the frame. If `now` is nil, the method reads the clock when it needs the time.
+ * tags_compared: the caller has found the frame's tags to be current.
  */
-static VALUE load(VALUE bytes, VALUE now, VALUE wanted, bool tags_compared)
+static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted, VALUE tags_compared)
 {
     frame_header header;
     const uint8_t *data;
@@ -277,19 +278,11 @@ static VALUE load(VALUE bytes, VALUE now, VALUE wanted, bool tags_compared)
     data = (const uint8_t *)RSTRING_PTR(bytes);
     if (!read_header(bytes, &header) || !for_c(&header) || !sound(data, &header)) return signal_fallback;
     if (header.parts_bytes)
-        verdict = check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, wanted, tags_compared);
+        verdict = check_parts(data + FRAME_HEADER_BYTES, header.parts_bytes, wanted, RTEST(tags_compared));
     if (verdict == ASK_RUBY) return signal_fallback;
     if (header.type == FRAME_TYPE_PLACEHOLDER) return signal_miss;
     if (expired(header.expires_at, now)) return signal_expired;
     return verdict == SUITS ? load_payload(bytes, &header) : signal_slow;
-}
-
-static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted) { return load(bytes, now, wanted, false); }
-
-/* load_tagged_frame: the same for a frame whose tags the caller has found to be current. */
-static VALUE load_tagged_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted)
-{
-    return load(bytes, now, wanted, true);
 }
 
 /*
@@ -334,7 +327,6 @@ void init_frame(VALUE tiercel, VALUE module)
     signal_fallback = constant(codec, "FALLBACK");
     id_now = rb_intern("now");
     rb_define_singleton_method(module, "dump_frame", dump_frame, 6);
-    rb_define_singleton_method(module, "load_frame", load_frame, 3);
-    rb_define_singleton_method(module, "load_tagged_frame", load_tagged_frame, 3);
+    rb_define_singleton_method(module, "load_frame", load_frame, 4);
     rb_define_singleton_method(module, "unchecked_frame", unchecked_frame, 1);
 }

@@ -133,13 +133,10 @@ static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
     return keys;
 }
 
-/* A frozen copy for use as a Hash key. A Hash would intern an unfrozen String, which costs as much as a read. */
-static VALUE frozen_key(VALUE key)
-{
-    return RB_TYPE_P(key, T_STRING) && !OBJ_FROZEN(key) ? rb_str_new_frozen(key) : key;
-}
-
-/* frozen(keys): Array of frozen copies. It returns `keys` if all keys are frozen. */
+/*
+ * frozen(keys): Array of frozen copies for use as Hash keys; a Hash would intern unfrozen Strings, which costs as much as
+ * a read. It returns `keys` if all keys are frozen.
+ */
 static VALUE frozen_keys(VALUE self, VALUE keys)
 {
     long at = 0;
@@ -148,7 +145,10 @@ static VALUE frozen_keys(VALUE self, VALUE keys)
     while (at < RARRAY_LEN(keys) && OBJ_FROZEN(RARRAY_AREF(keys, at))) at++;
     if (at == RARRAY_LEN(keys)) return keys;
     copies = rb_ary_new_capa(RARRAY_LEN(keys));
-    for (at = 0; at < RARRAY_LEN(keys); at++) rb_ary_push(copies, frozen_key(RARRAY_AREF(keys, at)));
+    for (at = 0; at < RARRAY_LEN(keys); at++) {
+        VALUE key = RARRAY_AREF(keys, at);
+        rb_ary_push(copies, RB_TYPE_P(key, T_STRING) && !OBJ_FROZEN(key) ? rb_str_new_frozen(key) : key);
+    }
     RB_GC_GUARD(keys);
     return copies;
 }

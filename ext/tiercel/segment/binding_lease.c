@@ -151,30 +151,22 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
                                 call.lease.has_entry ? Qtrue : Qfalse, call.lease.taken_over ? Qtrue : Qfalse);
 }
 
-/* @private Segment#lease_fill(key, lineage, bytes, ttl) -> whether the bytes are stored; nil if they are too large */
-static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl)
+/*
+ * @private Segment#lease_fill(key, lineage, bytes, ttl, expires_at) -> whether the bytes are stored, or :too_large.
+ * expires_at: false if the bytes are a frame; otherwise the core writes the frame of a String that expires then (nil:
+ * never). nil, and no call of the core, if the String has no plain frame.
+ */
+static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl, VALUE expires_at)
 {
     lease_call call = {.kind = LEASE_FILL, .base = {.key = key, .bytes = bytes}, .lineage = lease_name(lineage),
                        .times = segment_times_of(ttl, false)};
-    tseg_result result = make_lease_call(self, &call);
-
-    return result == TSEG_TOO_LARGE ? Qnil : result == TSEG_OK ? Qtrue : Qfalse;
-}
-
-/*
- * @private Segment#lease_fill_string(key, lineage, string, expires_at, ttl) -> whether the String's frame is stored, or
- * :too_large. nil, and no call of the core, if the String has no plain frame.
- */
-static VALUE segment_lease_fill_string(VALUE self, VALUE key, VALUE lineage, VALUE string, VALUE expires_at, VALUE ttl)
-{
-    lease_call call = {.kind = LEASE_FILL, .base = {.key = key, .bytes = string},
-                       .lineage = lease_name(lineage)};
     tseg_result result;
 
-    call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
-    call.times = segment_times_of(ttl, false);
-    call.frame_type = segment_plain_string_type(string);
-    if (!call.frame_type) return Qnil;
+    if (expires_at != Qfalse) {
+        call.frame_expires_at = NIL_P(expires_at) ? INFINITY : NUM2DBL(expires_at);
+        call.frame_type = segment_plain_string_type(bytes);
+        if (!call.frame_type) return Qnil;
+    }
     result = make_lease_call(self, &call);
     return result == TSEG_TOO_LARGE ? ID2SYM(rb_intern("too_large")) : result == TSEG_OK ? Qtrue : Qfalse;
 }
@@ -196,22 +188,13 @@ static VALUE segment_end_leases(VALUE self)
     return Qnil;
 }
 
-static VALUE state_symbol(tseg_lease_state state)
-{
-    switch (state) {
-    case TSEG_LEASE_STANDS: return ID2SYM(rb_intern("held"));
-    case TSEG_LEASE_LAPSED: return ID2SYM(rb_intern("lapsed"));
-    case TSEG_LEASE_GIVEN_BACK: return ID2SYM(rb_intern("released"));
-    default: return ID2SYM(rb_intern("gone"));
-    }
-}
-
 /*
  * @private Segment#lease_wait(key, lineage, holder, seconds) -> :held once the seconds are over, :lapsed, :released, or
  * :gone (filled or deleted). Sleeps without the GVL.
  */
 static VALUE segment_lease_wait(VALUE self, VALUE key, VALUE lineage, VALUE holder, VALUE seconds)
 {
+    static const char *const names[] = {"held", "lapsed", "released", "gone"}; /* in the order of tseg_lease_state */
     segment_host host = segment_host_of(self);
     tseg_awaited_lease awaited = {.lineage = lease_name(lineage), .holder = lease_name(holder)};
     uint64_t longest_ns = lease_ns(seconds);
@@ -223,14 +206,13 @@ static VALUE segment_lease_wait(VALUE self, VALUE key, VALUE lineage, VALUE hold
     tseg_lease_wait(&host.base, &awaited, longest_ns, &state);
     RB_GC_GUARD(key);
     segment_raise(&host);
-    return state_symbol(state);
+    return ID2SYM(rb_intern(names[state]));
 }
 
 void segment_init_lease(void)
 {
     rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 8);
-    rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 4);
-    rb_define_method(tiercel_segment_class, "lease_fill_string", segment_lease_fill_string, 5);
+    rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 5);
     rb_define_method(tiercel_segment_class, "lease_release", segment_lease_release, 4);
     rb_define_method(tiercel_segment_class, "end_leases", segment_end_leases, 0);
     rb_define_method(tiercel_segment_class, "lease_wait", segment_lease_wait, 4);

@@ -135,7 +135,8 @@ static VALUE copy_of_string(VALUE string)
 static VALUE tags_of_frame(VALUE frame)
 {
     size_t bytes;
-    const uint8_t *part = tseg_tags_of((const uint8_t *)RSTRING_PTR(frame), (size_t)RSTRING_LEN(frame), &bytes);
+    const uint8_t *part = tseg_part_of((const uint8_t *)RSTRING_PTR(frame), (size_t)RSTRING_LEN(frame), FRAME_PART_TAGS,
+                                       &bytes);
 
     return part ? rb_obj_freeze(rb_str_new((const char *)part, (long)bytes)) : Qnil;
 }

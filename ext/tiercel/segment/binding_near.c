@@ -234,7 +234,7 @@ static VALUE segment_tags_current(VALUE self, VALUE frame)
 
     Check_Type(frame, T_STRING);
     if (!OBJ_FROZEN(frame)) frame = rb_str_new_frozen(frame);
-    part = tseg_tags_of((const uint8_t *)RSTRING_PTR(frame), (size_t)RSTRING_LEN(frame), &bytes);
+    part = tseg_part_of((const uint8_t *)RSTRING_PTR(frame), (size_t)RSTRING_LEN(frame), FRAME_PART_TAGS, &bytes);
     current = part && tseg_tags_are_current(segment_current(self), part, bytes, ask_for_time, (void *)self);
     RB_GC_GUARD(frame);
     return current ? Qtrue : Qfalse;

@@ -70,7 +70,7 @@ static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_
 
     if (parts_bytes > TAGS_MOST_BYTES) return TSEG_TAGS_OUTDATED;
     tseg_copy_value(entry, parts, FRAME_HEADER_BYTES, parts_bytes);
-    part = tseg_tags_among(parts, parts_bytes, &part_bytes);
+    part = tseg_part_among(parts, parts_bytes, FRAME_PART_TAGS, &part_bytes);
     if (!part || part_bytes + FRAME_PART_HEADER_BYTES != parts_bytes) return TSEG_TAGS_OUTDATED;
     tseg_tags_begin(&tags, segment, part, part_bytes);
     from = FRAME_HEADER_BYTES + parts_bytes;

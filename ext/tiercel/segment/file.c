@@ -298,14 +298,6 @@ static void give_way(const char *path, tseg_file *stale, tseg_host *host)
     tseg_file_close_last(stale, host);
 }
 
-/* Frees the room that was reserved. A step for the host, because the system takes a long time for that. */
-static bool empty_file(void *descriptor, const atomic_bool *stop)
-{
-    (void)stop;
-    if (ftruncate(*(int *)descriptor, 0) != 0) {} /* the next attempt reserves less, over the room that is left */
-    return true;
-}
-
 /*
  * Reserves the wanted size, or half of it and so on down to the smallest size. If the volume is full, it removes the
  * stale file first.
@@ -326,7 +318,7 @@ static bool allocate(int descriptor, const char *path, const tseg_options *optio
         code = errno;
         if (code == ENOSPC) {
             bool given = *stale != NULL;
-            tseg_finish(options->host, empty_file, &descriptor);
+            if (ftruncate(descriptor, 0) != 0) {} /* the next attempt reserves less, over the room that is left */
             if (given) give_way(path, *stale, options->host);
             *stale = NULL;
             if (!given) bytes /= 2;
@@ -386,7 +378,6 @@ bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options 
     if (code) made = tseg_fail(error, code, "%s cannot be created: %s", path, strerror(code));
     if (code && replaced) tseg_file_restore(replaced);
     if (!made) unlink(temporary);
-    if (!made) tseg_finish(options->host, empty_file, &descriptor);
     close(descriptor);
     if (made) tseg_sidecar_mark(sidecar);
     return made;

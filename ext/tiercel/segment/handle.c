@@ -16,7 +16,7 @@ void tseg_handle_share_budget(tseg_handle *handle)
     if (!handle->shares_budget || !attached) return;
     tseg_memo_resize(&handle->memo, tseg_memo_share(attached->geometry.file_bytes,
                                                     (unsigned)tseg_registered(handle->attached, NULL, 0),
-                                                    attached->references - attached->holds));
+                                                    attached->references));
 }
 
 /* Other threads run while a file is made. One of them may attach the handle first. */

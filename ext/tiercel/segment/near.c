@@ -209,17 +209,6 @@ static bool cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns, uint64_t s
     return false;
 }
 
-static void record_gap(tseg *segment, uint64_t server)
-{
-    atomic_fetch_add_explicit(&segment->header->near_gaps, 1, memory_order_seq_cst);
-    atomic_store_explicit(&segment->header->near_server, server, memory_order_seq_cst);
-}
-
-static void begin_gap(tseg *segment)
-{
-    for (uint32_t i = 0; i < segment->geometry.stripes; i++) raise_stripe(segment, i);
-}
-
 static void end_gap(tseg *segment, uint64_t sent_ns)
 {
     tseg_word *at = &segment->header->near_covered;
@@ -236,7 +225,7 @@ static tseg_result delete_copies(tseg_host *host, tseg **segment)
     *segment = host->current(host);
     if (!*segment) return TSEG_INTERRUPTED;
     file_id = (*segment)->file_id;
-    begin_gap(*segment);
+    for (uint32_t i = 0; i < (*segment)->geometry.stripes; i++) raise_stripe(*segment, i);
     if (!tseg_clear(host)) return TSEG_INTERRUPTED;
     *segment = host->current(host);
     if (!*segment) return TSEG_INTERRUPTED;
@@ -273,7 +262,8 @@ tseg_result tseg_cover_or_clear(tseg_host *host, uint64_t since_ns, uint64_t sen
     if (since_ns < attached_ns) since_ns = attached_ns;
     if (sent_ns < since_ns) return TSEG_ABSENT;
     if (cover(segment, since_ns, sent_ns, server)) return TSEG_OK;
-    record_gap(segment, server);
+    atomic_fetch_add_explicit(&segment->header->near_gaps, 1, memory_order_seq_cst);
+    atomic_store_explicit(&segment->header->near_server, server, memory_order_seq_cst);
     result = delete_copies(host, &segment);
     if (result != TSEG_OK) return result == TSEG_RETIRED ? TSEG_ABSENT : result;
     end_gap(segment, sent_ns);

@@ -7,12 +7,6 @@
  */
 /* The copy goes word by word: an array would go through the stack, and a wide load from there stalls. */
 static inline void put_word(uint8_t *to, uint64_t word) { memcpy(to, &word, 8); }
-static inline uint64_t get_word(const uint8_t *from)
-{
-    uint64_t word;
-    memcpy(&word, from, 8);
-    return word;
-}
 
 /*
  * Copies eight words. A writer announces its writes before this copy, and a reader checks for writers after it. So the
@@ -76,12 +70,12 @@ void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes)
     for (; bytes >= 64; bytes -= 64, source += 64, destination += 8) copy_block(destination, source);
 #endif
     for (; bytes >= 32; bytes -= 32, source += 32, destination += 4) {
-        tseg_store(destination, get_word(source));
-        tseg_store(destination + 1, get_word(source + 8));
-        tseg_store(destination + 2, get_word(source + 16));
-        tseg_store(destination + 3, get_word(source + 24));
+        tseg_store(destination, tseg_load_bytes(source));
+        tseg_store(destination + 1, tseg_load_bytes(source + 8));
+        tseg_store(destination + 2, tseg_load_bytes(source + 16));
+        tseg_store(destination + 3, tseg_load_bytes(source + 24));
     }
-    for (; bytes >= 8; bytes -= 8, source += 8, destination++) tseg_store(destination, get_word(source));
+    for (; bytes >= 8; bytes -= 8, source += 8, destination++) tseg_store(destination, tseg_load_bytes(source));
     if (bytes) {
         memcpy(&last, source, bytes);
         tseg_store(destination, last);

@@ -18,11 +18,7 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
 #endif
     tiercel_segment_class = rb_define_class_under(rb_define_module("Tiercel"), "Segment", rb_cObject);
     rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
-#ifdef TSEG_LINUX
-    rb_define_const(tiercel_segment_class, "PORTABLE", Qfalse);
-#else
-    rb_define_const(tiercel_segment_class, "PORTABLE", Qtrue);
-#endif
+    rb_define_const(tiercel_segment_class, "PORTABLE", TSEG_IS_PORTABLE ? Qtrue : Qfalse);
     define_queries(tiercel_segment_class);
     segment_init_file();
     segment_init_time();

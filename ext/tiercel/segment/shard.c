@@ -228,12 +228,6 @@ tseg_result tseg_enter(tseg_section *section, tseg *segment, uint32_t shard, dou
 
 void tseg_leave(tseg_section *section) { tseg_unlock(section->segment, section->shard, section->lock_word); }
 
-/* Returns whether the tail has passed the slot's entry. */
-static bool is_stale(const tseg_section *section, uint64_t word)
-{
-    return tseg_position(word) < section->tail[tseg_log_of(word)];
-}
-
 static tseg_word *first_empty(const tseg_section *section, tseg_word *slots, unsigned *empties)
 {
     tseg_word *found = NULL;
@@ -241,7 +235,7 @@ static tseg_word *first_empty(const tseg_section *section, tseg_word *slots, uns
     *empties = 0;
     for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
         uint64_t word = tseg_load_acquire(slots + i);
-        if (word && is_stale(section, word)) { /* lost by a writer that died while it moved the entry */
+        if (word && tseg_position(word) < section->tail[tseg_log_of(word)]) { /* lost by a writer that died while it moved the entry */
             tseg_drop_entry(section->view.control, slots + i, word, 0);
             word = 0;
         }

@@ -11,8 +11,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
-#elif defined(__APPLE__)
-#define _DARWIN_C_SOURCE 1 /* for fstatfs, which is not in POSIX */
 #endif
 
 #include <errno.h>
@@ -72,9 +70,11 @@ typedef struct tseg_host {
 #ifdef TSEG_LINUX
 #define TSEG_COARSE_MONOTONIC CLOCK_MONOTONIC_COARSE
 #define TSEG_COARSE_REALTIME CLOCK_REALTIME_COARSE
+enum { TSEG_IS_PORTABLE = false };
 #else
 #define TSEG_COARSE_MONOTONIC CLOCK_MONOTONIC
 #define TSEG_COARSE_REALTIME CLOCK_REALTIME
+enum { TSEG_IS_PORTABLE = true };
 #endif
 
 static inline struct timespec tseg_coarse_time(void)

@@ -83,7 +83,8 @@ typedef struct {
 
 static uint32_t two_bytes(const uint8_t *at) { return (uint32_t)(at[0] | at[1] << 8); }
 
-static const uint8_t *part_among(const uint8_t *parts, size_t parts_bytes, int id, size_t *bytes)
+/* The optional part with this id among the parts of a frame, and its length in *bytes. NULL if there is none. */
+const uint8_t *tseg_part_among(const uint8_t *parts, size_t parts_bytes, int id, size_t *bytes)
 {
     for (size_t part_bytes; parts_bytes >= FRAME_PART_HEADER_BYTES; parts += part_bytes, parts_bytes -= part_bytes) {
         *bytes = two_bytes(parts + 1);
@@ -102,19 +103,7 @@ const uint8_t *tseg_part_of(const uint8_t *frame, size_t frame_bytes, int id, si
     if (frame_bytes < FRAME_HEADER_BYTES) return NULL;
     memcpy(&header, frame, sizeof(header));
     if (header.magic != FRAME_MAGIC || header.parts_bytes > frame_bytes - FRAME_HEADER_BYTES) return NULL;
-    return part_among(frame + FRAME_HEADER_BYTES, header.parts_bytes, id, bytes);
-}
-
-/* The part TAGS among the optional parts of a frame, and its length in *bytes. NULL if there is none. */
-const uint8_t *tseg_tags_among(const uint8_t *parts, size_t parts_bytes, size_t *bytes)
-{
-    return part_among(parts, parts_bytes, FRAME_PART_TAGS, bytes);
-}
-
-/* The part TAGS of a whole frame, and its length in *bytes. NULL if there is none. */
-const uint8_t *tseg_tags_of(const uint8_t *frame, size_t frame_bytes, size_t *bytes)
-{
-    return tseg_part_of(frame, frame_bytes, FRAME_PART_TAGS, bytes);
+    return tseg_part_among(frame + FRAME_HEADER_BYTES, header.parts_bytes, id, bytes);
 }
 
 /* The generation that follows a tag's key in the frame. */

@@ -53,23 +53,9 @@ module Tiercel
       end
 
       # As {#take}, calls the segment directly.
-      def fill(lease, bytes, ttl)
-        stored = begin
-          @segment.lease_fill(lease.key, lease.lineage, bytes, ttl)
-        rescue BackendError => error
-          return failed(:write_entry, lease.key, nil, error)
-        end
-        stored.nil? ? too_large(lease.key, bytes) : stored
-      end
+      def fill(lease, bytes, ttl) = store(lease, bytes, ttl, false, nil)
 
-      def fill_string(lease, string, ends_at, ttl)
-        stored = begin
-          @segment.lease_fill_string(lease.key, lease.lineage, string, ends_at, ttl)
-        rescue BackendError => error
-          return failed(:write_entry, lease.key, false, error)
-        end
-        stored == :too_large ? too_large(lease.key, string) || false : stored
-      end
+      def fill_string(lease, string, ends_at, ttl) = store(lease, string, ttl, ends_at, false)
 
       # `stale_ttl` is not needed: the entry stays until its own expiry.
       def release(lease, pause: nil, stale_ttl: nil) # rubocop:disable Lint/UnusedMethodArgument
@@ -97,6 +83,17 @@ module Tiercel
       end
 
       private
+
+      # @param ends_at [Float, nil, false] see Segment#lease_fill
+      # @param refused [Boolean, nil] the result if the segment fails or the bytes are too large
+      def store(lease, bytes, ttl, ends_at, refused)
+        stored = begin
+          @segment.lease_fill(lease.key, lease.lineage, bytes, ttl, ends_at)
+        rescue BackendError => error
+          return failed(:write_entry, lease.key, refused, error)
+        end
+        stored == :too_large ? too_large(lease.key, bytes) || refused : stored
+      end
 
       # @param visible [true, String, nil] what reads find until the fill: the entry, other bytes, or nothing
       def claim(mine, token, visible)

@@ -47,7 +47,7 @@ class FetchInterruptedTest < Tiercel::TestCase
     segment.lease_take("key", 20.0, "another.", "another.", nil, nil, nil, nil)
     waiter = Thread.new { @store.fetch("key") { "made here" } }
     wait_until("a waiting caller") { @store.stats[:lease_waits] == 1 }
-    segment.lease_fill_string("key", "another.", "made there", nil, nil)
+    segment.lease_fill("key", "another.", "made there", nil, nil)
     assert_equal ["made there", 0], [waiter.value, @store.stats[:flights]]
   end
 
