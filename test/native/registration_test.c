@@ -167,7 +167,7 @@ static void *write_often(void *name)
         tseg_wait wait = {0};
         while (tseg_set(segment, &key, &value, INFINITY, 0) == TSEG_WOULD_WAIT &&
                tseg_may_wait(segment, key.shard, &wait)) {
-            segment->references++;
+            tseg_hold(segment);
             pthread_mutex_unlock(&host);
             tseg_watch(segment, key.shard, &wait);
             pthread_mutex_lock(&host);

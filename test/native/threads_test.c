@@ -53,9 +53,9 @@ static void visit(void)
     tseg *own = tseg_attach(path, &options, &error);
 
     CHECK(own == segment && tseg_keep_registered(own) && tseg_load(&own->owner));
-    own->references++;
+    tseg_hold(own);
     CHECK(tseg_registered(own, NULL, 0) == 1);
-    tseg_release_by(NULL, own);
+    tseg_let_go(NULL, own);
     if (tseg_sidecar_lock_files(own->sidecar, &error)) tseg_sidecar_unlock_files(own->sidecar);
     else CHECK(error.code == EAGAIN);
     tseg_release(own);

@@ -6,13 +6,14 @@
  *
  *   P = x^32 + x^26 + x^23 + x^22 + x^16 + x^12 + x^11 + x^10 + x^8 + x^7 + x^5 + x^4 + x^2 + x + 1
  *
- * Polynomials that are congruent modulo P have the same remainder. So 128 bits H * x^64 + L with D more bits behind them
- * may be replaced by H * (x^(D+64) mod P) + L * (x^D mod P). This sum is shorter than 128 bits, and is added to the last
- * 128 of those D bits. It costs two multiplications for 16 bytes. Four such sums run side by side (D = 512), because the
- * processor can start a multiplication before the last one has ended. At the end the four sums become one (D = 128).
+ * Polynomials that are congruent modulo P have the same remainder. So 128 bits H * x^64 + L with D more bits behind
+ * them may be replaced by H * (x^(D+64) mod P) + L * (x^D mod P). This sum is shorter than 128 bits, and is added to
+ * the last 128 of those D bits. It costs two multiplications for 16 bytes. Four such sums run side by side (D = 512),
+ * because the processor can start a multiplication before the last one has ended. At the end the four sums become one
+ * (D = 128).
  *
- * In RFC 1952 the lowest bit of a byte is the highest power, so registers hold polynomials with their bits reversed: the
- * low half of a register is H. The product of two reversed 64-bit numbers has 127 bits, and is one bit too low. The
+ * In RFC 1952 the lowest bit of a byte is the highest power, so registers hold polynomials with their bits reversed:
+ * the low half of a register is H. The product of two reversed 64-bit numbers has 127 bits, and is one bit too low. The
  * constants correct that: each is a remainder, reversed in 32 bits and shifted left by one, so it has 33 bits. The
  * remainders are in the upper half of a 64-bit register, so their powers are lower by 32: D+32 and D-32.
  */
@@ -79,7 +80,9 @@ FOLDING uint32_t remainder_of(__m128i sum)
     return (uint32_t)_mm_extract_epi32(_mm_xor_si128(sum, quotient), 1);
 }
 
-/* Of at least STRIDE bytes. A CRC begins with 32 ones and ends inverted. The tables add the bytes behind the last lane. */
+/*
+ * Of at least STRIDE bytes. A CRC begins with 32 ones and ends inverted. The tables add the bytes behind the last lane.
+ */
 __attribute__((target("pclmul,sse4.1")))
 static uint32_t by_folding(const uint8_t *bytes, size_t size)
 {
@@ -98,18 +101,17 @@ static uint32_t by_folding(const uint8_t *bytes, size_t size)
     return by_tables(~remainder_of(a), bytes, size);
 }
 
-static bool can_fold(void) { return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1"); }
+static bool can_fold(size_t size)
+{
+    return size >= STRIDE && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+}
 #else
-enum { STRIDE = 0 };
 static uint32_t by_folding(const uint8_t *bytes, size_t size) { return by_tables(0, bytes, size); }
-static bool can_fold(void) { return false; }
+static bool can_fold(size_t size) { return false; }
 #endif
-
-static bool folds;
 
 void init_crc32(void)
 {
-    folds = can_fold();
     for (int byte = 0; byte < 256; byte++) {
         uint32_t crc = (uint32_t)byte;
         for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0xEDB88320) : 0);
@@ -122,5 +124,5 @@ void init_crc32(void)
 
 uint32_t checksum(const uint8_t *bytes, size_t size)
 {
-    return folds && size >= STRIDE ? by_folding(bytes, size) : by_tables(0, bytes, size);
+    return can_fold(size) ? by_folding(bytes, size) : by_tables(0, bytes, size);
 }

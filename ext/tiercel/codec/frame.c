@@ -265,9 +265,9 @@ static bool for_c(const frame_header *header)
 }
 
 /*
- * load_frame(bytes, now, version, tags_compared): the value; MISS for a placeholder; EXPIRED; SLOW for another version and
- * for tags; FALLBACK if Ruby has to read the frame. If `now` is nil, the method reads the clock when it needs the time.
- * tags_compared: the caller has found the frame's tags to be current.
+ * load_frame(bytes, now, version, tags_compared): the value; MISS for a placeholder; EXPIRED; SLOW for another version
+ * and for tags; FALLBACK if Ruby has to read the frame. If `now` is nil, the method reads the clock when it needs the
+ * time. tags_compared: the caller has found the frame's tags to be current.
  */
 static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted, VALUE tags_compared)
 {

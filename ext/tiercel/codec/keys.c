@@ -134,8 +134,8 @@ static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
 }
 
 /*
- * frozen(keys): Array of frozen copies for use as Hash keys; a Hash would intern unfrozen Strings, which costs as much as
- * a read. It returns `keys` if all keys are frozen.
+ * frozen(keys): Array of frozen copies for use as Hash keys; a Hash would intern unfrozen Strings, which costs as much
+ * as a read. It returns `keys` if all keys are frozen.
  */
 static VALUE frozen_keys(VALUE self, VALUE keys)
 {

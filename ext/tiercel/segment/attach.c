@@ -116,6 +116,19 @@ void tseg_release_by(tseg_host *host, tseg *segment)
 
 void tseg_release(tseg *segment) { tseg_release_by(NULL, segment); }
 
+/* A call holds the segment while it waits. Each hold needs one let_go. */
+void tseg_hold(tseg *segment)
+{
+    segment->references++;
+    segment->holds++;
+}
+
+void tseg_let_go(tseg_host *host, tseg *segment)
+{
+    segment->holds--;
+    tseg_release_by(host, segment);
+}
+
 static tseg *attach_file(const char *path, tseg_file *file, tseg_sidecar *sidecar, tseg_error *error)
 {
     bool adopted = false;

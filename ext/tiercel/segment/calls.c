@@ -11,9 +11,9 @@ static bool run_held(tseg_host *host, tseg *segment, tseg_step *step, void *argu
 {
     bool done;
 
-    segment->references++;
+    tseg_hold(segment);
     done = host->run(host, step, argument);
-    tseg_release_by(host, segment);
+    tseg_let_go(host, segment);
     return done;
 }
 
@@ -21,9 +21,9 @@ static bool block_held(tseg_host *host, tseg *segment, void (*work)(void *argume
 {
     bool done;
 
-    segment->references++;
+    tseg_hold(segment);
     done = host->block(host, work, argument);
-    tseg_release_by(host, segment);
+    tseg_let_go(host, segment);
     return done;
 }
 
@@ -82,11 +82,11 @@ tseg_result tseg_repeat_call(tseg_host *host, tseg_call *call)
     for (int files = 0; files < MOST_FILES; files += call->result == TSEG_RETIRED) {
         tseg *segment = host->current(host);
         if (!segment) return call->result = TSEG_INTERRUPTED;
-        segment->references++;
+        tseg_hold(segment);
         if (is_repeatable(call->result)) make_attempt(host, segment, call, &wait);
         if (!tseg_is_answer(call->result) && !is_repeatable(call->result) && call->abandon)
             call->result = call->abandon(call, segment);
-        tseg_release_by(host, segment);
+        tseg_let_go(host, segment);
         if (!is_repeatable(call->result)) break;
     }
     return call->result;

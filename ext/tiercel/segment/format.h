@@ -191,6 +191,7 @@ typedef struct tseg {
     mode_t mode;             /* permissions of the file */
     char *path;
     _Atomic unsigned references; /* handles of this process, and calls that hold the segment while they wait */
+    _Atomic unsigned holds;      /* those calls alone */
     atomic_bool warned;      /* the host has already warned that this process cannot write */
     bool lost;               /* another process has taken the process slot; see register_again */
     struct tseg_known_generation *known; /* tags.c; NULL until a read has found a tag */

@@ -16,7 +16,7 @@ void tseg_handle_share_budget(tseg_handle *handle)
     if (!handle->shares_budget || !attached) return;
     tseg_memo_resize(&handle->memo, tseg_memo_share(attached->geometry.file_bytes,
                                                     (unsigned)tseg_registered(handle->attached, NULL, 0),
-                                                    attached->references));
+                                                    attached->references - attached->holds));
 }
 
 /* Other threads run while a file is made. One of them may attach the handle first. */
@@ -86,24 +86,21 @@ void tseg_handle_close(tseg_handle *handle, tseg_host *host)
  * might use up the free space of all programs for a moment. A lock that another process holds is no failure, nor is an
  * interrupt.
  */
-static tseg *attach_once_a_second(tseg_handle *handle, tseg_host *host)
-{
-    tseg *attached = attach(handle, host, TSEG_LOCK_WAIT_NS);
-    int code = host->error.code;
-
-    if (!attached && handle->options.bytes && code && code != EAGAIN && code != EINTR)
-        handle->failed_at = tseg_coarse_seconds();
-    return attached;
-}
-
 static tseg *attach_again(tseg_handle *handle, tseg_host *host)
 {
+    tseg *attached;
+    int code;
+
     if (handle->failed_at && handle->failed_at == tseg_coarse_seconds()) {
         host->error = (tseg_error){.paused = true};
         return NULL;
     }
     tseg_handle_close(handle, host);
-    return attach_once_a_second(handle, host);
+    attached = attach(handle, host, TSEG_LOCK_WAIT_NS);
+    code = host->error.code;
+    if (!attached && handle->options.bytes && code && code != EAGAIN && code != EINTR)
+        handle->failed_at = tseg_coarse_seconds();
+    return attached;
 }
 
 /* Runs once a second for each handle. Returns false if the file is lost. */

@@ -178,6 +178,12 @@ tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint6
     return TSEG_LEASE_STANDS;
 }
 
+bool tseg_lease_is_held(const tseg *segment, const tseg_lease_slot *slot, uint64_t now_ns)
+{
+    uint64_t holder = tseg_load(&slot->holder);
+    return holder != TSEG_LEASE_RELEASED && !tseg_lease_has_lapsed(segment, slot, holder, now_ns);
+}
+
 /* Standing leases. */
 uint64_t tseg_lease_count(const tseg *segment)
 {
@@ -187,10 +193,8 @@ uint64_t tseg_lease_count(const tseg *segment)
         uint64_t bits = tseg_load_acquire(&segment->leases[i].used);
         while (bits) {
             const tseg_lease_slot *slot = tseg_next_lease_slot(&segment->leases[i], &bits);
-            uint64_t holder = tseg_load(&slot->holder);
-            if (!tseg_lease_is_over(slot, tseg_epoch(segment), now_ns) && holder != TSEG_LEASE_RELEASED &&
-                !tseg_lease_has_lapsed(segment, slot, holder, now_ns))
-                count++;
+            if (tseg_lease_is_over(slot, tseg_epoch(segment), now_ns)) continue;
+            count += tseg_lease_is_held(segment, slot, now_ns);
         }
     }
     return count;

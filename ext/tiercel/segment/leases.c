@@ -100,12 +100,6 @@ static tseg_result show(tseg_section *section, const tseg_key *key, const tseg_l
     return result == TSEG_RETIRED ? result : TSEG_OK;
 }
 
-static bool is_held(const tseg *segment, const tseg_lease_slot *slot, uint64_t now_ns)
-{
-    uint64_t holder = tseg_load(&slot->holder);
-    return holder != TSEG_LEASE_RELEASED && !tseg_lease_has_lapsed(segment, slot, holder, now_ns);
-}
-
 static tseg_result take_lease(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
                         tseg_lease *lease)
 {
@@ -114,7 +108,7 @@ static tseg_result take_lease(tseg_section *section, const tseg_key *key, const 
     tseg_lease_slot *slot = tseg_find_lease(segment, key, section->epoch, &lineage);
     tseg_entry old;
 
-    if (slot && is_held(segment, slot, now_ns)) {
+    if (slot && tseg_lease_is_held(segment, slot, now_ns)) {
         tseg_lease_describe(slot, lineage, lease);
         return TSEG_HELD;
     }

@@ -37,19 +37,16 @@ void tseg_register(tseg *segment)
     tseg_store(&segment->owner, (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT);
 }
 
-/* Returns whether another process has taken this process's slot, and with it all locks. */
-static bool lost_slot(const tseg *segment)
-{
-    uint64_t generation = atomic_load(&segment->self->generation);
-    uint64_t registered = tseg_load(&segment->owner) >> TSEG_LOCK_GENERATION_SHIFT;
-    return ((generation ^ registered) & TSEG_LOCK_GENERATION_MASK) != 0;
-}
-
+/* Another process that has taken this process's slot, and with it all locks, has raised the slot's generation. */
 static bool is_registered(tseg *segment)
 {
+    uint64_t owner, generation;
+
     tseg_sidecar_mend(segment->sidecar);
     tseg_sidecar_keep_slot(segment->sidecar);
-    return tseg_load(&segment->owner) && segment->sidecar->slot >= 0 && !lost_slot(segment);
+    owner = tseg_load(&segment->owner);
+    generation = atomic_load(&segment->self->generation) ^ owner >> TSEG_LOCK_GENERATION_SHIFT;
+    return owner && segment->sidecar->slot >= 0 && !(generation & TSEG_LOCK_GENERATION_MASK);
 }
 
 /*

@@ -12,8 +12,8 @@
  * threads run at a time that use the same handle (in Ruby the GVL of a Ractor):
  * - A thread holds the host's lock in every call of the core, unless the call's comment says otherwise. A call never
  *   releases the lock, never waits, and keeps no pointer for the next call.
- * - tseg_watch, tseg_sleep and tseg_wake need a reference to the segment instead of the host's lock. It keeps the
- *   segment mapped. These calls touch only atomic words, so another thread may register, reopen the lock file or fork at the
+ * - tseg_watch, tseg_sleep and tseg_wake need a tseg_hold instead of the host's lock. The hold keeps the segment
+ *   mapped. These calls touch only atomic words, so another thread may register, reopen the lock file or fork at the
  *   same time.
  * - Threads that use different handles may run calls on one attachment at the same time, once tseg_parallel is set. The
  *   call counters may then lose counts.
