@@ -41,8 +41,6 @@ static inline tseg *segment_current(VALUE self)
     if (RB_LIKELY(TSEG_IS_CURRENT(handle, attached))) return attached;
     return segment_make_current(self);
 }
-/* Raises the Ruby exception for the error. */
-void segment_fail_with(VALUE self, const tseg_error *error);
 
 /* binding_near.c: counts a miss and returns NULL. */
 tseg *segment_distrusted(tseg *segment);

@@ -32,7 +32,6 @@
 #include "entries.c"
 #include "leases.c"
 #include "tags.c"
-#include "reserve.c"
 #include "file.c"
 #include "attach.c"
 #include "calls.c"

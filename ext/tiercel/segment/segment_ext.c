@@ -2,7 +2,6 @@
 #include "segment.c"
 
 #include "binding.c"
-#include "binding_file.c"
 #include "binding_write.c"
 #include "binding_memo.c"
 #include "binding_read.c"
@@ -19,8 +18,7 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     tiercel_segment_class = rb_define_class_under(rb_define_module("Tiercel"), "Segment", rb_cObject);
     rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
     rb_define_const(tiercel_segment_class, "PORTABLE", TSEG_IS_PORTABLE ? Qtrue : Qfalse);
-    define_queries(tiercel_segment_class);
-    segment_init_file();
+    define_segment(tiercel_segment_class);
     segment_init_time();
     segment_init_memo();
     segment_init_read();
