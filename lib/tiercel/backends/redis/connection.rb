@@ -79,18 +79,17 @@ module Tiercel
         @servers = servers
       end
 
-      def use(deadline, resend: true, &)
+      # After a failed call the connection is still busy, and the pool closes it.
+      def close
+        @sentinels&.forget if @busy
         super
-      rescue IOError, SystemCallError, OpenSSL::SSL::SSLError
-        @sentinels&.forget
-        raise
       end
 
       # @param command [Array<String>]
       # @return [Object] the reply
       def call(command, deadline)
         @servers&.used(@server)
-        write(append(command, String.new(capacity: 128 + (command[2]&.bytesize || 0))), deadline)
+        write(append(command, "".b), deadline)
         reply = read_reply(deadline)
         finish
         leave(reply) if reply.is_a?(ReplyError)
@@ -164,6 +163,9 @@ module Tiercel
       def open_socket(deadline)
         @host, @port = @sentinels.find(deadline) if @sentinels
         super
+      rescue IOError, SystemCallError, OpenSSL::SSL::SSLError
+        @sentinels&.forget
+        raise
       end
 
       # RESP2 needs no greeting, so opening a connection without a password, a database number, Sentinels or watched
@@ -187,7 +189,7 @@ module Tiercel
       end
 
       def call_greeting(commands, deadline)
-        write(commands.each_with_object(String.new) { |command, request| append(command, request) }, deadline)
+        write(commands.each_with_object("".b) { |command, request| append(command, request) }, deadline)
         commands.map { read_reply(deadline) }
       end
 
