@@ -23,10 +23,7 @@ class Tiercel::Places
   ON_DISK = %w[sqlite file].freeze
   # Backends that send invalidation messages for the keys of one prefix.
   WITH_PREFIX = /\A(rediss?|unix)\z/
-  # Seconds that copies live in a segment in front of a SQLite file, which usually one machine alone changes: its own
-  # processes see every change at once.
-  FILE_TTL_SECONDS = 3.0
-  private_constant :NEAR, :NEVER_LAST, :ONE_URL, :ON_DISK, :WITH_PREFIX, :FILE_TTL_SECONDS
+  private_constant :NEAR, :NEVER_LAST, :ONE_URL, :ON_DISK, :WITH_PREFIX
 
   # @return [Array<Place>]
   attr_reader :all
@@ -137,13 +134,19 @@ class Tiercel::Places
     raise Tiercel::ConfigurationError, "bus: #{last} sends no invalidation messages. Remove bus=true"
   end
 
+  # Over SQLite the file itself shows whether other programs change it.
+  def watched?(near, last)
+    last.respond_to?(:others_since?) && !near.segment.path.nil? && all.none? { |place| place.near[:bus] == false }
+  end
+
   def near(place, backend, last, inflate_limit)
-    ttl = place.near[:ttl] || (FILE_TTL_SECONDS if url.scheme == "sqlite" && place.url.scheme == "shared")
-    Tiercel::Tiers::Near.new(backend, ttl:, bus: bus?(last), inflate_limit:)
+    bus = bus?(last) || watched?(backend, last)
+    Tiercel::Tiers::Near.new(backend, ttl: place.near[:ttl], bus:, inflate_limit:)
   end
 
   def stack(near, last)
     near.bus = Tiercel::Tiers::Bus.new(last, near) if bus?(last)
+    near.bus = Tiercel::Tiers::Watch.new(last, near) if watched?(near.backend, last)
     Tiercel::Tiers.new(near, last)
   end
 

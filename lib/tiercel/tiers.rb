@@ -17,6 +17,7 @@ module Tiercel
     autoload :Copy, "tiercel/tiers/near"
     autoload :Coverage, "tiercel/tiers/near"
     autoload :Near, "tiercel/tiers/near"
+    autoload :Watch, "tiercel/tiers/watch"
 
     attr_reader :near
     # @return [Backend] the last tier

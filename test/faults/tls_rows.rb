@@ -57,24 +57,6 @@ module TLSRows
     with_front(server, ends_in: -60) { |front, authority| assert_refused(tls_store(front, authority), /expired/) }
   end
 
-  # As in a renewal of certificates: the file changes while the process runs.
-  def test_a_renewed_authority
-    path = File.join(dir, "renewed.pem")
-    first, second = Array.new(2) { Tiercel::SelfSigned.certificate_and_key }
-    File.write(path, first.first.to_pem)
-    store = nil
-    Front.run(server, shown: first) do |front|
-      store = tls_store(front, path)
-      assert_equal true, store.write("key", "value")
-      front.show(*second)
-      assert_refused(store)
-      File.write(path, "half a file")
-      assert_refused(store)
-      File.write(path, second.first.to_pem)
-      assert_equal "value", store.read("key")
-    end
-  end
-
   def test_an_unknown_authority
     with_front(server) do |front, _|
       with_front(server) { |_, another| assert_refused(tls_store(front, another)) }

@@ -35,6 +35,9 @@ class Tiercel::Backends::SQLite
   # for example, keeps the log long.
   LOG_PATIENCE_SECONDS = 0.1
   LOG_PAUSE_SECONDS = 1.0
+  # Seconds after which a change renews its member's row, and after which an unused row is deleted.
+  RENEWED_SECONDS = 10
+  FORGOTTEN_SECONDS = 86_400
   # Below this size a read costs less than inflating, and disk space is cheap (adr/007-sqlite.md).
   COMPRESS_THRESHOLD_BYTES = 32 * 1024
   REFUSALS = [
@@ -73,6 +76,7 @@ class Tiercel::Backends::SQLite
     @tokens = Disk::Tokens.new
     @lock = Mutex.new
     @calls = @hit_count = @miss_count = 0
+    @member = "member:plain"
   end
 
   def get(key)
@@ -146,13 +150,13 @@ class Tiercel::Backends::SQLite
 
   def delete(key)
     now = Tiercel::Clock.now
-    attempt(key) { |connection| connection.change(:delete, @ids[key], blob(key), now) == 1 }
+    change(key) { |connection| connection.change(:delete, @ids[key], blob(key), now) == 1 }
   end
 
   def delete_multi(keys)
     now = Tiercel::Clock.now
     keys.each_slice(PAGE_ROWS).sum do |slice|
-      attempt do |connection|
+      change do |connection|
         connection.transaction do
           slice.count { |key| connection.change(:delete, @ids[key], blob(key), now) == 1 }
         end
@@ -246,6 +250,23 @@ class Tiercel::Backends::SQLite
 
   def to_s = "sqlite:#{@file.path}"
 
+  # --- behind near tiers ---
+
+  # @private
+  # @param name [String] the near segment to which this process' changes are attributed
+  def member_name=(name)
+    name = "member:#{name}"
+    @member, @renewed_at = name, nil unless name == @member
+  end
+
+  # @private
+  # @param since [Float] epoch seconds
+  # @return [Boolean] whether a process outside the near segment may have changed the file since then
+  def others_since?(since)
+    since_ms = ((since - RENEWED_SECONDS) * 1_000).to_i
+    attempt { |connection| connection.number(:other_members, @member, since_ms).positive? }
+  end
+
   private
 
   # --- rows ---
@@ -295,7 +316,7 @@ class Tiercel::Backends::SQLite
   def clear_all
     last = Connection::BEFORE_IDS
     while last
-      last = attempt do |connection|
+      last = change do |connection|
         ids = connection.rows(:keys, last, PAGE_ROWS)
         connection.change(:remove_range, last, ids.last.first) if ids.any?
         ids.last&.first
@@ -324,7 +345,7 @@ class Tiercel::Backends::SQLite
   def write(key, bytesize, &block)
     attempts = 0
     begin
-      attempt(key, &block)
+      change(key, &block)
     rescue Tiercel::Refused => error
       raise unless error.cause.is_a?(SQLite3::FullException) && (attempts += 1) <= ATTEMPTS
       give_up_at ||= Tiercel::Clock.monotonic + @timeout_seconds
@@ -371,6 +392,23 @@ class Tiercel::Backends::SQLite
     end
   rescue Tiercel::BackendError
     nil
+  end
+
+  # Runs the block as a change of the file, after its member's registration.
+  def change(key = nil)
+    attempt(key) { |connection| yield connection.tap { register(connection) } }
+  end
+
+  # Each near segment is a member, and all processes without one are another. The row is renewed so rarely that it
+  # costs nothing.
+  def register(connection)
+    now = Tiercel::Clock.now
+    return if @renewed_at && (now - @renewed_at).abs < RENEWED_SECONDS && connection.equal?(@member_connection)
+    connection.change(:put_member, @member, (now * 1_000).to_i)
+    connection.change(:forget_members, ((now - FORGOTTEN_SECONDS) * 1_000).to_i)
+    @member_connection, @renewed_at = connection, now
+  rescue SQLite3::FullException
+    nil # the change itself meets the same error next
   end
 
   # Runs the block with the connection, under the lock. Retries on a busy file until the time budget is over.

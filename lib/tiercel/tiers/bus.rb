@@ -77,6 +77,9 @@ module Tiercel
       true
     end
 
+    # @return [Boolean] whether the last tier sends a message about each change, also to the process that changed it
+    def messages? = true
+
     # A process that only writes needs no listener, because it deletes the copies of its own changes. But its
     # connections must lead to the server of the machine's listeners.
     def before_change = follow_listeners

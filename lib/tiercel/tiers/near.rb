@@ -28,7 +28,7 @@ class Tiercel::Tiers < Tiercel::Backend
 
     # @param ttl [Numeric, nil] seconds, > 0; nil for the default
     # @param inflate_limit [Integer, nil] bytes that a value may inflate to
-    # @param bus [Boolean] whether this tier has a {Bus}; if so, copies are read only while it works
+    # @param bus [Boolean] whether this tier has a {Bus} or a {Watch}; if so, copies are read only while it works
     def initialize(backend, ttl: nil, inflate_limit: nil, bus: false)
       @backend = backend
       @segment = backend.segment
@@ -46,7 +46,7 @@ class Tiercel::Tiers < Tiercel::Backend
     #
     # @param prefix [String, nil] prefix of the keys for which a {Bus} receives messages
     def prefix=(prefix)
-      return if @prefixed || @bus.nil?
+      return if @prefixed || !@bus&.messages?
       @prefixed = true
       @bus.prefix = @prefix = prefix
     end
@@ -116,7 +116,7 @@ class Tiercel::Tiers < Tiercel::Backend
         @segment.near_begin(keys)
       end
       result = yield
-      bytes = nil if @covering
+      bytes = nil if @covering && @bus&.messages?
       finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))
       result
     rescue Tiercel::Error => error
@@ -158,6 +158,11 @@ class Tiercel::Tiers < Tiercel::Backend
       return if began && Copy.tagged?(copy) # nobody can compare its tags while the last tier does not answer
       ttl = Copy.ttl(copy, longest(key, ttl)) or return
       [began ? Copy.computed(copy, began) : copy, ttl]
+    end
+
+    # @param seconds [Float] maximum lifetime of a copy; a `ttl` in the URL may be shorter
+    def cap=(seconds)
+      @ttl = [@given_ttl || seconds, seconds].min
     end
 
     # The bus works: from now on copies are read while they are covered.

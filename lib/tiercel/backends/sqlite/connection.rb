@@ -74,6 +74,10 @@ class Tiercel::Backends::SQLite::Connection
     remove_range: "DELETE FROM entries WHERE id > ?1 AND id <= ?2",
     note_use: "UPDATE entries SET hits = min(hits + 1, #{HITS_BASE + MOST_HITS}), used_at = ?2 " \
               "WHERE id = ?1 AND (hits < #{HITS_BASE + MOST_HITS} OR used_at < ?3)",
+    put_member: "INSERT INTO totals (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET " \
+                "value = excluded.value",
+    forget_members: "DELETE FROM totals WHERE name GLOB 'member:*' AND value < ?1",
+    other_members: "SELECT count(*) FROM totals WHERE name GLOB 'member:*' AND name <> ?1 AND value > ?2",
     count: "SELECT count(*) FROM entries",
     page_count: "PRAGMA page_count",
     free_pages: "PRAGMA freelist_count",
