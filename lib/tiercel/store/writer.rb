@@ -53,14 +53,15 @@ class Tiercel::Store::Writer
   # @return [Boolean, nil] whether all are written
   def write_multi(frames, ttl)
     stored = @accessor.set_multi(frames, ttl)
-    frames.each { |key, bytes| Tiercel::Fetch.wrote(@backend, key, bytes) } if stored && @runtime.blocks > 0
+    return stored unless stored && @runtime.blocks > 0 && @runtime.inside_block?
+    frames.each { |key, bytes| Tiercel::Fetch.wrote(@backend, key, bytes) }
     stored
   end
 
   # @return [Boolean, nil] whether it is written
   def store(key, bytes, ttl)
     stored = @accessor.set(key, bytes, ttl)
-    Tiercel::Fetch.wrote(@backend, key, bytes) if stored && @runtime.blocks > 0
+    Tiercel::Fetch.wrote(@backend, key, bytes) if stored && @runtime.blocks > 0 && @runtime.inside_block?
     stored
   end
 
@@ -69,19 +70,19 @@ class Tiercel::Store::Writer
   # @return [Boolean, nil] whether it is written
   def add(key, bytes, ttl, &)
     stored = @accessor.add(key, bytes, ttl, &)
-    Tiercel::Fetch.wrote(@backend, key, bytes) if stored && @runtime.blocks > 0
+    Tiercel::Fetch.wrote(@backend, key, bytes) if stored && @runtime.blocks > 0 && @runtime.inside_block?
     stored
   end
 
   # @return [Boolean] whether it has deleted an entry
   def delete(key)
-    Tiercel::Fetch.deleted(@backend, key) if @runtime.blocks > 0
+    Tiercel::Fetch.deleted(@backend, key) if @runtime.blocks > 0 && @runtime.inside_block?
     @accessor.delete(key)
   end
 
   # @return [Integer] number of deleted entries
   def delete_multi(keys)
-    keys.each { |key| Tiercel::Fetch.deleted(@backend, key) } if @runtime.blocks > 0
+    keys.each { |key| Tiercel::Fetch.deleted(@backend, key) } if @runtime.blocks > 0 && @runtime.inside_block?
     @accessor.delete_multi(keys)
   end
 
