@@ -249,12 +249,12 @@ module Tiercel
     end
 
     # Callers share no block while a delete or an invalidation of the key or its tags is undelivered: the block may have
-    # begun before it.
+    # begun before it. A delete that a disk refused leaves the old entry anyway.
     #
     # @return [Miss] the miss itself, or another one that computes the same value
     def share_by_key(miss)
-      undelivered = @guard.undelivered or return miss
-      undelivered.pending([miss.key, *miss.options[:tags]&.keys]).empty? ? @flights.register_key(miss) : miss
+      pending = @guard.undelivered&.pending([miss.key, *miss.options[:tags]&.keys])
+      pending.nil? || pending.empty? ? @flights.register_key(miss) : miss
     end
 
     def refresh_in_background(miss, lease, &block)

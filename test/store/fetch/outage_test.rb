@@ -40,6 +40,21 @@ class FetchOutageTest < Tiercel::TestCase
     end
   end
 
+  # Another process keeps the lock of a folder for longer than each call may wait.
+  def test_callers_share_a_block_while_a_folder_is_locked
+    @store.close
+    @store = Tiercel.new("file:#{dir}/files?timeout=0.05", error_handler: ->(**) {}, lease_wait: 600)
+    @store.write("other", 1)
+    runs, gate = Queue.new, Queue.new
+    Tiercel::FileLock.new("#{dir}/files/tiercel-v1/lock", 5).hold do
+      callers = Array.new(CALLERS) { Thread.new { @store.fetch("key") { runs << 1; gate.pop } } }
+      wait_until { followers + runs.size == CALLERS }
+      runs.size.times { gate << "made" }
+      assert_equal ["made"], callers.map(&:value).uniq
+    end
+    assert_equal 1, runs.size
+  end
+
   def test_another_version_and_what_was_deleted_are_not_shared
     began, gate = Queue.new, Queue.new
     old = Thread.new { @store.fetch("key", version: "1") { began << 1; gate.pop } }
