@@ -35,6 +35,8 @@ class Tiercel::Accessor
   autoload :RequestLocal, "tiercel/accessor/request_local"
 
   MISS = Tiercel::Coder::MISS
+  FRAME_HEADER_BYTES = Tiercel::Frame::Layout::HEADER_BYTES
+  private_constant :FRAME_HEADER_BYTES
 
   # The bytes of an entry that a read alone cannot turn into a value.
   class Found < Tiercel::Coder::Signal
@@ -90,7 +92,7 @@ class Tiercel::Accessor
     keys.each_with_index do |key, index|
       bytes = read[key] or next
       parts = current[index]
-      known = parts && bytes.byteslice(Tiercel::Frame::Layout::HEADER_BYTES, parts.bytesize) == parts
+      known = parts && bytes.byteindex(parts, FRAME_HEADER_BYTES) == FRAME_HEADER_BYTES
       value = found[key] = decode(key, bytes, versions && versions[index], known)
       undecided << key if Tiercel::Coder::Signal === value
     end
