@@ -32,6 +32,15 @@ class FileLockTest < Tiercel::TestCase
     end
   end
 
+  # The child shares the open file.
+  def test_a_child_that_is_forked_while_the_lock_is_held_keeps_it_from_nobody
+    child = nil
+    lock_in(dir).hold { child = fork { sleep 60 } }
+    assert_equal :free, lock_in(dir).hold { :free }
+  ensure
+    Process.kill(:KILL, child) && Process.wait(child) if child
+  end
+
   # Fails like a network file system on which another machine removed the file.
   def test_a_stale_lock_file_is_opened_anew
     lock = lock_in(dir)

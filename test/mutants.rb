@@ -43,6 +43,8 @@ mutant "sqlite: a database without our id is a cache", "lib/tiercel/backends/sql
 mutant "file: the ledger forgets removals", "lib/tiercel/backends/file.rb",
        "note(ledger, path, -blocks(size || 0), -1)", "note(ledger, path, blocks(size ? 0 : 0), 0)",
        tests: "test/backends/file_test.rb"
+mutant "a child keeps the lock of its parent", "lib/tiercel/file_lock.rb",
+       "    file.flock(::File::LOCK_UN)\n", "", tests: "test/file_lock_test.rb"
 mutant "file: add overwrites", "lib/tiercel/backends/file.rb",
        " unless present(path, key, now, whole: false)\n", "\n",
        tests: "test/backends/file_test.rb"

@@ -92,13 +92,12 @@ class Tiercel::Backends::SQLite
   def get_multi(keys)
     ids = keys.map { |key| @ids[key] }
     rows = attempt { |connection| connection.find_multi(ids) }
-    found = {}
-    keys.each_with_index do |key, index|
-      row = rows[id = ids[index]]
-      row = counted(Connection.same?(row, key) ? row : nil, id)
+    @miss_count += keys.size - rows.size
+    rows.each_with_object({}) do |row, found|
+      key = keys[index = row[Connection::INDEX]]
+      row = counted(Connection.same?(row, key) ? row : nil, ids[index])
       found[key] = row[Connection::VALUE] if row
     end
-    found
   end
 
   def set(key, bytes, ttl = nil)

@@ -59,7 +59,7 @@ class Tiercel::Backends::SQLite::Connection
   PRESENT = "id = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)"
   STATEMENTS = {
     find: "SELECT value, key, expires_at, version FROM entries WHERE id = ?1",
-    find_multi: "SELECT e.value, e.key, e.expires_at, e.version, e.id FROM json_each(?1) AS wanted " \
+    find_multi: "SELECT e.value, e.key, e.expires_at, wanted.key FROM json_each(?1) AS wanted " \
                 "CROSS JOIN entries AS e ON e.id = wanted.value",
     set: INSERT,
     add: "#{INSERT} WHERE entries.expires_at <= ?7 OR entries.key <> excluded.key",
@@ -84,7 +84,8 @@ class Tiercel::Backends::SQLite::Connection
     begin: "BEGIN IMMEDIATE",
     commit: "COMMIT",
   }.freeze
-  VALUE, KEY, EXPIRES_AT, TOKEN, ID = *0..4 # columns of `find` and `find_multi`
+  VALUE, KEY, EXPIRES_AT, TOKEN = *0..3 # columns of `find`
+  INDEX = 3 # column of `find_multi`
 
   # A page larger than a usual row wastes space; a smaller one splits it.
   PAGE_BYTES = 2048
@@ -190,18 +191,8 @@ class Tiercel::Backends::SQLite::Connection
 
   # One statement, which is one read transaction.
   #
-  # @return [Hash{Integer => Array}] the rows by id; the caller compares the keys
-  def find_multi(ids)
-    statement = @statements[:find_multi]
-    statement.bind_param(1, "[#{ids.join(",")}]")
-    rows = {}
-    while (row = statement.step)
-      rows[row[ID]] = row
-    end
-    rows
-  ensure
-    statement.reset!
-  end
+  # @return [Array<Array>] rows, each with the index of its id; the caller compares the keys
+  def find_multi(ids) = rows(:find_multi, "[#{ids.join(",")}]")
 
   # @return [Boolean] whether the row is the one that this connection has inserted last
   def set(id, key, bytes, expires_at, version, used_at)
