@@ -26,6 +26,16 @@ class CompareSidesTest < LabCase
     end
   end
 
+  # The exit code of a run comes from its results alone, also where no cell is decided.
+  def test_an_undecided_cell_fails_a_gate_that_asks_for_it
+    { "compare" => [nil, 0], "gate" => [nil, 3], "gate " => ["fail", 1] }.each do |command, (cannot_tell, code)|
+      sides = [%w[base a], %w[head b]].map { |name, text| { name:, text:, title: "a store" } }
+      tables = { "sides" => [sides, { cannot_tell: }],
+                 "gate" => [[{ cell: "c", metric: "time", verdict: "cannot tell" }], {}] }
+      assert_equal code, Lab::CLI.exit_code(Canned.results(command: command.strip, tables:)), command
+    end
+  end
+
   # Each of its calls costs the same. Its collections cost more, which no timed call shows.
   def test_kept_objects_are_found
     Dir.mktmpdir do |folder|

@@ -365,7 +365,8 @@ module Tiercel::Lab
           first = of(path).first
           columns = COLUMNS.merge("CPU by the first's" => ->(row) { compared(row, first).first },
                                   "verdict" => ->(row) { compared(row, first).last })
-          section.add(columns_table("Application: #{path}", of(path), columns, labels: 1,
+          shown = of(path).reject { |row| row["store"].match?(AGAIN) }
+          section.add(columns_table("Application: #{path}", shown, columns, labels: 1,
                                     floor: noise(path) && Report::Format.percent(noise(path)),
                                     reason: ->(row) { missing(row) unless asked?(row) }))
           section.add(article(path)) if article(path)
@@ -399,7 +400,7 @@ module Tiercel::Lab
           columns = { "store" => ->(held) { held.first["store"] },
                       "#{kind} of master and workers" => [->(held) { megabytes(held, "bytes") }, "MB"],
                       "#{kind} of the cache server" => [->(held) { megabytes(held, "server_bytes") }, "MB"] }
-          held = rows("memory").group_by { |row| row["store"] }.values
+          held = rows("memory").group_by { |row| row["store"] }.reject { |store,| store.match?(AGAIN) }.values
           section.add(columns_table("Application: memory", held, columns))
         end
 

@@ -80,6 +80,10 @@ module Tiercel::Lab
                     "verdict" => :verdict_flagged, "of it GC" => :collection, "objects" => :objects,
                     "bytes" => :bytes }.freeze
 
+        FLAGS = { "saturated" => "The client's CPU was busy throughout, so the client limits this figure.",
+                  "incomplete" => "Undecided after fewer processes than planned.",
+                  "unsteady" => "The time still fell when the recording began." }.freeze
+
         LEGEND = "Time of a call, with garbage collection. Ratio: by the baseline's, median of paired blocks; by " \
                  "the mean: counts rare costs too; in brackets %s. Uneven: few blocks cost much, see the note."
 
@@ -140,9 +144,9 @@ module Tiercel::Lab
           Report::Cell.number(cell["summary"]["gc_ns"] / 1e3, unit: "us", muted: undecided?(cell))
 
         def verdict_flagged(cell)
-          flags = cell["summary"]["flags"] & %w[saturated incomplete unsteady]
-          return verdict(cell) if flags.empty? || cell["summary"]["verdict"].nil?
-          Report::Cell.verdict(cell["summary"]["verdict"].to_sym, note: "#{flags.join(", ")}.")
+          notes = FLAGS.values_at(*cell["summary"]["flags"]).compact
+          return verdict(cell) if notes.empty? || cell["summary"]["verdict"].nil?
+          Report::Cell.verdict(cell["summary"]["verdict"].to_sym, note: notes.join(" "))
         end
 
         def again(shown)

@@ -491,12 +491,13 @@ module Tiercel::Lab
 
         # Wrong results come before regressions, and regressions before undecided cells.
         def exit_code
-          return super if @record || @profile
+          return super if recorded("sides").one? || recorded("profiles").any?
           verdicts = recorded("gate").map { |row| row["verdict"] }
           return CODES[:wrong] if verdicts.include?(Judgement::WRONG)
           return CODES[:does_not_hold] if verdicts.include?(Judgement::REGRESSED)
           return CODES[:ok] unless verdicts.include?(Judgement::CANNOT_TELL)
-          CODES[configuration.strict? ? :does_not_hold : :undecided]
+          strict = results["tables"].any? { |table| table["notes"]["cannot_tell"] == "fail" }
+          CODES[strict ? :does_not_hold : :undecided]
         end
 
         private

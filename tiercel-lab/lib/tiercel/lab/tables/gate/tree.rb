@@ -70,13 +70,10 @@ module Tiercel::Lab
         # @return [Array<String>, nil] globs of files that figures can depend on; nil: all
         def sources = @facts["sources"] && list("sources")
 
-        # @return [Boolean] whether an undecided cell fails the gate
-        def strict? = @facts["cannot_tell"] == "fail"
-
         # @return [Hash{String => Object}] the form of the results file
         def describe
           { "benchmarks" => benchmarks, "cells" => cells.map { |cell| cell.join(" ") }, "margins" => margins,
-            "budget_seconds" => budget_seconds, "servers" => servers }
+            "budget_seconds" => budget_seconds, "servers" => servers, "cannot_tell" => @facts["cannot_tell"] }
         end
 
         private
