@@ -104,8 +104,8 @@ module Tiercel::Lab
         end
       end
 
-      # Splits the time of a combination: the times of its layers alone, and the rest of the whole call. If the
-      # figures do not add up, there is a reason in place of a split.
+      # Splits the time of a combination: the times of its layers alone, and the rest of the whole call. A
+      # layer that was not measured is a reason in place of a split.
       class Split
         PARTS = %w[serialize compress client wire server].freeze
         SERVERS = { /\A(mem_cache_store|tiercel:memcached:)\z/ => "memcached",
@@ -113,8 +113,13 @@ module Tiercel::Lab
         # Fields of a slice, see {Engine::Cell::Slice}.
         PROCESS, CALLS, NS, GC_NS, CPU_NS, SERVER_NS = 0, 3, 4, 5, 6, 8
 
+        NOTES = { "client" => "Alone, the other layers take %d %% more CPU time than the whole call.",
+                  "wire" => "The server's CPU time is %d %% more than the call's." }.freeze
+
         # @return [String, nil] why there is no split
         attr_reader :reason
+        # @return [Hash{String => String}] why a part is zero, by its name
+        attr_reader :notes
 
         # @param whole [Hash] a cell, in the form of the results file
         # @param cells [Array<Hash>] cells of the same value, among which this class finds the layers
@@ -124,6 +129,7 @@ module Tiercel::Lab
           @cells = cells
           @serialize, @compress, @wire = Design::WAYS.fetch(way)
           @parts = whole["contestant"]
+          @notes = {}
         end
 
         # Serializer, compressor and client are measured by CPU time, which other programs do not affect. The time of
@@ -151,19 +157,15 @@ module Tiercel::Lab
           layers = [cpu_of(@serialize, @parts["serializer"]), compress, server ? socket_cpu : 0.0]
           wire, served = server ? ways : [0.0, 0.0]
           return if reason
-          client = cpu_us(@whole) - layers.sum
-          return cannot("its layers take longer alone than the whole") if client.negative? && !within_noise?
-          { "serialize" => layers[0], "compress" => layers[1], "client" => [client, 0.0].max, "wire" => wire,
-            "server" => served }
+          client = rest("client", cpu_us(@whole), layers.sum)
+          { "serialize" => layers[0], "compress" => layers[1], "client" => client, "wire" => wire, "server" => served }
         end
 
-        # A layer alone and the whole call ran in separate slices, so a small client may come out below zero. It is
-        # zero then, as far as the intervals allow.
-        def within_noise?
-          alone = [cell(@serialize, @parts["serializer"]), cell(@compress, compressor_name),
-                   (cell(@wire, socket_name) if server)]
-          layers = alone.compact.map { |layer| cpu_interval(layer) }.reduce { |one, other| one.plus(other) }
-          cpu_interval(@whole).minus(layers).high >= 0
+        # A layer alone and the whole call ran in separate slices, and a whole call may take a shorter way. What is left
+        # of the call is zero then, with a note.
+        def rest(part, whole, layers)
+          @notes[part] = format(NOTES.fetch(part), (100 * ((layers / whole) - 1)).round) if layers > whole
+          [whole - layers, 0.0].max
         end
 
         def cannot(reason) = (@reason ||= reason) && nil
@@ -192,7 +194,7 @@ module Tiercel::Lab
             [Statistics.median(walls) - Statistics.median(served), Statistics.median(served)]
           end
           wire, served = pairs.transpose.map { |figures| Statistics.median(figures) }
-          wire.negative? ? cannot("the server took more CPU time than the call") : [wire, served]
+          [rest("wire", wire + served, served), served]
         end
 
         def cpu_of(operation, name)
@@ -326,7 +328,7 @@ module Tiercel::Lab
 
         def part_of(cell, part)
           split = split(cell)
-          return Report::Cell.number(split.us[part], unit: "us") if split.us
+          return Report::Cell.number(split.us[part], unit: "us", note: split.notes[part]) if split.us
           Report::Cell.missing("cannot split: #{split.reason}")
         end
 
