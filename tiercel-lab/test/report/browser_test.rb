@@ -34,7 +34,7 @@ class ReportBrowserTest < Tiercel::TestCase
           assert_empty page.messages, where
           assert_equal width, page.evaluate("document.documentElement.scrollWidth"), where
           assert_empty page.evaluate(OVERFLOWING), where
-          assert_equal [1] * 3, page.evaluate(VISIBLE_CHARTS), "#{where}: one drawing of each chart is to be seen"
+          assert_equal [1] * 2, page.evaluate(VISIBLE_CHARTS), "#{where}: one drawing of each chart is to be seen"
           assert_equal ground, page.evaluate("getComputedStyle(document.body).backgroundColor"), where
           fetched = page.network.traffic.map(&:url).reject { |url| url.start_with?("data:") }
           assert_equal ["file://#{file}"], fetched, where

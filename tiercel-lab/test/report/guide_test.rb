@@ -13,7 +13,6 @@ class ReportGuideTest < Tiercel::TestCase
     def results = { "schema" => "tiercel-lab/1" }
     def interval = Tiercel::Lab::Statistics::Interval.new(0.66, 0.64, 0.69)
     alias ratio interval
-    def blocks_us = [0.64, 0.66, 0.69]
     def chart = SampleReport.forest
   end
 

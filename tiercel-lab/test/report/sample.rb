@@ -33,7 +33,7 @@ module SampleReport
     document.verdict("A hit costs 0.58 us [0.54\u20130.62]: 6.8x MemoryStore, 195x memcached here.",
                      tone: :faster, warnings: WARNINGS)
     reads(document)
-    document.section("Distance, size and load") { |section| section.add(latency).add(workers) }
+    document.section("Distance, size and load") { |section| section.add(latency) }
     capabilities(document)
     document
   end
@@ -92,13 +92,6 @@ module SampleReport
     chart.series("shared: in front", trips.map { |trip| [trip, 0.7 + (trip * 52)] })
     chart.series("file on NFS (computed)", trips.map { |trip| [trip, (trip * 2_100) + 30] })
     chart.mark(2.0, "LZ4 pays from 2 ms")
-  end
-
-  def workers
-    chart = Charts::LineChart.new("Hit ratio by workers at equal total bytes", x: "workers", y: "hit ratio, %",
-                                  x_scale: :log)
-    chart.series("shared:", [[1, 81.2], [2, 81.1], [4, 81.2], [8, 81.0]])
-    chart.series("MemoryStore for each", [[1, 77.9], [2, 70.4], [4, 61.8], [8, 52.3]])
   end
 
   def capabilities(document)
