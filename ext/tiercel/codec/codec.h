@@ -65,7 +65,7 @@ static inline void buffer_reset(buffer *b)
 }
 
 /*
- * encoder.c: encodes the value as msgpack into a buffer, behind `front` free bytes, and returns the result of
+ * plain.c: encodes the value as msgpack into a buffer, behind `front` free bytes, and returns the result of
  * finish(buffer, context); Qnil if the value is not plain data. Before it calls `finish`, it calls no Ruby method,
  * raises nothing, starts no garbage collection and lets no other thread run. So sizes and pointers stay valid. If
  * `finish` raises, nothing leaks.
@@ -81,7 +81,7 @@ bool only_pairs(VALUE hash);
 /* Returns false if the function does not recognize how this Ruby stores Hashes. */
 bool init_hash_layout(void);
 
-/* decoder.c: decodes one value. The bytes must not move until it returns. Raises malformed_frame. */
+/* plain.c: decodes one value. The bytes must not move until it returns. Raises malformed_frame. */
 VALUE decode_plain(const uint8_t *bytes, size_t size);
 
 /* crc32.c: the CRC-32 of RFC 1952, as Zlib.crc32 computes it */
