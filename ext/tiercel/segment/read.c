@@ -37,6 +37,7 @@ static inline void copy_block(void *to, const void *from)
  */
 #define PAGE_BYTES 4096u
 
+/* Copy words of the file to any address, and bytes into words of the file. */
 void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes)
 {
     uint8_t *to = destination;
@@ -82,6 +83,7 @@ void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes)
     }
 }
 
+/* Returns whether a stored key has the bytes of this key, which has the same length. */
 bool tseg_same_bytes(const tseg_word *stored, const tseg_key *key)
 {
     const uint8_t *bytes = key->bytes;
@@ -198,6 +200,10 @@ static const tseg_word *probable_entry(const tseg *segment, const tseg_key *key)
     return NULL;
 }
 
+/*
+ * Prefetch the memory that reads of these keys will need: first the buckets of all keys, then the entries that the
+ * buckets lead to.
+ */
 void tseg_prefetch_buckets(const tseg *segment, const tseg_key *keys, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -220,6 +226,7 @@ bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now)
     return entry->epoch == tseg_epoch(segment) && entry->expires_at > now;
 }
 
+/* Copies a part of the value as it is now. */
 void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, uint32_t bytes)
 {
     const tseg_word *source = entry->value + from / 8;

@@ -1,6 +1,6 @@
 /*
- * Layer "read": finds and reads entries without a lock. tseg_read is in this header, so that the compiler makes a
- * version of it for each kind of read.
+ * Layer "read": finds and reads entries without a lock. tseg_read is in this header, with the declarations that it
+ * needs, so that the compiler makes a version of it for each kind of read, in the tests too.
  */
 #ifndef TIERCEL_SEGMENT_READ_H
 #define TIERCEL_SEGMENT_READ_H
@@ -14,31 +14,14 @@
  * Compares the key of the slot's entry. TSEG_NOT_VERIFIABLE: the tail has passed the entry, or its lengths are damaged.
  */
 typedef enum { TSEG_SAME_KEY, TSEG_OTHER_KEY, TSEG_NOT_VERIFIABLE } tseg_verdict;
-tseg_verdict tseg_compare(const tseg *segment, const tseg_view *view, uint64_t word, const tseg_key *key,
-                          tseg_entry *entry);
-/* Returns whether a stored key has the bytes of this key, which has the same length. */
-bool tseg_same_bytes(const tseg_word *stored, const tseg_key *key);
-/* Copy words of the file to any address, and bytes into words of the file. */
-void tseg_copy_out(void *destination, const tseg_word *source, uint64_t bytes);
-void tseg_copy_in(tseg_word *destination, const uint8_t *source, uint64_t bytes);
 
 /* Finds the key's entry, live or not. Returns TSEG_ABSENT if the key has none. */
 tseg_result tseg_find(tseg *segment, const tseg_key *key, tseg_entry *entry);
-/*
- * Prefetch the memory that reads of these keys will need: first the buckets of all keys, then the entries that the
- * buckets lead to.
- */
-void tseg_prefetch_buckets(const tseg *segment, const tseg_key *keys, unsigned count);
-void tseg_prefetch_entries(const tseg *segment, const tseg_key *keys, unsigned count);
 /* Returns whether the entry has the current epoch and has not expired at `now` (epoch seconds). */
 bool tseg_is_live(const tseg *segment, const tseg_entry *entry, double now);
-/* Copies a part of the value as it is now. */
-void tseg_copy_value(const tseg_entry *entry, void *destination, uint32_t from, uint32_t bytes);
 /* Called after a copy: returns whether the copied bytes are the entry's. */
 bool tseg_intact(const tseg_entry *entry);
 void tseg_hit(tseg *segment, const tseg_entry *entry);
-tseg_token tseg_token_of(const tseg *segment, const tseg_entry *entry);
-bool tseg_is_same(const tseg_token *one, const tseg_token *other);
 
 /*
  * A callback that sets the clock; `context` belongs to the caller. Returns false if *segment has changed, so that the
