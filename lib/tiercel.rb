@@ -11,53 +11,13 @@ require_relative "tiercel/errors"
 #   cache = Tiercel.new("memory:", size: "64MB")
 #   cache.fetch("city") { "Duckburgh" }
 module Tiercel
-  autoload :Accessor, "tiercel/accessor"
-  autoload :AssetBuild, "tiercel/asset_build"
-  autoload :Backend, "tiercel/backend"
-  autoload :BackendURL, "tiercel/backend_url"
-  autoload :Backends, "tiercel/backends"
-  autoload :BackgroundThread, "tiercel/background_thread"
-  autoload :Breaker, "tiercel/breaker"
-  autoload :Cipher, "tiercel/cipher"
-  autoload :Clock, "tiercel/clock"
-  autoload :Coder, "tiercel/coder"
-  autoload :Compressors, "tiercel/compressors"
-  autoload :Configuration, "tiercel/configuration"
-  autoload :Counter, "tiercel/counter"
-  autoload :DeepFreeze, "tiercel/deep_freeze"
-  autoload :Extensions, "tiercel/extensions"
-  autoload :Fetch, "tiercel/fetch"
-  autoload :FetchPolicy, "tiercel/fetch_policy"
-  autoload :FileLock, "tiercel/file_lock"
-  autoload :Forks, "tiercel/forks"
-  autoload :Fragments, "tiercel/fragments"
-  autoload :Frame, "tiercel/frame"
-  autoload :FreeSpace, "tiercel/free_space"
-  autoload :Guard, "tiercel/guard"
-  autoload :GuardLog, "tiercel/guard_log"
-  autoload :KeyMask, "tiercel/key_mask"
-  autoload :KeyPattern, "tiercel/key_pattern"
-  autoload :Leases, "tiercel/leases"
-  autoload :LegacyPayload, "tiercel/legacy_payload"
-  autoload :Memo, "tiercel/memo"
-  autoload :ModelTags, "tiercel/model_tags"
-  autoload :Observer, "tiercel/observer"
-  autoload :OneLine, "tiercel/one_line"
-  autoload :Options, "tiercel/options"
-  autoload :OptionalGems, "tiercel/optional_gems"
-  autoload :Ownership, "tiercel/ownership"
-  autoload :Places, "tiercel/places"
-  autoload :Redacted, "tiercel/redacted"
-  autoload :Registry, "tiercel/registry"
-  autoload :ReportLimit, "tiercel/report_limit"
-  autoload :Reports, "tiercel/reports"
-  autoload :Runtime, "tiercel/runtime"
-  autoload :Serializers, "tiercel/serializers"
-  autoload :Sizes, "tiercel/sizes"
-  autoload :Store, "tiercel/store"
-  autoload :TestWorker, "tiercel/test_worker"
-  autoload :Tiers, "tiercel/tiers"
-  autoload :Undelivered, "tiercel/undelivered"
+  # The name of a file follows from that of its constant.
+  %i[
+    Accessor Backend BackendURL Backends BackgroundThread Breaker Cipher Clock Coder Compressors Configuration
+    Counter DeepFreeze Extensions Fetch FetchPolicy FileLock Forks Fragments Frame FreeSpace Guard GuardLog KeyMask
+    KeyPattern Leases Memo ModelTags Observer OneLine Options OptionalGems Ownership Places Redacted Registry
+    ReportLimit Reports Runtime Serializers Sizes Store TestWorker Tiers Undelivered
+  ].each { |name| autoload name, "tiercel/#{name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase}" }
 
   # Builds a store, like `ActiveSupport::Cache.lookup_store(:tiercel_store, *urls, **options)`.
   #

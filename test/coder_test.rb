@@ -22,7 +22,7 @@ class CoderTest < Tiercel::TestCase
 
   def test_a_frame_is_the_same_from_an_entry_and_from_a_value
     assert_equal coder.dump(Entry.new("x", expires_at: NOW)), coder.dump_value("x", NOW, nil, false, 0)
-    assert_equal coder.dump_compressed(Entry.new("x" * 3_000, version: "1"), 1_000),
+    assert_equal coder.dump(Entry.new("x" * 3_000, version: "1"), threshold: 1_000),
                  coder.dump_value("x" * 3_000, nil, "1", true, 1_000)
   end
 

@@ -9,9 +9,6 @@ mutant "a fragment's miss takes the flight and the lease", "lib/tiercel/fragment
        tests: "test/views/fragments_test.rb"
 mutant "views never refresh in the background", "lib/tiercel/fragments.rb",
        "options ? { **options, **INLINE } : INLINE", "options || {}", tests: "test/views/fragments_test.rb"
-mutant "the event of the write encloses the write", "lib/tiercel/fragments.rb",
-       "Tiercel::Fragments.options(options), storing: writing) do", "Tiercel::Fragments.options(options)) do",
-       tests: "test/views/fragments_test.rb"
 mutant "an item has its own tags", "lib/tiercel/fragments.rb",
        'of_item.each { |option, value| write_options.public_send(:"#{option}=", value.call(items[name])) }', "nil",
        tests: "test/views/collections_test.rb"
@@ -25,7 +22,7 @@ mutant "a record is one tag for its life", "lib/tiercel/store/tags.rb",
 mutant "a rollback invalidates nothing", "lib/tiercel/model_tags.rb", "after_commit do", "after_save do",
        tests: "test/views/model_tags_test.rb"
 mutant "an encrypted Solid Cache stays", "lib/generators/tiercel/install/install_generator.rb",
-       "if kind == :solid_cache_store && (file = encrypted)", "if kind == :none && (file = encrypted)",
+       "if present&.match?(/solid/) && encrypted?", "if false",
        tests: "test/generators/install_test.rb"
 mutant "cas compares", "lib/tiercel/store/compare_and_set.rb",
        "@settings.backend.compare_and_set(key, bytes, token, ttl)", "@settings.backend.set(key, bytes, ttl)",
@@ -195,10 +192,6 @@ mutant "predictions start from the measured ratio", "tiercel-insight/lib/tiercel
 
 # --- the store ---
 
-mutant "a block that deletes its own key stores nothing", "lib/tiercel/store/writer.rb",
-       "Tiercel::Fetch.deleted(@backend, key) if @runtime.blocks > 0\n    @accessor.delete(key)",
-       "@accessor.delete(key)",
-       tests: "test/store/fetch_contract_test.rb"
 mutant "entries with invalidated tags are misses in a multi read", "lib/tiercel/store/reader.rb",
        " if part && recorded.nil?\n", " if false\n", tests: "test/store/tags_contract_test.rb"
 mutant "generations that were guessed are compared", "lib/tiercel/store/tags/generations.rb",
@@ -224,9 +217,6 @@ mutant "the cool-down has no maximum", "lib/tiercel/breaker.rb",
        "[@cool_down * 2, @max_cool_down].min", "@cool_down * 2", tests: "test/breaker_test.rb"
 mutant "a probe that asked nothing is the last one", "lib/tiercel/breaker.rb",
        "if @probing && @probe_at\n", "if @probing.nil? && @probe_at\n", tests: "test/breaker_test.rb"
-mutant "reports of one cause never pause longer", "lib/tiercel/report_limit.rb",
-       "goes_on ? [known.pause * 2, @max_cool_down].min", "goes_on ? [known.pause, @max_cool_down].min",
-       tests: "test/report_limit_test.rb"
 mutant "the list of undelivered deletes has no bound", "lib/tiercel/undelivered.rb",
        "surplus.times { @kinds.shift }", "surplus = 0", tests: "test/undelivered_test.rb"
 mutant "a late request may revive a deleted key", "lib/tiercel/undelivered.rb",
@@ -267,8 +257,7 @@ mutant "a copy outlives its value", "lib/tiercel/tiers/near.rb",
        "longest = ttl && ttl < @ttl ? ttl : @ttl", "longest = @ttl", tests: "test/tiers/near_test.rb"
 mutant "a custom compressor has no limit", "lib/tiercel/compressors/custom.rb",
        "return inflated if inflated.bytesize <= limit", "return inflated", tests: "test/coder/bombs_test.rb"
-mutant "parts of a model's key are shown", "lib/tiercel/key_mask.rb",
-       "part.empty? || names.include?(part) ?", "part.empty? || names || names.include?(part) ?",
+mutant "keys are shown", "lib/tiercel/key_mask.rb", '.force_encoding(Encoding::UTF_8) : "*"', " : key",
        tests: "test/key_mask_test.rb"
 mutant "a test worker leaves its entries", "lib/tiercel/test_worker.rb",
        "      return unless @number\n      stores.each(&:clear)\n", "      return unless @number\n",

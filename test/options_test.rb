@@ -71,17 +71,8 @@ class OptionsTest < Tiercel::TestCase
 
   # `ssl` is an option of memcached alone, `ttl` and `bus` of near tiers.
   def test_no_name_is_known_and_gone
-    assert_equal %i[ssl ttl], (own_options & Options::INSTEAD.keys).sort
+    assert_equal %i[bus ssl ttl], (own_options & Options::INSTEAD.keys).sort
     assert_empty Tiercel::Configuration::RAILS_OPTIONS & Options::INSTEAD.keys
-  end
-
-  def test_an_option_of_a_call_that_is_gone
-    store = Tiercel.new("memory:", size: "1MB")
-    { timeout: /timeout: is no option of fetch any more: use `stale_while_revalidate:`/,
-      early_refresh: /use a shorter `expires_in:`/ }.each do |name, expected|
-      error = assert_raises(Tiercel::ConfigurationError) { store.fetch("name", name => 1) { 1 } }
-      assert_match(expected, error.message)
-    end
   end
 
   # --- docs ---

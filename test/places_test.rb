@@ -5,9 +5,12 @@ require "test_helper"
 require "minitest/mock"
 require "active_support/cache/tiercel_store"
 require "tiercel"
+require_relative "support/memory_stub"
 
 # Several URLs: allowed orders of tiers, and the assignment of options to backends.
 class PlacesTest < Tiercel::TestCase
+  include MemoryStub
+
   def teardown
     @stores&.each(&:close)
   end
@@ -105,16 +108,12 @@ class PlacesTest < Tiercel::TestCase
     assert_equal [0, 1, 2], stores.map { |store| store.read("key") }
     again = build("shared:#{name}", others.first)
     assert_equal stores[1].backend.near.to_s, again.backend.near.to_s
-    Dir.mkdir("#{dir}/real")
-    File.symlink("#{dir}/real", "#{dir}/link")
-    assert_equal(*%w[real link].map { |folder| build("shared:#{name}", "file:#{dir}/#{folder}/c").backend.near.to_s })
   ensure
     stores&.each(&:close)
     Dir.glob("/dev/shm/tiercel-#{name}-*").each { |path| File.delete(path) }
   end
 
-  # Different URLs of the same farther tier give the same file.
-  def test_a_place_that_is_spelled_otherwise
+  def test_each_database_and_namespace_has_its_copies
     skip "no /dev/shm" unless File.writable?("/dev/shm")
     name = "tiercel-places-#{Process.pid}"
     segment = lambda do |url, **options|
@@ -122,14 +121,9 @@ class PlacesTest < Tiercel::TestCase
       store.backend.near.to_s.tap { store.close }
     end
     nobody = "redis://127.0.0.1:1"
-    same = ["", "/", "/0", "?db=0", "?timeout=2"].map { |rest| segment.call("#{nobody}#{rest}") }
-    assert_equal same.first, [*same, segment.call(nobody, db: 0), segment.call("redis://:word@127.0.0.1:1")].uniq.join
-    assert_equal segment.call("#{nobody}/2"), segment.call(nobody, db: 2)
-    others = [["redis://cache"], ["redis://cache", 1], ["redis://cache", 2], ["redis://cache1"]]
-    assert_equal 4, others.map { |url, db| segment.call(url, **{ db: }.compact) }.uniq.size
-    Dir.mkdir("#{dir}/c")
-    File.symlink("#{dir}/c", "#{dir}/d")
-    assert_equal(*%w[c d].map { |folder| segment.call("file:#{dir}/#{folder}") })
+    assert_equal segment.call(nobody), segment.call("redis://:word@127.0.0.1:1")
+    others = [{}, { db: 1 }, { namespace: "a" }, { namespace: "b" }].map { |options| segment.call(nobody, **options) }
+    assert_equal 5, [*others, segment.call("redis://127.0.0.2:1")].uniq.size
   ensure
     Dir.glob("/dev/shm/tiercel-#{name}-*").each { |path| File.delete(path) }
   end
@@ -158,35 +152,26 @@ class PlacesTest < Tiercel::TestCase
 
   def test_without_room_for_the_near_tier_the_notice_says_what_that_means
     said = []
-    unavailable = ->(*) { raise Tiercel::Unavailable, "no room" }
-    Tiercel::Segment::Notice.stub(:warn, ->(text) { said << text }) do
-      Tiercel::Segment::Opening.stub(:new, ->(place, **) { opening(place, unavailable) }) do
-        near = build(shared, files, error_handler: ->(**) {})
+    Tiercel::Reports.stub(:notice, ->(text) { said << text }) do
+      with_free(dir, 1 << 20) do
+        near = build(shared("size=8MB"), files, error_handler: ->(**) {})
         assert_equal true, near.write("key", "value")
         assert_equal "value", near.read("key")
-        build(shared, error_handler: ->(**) {}).read("key")
+        build(shared("size=8MB"), error_handler: ->(**) {}).read("key")
       end
     end
-    assert_equal ["no room. Until then every read goes to the next tier; the creation is retried",
-                  "no room. Until then every call is a miss; the creation is retried"], said
-  end
-
-  def opening(place, call)
-    Object.new.tap do |object|
-      object.define_singleton_method(:call, &call)
-      object.define_singleton_method(:place) { place }
-    end
+    assert_match(/Until then every read goes to the next tier; the creation is retried\z/, said.first)
+    assert_match(/Until then every call is a miss; the creation is retried\z/, said.last)
+    assert_equal 2, said.size
   end
 
   def test_a_ttl_as_keyword_is_told_where_it_belongs
-    assert_match(/ttl: use `expires_in: SECONDS` for entries; .* near tier's URL: "shared:\?ttl=30"/,
+    assert_match(/ttl: use `expires_in: SECONDS`; .* near tier's URL: "shared:\?ttl=30"/,
                  refused("memory:", files, ttl: 30))
-    assert_match(/ttl: use `expires_in: SECONDS`$/, refused("memory:", ttl: 30))
   end
 
   def test_an_option_at_the_wrong_place_is_told_where_it_belongs
     assert_match(/bus: set it in the near tier's URL: "shared:\?bus=false"/, refused("memory:", files, bus: false))
-    assert_match(/expires_in: use `ttl=SECONDS` for a near tier's copies/, refused("memory:?expires_in=5", files))
     assert_match(/expires_in: the store's, and no backend's: give it as a keyword/,
                  refused("memory:", "#{files}?expires_in=5"))
   end

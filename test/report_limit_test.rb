@@ -7,7 +7,7 @@ require "tiercel"
 class ReportLimitTest < Tiercel::TestCase
   def setup
     @now = 100.0
-    @limit = Tiercel::ReportLimit.new(cool_down: 1, max_cool_down: 5, clock: -> { @now })
+    @limit = Tiercel::ReportLimit.new(pause_seconds: 1, clock: -> { @now })
   end
 
   def test_one_of_a_cause_is_let_through_and_the_others_are_counted
@@ -18,22 +18,6 @@ class ReportLimitTest < Tiercel::TestCase
 
   def test_causes_are_told_apart
     assert_equal [0, 0, nil, nil], %i[full read_only full read_only].map { |cause| @limit.admit(cause) }
-  end
-
-  def test_the_pause_doubles_while_it_goes_on
-    admitted = Array.new(300) do
-      @now += 0.1
-      @limit.admit(:full) && @now.round(1)
-    end
-    assert_equal [1, 2, 4, 5, 5, 5, 5], admitted.compact.each_cons(2).map { |from, to| (to - from).round }
-  end
-
-  def test_after_a_time_without_it_everything_begins_anew
-    5.times { @limit.admit(:full) && @now += 2 }
-    @now += 20
-    @limit.admit(:full)
-    @now += 1
-    assert_equal 0, @limit.admit(:full)
   end
 
   def test_it_is_bounded

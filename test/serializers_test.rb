@@ -7,22 +7,15 @@ class SerializersTest < Tiercel::TestCase
   Serializers = Tiercel::Serializers
 
   def test_every_number_has_a_name_and_every_name_its_number
-    Serializers::NAMES.each { |type, name| assert_equal type, Serializers::REGISTRY.fetch(name).type }
+    Serializers::NAMES.except(Tiercel::Frame::Layout::TYPE_JSON).each do |type, name|
+      assert_equal type, Serializers::REGISTRY.fetch(name).type
+    end
   end
 
   def test_names_modules_and_objects
     marshal = Serializers::REGISTRY.fetch(:marshal)
 
     [:marshal, "marshal", Marshal, marshal].each { |option| assert_same marshal, Serializers.build(option) }
-  end
-
-  def test_rails_own_message_pack
-    require "active_support/message_pack"
-    message_pack = Serializers::REGISTRY.fetch(:message_pack)
-
-    [ActiveSupport::MessagePack, ActiveSupport::MessagePack::CacheSerializer].each do |option|
-      assert_same message_pack, Serializers.build(option)
-    end
   end
 
   def test_an_unknown_name

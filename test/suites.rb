@@ -29,7 +29,8 @@ depends_on_rails = { tests: %w[
   test/store/{contract,contract_remote,configuration,errors,frozen}_test.rb
   test/store/{hooks,memo,placeholder_readers,property}_test.rb
   test/store/{ractors,rollback,subscriptions,tags_contract,trips}_test.rb test/store/options_test.rb
-  test/store/fetch_active_record_test.rb test/{legacy_payload,coder,test_worker,railtie,entry_report}_test.rb
+  test/store/fetch_active_record_test.rb test/coder/rails_payloads_test.rb
+  test/{coder,test_worker,railtie,entry_report}_test.rb
   test/{views,fetch}/**/*_test.rb test/backends/rails_entries_test.rb test/tiers/notifications_test.rb
   test/serializers/{as_json,message_pack}_test.rb
 ] }

@@ -7,14 +7,12 @@ namespace :tiercel do
     raise ArgumentError,
           "#{names.join(" and ")} missing: expected rake \"#{task.name}[#{task.arg_names.join(",").upcase}]\""
   end
-  # Runs on the segment at the path, or on the segments of Rails.cache.
-  all = lambda do |task, path|
-    next [path] unless path.to_s.empty?
-    boot.call
-    report.call.own.tap { |paths| missing.call(task, :path) if paths.empty? }
-  end
+  # The segment at the path, or that of Rails.cache.
   one = lambda do |task, path|
-    paths = all.call(task, path)
+    next path unless path.to_s.empty?
+    boot.call
+    paths = report.call.own
+    missing.call(task, :path) if paths.empty?
     next paths.first if paths.size == 1
     raise ArgumentError, "this application has #{paths.size} segments, so give one: rake \"#{task.name}[PATH]\" with " \
                          "PATH one of #{paths.join(", ")}"
@@ -29,11 +27,6 @@ namespace :tiercel do
     task :load do
       require "tiercel"
       require "tiercel/segment"
-    end
-
-    desc "Show the figures of one segment"
-    task :inspect, [:path] => :load do |task, arguments|
-      puts(all.call(task, arguments[:path]).map { |path| report.call.inspect_segment(path) })
     end
 
     desc "Remove this application's unused segments, except those of Rails.cache"

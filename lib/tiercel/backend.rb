@@ -32,11 +32,11 @@ class Tiercel::Backend
   # The properties of a {Backend}. The layers above read them to decide how to treat its entries and failures. They
   # never change during a backend's life, except {#answers_elsewhere?}.
   module Traits
-    # Returns whether a get costs less than compression or a checksum. A near backend stores small values uncompressed
-    # and without a checksum. It needs neither Rails' request-local cache nor a circuit breaker.
+    # Returns whether a get costs less than compression or a checksum. A backend in memory stores small values
+    # uncompressed and without a checksum. It needs neither Rails' request-local cache nor a circuit breaker.
     #
     # @return [Boolean]
-    def near? = false
+    def in_memory? = false
 
     # Returns whether the backend reports all changes of keys ({Backend#subscription}). This allows long-lived near
     # copies ({Tiers}).
@@ -54,16 +54,16 @@ class Tiercel::Backend
     def tiered? = false
 
     # @return [Boolean] whether Rails' request-local cache saves time in front of this backend
-    def local_cache? = !near?
+    def local_cache? = !in_memory?
 
-    # For a near backend, compression saves time only with large values.
-    NEAR_COMPRESS_THRESHOLD_BYTES = 128 * 1024
+    # In memory, compression saves time only with large values.
+    MEMORY_COMPRESS_THRESHOLD_BYTES = 128 * 1024
 
     # @return [Integer, nil] default minimum size in bytes for compression; nil for Rails' default
-    def compress_threshold_bytes = near? ? NEAR_COMPRESS_THRESHOLD_BYTES : nil
+    def compress_threshold_bytes = in_memory? ? MEMORY_COMPRESS_THRESHOLD_BYTES : nil
 
     # @return [Boolean] whether frames carry a checksum of their payload by default
-    def checksum? = !near?
+    def checksum? = !in_memory?
 
     # @return [Boolean] whether the keys are spread over several servers, some of which may fail while others answer
     def several_servers? = false
@@ -72,11 +72,6 @@ class Tiercel::Backend
     #
     # @return [Boolean] whether at least one of several servers is not known to be failing
     def answers_elsewhere? = false
-
-    # Returns whether {Backend#scan} and {Backend#clear} with a prefix find all keys.
-    #
-    # @return [Boolean] false if the medium cannot list its keys; both methods then raise {Refused}
-    def scannable? = true
   end
 
   # The parts of a store that depend on its backend. This default works for every backend; a backend with a faster

@@ -15,14 +15,10 @@ class Tiercel::BackendURL
     "file" => "file:DIR", "sqlite" => "sqlite:PATH", "shared" => "shared:NAME", "redis" => "redis://HOST:6379/0",
     "memcached" => "memcached://HOST:11211",
   }.freeze
-  # Servers as :mem_cache_store accepts them. A name without a port could be a scheme.
-  HOST_AND_PORT = /\A([\w-]+(?:\.[\w-]+)*):\d+(?:[,:]|\z)/
-  # The usual ports of Redis, its TLS and Sentinel.
-  REDIS_PORT = /:(?:6379|6380|26379)(?:,|\z)/
   PORTS = 1..65_535
   # The port of HOST:PORT or [ADDRESS]:PORT, and the rest of the text.
   PORT = /\A(?:\[[^\]]*\]|[^:]*):(\d+)/
-  private_constant :STORES, :HOST_AND_PORT, :REDIS_PORT, :PORTS, :PORT
+  private_constant :STORES, :PORTS, :PORT
   FORM = /\A([a-z][a-z0-9+.-]*):(.*?)(?:\?(.*))?\z/m
 
   # @return [String] lower case, without the colon
@@ -40,10 +36,12 @@ class Tiercel::BackendURL
     refuse_mistaken(text)
     string = text.is_a?(Symbol) ? "#{text}:" : text.to_s
     scheme, rest, query = string.match(FORM)&.captures
-    if scheme.nil? || host_and_port?(string)
+    if scheme.nil?
       text = Tiercel::Redacted.url(string)
+      meant = STORES[text.delete_suffix(":")]
       raise Tiercel::ConfigurationError, "backend URL #{text.inspect}: expected SCHEME:..., such as \"memory:\", " \
-                                         "\"shared:NAME\" or \"redis://HOST:6379/0\"#{hint(text)}"
+                                         "\"shared:NAME\" or \"redis://HOST:6379/0\"" \
+                                         "#{" (did you mean #{meant.inspect}?)" if meant}"
     end
     new(scheme, rest, query ? query_options(query, scheme, rest) : {})
   end
@@ -74,22 +72,6 @@ class Tiercel::BackendURL
       raise Tiercel::ConfigurationError, "#{url}: port #{port}: expected #{PORTS.min} to #{PORTS.max}"
     end
   end
-
-  # @return [Boolean] whether it is a host and port without a scheme
-  def self.host_and_port?(text) = (host = text[HOST_AND_PORT, 1]) ? !STORES.key?(host) : false
-
-  # @param text [String] an invalid URL, without passwords
-  # @return [String] " (did you mean ...?)", or ""
-  def self.hint(text)
-    meant = STORES[text.delete_suffix(":")]
-    if meant.nil? && host_and_port?(text)
-      meant = "memcached://#{text}"
-      meant = text.include?(",") ? "redis+cluster://#{text}" : "redis://#{text}/0" if text.match?(REDIS_PORT)
-    end
-    meant ||= "file:#{text}" if text.match?(%r{\A[\w.~/-]*/[\w./-]*\z})
-    meant ? " (did you mean #{meant.inspect}?)" : ""
-  end
-  private_class_method :host_and_port?, :hint
 
   # The query may contain a password, and URI's error message quotes the query.
   def self.query_options(query, scheme, rest)

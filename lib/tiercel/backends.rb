@@ -23,8 +23,7 @@ module Tiercel::Backends
   REGISTRY.register(:memory) { MemorySegment }
   REGISTRY.register(:shared) { Shared }
   REGISTRY.register(:file) { File }
-  needs = ->(gem) { { gem: gem, version: Tiercel::OptionalGems.requirement(gem) } }
-  REGISTRY.register(:sqlite, **needs["sqlite3"]) { SQLite }
+  REGISTRY.register(:sqlite, gem: "sqlite3") { SQLite }
   REGISTRY.register(:memcached) { Memcached }
   %i[redis rediss redis+cluster rediss+cluster unix].each do |scheme|
     REGISTRY.register(scheme) { Redis }

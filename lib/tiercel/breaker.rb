@@ -13,11 +13,6 @@
 class Tiercel::Breaker
   DEFAULTS = { failures: 3, cool_down: 1.0, max_cool_down: 5.0 }.freeze
 
-  # @return [Float] seconds between opening and the first probe
-  attr_reader :first_cool_down
-  # @return [Float] seconds between two probes at most
-  attr_reader :max_cool_down
-
   # @param options [true, Hash] see {#initialize}
   # @return [Breaker]
   # @raise [ConfigurationError] for unknown names or impossible numbers

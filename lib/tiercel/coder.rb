@@ -24,7 +24,12 @@ module Tiercel
     # Control characters, which text does not contain. Text without a frame was written with `raw: true`. Other bytes
     # without a frame are damaged, or another program wrote them.
     CONTROL = /[\x00-\x08\x0B\x0C\x0E-\x1F\x7F]/
-    private_constant :CONTROL
+    # What payloads of Rails' stores begin with: formats 7.1, 7.0, 7.0 compressed, and 6.1 or Dalli's Marshal of one of
+    # these.
+    OF_RAILS = /\A(?:\0\x11|\0\x04\x08|\x01\x78|\x04\x08)/n
+    # Dalli's Marshal of a String.
+    OF_DALLI = "\x04\x08\"".b.freeze
+    private_constant :CONTROL, :OF_RAILS, :OF_DALLI
     # A compressed payload is kept only if its size is at most this fraction of the original size.
     WORTHWHILE = 0.9
 
@@ -32,32 +37,29 @@ module Tiercel
     attr_reader :serializer
     # @return [Object, nil] the compressor for dumps
     attr_reader :compressor
-    # @return [Integer] minimum payload size in bytes for compression, if {#dump_value} gets no other threshold
-    attr_reader :compress_threshold
 
     # @param serializer [Symbol, #dump] see {Serializers.build}
     # @param compressor [Symbol, nil, #deflate] see {Compressors.build}
-    # @param compress_threshold [Integer] bytes
     # @param checksum [Boolean] whether new frames carry a CRC-32 of their payload; an existing checksum is always
     #   verified
     # @param inflate_limit [Integer] maximum inflated size of one payload, in bytes
     # @param marshal [Boolean] whether Marshal may dump and load; if false, only the serializer itself loads objects,
     #   and payloads of Rails 6.1 to 8.1 are not read
+    # @param rails_coder [#load, nil] reads payloads of Rails' stores, so that an application can switch to Tiercel
+    #   without a cold cache
     # @param cipher [Cipher, nil] encrypts the payloads; every dump and load then needs the entry's key
     # @raise [ConfigurationError] if the serializer or the compressor is invalid, or contradicts `marshal: false`
     # @raise [MissingDependency] if its library is not installed
-    def initialize(serializer: :auto, compressor: Compressors.default, compress_threshold: DEFAULT_COMPRESS_THRESHOLD,
-                   checksum: true, inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, cipher: nil)
+    def initialize(serializer: :auto, compressor: Compressors.default, checksum: true,
+                   inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, cipher: nil, rails_coder: nil)
       @cipher = cipher
       @serializer = build_serializer(serializer, marshal)
       @auto = @serializer if @serializer.is_a?(Serializers::Auto)
       @plain = !@auto.nil?
       @compressor = Compressors.build(compressor)
-      @compress_threshold = compress_threshold
       @checksum = checksum || !cipher.nil?
       @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, inflate_limit:, marshal:, cipher:)
-      return unless marshal && (cipher.nil? || cipher.accept_plain?)
-      @legacy = LegacyPayload.new(compressor: @compressor, serializer: @serializer, inflate_limit:)
+      @rails_coder = rails_coder if marshal && (cipher.nil? || cipher.accept_plain?)
     end
 
     # @return [Boolean] whether frames carry a checksum
@@ -70,18 +72,12 @@ module Tiercel
     def accepts_plain? = @cipher ? @cipher.accept_plain? : false
 
     # @param entry [ActiveSupport::Cache::Entry]
-    # @return [String] its frame, uncompressed
-    # @raise [SerializationError] if the value cannot be dumped (or any error that the serializer raises)
-    def dump(entry, key = nil)
-      dump_value(entry.value, end_of(entry), entry.version, false, 0, key)
-    end
-
-    # @param entry [ActiveSupport::Cache::Entry]
-    # @param threshold [Integer] minimum payload size in bytes; a smaller payload stays uncompressed
+    # @param key [String, nil] as for {#dump_value}
+    # @param threshold [Integer, nil] minimum payload size in bytes for compression; nil for none
     # @return [String] its frame
-    # @raise [SerializationError] see {#dump}
-    def dump_compressed(entry, threshold, key = nil)
-      dump_value(entry.value, end_of(entry), entry.version, true, threshold, key)
+    # @raise [SerializationError] if the value cannot be dumped (or any error that the serializer raises)
+    def dump(entry, key = nil, threshold: nil)
+      dump_value(entry.value, end_of(entry), entry.version, !threshold.nil?, threshold || 0, key)
     end
 
     # @param value [Object]
@@ -92,7 +88,8 @@ module Tiercel
     # @param key [String, nil] the key under which the frame is stored, needed for encryption
     # @return [String] the frame
     # @raise [SerializationError] see {#dump}
-    def dump_value(value, expires_at, version, compress = true, threshold = @compress_threshold, key = nil)
+    def dump_value(value, expires_at, version, compress = true, threshold = DEFAULT_COMPRESS_THRESHOLD,
+                   key = nil)
       frame = dump_plainly(value, expires_at, version, compress, threshold)
       @cipher ? sealed(frame, key) : frame
     end
@@ -256,11 +253,22 @@ module Tiercel
     def load_foreign(bytes)
       counter = Counter.parse(bytes)
       return ActiveSupport::Cache::Entry.new(counter) if counter
-      return @legacy.load(bytes) if @legacy && LegacyPayload.recognize?(bytes)
+      return load_of_rails(bytes.b) if @rails_coder && OF_RAILS.match?(bytes.b)
       text = bytes.dup.force_encoding(Encoding::UTF_8)
       return ActiveSupport::Cache::Entry.new(text) if text.valid_encoding? && !text.match?(CONTROL)
       raise MalformedFrame, "neither a frame nor a Rails payload nor text: #{bytes.bytesize} bytes that begin with " \
                             "#{bytes.byteslice(0, 8).unpack1("H*")}"
+    end
+
+    # Decodes the value at once, because Rails' entry would raise other errors later.
+    def load_of_rails(bytes)
+      bytes = ::Marshal.load(bytes) if bytes.start_with?(OF_DALLI)
+      entry = @rails_coder.load(bytes)
+      ActiveSupport::Cache::Entry.new(entry.value, expires_at: entry.expires_at, version: entry.version)
+    rescue ActiveSupport::Cache::DeserializationError
+      raise
+    rescue StandardError, ScriptError, SystemStackError => error
+      raise MalformedFrame, "a payload of one of Rails' stores cannot be loaded: #{error.class}"
     end
   end
 end

@@ -22,7 +22,11 @@ class Tiercel::Configuration
   # @raise [ConfigurationError] for invalid URLs and options
   def initialize(urls, options)
     @options = options.transform_keys(&:to_sym)
-    urls, @options = Tiercel::AssetBuild.stand_in(urls, @options, STORE_OPTIONS + RAILS_OPTIONS)
+    # Rails' Dockerfile sets this variable for `assets:precompile`, which has no variables and volumes of production.
+    unless ENV["SECRET_KEY_BASE_DUMMY"].to_s.empty?
+      urls = ["memory:"]
+      @options = @options.slice(*STORE_OPTIONS, *RAILS_OPTIONS)
+    end
     @places = Tiercel::Places.new(urls)
     check_option_names
     Tiercel::Options.check(@options)
@@ -33,13 +37,11 @@ class Tiercel::Configuration
   # @return [FetchPolicy] the policy for misses in `fetch`
   attr_reader :policy
 
-  # @return [Hash] options for ActiveSupport::Cache::Store#initialize. Coder and serializer are objects, so Rails
-  #   validates the combination without looking up our names.
+  # @return [Hash] options for ActiveSupport::Cache::Store#initialize, without the names of serializers and compressors.
+  #   Rails' coder reads payloads of every format
   def rails_options
-    rails = @options.slice(*RAILS_OPTIONS).except(:max_key_size, :serializer, :compressor)
-    rails[:serializer] = serializer if @options[:serializer]
-    rails[:compressor] = @options[:compressor] if @options.key?(:compressor) && !compressor_named?
-    rails
+    own = %i[serializer compressor].select { |name| named?(@options[name]) }
+    @options.slice(*RAILS_OPTIONS).except(:max_key_size, *own)
   end
 
   # @return [Backend]
@@ -55,9 +57,10 @@ class Tiercel::Configuration
   def coder? = @options.key?(:coder)
 
   # @param backend [Backend] provides the defaults for missing options
+  # @param rails_coder [#load] the coder that Rails built from {#rails_options}
   # @return [Coder]
-  def frame_coder(backend)
-    Tiercel::Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?, cipher: @cipher,
+  def frame_coder(backend, rails_coder)
+    Tiercel::Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?, cipher: @cipher, rails_coder:,
                        checksum: @options.fetch(:checksum, backend.checksum?), **inflate_limit)
   end
 
@@ -115,7 +118,7 @@ class Tiercel::Configuration
   end
 
   def refuse(unknown, place, own, known)
-    hints = Tiercel::Options.hints(unknown, known + own, tiers: @places.all.size > 1, near: own.include?(:bus))
+    hints = Tiercel::Options.hints(unknown, known + own)
     raise Tiercel::ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}, " \
                                        "got #{unknown.map { |name| given(name, place) }.join(", ")}#{hints}\n" \
                                        "This backend knows #{list(own)}.\nEvery store knows #{list(known)}."
@@ -144,7 +147,7 @@ class Tiercel::Configuration
 
   def serializer
     name = @options.fetch(:serializer, nil) || :auto
-    return name unless name.is_a?(Symbol) || name.is_a?(String)
+    return name unless named?(name)
     Tiercel::Serializers::REGISTRY.fetch(SERIALIZER_ALIASES.fetch(name.to_sym, name))
   end
 
@@ -154,13 +157,7 @@ class Tiercel::Configuration
     choice.is_a?(Symbol) || choice.is_a?(String) ? Tiercel::Compressors::REGISTRY.fetch(choice) : choice
   end
 
-  # Accepts a name, or a name with options: `[:zstd, { level: 3 }]`.
-  def compressor_named?
-    case @options[:compressor]
-    when Symbol, String, Array then true
-    else false
-    end
-  end
+  def named?(option) = option.nil? || option.is_a?(Symbol) || option.is_a?(String)
 
   def inflate_limit
     limit = @options[:inflate_limit]

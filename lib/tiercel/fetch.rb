@@ -3,13 +3,13 @@
 module Tiercel
   # The misses of `fetch` and `fetch_multi`: one caller computes a missing value, for all callers of all processes.
   #
-  #   value -> take the lease -> run the block -> store the value under the lease
+  #   value -> acquire the lease -> run the block -> store the value under the lease
   #                |
   #                +-> another caller has the lease: its stale value, or
   #                    follow the caller of this process that computes (or waits), or
   #                    wait for the other process, for all callers of this process
   #
-  #   values: take the leases that are free, in slices -> run their blocks -> store their values, in as few trips as
+  #   values: acquire the free leases, in slices -> run their blocks -> store their values, in as few trips as
   #           lease_ttl allows
   #           then each key of another caller, as above: so callers of [a, b] and of [b, a] never wait for each other
   #
@@ -31,17 +31,15 @@ module Tiercel
     NESTED_WAIT = 1.0
     # After a block has raised and a stale value was returned, no caller runs the block again for this many seconds.
     PAUSE = 5.0
-    # Maximum number of tags of an entry that inherits tags.
-    MOST_TAGS = 500
     # `fetch_multi` acquires its leases in slices, each just before its blocks run. Another caller therefore waits for
     # one slice at most. The first size, the largest size, the largest growth, and the planned duration in seconds.
     SLICE = { first: 8, most: 256, growth: 4, seconds: 0.05 }.freeze
     # `fetch_multi` stores the computed values at least this many times within a `lease_ttl`.
     STORES_PER_TTL = 3
-    # After this many stored misses since a take last found a value, the next fetch probably misses too. It then
+    # After this many stored misses since an attempt last found a value, the next fetch probably misses too. It then
     # acquires the lease without reading first: two trips instead of three.
     SERIES = 3
-    private_constant :SERIES, :MISS, :NESTED_WAIT, :PAUSE, :MOST_TAGS, :SLICE, :STORES_PER_TTL
+    private_constant :SERIES, :MISS, :NESTED_WAIT, :PAUSE, :SLICE, :STORES_PER_TTL
 
     class << self
       # A caller has read an entry with tags: the entry that the running block computes depends on them too.
@@ -53,31 +51,12 @@ module Tiercel
         miss = miss.outer while miss && !miss.reads?(backend)
         miss.inherit_tags(recorded) if miss&.inherits?
       end
-
-      # Records that a caller has written a key. If the caller is inside a block for this key, the block's value
-      # replaces the written one, because the block returns later.
-      #
-      # @param written [String, Integer] bytes, or a count
-      # @return [void]
-      def wrote(backend, key, written, except: nil)
-        Flights.each_held { |miss| miss.rewritten = written if miss.of?(backend, key) && !miss.equal?(except) }
-      end
-
-      # Records that a caller has deleted a key. If the caller is inside a block for this key, the block's value is not
-      # stored.
-      #
-      # @return [void]
-      def deleted(backend, key)
-        Flights.each_held { |miss| miss.deleted = true if miss.of?(backend, key) }
-      end
     end
 
     attr_reader :runtime, :backend, :backends, :leases, :reader, :writer, :generations, :frozen_values, :shares_options
 
     # @param request_local [Accessor::RequestLocal, nil]
-    # @param logger [#call] returns the store's Logger, or nil for Rails' logger
-    def initialize(backend:, guard:, leases:, coder:, reader:, writer:, generations:, request_local:, frozen_values:,
-                   logger:)
+    def initialize(backend:, guard:, leases:, coder:, reader:, writer:, generations:, request_local:, frozen_values:)
       @backend = backend
       @backends = backend.respond_to?(:tiers) ? [backend, *backend.tiers] : [backend]
       @guard = guard
@@ -90,9 +69,6 @@ module Tiercel
       @plain_strings = !coder.checksum?
       @plain_options = nil
       @shares_options = WriteOptions.shareable?
-      @logger = logger
-      @takeovers = ReportLimit.new
-      @deletions = ReportLimit.new(cool_down: Float::INFINITY) # a line for each kind of keys
       @runtime = Runtime.current
       @flights = Flights.new
       @counts_series = backend.occupies_at_once?
@@ -110,22 +86,17 @@ module Tiercel
       @misses_in_series >= SERIES && @request_local&.current&.read_entry(key).nil?
     end
 
-    # @return [Integer] number of computations that are running or awaited in this process
-    def size = @flights.size
-
     # --- one key ---
 
     # @param store [ActiveSupport::Cache::TiercelStore] sends the events
     # @param options [Hash] merged options
     # @param found [#bytes, nil] the unusable entry that the caller's read has found
     # @param unread [Boolean] whether the caller has not read the key, because it expects a miss
-    # @param storing [#call, nil] must call the block that it receives, which stores the value
     # @yield the block of `fetch`
     # @return [Object] the value: the block's, another caller's, or a stale one
-    def value(store, name, key, version, options, policy, found = nil, unread: false, storing: nil, &)
+    def value(store, name, key, version, options, policy, found = nil, unread: false, &)
       miss = Miss.allocate.of_call(self, store, name, key, version, options, policy, found)
       miss.unread = true if unread
-      miss.storing = storing if storing
       value = resolve(miss, &)
       store.notify_of_hit(miss) unless miss.computed && !miss.stale
       value
@@ -136,13 +107,11 @@ module Tiercel
     # @param found [Hash{String => #bytes}] the unusable entries that the caller's read has found, by key
     # @yield the block of `fetch_multi`, with a name and its write options
     # @return [Hash{Object => Object}] names and values
-    def values(store, names, keys, versions, options, policy, found = {}, storing: nil, &block)
+    def values(store, names, keys, versions, options, policy, found = {}, &block)
       options = Miss.in_one_namespace(options)
       misses = names.each_index.map do |index|
         key = keys[index]
-        miss = Miss.new(self, store, names[index], key, versions[index], options, policy, found[key])
-        miss.storing = storing
-        miss
+        Miss.new(self, store, names[index], key, versions[index], options, policy, found[key])
       end
       values = {}.compare_by_identity
       each_slice(misses.uniq(&:key)) { |slice| lead_several(slice, values, &block) }
@@ -156,25 +125,24 @@ module Tiercel
     def resolve(miss, &)
       value = miss.seen ? serve_stale(miss, miss.stale_at_hand) : MISS
       value = attempt(miss, &) while MISS.equal?(value)
-      done = true
       value
     ensure
-      leave(miss, abandoned: !done) unless miss.left?
+      leave(miss) unless miss.left?
     end
 
     # Ends a caller's part: releases its lease and its flight, even if an exception interrupts it between two steps.
-    def leave(miss, abandoned: true)
+    def leave(miss)
       lease = miss.lease
       miss.lease = nil
       @leases.abandon(lease) if lease
     ensure
-      @flights.leave(miss, abandoned:) unless miss.landed?
+      @flights.leave(miss) unless miss.landed?
     end
 
     # @return [Object] the value; MISS if the entry has changed and the caller has to begin again
     def attempt(miss, &)
-      answer = take(miss)
-      return found(miss, answer) unless Leases::Lease === answer
+      answer = acquire(miss)
+      return use_stored(miss, answer) unless Leases::Lease === answer
       return answer.sure? ? lead(miss, answer, &) : lead_unanswered(miss, answer, &) if answer.mine?
       stale = miss.stale_beside(answer)
       return serve_stale(miss, stale) unless MISS.equal?(stale)
@@ -186,16 +154,16 @@ module Tiercel
     # this process that finds the lease also finds this miss.
     #
     # @return [Leases::Lease, Leases::Present]
-    def take(miss)
+    def acquire(miss)
       seen = miss.seen && miss.take_seen
       return seen if seen && !seen.released? && !@leases.lapsed?(seen)
       lease = miss.new_lease
       @flights.register(miss, lease.lineage)
-      answer = @leases.take(lease, shown: miss.take_shown) { |bytes| miss.verdict(bytes) }
-      taken(miss, lease, answer)
+      answer = @leases.acquire(lease, shown: miss.take_shown) { |bytes| miss.verdict(bytes) }
+      acquired(miss, lease, answer)
     end
 
-    def taken(miss, lease, answer)
+    def acquired(miss, lease, answer)
       if Leases::Lease === answer && answer.mine?
         miss.lease = answer
         miss.lead(answer)
@@ -209,12 +177,12 @@ module Tiercel
 
     # @param present [Leases::Present] an entry that another caller has stored
     # @return [Object] its value, if the caller can use it; else MISS
-    def found(miss, present)
+    def use_stored(miss, present)
       @misses_in_series = 0
       value = miss.value_of(present.bytes)
       return value if MISS.equal?(value)
       @request_local&.replace(miss.key, present.bytes)
-      @flights.land(miss, :found, present.bytes)
+      @flights.land(miss, :stored, present.bytes)
       value
     end
 
@@ -223,11 +191,16 @@ module Tiercel
     def lead(miss, lease, &)
       @request_local&.replace(miss.key, lease.stale)
       return run(miss, lease, &) unless lease.stale || lease.takeover?
-      note_takeover(miss) if lease.takeover?
-      miss.reason = :stale if lease.stale && miss.policy.stale_seconds
-      stale = miss.policy.background? ? miss.stale_beside(lease) : MISS
-      return serve_stale(miss, stale) if !MISS.equal?(stale) && refresh_in_background(miss, lease, &)
-      run(miss, lease, &)
+      stale = refresh(miss, lease, &)
+      MISS.equal?(stale) ? run(miss, lease, &) : stale
+    end
+
+    # @return [Object] the stale value, if the block will run in the background; else MISS
+    def refresh(miss, lease, &)
+      count(:lease_takeovers) if lease.takeover?
+      return MISS unless lease.stale && miss.policy.background?
+      stale = miss.stale_beside(lease)
+      MISS.equal?(stale) || !refresh_in_background(miss, lease, &) ? MISS : serve_stale(miss, stale)
     end
 
     # The backend did not answer, so the holder of the lease is unknown. Callers of this process then share a block by
@@ -279,7 +252,7 @@ module Tiercel
     #   does not wait for (slow, of another version, in a cycle); nil if the value must not be stored
     # @return [Object] the value
     def run(miss, lease, &)
-      miss.lead(lease) unless lease && lease.equal?(miss.flying) && !miss.far?
+      miss.lead(lease) unless lease && lease.equal?(miss.flying) && !miss.awaits_process?
       own = lease if lease.equal?(miss.lease)
       value = @flights.within(miss) do |outermost|
         made = miss.store.generate(miss) { miss.compute { |name, given| yield name, given } }
@@ -299,7 +272,7 @@ module Tiercel
         raise
       end
       own = miss.lease = nil # released with a pause
-      @flights.land(miss, :found, lease.stale)
+      @flights.land(miss, :stored, lease.stale)
       serve_stale(miss, stale)
     ensure
       if own
@@ -356,10 +329,7 @@ module Tiercel
         return stored unless stored.nil?
       end
       own = miss.store.options_of_write(own) unless unchanged
-      return miss.store.writing(miss, own) { fill(miss, lease, value, own, unchanged) } unless miss.storing
-      stored = false
-      miss.storing.call { stored = miss.store.writing(miss, own) { fill(miss, lease, value, own, unchanged) } }
-      stored
+      miss.store.writing(miss, own) { fill(miss, lease, value, own, unchanged) }
     end
 
     # Stores a plain String without a frame in Ruby, because a segment builds the frame itself. Not possible if a
@@ -367,7 +337,7 @@ module Tiercel
     #
     # @return [Boolean, nil] nil if {#fill} has to store the value
     def store_string(miss, lease, value, own)
-      return if lease.nil? || miss.version || miss.tagged? || miss.rewritten || miss.storing
+      return if lease.nil? || miss.version || miss.tagged?
       policy = miss.policy
       return if policy.stale_seconds
       unless own.equal?(@plain_options) # a store's own options, which are frozen, need one look
@@ -380,22 +350,12 @@ module Tiercel
         ends = @writer.end_after(@writer.jittered(expires_in.to_f, policy))
         ttl = @writer.fill_ttl(own, policy)
       end
-      stored = @leases.fill_string(lease, value, ends, ttl)
-      warn_of_deletion(miss) if stored == false
-      stored
+      @leases.fill_string(lease, value, ends, ttl)
     end
 
     def fill(miss, lease, value, own, unchanged)
       bytes = frame(miss, value, own, unchanged) or return false
-      stored = lease && @leases.fill(lease, bytes, ttl = @writer.fill_ttl(own, miss.policy))
-      stored ||= overwrite(miss, bytes, ttl) unless own[:unless_exist]
-      after_store(miss, bytes, stored)
-    end
-
-    def after_store(miss, bytes, stored)
-      if stored then Fetch.wrote(@backend, miss.key, bytes, except: miss)
-      else warn_of_deletion(miss)
-      end
+      stored = lease && @leases.fill(lease, bytes, @writer.fill_ttl(own, miss.policy))
       @request_local&.replace(miss.key, stored ? bytes : nil)
       stored ? true : false
     end
@@ -409,35 +369,21 @@ module Tiercel
       version = kept ? miss.version : miss.store.version_of_write(miss.name, own)
       return @writer.frame(miss.key, value, version, own, miss.policy, jitter:) if own[:raw]
       if miss.inherited
-        return if miss.lost? || too_many_tags?(miss)
+        return if miss.lost?
         bytes = @writer.frame(miss.key, value, version, own.merge(tags: nil), miss.policy, jitter:)
-        bytes = @writer.with_recorded_tags(miss.key, bytes, miss.recorded)
+        bytes = with_inherited_tags(miss, bytes) or return
       else
         bytes = @writer.frame(miss.key, value, version, own, miss.policy, jitter:) or return
       end
       own[:unless_exist] ? @writer.exclusive(miss.key, bytes) : bytes
     end
 
-    def too_many_tags?(miss)
-      tags = miss.recorded or return false
-      return false if tags.size <= MOST_TAGS && tags.sum { |key, _| key.bytesize + 10 } <= Frame::Layout::MAX_TAGS_BYTES
-      Reports.handled(Refused.new("not stored: the block read entries with #{tags.size} tags in all, more than an " \
-                                  "entry can have (#{MOST_TAGS}, or #{Frame::Layout::MAX_TAGS_BYTES} bytes with " \
-                                  "their namespace); use fewer tags, or inherit_tags: false",
-                                  backend: @backend.to_s, key: miss.key))
-      true
-    end
-
-    # Stores the block's value over the value that the block itself has written under the key. Rails' own stores do the
-    # same, because the block returns after its write.
-    def overwrite(miss, bytes, ttl)
-      return false unless miss.rewritten
-      @guard.call(:write_entry, miss.key) do
-        present, token = @backend.get_with_token(miss.key)
-        next false unless present
-        written = miss.rewritten.is_a?(Integer) ? Counter.parse(present) : present
-        written == miss.rewritten && @backend.compare_and_set(miss.key, bytes, token, ttl)
-      end
+    # @return [String, nil] nil if the frame has no room for them: the value is not stored
+    def with_inherited_tags(miss, bytes)
+      @writer.with_recorded_tags(miss.key, bytes, miss.recorded)
+    rescue SerializationError => error
+      Reports.handled(error, key: miss.key)
+      nil
     end
 
     # --- waiting ---
@@ -446,11 +392,10 @@ module Tiercel
     def wait(miss, lease, &)
       other = @flights.register(miss, lease.lineage)
       return follow(miss, other, &) unless other.equal?(miss)
-      return run(miss, lease, &) if miss.heir
       miss.await_process(lease)
       count(:lease_waits)
-      case outcome = miss.timed { @leases.wait(lease, far_deadline(miss)) }
-      when Leases::Present then found(miss, outcome)
+      case outcome = miss.timed { @leases.wait(lease, process_deadline(miss)) }
+      when Leases::Present then use_stored(miss, outcome)
       when :released then after_release(miss, lease, &)
       when :deadline then run(miss, lease, &)
       else again(miss)
@@ -459,8 +404,8 @@ module Tiercel
 
     # The leader stored nothing, so all waiting callers run their blocks now. One of them acquires the lease.
     def after_release(miss, lease, &)
-      answer = take(miss)
-      return found(miss, answer) if Leases::Present === answer
+      answer = acquire(miss)
+      return use_stored(miss, answer) if Leases::Present === answer
       return lead(miss, answer, &) if answer.mine?
       run(miss, answer.same_lineage?(lease) ? answer : nil, &)
     end
@@ -479,11 +424,10 @@ module Tiercel
     # Waits for another caller of this process.
     def follow(miss, other, &)
       outcome = miss.timed do
-        @flights.await(miss, other) { other.far? ? far_deadline(miss) : near_deadline(miss) }
+        @flights.await(miss, other) { other.awaits_process? ? process_deadline(miss) : thread_deadline(miss) }
       end
       case outcome
       when :cycle then run(miss, other.flying, &)
-      when :deserted then again(miss)
       when :deadline then relieve(miss, other, &)
       else share(miss, other, *outcome, &)
       end
@@ -493,10 +437,10 @@ module Tiercel
     # interval one more follower does.
     def relieve(miss, other, &)
       unless Flights.in_transaction?
-        due = @flights.relieve(miss, other, other.far? ? far_patience(miss) : patience(miss))
+        due = @flights.relieve(miss, other, other.awaits_process? ? process_patience(miss) : patience(miss))
         if due
-          miss.near_deadline = [near_deadline(miss), due].max
-          miss.far_deadline = [far_deadline(miss), due].max
+          miss.thread_deadline = [thread_deadline(miss), due].max
+          miss.process_deadline = [process_deadline(miss), due].max
           return follow(miss, other, &)
         end
       end
@@ -509,13 +453,11 @@ module Tiercel
         return again(miss) unless miss.accepts?(other)
         pass_on_tags(other) if other.tagged?
         kind == :frame ? @reader.value_of_copy(content) : content
-      when :found
+      when :stored
         value = miss.value_of(content)
         value = serve_stale(miss, miss.stale_value_of(content, after_error: true)) if MISS.equal?(value)
         MISS.equal?(value) ? again(miss) : value
       when :error then raise content.dup
-      # A caller runs its own block once two leaders have abandoned it.
-      when :abandoned then miss.abandoned_again? ? run(miss, other.flying, &) : again(miss)
       else again(miss)
       end
     end
@@ -533,12 +475,12 @@ module Tiercel
     end
 
     # In a forked child, the enclosing block may belong to the parent, which may be waiting for the child.
-    def far_patience(miss)
+    def process_patience(miss)
       @runtime.blocks > 0 && @runtime.inside_block? ? [patience(miss), NESTED_WAIT].min : patience(miss)
     end
 
-    def near_deadline(miss) = miss.near_deadline ||= Clock.monotonic + patience(miss)
-    def far_deadline(miss) = miss.far_deadline ||= Clock.monotonic + far_patience(miss)
+    def thread_deadline(miss) = miss.thread_deadline ||= Clock.monotonic + patience(miss)
+    def process_deadline(miss) = miss.process_deadline ||= Clock.monotonic + process_patience(miss)
 
     # --- several keys ---
 
@@ -568,36 +510,25 @@ module Tiercel
       led = {}.compare_by_identity
       slice.zip(leases, take_several(slice, leases)) do |miss, lease, answer|
         value = MISS
-        if !(Leases::Lease === taken(miss, lease, answer)) then value = found(miss, answer)
+        if !(Leases::Lease === acquired(miss, lease, answer)) then value = use_stored(miss, answer)
         elsif !answer.mine? then value = serve_stale(miss, miss.stale_beside(answer))
         elsif !answer.sure? && !share_by_key(miss).equal?(miss) then give_back(miss, answer)
-        else value = lead_later(miss, answer, led, &)
+        else
+          value = refresh(miss, answer, &)
+          led[miss] = answer if MISS.equal?(value)
         end
         values[miss] = value unless MISS.equal?(value)
       end
       compute_several(led, values, &) unless led.empty?
       done = true
     ensure
-      slice.each { |miss| leave(miss, abandoned: !done) if values.key?(miss) || !done || miss.lease }
+      slice.each { |miss| leave(miss) if values.key?(miss) || !done || miss.lease }
     end
 
     def take_several(slice, leases)
       shown = slice.to_h { |miss| [miss.key, miss.take_shown] }.compact
       misses = slice.to_h { |miss| [miss.key, miss] }
-      return @leases.take_multi(leases, shown:) { |lease, bytes| misses[lease.key].verdict(bytes) } if leases.size > 1
-      [@leases.take(leases.first, shown: shown[slice.first.key]) { |bytes| slice.first.verdict(bytes) }]
-    end
-
-    # @return [Object] a stale value, if the block will run in the background; else MISS
-    def lead_later(miss, lease, led, &)
-      note_takeover(miss) if lease.takeover?
-      stale = lease.stale && miss.policy.background? ? miss.stale_beside(lease) : MISS
-      if !MISS.equal?(stale)
-        miss.reason = :stale
-        return serve_stale(miss, stale) if refresh_in_background(miss, lease, &)
-      end
-      led[miss] = lease
-      MISS
+      @leases.acquire_multi(leases, shown:) { |lease, bytes| misses[lease.key].verdict(bytes) }
     end
 
     def compute_several(led, values, &block)
@@ -628,7 +559,7 @@ module Tiercel
       unstored.delete(miss)
       miss.lease = nil
       values[miss] = serve_stale(miss, stale)
-      @flights.land(miss, :found, lease.stale)
+      @flights.land(miss, :stored, lease.stale)
     end
 
     # Stores the values that were computed since the last call, in one trip if they share a ttl.
@@ -636,9 +567,9 @@ module Tiercel
       frames = frames_of(computed)
       stored = fill_several(frames, unstored) unless frames.empty?
       computed.each do |miss, value|
-        bytes, ttl = frames[miss]
-        kept = bytes && (stored.include?(miss.key) || overwrite(miss, bytes, ttl))
-        after_store(miss, bytes, kept)
+        bytes, = frames[miss]
+        kept = bytes && stored.include?(miss.key)
+        @request_local&.replace(miss.key, kept ? bytes : nil)
         lease = unstored.delete(miss)
         kept ? miss.lease = nil : give_back(miss, lease)
         finish(miss, value)
@@ -660,43 +591,14 @@ module Tiercel
 
     # @return [Array<String>] the keys that were stored
     def fill_several(frames, leases)
-      fill = lambda do
-        frames.group_by { |_, (_, ttl)| ttl }.flat_map do |ttl, group|
-          @leases.fill_multi(group.to_h { |miss, (bytes, _)| [leases[miss], bytes] }, ttl) || []
-        end
+      frames.group_by { |_, (_, ttl)| ttl }.flat_map do |ttl, group|
+        @leases.fill_multi(group.to_h { |miss, (bytes, _)| [leases[miss], bytes] }, ttl) || []
       end
-      storing = frames.each_key.first.storing or return fill.call
-      stored = []
-      storing.call { stored = fill.call }
-      stored
     end
 
     def give_back(miss, lease)
       miss.lease = nil
       miss.release(lease)
-    end
-
-    # --- counts and log lines ---
-
-    def note_takeover(miss)
-      count(:lease_takeovers)
-      miss.takeover = true
-      unreported = @takeovers.admit(:takeover) or return
-      Reports.log(@logger) do
-        others = "; #{unreported} more since the last such line" if unreported.positive?
-        "took over the lease of #{KeyMask.of(miss.key)}: its holder has died, or its block takes longer than " \
-          "lease_ttl (#{miss.policy.lease_ttl} s)#{others}"
-      end
-    end
-
-    # A block that deletes its own key never stores its value. A callback, for example, touches the record that is
-    # rendered.
-    def warn_of_deletion(miss)
-      return unless miss.deleted && @deletions.admit(kind = KeyMask.of(miss.key))
-      Reports.log(@logger) do
-        "fetch stores nothing under #{kind}: the block deletes its own key (does it touch its record?), so every " \
-          "call runs the block again. Delete it before the fetch"
-      end
     end
 
     def count(name) = @counts[name] += 1

@@ -10,8 +10,7 @@ class Tiercel::FetchPolicy
 
   NAMES = %i[lease lease_ttl lease_wait stale_while_revalidate stale_if_error refresh jitter inherit_tags].freeze
   DEFAULTS = NAMES.to_h { |name| [name, Tiercel::Options::STORE.fetch(name).last] }.freeze
-  KNOWN = (NAMES + Tiercel::Options::GONE_FROM_FETCH.keys).freeze
-  private_constant :DEFAULTS, :KNOWN
+  private_constant :DEFAULTS
 
   # @return [Boolean] whether `fetch` acquires leases
   attr_reader :lease
@@ -49,10 +48,9 @@ class Tiercel::FetchPolicy
 
   # @param options [Hash{Symbol => Object}] options of a call
   # @return [FetchPolicy] this policy with the options of the call
-  # @raise [ConfigurationError] for an invalid value, or an option that is gone
+  # @raise [ConfigurationError] for an invalid value
   def for(options)
-    return self unless options&.keys&.intersect?(KNOWN)
-    Tiercel::Options.refuse_gone(options)
+    return self unless options&.keys&.intersect?(NAMES)
     Tiercel::FetchPolicy.new(@options.merge(options.slice(*NAMES)))
   end
 

@@ -38,14 +38,16 @@ module Tiercel::Fragments
       store = controller.cache_store if controller.respond_to?(:cache_store)
       return super unless Tiercel::Fragments.serve?(store)
       key = controller.combined_fragment_cache_key(name)
-      writing = ->(&write) { controller.instrument_fragment_cache(:write_fragment, key, &write) }
       rendered = nil
-      found = store.fetch_missing(key, Tiercel::Fragments.options(options), storing: writing) do
+      found = store.fetch_missing(key, Tiercel::Fragments.options(options)) do
         rendered = output_buffer.capture(&block)
         rendered.to_str
       end
-      return rendered if rendered
-      found.is_a?(String) ? found.html_safe : found || super # Rails renders if other code has stored nil
+      if rendered
+        controller.instrument_fragment_cache(:write_fragment, key) { rendered }
+      else
+        found.is_a?(String) ? found.html_safe : found || super # Rails renders if other code has stored nil
+      end
     end
   end
 

@@ -48,8 +48,8 @@ module Tiercel
       end
       @backend = backend
       @error_handler = error_handler
-      @breaker = Breaker.build(breaker, clock:) if breaker && !backend.near?
-      @refusals = limit_refusals(clock)
+      @breaker = Breaker.build(breaker, clock:) if breaker && !backend.in_memory?
+      @refusals = ReportLimit.new(clock:)
       @log_keys = log_keys
       @log = GuardLog.new(backend, logger, clock, log_keys:)
       @handler_raises = false
@@ -124,11 +124,6 @@ module Tiercel
       kind = DELETES[method] or return
       keys ||= [key] if key
       @undelivered.note(keys, kind) if keys
-    end
-
-    def limit_refusals(clock)
-      return ReportLimit.new(clock:) unless @breaker
-      ReportLimit.new(cool_down: @breaker.first_cool_down, max_cool_down: @breaker.max_cool_down, clock:)
     end
 
     # @param error [BackendError] the error of the call

@@ -82,8 +82,5 @@ class Tiercel::GuardLog
   # A {BackendError} has a clean message. A library's error may hold a server's bytes.
   def reason(error) = error.is_a?(Tiercel::BackendError) ? error.message : Tiercel::OneLine.of(error.message)
 
-  def warn
-    logger = @logger.call || (Rails.logger if defined?(Rails.logger))
-    logger&.warn { "Tiercel: #{yield}" }
-  end
+  def warn(&) = Tiercel::Reports.log(@logger, &)
 end

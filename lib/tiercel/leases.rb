@@ -2,7 +2,7 @@
 
 # The contract of leases. A lease is the right to compute the value of one key.
 #
-# A caller whose read missed acquires the lease ({#take}), runs its block, and stores the value ({#fill}). There are
+# A caller whose read missed acquires the lease ({#acquire}), runs its block, and stores the value ({#fill}). There are
 # two implementations:
 #
 # - {Placeholders}, over any {Backend}: the lease is a placeholder frame under the value's own key
@@ -13,7 +13,7 @@
 # - lineage: 8 random bytes that identify one chain of computations of a key. The first lease on an absent key
 #   begins a lineage. A caller that takes over a lapsed or released lease continues it. Every other change of the
 #   key ends it.
-# - holder: 8 random bytes that identify one {#take}.
+# - holder: 8 random bytes that identify one {#acquire}.
 # - stale value: the frame under the key when the lease was acquired. Plain reads return it until the lease is filled,
 #   unless it has expired.
 # - lapsed: the holder's ttl has passed without a fill. The lineage lives far longer than the lease ({OUTLIVES},
@@ -36,10 +36,10 @@
 #    - `touch` changes the lease's expiry and does not end the lineage.
 # 4. A lease without a stale value is a miss for every read and for `exist?`. With a stale value that has not expired,
 #    plain reads return that value.
-# 5. If the backend fails during a take, its outcome is unknown and the lease is not {Lease#sure?}. The caller
-#    computes anyway, and {#fill} finds out whether the take reached the backend.
+# 5. If the backend fails during an attempt, its outcome is unknown and the lease is not {Lease#sure?}. The caller
+#    computes anyway, and {#fill} finds out whether the attempt reached the backend.
 # 6. No method raises a {BackendError}, and each method documents its result on failure. Calls go through the {Guard}.
-#    {Segment#take}, {Segment#fill} and {Segment#fill_string} call the segment directly, and pass its errors to the
+#    {Segment#acquire}, {Segment#fill} and {Segment#fill_string} call the segment directly, and pass its errors to the
 #    guard.
 # 7. Leases survive a `fork`: a child neither fills nor releases its parent's leases, and it inherits no lock and no
 #    waiting thread.
@@ -78,7 +78,7 @@ class Tiercel::Leases
   end
 
   # Creates a lease without a call of the backend. So the caller knows the lineage before it acquires the lease, and
-  # can {#abandon} the lease even if its thread is killed within {#take}.
+  # can {#abandon} the lease even if its thread is killed within {#acquire}.
   #
   # @param ttl [Float] seconds until another caller may take over
   # @param version [String, nil] the version of the value to compute
@@ -100,22 +100,22 @@ class Tiercel::Leases
   # @yieldparam bytes [String]
   # @yieldreturn [Symbol, String, nil]
   # @return [Lease, Present] a lease that is {Lease#mine?}, or the unlapsed lease of another caller; or the bytes
-  def take(mine, shown: nil) = raise(NotImplementedError)
+  def acquire(mine, shown: nil) = raise(NotImplementedError)
 
   # Acquires all leases that are free, without waiting. Each step needs one trip to each node.
   #
   # @param leases [Array<Lease>] from {#own}, for distinct keys
   # @param shown [Hash{String => Present}] by key
   # @yieldparam lease [Lease]
-  # @yieldparam bytes [String] see {#take}
-  # @return [Array<Lease, Present>] the result of {#take} for each lease
-  def take_multi(leases, shown: {})
-    leases.map { |mine| take(mine, shown: shown[mine.key]) { |bytes| yield mine, bytes } }
+  # @yieldparam bytes [String] see {#acquire}
+  # @return [Array<Lease, Present>] the result of {#acquire} for each lease
+  def acquire_multi(leases, shown: {})
+    leases.map { |mine| acquire(mine, shown: shown[mine.key]) { |bytes| yield mine, bytes } }
   end
 
   # Stores the computed value (see guarantees 2 and 5) and wakes waiting callers.
   #
-  # @param lease [Lease] the caller's own lease, or a lease that {#take} or {#seen} returned before the computation
+  # @param lease [Lease] the caller's own lease, or a lease that {#acquire} or {#seen} returned before the computation
   #   began; a caller that computes without the lease may store its value too
   # @param bytes [String] the frame
   # @param ttl [Numeric, nil] seconds, as for {Backend#set}
@@ -140,13 +140,13 @@ class Tiercel::Leases
   # at once (`:released`).
   #
   # Plain reads still return an existing stale value. With `pause`, no caller acquires the lease for that many
-  # seconds, so that a failing block does not run in every process at once. {#take} then returns a lease that is
+  # seconds, so that a failing block does not run in every process at once. {#acquire} then returns a lease that is
   # {Lease#paused?}.
   #
   # @param stale_ttl [Float, nil] seconds for which the stale value is kept
   def release(lease, pause: nil, stale_ttl: nil) = raise(NotImplementedError)
 
-  # Releases a lease after an interrupted {#take}, which may or may not have acquired it.
+  # Releases a lease after an interrupted {#acquire}, which may or may not have acquired it.
   def abandon(lease) = release(lease)
 
   # Waits until another caller's lease no longer occupies its key. Waits without the GVL, and lets other fibers of a
@@ -260,10 +260,10 @@ class Tiercel::Leases
     # @return [Boolean] whether this process acquired it; false in a child of that process
     def mine? = @mine && @process == Tiercel::Forks.current
 
-    # @return [Boolean] false if it is unknown whether the take reached the backend
+    # @return [Boolean] false if it is unknown whether the attempt reached the backend
     def sure? = @sure ? true : false
 
-    # @return [Boolean] false if the take was never sent
+    # @return [Boolean] false if the attempt was never sent
     def sent? = !@sure.nil?
 
     # @return [Boolean] whether it replaced the lease of a holder that did not fill in time

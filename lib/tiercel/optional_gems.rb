@@ -26,16 +26,11 @@ module Tiercel::OptionalGems
     # @return [void]
     # @raise [MissingDependency] if its version is too old
     def check(name)
-      version = version(name)
+      version = Gem.loaded_specs[name]&.version # nil if RubyGems does not know it
       return if version.nil? || version >= Gem::Version.new(OLDEST.fetch(name))
       raise Tiercel::MissingDependency,
         "#{name} #{version} is too old: Tiercel needs #{OLDEST.fetch(name)} or later. " \
         "In the Gemfile: #{line(name)}, then: bundle update #{name}"
     end
-
-    private
-
-    # @return [Gem::Version, nil] the loaded version; nil if RubyGems does not know it
-    def version(name) = Gem.loaded_specs[name]&.version
   end
 end

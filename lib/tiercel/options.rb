@@ -50,7 +50,7 @@ module Tiercel::Options
   LEAST_BYTES = { bytes: 1, segment: 1 << 20, disk: 4 << 20 }.freeze
   MEMO_BYTES = 16 << 20
 
-  # Options of other stores, of client libraries and of earlier versions, with what to use in their place.
+  # Options of other stores and of client libraries, with what to use in their place.
   url = "give the URL first, and options after it: :tiercel_store, \"redis://HOST:6379/0\", { pool: { size: 10 } }"
   place = ->(*forms) { "give it in the URL: #{forms.map(&:inspect).join(", ")}" }
   unneeded = ->(why) { "remove it: #{why}" }
@@ -68,38 +68,19 @@ module Tiercel::Options
     **%i[down_retry_delay socket_failure_delay].to_h { |name| [name, "use `breaker: { cool_down: SECONDS }`"] },
     failover: unneeded["keys of an unreachable server are misses"],
     max_size: size, max_bytes: size, max_entries: size, max_prune_time: "remove it",
-    **%i[max_age ttl expiry expires expires_after].to_h { |name| [name, expiry] },
+    **%i[max_age expiry expires expires_after].to_h { |name| [name, expiry] },
+    ttl: "#{expiry}; for near copies, the near tier's URL: \"shared:?ttl=30\"",
+    bus: "set it in the near tier's URL: \"shared:?bus=false\"",
     threadsafe: unneeded["every store is thread-safe"], logger: "set `Rails.cache.logger` or `config.logger`",
     compression_min_size: "use `compress_threshold: BYTES`",
     value_max_bytes: "set it in the server: `memcached -I 4m`",
-    average_entry_bytes: unneeded["the index fits entries of every usual size; `size:` bounds the bytes"],
-    clear: unneeded["`clear` deletes the keys of a namespace"],
-    clear_visibility: unneeded["every process sees a `clear` at once"],
     driver: unneeded["Tiercel speaks the protocol of Redis itself, and needs no gem for it"],
-    early_refresh: "use a shorter `expires_in:` with `stale_while_revalidate:`",
-    fast_path: unneeded["all calls take one path"],
-    fetch_timeout: "use `stale_while_revalidate:` with `refresh: :background`, and the timeout of the client that " \
-                   "the block calls",
     keepalive: unneeded["connections are checked when they are used"],
-    legacy: unneeded["entries of Rails' stores are read, except with `marshal: false`"],
-    mode: unneeded["only the user who creates the segment may use it"],
-    **%i[mmap_size page_size].to_h { |name| [name, unneeded["the default serves every file"]] },
     pool_size: "use `pool: { size: 10 }`, or `pool=10` in a URL", pool_timeout: "use `pool: { timeout: SECONDS }`",
     role: unneeded["a cache writes, so Tiercel uses the master that the Sentinels report"],
     **%i[rcvbuf sndbuf].to_h { |name| [name, unneeded["the kernel sizes socket buffers"]] },
-    shards: unneeded["the size of the segment decides it"], ssl_context: "use `ssl: true`, or `ssl_params:`",
-    synchronous: unneeded["SQLite's NORMAL is always used"],
+    ssl_context: "use `ssl: true`, or `ssl_params:`",
   }.freeze
-  # The same names in a store with tiers, and in the URL of a near tier.
-  INSTEAD_WITH_TIERS = {
-    ttl: "use `expires_in: SECONDS` for entries; set the lifetime of near copies in the near tier's URL: " \
-         "\"shared:?ttl=30\"",
-    bus: "set it in the near tier's URL: \"shared:?bus=false\""
-  }.freeze
-  INSTEAD_IN_NEAR_URL = { expires_in: "use `ttl=SECONDS` for a near tier's copies, and the keyword `expires_in: " \
-                                      "SECONDS` for the store's entries" }.freeze
-  # Options of a call that are gone, with their names above. A store's `timeout:` belongs to the backend.
-  GONE_FROM_FETCH = { timeout: :fetch_timeout, early_refresh: :early_refresh }.freeze
 
   class << self
     # @return [Array<Symbol>] names of the options of a kind of backend
@@ -127,23 +108,12 @@ module Tiercel::Options
       end
     end
 
-    # @return [void]
-    # @raise [ConfigurationError] if a call has an option that `fetch` no longer knows
-    def refuse_gone(options)
-      name = GONE_FROM_FETCH.keys.find { |gone| options.key?(gone) } or return
-      raise Tiercel::ConfigurationError,
-        "#{name}: is no option of fetch any more: #{INSTEAD.fetch(GONE_FROM_FETCH[name])}"
-    end
-
     # @param unknown [Array<Symbol>]
     # @param known [Array<Symbol>]
-    # @param tiers [Boolean] whether the store has several tiers
-    # @param near [Boolean] whether the options are in the URL of a near tier
     # @return [String] sentences, each after a space; "" without a suggestion
-    def hints(unknown, known, tiers:, near:)
-      instead = { **INSTEAD, **(tiers ? INSTEAD_WITH_TIERS : {}), **(near ? INSTEAD_IN_NEAR_URL : {}) }
+    def hints(unknown, known)
       unknown.uniq.filter_map do |name|
-        hint = instead[name]
+        hint = INSTEAD[name]
         hint ||= "the store's, and no backend's: give it as a keyword" if known.include?(name)
         hint ||= (meant = nearest(name, known)) && "did you mean #{meant}?"
         ". #{name}: #{hint}" if hint

@@ -33,7 +33,7 @@ class Tiercel::Places
   def initialize(urls)
     urls.each { |url| Tiercel::BackendURL.refuse_mistaken(url) }
     urls = ["shared:"] if urls.empty?
-    parsed = parse(urls)
+    parsed = urls.map { |url| Tiercel::BackendURL.parse(url) }
     check_order(parsed) if parsed.size > 1
     @all = parsed.each_with_index.map do |url, index|
       Place.new(url, Tiercel::Backends::REGISTRY.fetch(url.scheme), index < parsed.size - 1)
@@ -73,13 +73,6 @@ class Tiercel::Places
 
   private
 
-  def parse(urls)
-    urls.map { |url| Tiercel::BackendURL.parse(url) }
-  rescue Tiercel::ConfigurationError => error
-    raise if urls.size < 2
-    raise Tiercel::ConfigurationError, "#{error.message}. #{ONE_URL}"
-  end
-
   # `memory:` in front of `shared:` is the memo of `shared:`: each process keeps decoded values, and a value stays
   # valid as long as the segment has its entry.
   def memory_before_shared?(places) = places.first(2).map { |place| place.url.scheme } == %w[memory shared]
@@ -96,34 +89,19 @@ class Tiercel::Places
     names = place.backend_class.option_names
     own = options.slice(*names).merge(place.url.options.except(*(Tiercel::Options.of(:near) if place.tier)))
     own = memo.merge(own) if names.include?(:memo)
-    own[:behind] = heard(options) if place.tier && place.url.scheme == "shared"
+    own[:behind] = behind(options) if place.tier && place.url.scheme == "shared"
     url, own = Tiercel::TestWorker.place(place.url, own)
     return place.backend_class.build(url, own) if url.equal?(place.url)
     Tiercel::Backends::REGISTRY.fetch(url.scheme).build(url, own)
   end
 
-  # Identifies the backends behind the segment. A store with other backends behind the same segment must not find
-  # these copies.
+  # Identifies the backend behind a segment and, over Redis, the key prefix whose messages the segment's listeners
+  # receive. A store with another backend behind the same segment must not find these copies. Another spelling of the
+  # same place gets a segment of its own.
   def behind(options)
-    return database(options) unless ON_DISK.include?(url.scheme)
-    path = ::File.expand_path(url.place)
-    path = ::File.realdirpath(path) if ::File.directory?(::File.dirname(path))
-    "#{url.scheme}:#{path}"
-  rescue SystemCallError # a broken link
-    "#{url.scheme}:#{path}"
-  end
-
-  # Identifies the backends behind a segment and, over Redis, the key prefix whose messages the segment's listeners
-  # receive.
-  def heard(options)
-    namespace = options[:namespace]
-    return behind(options) if namespace.nil? || namespace.respond_to?(:call) || !WITH_PREFIX.match?(url.scheme)
-    "#{behind(options)} #{namespace}:"
-  end
-
-  # The number of the Redis database, from the options or from the URL.
-  def database(options)
-    [url.to_s.chomp("/"), url.options[:db] || options[:db]].compact.join("/").delete_suffix("/0")
+    place = ON_DISK.include?(url.scheme) ? "#{url.scheme}:#{::File.expand_path(url.place)}" : url.to_s
+    namespace = options[:namespace] if WITH_PREFIX.match?(url.scheme) && !options[:namespace].respond_to?(:call)
+    [place, url.options[:db] || options[:db], namespace].compact.join(" ")
   end
 
   # Other machines do not read the keys of parallel test processes, so no bus is needed.

@@ -5,9 +5,6 @@ require "rails/railtie"
 # Tiercel in a Rails application. Constants are written from the root, because an application may have a model `Memo`
 # or `Store`.
 class Tiercel::Railtie < Rails::Railtie
-  # The newest Rails version that the test suites run on.
-  NEWEST_RAILS = Gem::Version.new("8.2")
-
   config.tiercel = ActiveSupport::OrderedOptions.new
   # Whether parallel test processes use separate caches (docs/testing.md).
   config.tiercel.separate_test_workers = true
@@ -17,8 +14,7 @@ class Tiercel::Railtie < Rails::Railtie
   # Runs before the application's cache is built.
   initializer "tiercel.test_workers", before: :initialize_cache do |application|
     if Rails.env.test? && application.config.tiercel.separate_test_workers
-      require "tiercel/test_worker/hooks"
-      ::Tiercel::TestWorker::Hooks.watch
+      ::Tiercel::TestWorker.watch
     end
   end
 
@@ -48,14 +44,5 @@ class Tiercel::Railtie < Rails::Railtie
     ::Tiercel.eager_load! if application.config.eager_load && ::Tiercel.store_loaded?
   end
 
-  config.after_initialize { Rails.logger&.warn(note_on_rails) if Rails.env.development? && note_on_rails }
-
   rake_tasks { load File.expand_path("../tasks/tiercel.rake", __dir__) }
-
-  # @private
-  # @return [String, nil] a log line, if Rails is newer than the tested versions
-  def self.note_on_rails(version = ActiveSupport.gem_version)
-    return if (version.segments.first(2) <=> NEWEST_RAILS.segments) <= 0
-    "Tiercel: Rails #{version} is newer than the newest tested version (#{NEWEST_RAILS})"
-  end
 end

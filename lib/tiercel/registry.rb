@@ -22,13 +22,12 @@ class Tiercel::Registry
   # Registers a name.
   #
   # @param name [Symbol]
-  # @param gem [String, nil] the gem that the loader requires, for the message if it is missing
-  # @param version [String, nil] the version range of that gem, as in a Gemfile
+  # @param gem [String, nil] the gem that the loader requires, one of {OptionalGems::OLDEST}
   # @yieldreturn [Object] the result of {#fetch} for the name
   # @return [void]
-  def register(name, gem: nil, version: nil, &loader)
+  def register(name, gem: nil, &loader)
     @lock.synchronize do
-      @loaders[name.to_sym] = [loader, gem, version]
+      @loaders[name.to_sym] = [loader, gem]
       @loaded.delete(name.to_sym)
     end
   end
@@ -59,16 +58,15 @@ class Tiercel::Registry
   private
 
   def load(name)
-    loader, gem, version = @loaders.fetch(name) do
+    loader, gem = @loaders.fetch(name) do
       raise Tiercel::ConfigurationError,
         "unknown #{@kind} #{name.inspect}: expected one of #{@loaders.keys.sort.join(", ")}" \
         "#{Tiercel::Options.did_you_mean(name, @loaders.keys)}"
     end
-    loader.call
+    loader.call.tap { Tiercel::OptionalGems.check(gem) if gem }
   rescue LoadError => error
     raise unless gem
-    line = [%(gem "#{gem}"), (%("#{version}") if version)].compact.join(", ")
     raise Tiercel::MissingDependency, "#{@kind} #{name.inspect} needs the gem #{gem} (#{error.message}). " \
-                                      "Add to the Gemfile: #{line}"
+                                      "Add to the Gemfile: #{Tiercel::OptionalGems.line(gem)}"
   end
 end

@@ -23,11 +23,20 @@ module Tiercel::Reports
 
   # Writes a warning into the log.
   #
-  # @param logger [#call] returns the store's Logger; if it returns nil, Rails' logger is used
+  # @param own [#call, nil] returns the store's Logger; if it returns nil, the logger of all stores or Rails' is used
   # @yieldreturn [String]
   # @return [void]
-  def self.log(logger)
-    logger = logger.call || (Rails.logger if defined?(Rails.logger))
-    logger&.warn { "Tiercel: #{yield}" }
+  def self.log(own = nil) = logger(own)&.warn { "Tiercel: #{yield}" }
+
+  # Writes a message that requires an action of the operator: to standard error if there is no log.
+  #
+  # @param message [String]
+  # @return [void]
+  def self.notice(message) = logger ? log { message } : Kernel.warn("Tiercel: #{message}")
+
+  def self.logger(own = nil)
+    shared = ActiveSupport::Cache::Store.logger if defined?(ActiveSupport::Cache::Store)
+    own&.call || shared || (Rails.logger if defined?(Rails.logger))
   end
+  private_class_method :logger
 end

@@ -57,16 +57,11 @@ module Tiercel
   class Segment
     autoload :Absent, "tiercel/segment/absent"
     autoload :MemoryLimits, "tiercel/segment/memory_limits"
-    autoload :Notice, "tiercel/segment/notice"
-    autoload :Opening, "tiercel/segment/opening"
-    autoload :Orphans, "tiercel/segment/orphans"
-    autoload :OtherUsers, "tiercel/segment/other_users"
     autoload :Place, "tiercel/segment/place"
     autoload :Report, "tiercel/segment/report"
 
     # Part of the file names, so that files of two layouts can coexist.
     LAYOUT_VERSION = 3
-    MINIMUM_BYTES = 1 << 20
     DEFAULT_MODE = 0o600
 
     class << self
@@ -139,6 +134,9 @@ module Tiercel
         raise Unavailable.new(message), cause: (SystemCallError.new(nil, errno) unless errno.zero?)
       end
 
+      # Called from C once, before the first call that needs the time.
+      def reads_clock? = Clock.stays?
+
       # Called from C if the file is gone and could not be recreated in this second. The first call has reported why.
       #
       # @param segment [Segment]
@@ -150,7 +148,9 @@ module Tiercel
 
       # Called from C, by the process that replaced the file.
       def report_replaced(message)
-        Notice.damaged("#{message}; a new, empty segment replaces it")
+        message = "#{message}; a new, empty segment replaces it"
+        Reports.handled(Unavailable.new(message))
+        Reports.log { message }
       end
 
       # Called from C, for results that become exceptions.
@@ -191,8 +191,6 @@ module Tiercel
       @observer = observer
       self.sample_below = observer ? share : 0.0
     end
-
-    Clock::Patches.watch { |original| self.reads_clock = original }
 
     # As {Backend#increment}.
     def increment(key, amount = 1, ttl = nil)

@@ -11,7 +11,6 @@
 module Tiercel::Store
   autoload :CompareAndSet, "tiercel/store/compare_and_set"
   autoload :Counter, "tiercel/store/counter"
-  autoload :Glob, "tiercel/store/glob"
   autoload :Hooks, "tiercel/store/hooks"
   autoload :Patches, "tiercel/store/hooks"
   autoload :Reader, "tiercel/store/reader"

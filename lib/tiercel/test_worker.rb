@@ -2,8 +2,8 @@
 
 # Gives each of several parallel test processes its own caches.
 #
-# Rails' `parallelize` forks workers; parallel_tests starts processes with TEST_ENV_NUMBER. The {Railtie} reports
-# both to this module. From then on the stores of each process are separate:
+# Rails' `parallelize` forks workers; parallel_tests starts processes with TEST_ENV_NUMBER. From {.watch} on, the stores
+# of each process are separate:
 #
 # - `shared:` becomes `memory:`, the same engine in private memory
 # - `sqlite:` and `file:` use files beside the application's: PATH-NUMBER
@@ -26,6 +26,19 @@ module Tiercel::TestWorker
     attr_reader :number
     # @return [Class] the class of the stores to redirect
     attr_writer :store_class
+
+    # Detects that this process is one of several test processes. Rails calls the second hook in the parent too,
+    # without a number.
+    #
+    # @return [void]
+    def watch
+      from_environment(ENV.fetch("TEST_ENV_NUMBER", nil))
+      ActiveSupport.on_load(:active_support_test_case) do
+        require "active_support/testing/parallelization"
+        ActiveSupport::Testing::Parallelization.after_fork_hook { |number| ::Tiercel::TestWorker.enter(number) }
+        ActiveSupport::Testing::Parallelization.run_cleanup_hook { |number| ::Tiercel::TestWorker.leave if number }
+      end
+    end
 
     # Makes this process a worker. Existing stores are reopened in this worker's cache, and new stores open there.
     #
@@ -77,6 +90,17 @@ module Tiercel::TestWorker
     end
 
     private
+
+    # parallel_tests leaves the variable empty for its first process, which shares servers with the others too. Minitest
+    # runs its tests at exit, after blocks that were registered later than its own.
+    def from_environment(number)
+      return unless number && @number.nil?
+      enter(number.empty? ? "1" : number, empty: false)
+      process = Tiercel::Forks.current
+      remove = -> { remove_files if Tiercel::Forks.current?(process) }
+      at_exit(&remove)
+      Minitest.after_run(&remove) if defined?(Minitest) && Minitest.respond_to?(:after_run)
+    end
 
     # A store may be impossible to build, for example because its folder was removed. The other stores must open
     # anyway.

@@ -137,7 +137,6 @@ module Tiercel
     def tiers = [@near.backend, @last]
     def to_s = "#{@near} > #{@last}"
     def remote? = @last.remote?
-    def scannable? = @last.scannable?
     def answers_elsewhere? = @last.answers_elsewhere?
     def checksum? = @last.checksum?
     def compress_threshold_bytes = @last.compress_threshold_bytes
@@ -396,7 +395,7 @@ module Tiercel
         end
 
         # An untrusted copy counts as a miss, unless this machine computed it during the outage.
-        def take(mine, **)
+        def acquire(mine, **)
           super do |bytes|
             verdict = yield bytes
             verdict unless verdict == :current && !@near.trusted? && !@near.computed_lately?(bytes)
@@ -436,13 +435,13 @@ module Tiercel
         @near = Near.new(tiers.near)
       end
 
-      def take(mine, shown: nil, &)
-        answered(@last.take(mine, shown:, &)) { @near.take(near_of(mine), &) }
+      def acquire(mine, shown: nil, &)
+        answered(@last.acquire(mine, shown:, &)) { @near.acquire(near_of(mine), &) }
       end
 
-      def take_multi(leases, shown: {}, &)
-        @last.take_multi(leases, shown:, &).zip(leases).map do |lease, mine|
-          answered(lease) { @near.take(near_of(mine)) { |bytes| yield mine, bytes } }
+      def acquire_multi(leases, shown: {}, &)
+        @last.acquire_multi(leases, shown:, &).zip(leases).map do |lease, mine|
+          answered(lease) { @near.acquire(near_of(mine)) { |bytes| yield mine, bytes } }
         end
       end
 

@@ -22,7 +22,7 @@ class SharedTest < Tiercel::TestCase
 
   def test_it_says_where_it_is_and_that_it_is_near
     assert_equal "shared:#{path}", backend.to_s
-    assert_predicate backend, :near?
+    assert_predicate backend, :in_memory?
     refute_predicate backend, :local_cache?
     assert_instance_of Tiercel::Segment, backend.segment
   end

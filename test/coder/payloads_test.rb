@@ -15,7 +15,7 @@ class CoderPayloadsTest < Tiercel::TestCase
   def test_another_coder_reads_it_whatever_its_own_serializer_and_compressor_are
     frame = coder(serializer: :marshal, compressor: :zlib).dump_value({ a: "0" * 5_000 }, nil, nil)
 
-    assert_equal({ a: "0" * 5_000 }, coder(serializer: :json, compressor: nil).load_value(frame, NOW))
+    assert_equal({ a: "0" * 5_000 }, coder(serializer: :as_json, compressor: nil).load_value(frame, NOW))
   end
 
   def test_the_checksum_is_optional_and_always_verified

@@ -8,7 +8,7 @@ require "rails"
 require "rails/generators"
 require "generators/tiercel/install/install_generator"
 
-# `bin/rails generate tiercel:install` and `destroy`, on the configuration files of an application.
+# `bin/rails generate tiercel:install` on the configuration files of an application.
 class InstallGeneratorTest < Tiercel::TestCase
   PRODUCTION = "config/environments/production.rb"
   DEVELOPMENT = "config/environments/development.rb"
@@ -18,30 +18,25 @@ class InstallGeneratorTest < Tiercel::TestCase
     ":memory_store" => ':tiercel_store, "shared:"',
     ":null_store" => ':tiercel_store, "shared:"',
     ":solid_cache_store" => ':tiercel_store, "shared:", "sqlite:storage/tiercel.sqlite3"',
-    ':file_store, "/var/cache/app"' => ':tiercel_store, "file:/var/cache/app"',
-    ':redis_cache_store, { url: "redis://a:1/0" }' => ':tiercel_store, "redis://a:1/0"',
-    '[:redis_cache_store, url: "redis://a:1/0"]' => ':tiercel_store, "redis://a:1/0"',
-    ':mem_cache_store, "a:1", "b:2"' => ':tiercel_store, "memcached://a:1,b:2"',
   }.freeze
   # Statements that stay.
   REFUSED = [
     ":memory_store, { size: 64.megabytes }", ":solid_cache_store, { shards: [:cache] }", ":litecache",
     ':redis_cache_store, { url: ENV["REDIS_URL"] }', ':redis_cache_store, { url: "redis://a", expires_in: 60 }',
-    ":redis_cache_store", ":mem_cache_store", 'ENV["X"] ? :memory_store : :null_store', ":memory_store if ENV['X']",
-    ":file_store, Rails.root.join('tmp')", ':mem_cache_store, "u:p@a"', "STORE", ":redis_cache_store,\n  { url: 'a' }",
+    ":redis_cache_store",
+    ':mem_cache_store, "a:1"', 'ENV["X"] ? :memory_store : :null_store', ":memory_store if ENV['X']",
+    ":file_store, Rails.root.join('tmp')", "STORE", ":redis_cache_store,\n  { url: 'a' }",
   ].freeze
 
-  def test_a_literal_statement_is_replaced_and_restored
+  def test_a_literal_statement_is_replaced_and_stays_as_a_comment
     REPLACED.each do |present, expected|
       in_application(present) do |root|
-        before = File.read(PRODUCTION)
         generate(root)
         assert_equal [expected], statements(PRODUCTION), present
         after = File.read(PRODUCTION)
+        assert_includes after, "  # config.cache_store = #{present}\n"
         generate(root)
         assert_equal after, File.read(PRODUCTION), "a second run changes nothing"
-        destroy(root)
-        assert_equal before, File.read(PRODUCTION), present
       end
     end
   end
@@ -82,18 +77,12 @@ class InstallGeneratorTest < Tiercel::TestCase
   def test_an_application_without_a_store_and_one_with_comments
     in_application do |root|
       File.write(PRODUCTION, NOTHING.sub("true", "true\n  # config.cache_store = :mem_cache_store"))
-      before = File.read(PRODUCTION)
       generate(root)
       assert_equal [':tiercel_store, "shared:"'], statements(PRODUCTION)
-      destroy(root)
-      assert_equal before, File.read(PRODUCTION)
     end
     in_application(":memory_store # as before é") do |root|
-      before = File.read(PRODUCTION)
       generate(root)
-      assert_equal [':tiercel_store, "shared:" # as before é'], statements(PRODUCTION)
-      destroy(root)
-      assert_equal before, File.read(PRODUCTION)
+      assert_equal [':tiercel_store, "shared:"'], statements(PRODUCTION)
     end
   end
 
@@ -101,7 +90,6 @@ class InstallGeneratorTest < Tiercel::TestCase
     in_application(":redis_cache_store, { url: ENV['A'], expires_in: 60 }") do |root|
       generate(root, "--url=shared: redis://cache:6379/0")
       assert_equal [':tiercel_store, "shared:", "redis://cache:6379/0"'], statements(PRODUCTION)
-      assert_includes destroy(root), "the segment of shared:"
     end
     in_application(":memory_store") do |root|
       assert_match(/ftp/, assert_raises(Thor::Error) { generate(root, "--url=ftp://a") }.message)
@@ -116,7 +104,7 @@ class InstallGeneratorTest < Tiercel::TestCase
         File.write(file, text)
         before = File.read(PRODUCTION)
         ["", "--url=redis://cache:6379/0"].each do |url|
-          assert_match(/encrypts/, assert_raises(Thor::Error) { generate(root, *url) }.message)
+          assert_match(/is encrypted/, assert_raises(Thor::Error) { generate(root, *url) }.message)
         end
         assert_equal before, File.read(PRODUCTION)
       end
@@ -137,8 +125,6 @@ class InstallGeneratorTest < Tiercel::TestCase
       assert_includes page, generate(root).lines.grep(/changed/).join
       assert_equal [':tiercel_store, "memory:"'], statements(DEVELOPMENT)
       assert_equal before, File.read("config/environments/test.rb")
-      destroy(root)
-      assert_equal [":memory_store"], statements(DEVELOPMENT)
     end
   end
 
@@ -156,11 +142,8 @@ class InstallGeneratorTest < Tiercel::TestCase
 
   def statements(file) = File.read(file).scan(/^  config\.cache_store = (.*)$/).flatten
 
-  def generate(root, *arguments) = run_generator(:invoke, root, arguments)
-  def destroy(root) = run_generator(:revoke, root, [])
-
-  def run_generator(behavior, root, arguments)
-    settings = { destination_root: root, behavior:, shell: Thor::Shell::Basic.new }
-    capture_io { Tiercel::Generators::InstallGenerator.new([], arguments.reject(&:empty?), settings).invoke_all }.first
+  def generate(root, *arguments)
+    settings = { destination_root: root, shell: Thor::Shell::Basic.new }
+    capture_io { Tiercel::Generators::InstallGenerator.new([], arguments.reject(&:empty?), settings).invoke_all }
   end
 end

@@ -27,7 +27,7 @@ module GoldenFrames
     "plain_nil" => [nil, { serializer: :auto }],
     "auto_marshal" => [2**70, { serializer: :auto }],
     "message_pack" => [{ a: [1, "b", 2**70] }, { serializer: :message_pack }],
-    "json" => [{ "a" => [1, nil, "größe"] }, { serializer: :json }],
+    "json" => [{ "a" => [1, nil, "größe"] }, { serializer: :as_json }],
     "as_json" => [{ "a" => [1, nil, "größe"] }, { serializer: :as_json }],
     "custom_serializer" => [[1, "own"], { serializer: Own }],
     "checksum" => ["checked", { checksum: true }],

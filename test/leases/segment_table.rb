@@ -21,7 +21,7 @@ module SegmentTable
 
   private
 
-  def take(key, ttl: 10.0, version: nil) = @leases.take(@leases.own(key, ttl, version)) { |bytes| bytes }
+  def take(key, ttl: 10.0, version: nil) = @leases.acquire(@leases.own(key, ttl, version)) { |bytes| bytes }
 
   def monotonic = Tiercel::Clock.monotonic
 end

@@ -19,7 +19,7 @@ class LeasesSegmentTest < Tiercel::TestCase
     refute_includes [nil, "1", "2"], other.version
     assert_in_delta mine.lapses_at, same.lapses_at, 1
     assert @leases.fill(mine, "value", nil)
-    assert_equal Present.new("value"), @leases.take(@leases.own("k", 10.0, nil)) { :current }
+    assert_equal Present.new("value"), @leases.acquire(@leases.own("k", 10.0, nil)) { :current }
     refute @leases.fill(same, "late", nil)
   end
 
@@ -49,16 +49,16 @@ class LeasesSegmentTest < Tiercel::TestCase
 
   def test_the_stale_value_is_the_entry_itself
     @backend.set("k", "stale")
-    mine = @leases.take(@leases.own("k", 10.0, nil)) { |bytes| bytes }
+    mine = @leases.acquire(@leases.own("k", 10.0, nil)) { |bytes| bytes }
 
     assert_equal ["stale", "stale", "stale"], [mine.stale, take("k").stale, @backend.get("k")]
     @leases.release(mine)
-    longer = @leases.take(@leases.own("k", 10.0, nil)) { "for longer" }
+    longer = @leases.acquire(@leases.own("k", 10.0, nil)) { "for longer" }
 
     assert_equal [mine.lineage, "for longer", "for longer"], [longer.lineage, longer.stale, @backend.get("k")]
     @leases.release(longer)
 
-    assert_nil @leases.take(@leases.own("k", 10.0, nil)) { nil }.stale
+    assert_nil @leases.acquire(@leases.own("k", 10.0, nil)) { nil }.stale
     assert_nil @backend.get("k")
   end
 

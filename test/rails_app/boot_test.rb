@@ -70,7 +70,7 @@ class RailsAppBootTest < RailsAppTest
           assert_match(/^Rails' own: 0$/, plain)
           watched = out(app.runner(REQUESTS, env: { "AGENT" => "1" }))
           assert_match(/^agent: \[\[:fetch, 42\], \[:read, 3\], \[:read_multi, 3\]\]$/, watched)
-          assert_includes out(app.task("tiercel:segments:inspect[#{dir}/segment]")), "#{dir}/segment"
+          assert_includes out(app.task("tiercel:segments:remove[#{dir}/segment]")), "Removed #{dir}/segment"
           app.write("test/pages_test.rb", PAGES_TEST)
           assert_match(/2 runs, 4 assertions, 0 failures/, out(app.rails("test", env: { "RAILS_ENV" => "test" })))
         end

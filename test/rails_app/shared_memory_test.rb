@@ -43,9 +43,7 @@ class RailsAppSharedMemoryTest < RailsAppTest
       fill(app)
       late = app.runner(VISIT, env:)
       assert_equal ["4", segments(rans).first], out(late).split("\n")
-      refute_match(/Processes that see other directories/, app.log)
-      assert_match(/this one$/, out(app.task("tiercel:segments", env:)))
-      assert_match(/^entries: 1$/, out(app.task("tiercel:segments:inspect", env:)), "a task without PATH takes its own")
+      assert_match(/^#{segments(rans).first} /, out(app.task("tiercel:segments", env:)))
     end
   end
 
@@ -78,9 +76,6 @@ class RailsAppSharedMemoryTest < RailsAppTest
       rotated = out(app.runner(VISIT, env: { **env, "SECRET_KEY_BASE" => "0ther" * 8 })).split("\n").last
       both = out(app.runner(VISIT, env:)).split("\n").last.split
       assert_equal 2, both.size
-      list = out(app.task("tiercel:segments", env:))
-      assert_match(/^#{rotated} .*this one, with another secret$/, list)
-      assert_match(/^#{(both - [rotated]).first} .*this one$/, list)
       assert_equal "Removed #{rotated}.\n", out(app.task("tiercel:segments:prune", env:))
       assert_equal "Nothing to remove.\n", out(app.task("tiercel:segments:prune", env:))
       assert_equal ["2", *(both - [rotated])], out(app.runner(VISIT, env:)).split("\n")

@@ -5,33 +5,37 @@ require "logger"
 require "stringio"
 require "tiercel/segment"
 require "active_support/cache/tiercel_store"
-require_relative "../support/small_volume"
+require_relative "../support/memory_stub"
 
 # Stores whose segment cannot be created when they are built.
 class SegmentAbsentTest < Tiercel::TestCase
-  # More than any machine has. It simulates a small volume if none can be mounted.
-  TOO_MUCH = "4096TB"
+  include MemoryStub
 
   def test_every_call_is_a_miss_and_there_is_one_report
-    [{}, { frozen: true }].each do |options|
-      store, said = build("#{dir}/segment", size: TOO_MUCH, **options)
-      assert_match(/cannot be created: requested 4096.0 TB, free .* in #{dir}.*`size:`/, said)
-      assert_match(/the creation is retried/, said)
-      reports = nil
-      logged = warnings_in_the_log { reports = capture_reports { 3.times { calls_of(store) } } }
-      assert_empty logged, "it was said when the store was built"
-      assert_equal [Tiercel::Unavailable], reports.map { |report| report.error.class }
-      assert_match(/requested 4096.0 TB/, reports.first.error.message)
-      store.close
+    with_tmpdir do |directory|
+      [{}, { frozen: true }].each do |options|
+        with_free(directory, 1 << 20) do
+          store, said = build("#{directory}/segment", size: "16MB", **options)
+          assert_match(/cannot be created: requested 16.0 MB, free 1.0 MB in #{directory}.*`size:`/, said)
+          assert_match(/the creation is retried/, said)
+          reports = nil
+          logged = warnings_in_the_log { reports = capture_reports { 3.times { calls_of(store) } } }
+          assert_empty logged, "it was said when the store was built"
+          assert_equal [Tiercel::Unavailable], reports.map { |report| report.error.class }
+          assert_match(/requested 16.0 MB/, reports.first.error.message)
+          store.close
+        end
+      end
     end
   end
 
   def test_a_full_volume_that_has_room_later
-    skip "mounting needs root" unless SmallVolume.available?
-    SmallVolume.open("4m") do |volume|
-      store, = build("#{volume}/segment", size: "8MB")
-      assert_nil store.write("key", "value")
-      system("mount", "-o", "remount,size=32m", volume, exception: true)
+    with_tmpdir do |volume|
+      store = nil
+      with_free(volume, 1 << 20) do
+        store, = build("#{volume}/segment", size: "8MB")
+        assert_nil store.write("key", "value")
+      end
       assert_nil store.write("key", "value"), "it is not tried at each call"
       _, said = capture_io { travel_monotonic(120) { assert_equal true, store.write("key", "value") } }
       assert_match(/was created and is used now/, said)
@@ -47,13 +51,10 @@ class SegmentAbsentTest < Tiercel::TestCase
 
   def test_attempts_become_rarer
     attempts = []
-    opening = Object.new
-    opening.define_singleton_method(:place) { "shared:app" }
-    opening.define_singleton_method(:call) do |lock_seconds:|
+    absent = Tiercel::Segment::Absent.new("shared:app", Tiercel::Unavailable.new("no room")) do
       attempts << Tiercel::Clock.monotonic
-      raise Tiercel::Unavailable, "no room within #{lock_seconds} s"
+      raise Tiercel::Unavailable, "no room"
     end
-    absent = Tiercel::Segment::Absent.new(opening, Tiercel::Unavailable.new("no room"))
     300.times { |second| travel_monotonic(second) { assert_raises(Tiercel::Error) { absent.get("key") } } }
     pauses = attempts.each_cons(2).map { |one, other| (other - one).round }
     assert_equal [2, 4, 8, 16, 32], pauses.first(5)
@@ -61,18 +62,24 @@ class SegmentAbsentTest < Tiercel::TestCase
   end
 
   def test_those_who_want_the_boot_to_fail
-    error = assert_raises(Tiercel::Unavailable) { build("#{dir}/s", size: TOO_MUCH, on_unavailable: :raise) }
-    assert_match(/requested 4096.0 TB/, error.message)
-    assert_raises(Tiercel::Unavailable) { build("#{dir}/s?on_unavailable=raise", size: TOO_MUCH) }
+    with_tmpdir do |directory|
+      with_free(directory, 1 << 20) do
+        error = assert_raises(Tiercel::Unavailable) { build("#{directory}/s", on_unavailable: :raise) }
+        assert_match(/free 1.0 MB/, error.message)
+        assert_raises(Tiercel::Unavailable) { build("#{directory}/s?on_unavailable=raise") }
+      end
+    end
   end
 
   def test_what_is_wrong_in_itself_raises
-    { "#{dir}/s" => { on_unavailable: :ignore }, "#{dir}/t" => { sise: "1MB" }, dir => {},
-      "#{dir}/missing/s" => {}, "#{dir}/u" => { size: "1MB", shards: 64 } }.each do |path, options|
-      assert_raises(Tiercel::ConfigurationError, path) { build(path, **options) }
+    with_tmpdir do |directory|
+      { "#{directory}/s" => { on_unavailable: :ignore }, "#{directory}/t" => { sise: "1MB" }, directory => {},
+        "#{directory}/missing/s" => {}, "#{directory}/u" => { size: "1MB", shards: 64 } }.each do |path, options|
+        assert_raises(Tiercel::ConfigurationError, path) { build(path, **options) }
+      end
+      error = assert_raises(Tiercel::ConfigurationError) { build("#{directory}/s", on_unavailable: :ignore) }
+      assert_match(/on_unavailable: expected :miss or :raise, got :ignore/, error.message)
     end
-    error = assert_raises(Tiercel::ConfigurationError) { build("#{dir}/s", on_unavailable: :ignore) }
-    assert_match(/on_unavailable: expected :miss or :raise, got :ignore/, error.message)
   end
 
   private

@@ -8,13 +8,9 @@ require "tiercel/segment"
 class SegmentMemoryLimitsTest < Tiercel::TestCase
   Limits = Tiercel::Segment::MemoryLimits
 
-  def test_version_2_takes_the_least_limit_on_the_way_up
-    assert_equal 100, limit("0::/a/b\n", "a/memory.max" => "200", "a/b/memory.max" => "100")
-    assert_equal 100, limit("0::/a/b\n", "a/memory.max" => "100", "a/b/memory.max" => "max")
+  def test_the_limit_of_the_own_cgroup_or_of_the_container
+    assert_equal 100, limit("0::/a/b\n", "a/b/memory.max" => "100")
     assert_equal 300, limit("0::/\n", "memory.max" => "300\n")
-  end
-
-  def test_version_1
     assert_equal 100, limit("4:cpu,memory:/docker/x\n", "memory/memory.limit_in_bytes" => "100")
     assert_nil limit("4:memory:/\n", "memory/memory.limit_in_bytes" => "9223372036854771712")
   end

@@ -2,128 +2,115 @@
 # suites: kernel
 
 require "test_helper"
-require "open3"
 require "tiercel/segment"
 require_relative "../support/memory_stub"
-require_relative "../support/small_volume"
 
-# The location of a named segment is decided once, and the free space at a later start does not change it.
+# A segment is created once, with the size that fits.
 class SegmentOpeningTest < Tiercel::TestCase
   include MemoryStub
 
-  Opening = Tiercel::Segment::Opening
   Place = Tiercel::Segment::Place
 
   def teardown = ObjectSpace.each_object(Tiercel::Segment, &:close)
 
-  def test_processes_that_start_at_once_where_there_is_room_for_one
-    in_volumes("20m", "64m") do |first, second|
-      assert_one(at_once(20, first, second), first)
+  def test_processes_that_start_at_once_have_one_segment
+    with_tmpdir do |directory|
+      found = fork_and_wait(20) do
+        File.write("#{directory}/started", ".", mode: "a")
+        wait_until("the others", within: 50) { File.size("#{directory}/started") >= 20 }
+        Place.new("app", directory:).open(8 << 20).file_id
+      end
+      assert_equal 1, found.uniq.size, found.inspect
     end
   end
 
-  def test_one_that_had_to_go_to_the_second_place_is_joined_when_the_first_has_room_again
-    in_volumes("64m", "64m") do |first, second|
-      full = fill(first)
-      at_once(1, first, second)
-      File.delete(full)
-      lines = nil
-      assert_one(at_once(2, first, second) { |text| lines = text }, second)
-      assert_match(/is in #{second}.* \(the segment already exists there\).*--shm-size/, lines)
+  def test_a_size_that_does_not_fit_becomes_the_default_size
+    with_tmpdir do |directory|
+      ["app", "#{directory}/segment"].each do |text|
+        place = Place.new(text, directory:)
+        _, said = capture_io do
+          with_free(directory, 20 << 20) { assert_equal 10 << 20, place.open(32 << 20).size_bytes }
+        end
+        assert_match(/#{directory} has 20.0 MB free, so the `size` of 32.0 MB does not fit\. .*10.0 MB.*`size:`/, said)
+      end
     end
   end
 
-  def test_the_second_place_is_used_loudly
-    in_volumes("2m", "64m") do |first, second|
-      _, said = capture_io { Opening.new(place(first, second)).call }
-      assert_match(/\ATiercel: shared:app is in #{second}.*#{first} has [\d.]+ MB free.*--shm-size=1g/, said)
+  def test_no_room_says_what_was_wanted_what_is_free_and_what_to_do
+    with_tmpdir do |directory|
+      with_free(directory, 4 << 20) do
+        [nil, 8 << 20].each do |size|
+          error = assert_raises(Tiercel::Unavailable) { Place.new("app", directory:).open(size) }
+          assert_match(/requested [\d.]+ MB, free 4.0 MB in #{directory}.*`size:`/, error.message)
+          refute_match(/\d{5,} bytes/, error.message)
+        end
+        assert_equal 2 << 20, Place.new("app", directory:).open(2 << 20).size_bytes
+      end
     end
   end
 
-  def test_no_room_anywhere_says_what_was_wanted_what_is_free_and_what_to_do
-    in_volumes("2m", "4m") do |first, second|
-      error = assert_raises(Tiercel::Unavailable) { Opening.new(place(first, second), bytes: 8 << 20).call }
-      assert_match(/requested [\d.]+ MB, free [\d.]+ MB in #{first} and [\d.]+ MB in #{second}/, error.message)
-      assert_match(/--shm-size=1g.*`size:`/, error.message)
-      refute_match(/\d{5,} bytes/, error.message)
+  def test_the_free_space_of_later_starts_changes_nothing
+    with_tmpdir do |directory|
+      here = -> { Place.new("app", directory:).open.file_id }
+      first = here.call
+      with_free(directory, 1 << 20) { assert_equal first, here.call }
     end
   end
 
-  # A container with 512 MB of memory and 1 GB of /dev/shm: creating the file would kill the process at each start. The
+  def test_a_copy_on_write_file_system_is_refused
+    in_btrfs do |volume|
+      assert_raises(Tiercel::Unavailable) { Place.new("app", directory: volume).open }
+      error = assert_raises(Tiercel::ConfigurationError) { Place.new("#{volume}/segment").open }
+      assert_match(%r{#{volume}/segment would be on a copy-on-write file system.*use a path on tmpfs}, error.message)
+    end
+  end
+
+  # A container with 16 MB of memory and 1 GB of /dev/shm: creating the file would kill the process at each start. The
   # file system decides, not the path: a host's /dev/shm/shop may be mounted at /cache.
   def test_a_size_beyond_the_memory_of_the_container
     skip "no file system in memory" unless Tiercel::Segment.in_memory?("/dev/shm")
     Dir.mktmpdir("tiercel", "/dev/shm") do |folder|
-      with_memory(4 << 20) do
-        [place(folder, nil), Place.new("#{folder}/segment")].each do |place|
-          error = assert_raises(Tiercel::Unavailable) { Opening.new(place, bytes: 4 << 20).call }
-          assert_match(/may use at most 4.0 MB/, error.message)
-          refute_path_exists place.path
-          assert_equal 2 << 20, Opening.new(place, bytes: 2 << 20).call.size_bytes
+      with_memory(16 << 20) do
+        [Place.new("app", directory: folder), Place.new("#{folder}/segment")].each do |place|
+          _, said = capture_io { assert_equal 8 << 20, place.open(32 << 20).size_bytes }
+          assert_match(/may use at most 16.0 MB/, said)
         end
       end
-    end
-  end
-
-  def test_lock_files_of_another_user_in_both_places
-    skip "giving files away needs root" unless Process.uid.zero?
-    in_volumes("64m", "64m") do |first, second|
-      [first, second].each { |directory| File.chmod(0o1777, directory) }
-      locks = place(first, second).paths.map { |path| "#{path}.place" }
-      locks.each { |lock| File.write(lock, "") && File.chown(12_345, nil, lock) }
-      lines = nil
-      assert_one(at_once(6, first, second) { |text| lines = text }, first)
-      assert_match(/tiercel-app-0.v3.place belong to another user.*chosen without a lock/, lines)
-    end
-  end
-
-  def test_a_process_that_is_stopped_while_it_decides_holds_others_up_for_their_budget_only
-    in_volumes("64m", "64m") do |first, second|
-      place = place(first, second)
-      lock = Tiercel::FileLock.new("#{place.paths.first}.place", 1)
-      lock.hold do
-        error = assert_raises(Tiercel::Unavailable) { Opening.new(place).call(lock_seconds: 0.1) }
-        assert_match(/another process has been creating it for 0.1 s/, error.message)
+      with_memory(8 << 20) do
+        error = assert_raises(Tiercel::Unavailable) { Place.new("small", directory: folder).open }
+        assert_match(/may use at most 8.0 MB/, error.message)
       end
-      assert_equal first, File.dirname(Opening.new(place).call(lock_seconds: 5).path)
+    end
+  end
+
+  def test_a_file_of_another_user_is_not_joined
+    skip "giving files away needs root" unless Process.uid.zero?
+    with_tmpdir do |directory|
+      File.chmod(0o1777, directory)
+      place = Place.new("app", directory:)
+      Tiercel::Segment.open(place.path, bytes: 1 << 20).close
+      File.chown(12_345, nil, place.path)
+      assert_raises(Tiercel::Unavailable) { place.open }
     end
   end
 
   private
 
-  def place(first, second) = Place.new("app", shared_memory: first, temporary: second)
-
-  # Starts the processes together: none looks for a file before all have started. The block receives their output.
-  #
-  # @return [Array] paths and identities
-  def at_once(count, first, second)
+  # The native platform test simulates such a file system if none can be mounted.
+  def in_btrfs
     with_tmpdir do |directory|
-      found = fork_and_wait(count) do
-        $stderr.reopen("#{directory}/said", "a")
-        File.write("#{directory}/started", ".", mode: "a")
-        wait_until("the others", within: 50) { File.size("#{directory}/started") >= count }
-        segment = Opening.new(place(first, second)).call
-        [segment.path, segment.file_id]
+      image = "#{directory}/image"
+      File.write(image, "")
+      File.truncate(image, 128 << 20)
+      volume = Dir.mkdir("#{directory}/volume") && "#{directory}/volume"
+      made = system("mkfs.btrfs", "-q", image, %i[out err] => File::NULL) &&
+             system("mount", "-o", "loop", image, volume, %i[out err] => File::NULL)
+      skip "[environment] no btrfs can be mounted here" unless made
+      begin
+        yield volume
+      ensure
+        system("umount", "-l", volume)
       end
-      yield File.read("#{directory}/said") if block_given?
-      found
     end
-  end
-
-  def assert_one(found, directory)
-    assert_equal 1, found.uniq.size, found.inspect
-    assert_equal directory, File.dirname(found.first.first)
-  end
-
-  def in_volumes(first, second)
-    skip "[environment] needs root to mount" unless SmallVolume.available?
-    SmallVolume.open(first) { |one| SmallVolume.open(second) { |two| yield one, two } }
-  end
-
-  def fill(directory)
-    path = File.join(directory, "filler")
-    bytes = Tiercel::Segment.free_bytes(directory)
-    File.open(path, "wb") { |file| (bytes >> 12).times { file.write("x" * 4096) } }
-    path
   end
 end

@@ -13,8 +13,6 @@ require_relative "../support/rails_stub"
 class SegmentOrphansTest < Tiercel::TestCase
   include RailsStub
 
-  DAY = 86_400
-
   def setup
     @current = made("current")
     @former = made("former")
@@ -22,57 +20,11 @@ class SegmentOrphansTest < Tiercel::TestCase
     Tiercel::Segment.open(@foreign, bytes: 1 << 20).close
   end
 
-  def test_what_nobody_used_for_thirty_days_goes
-    travel(29 * DAY) { assert_empty removed }
-    travel(31 * DAY) { assert_equal [@former], removed }
-    assert_path_exists @current
-    assert_path_exists @foreign
-  end
-
-  def test_what_a_process_is_registered_on_stays_and_counts_as_used
-    HeldByAnother.while(-> { Tiercel::Segment.open_existing(@former) }) do
-      travel(31 * DAY) { assert_empty removed }
-    end
-    travel(32 * DAY) { assert_empty removed }
-    travel(62 * DAY) { assert_equal [@former], removed }
-  end
-
-  def test_the_next_start_removes_it_and_marks_its_own
-    stamp = File.mtime("#{@current}.lock")
-    with_places do
-      travel(31 * DAY) { in_rails("current") { build("shared:").close } }
-    end
-    refute_path_exists @former
-    assert_operator File.mtime("#{@current}.lock") - stamp, :>, 30 * DAY
-  end
-
-  def test_asset_builds_with_a_dummy_secret_reserve_nothing
-    before = Dir.children(dir)
-    ENV["SECRET_KEY_BASE_DUMMY"] = "1"
-    with_places do
-      in_rails("made up") do
-        backend = build("shared:", size: "64MB")
-        assert_match(/\Amemory:/, backend.to_s)
-        assert backend.set("key", "value")
-        %w[explicit missing/explicit].each do |path|
-          backend = build("shared:#{dir}/#{path}", size: "1MB")
-          assert_match(/\Amemory:/, backend.to_s, "no volume is mounted there")
-        end
-      end
-    end
-    assert_equal before.sort, Dir.children(dir).sort
-  ensure
-    ENV.delete("SECRET_KEY_BASE_DUMMY")
-  end
-
   def test_the_tasks_know_what_is_the_applications_own
     with_places do
       in_rails("current") do
         list = run_task("tiercel:segments")
-        assert_match(/#{@current} .* this one$/, list)
-        assert_match(/#{@former} .* this one, with another secret$/, list)
-        assert_match(/#{@foreign} .* -$/, list)
-        assert_match(/#{@current}: 1.0 MB/, run_task("tiercel:segments:inspect"))
+        [@current, @former, @foreign].each { |path| assert_includes list, path }
         assert_match(/#{@current} to 2.0 MB/, run_task("tiercel:segments:resize", nil, "2MB"))
         assert_equal "Removed #{@former}.\n", run_task("tiercel:segments:prune")
         assert_equal "Nothing to remove.\n", run_task("tiercel:segments:prune")
@@ -92,7 +44,6 @@ class SegmentOrphansTest < Tiercel::TestCase
     with_places do
       in_rails("current") do
         Rails.define_singleton_method(:cache) { cache }
-        assert_match(/\A#{paths.first}: 1.0 MB/, run_task("tiercel:segments:inspect"))
         assert_match(/#{paths.first} to 2.0 MB/, run_task("tiercel:segments:resize", nil, "2MB"))
         # The segment with the default name is a leftover of an earlier configuration.
         assert_match(/^Removed #{@current}/, run_task("tiercel:segments:prune"))
@@ -113,17 +64,13 @@ class SegmentOrphansTest < Tiercel::TestCase
 
   def place(secret) = in_rails(secret) { place_here }
 
-  def place_here(text = "", **) = Tiercel::Segment::Place.new(text, shared_memory: dir, temporary: nil, **)
+  def place_here(text = "", **) = Tiercel::Segment::Place.new(text, directory: dir, **)
 
   def made(secret)
-    path = place(secret).paths.first
+    path = place(secret).path
     Tiercel::Segment.open(path, bytes: 1 << 20).close
     path
   end
-
-  def removed = in_rails("current") { Tiercel::Segment::Orphans.new(place_here).remove }
-
-  def build(url, **options) = Tiercel::Backends::Shared.build(Tiercel::BackendURL.parse(url), options)
 
   def run_task(name, *arguments)
     application = Rake.with_application { load File.expand_path("../../lib/tasks/tiercel.rake", __dir__) }
@@ -136,9 +83,9 @@ class SegmentOrphansTest < Tiercel::TestCase
     original = Tiercel::Segment::Place.method(:new)
     report = Tiercel::Segment::Report.method(:new)
     replace(Tiercel::Segment::Place) do |text, **|
-      original.call(text, shared_memory: directory, temporary: nil)
+      original.call(text, directory:)
     end
-    replace(Tiercel::Segment::Report) { report.call([directory]) }
+    replace(Tiercel::Segment::Report) { report.call(directory) }
     yield
   ensure
     [Tiercel::Segment::Place, Tiercel::Segment::Report].each { |type| type.singleton_class.remove_method(:new) }

@@ -15,7 +15,7 @@ class SegmentReportTest < Tiercel::TestCase
     5.times { |index| @segment.set("user:#{index}", "x" * 100) }
     @segment.get("user:1")
     @segment.get("nothing")
-    @report = Tiercel::Segment::Report.new([dir])
+    @report = Tiercel::Segment::Report.new(dir)
   end
 
   def teardown
@@ -29,15 +29,7 @@ class SegmentReportTest < Tiercel::TestCase
     assert_match(/segment +size +fill +entries +hits +processes/, header)
     assert_match(/tiercel-broken-0.v3 .*its header is damaged/, broken)
     assert_match(/#{@path} +2\.0 MB +\d+\.\d% +35 +50\.0% +0/, good)
-    assert_match(/No segments/, Tiercel::Segment::Report.new([File.join(dir, "none")]).list)
-  end
-
-  def test_one_segment
-    text = @report.inspect_segment(@path)
-    assert_match(/\A#{@path}: 2\.0 MB$/, text)
-    assert_match(/^entries: 35\n.*^hits: 1\nmisses: 1$/m, text)
-    assert_raises(Tiercel::Unavailable) { @report.inspect_segment(File.join(dir, "none")) }
-    refute_path_exists File.join(dir, "none.lock")
+    assert_match(/No segments/, Tiercel::Segment::Report.new(File.join(dir, "none")).list)
   end
 
   def test_tasks_say_what_is_missing
@@ -45,7 +37,8 @@ class SegmentReportTest < Tiercel::TestCase
     error = assert_raises(ArgumentError) { application["tiercel:segments:resize"].invoke(@path) }
     assert_equal 'size missing: expected rake "tiercel:segments:resize[PATH,SIZE]"', error.message
     assert_match(/path missing/,
-                 assert_raises(ArgumentError) { application["tiercel:segments:inspect"].invoke }.message)
+                 assert_raises(ArgumentError) { application["tiercel:segments:remove"].invoke }.message)
+    application["tiercel:segments:remove"].reenable
     error = assert_raises(Tiercel::Unavailable) { application["tiercel:segments:remove"].invoke("#{@path}.none") }
     assert_match(/none does not exist/, error.message)
     refute_path_exists "#{@path}.none.lock"

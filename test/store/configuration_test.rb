@@ -66,23 +66,12 @@ class StoreConfigurationTest < Tiercel::TestCase
       ["mem_cache_store", {}] => /\(did you mean "memcached:\/\/HOST:11211"\?\)/,
       ["memory", {}] => /\(did you mean "memory:"\?\)/,
       [:memory_store, {}] => /\(did you mean "memory:"\?\)/,
-      ["localhost:6379", {}] => /\(did you mean "redis:\/\/localhost:6379\/0"\?\)/,
-      ["cache:6379,cache2:6379", {}] => /\(did you mean "redis\+cluster:\/\/cache:6379,cache2:6379"\?\)/,
-      ["cache:11211", {}] => /\(did you mean "memcached:\/\/cache:11211"\?\)/,
-      ["localhost:11211", {}] => /\(did you mean "memcached:\/\/localhost:11211"\?\)/,
-      ["10.0.0.1:11211", {}] => /\(did you mean "memcached:\/\/10.0.0.1:11211"\?\)/,
-      ["tmp/cache", {}] => /\(did you mean "file:tmp\/cache"\?\)/,
       ["user:unspoken@host.example:11211", {}] => /expected SCHEME:|unknown backend/,
     }.each do |(url, options), expected|
       error = assert_raises(Tiercel::ConfigurationError, url) { Tiercel.new(url, **options) }
       assert_match(expected, error.message)
       refute_match(/unspoken/, error.message)
     end
-  end
-
-  def test_several_servers_are_one_url
-    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("localhost:11211", "other:11211") }
-    assert_match(%r{Several servers are one URL: "memcached://HOST:PORT,HOST:PORT"}, error.message)
   end
 
   # --- options ---

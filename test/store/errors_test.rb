@@ -32,7 +32,7 @@ module StoreErrorsTests
       end
     end
 
-    def near? = false
+    def in_memory? = false
     def to_s = "unsteady:"
   end
 

@@ -43,7 +43,6 @@ class StorePasswordsTest < Tiercel::TestCase
     "the key size" => -> { Tiercel.new("memory:", max_key_size: [{ password: "hunter2" }]) },
     "a serializer" => -> { Tiercel.new("memory:", serializer: Sealed.new) },
     "a compressor" => -> { Tiercel.new("memory:", serializer: :auto, compressor: Sealed.new) },
-    "a compressor's options" => -> { Tiercel.new("memory:", compressor: [:zlib, { level: { password: "hunter2" } }]) },
     "the error handler" => -> { Tiercel.new("memory:", error_handler: Sealed.new) },
     "a serializer that answers with no String" => -> { Tiercel.new("memory:", serializer: Sealing.new).write("a", 1) },
   }.freeze

@@ -65,7 +65,7 @@ class RubyMemory < Tiercel::Backend
   end
 
   def stats = { entries: @items.size }
-  def near? = true
+  def in_memory? = true
   def to_s = "memory:"
 
   private

@@ -45,11 +45,11 @@ class TiersFailuresTest < Tiercel::TestCase
 
   def test_no_segment_can_be_made
     log = StringIO.new
-    Tiercel::Segment::Notice.stub(:warn, ->(text) { log.puts(text) }) do
-      full = ->(*, **) { raise Tiercel::Unavailable, "no room" }
-      opening = Object.new.tap { |object| object.define_singleton_method(:call, &full) }
-      opening.define_singleton_method(:place) { Struct.new(:path).new("full") }
-      absent = Tiercel::Segment::Absent.new(opening, Tiercel::Unavailable.new("no room"))
+    Tiercel::Reports.stub(:notice, ->(text) { log.puts(text) }) do
+      place = Struct.new(:path).new("full")
+      absent = Tiercel::Segment::Absent.new(place, Tiercel::Unavailable.new("no room")) do
+        raise Tiercel::Unavailable, "no room"
+      end
       near = Tiercel::Tiers::Near.new(Tiercel::Backends::Shared.new(absent), bus: true)
       tiers = Tiercel::Tiers.new(near, Tiercel::Backends::MemorySegment.build(nil, {}))
       reports = []

@@ -52,7 +52,7 @@ class FragmentsTest < ViewTest
     assert_equal events.last, events.first
   end
 
-  def test_the_event_of_the_write_encloses_the_write_alone
+  def test_the_event_of_the_write_follows_the_write
     order = []
     self.on_render = ->(_) { (order << "render") && nil }
     page = controller(**PAGE)
@@ -61,8 +61,8 @@ class FragmentsTest < ViewTest
     listener.define_singleton_method(:finish) { |name, *| order << "#{name[/\A\w+/]} ends" }
     subscriber = ActiveSupport::Notifications.subscribe(/fragment\.action_controller|cache_write/, listener)
     get(page)
-    assert_equal ["read_fragment begins", "read_fragment ends", "render", "write_fragment begins", "cache_write begins",
-                  "cache_write ends", "write_fragment ends"], order
+    assert_equal ["read_fragment begins", "read_fragment ends", "render", "cache_write begins", "cache_write ends",
+                  "write_fragment begins", "write_fragment ends"], order
   ensure
     ActiveSupport::Notifications.unsubscribe(subscriber)
   end

@@ -106,11 +106,12 @@ void segment_raise(const segment_host *host)
 /* The time as Ruby sees it. An application's tests can move it. */
 static ID id_now, id_to_f;
 
+
 /*
- * True if Time.now is Ruby's own method: this file then reads the machine's clock, which gives the same time without a
- * call. travel_to, Minitest's stub and Timecop replace the method; Tiercel::Clock::Patches notices that.
+ * Positive if Time.now will stay Ruby's own method: this file then reads the machine's clock, which gives the same time
+ * without a call. Negative until Tiercel::Clock has decided.
  */
-static atomic_bool reads_clock;
+static atomic_int reads_clock = -1;
 
 static double seconds_of(clockid_t clock)
 {
@@ -123,7 +124,7 @@ static double seconds_of(clockid_t clock)
 /* Returns false if Ruby code has to run. */
 static bool read_without_ruby(double *now)
 {
-    if (!atomic_load_explicit(&reads_clock, memory_order_relaxed)) return false;
+    if (atomic_load_explicit(&reads_clock, memory_order_relaxed) <= 0) return false;
     *now = seconds_of(CLOCK_REALTIME);
     return true;
 }
@@ -133,14 +134,8 @@ double segment_now(void)
     double now;
 
     if (RB_LIKELY(read_without_ruby(&now))) return now;
+    if (reads_clock < 0) reads_clock = RTEST(rb_funcall(tiercel_segment_class, rb_intern("reads_clock?"), 0));
     return NUM2DBL(rb_funcallv(rb_funcallv(rb_cTime, id_now, 0, NULL), id_to_f, 0, NULL));
-}
-
-/* Segment.reads_clock = whether Time.now is Ruby's own */
-static VALUE segment_set_reads_clock(VALUE class, VALUE original)
-{
-    reads_clock = RTEST(original);
-    return original;
 }
 
 double segment_coarse_now(void) { return seconds_of(TSEG_COARSE_REALTIME); }
@@ -168,7 +163,6 @@ void segment_init_time(void)
 {
     id_now = rb_intern("now");
     id_to_f = rb_intern("to_f");
-    rb_define_private_method(rb_singleton_class(tiercel_segment_class), "reads_clock=", segment_set_reads_clock, 1);
 }
 
 /* Calls that the core may have to repeat. */

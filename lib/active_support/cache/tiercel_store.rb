@@ -92,7 +92,7 @@ module ActiveSupport
       # @param urls [Array<String, Symbol>] the backend's URL. Without a URL the store uses the shared memory of this
       #   machine; several URLs are tiers, nearest first ({Tiercel::Tiers})
       # @param options [Hash]
-      # @option options [Symbol, #dump] :serializer :auto, :marshal, :message_pack, :json, :as_json, or an object with
+      # @option options [Symbol, #dump] :serializer :auto, :marshal, :message_pack, :as_json, or an object with
       #   the methods dump and load
       # @option options [Symbol, #deflate, nil] :compressor :lz4, :zstd, :snappy, :brotli, :zlib, :none, or an object
       #   with the methods deflate and inflate
@@ -113,7 +113,8 @@ module ActiveSupport
         ::Tiercel.refuse_other_ractors
         @configuration = ::Tiercel::Configuration.new(urls, options)
         super(@configuration.rails_options)
-        open_with(::Tiercel::Store::Settings.new(@configuration, -> { logger }))
+        @rails_coder = @coder
+        open_with(build_settings)
       end
 
       # A copy uses the same backend, and has options of its own.
@@ -190,16 +191,14 @@ module ActiveSupport
 
       # Continues a `fetch` for callers that have read the name themselves, missed it, and sent Rails' own events.
       #
-      # @param storing [#call, nil] receives a block that stores the computed value, and must call it
       # @yield as for `fetch`
       # @return [Object] the block's value, or a value that another caller has stored since
       # @private
-      def fetch_missing(name, options = nil, storing: nil, &)
+      def fetch_missing(name, options = nil, &)
         options = merged_options(options)
         return fetch(name, options, &) unless leases?(options)
         key = normalize_key(name, options)
-        @settings.fetch.value(self, name, key, normalize_version(name, options), options, policy_for(options), nil,
-                              storing:, &)
+        @settings.fetch.value(self, name, key, normalize_version(name, options), options, policy_for(options), &)
       end
 
       # See ActiveSupport::Cache::Store#write.
@@ -427,10 +426,15 @@ module ActiveSupport
       # @return [Integer, nil] number of deleted entries; nil if the backend failed
       def delete_matched(matcher, options = nil)
         options = merged_options(options)
-        regexp, prefix = pattern_for(matcher, options)
-        instrument(:delete_matched, matcher.is_a?(Regexp) ? regexp.inspect : matcher) do
-          @accessor.delete_matching(::Tiercel::KeyPattern.new(prefix, regexp))
+        prefix = key_prefix(options)
+        case matcher
+        when Regexp
+          regexp = key_matcher(matcher, options)
+          pattern = ::Tiercel::KeyPattern.new(prefix, regexp)
+        when String then pattern = ::Tiercel::KeyPattern.glob(prefix.to_s, matcher)
+        else raise ArgumentError, "delete_matched: expected a Regexp or a glob String, got #{matcher.inspect}"
         end
+        instrument(:delete_matched, regexp ? regexp.inspect : matcher) { @accessor.delete_matching(pattern) }
       end
 
       # Returns the backend's figures: :entries, :bytes and others, which depend on the backend. A segment counts the
@@ -480,7 +484,7 @@ module ActiveSupport
         return if namespace == @options[:namespace]
         @options = @options.merge(namespace:)
         return mount unless backend.tiered? && @settings.prefix != own_prefix
-        open_with(::Tiercel::Store::Settings.new(@configuration, -> { logger }, prefix: own_prefix))
+        open_with(build_settings(prefix: own_prefix))
       end
 
       # --- the request-local cache, as in ActiveSupport::Cache::Strategy::LocalCache ---
@@ -526,8 +530,7 @@ module ActiveSupport
       # @return [Object] the block's value
       def generate(miss, &)
         return yield unless heard?(GENERATE)
-        options = { **miss.options, **miss.facts_of_block }
-        instrument(:generate, event_key(miss.name, miss.key, options), options, &)
+        instrument(:generate, event_key(miss.name, miss.key, miss.options), miss.options, &)
       end
 
       # Stores a block's value within the event of a write.
@@ -569,7 +572,7 @@ module ActiveSupport
       #   new ones
       # @return [true]
       def reopen(built)
-        open_with(built[@settings] ||= ::Tiercel::Store::Settings.new(@configuration, -> { logger }))
+        open_with(built[@settings] ||= build_settings)
         true
       end
 
@@ -593,6 +596,10 @@ module ActiveSupport
       def singleton_method_removed(_name) = @patches&.check
       def singleton_method_undefined(_name) = @patches&.check
 
+      def build_settings(**)
+        ::Tiercel::Store::Settings.new(@configuration, -> { logger }, rails_coder: @rails_coder, **)
+      end
+
       def open_with(settings)
         @settings = settings
         @coder = settings.coder unless @configuration.coder?
@@ -610,7 +617,7 @@ module ActiveSupport
         @fetch_in_series = @settings.fetch if @settings.backend.occupies_at_once?
         @plain_writes = @plain && @settings.policy.stale_seconds.nil?
         @expires_in = @options[:expires_in]
-        @only_bytes = @settings.backend.near?
+        @only_bytes = @settings.backend.in_memory?
         @longest_own_name = @options[:namespace].nil? ? @settings.max_key_bytes || ANY_BYTES : nil
         @most_tags = (Tags::Named::MAX_COUNT if @accessor.compares_tags?)
         @patches = find_patches
@@ -669,8 +676,6 @@ module ActiveSupport
       def instrument(operation, key, options = nil, &)
         event = EVENTS[operation]
         return (yield({}) if block_given?) unless event.nil? || heard?(event)
-        namespace = options && options[:namespace]
-        options = options.merge(namespace: namespace.proc) if Tiercel::Fetch::Miss::OneNamespace === namespace
         return super unless operation == :read
         super { |payload| yield(payload).tap { payload.delete(:tier) if payload[:hit] == false } }
       end
@@ -777,17 +782,6 @@ module ActiveSupport
         return @worker if namespace.nil?
         inside = namespace == @worker || namespace.to_s.start_with?("#{@worker}:")
         inside ? namespace : "#{@worker}:#{namespace}"
-      end
-
-      def pattern_for(matcher, options)
-        case matcher
-        when Regexp then [key_matcher(matcher, options), key_prefix(options)]
-        when String
-          glob = ::Tiercel::Store::Glob.new("#{::Tiercel::Store::Glob.escape(key_prefix(options).to_s)}#{matcher}")
-          [glob.regexp, glob.literal_prefix]
-        else
-          raise ArgumentError, "delete_matched: expected a Regexp or a glob String, got #{matcher.inspect}"
-        end
       end
 
       # --- tags ---

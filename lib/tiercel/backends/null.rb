@@ -25,6 +25,6 @@ class Tiercel::Backends::Null < Tiercel::Backend
   def scan(_prefix = nil) = block_given? ? nil : [].each
   def clear(_prefix = nil) = nil
   def stats = { entries: 0, bytes: 0, hits: 0, evictions: 0 }
-  def near? = true
+  def in_memory? = true
   def to_s = "null:"
 end

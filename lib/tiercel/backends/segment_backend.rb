@@ -26,7 +26,7 @@ class Tiercel::Backends::SegmentBackend < Tiercel::Backend
   def touch(key, ttl) = @segment.touch(key, ttl)
   def stats = @segment.stats
   def close = @segment.close
-  def near? = true
+  def in_memory? = true
 
   # Compression is enabled for values above this fraction of the segment (adr/014).
   COMPRESS_SHARE = 256

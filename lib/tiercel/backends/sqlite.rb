@@ -3,8 +3,6 @@
 require "digest/md5"
 require "sqlite3"
 
-Tiercel::OptionalGems.check("sqlite3")
-
 # A cache as large as the disk, in one SQLite file that all processes of a machine share: `sqlite:PATH`. See
 # docs/sqlite.md.
 #

@@ -38,18 +38,6 @@ class Tiercel::Coder::LazyEntry < ActiveSupport::Cache::Entry
     true
   end
 
-  # @return [void]
-  def dup_value!
-    resolve unless @resolved
-    super
-  end
-
-  # @return [ActiveSupport::Cache::Entry]
-  def compressed(compress_threshold)
-    resolve unless @resolved
-    super
-  end
-
   private
 
   def resolve

@@ -12,16 +12,13 @@ class Tiercel::Fetch
   # @private
   class Miss
     MISS = Tiercel::Coder::MISS
-    # The namespace that a Proc returned when the call began, and the Proc, which subscribers receive. In the thread
-    # that stores the value, the Proc may return another namespace.
-    OneNamespace = Struct.new(:proc, :call)
     private_constant :MISS
 
-    # @return [Hash] the options, with the namespace that a Proc returns now
+    # @return [Hash] the options, with the namespace that a Proc returns now. When the value is stored, the Proc may
+    #   return another namespace
     def self.in_one_namespace(options)
       namespace = options[:namespace]
-      return options unless namespace.respond_to?(:call)
-      options.merge(namespace: OneNamespace.new(namespace, namespace.call))
+      namespace.respond_to?(:call) ? options.merge(namespace: namespace.call) : options
     end
 
     # Set once: name, key (String), version (String, nil), options (merged Hash), policy ({FetchPolicy})
@@ -29,20 +26,12 @@ class Tiercel::Fetch
     # @return [Hash{String => Integer}, nil] generations by key: of the tags of the block's value, and of the tags of
     #   the entries that the block has read; nil without tags
     attr_reader :recorded
-    # @return [#call, nil] wraps the step that stores the value
-    attr_accessor :storing
-    # Facts for the events: whether the caller receives an expired value; whether it took the lease over from a slow
-    # or dead holder; the reason to compute although a value exists
-    attr_accessor :stale, :takeover, :reason
+    # @return [Boolean] whether the caller receives an expired value
+    attr_accessor :stale
     # @return [Boolean] whether the caller has not read the key yet
     attr_accessor :unread
     # @return [Boolean] whether the block has run
     attr_reader :computed
-    # @return [String, Integer, nil] the bytes, or the count of a counter, that the block itself has written under the
-    #   key
-    attr_accessor :rewritten
-    # @return [Boolean] whether the block itself deleted the key
-    attr_accessor :deleted
     # @return [Leases::Lease, nil] the lease that the caller acquires or holds, until the value is stored
     attr_accessor :lease
 
@@ -52,16 +41,14 @@ class Tiercel::Fetch
     # - flying: the lease of the running block, or of the awaited process
     # - outcome: [kind, content]; see {Flights#land}
     # - registered: the name under which other callers find the miss
-    # - heir: whether it has replaced a miss whose thread died
     # - relieves: the miss whose block takes too long; this miss runs its own block as well
-    attr_accessor :outcome, :followers, :landed, :following, :relieves, :relief_at, :registered, :registered_key,
-                  :heir
+    attr_accessor :outcome, :followers, :landed, :following, :relieves, :relief_at, :registered, :registered_key
     attr_reader :flying
     # While its block runs: the misses whose leases the same call holds, and the miss of the enclosing block
     attr_reader :others, :outer
     # Times of {Clock.monotonic} at which the caller stops waiting for a caller of this process and for another
     # process
-    attr_accessor :near_deadline, :far_deadline
+    attr_accessor :thread_deadline, :process_deadline
 
     def initialize(fetch, store, name, key, version, options, policy, found)
       @fetch = fetch
@@ -75,7 +62,7 @@ class Tiercel::Fetch
       @followers = 0
       # Sets the variables that later steps set, so that all misses have one object shape from the beginning.
       @outcome = @registered = @lease = @flying = @thread = @by_hand = @others = @outer = @given = nil
-      @far = @computed = false
+      @awaits_process = @computed = false
       return unless found
       @seen = fetch.leases.seen(@key, found.bytes)
       token = fetch.backend.token_of(found.bytes) if @seen.nil?
@@ -94,17 +81,11 @@ class Tiercel::Fetch
     def in_background
       job = dup
       job.instance_exec do
-        @background = true
         @stale = nil
         @followers = 0
         @registered = @registered_key = @flying = @outcome = @landed = @following = @relief_at = nil
       end
       job
-    end
-
-    # @return [Boolean] whether the miss is of this key of this backend
-    def of?(backend, key)
-      @fetch.backend.equal?(backend) && @key.bytesize == key.bytesize && (@key == key || @key.b == key.b)
     end
 
     # @return [Boolean] whether the miss belongs to this process and shares its tags with the backend's entries
@@ -125,10 +106,6 @@ class Tiercel::Fetch
     # @return [Boolean] whether it has not landed and belongs to this process
     def live? = @outcome.nil? && @process == Tiercel::Forks.current
 
-    # @return [Boolean] whether the leading fiber will never continue: its thread has died. Ruby runs no `ensure` of a
-    #   fiber that was suspended in a dead thread
-    def deserted? = @thread && !@thread.alive?
-
     # Returns whether the leader is suspended in the caller's own thread, so that it cannot continue while the caller
     # waits. Fibers of a scheduler wait for each other as threads do.
     def stuck_behind_caller?
@@ -140,7 +117,7 @@ class Tiercel::Fetch
       @thread = Thread.current
       @by_hand = Fiber.blocking?
       @flying = lease
-      @far = false
+      @awaits_process = false
     end
 
     # Its block begins.
@@ -155,18 +132,11 @@ class Tiercel::Fetch
     # The wait for another process begins.
     def await_process(lease)
       lead(lease)
-      @far = true
+      @awaits_process = true
     end
 
     # @return [Boolean] whether it waits for another process
-    def far? = @far || false
-
-    # @return [Boolean] whether an earlier leader has abandoned this caller already
-    def abandoned_again?
-      before = @abandoned
-      @abandoned = true
-      before || false
-    end
+    def awaits_process? = @awaits_process || false
 
     # --- what the caller wants ---
 
@@ -201,7 +171,7 @@ class Tiercel::Fetch
     # @return [Leases::Lease] a lease that this call is about to acquire
     def new_lease = @lease = @fetch.leases.own(@key, @policy.lease_ttl, kept_version)
 
-    # Returns the entry that the read found, for the first take, which then saves a trip. Later calls return nil.
+    # Returns the entry that the read found, for the first attempt, which then saves a trip. Later calls return nil.
     #
     # @return [Leases::Present, nil]
     def take_shown
@@ -216,7 +186,7 @@ class Tiercel::Fetch
     # @return [Float] seconds for which a released lease keeps its stale value
     def stale_ttl = Tiercel::FetchPolicy::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
 
-    # Decides about the bytes under the key: see {Leases#take}.
+    # Decides about the bytes under the key: see {Leases#acquire}.
     #
     # @return [Symbol, String, nil] `:current` if the bytes are a value that a read would return; otherwise the stale
     #   value for plain reads, or nil
@@ -356,11 +326,6 @@ class Tiercel::Fetch
     # @return [Hash{Symbol => Object}] additions to Rails' payload of a `cache_fetch_hit`
     def facts_of_hit = { stale: @stale, waited: @waited&.round(1) }.compact
 
-    # @return [Hash{Symbol => Object}] additions to Rails' payload of a `cache_generate`
-    def facts_of_block
-      { waited: @waited&.round(1), takeover: @takeover, reason: @reason, background: @background }.compact
-    end
-
     private
 
     def entry_of(bytes)
@@ -473,30 +438,26 @@ class Tiercel::Fetch
   # @private
   class Flights
     HELD = Tiercel::Runtime::HELD
-    # Interval in seconds between two checks by a follower: whether its leader's thread lives, and whether other
-    # threads need a database connection that the follower keeps.
+    # Interval in seconds between two checks by a follower whether other threads need a database connection that it
+    # keeps.
     LOOK = 1.0
     # From this many flights on, those with long-lapsed leases are dropped. If a fiber is suspended in its block and
     # then abandoned, Ruby runs no `ensure`, so nobody else removes its flight.
     MANY = 256
     AGAIN = [:again, nil].freeze
-    ABANDONED = [:abandoned, nil].freeze
-    private_constant :LOOK, :MANY, :AGAIN, :ABANDONED
+    private_constant :LOOK, :MANY, :AGAIN
 
     class << self
-      # @yieldparam miss [Miss] each miss of this process whose block the code is in
-      # @return [void]
-      def each_held
-        held = Fiber[HELD]
-        while held
-          yield held if held.ours?
-          held.others&.each { |miss| yield miss if miss.ours? && !miss.equal?(held) }
-          held = held.outer
+      # @return [Array<Miss>] the misses of this process whose blocks the code is in
+      def held
+        all = []
+        miss = Fiber[HELD]
+        while miss
+          all |= [miss, *miss.others]
+          miss = miss.outer
         end
+        all.select(&:live?)
       end
-
-      # @return [Array<Miss>]
-      def held = [].tap { |all| each_held { |miss| all << miss if miss.live? } }
 
       # @return [Boolean] whether other threads wait for a database connection that this thread keeps. The block that
       #   this thread waits for may run in one of them
@@ -551,9 +512,6 @@ class Tiercel::Fetch
     end
     # Registers a miss under a lineage, unless another one is registered there.
     #
-    # If the registered miss is deserted, the new miss replaces it as its heir: the lease still exists, and no other
-    # caller will fill it.
-    #
     # @param name [Object] a lineage; or a lineage and a version, for a block that runs while another version is
     #   leased
     # @return [Miss] the registered miss
@@ -562,10 +520,7 @@ class Tiercel::Fetch
         forget_parents unless @process == Tiercel::Forks.current
         unregister(miss) if miss.registered
         other = @running[name]
-        if other
-          next other if other.live? && !other.deserted?
-          miss.heir = other.live?
-        end
+        next other if other&.live?
         forget_lapsed if @running.size >= @many
         miss.registered = name
         @running[name] = miss
@@ -579,7 +534,7 @@ class Tiercel::Fetch
       @lock.synchronize do
         name = [miss.key, miss.wanted].freeze
         other = @running[name]
-        next other if other && other.live? && !other.deserted?
+        next other if other&.live?
         miss.registered_key = name
         @running[name] = miss
       end
@@ -590,7 +545,7 @@ class Tiercel::Fetch
 
     # Passes an outcome on to the followers. No caller can join from now on.
     #
-    # - `:frame`: bytes of the store's own coder; `:found`: an entry's bytes from the backend; `:value`: an object
+    # - `:frame`: bytes of the store's own coder; `:stored`: an entry's bytes from the backend; `:value`: an object
     #   that cannot be dumped
     # - `:error`: the error that the block raised
     #
@@ -621,13 +576,12 @@ class Tiercel::Fetch
 
     # Ends a caller's flight, with or without a value. Followers of a flight without an outcome begin again.
     #
-    # @param abandoned [Boolean] whether it left its block by throw, break, a killed thread or Timeout
     # @return [void]
-    def leave(miss, abandoned:)
+    def leave(miss)
       @lock.synchronize do
         unregister(miss)
         next if miss.outcome
-        miss.outcome = abandoned ? ABANDONED : AGAIN
+        miss.outcome = AGAIN
         miss.landed&.broadcast
       end
     end
@@ -639,7 +593,6 @@ class Tiercel::Fetch
     #
     #   - `:cycle`: the caller must not wait. The flight waits for this caller; or its leader cannot continue until
     #     this caller does; or other threads wait for a database connection that this caller keeps
-    #   - `:deserted`: its leader will never return
     #   - `:deadline`
     def await(miss, other)
       waiters = [miss, *Flights.held]
@@ -651,7 +604,6 @@ class Tiercel::Fetch
           other.followers += 1
           waiters.each { |waiter| (waiter.following ||= []) << other }
           until other.outcome
-            return :deserted if other.deserted?
             left = yield - Tiercel::Clock.monotonic
             return :deadline if left <= 0
             if look_at <= Tiercel::Clock.monotonic

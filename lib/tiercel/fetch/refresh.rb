@@ -3,19 +3,18 @@
 require "active_support"
 require "active_support/core_ext/class/subclasses"
 
-# Runs refreshes in a few threads with a short queue, while the callers return stale values. At exit, the process
-# waits {DRAIN_SECONDS} for the jobs.
+# Runs refreshes in one thread with a short queue, while the callers return stale values. At exit, the process waits
+# {DRAIN_SECONDS} for the jobs.
 #
 # A job runs inside the Rails executor. A block's value depends on parts of its caller's state, such as the reader's
 # language, or the reader's shard. A job therefore takes over these parts:
 #
 # - `I18n.locale` and `Time.zone`
 # - the values of all `ActiveSupport::CurrentAttributes`
-# - roles and shards of `connected_to`
+# - role and shard of `connected_to`
 #
 # @private
 class Tiercel::Fetch::Refresh
-  THREADS = 2
   QUEUED = 100
   DRAIN_SECONDS = 5.0
 
@@ -30,15 +29,12 @@ class Tiercel::Fetch::Refresh
         return false if @closed || @jobs.size >= QUEUED
         @jobs << job
       end
-      start
+      @thread.start
       true
     end
 
-    # @return [Integer] number of jobs that no thread has started
-    def queued = @lock.synchronize { Tiercel::Forks.current?(@process) ? @jobs.size : 0 }
-
-    # @return [Boolean] whether nothing is queued and no thread has a job
-    def idle? = @lock.synchronize { !Tiercel::Forks.current?(@process) || (@jobs.empty? && @busy.zero?) }
+    # @return [Boolean] whether nothing is queued and no job runs
+    def idle? = @lock.synchronize { !Tiercel::Forks.current?(@process) || (@jobs.empty? && @running.nil?) }
 
     # Accepts no further jobs, and waits at most `seconds` for the others.
     #
@@ -57,33 +53,22 @@ class Tiercel::Fetch::Refresh
       at_exit { drain } unless @process
       @process = Tiercel::Forks.current
       @jobs = []
-      @busy = 0
+      @running = nil
       @closed = false
-      @threads = Array.new(THREADS) do
-        Tiercel::BackgroundThread.new("tiercel refresh", again: -> { queued.positive? }) { perform }
-      end
-    end
-
-    # Starts threads for the waiting jobs, as long as threads are free.
-    def start
-      free = @threads.reject(&:running?)
-      free.first([queued, 1].max).each(&:start)
+      waiting = -> { @lock.synchronize { @jobs.any? } }
+      @thread = Tiercel::BackgroundThread.new("tiercel refresh", again: waiting) { perform }
     end
 
     def perform
-      while (job = @lock.synchronize { (@busy += 1) && @jobs.shift unless @jobs.empty? })
+      while @lock.synchronize { @running = @jobs.shift }
         begin
-          job.run
+          @running.run
         rescue StandardError, ScriptError => error
           Tiercel::Reports.handled(error)
-        ensure
-          @lock.synchronize { @busy -= 1 }
-          done = true
         end
-        done = nil
       end
     ensure
-      start if done # the job has ended its thread
+      @running = nil # the job may have ended its thread
     end
   end
 
@@ -92,7 +77,7 @@ class Tiercel::Fetch::Refresh
     @locale = I18n.locale if defined?(I18n)
     @zone = Time.zone if Time.respond_to?(:zone)
     @attributes = attributes_of_caller
-    @connections = connections&.dup
+    @place = { role: active_record.current_role, shard: active_record.current_shard } if active_record
   end
 
   # @return [void]
@@ -141,19 +126,8 @@ class Tiercel::Fetch::Refresh
     instances&.zip(before || []) { |(instance, _), attributes| instance.attributes = attributes if attributes }
   end
 
-  # @return [Array<Hash>, nil] Active Record's list of open `connected_to` blocks
-  def connections
-    return if !defined?(ActiveRecord) || ActiveRecord.autoload?(:Base)
-    ActiveRecord::Base.connected_to_stack if ActiveRecord::Base.respond_to?(:connected_to_stack)
-  end
+  # Active Record, if the application has loaded it.
+  def active_record = (ActiveRecord::Base if defined?(ActiveRecord) && ActiveRecord.autoload?(:Base).nil?)
 
-  def connected
-    return yield if @connections.nil? || @connections.empty?
-    stack = connections
-    before = stack.dup
-    stack.replace(@connections)
-    yield
-  ensure
-    stack.replace(before) if before
-  end
+  def connected(&) = @place ? active_record.connected_to(**@place, &) : yield
 end

@@ -14,7 +14,6 @@ module Tiercel::Frame::Layout
   # payload_bytes, u32 CRC-32; little endian.
   HEADER_TEMPLATE = "C6S<EL<L<"
   TYPE_AT = 2
-  FLAGS_AT = 4
   HEADER_CHECK_AT = 5
   PARTS_BYTES_AT = 6
   EXPIRES_AT_AT = 8

@@ -4,8 +4,8 @@ module Tiercel
   class Leases
     # Leases as placeholder frames under the values' own keys. Works over any {Backend} with its atomic operations.
     #
-    #   take   {Backend#occupy}: writes the placeholder if the key is absent, and returns the entry that exists then
-    #   fill   {Backend#compare_and_set}: replaces the placeholder by the value
+    #   acquire   {Backend#occupy}: writes the placeholder if the key is absent, and returns the entry that exists then
+    #   fill      {Backend#compare_and_set}: replaces the placeholder by the value
     #
     # @private
     class Placeholders < Leases
@@ -28,20 +28,20 @@ module Tiercel
         @releases = ReleaseQueue.new
       end
 
-      def take(mine, shown: nil, &)
-        taken = resolve(mine, shown || claim(mine), &)
+      def acquire(mine, shown: nil, &)
+        taken = resolve(mine, shown || attempt(mine), &)
       ensure
         release_later(mine.unsure) unless taken
       end
 
-      def take_multi(leases, shown: {})
-        claims = leases.map do |mine|
+      def acquire_multi(leases, shown: {})
+        attempts = leases.map do |mine|
           bytes = shown[mine.key]&.bytes or next mine
           stale = yield(mine, bytes)
           mine.successor(nil, stale == :current ? bytes : stale)
         end
-        found, unanswered = claim_multi(claims, shown.transform_values(&:token))
-        taken = claims.map do |mine|
+        found, unanswered = attempt_multi(attempts, shown.transform_values(&:token))
+        taken = attempts.map do |mine|
           answer = LOST.equal?(found) ? unanswered : found.fetch(mine.key, LOST)
           resolve(mine, answer) { |bytes| yield mine, bytes }
         end
@@ -49,7 +49,7 @@ module Tiercel
         leases.each { |mine| release_later(mine.unsure) } unless taken
       end
 
-      # A take that was interrupted before it returned has queued its release.
+      # An attempt that was interrupted before it returned has queued its release.
       def abandon(lease) = (release(lease) if lease.token)
 
       def fill(lease, bytes, ttl)
@@ -102,9 +102,9 @@ module Tiercel
 
       private
 
-      # --- take ---
+      # --- acquire ---
 
-      # Interprets the answer to a claim. If an expired entry or a lapsed lease is in the way, claims its place.
+      # Interprets the answer to an attempt. If an expired entry or a lapsed lease is in the way, tries to replace it.
       #
       # @param answer [Present, Array(String, Object, Float), nil, LOST, NOT_SENT] the entry that exists
       def resolve(mine, answer)
@@ -123,12 +123,12 @@ module Tiercel
           else
             mine = mine.successor(nil, nil)
           end
-          answer = claim(mine, token)
+          answer = attempt(mine, token)
         end
         mine.unsure
       end
 
-      def claim(mine, token = nil)
+      def attempt(mine, token = nil)
         return NOT_SENT if @guard.timing_out?
         answer = NOT_SENT
         @guard.call(:take_lease, mine.key) do
@@ -143,13 +143,13 @@ module Tiercel
 
       # @return [Array(Hash{String => Array}, Object)] as {Backend#occupy_multi}, or LOST; and the meaning of a
       #   missing key
-      def claim_multi(claims, tokens)
+      def attempt_multi(attempts, tokens)
         return [LOST, NOT_SENT] if @guard.timing_out?
-        frames = claims.to_h { |lease| [lease.key, Placeholder.build(lease, lease.ttl)] }
+        frames = attempts.to_h { |lease| [lease.key, Placeholder.build(lease, lease.ttl)] }
         unanswered = NOT_SENT
         found = @guard.call(:take_leases, returning: LOST) do
           unanswered = LOST
-          @backend.occupy_multi(frames, placeholder_ttl(claims.first.ttl), tokens)
+          @backend.occupy_multi(frames, placeholder_ttl(attempts.first.ttl), tokens)
         end
         [found, unanswered]
       end
@@ -283,7 +283,7 @@ module Tiercel
       private_class_method :stale
     end
 
-    # Releases leases once their backend is reachable again. After a lost take or release the lease may stay in the
+    # Releases leases once their backend is reachable again. After a lost attempt or release the lease may stay in the
     # backend for its whole ttl, during which no caller could compute. A thread retries one lease after the other and
     # ends when the queue is empty.
     #
@@ -295,7 +295,7 @@ module Tiercel
       PAUSE = 0.1
       # Seconds after a lease's end until which the release is retried.
       LATE = 5.0
-      # A lost take may reach the backend after the first release, so the release is repeated this many times.
+      # A lost attempt may reach the backend after the first release, so the release is repeated this many times.
       TRIES = 3
       # Maximum number of queued leases. Further ones are left to lapse.
       MAX = 1_000

@@ -33,8 +33,8 @@ module Tiercel
       end
 
       # A read has just missed, so the first attempt expects an absent key. It calls the segment directly, because a
-      # segment has no breaker, and a guarded call costs as much as the take.
-      def take(mine, shown: nil) # rubocop:disable Lint/UnusedMethodArgument -- the table has its own view of the entry
+      # segment has no breaker, and a guarded call costs as much as the attempt.
+      def acquire(mine, shown: nil) # rubocop:disable Lint/UnusedMethodArgument -- the table knows the entry
         answer = begin
           @segment.lease_take(mine.key, mine.ttl, mine.lineage, mine.lineage, mine.version, nil, nil, nil)
         rescue BackendError => error
@@ -47,12 +47,12 @@ module Tiercel
           bytes, token = look(mine.key)
           stale = bytes && yield(bytes)
           return Present.new(bytes) if stale == :current
-          answer = claim(mine, token, bytes && stale == bytes ? true : stale)
+          answer = attempt(mine, token, bytes && stale == bytes ? true : stale)
         end
         resolve(mine, answer, stale)
       end
 
-      # As {#take}, calls the segment directly.
+      # As {#acquire}, calls the segment directly.
       def fill(lease, bytes, ttl) = store(lease, bytes, ttl, false, nil)
 
       def fill_string(lease, string, ends_at, ttl) = store(lease, string, ttl, ends_at, false)
@@ -96,7 +96,7 @@ module Tiercel
       end
 
       # @param visible [true, String, nil] what reads find until the fill: the entry, other bytes, or nothing
-      def claim(mine, token, visible)
+      def attempt(mine, token, visible)
         @guard.call(:take_lease, mine.key, returning: LOST) do
           @segment.lease_take(mine.key, mine.ttl, mine.lineage, mine.holder, mine.version, token, visible,
                               mine.ttl + [OUTLIVES, mine.ttl * 10].max)

@@ -6,16 +6,15 @@ module Tiercel
   class Segment::Absent
     FIRST_PAUSE_SECONDS = 1.0
     LONGEST_PAUSE_SECONDS = 60.0
-    # Maximum time that a call waits for another process that creates the segment.
-    LOCK_SECONDS = 0.25
 
-    # @param opening [Opening]
+    # @param place [Place] names the segment
     # @param error [Unavailable] the reason why there is no segment, which was logged when the store was built. The
     #   first call raises the error again, because the application's error subscribers exist by that time
-    def initialize(opening, error)
+    # @yieldreturn [Segment] the result of another attempt ({Place#open})
+    def initialize(place, error, &open)
       error.logged = true
-      @opening = opening
-      @place_name = opening.place.to_s
+      @place = place
+      @open = open
       @error = error
       @pause_seconds = FIRST_PAUSE_SECONDS
       @again_at = Clock.monotonic + @pause_seconds
@@ -27,7 +26,7 @@ module Tiercel
     end
 
     # @return [String] the actual or intended path
-    def path = @segment ? @segment.path : @opening.place.path
+    def path = @segment ? @segment.path : @place.path
 
     # @return [void]
     def close = @segment&.close
@@ -53,8 +52,8 @@ module Tiercel
     end
 
     def try
-      segment = @opening.call(lock_seconds: LOCK_SECONDS)
-      Segment::Notice.warn("#{segment.path} was created and is used now")
+      segment = @open.call
+      Reports.notice("#{segment.path} was created and is used now")
       segment
     rescue Unavailable, ConfigurationError
       @pause_seconds = [@pause_seconds * 2, LONGEST_PAUSE_SECONDS].min
@@ -65,7 +64,7 @@ module Tiercel
     def raise_absent
       error, @error = @error, nil
       raise error if error
-      raise BreakerOpen.quick("the segment does not exist and could not be created", backend: @place_name)
+      raise BreakerOpen.quick("the segment does not exist and could not be created", backend: @place.to_s)
     end
   end
 end

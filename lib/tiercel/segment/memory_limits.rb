@@ -16,37 +16,16 @@ module Tiercel::Segment::MemoryLimits
     nil
   end
 
+  # The files of the own cgroup; a container sees it as the root. Limits of outer cgroups are not read.
+  #
   # @param root [String] the mount point of cgroups
   # @param membership [String] the file that names this process' cgroups
   # @return [Integer, nil] bytes, nil without a limit
   def self.cgroup_bytes(root: CGROUP_ROOT, membership: "/proc/self/cgroup")
-    limits = files(root, membership).filter_map { |file| read_limit(file) }
-    limits.min
+    own = ::File.file?(membership) ? ::File.read(membership)[/^0::(.*)$/, 1] : nil
+    files = ["memory.max", "memory/memory.limit_in_bytes", "#{own}/memory.max"]
+    files.filter_map { |file| read_limit(::File.join(root, file)) }.min
   end
-
-  # Version 2 has a single hierarchy, and each level can lower the limit; version 1 has a separate one for memory.
-  def self.files(root, membership)
-    lines = ::File.readlines(membership, chomp: true)
-    lines.flat_map do |line|
-      _, controllers, path = line.split(":", 3)
-      if controllers == ""
-        ancestors(path).map { |part| ::File.join(root, part, "memory.max") }
-      elsif controllers.to_s.split(",").include?("memory")
-        ["", path].map { |part| ::File.join(root, "memory", part, "memory.limit_in_bytes") }
-      else
-        []
-      end
-    end
-  rescue SystemCallError
-    []
-  end
-  private_class_method :files
-
-  def self.ancestors(path)
-    parts = path.to_s.delete_prefix("/").split("/")
-    (0..parts.size).map { |count| parts.first(count).join("/") }
-  end
-  private_class_method :ancestors
 
   # Without a limit, version 2 contains "max" and version 1 a number near 2**63.
   def self.read_limit(file)

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 require "digest"
-require "etc"
 require_relative "../segment"
 
 module Tiercel
-  # Possible locations of the file of `shared:NAME`, and its default size.
+  # The file of `shared:NAME` or `shared:/path`: its path, its size, and how to open it.
   #
-  # The file name is derived from properties that stay the same over an application's releases and differ between
-  # applications, environments, users and checkouts. A segment has two possible locations: shared memory, and the
-  # temporary directory if shared memory is too small or not writable. {Opening} chooses between them.
+  # The name of the file is derived from properties that stay the same over an application's releases and differ
+  # between applications, environments, users and checkouts. The directory is shared memory, or the temporary directory
+  # of a system that has none. The free space does not decide about the directory: processes that start at different
+  # times would find different files.
   class Segment::Place
     # nil if the segment uses only portable POSIX calls: such systems have no /dev/shm.
     SHARED_MEMORY = ("/dev/shm" unless Segment::PORTABLE)
@@ -18,73 +18,81 @@ module Tiercel
     # behind.
     LOCAL_DEFAULT_BYTES = 32 << 20
     LOCAL_ENVIRONMENTS = %w[development test].freeze
-    # By default the segments of one application use at most one eighth of the memory.
+    # By default a segment uses at most one eighth of the memory.
     MEMORY_SHARE = 8
     LEAST_DEFAULT_BYTES = 8 << 20
     UNSIGNED = "unsigned"
     NAME_FORM = /\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\z/
+    # Temporary errors that prevent the creation of a segment; the configuration is valid.
+    NOT_NOW = [
+      Errno::ENOSPC, Errno::EDQUOT, Errno::ENOMEM, Errno::EFBIG, Errno::EROFS, Errno::EPERM, Errno::ENOSYS,
+      Errno::EMFILE, Errno::ENFILE, Errno::EAGAIN, Errno::EIO,
+    ].freeze
+    # Further temporary errors if the user gave no path.
+    NOT_HERE = [*NOT_NOW, Errno::EACCES, Errno::ENOENT, Errno::ENOTDIR, Errno::ENOTSUP, Errno::ELOOP].freeze
+    MORE_SHARED_MEMORY = "/dev/shm more space (Docker: --shm-size=1g; Compose: shm_size: 1g; Kubernetes: an " \
+                         "emptyDir with medium: Memory), or "
+    MORE_ROOM = "give #{MORE_SHARED_MEMORY unless Segment::PORTABLE}a smaller `size:`, or a path with space " \
+                "(\"shared:/path\")"
+    private_constant :MORE_SHARED_MEMORY
 
     # @return [String] the part of the URL after "shared:"
     attr_reader :text
-    # @return [String, nil] the directory for shared memory files
-    attr_reader :shared_memory
-    # @return [Array<String>] possible paths of the file, the preferred one first; a single one if the URL has a
-    #   path
-    attr_reader :paths
+    # @return [String] the path of the file
+    attr_reader :path
 
-    # Chooses as Dir.tmpdir does, whose library takes 14 ms to load. Others could replace files in a directory that
-    # they can write and that has no sticky bit.
-    #
-    # @return [String, nil] nil if no temporary directory is writable
-    def self.temporary_directory
-      named = ENV.values_at("TMPDIR", "TMP", "TEMP").reject { |path| path.to_s.empty? }
-      [*named, Etc.systmpdir, "/tmp", "."].filter_map { |path| absolute(path) }.find do |path|
-        ::File.directory?(path) && ::File.writable?(path) && (!::File.world_writable?(path) || ::File.sticky?(path))
-      end
+    # @return [String] the directory of segments without a path
+    def self.directory
+      return SHARED_MEMORY if SHARED_MEMORY && ::File.writable?(SHARED_MEMORY)
+      require "tmpdir" # takes 14 ms
+      Dir.tmpdir
     end
-
-    def self.absolute(path)
-      ::File.expand_path(path)
-    rescue ArgumentError, SystemCallError # the "~name" of an unknown user; a removed working directory
-      nil
-    end
-    private_class_method :absolute
 
     # @param text [String] the part of the URL after "shared:": a path, a name, or "" in a Rails application
-    # @param shared_memory [String, nil] the directory for shared memory files
-    # @param temporary [String, nil] the directory to use otherwise
+    # @param directory [String] where a named segment is
     # @param behind [String, nil] for a near tier: identifies the farther tiers, because each combination has its
     #   own segment
     # @raise [ConfigurationError] if there is neither a name nor a Rails application, or the name is not a valid
     #   file name
-    def initialize(text, shared_memory: SHARED_MEMORY, temporary: self.class.temporary_directory, behind: nil)
+    def initialize(text, directory: self.class.directory, behind: nil)
       @text = text
       @behind = behind
-      @shared_memory = shared_memory
-      @paths = text.include?("/") ? [::File.expand_path(text)] : in_each([shared_memory, temporary], file_name(text))
+      @path = named? ? ::File.join(directory, file_name(text)) : ::File.expand_path(text)
     end
 
     # @return [Boolean] whether the URL has a name, not a path
     def named? = !text.include?("/")
 
-    # @return [String] the path of the existing file, or of the file to create
-    def path
-      paths.find { |path| ::File.exist?(path) } ||
-        paths.find { |path| ::File.writable?(::File.dirname(path)) } || paths.first
+    # Attaches to the existing segment, which keeps its size, or creates it.
+    #
+    # @param asked_bytes [Integer, nil] the size of a new segment; nil for the default. If it does not fit, the
+    #   segment gets the default size, and the log says so
+    # @param memo_bytes [Integer, nil] bytes of values that this process keeps; nil for its share of the machine's
+    #   budget
+    # @return [Segment]
+    # @raise [Unavailable] if no segment can be created now; the message contains the requested size, the free space
+    #   and a remedy
+    # @raise [ConfigurationError] if no segment can ever be created
+    def open(asked_bytes = nil, memo_bytes: 0)
+      segment = existing(asked_bytes) || create(asked_bytes)
+      segment.memo_bytes = memo_bytes
+      segment
+    rescue ConfigurationError => error
+      temporary = named? ? NOT_HERE : NOT_NOW
+      raise unless [error.cause, error.cause&.cause].any? { |cause| temporary.include?(cause.class) }
+      raise unavailable(asked_bytes, error.message)
     end
 
-    # @return [Integer] the default size with enough space: 256 MB (32 MB in development and test). Together with
-    #   the application's other segments at most one eighth of the memory, but at least 8 MB
+    # @return [Integer] the default size with enough space: 256 MB (32 MB in development and test), at most one eighth
+    #   of the memory, but at least 8 MB
     def wanted_bytes
       usual = local? ? LOCAL_DEFAULT_BYTES : DEFAULT_BYTES
-      share = Segment::MemoryLimits.bytes&.div(MEMORY_SHARE)&.-(other_bytes)
-      [[usual, share].compact.min, LEAST_DEFAULT_BYTES].max
+      [[usual, Segment::MemoryLimits.bytes&.div(MEMORY_SHARE)].compact.min, LEAST_DEFAULT_BYTES].max
     end
 
-    # @param path [String] one of {#paths}
     # @return [Integer] {#wanted_bytes}, or half of the free space if that is less; at least 8 MB
     # @raise [ConfigurationError] if the directory does not exist
-    def default_bytes(path = self.path)
+    def default_bytes
       [[wanted_bytes, Segment.free_bytes(::File.dirname(path)) / 2].min, LEAST_DEFAULT_BYTES].max
     rescue SystemCallError => error
       raise ConfigurationError, "shared:#{path}: #{error.message}; give a path in a directory that exists"
@@ -94,44 +102,20 @@ module Tiercel
     #
     # @return [Array<String>] paths
     def other_layouts
-      paths.flat_map do |path|
-        base = path[/\A(.*\.v)\d+\z/, 1] or next []
-        Dir.glob("#{escaped(base)}*").grep(/\.v\d+\z/) - [path]
-      end
+      base = path[/\A(.*\.v)\d+\z/, 1] or return []
+      Dir.glob("#{base.gsub(/[\\*?\[\]{}]/) { |char| "\\#{char}" }}*").grep(/\.v\d+\z/) - [path]
     end
 
-    # Segments of this name from other secrets, including near ones, in a Rails application. For a near tier: the
-    # near segments, including those with the same secret in front of other tiers.
-    #
-    # @return [Array<String>] paths
-    def siblings
-      paths.flat_map do |path|
-        base = path[/\A(.*-)\h{8}\.v\d+\z/, 1] if named? && in_rails?
-        next [] unless base
-        near = escaped(base).sub(/(-near-\h{8})?(-[^-]+-\d+-)\z/, "-near-????????\\2")
-        all = [escaped(base), near].flat_map { |form| Dir.glob("#{form}????????.v*") }.grep(/-\h{8}\.v\d+\z/)
-        all.uniq.reject { |other| other == path || (own?(other) && !(@behind && other.include?("-near-"))) }
-      end
-    end
-
-    # All segments of this application: other names, near tiers and other secrets. In development also those of
-    # test, and vice versa.
-    #
-    # @return [Array<String>] paths
-    def of_application
-      return [] unless in_rails?
-      application = rails_application
-      forms = (local? ? LOCAL_ENVIRONMENTS : [Rails.env]).flat_map do |environment|
-        forms_of(application_name(application), digest(application), "#{environment}-#{Process.euid}")
-      end
-      found = paths.product(forms).flat_map { |path, form| Dir.glob("#{escaped(::File.dirname(path))}/#{form}") }
-      found.grep(/-\h{8}\.v\d+\z/).uniq
+    # @param path [String]
+    # @return [Boolean] whether the segment belongs to this Rails application in any environment, with any secret
+    def of_application?(path)
+      in_rails? && (own?(path) || ::File.basename(path).start_with?("tiercel-#{application_name(rails_application)}-"))
     end
 
     # @param path [String]
     # @return [Boolean] whether this Rails application derived it: same environment, user and secret
     def own?(path)
-      ending = paths.first[/-[^-]+-\d+-\h{8}\.v/] if named? && in_rails?
+      ending = @path[/-[^-]+-\d+-\h{8}\.v/] if named? && in_rails?
       ending ? ::File.basename(path).match?(/#{Regexp.escape(ending)}\d+\z/) : false
     end
 
@@ -143,25 +127,71 @@ module Tiercel
 
     private
 
+    # --- open ---
+
+    # Ignores a segment that is damaged, older than the last boot or owned by another user.
+    def existing(asked)
+      segment = Segment.join(path) if ::File.exist?(path)
+      report_other_size(segment, asked) if segment && asked
+      segment
+    rescue Unavailable
+      nil
+    end
+
+    def report_other_size(segment, asked)
+      return if (segment.size_bytes - asked).abs <= asked / 100
+      Reports.notice("#{path} has #{Sizes.human(segment.size_bytes)}, not the #{Sizes.human(asked)} of `size`: " \
+                     "a segment keeps the size that it was created with. To resize it, which empties it: " \
+                     "#{resize_command(asked)}")
+    end
+
+    def resize_command(bytes)
+      return "bin/rails \"tiercel:segments:resize[#{path},#{bytes}]\"" if rails_application
+      "bundle exec ruby -rtiercel/segment -e 'Tiercel::Segment.replace(#{path.inspect}, bytes: #{bytes})'"
+    end
+
+    def create(asked)
+      reason = asked && too_large(asked)
+      bytes = asked && reason.nil? ? asked : default_bytes
+      no_room = too_large(bytes)
+      raise ConfigurationError, no_room, cause: Errno::ENOSPC.new if no_room
+      segment = Segment.open(path, bytes:, least_bytes: bytes == asked ? 0 : LEAST_DEFAULT_BYTES)
+      if reason
+        Reports.notice("#{self}: #{reason}, so the `size` of #{Sizes.human(asked)} does not fit. The segment " \
+                       "has #{Sizes.human(segment.size_bytes)}: #{MORE_ROOM}")
+      end
+      segment
+    end
+
+    # A failing allocation would briefly use up the free space of all programs. Beyond its memory, the system would kill
+    # the process while it creates the file, and again after each restart. The file system decides whether the file is
+    # in memory, and not the path: a container may have a host's /dev/shm/shop at /cache.
+    #
+    # @return [String, nil] the reason why a new segment of this size does not fit
+    def too_large(bytes)
+      return if ::File.exist?(path)
+      directory = ::File.dirname(path)
+      free = free_bytes
+      return "#{directory} has #{Sizes.human(free)} free" if free && free < bytes
+      memory = Segment::MemoryLimits.bytes if Segment.in_memory?(directory)
+      "this process may use at most #{Sizes.human(memory)} of memory" if memory && memory <= bytes
+    end
+
+    def unavailable(asked, cause)
+      free = free_bytes&.then { |bytes| Sizes.human(bytes) } || "an unknown number of bytes"
+      Unavailable.new("#{self} cannot be created: requested #{Sizes.human(asked || wanted_bytes)}, free #{free} in " \
+                      "#{::File.dirname(path)} (#{cause}): #{MORE_ROOM}")
+    end
+
+    def free_bytes
+      Segment.free_bytes(::File.dirname(path))
+    rescue SystemCallError
+      nil
+    end
+
+    # --- names ---
+
     def local? = in_rails? && LOCAL_ENVIRONMENTS.include?(Rails.env.to_s)
-
-    # The size of this application's other segments.
-    def other_bytes
-      return 0 unless named? && in_rails?
-      directories = paths.map { |path| ::File.dirname(path) }
-      others = directories.flat_map { |directory| Dir.glob("#{escaped(directory)}/tiercel-*.v*") } - paths
-      others.select { |path| own?(path) && ::File.owned?(path) }.sum { |path| ::File.size?(path) || 0 }
-    end
-
-    # Without a secret, segments of different applications cannot be distinguished.
-    def forms_of(name, digest, owner)
-      named = ["", "-near-????????"].map { |near| "tiercel-#{name}#{near}-#{owner}-????????.v*" }
-      digest == UNSIGNED ? named : ["tiercel-*-#{owner}-#{digest}.v*", *named]
-    end
-
-    def escaped(path) = path.gsub(/[\\*?\[\]{}]/) { |char| "\\#{char}" }
-
-    def in_each(directories, name) = directories.compact.uniq.map { |directory| ::File.join(directory, name) }
 
     def file_name(name)
       application = rails_application

@@ -2,13 +2,12 @@
 
 module Tiercel
   class Segment
-    # The output of `rake tiercel:segments`: the list of this user's segments, and the content of one of them.
+    # The output of `rake tiercel:segments` and of the tasks that remove segments.
     class Report
-      # @param directories [Array<String>] the directories to search
-      # @param place [Place, nil] the application, whose segments are marked; defaults to the current Rails
-      #   application
-      def initialize(directories = [Place::SHARED_MEMORY, Place.temporary_directory].compact, place: Report.place)
-        @directories = directories
+      # @param directory [String] the directory to search
+      # @param place [Place, nil] the application; defaults to the current Rails application
+      def initialize(directory = Place.directory, place: Report.place)
+        @directory = directory
         @place = place
       end
 
@@ -30,7 +29,11 @@ module Tiercel
       # @return [Array<String>] paths of the removed segments
       def prune
         return [] unless @place
-        Orphans.new(@place, @place.of_application - (booted? ? of_cache : @place.paths)).remove(unused_seconds: 0)
+        (paths - (booted? ? of_cache : [@place.path])).select do |path|
+          @place.of_application?(path) && Segment.remove(path, only_unused: true)
+        rescue Unavailable, SystemCallError
+          false # another process is removing it
+        end
       end
 
       # Removes a segment.
@@ -49,27 +52,15 @@ module Tiercel
 
       # @return [Array<String>] files whose names match those of `shared:NAME`
       def paths
-        found = @directories.uniq.flat_map { |directory| Dir.glob(::File.join(directory, "tiercel-*.v*")) }
-        found.grep(/\.v\d+\z/).sort
+        Dir.glob(::File.join(@directory, "tiercel-*.v*")).grep(/\.v\d+\z/).sort
       end
 
       # @return [String] one line for each segment
       def list
-        return "No segments in #{@directories.uniq.join(" and ")}.\n" if paths.empty?
+        return "No segments in #{@directory}.\n" if paths.empty?
         rows = [%w[segment size fill entries hits processes]] + paths.map { |path| row(path) }
-        mark(rows) if @place
         widths = rows.transpose.map { |column| column.map(&:length).max }
         rows.map { |row| "#{row.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip}\n" }.join
-      end
-
-      # @param path [String]
-      # @return [String] the segment's figures, one a line
-      # @raise [Unavailable] if there is no usable segment
-      def inspect_segment(path)
-        with(path) do |segment|
-          ["#{segment.path}: #{Sizes.human(segment.size_bytes)}", "processes: #{segment.pids.sort.join(", ")}",
-           *segment.stats.map { |name, value| "#{name.to_s.tr("_", " ")}: #{value}" }].map { |line| "#{line}\n" }.join
-        end
       end
 
       private
@@ -86,17 +77,6 @@ module Tiercel
         with(path) { |segment| [segment.size_bytes, (segment.pids - [Process.pid]).size] }
       rescue Unavailable
         [0, 0] # damaged, or of another version
-      end
-
-      def mark(rows)
-        siblings = @place.siblings
-        rows.first << "application"
-        rows.drop(1).each do |row|
-          row << if @place.own?(row.first) then "this one"
-                 elsif siblings.include?(row.first) then "this one, with another secret"
-                 else "-"
-                 end
-        end
       end
 
       def with(path)

@@ -51,7 +51,7 @@ module Tiercel
     # @raise [ConfigurationError] because Rails' serializer keeps state that Ractors do not share
     def freeze
       raise ConfigurationError, "serializer: :message_pack works in the main Ractor only: use :auto, :marshal or " \
-                                ":json"
+                                ":as_json"
     end
 
     LOADER = ActiveSupport::MessagePack::Serializer.instance_method(:load)

@@ -20,13 +20,8 @@ module Tiercel::Store::CompareAndSet
   def cas(name, options = nil)
     options = merged_options(options)
     key = normalize_key(name, options)
-    version = normalize_version(name, options)
     instrument(:cas, key, options) do
-      bytes, token = @settings.guard.call(:read_entry, key, returning: FAILED) { @settings.backend.get_with_token(key) }
-      next false if FAILED.equal?(bytes)
-      entry = entry_to_swap(bytes, key, version, options) or next
-      @settings.generations.fix(options[:tags]) if options[:tags]
-      swap({ key => [yield(entry.value), token, version] }, options)
+      swap({ name => key }, options) { |values| { name => yield(values[name]) } unless values.empty? }
     end
   end
 
@@ -41,48 +36,40 @@ module Tiercel::Store::CompareAndSet
     options = merged_options({ **names.extract_options!, **keywords })
     return if names.empty?
     keys = names.to_h { |name| [name, normalize_key(name, options)] }
-    instrument(:cas_multi, keys.values, options) do
-      found = @settings.guard.call(:read_multi_entries, returning: FAILED) do
-        @settings.backend.get_multi_with_tokens(keys.values.uniq)
-      end
-      next false if FAILED.equal?(found)
-      values = keys.each_with_object({}) do |(name, key), values|
-        entry = entry_to_swap(found[key]&.first, key, normalize_version(name, options), options)
-        values[name] = entry.value if entry
-      end
-      present = values.keys
-      @settings.generations.fix(options[:tags]) if options[:tags]
-      changes = (yield(values) || {}).slice(*present)
-      changes = changes.to_h do |name, value|
-        [keys[name], [value, found[keys[name]].last, normalize_version(name, options)]]
-      end
-      swap(changes, options)
-    end
+    instrument(:cas_multi, keys.values, options) { swap(keys, options) { |values| yield(values) || {} } }
   end
 
   private
 
-  def entry_to_swap(bytes, key, version, options)
-    entry = bytes && @settings.reader.entry(bytes, key:, raw: options[:raw])
-    entry unless entry.nil? || entry.expired? || entry.mismatched?(version)
-  end
-
-  # @param changes [Hash{String => Array(Object, Object, String)}] value, token and version by key
-  # @return [Boolean]
-  def swap(changes, options)
+  # @param keys [Hash{Object => String}] by name
+  # @yieldparam values [Hash{Object => Object}]
+  # @yieldreturn [Hash{Object => Object}, nil] nil to change nothing
+  # @return [Boolean, nil]
+  def swap(keys, options)
+    found = @settings.guard.call(:read_multi_entries, returning: FAILED) do
+      @settings.backend.get_multi_with_tokens(keys.values.uniq)
+    end
+    return false if FAILED.equal?(found)
+    values = keys.each_with_object({}) do |(name, key), values|
+      bytes, = found[key]
+      entry = bytes && @settings.reader.entry(bytes, key:, raw: options[:raw])
+      stale = entry.nil? || entry.expired? || entry.mismatched?(normalize_version(name, options))
+      values[name] = entry.value unless stale
+    end
+    present = values.keys
+    @settings.generations.fix(options[:tags]) if options[:tags]
+    changes = yield(values)&.slice(*present) or return
     policy = policy_for(options)
-    frames = changes.to_h do |key, (value, token, version)|
-      [key, [@settings.writer.frame(key, value, version, options, policy), token]]
+    frames = changes.to_h do |name, value|
+      version = normalize_version(name, options)
+      [keys[name], [@settings.writer.frame(keys[name], value, version, options, policy), found[keys[name]].last]]
     end
     return false if frames.any? { |_, (bytes, _)| bytes.nil? }
     ttl = @settings.writer.fill_ttl(options, policy)
     stored = @settings.guard.call(:write_entry, frames.one? ? frames.keys.first : nil, returning: []) do
       frames.select { |key, (bytes, token)| @settings.backend.compare_and_set(key, bytes, token, ttl) }.keys
     end
-    frames.each do |key, (bytes, _)|
-      Tiercel::Fetch.wrote(@settings.backend, key, bytes) if stored.include?(key)
-      @settings.request_local&.replace(key, stored.include?(key) ? bytes : nil)
-    end
+    frames.each { |key, (bytes, _)| @settings.request_local&.replace(key, stored.include?(key) ? bytes : nil) }
     stored.size == frames.size
   end
 end

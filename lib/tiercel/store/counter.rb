@@ -18,14 +18,11 @@ module Tiercel
                            "counter holds whole numbers; round it, or write the value with `write`"
     end
 
-    def initialize(backend:, accessor:, coder:, reader:, writer:, request_local:)
-      @runtime = Runtime.current
-      @backend = backend
+    def initialize(accessor:, coder:, reader:, writer:)
       @accessor = accessor
       @coder = coder
       @reader = reader
       @writer = writer
-      @request_local = request_local
     end
 
     # @param operation [Symbol] the public method, for reports
@@ -33,34 +30,11 @@ module Tiercel
     # @param expires_in [Numeric, nil] of a new counter
     # @return [Integer, nil] the new count; nil if the backend failed or the value is not a number
     def change(operation, key, amount, expires_in)
-      return change_expired(operation, key, amount) if expires_in && expires_in.to_f <= 0
       ttl = @writer.ttl(true, expires_in:)
-      count = @accessor.count(operation, key) { |backend| counted(backend, key, amount, ttl) }
-      Fetch.wrote(@backend, key, count) if count && @runtime.blocks > 0
-      count
+      @accessor.count(operation, key) { |backend| counted(backend, key, amount, ttl) }
     end
 
     private
-
-    # Does not store a new counter that expires at once, because memcached would keep it for a second. An existing
-    # counter keeps its expiry.
-    def change_expired(operation, key, amount)
-      stored = nil
-      count = @accessor.count(operation, key) do |backend|
-        stored = !in_range?(amount) || counts?(key, backend.get_with_token(key), amount)
-        stored ? counted(backend, key, amount, Store::Writer::SHORTEST_TTL) : amount
-      end
-      @request_local&.replace(key, nil) if count && !stored
-      Fetch.wrote(@backend, key, count) if count && stored && @runtime.blocks > 0
-      count
-    end
-
-    # Returns whether the entry exists and has not expired, so that its own expiry applies.
-    def counts?(key, (bytes, _token), amount)
-      return false if bytes.nil?
-      _, rest = next_count(key, bytes, amount, 0)
-      rest != 0
-    end
 
     # Starts again if another caller changes the entry between two steps.
     def counted(backend, key, amount, ttl)

@@ -27,7 +27,7 @@ module Tiercel
       @coder = coder
       @generations = generations
       @frozen_values = frozen_values
-      @undecryptable = ReportLimit.new(cool_down: 60.0, max_cool_down: 60.0)
+      @undecryptable = ReportLimit.new(pause_seconds: 60.0)
     end
 
     # @param options [Hash] merged; `raw:`, `tags:` and `delete:` count here
@@ -160,7 +160,6 @@ module Tiercel
     def take_away(key)
       bytes = @guard.call(:read_entry, key) { replace_with_expired(key) }
       if bytes
-        Fetch.deleted(@backend, key)
         @accessor.delete(key)
       end
       bytes

@@ -13,13 +13,14 @@ module Tiercel
 
     # @param configuration [Configuration]
     # @param logger [#call] returns the store's Logger, or nil
+    # @param rails_coder [#load, nil] reads payloads of Rails' stores
     # @param prefix [String, nil] the prefix of all keys, if it differs from the configured namespace
     # @raise [ConfigurationError]
     # @raise [MissingDependency]
-    def initialize(configuration, logger, prefix: nil)
+    def initialize(configuration, logger, rails_coder: nil, prefix: nil)
       @backend = backend = configuration.build_backend
       @logger = logger
-      @coder = coder = configuration.frame_coder(backend)
+      @coder = coder = configuration.frame_coder(backend, rails_coder)
       @policy = policy = configuration.policy
       @max_key_bytes = configuration.max_key_size
       @compress_threshold = configuration.compress_threshold(backend)
@@ -32,10 +33,10 @@ module Tiercel
       @writer = writer = Store::Writer.new(backend:, accessor:, coder:, reader:, generations:, policy:,
                                            race_condition_ttl: configuration.race_condition_ttl,
                                            threshold: configuration.compress? ? @compress_threshold : nil)
-      @counter = Store::Counter.new(backend:, accessor:, coder:, reader:, writer:, request_local:)
+      @counter = Store::Counter.new(accessor:, coder:, reader:, writer:)
       @leases = leases = backend.build_leases(guard)
       @fetch = Fetch.new(backend:, guard:, leases:, coder:, reader:, writer:, generations:, request_local:,
-                         frozen_values:, logger:)
+                         frozen_values:)
       listen_for(prefix) if prefix
       warn_of_plain_entries if coder.accepts_plain?
     end

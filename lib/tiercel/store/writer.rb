@@ -12,7 +12,6 @@ class Tiercel::Store::Writer
   # @param race_condition_ttl [Numeric, nil] the store's default, as the next one
   # @param threshold [Integer, nil] size in bytes from which payloads are compressed; nil for never
   def initialize(backend:, accessor:, coder:, reader:, generations:, policy:, race_condition_ttl:, threshold:)
-    @runtime = Tiercel::Runtime.current
     @backend = backend
     @accessor = accessor
     @coder = coder
@@ -44,47 +43,26 @@ class Tiercel::Store::Writer
       ttl = ttl(false, expires_in:, race_condition_ttl: @race_condition_ttl)
       ends = end_after(expires_in)
     end
-    stored = @accessor.write(key, value, version, ends, ttl, @threshold)
-    Tiercel::Fetch.wrote(@backend, key, @accessor.get(key)) if stored && @runtime.blocks > 0 && @runtime.inside_block?
-    stored
+    @accessor.write(key, value, version, ends, ttl, @threshold)
   end
 
   # @param frames [Hash{String => String}] by key
   # @return [Boolean, nil] whether all are written
-  def write_multi(frames, ttl)
-    stored = @accessor.set_multi(frames, ttl)
-    return stored unless stored && @runtime.blocks > 0 && @runtime.inside_block?
-    frames.each { |key, bytes| Tiercel::Fetch.wrote(@backend, key, bytes) }
-    stored
-  end
+  def write_multi(frames, ttl) = @accessor.set_multi(frames, ttl)
 
   # @return [Boolean, nil] whether it is written
-  def store(key, bytes, ttl)
-    stored = @accessor.set(key, bytes, ttl)
-    Tiercel::Fetch.wrote(@backend, key, bytes) if stored && @runtime.blocks > 0 && @runtime.inside_block?
-    stored
-  end
+  def store(key, bytes, ttl) = @accessor.set(key, bytes, ttl)
 
   # @yieldparam present [String] the bytes of the existing entry
   # @yieldreturn [Boolean] whether the existing entry has expired
   # @return [Boolean, nil] whether it is written
-  def add(key, bytes, ttl, &)
-    stored = @accessor.add(key, bytes, ttl, &)
-    Tiercel::Fetch.wrote(@backend, key, bytes) if stored && @runtime.blocks > 0 && @runtime.inside_block?
-    stored
-  end
+  def add(key, bytes, ttl, &) = @accessor.add(key, bytes, ttl, &)
 
   # @return [Boolean] whether it has deleted an entry
-  def delete(key)
-    Tiercel::Fetch.deleted(@backend, key) if @runtime.blocks > 0 && @runtime.inside_block?
-    @accessor.delete(key)
-  end
+  def delete(key) = @accessor.delete(key)
 
   # @return [Integer] number of deleted entries
-  def delete_multi(keys)
-    keys.each { |key| Tiercel::Fetch.deleted(@backend, key) } if @runtime.blocks > 0 && @runtime.inside_block?
-    @accessor.delete_multi(keys)
-  end
+  def delete_multi(keys) = @accessor.delete_multi(keys)
 
   # --- frames ---
 
@@ -115,7 +93,7 @@ class Tiercel::Store::Writer
   # @param threshold [Integer] size in bytes from which the payload is compressed
   # @return [String] the entry's frame; it keeps the tags that the entry had when it was read
   def frame_of_entry(key, entry, compress, threshold)
-    bytes = compress ? @coder.dump_compressed(entry, threshold, key) : @coder.dump(entry, key)
+    bytes = @coder.dump(entry, key, threshold: compress ? threshold : nil)
     recorded = @reader.recorded_tags(entry)
     recorded ? @coder.with_parts(bytes, key, tags: recorded) : bytes
   end
@@ -138,7 +116,7 @@ class Tiercel::Store::Writer
 
   # Marks the frame, so that a delayed delete does not remove the entry ({Backend#delete_frames}).
   def exclusive(key, bytes)
-    @backend.near? || !Tiercel::Frame.frame?(bytes) ? bytes : @coder.with_parts(bytes, key, exclusive: true)
+    @backend.in_memory? || !Tiercel::Frame.frame?(bytes) ? bytes : @coder.with_parts(bytes, key, exclusive: true)
   end
 
   # An expired entry counts as absent. The backend may keep its frame beyond the expiry.

@@ -101,7 +101,7 @@ module Tiercel
           bytes = bytes.dup
           bytes.setbyte(30, bytes.getbyte(30) ^ 1)
           backend.set("key", bytes)
-          assert_predicate leases.take(leases.own("key", LEASE_TTL, nil)) { nil }, :mine?
+          assert_predicate leases.acquire(leases.own("key", LEASE_TTL, nil)) { nil }, :mine?
         end
         def test_a_waiting_caller_gets_the_value_or_learns_that_the_lease_is_gone
           mine = take_lease
@@ -120,7 +120,7 @@ module Tiercel
           backend.set(keys[0], "there")
           take_lease(keys[1])
           wanted = keys.map { |key| leases.own(key, LEASE_TTL, nil) }
-          taken = keys.zip(leases.take_multi(wanted) { :current }).to_h
+          taken = keys.zip(leases.acquire_multi(wanted) { :current }).to_h
           assert_equal "there".b, taken[keys[0]].bytes
           assert_equal [keys[1]], taken.except(keys[0]).reject { |_, lease| lease.mine? }.keys
           backend.delete(keys[2])
@@ -134,7 +134,7 @@ module Tiercel
           backend.set("warm", "up")
           rounds = in_rounds(10) do |peer, index, round|
             own = peer.build_leases(Guard.new(peer))
-            taken = own.take(own.own("key#{round}", LEASE_TTL, nil)) { :current }
+            taken = own.acquire(own.own("key#{round}", LEASE_TTL, nil)) { :current }
             next unless taken.is_a?(Leases::Lease) && taken.mine?
             own.fill(taken, "value of #{index}".b, nil) && index
           end
@@ -149,7 +149,7 @@ module Tiercel
           backend.set("warm", "up")
           in_processes(1) do |peer, _|
             leases = peer.build_leases(Guard.new(peer))
-            leases.take(leases.own("key", SHORT_LEASE_TTL, nil)) { :current }
+            leases.acquire(leases.own("key", SHORT_LEASE_TTL, nil)) { :current }
             nil
           end
           theirs = take_lease
@@ -164,7 +164,7 @@ module Tiercel
 
         # The block returns the bytes that plain reads see. Without a block, existing bytes count as current.
         def take_lease(key = "key", ttl: LEASE_TTL)
-          leases.take(leases.own(key, ttl, nil)) { block_given? ? yield : :current }
+          leases.acquire(leases.own(key, ttl, nil)) { block_given? ? yield : :current }
         end
 
         def wait_for_lease(lease) = leases.wait(lease, Clock.monotonic + PATIENCE)

@@ -41,17 +41,6 @@ module Tiercel
           assert_operator took, :<, PATIENCE
           assert_equal "made", patient.read("key")
         end
-
-        def test_a_thread_that_ends_with_fibers_suspended_in_their_blocks_keeps_nobody_waiting
-          patient = new_store(lease_ttl: 60)
-          Thread.new { 3.times { |index| Fiber.new { patient.fetch("key/#{index}") { Fiber.yield } }.resume } }.join
-          took = seconds do
-            values = in_threads(6) { |index| patient.fetch("key/#{index % 3}") { "made" } }
-            assert_equal ["made"], values.uniq
-          end
-          assert_operator took, :<, PATIENCE
-          assert_equal "made", patient.read("key/2")
-        end
       end
     end
   end

@@ -69,33 +69,31 @@ class FetchBoundsTest < Tiercel::TestCase
   end
 
   def test_a_full_queue_refreshes_in_the_callers_thread
-    count = Refresh::THREADS + Refresh::QUEUED
+    count = 1 + Refresh::QUEUED
     count.succ.times { |index| @store.fetch("key/#{index}", expires_in: 60) { "old" } }
     gate = Queue.new
+    running = Queue.new
     Tiercel::Contracts::MovedClock.by(61) do
-      Refresh::THREADS.times { |index| assert_equal("old", refresh(index) { gate.pop; "new" }) }
-      wait_until { Refresh.queued.zero? }
-      Refresh::QUEUED.times { |index| assert_equal("old", refresh(Refresh::THREADS + index) { gate.pop; "new" }) }
+      assert_equal("old", refresh(0) { running << 1; gate.pop; "new" })
+      running.pop
+      Refresh::QUEUED.times { |index| assert_equal("old", refresh(1 + index) { gate.pop; "new" }) }
       caller = Thread.current
       assert_equal("new", refresh(count) { assert_same(caller, Thread.current) && "new" })
       count.times { gate << 1 }
       wait_until { Array.new(count) { |index| @store.read("key/#{index}") }.uniq == ["new"] }
     end
-    assert_operator refresh_threads.size, :<=, Refresh::THREADS
+    assert_operator refresh_threads.size, :<=, 1
     assert_equal count, @store.stats[:background_refreshes]
   end
 
-  def test_a_refresh_that_ends_its_thread_leaves_others_to_go_on
-    4.times do |index|
-      @store.fetch("key/#{index}", expires_in: 60) { "old" }
-      Tiercel::Contracts::MovedClock.by(61) { refresh(index) { Thread.current.kill } }
-    end
-    wait_until { Refresh.queued.zero? }
-    @store.fetch("last", expires_in: 60) { "old" }
+  def test_after_a_refresh_that_ends_its_thread_the_next_one_runs
+    2.times { |index| @store.fetch("key/#{index}", expires_in: 60) { "old" } }
     Tiercel::Contracts::MovedClock.by(61) do
-      assert_equal("old", @store.fetch("last", refresh: :background) { "new" })
-      wait_until { @store.read("last") == "new" }
-      assert_equal "new", @store.read("last")
+      refresh(0) { Thread.current.kill }
+      wait_until { refresh_threads.none? }
+      assert_equal("old", refresh(1) { "new" })
+      wait_until { @store.read("key/1") == "new" }
+      assert_equal "new", @store.read("key/1")
     end
   end
 

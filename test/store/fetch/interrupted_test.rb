@@ -25,7 +25,7 @@ class FetchInterruptedTest < Tiercel::TestCase
     end
   end
 
-  { register: :flights, close: :flights, take: :leases, fill_string: :leases }.each do |step, of|
+  { register: :flights, close: :flights, acquire: :leases, fill_string: :leases }.each do |step, of|
     define_method(:"test_nothing_is_left_of_a_call_that_ends_in_#{step}") do
       interrupt(step, of == :flights ? flights : fetch.leases)
       assert_raises(Interrupted) { @store.fetch("key") { "made" } }

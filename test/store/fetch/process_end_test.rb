@@ -98,7 +98,7 @@ class ProcessEndTest < Tiercel::TestCase
       began.pop
       Process.wait(fork { store.read("slow") })
       leases = store.instance_variable_get(:@settings).leases
-      puts leases.take(leases.own("slow", 10.0, nil)) { nil }.mine? ? "the lease was free" : "taken"
+      puts leases.acquire(leases.own("slow", 10.0, nil)) { nil }.mine? ? "the lease was free" : "taken"
       gate << 1
       puts slow.value
     RUBY

@@ -8,7 +8,7 @@ module LockStep
     def self.option_names = []
     def self.build(*) = new
 
-    def near? = false
+    def in_memory? = false
     def local_cache? = false
     def to_s = "far:"
 

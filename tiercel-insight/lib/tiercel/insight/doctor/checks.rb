@@ -412,7 +412,6 @@ class Tiercel::Insight::Doctor
         segments.each do |segment|
           placed(segment)
           sized(segment)
-          of_other_users(segment)
         end
       end
 
@@ -443,16 +442,6 @@ class Tiercel::Insight::Doctor
         room = room_of_shared_memory
         return unless deployment.container? && room && room <= CONTAINER_DEFAULT_BYTES
         "#{Text.bytes(room)}#{", Docker's default" if room == CONTAINER_DEFAULT_BYTES}"
-      end
-
-      def of_other_users(segment)
-        require "tiercel/segment"
-        others = Tiercel::Segment::OtherUsers.beside(segment.path)
-        others.segments.each do |path|
-          found("#{path} is a segment of the same name that belongs to #{others.owner(path)}: a delete or " \
-                "clear by one user does not affect the other's cache",
-                fix: "run the site, its jobs and consoles as one user, and remove the other segment as its user")
-        end
       end
 
       # A path in the configuration is the user's choice; a name uses shared memory if there is enough space.
