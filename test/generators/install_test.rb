@@ -144,6 +144,6 @@ class InstallGeneratorTest < Tiercel::TestCase
 
   def generate(root, *arguments)
     settings = { destination_root: root, shell: Thor::Shell::Basic.new }
-    capture_io { Tiercel::Generators::InstallGenerator.new([], arguments.reject(&:empty?), settings).invoke_all }
+    capture_io { Tiercel::Generators::InstallGenerator.new([], arguments.reject(&:empty?), settings).invoke_all }.first
   end
 end

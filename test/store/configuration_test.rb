@@ -60,7 +60,6 @@ class StoreConfigurationTest < Tiercel::TestCase
       ["memory:?sise=1MB", {}] => /got "1MB"\. sise: did you mean size\?$/,
       ["null:", { namespase: "x" }] => /got a String\. namespase: did you mean namespace\?$/,
       ["reddis://host", {}] => /\(did you mean redis\?\)/,
-      ["memory:", { legacy: true }] => /legacy: remove it: entries of Rails' stores are read/,
       ["memory:", { compressor: :zstdd }] => /\(did you mean zstd\?\)/,
       ["null:", { expires: 60 }] => /expires: use `expires_in: SECONDS`/,
       ["mem_cache_store", {}] => /\(did you mean "memcached:\/\/HOST:11211"\?\)/,

@@ -79,8 +79,8 @@ module Tiercel
 
     def initialize
       return if self.class.available?
-      raise MissingDependency, "compressor :lz4 needs the library liblz4.so.1, which this system does not have. Install " \
-                               "it (Debian: liblz4-1, Alpine: lz4-libs), or use compressor: :zlib"
+      raise MissingDependency, "compressor :lz4 needs the library liblz4.so.1, which this system does not have. " \
+                               "Install it (Debian: liblz4-1, Alpine: lz4-libs), or use compressor: :zlib"
     end
 
     def deflate(bytes) = CodecExt.lz4_deflate(bytes)
