@@ -31,7 +31,7 @@ module Tiercel::Serializers
   # @raise [ConfigurationError] if the option is neither
   # @raise [MissingDependency] if its library is not installed
   def self.build(option)
-    option = :marshal if option.equal?(::Marshal)
+    option = of_module(option) || option
     return REGISTRY.fetch(option) if option.is_a?(Symbol) || option.is_a?(String)
     unless option.respond_to?(:dump) && option.respond_to?(:load)
       raise Tiercel::ConfigurationError,
@@ -41,4 +41,13 @@ module Tiercel::Serializers
     return option if option.respond_to?(:type) && NAMES.key?(option.type)
     Custom.new(option)
   end
+
+  # Rails' own serializers fall back to Marshal, even with `marshal: false`, so ours take their place.
+  def self.of_module(option)
+    case (option.name if option.instance_of?(Module))
+    when "Marshal", /\AActiveSupport::Cache::.*::Marshal/ then :marshal
+    when /\AActiveSupport::(Cache::.*::)?MessagePack/ then :message_pack
+    end
+  end
+  private_class_method :of_module
 end
