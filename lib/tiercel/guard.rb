@@ -9,13 +9,10 @@ module Tiercel
   #
   # The guard handles only a {BackendError}. It lets all other errors through: programming errors, Timeout, Interrupt.
   class Guard
-    # The consecutive timeouts of a fiber, and the time of the last one (seconds of the guard's clock).
-    Timeouts = Struct.new(:guard, :count, :at)
-    TIMEOUTS = :tiercel_timeouts
     # Number of consecutive timeouts after which {#timing_out?} is true, and the seconds for which it stays true.
     MOST_TIMEOUTS = 2
     TIMING_OUT_SECONDS = 1.0
-    private_constant :Timeouts, :TIMEOUTS, :MOST_TIMEOUTS, :TIMING_OUT_SECONDS
+    private_constant :MOST_TIMEOUTS, :TIMING_OUT_SECONDS
 
     # Calls that delete. If the server does not confirm a delete, the list of undelivered deletes repeats it.
     DELETES = { delete_entry: :frame, delete_multi_entries: :frame, invalidate_tags: :generation }.freeze
@@ -55,7 +52,7 @@ module Tiercel
       @handler_raises = false
       @clock = clock
       @failing = false
-      @timed_out = false
+      @timeouts = 0
       @undelivered =
         (Undelivered.new(backend, clock:) { |error, method| failed(error, method, nil, nil) } if backend.remote?)
       @failures = @breaker_openings = 0
@@ -64,13 +61,9 @@ module Tiercel
     # @return [Boolean] whether calls are skipped at present
     def open? = @breaker ? @breaker.open? : false
 
-    # @return [Boolean] whether the last two calls of this fiber have timed out just now. A caller that can continue
-    #   without the backend then skips a third wait
-    def timing_out?
-      timeouts = @timed_out && Thread.current[TIMEOUTS]
-      timeouts && timeouts.guard.equal?(self) && timeouts.count >= MOST_TIMEOUTS &&
-        @clock.call < timeouts.at + TIMING_OUT_SECONDS
-    end
+    # @return [Boolean] whether the last two calls have timed out just now. A caller that can continue without the
+    #   backend then skips a third wait
+    def timing_out? = @timeouts >= MOST_TIMEOUTS && @clock.call < @timed_out_at + TIMING_OUT_SECONDS
 
     # Runs the block.
     #
@@ -101,7 +94,7 @@ module Tiercel
         return failed(error, method, key, returning)
       end
       recovered if @failing
-      Thread.current[TIMEOUTS] = nil if @timed_out
+      @timeouts = 0
       result
     end
 
@@ -126,13 +119,10 @@ module Tiercel
       @undelivered.note(keys, kind) if keys
     end
 
-    # @param error [BackendError] the error of the call
     def note_timeout(error)
-      return Thread.current[TIMEOUTS] = nil unless error.is_a?(TimedOut) && error.partial.nil?
-      @timed_out = true
-      before = Thread.current[TIMEOUTS]
-      count = before&.guard.equal?(self) ? before.count : 0
-      Thread.current[TIMEOUTS] = Timeouts.new(self, count + 1, @clock.call)
+      timed_out = error.is_a?(TimedOut) && error.partial.nil?
+      @timed_out_at = @clock.call if timed_out
+      @timeouts = timed_out ? @timeouts + 1 : 0
     end
 
     # From the first failure until the next success, each call checks the breaker.

@@ -53,7 +53,6 @@ module Tiercel::Options
   # Options of other stores and of client libraries, with what to use in their place.
   url = "give the URL first, and options after it: :tiercel_store, \"redis://HOST:6379/0\", { pool: { size: 10 } }"
   place = ->(*forms) { "give it in the URL: #{forms.map(&:inspect).join(", ")}" }
-  unneeded = ->(why) { "remove it: #{why}" }
   expiry, size = "use `expires_in: SECONDS`", "use `size: \"256MB\"`"
   INSTEAD = {
     **%i[url urls servers server host port hosts addresses nodes].to_h { |name| [name, url] },
@@ -63,22 +62,13 @@ module Tiercel::Options
     cluster: "give a URL: \"redis+cluster://HOST:6379,HOST:6379\"", ssl: "give a URL: \"rediss://HOST:6379/0\"",
     **%i[read_timeout write_timeout socket_timeout command_timeout]
       .to_h { |name| [name, "use `timeout: SECONDS`, one budget for the whole call"] },
-    **%i[reconnect_attempts reconnect_delay socket_max_failures]
-      .to_h { |name| [name, unneeded["a call on a dead connection is retried once, within `timeout`"]] },
-    **%i[down_retry_delay socket_failure_delay].to_h { |name| [name, "use `breaker: { cool_down: SECONDS }`"] },
-    failover: unneeded["keys of an unreachable server are misses"],
-    max_size: size, max_bytes: size, max_entries: size, max_prune_time: "remove it",
+    max_size: size, max_bytes: size, max_entries: size,
     **%i[max_age expiry expires expires_after].to_h { |name| [name, expiry] },
     ttl: "#{expiry}; for near copies, the near tier's URL: \"shared:?ttl=30\"",
     bus: "set it in the near tier's URL: \"shared:?bus=false\"",
-    threadsafe: unneeded["every store is thread-safe"], logger: "set `Rails.cache.logger` or `config.logger`",
-    compression_min_size: "use `compress_threshold: BYTES`",
-    value_max_bytes: "set it in the server: `memcached -I 4m`",
-    driver: unneeded["Tiercel speaks the protocol of Redis itself, and needs no gem for it"],
-    keepalive: unneeded["connections are checked when they are used"],
+    logger: "set `Rails.cache.logger` or `config.logger`",
     pool_size: "use `pool: { size: 10 }`, or `pool=10` in a URL", pool_timeout: "use `pool: { timeout: SECONDS }`",
-    role: unneeded["a cache writes, so Tiercel uses the master that the Sentinels report"],
-    **%i[rcvbuf sndbuf].to_h { |name| [name, unneeded["the kernel sizes socket buffers"]] },
+    role: "remove it: a cache writes, so Tiercel uses the master that the Sentinels report",
     ssl_context: "use `ssl: true`, or `ssl_params:`",
   }.freeze
 

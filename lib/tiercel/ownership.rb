@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-require "pathname"
-
 # Decides whether a path on disk can be trusted. In a folder where everybody may create files (`/tmp`), another user
 # could have placed a file with values of their choice. Files in such a folder must therefore belong to this user.
 # Directories and links on the path may also belong to root.
@@ -26,32 +23,15 @@ module Tiercel::Ownership
   end
 
   # @param path [String] the path of a file
-  # @return [String, nil] why the file's owner or mode denies access to this process; nil if access is allowed, or
-  #   if the file does not exist
+  # @return [String, nil] why the file's owner or mode denies access to this process; nil if access is allowed, or if
+  #   the file does not exist or is in a folder that this process cannot enter
   def self.closed(path)
     stat = ::File.stat(path)
-    closed_to_us(path, "read and write") unless stat.readable? && stat.writable?
-  rescue Errno::EACCES
-    folder = Pathname.new(path).descend.find { |place| place.directory? && !place.executable? }
-    closed_to_us(folder.to_s, "enter") if folder
+    return if stat.readable? && stat.writable?
+    "#{readable(path)} belongs to user #{stat.uid} and has mode #{format("%04o", stat.mode & 0o7777)}. This process " \
+      "runs as #{Process.euid} and cannot read and write it. Run it as that user, or give another path"
   rescue SystemCallError
     nil
-  end
-
-  def self.closed_to_us(path, verb)
-    stat = ::File.stat(path)
-    "#{readable(path)} belongs to #{user(stat.uid)} and has mode #{format("%04o", stat.mode & 0o7777)}. This " \
-      "process runs as #{user(Process.euid)} and cannot #{verb} it. Run it as that user, or give another path"
-  end
-  private_class_method :closed_to_us
-
-  # @param uid [Integer]
-  # @return [String] the id, with the user's name if there is one
-  def self.user(uid)
-    name = Etc.getpwuid(uid)&.name
-    name ? "#{name} (user #{uid})" : "user #{uid}"
-  rescue ArgumentError
-    "user #{uid}"
   end
 
   # Walks from the root to the end of the path, or to its last existing part, and follows links.

@@ -53,7 +53,6 @@ class StoreConfigurationTest < Tiercel::TestCase
 
   def test_habits_from_other_stores_are_answered_with_the_right_form
     { ["null:", { url: "redis://user:unspoken@host" }] => /url: give the URL first, .*"redis:\/\/HOST:6379\/0"/,
-      ["null:", { reconnect_attempts: 3 }] => /reconnect_attempts: remove it/,
       ["null:", { read_timeout: 1 }] => /read_timeout: use `timeout: SECONDS`/,
       ["null:", { max_age: 60 }] => /max_age: use `expires_in: SECONDS`/,
       ["memory:", { sise: "1MB" }] => /got "1MB"\. sise: did you mean size\?$/,

@@ -89,17 +89,9 @@ class Tiercel::Fetch::Refresh
 
   private
 
-  # The executor does not see an error of the block, because {Fetch} decides whether to report it.
   def executed(&)
     executor = Rails.application.executor if defined?(Rails.application) && Rails.application
-    return yield unless executor
-    error = nil
-    executor.wrap do
-      yield
-    rescue StandardError => error
-      nil
-    end
-    raise error if error
+    executor ? executor.wrap(&) : yield
   end
 
   def localized(&)
