@@ -51,20 +51,6 @@ class FetchActiveRecordTest < Tiercel::TestCase
       assert_operator took, :<, BOUND
     end
 
-    # Threads that wait for the value hold all connections, and its block has none.
-    define_method(:"test_#{place}_those_who_wait_hold_all_connections") do
-      store = store(place)
-      asked = Queue.new
-      go_on = Queue.new
-      leader = Thread.new { store.fetch("price") { asked << 1; go_on.pop; with_connection { Row.pick(:price) } } }
-      asked.pop
-      holders = Array.new(5) { Thread.new { holding_a_connection { asked << 1; store.fetch("price") { 7 } } } }
-      5.times { asked.pop }
-      go_on << 1
-      took = seconds { assert_equal [7], [leader, *holders].map(&:value).uniq }
-      assert_operator took, :<, BOUND
-    end
-
     define_method(:"test_#{place}_inside_a_transaction_the_wait_for_another_process_is_short") do
       store = store(place)
       store.write("warm", 1)
@@ -108,14 +94,6 @@ class FetchActiveRecordTest < Tiercel::TestCase
   end
 
   def with_connection(&) = ActiveRecord::Base.connection_pool.with_connection(&)
-
-  # Like a request whose thread has already queried the database.
-  def holding_a_connection
-    ActiveRecord::Base.connection_pool.lease_connection
-    yield
-  ensure
-    ActiveRecord::Base.connection_pool.release_connection
-  end
 
   def in_threads(count)
     gate = Queue.new

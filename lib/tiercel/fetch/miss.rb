@@ -438,14 +438,11 @@ class Tiercel::Fetch
   # @private
   class Flights
     HELD = Tiercel::Runtime::HELD
-    # Interval in seconds between two checks by a follower whether other threads need a database connection that it
-    # keeps.
-    LOOK = 1.0
     # From this many flights on, those with long-lapsed leases are dropped. If a fiber is suspended in its block and
     # then abandoned, Ruby runs no `ensure`, so nobody else removes its flight.
     MANY = 256
     AGAIN = [:again, nil].freeze
-    private_constant :LOOK, :MANY, :AGAIN
+    private_constant :MANY, :AGAIN
 
     class << self
       # @return [Array<Miss>] the misses of this process whose blocks the code is in
@@ -459,22 +456,11 @@ class Tiercel::Fetch
         all.select(&:live?)
       end
 
-      # @return [Boolean] whether other threads wait for a database connection that this thread keeps. The block that
-      #   this thread waits for may run in one of them
-      def starving_others? = held_pools.any? { |pool| pool.stat[:waiting].positive? }
-
       # @return [Boolean] whether this thread is inside a transaction. The block that it waits for may need a row that
       #   the transaction has locked
       def in_transaction?
         defined?(ActiveRecord) && ActiveRecord.respond_to?(:all_open_transactions) &&
           ActiveRecord.all_open_transactions.any?
-      end
-
-      private
-
-      def held_pools
-        return [] unless defined?(ActiveRecord) && ActiveRecord.autoload?(:Base).nil? && defined?(ActiveRecord::Base)
-        ActiveRecord::Base.connection_handler.connection_pool_list(:all).select(&:active_connection?)
       end
     end
 
@@ -592,11 +578,10 @@ class Tiercel::Fetch
     # @return [Array(Symbol, Object), Symbol] the outcome; or
     #
     #   - `:cycle`: the caller must not wait. The flight waits for this caller; or its leader cannot continue until
-    #     this caller does; or other threads wait for a database connection that this caller keeps
+    #     this caller does
     #   - `:deadline`
     def await(miss, other)
       waiters = [miss, *Flights.held]
-      look_at = Tiercel::Clock.monotonic + LOOK
       @lock.synchronize do
         return :cycle if other.outcome.nil? && (other.stuck_behind_caller? || reaches?(other, waiters))
         other.relief_at ||= Tiercel::Clock.monotonic
@@ -606,11 +591,7 @@ class Tiercel::Fetch
           until other.outcome
             left = yield - Tiercel::Clock.monotonic
             return :deadline if left <= 0
-            if look_at <= Tiercel::Clock.monotonic
-              return :cycle if Flights.starving_others?
-              look_at += LOOK
-            end
-            (other.landed ||= ConditionVariable.new).wait(@lock, [left, LOOK].min)
+            (other.landed ||= ConditionVariable.new).wait(@lock, left)
           end
         ensure
           other.followers -= 1
