@@ -438,11 +438,14 @@ class Tiercel::Fetch
   # @private
   class Flights
     HELD = Tiercel::Runtime::HELD
+    # Seconds after which a follower asks for its deadline again: a leader that begins to wait for another process
+    # shortens it.
+    LOOK = 1.0
     # From this many flights on, those with long-lapsed leases are dropped. If a fiber is suspended in its block and
     # then abandoned, Ruby runs no `ensure`, so nobody else removes its flight.
     MANY = 256
     AGAIN = [:again, nil].freeze
-    private_constant :MANY, :AGAIN
+    private_constant :LOOK, :MANY, :AGAIN
 
     class << self
       # @return [Array<Miss>] the misses of this process whose blocks the code is in
@@ -591,7 +594,7 @@ class Tiercel::Fetch
           until other.outcome
             left = yield - Tiercel::Clock.monotonic
             return :deadline if left <= 0
-            (other.landed ||= ConditionVariable.new).wait(@lock, left)
+            (other.landed ||= ConditionVariable.new).wait(@lock, [left, LOOK].min)
           end
         ensure
           other.followers -= 1
