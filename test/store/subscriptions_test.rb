@@ -86,7 +86,9 @@ class StoreSubscriptionsTest < Tiercel::TestCase
       define_method(:all_listeners_for) { |name| heard && name == READ ? [:somebody] : [] }
       define_method(:build_handle) { |*| ActiveSupport::Notifications::Fanout::NullHandle }
     end
-    [NOTIFICATIONS::Fanout.new.extend(listen), Class.new(NOTIFICATIONS::Fanout) { prepend listen }.new].each do |notifier|
+    classes = [NOTIFICATIONS::Fanout, Class.new(NOTIFICATIONS::Fanout)]
+    classes.last.prepend(listen)
+    [classes.first.new.extend(listen), classes.last.new].each do |notifier|
       heard = nil
       NOTIFICATIONS.notifier = notifier
       refute @store.send(:heard?, READ)
