@@ -73,14 +73,14 @@ module ActiveSupport
         read read_multi fetch_hit generate write write_multi delete delete_multi exist? increment decrement
         cas cas_multi invalidate_tags cleanup delete_matched
       ].to_h { |operation| [operation, "cache_#{operation}.active_support".freeze] }.freeze
-      READ, READ_MULTI, FETCH_HIT, GENERATE, WRITE, WRITE_MULTI, DELETE =
-        EVENTS.values_at(:read, :read_multi, :fetch_hit, :generate, :write, :write_multi, :delete)
+      READ, READ_MULTI, FETCH_HIT, GENERATE, WRITE, WRITE_MULTI, DELETE, EXIST =
+        EVENTS.values_at(:read, :read_multi, :fetch_hit, :generate, :write, :write_multi, :delete, :exist?)
       SUBSCRIPTIONS = ::Tiercel::Store::Subscriptions.new(EVENTS.values)
       # Rails 8.2 changed the form of events: their payloads contain the key instead of the name.
       RAILS_8_2 = (ActiveSupport.gem_version.segments.first(2) <=> [8, 2]) >= 0
       # Since Rails 8.0, events of several names contain their keys; on Rails 7.2 they contain the names.
       KEYS_IN_EVENTS = ActiveSupport.gem_version.segments.first >= 8
-      private_constant :EVENTS, :READ, :READ_MULTI, :FETCH_HIT, :GENERATE, :WRITE, :WRITE_MULTI, :DELETE,
+      private_constant :EVENTS, :READ, :READ_MULTI, :FETCH_HIT, :GENERATE, :WRITE, :WRITE_MULTI, :DELETE, :EXIST,
                        :SUBSCRIPTIONS, :RAILS_8_2, :KEYS_IN_EVENTS
 
       # Builds a store.
@@ -137,7 +137,7 @@ module ActiveSupport
       # write.
       def read(name, options = nil)
         return super if @patches.any
-        naming = !options || options.empty? ? nil : naming_options(options)
+        naming = naming_options(options) if options
         if @plain && !naming.equal?(false) && !heard?(READ)
           key = key_of(name, naming)
           version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
@@ -160,7 +160,7 @@ module ActiveSupport
       def fetch(name, options = nil, &)
         return super unless block_given?
         return fetch_without_leases { super } if @patches.any
-        naming = !options || options.empty? ? nil : naming_options(options)
+        naming = naming_options(options) if options
         if @plain && !naming.equal?(false) && !heard?(READ)
           key = key_of(name, naming)
           version = version_of(name, key, naming) unless naming.nil? && key.equal?(name)
@@ -169,8 +169,10 @@ module ActiveSupport
             return @fetch_in_series.value(self, name, key, version, options, @settings.policy, unread: true, &)
           end
           found = @accessor.read(key, version)
-          found = @reader.decide(found, key, version) if Found === found
-          return miss(name, key, version, merged_options(options), @settings.policy, found, &) if Signal === found
+          if Signal === found
+            found = @reader.decide(found, key, version) if Found === found
+            return miss(name, key, version, merged_options(options), @settings.policy, found, &) if Signal === found
+          end
           # No logger logs, because `heard?` returned false.
           return found unless listened?(FETCH_HIT)
           return hit(found, name, key, options)
@@ -230,15 +232,16 @@ module ActiveSupport
       # See ActiveSupport::Cache::Store#exist?.
       def exist?(name, options = nil)
         return super if @patches.any
+        if (!options || options.empty?) && @plain && !heard?(EXIST)
+          key = key_of(name, nil)
+          version = version_of(name, key, nil) unless key.equal?(name)
+          return exists?(key, version, @options, nil)
+        end
         options = merged_options(options)
         key = normalize_key(name, options)
         version = normalize_version(name, options)
         options = options.except(:delete) if options[:delete]
-        instrument(:exist?, key, (options if RAILS_8_2)) do |event|
-          exists = !(Signal === @reader.read(key, version, options, event))
-          @settings.fetch.runtime.observer&.recount(backend, exists ? -1 : 0, exists ? 0 : -1) # `exist?` is no read
-          exists
-        end
+        instrument(:exist?, key, (options if RAILS_8_2)) { |event| exists?(key, version, options, event) }
       end
 
       # --- several names ---
@@ -735,7 +738,7 @@ module ActiveSupport
       #   the call has to merge its options
       def naming_options(options)
         naming = RULES.naming_options(options, @most_tags, Tags::Named::MAX_BYTES, true)
-        @worker && naming && naming.key?(:namespace) ? false : naming
+        naming && @worker && naming.key?(:namespace) ? false : naming
       end
 
       def only_expires_in?(options)
@@ -803,6 +806,12 @@ module ActiveSupport
       end
 
       # --- the parts of the calls above ---
+
+      def exists?(key, version, options, event)
+        exists = !(Signal === @reader.read(key, version, options, event))
+        @settings.fetch.runtime.observer&.recount(backend, exists ? -1 : 0, exists ? 0 : -1) # `exist?` is no read
+        exists
+      end
 
       def hit(value, name, key, options)
         return value unless heard?(FETCH_HIT)

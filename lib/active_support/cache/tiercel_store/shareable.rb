@@ -97,7 +97,7 @@ module ActiveSupport
       class InRactor < TiercelStore
         ALIASES = Ractor.make_shareable(OPTION_ALIASES.transform_values(&:dup))
         # Patches were looked for in the main Ractor.
-        NO_PATCHES = Struct.new(:any, :events).new(false, false).freeze
+        NO_PATCHES = Struct.new(:any, :events, :check).new(false, false).freeze
         private_constant :ALIASES, :NO_PATCHES
 
         def initialize(seed) # rubocop:disable Lint/MissingSuper
