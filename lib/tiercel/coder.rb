@@ -33,11 +33,6 @@ module Tiercel
     # A compressed payload is kept only if its size is at most this fraction of the original size.
     WORTHWHILE = 0.9
 
-    # @return [Object] the serializer for dumps
-    attr_reader :serializer
-    # @return [Object, nil] the compressor for dumps
-    attr_reader :compressor
-
     # @param serializer [Symbol, #dump] see {Serializers.build}
     # @param compressor [Symbol, nil, #deflate] see {Compressors.build}
     # @param checksum [Boolean] whether new frames carry a CRC-32 of their payload; an existing checksum is always

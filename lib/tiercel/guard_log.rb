@@ -19,9 +19,6 @@ class Tiercel::GuardLog
     @skipped = 0
   end
 
-  # @return [Boolean] whether the log has reported an open breaker
-  def open? = @open
-
   # @param error [BackendError]
   # @param method [Symbol]
   # @param returning [Object]

@@ -4,8 +4,8 @@ module Tiercel
   # Replaces a segment that cannot be created at present. Every call is a miss and occasionally retries the
   # creation. Once the segment exists, all calls go to it.
   class Segment::Absent
-    FIRST_PAUSE_SECONDS = 1.0
-    LONGEST_PAUSE_SECONDS = 60.0
+    # Seconds between two attempts.
+    PAUSE_SECONDS = 5.0
 
     # @param place [Place] names the segment
     # @param error [Unavailable] the reason why there is no segment, which was logged when the store was built. The
@@ -16,8 +16,7 @@ module Tiercel
       @place = place
       @open = open
       @error = error
-      @pause_seconds = FIRST_PAUSE_SECONDS
-      @again_at = Clock.monotonic + @pause_seconds
+      @again_at = Clock.monotonic + PAUSE_SECONDS
       @lock = Mutex.new
     end
 
@@ -56,8 +55,7 @@ module Tiercel
       Reports.notice("#{segment.path} was created and is used now")
       segment
     rescue Unavailable, ConfigurationError
-      @pause_seconds = [@pause_seconds * 2, LONGEST_PAUSE_SECONDS].min
-      @again_at = Clock.monotonic + @pause_seconds
+      @again_at = Clock.monotonic + PAUSE_SECONDS
       nil
     end
 
