@@ -35,8 +35,10 @@ module Tiercel::Reports
   def self.notice(message) = logger ? log { message } : Kernel.warn("Tiercel: #{message}")
 
   def self.logger(own = nil)
-    shared = ActiveSupport::Cache::Store.logger if defined?(ActiveSupport::Cache::Store)
-    own&.call || shared || (Rails.logger if defined?(Rails.logger))
+    found = own&.call
+    return found if found || !Tiercel::Runtime.main? # other Ractors cannot read the logger of all stores
+    (ActiveSupport::Cache::Store.logger if defined?(ActiveSupport::Cache::Store)) ||
+      (Rails.logger if defined?(Rails.logger))
   end
   private_class_method :logger
 end
