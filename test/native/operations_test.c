@@ -263,6 +263,25 @@ static void test_last_position(const char *path)
     tseg_release(segment);
 }
 
+/* Another thread of the process that runs while the segment is unmapped finds a closed handle. */
+static tseg_handle closed_handle;
+static bool run_beside(tseg_host *host, tseg_step *step, void *argument)
+{
+    static const atomic_bool stop;
+
+    (void)host;
+    CHECK(!closed_handle.attached);
+    return step(argument, &stop);
+}
+
+static void test_a_call_during_the_unmapping(void)
+{
+    tseg_host host = {.run = run_beside};
+
+    closed_handle.attached = attach_or_die(NULL, 1 << 20, 1);
+    tseg_handle_close(&closed_handle, &host);
+}
+
 int main(int count, char **arguments)
 {
     unsigned long calls = count > 1 ? strtoul(arguments[1], NULL, 10) : 200000;
@@ -294,6 +313,7 @@ int main(int count, char **arguments)
     CHECK(tseg_remove(NULL, path, true, &error));
     test_last_position(path);
     test_a_large_value_over_small_ones();
+    test_a_call_during_the_unmapping();
     CHECK(tseg_remove(NULL, path, true, &error));
     printf("operations: %lu checks\n", (unsigned long)checks_made);
     return 0;

@@ -72,13 +72,15 @@ static void remember_file(tseg_handle *handle)
     handle->options.mode = attached->mode;
 }
 
-/* Detaches. A later call attaches the handle again. */
+/* Detaches. A later call attaches the handle again. Other threads run during the unmapping: they see a closed handle. */
 void tseg_handle_close(tseg_handle *handle, tseg_host *host)
 {
+    tseg *attached = handle->attached;
+
     remember_file(handle);
     handle->failed_at = 0;
-    if (handle->attached) tseg_release_by(host, handle->attached);
     handle->attached = NULL;
+    if (attached) tseg_release_by(host, attached);
 }
 
 /*
