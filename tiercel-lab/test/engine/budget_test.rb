@@ -93,4 +93,12 @@ class BudgetTest < LabCase
     planned = run.cells.map(&:comparison).uniq.sum { |one| one.expected_seconds(QUICK, processes: 3) }
     assert_in_delta planned, done, 0.01, "the faked rounds themselves do not advance"
   end
+
+  # The first arm of a busy machine can take ten times as long as planned.
+  def test_the_remaining_time_that_is_shown_is_within_the_budget
+    progress = Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1e9)
+    progress.limit = 150
+    progress.advance(1e-9, "html-2kb/read")
+    assert_operator progress.left, :<=, 150
+  end
 end

@@ -69,6 +69,9 @@ module Tiercel::Lab
         @live ? @io.print("\r\e[K#{text}") : @io.puts(text)
       end
 
+      # @return [Numeric, nil] seconds that the run keeps within
+      attr_writer :limit
+
       # @param seconds [Float] planned time of additional steps
       def expect(seconds) = @expected += seconds
 
@@ -90,8 +93,9 @@ module Tiercel::Lab
 
       # @return [Float] seconds
       def left
-        pace = @done.positive? ? (now - @started) / @done : 1.0
-        [(@expected - @done) * pace, 0.0].max
+        spent = now - @started
+        pace = @done.positive? ? spent / @done : 1.0
+        [(@expected - @done) * pace, *(@limit - spent if @limit)].min.clamp(0.0..)
       end
 
       private

@@ -143,7 +143,7 @@ module Tiercel::Lab
         # Begins with another comparison in each process, so that the youngest process does not always measure the
         # same one.
         @comparisons.rotate(@process).each do |comparison|
-          measure(comparison)
+          measure(comparison) if open_arms(comparison).any?
           @first.call(@cells.fetch(comparison))
           arms = @process < @protocol.processes ? comparison.arms : open_arms(comparison)
           @progress&.advance(comparison.expected_seconds(@protocol, arms:, processes: 1), comparison.id)
@@ -351,10 +351,8 @@ module Tiercel::Lab
       # @return [Float] the share of the round's time that other programs took
       def round(process, value, comparisons, pool, scratch, cells)
         disturbance, started = Disturbance.new, @clock.call
-        undecided = cells.reject(&:decided?)
-        open = undecided.map(&:comparison).uniq
-        make_round(process:, comparisons: open, pool:, scratch:)
-        @price = (@clock.call - started) / undecided.size
+        make_round(process:, comparisons:, pool:, scratch:)
+        @price = (@clock.call - started) / cells.count { |cell| !cell.decided? }
         found = { "delay" => delay(cells.flat_map(&:slices).select { |slice| slice.process == process }),
                   **disturbance.shares }
         @disturbances << found.merge("value" => value.name, "process" => process)

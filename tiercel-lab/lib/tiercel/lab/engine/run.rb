@@ -173,6 +173,7 @@ module Tiercel::Lab
                                       **options)
         watch(Measurement.expected_seconds(comparisons, protocol)) do |progress|
           measurement.progress = progress
+          progress.limit = protocol.budget_seconds
           measurement.run { |_value, cells| recorder.cells(cells) }
         end
         add_facts(measurement)
