@@ -54,7 +54,7 @@ class TimetableTest < LabCase
     assert_equal [150.0, "no time was left: no table begins after 2.5 minutes"], [table.limit, table.no_time]
   end
 
-  # The plan takes at most two thirds of the limit, because a machine may be slower than the plan assumes.
+  # A plan takes at most four fifths of the limit: cells keep their budgets on a slower machine too, the rest does not.
   def test_the_plans_fit_into_the_time
     { %w[--quick] => Timetable::QUICK, [] => Timetable::FULL }.each do |arguments, bounds|
       command = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab")
@@ -63,7 +63,7 @@ class TimetableTest < LabCase
       command.entries.each do |entry|
         more = entry.used(timetable(quick: arguments.any?).options)
         assert_operator entry.expected_seconds([*arguments, *more]), :<=,
-                        bounds[:table_seconds] * 2 / 3.0, entry.name
+                        bounds[:table_seconds] * 0.8, entry.name
       end
     end
   end

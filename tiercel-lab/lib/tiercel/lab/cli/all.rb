@@ -64,7 +64,7 @@ module Tiercel::Lab
         # a late table makes fewer processes.
         #
         # On two cores, a quick run of everything is planned to take 13 minutes, and a full run an hour. A table of a
-        # full run takes at most 13 minutes. A busy machine may double these times.
+        # full run takes at most 14 minutes. A busy machine may double these times.
         QUICK = { whole_seconds: 14.5 * 60, table_seconds: 180, cell_seconds: 75 }.freeze
         FULL = { whole_seconds: 70 * 60, table_seconds: 18 * 60, cell_seconds: nil }.freeze
         # The cells' share of a table's time. The rest is for starting, verifying and summarizing.
