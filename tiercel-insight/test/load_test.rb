@@ -15,8 +15,7 @@ class LoadTest < Tiercel::TestCase
   LIB = File.expand_path("../lib", __dir__)
 
   def stores(redis, memcached)
-    { "memory store, one process" => ["ActiveSupport::Cache::MemoryStore.new", nil],
-      "memory store" => ["ActiveSupport::Cache::MemoryStore.new", 2],
+    { "memory store" => ["ActiveSupport::Cache::MemoryStore.new", 2],
       "file store" => [%(ActiveSupport::Cache::FileStore.new("\#{ROOT}/files")), 2],
       "memcached of Rails" => ["ActiveSupport::Cache::MemCacheStore.new(#{memcached.inspect})", 2],
       "Redis of Rails" => ["ActiveSupport::Cache::RedisCacheStore.new(url: #{redis.inspect})", 2],
