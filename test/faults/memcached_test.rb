@@ -117,6 +117,17 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
     end
   end
 
+  def test_a_failure_is_reported_rather_than_an_open_breaker
+    with_ring(breaker: false) do |store, servers|
+      fill(store)
+      ours, others = by_server(servers)
+      servers.each(&:kill)
+      capture_reports { 10.times { store.read(ours.first) } }
+      reports = capture_reports { assert_equal({}, store.read_multi(ours.first, others.first)) }
+      assert_equal [Tiercel::Unavailable], reports.map { |report| report.error.class }
+    end
+  end
+
   def test_a_server_of_several_is_named_in_the_log_when_it_fails_and_when_it_is_back
     with_ring do |store, servers|
       fill(store)

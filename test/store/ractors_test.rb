@@ -16,7 +16,7 @@ class StoreRactorsTest < Tiercel::TestCase
     c.increment("count"), c.increment("count", 5, expires_in: 60), c.decrement("count"), c.read_counter("count")
     c.write("raw", "5", raw: true), c.read("raw", raw: true), c.write("raw", 1, unless_exist: true)
     c.write_multi({ "a" => 1, "b" => [2] }), c.read_multi("a", "b", "c"), c.fetch_multi("a", "z") { |n| n * 2 }
-    c.delete_multi(%w[a b]), c.delete_matched("z*"), c.write("short", 1, expires_in: 0), c.read("short")
+    c.delete_multi(%w[a b]), c.delete_matched("z*"), c.write("short", 1, expire_in: 0), c.read("short")
     c.fetch("made", expires_in: 60) { "once" }, c.fetch("made") { "twice" }, c.fetch("nil", skip_nil: true) { nil }
     c.fetch("forced", force: true) { 1 }
     c.fetch("versioned", version: "1") { 1 }, c.fetch("versioned", version: "2") { 2 }

@@ -123,6 +123,13 @@ class WorthTest < Tiercel::TestCase
     assert_operator found.count(&:last), :>=, (found.size * 0.9).floor, found.inspect
   end
 
+  def test_a_value_beyond_a_quarter_of_the_small_queue_enters_the_main_one
+    cache = Tiercel::Insight::Worth::S3Fifo.new(1_000)
+    cache.read("large", 26)
+    40.times { |index| cache.read(index, 20) }
+    assert cache.read("large", 26)
+  end
+
   def test_it_cannot_tell_from_a_small_sample_or_without_a_size
     cache = ActiveSupport::Cache::MemoryStore.new(size: 1 << 20)
     Tiercel::Insight.start(cache, folder: dir)

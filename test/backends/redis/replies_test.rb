@@ -56,6 +56,30 @@ class RedisRepliesTest < Tiercel::TestCase
     end
   end
 
+  # The server reads the second request of each connection and ends: it may have run it. Only `add` must not run twice.
+  def test_what_may_have_been_run_is_sent_again_unless_it_must_not
+    listener = TCPServer.new("127.0.0.1", 0)
+    requests = Queue.new
+    server = Thread.new do
+      loop do
+        client = listener.accept
+        ["+OK\r\n", ""].each { |reply| requests << client.readpartial(1 << 16) && client.write(reply) }
+        client.close
+      end
+    end
+    url = Tiercel::BackendURL.parse("redis://127.0.0.1:#{listener.addr[1]}")
+    backend = Tiercel::Backends::Redis.build(url, { timeout: 20 })
+    assert_equal true, backend.set("key", "value")
+    assert_raises(Tiercel::Unavailable) { backend.add("key", "value") }
+    assert_equal 2, requests.size
+    assert_equal true, backend.set("key", "value")
+    assert_equal true, backend.set("key", "value")
+    assert_equal 5, requests.size
+  ensure
+    server&.kill
+    [backend, listener].compact.each(&:close)
+  end
+
   # In a child, because the limit of its memory stays.
   def test_room_for_more_replies_than_memory_holds
     with_server("*2147483647\r\n") do |url|

@@ -46,6 +46,18 @@ class RedisWithoutScriptsTest < Tiercel::TestCase
     backend&.close
   end
 
+  # What one caller compared is not watched for the next caller of the connection.
+  def test_a_comparison_that_fails_watches_no_longer
+    url = cleared(RedisServers.without_scripts).url
+    backend, other = RedisServers.build(url, pool: { size: 1 }), RedisServers.build(url)
+    backend.set("key", "value")
+    assert_equal false, backend.compare_and_set("key", "new", "another")
+    other.set("key", "changed")
+    assert_equal 1, backend.increment("count")
+  ensure
+    [backend, other].each { |one| one&.close }
+  end
+
   def test_without_scripts_counters_count_and_keep_their_end
     backend = RedisServers.build(cleared(RedisServers.without_scripts).url)
     assert_equal [3, 2], [backend.increment("count", 3, 100), backend.increment("count", -1, 900)]

@@ -41,6 +41,12 @@ class PoolTest < Tiercel::TestCase
     assert_equal 1, pool.count
   end
 
+  def test_a_working_connection_is_lent_before_a_closed_one
+    working = nil
+    pool.with(soon) { |one| pool.with(soon) { |other| working = other } && one.busy = true }
+    assert_same working, pool.with(soon) { |connection| connection }
+  end
+
   def test_none_of_before_is_used_again
     idle = nil
     used = pool.with(soon) do |one|

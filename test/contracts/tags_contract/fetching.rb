@@ -105,6 +105,29 @@ module Tiercel
           assert_equal("new", store.fetch("name", tags: %w[a b]) { "new" })
         end
 
+        def test_tags_that_a_block_sets_are_in_the_namespace_of_the_call
+          space = "one"
+          named = new_store(namespace: -> { space })
+          named.fetch("name") { |_, options| (space = "two") && options.tags = ["t"] }
+          space = "one"
+          assert_equal ["t"], named.read("name")
+          named.invalidate_tags("t")
+          assert_nil named.read("name")
+        end
+
+        # The leader's thread ends; the follower computes with the generations of now.
+        def test_who_takes_over_records_what_was_invalidated_while_it_waited
+          store = @store = new_store(lease: true)
+          began = Queue.new
+          leader = Thread.new { store.fetch("name", tags: ["t"]) { began << 1; sleep } }
+          began.pop
+          follower = Thread.new { store.fetch("name", tags: ["t"]) { "new" } }
+          eventually { store.stats[:followers] == 1 }
+          new_store.invalidate_tags("t")
+          leader.kill
+          assert_equal %w[new new], [follower.value, store.read("name")]
+        end
+
         def test_nor_does_another_process
           needs_processes
           store = @store = new_store(lease: true)
