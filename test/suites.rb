@@ -27,7 +27,7 @@ suite "store", gemfile: "Gemfile", waits: true, workers: 6, named_only: true, **
 # serializers that call Rails, views. A backend does not know Rails, so its tests run once.
 depends_on_rails = { tests: %w[
   test/store/{contract,contract_remote,configuration,errors,frozen}_test.rb
-  test/store/{hooks,memo,placeholder_readers,property}_test.rb
+  test/store/{as_rails,hooks,memo,placeholder_readers}_test.rb
   test/store/{ractors,rollback,subscriptions,tags_contract,trips}_test.rb test/store/options_test.rb
   test/store/fetch_active_record_test.rb test/coder/rails_payloads_test.rb
   test/{coder,test_worker,railtie,entry_report}_test.rb

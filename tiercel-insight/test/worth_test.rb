@@ -125,8 +125,9 @@ class WorthTest < Tiercel::TestCase
 
   def test_a_value_beyond_a_quarter_of_the_small_queue_enters_the_main_one
     cache = Tiercel::Insight::Worth::S3Fifo.new(1_000)
+    50.times { |index| cache.read(index, 20) }
     cache.read("large", 26)
-    40.times { |index| cache.read(index, 20) }
+    9.times { |index| cache.read("new #{index}", 20) }
     assert cache.read("large", 26)
   end
 

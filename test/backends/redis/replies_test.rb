@@ -80,6 +80,16 @@ class RedisRepliesTest < Tiercel::TestCase
     [backend, listener].compact.each(&:close)
   end
 
+  def test_a_value_of_another_length_is_none
+    ["$2\r\nabcd", "$2\r\nab\r\n+more\r\n"].each do |reply|
+      with_server(reply) do |url|
+        store = Tiercel.new(url, breaker: false, timeout: 20)
+        errors = capture_reports { assert_nil store.read("key", raw: true) }.map(&:error)
+        assert_equal [Tiercel::Unavailable], errors.map(&:class), reply
+      end
+    end
+  end
+
   # In a child, because the limit of its memory stays.
   def test_room_for_more_replies_than_memory_holds
     with_server("*2147483647\r\n") do |url|
