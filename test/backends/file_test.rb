@@ -124,18 +124,6 @@ class FileBackendTest < Tiercel::TestCase
     end
   end
 
-  def test_the_encodings_of_the_application_change_nothing
-    before, $VERBOSE = $VERBOSE, nil
-    Encoding.default_internal = Encoding::UTF_8
-    value = Random.new(3).bytes(100_000)
-    assert_equal true, backend.set("schön", value)
-    assert_equal value, backend.get("schön")
-    assert_equal ["schön".b], backend.scan.map(&:b)
-  ensure
-    Encoding.default_internal = nil
-    $VERBOSE = before
-  end
-
   private
 
   # On ext4, replacing a file waits for the disk.

@@ -106,18 +106,6 @@ class SQLiteBackendTest < Tiercel::TestCase
     assert_equal 500, backend.stats[:entries]
   end
 
-  def test_the_encodings_of_the_application_change_nothing
-    before, $VERBOSE = $VERBOSE, nil
-    Encoding.default_internal = Encoding::UTF_8
-    value = Random.new(3).bytes(100_000)
-    assert_equal true, backend.set("schön", value)
-    assert_equal value, backend.get("schön")
-    assert_equal ["schön".b], backend.scan.map(&:b)
-  ensure
-    Encoding.default_internal = nil
-    $VERBOSE = before
-  end
-
   # Replaced bytes need no room, whatever the connection takes for a new row.
   def test_overwriting_one_entry_evicts_no_other
     bounded = build_sqlite(size: "4MB")

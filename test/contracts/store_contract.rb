@@ -119,12 +119,6 @@ module Tiercel
 
       # @return [String] the key that the store sends to its backend for a name
       def key_of(name) = store.stored_key(name)
-
-      # @return [Object] the names in the form that this Rails version uses in events of several names
-      def in_events(*names)
-        of_rails = events { ActiveSupport::Cache::MemoryStore.new(namespace: "n").read_multi("a") }
-        of_rails.first[:key] == ["n:a"] ? names.map { |name| key_of(name) } : names
-      end
     end
   end
 end

@@ -124,18 +124,16 @@ class ContestantsTest < LabCase
 
   # Otherwise an unmounted folder would be measured as the disk below it.
   def test_a_folder_of_the_users_is_there_and_is_not_made
-    Dir.mktmpdir do |folder|
-      absent = File.join(folder, "absent")
-      %W[file_store:#{absent} tiercel:file:#{absent} file:#{absent}?size=1MB tiercel:sqlite:#{absent}/x.sqlite3
-         mine=sqlite:#{absent}/x.sqlite3 tiercel:shared:#{absent}/segment].each do |text|
-        assert_match(absent_folder(absent), assert_raises(Lab::UsageError) { parse(text) }.message)
-      end
-      code, _out, err = lab("compare", "--store", "file:#{absent}")
-      assert_equal 2, code
-      assert_match absent_folder(absent), err
-      refute_path_exists absent
-      %W[file_store:#{folder} tiercel:file:#{folder} sqlite:#{folder}/x.sqlite3].each { |text| assert parse(text) }
+    absent = File.join(dir, "absent")
+    %W[file_store:#{absent} tiercel:file:#{absent} file:#{absent}?size=1MB tiercel:sqlite:#{absent}/x.sqlite3
+       mine=sqlite:#{absent}/x.sqlite3 tiercel:shared:#{absent}/segment].each do |text|
+      assert_match(absent_folder(absent), assert_raises(Lab::UsageError) { parse(text) }.message)
     end
+    code, _out, err = lab("compare", "--store", "file:#{absent}")
+    assert_equal 2, code
+    assert_match absent_folder(absent), err
+    refute_path_exists absent
+    %W[file_store:#{dir} tiercel:file:#{dir} sqlite:#{dir}/x.sqlite3].each { |text| assert parse(text) }
   end
 
   def absent_folder(path) = /the folder #{Regexp.escape(path)} does not exist; create it/

@@ -56,25 +56,21 @@ class ValuesTest < LabCase
   end
 
   def test_a_folder_of_the_users_own
-    Dir.mktmpdir do |folder|
-      File.write(File.join(folder, "a.html"), "grün")
-      File.binwrite(File.join(folder, "b.bin"), "\xFF\x00")
-      value = Values::Files.new(directory: folder)
-      assert_equal ["grün", "\xFF\x00".b], value.generate(1)
-      assert_equal value.generate(1), Values.from_spec(value.to_spec).generate(2)
-    end
+    File.write(File.join(dir, "a.html"), "grün")
+    File.binwrite(File.join(dir, "b.bin"), "\xFF\x00")
+    value = Values::Files.new(directory: dir)
+    assert_equal ["grün", "\xFF\x00".b], value.generate(1)
+    assert_equal value.generate(1), Values.from_spec(value.to_spec).generate(2)
   end
 
   # Otherwise the message would say that the folder has no readable file.
   def test_a_file_that_is_too_large_is_named
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "large")
-      File.write(path, "")
-      empty = Values::Files.new(directory: folder)
-      assert_equal ["1 file of #{folder}", 1], [empty.title, empty.approximate_bytes]
-      File.truncate(path, Values::Files::MOST_BYTES + 1)
-      error = assert_raises(Lab::UsageError) { Values::Files.new(directory: folder) }
-      assert_equal "--data #{folder}: #{path} has 67108865 bytes, expected at most 67108864 in all files", error.message
-    end
+    path = File.join(dir, "large")
+    File.write(path, "")
+    empty = Values::Files.new(directory: dir)
+    assert_equal ["1 file of #{dir}", 1], [empty.title, empty.approximate_bytes]
+    File.truncate(path, Values::Files::MOST_BYTES + 1)
+    error = assert_raises(Lab::UsageError) { Values::Files.new(directory: dir) }
+    assert_equal "--data #{dir}: #{path} has 67108865 bytes, expected at most 67108864 in all files", error.message
   end
 end

@@ -55,6 +55,17 @@ module Tiercel
           end
         end
 
+        def test_the_encodings_of_the_application_change_nothing
+          before, $VERBOSE = $VERBOSE, nil
+          Encoding.default_internal = Encoding::UTF_8
+          value = Random.new(3).bytes(100_000)
+          assert_equal [true, value], [backend.set("schön", value), backend.get("schön")]
+          assert_equal ["schön".b], backend.scan.map(&:b) if backend.scannable?
+        ensure
+          Encoding.default_internal = nil
+          $VERBOSE = before
+        end
+
         def test_a_large_value
           value = Random.new(1).bytes(large_value_bytes)
           assert_equal true, backend.set("large", value)

@@ -3,7 +3,7 @@
 module Tiercel
   module Contracts
     module StoreContract
-      # Each call sends one notification, with the payload that subscribers know from Rails' stores.
+      # Each call sends one notification. test/store/as_rails_test.rb compares the payloads with those of Rails' store.
       module Instrumentation
         def test_events_of_read
           store.write("there", 1)
@@ -13,68 +13,6 @@ module Tiercel
           assert_equal [true, false], seen.map { |event| event[:hit] }
           assert_equal [store.class.name], seen.map { |event| event[:store] }.uniq
           assert_nil seen.first[:super_operation]
-        end
-
-        def test_the_options_of_the_call_are_in_the_event
-          store.write("there", 1, expires_in: 60)
-          read = events { store.read("there", namespace: store.namespace, version: 3) }.first
-          assert_equal 3, read[:version]
-          written = events { store.write("there", 1, expires_in: 60, extra: "seen") }.first
-          assert_equal [60, "seen"], [written[:expires_in], written[:extra]]
-        end
-
-        def test_events_of_write_delete_and_exist
-          seen = events { store.write("a", 1); store.exist?("a"); store.delete("a"); store.delete("a") }
-          assert_equal %w[write exist? delete delete], seen.map(&:name)
-          assert_equal [key_of("a")] * 4, seen.map { |event| event[:key] }
-          assert_equal [store.class.name] * 4, seen.map { |event| event[:store] }
-        end
-
-        def test_events_of_a_fetch_that_misses
-          seen = events { store.fetch("a") { 1 } }
-          assert_equal %w[read generate write], seen.map(&:name)
-          assert_equal [key_of("a")] * 3, seen.map { |event| event[:key] }
-          assert_equal [:fetch, false], [seen[0][:super_operation], seen[0][:hit]]
-        end
-
-        def test_events_of_a_fetch_that_hits
-          store.write("a", 1)
-          seen = events { store.fetch("a") { 2 } }
-          assert_equal %w[read fetch_hit], seen.map(&:name)
-          assert_equal [:fetch, true], [seen[0][:super_operation], seen[0][:hit]]
-        end
-
-        def test_a_forced_fetch_does_not_read
-          assert_equal(%w[generate write], events { store.fetch("a", force: true) { 1 } }.map(&:name))
-        end
-
-        def test_a_skipped_nil_is_not_written
-          assert_equal(%w[read generate], events { store.fetch("a", skip_nil: true) { nil } }.map(&:name))
-        end
-
-        def test_events_of_read_multi
-          store.write("b", 1)
-          seen = events { store.read_multi("a", "b") }
-          assert_equal %w[read_multi], seen.map(&:name)
-          assert_equal in_events("a", "b"), seen[0][:key]
-          assert_equal in_events("b"), seen[0][:hits]
-          assert_equal store.class.name, seen[0][:store]
-        end
-
-        def test_events_of_fetch_multi
-          store.write("b", 1)
-          seen = events { store.fetch_multi("a", "b") { 2 } }
-          assert_equal %w[read_multi write_multi], seen.map(&:name)
-          assert_equal :fetch_multi, seen[0][:super_operation]
-          assert_equal [in_events("a", "b"), in_events("b")], [seen[0][:key], seen[0][:hits]]
-          assert_equal in_events("a"), seen[1][:key].keys
-        end
-
-        def test_events_of_write_multi_and_delete_multi
-          seen = events { store.write_multi({ "a" => 1, "b" => 2 }); store.delete_multi(%w[a b]) }
-          assert_equal %w[write_multi delete_multi], seen.map(&:name)
-          assert_equal in_events("a", "b").zip([1, 2]).to_h, seen[0][:key]
-          assert_equal [key_of("a"), key_of("b")], seen[1][:key]
         end
 
         def test_events_of_counters

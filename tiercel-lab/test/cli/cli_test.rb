@@ -48,47 +48,41 @@ class CLITest < LabCase
   end
 
   def test_a_short_run_prints_and_keeps_its_results
-    Dir.mktmpdir do |results|
-      json = File.join(results, "run.json")
-      code, out, err = lab("--quick", "--store", "tiercel:memory:", "--op", "read", "--value", "string-100b", "--seed",
-                           "5", "--workers", "1", "--results", results, "--json", json)
-      assert_equal 0, code, err
-      assert_match(/\AFor 1 machine, 1 worker, [\d.]+ MB of memory, surviving no restart/, out)
-      assert_match(/^A hit costs \S+ us \[\S+\] with tiercel:memory: \(String of 100 B\)/, out)
-      assert_includes out, 'config.cache_store = :tiercel_store, "memory:"'
-      assert_match(%r{^bin/lab --store tiercel:memory: .*--op read .*--quick}, out)
-      document = Lab::Engine::Results.load(json)
-      assert_empty SCHEMA.errors(document)
-      assert_equal [5, true], [document["run"]["seed"], document["complete"]]
-      kept = out[/^Every block of this run: (.*)$/, 1]
-      assert_equal document, Lab::Engine::Results.load(kept)
-    end
+    json = File.join(dir, "run.json")
+    code, out, err = lab("--quick", "--store", "tiercel:memory:", "--op", "read", "--value", "string-100b", "--seed",
+                         "5", "--workers", "1", "--dir", dir, "--json", json)
+    assert_equal 0, code, err
+    assert_match(/\AFor 1 machine, 1 worker, [\d.]+ MB of memory, surviving no restart/, out)
+    assert_match(/^A hit costs \S+ us \[\S+\] with tiercel:memory: \(String of 100 B\)/, out)
+    assert_includes out, 'config.cache_store = :tiercel_store, "memory:"'
+    assert_match(%r{^bin/lab --store tiercel:memory: .*--op read .*--quick}, out)
+    document = Lab::Engine::Results.load(json)
+    assert_empty SCHEMA.errors(document)
+    assert_equal [5, true], [document["run"]["seed"], document["complete"]]
+    kept = out[/^Every block of this run: (.*)$/, 1]
+    assert_equal document, Lab::Engine::Results.load(kept)
   end
 
   # The command creates the folder, and prints one JSON document and nothing else.
   def test_json_on_the_output_and_a_folder_that_is_not_there_yet
-    Dir.mktmpdir do |parent|
-      results = File.join(parent, "not", "yet")
-      code, out, err = lab("--quick", "--workers", "1", "--memory", "64MB", "--store", "tiercel:memory:", "--op",
-                           "read", "--value", "string-100b", "--results", results, "--json", "-")
-      assert_equal 0, code, err
-      document = JSON.parse(out)
-      assert_empty SCHEMA.errors(document)
-      assert_equal [1, 64 * 1024 * 1024], document["constraints"].values_at("workers", "memory_bytes")
-      assert_equal 1, Dir.children(results).size
-      _, report, = lab("report", File.join(results, Dir.children(results).first))
-      assert_match(/\AFor 1 machine, 1 worker, 64\.0 MB of memory/, report)
-      assert_match(/^(tiercel:memory:|Cannot tell)/, report.lines[2..5].join)
-    end
+    results = File.join(dir, "not", "yet")
+    code, out, err = lab("--quick", "--workers", "1", "--memory", "64MB", "--store", "tiercel:memory:", "--op",
+                         "read", "--value", "string-100b", "--results", results, "--json", "-")
+    assert_equal 0, code, err
+    document = JSON.parse(out)
+    assert_empty SCHEMA.errors(document)
+    assert_equal [1, 64 * 1024 * 1024], document["constraints"].values_at("workers", "memory_bytes")
+    assert_equal 1, Dir.children(results).size
+    _, report, = lab("report", File.join(results, Dir.children(results).first))
+    assert_match(/\AFor 1 machine, 1 worker, 64\.0 MB of memory/, report)
+    assert_match(/^(tiercel:memory:|Cannot tell)/, report.lines[2..5].join)
   end
 
   def test_wrong_values_have_their_exit_code
-    Dir.mktmpdir do |results|
-      code, out, = lab("--quick", "--require", PLANTED, "--store", "planted_wrong", "--op", "read", "--value",
-                       "string-100b", "--results", results)
-      assert_equal 4, code
-      assert_match(/planted_wrong +wrong values: a read returned another value/, out)
-    end
+    code, out, = lab("--quick", "--require", PLANTED, "--store", "planted_wrong", "--op", "read", "--value",
+                     "string-100b", "--dir", dir)
+    assert_equal 4, code
+    assert_match(/planted_wrong +wrong values: a read returned another value/, out)
   end
 
   # Only stores that the user named count: the gem of a default store may be missing.
@@ -110,23 +104,21 @@ class CLITest < LabCase
   end
 
   def test_ctrl_c_keeps_what_was_measured_and_stops_the_servers
-    Dir.mktmpdir do |results|
-      command = [RbConfig.ruby, EXECUTABLE, "--quick", "--store", "mem_cache_store", "--value", "string-10b,html-2kb",
-                 "--op", "read", "--results", results]
-      Open3.popen3({ "XDG_CACHE_HOME" => results }, *command, pgroup: true) do |input, out, err, thread|
-        input.close
-        wait_until("a measured cell", within: 100) { kept(results).include?('"string-10b/read/mem_cache_store"') }
-        Process.kill(:INT, thread.pid)
-        text = out.read
-        assert_equal 130, thread.value.exitstatus, err.read
-        assert_match(/^Interrupted/, text)
-        assert_match(/^mem_cache_store +\d/, text)
-      end
-      refute Lab::Engine::Results.load(Dir[File.join(results, "*.jsonl")].first)["complete"]
-      assert_empty Dir[File.join(results, "tiercel-lab", "*-run-*")]
-      address = Lab::Engine::Results.load(Dir[File.join(results, "*.jsonl")].first)["servers"].first["address"]
-      assert_raises(Errno::ECONNREFUSED) { Socket.tcp(*address.split(":")) }
+    command = [RbConfig.ruby, EXECUTABLE, "--quick", "--store", "mem_cache_store", "--value", "string-10b,html-2kb",
+               "--op", "read", "--dir", dir]
+    Open3.popen3({ "XDG_CACHE_HOME" => dir }, *command, pgroup: true) do |input, out, err, thread|
+      input.close
+      wait_until("a measured cell", within: 100) { kept(dir).include?('"string-10b/read/mem_cache_store"') }
+      Process.kill(:INT, thread.pid)
+      text = out.read
+      assert_equal 130, thread.value.exitstatus, err.read
+      assert_match(/^Interrupted/, text)
+      assert_match(/^mem_cache_store +\d/, text)
     end
+    refute Lab::Engine::Results.load(Dir[File.join(dir, "*.jsonl")].first)["complete"]
+    assert_empty Dir[File.join(dir, "tiercel-lab", "*-run-*")]
+    address = Lab::Engine::Results.load(Dir[File.join(dir, "*.jsonl")].first)["servers"].first["address"]
+    assert_raises(Errno::ECONNREFUSED) { Socket.tcp(*address.split(":")) }
   end
 
   def kept(results) = Dir[File.join(results, "*.jsonl")].map { |path| File.read(path) }.join

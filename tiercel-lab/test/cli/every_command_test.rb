@@ -61,16 +61,14 @@ class EveryCommandTest < LabCase
   end
 
   def test_a_plan_measures_nothing_and_has_no_colours
-    Dir.mktmpdir do |results|
-      (Lab::CLI.names - %w[report history init help]).each do |name|
-        named = name == "http" ? %w[http://127.0.0.1/a http://127.0.0.1/b] : [] # which has no pages of its own
-        code, out, err = lab(name, *named, "--quick", "--plan", "--results", results)
-        assert_equal [0, ""], [code, err], name
-        refute_empty out.strip, name
-        refute_includes out, "\e", name
-      end
-      assert_empty Dir.children(results)
+    (Lab::CLI.names - %w[report history init help]).each do |name|
+      named = name == "http" ? %w[http://127.0.0.1/a http://127.0.0.1/b] : [] # which has no pages of its own
+      code, out, err = lab(name, *named, "--quick", "--plan", "--dir", dir)
+      assert_equal [0, ""], [code, err], name
+      refute_empty out.strip, name
+      refute_includes out, "\e", name
     end
+    assert_empty Dir.children(dir)
   end
 
   def test_colours_at_a_terminal_unless_the_user_wants_none

@@ -20,12 +20,10 @@ class UserFileTest < LabCase
   end
 
   def test_what_a_file_prints_does_not_mix_with_the_output
-    Dir.mktmpdir do |folder|
-      file = File.join(folder, "loud.rb")
-      File.write(file, "puts 'loud'\nsystem('echo louder')\n")
-      out, err = capture_subprocess_io { assert_equal 0, lab("compare", "--require", file, "--plan").first }
-      assert_equal ["", "loud\nlouder\n"], [out, err]
-    end
+    file = File.join(dir, "loud.rb")
+    File.write(file, "puts 'loud'\nsystem('echo louder')\n")
+    out, err = capture_subprocess_io { assert_equal 0, lab("compare", "--require", file, "--plan").first }
+    assert_equal ["", "loud\nlouder\n"], [out, err]
   end
 
   def test_a_folder_is_no_file

@@ -47,29 +47,25 @@ class ResultsTest < LabCase
   end
 
   def test_other_files_are_refused
-    Dir.mktmpdir do |folder|
-      { "a" => "{\"schema\":\"other/1\"}", "b" => "no json", "c" => "" }.each do |name, text|
-        path = File.join(folder, name)
-        File.write(path, text)
-        assert_match(/#{path}/, assert_raises(Lab::UsageError) { Results.load(path) }.message)
-      end
+    { "a" => "{\"schema\":\"other/1\"}", "b" => "no json", "c" => "" }.each do |name, text|
+      path = File.join(dir, name)
+      File.write(path, text)
+      assert_match(/#{path}/, assert_raises(Lab::UsageError) { Results.load(path) }.message)
     end
   end
 
   def test_a_killed_run_lacks_its_half_line_only
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "run.jsonl")
-      run = JSON.generate("type" => "run", "schema" => "tiercel-lab/1", "run" => { "command" => "cold" },
-                          "environment" => {})
-      table = JSON.generate("type" => "table", "table" => { "name" => "t", "rows" => [], "notes" => {} })
-      File.write(path, "#{run}\n#{table}\n#{table[0, 20]}")
-      assert_equal 1, Lab::Engine::Results.load(path)["tables"].size
-      File.write(path, "#{run}\n#{table[0, 20]}\n#{table}\n")
-      assert_raises(Lab::UsageError) { Lab::Engine::Results.load(path) }
-      ["", "3\n", "[1]\n", "nothing"].each do |text|
-        File.write(path, text)
-        assert_raises(Lab::UsageError, text) { Lab::Engine::Results.load(path) }
-      end
+    path = File.join(dir, "run.jsonl")
+    run = JSON.generate("type" => "run", "schema" => "tiercel-lab/1", "run" => { "command" => "cold" },
+                        "environment" => {})
+    table = JSON.generate("type" => "table", "table" => { "name" => "t", "rows" => [], "notes" => {} })
+    File.write(path, "#{run}\n#{table}\n#{table[0, 20]}")
+    assert_equal 1, Lab::Engine::Results.load(path)["tables"].size
+    File.write(path, "#{run}\n#{table[0, 20]}\n#{table}\n")
+    assert_raises(Lab::UsageError) { Lab::Engine::Results.load(path) }
+    ["", "3\n", "[1]\n", "nothing"].each do |text|
+      File.write(path, text)
+      assert_raises(Lab::UsageError, text) { Lab::Engine::Results.load(path) }
     end
   end
 end

@@ -79,14 +79,12 @@ class LoadFleetTest < LabCase
   end
 
   def test_a_shared_folder_is_left_as_it_is
-    with_tmpdir do |folder|
-      contexts = Array.new(2) do
-        Lab::Engine::Context.new(servers: {}, folders: { "disk" => folder }, label: "x", shared: true)
-      end
-      File.write(File.join(contexts.first.directory, "kept"), "")
-      assert_equal ["kept"], Dir.children(contexts.last.directory)
-      contexts.each(&:clean_up)
-      assert_equal ["kept"], Dir.children(contexts.last.directory)
+    contexts = Array.new(2) do
+      Lab::Engine::Context.new(servers: {}, folders: { "disk" => dir }, label: "x", shared: true)
     end
+    File.write(File.join(contexts.first.directory, "kept"), "")
+    assert_equal ["kept"], Dir.children(contexts.last.directory)
+    contexts.each(&:clean_up)
+    assert_equal ["kept"], Dir.children(contexts.last.directory)
   end
 end

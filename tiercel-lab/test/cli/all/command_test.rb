@@ -53,11 +53,9 @@ class AllCommandTest < LabCase
   end
 
   def test_a_table_that_takes_too_long_is_ended
-    Dir.mktmpdir do |folder|
-      child = Lab::CLI::All::Child.new(entry("serializers"), more: ["--quick"], folder:, limit: 0.5)
-      part = child.run
-      assert_equal ["out of time", "stopped after 1 s"], [part.state, part.note]
-    end
+    child = Lab::CLI::All::Child.new(entry("serializers"), more: ["--quick"], folder: dir, limit: 0.5)
+    part = child.run
+    assert_equal ["out of time", "stopped after 1 s"], [part.state, part.note]
   end
 
   def test_what_cannot_be_followed

@@ -67,22 +67,20 @@ class AppCommandTest < LabCase
   end
 
   def test_a_page_end_to_end
-    Dir.mktmpdir do |folder|
-      json = File.join(folder, "run.json")
-      code, out, err = lab("app", "--quick", "--requests", "4", "--page", "/products/1", "--store",
-                           "tiercel:memory:,solid_cache_store,tiercel:redis:", "--results", folder, "--json", json)
-      rows = Lab::Engine::Results.load(json)["tables"].to_h { |table| [table["name"], table["rows"]] }
-      reason = rows["pages"].filter_map { |one| one["reason"] }.first
-      skip(reason) if reason&.include?("could not be installed")
-      assert_equal 0, code, [out, err, reason].join("\n")
-      assert_empty SCHEMA.errors(Lab::Engine::Results.load(json))
-      rows["pages"].each { |one| assert_equal [8] * 4, one["blocks"].map { |block| block.drop(5).size }, one["store"] }
-      rows["pages"].each do |one|
-        own, servers = one["blocks"].map { |block| block[3, 2] }.transpose
-        assert own.all?(&:positive?), one["store"]
-        assert_equal one["store"] == "tiercel:redis:", servers.any?(&:positive?), one["store"]
-      end
-      assert_equal 0, lab("report", json).first
+    json = File.join(dir, "run.json")
+    code, out, err = lab("app", "--quick", "--requests", "4", "--page", "/products/1", "--store",
+                         "tiercel:memory:,solid_cache_store,tiercel:redis:", "--results", dir, "--json", json)
+    rows = Lab::Engine::Results.load(json)["tables"].to_h { |table| [table["name"], table["rows"]] }
+    reason = rows["pages"].filter_map { |one| one["reason"] }.first
+    skip(reason) if reason&.include?("could not be installed")
+    assert_equal 0, code, [out, err, reason].join("\n")
+    assert_empty SCHEMA.errors(Lab::Engine::Results.load(json))
+    rows["pages"].each { |one| assert_equal [8] * 4, one["blocks"].map { |block| block.drop(5).size }, one["store"] }
+    rows["pages"].each do |one|
+      own, servers = one["blocks"].map { |block| block[3, 2] }.transpose
+      assert own.all?(&:positive?), one["store"]
+      assert_equal one["store"] == "tiercel:redis:", servers.any?(&:positive?), one["store"]
     end
+    assert_equal 0, lab("report", json).first
   end
 end

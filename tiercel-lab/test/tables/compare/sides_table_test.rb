@@ -10,20 +10,18 @@ class CompareSidesTest < LabCase
   end
 
   def test_two_stores_are_counted_and_timed
-    Dir.mktmpdir do |folder|
-      json = File.join(folder, "run.json")
-      common = ["--quick", "--budget", "1", "--require", PLANTED, "--op", "read", "--value", "string-100b", "--results",
-                folder]
-      code, out, err = lab("compare", "steps:100", "steps:30000", *common, "--json", json)
-      assert_equal 0, code, err
-      assert out.start_with?("steps:30000 against steps:100: slower once in 1 of 1 cells; " \
-                             "largest estimate: read string-100b takes"), out
-      assert_match(/^read string-100b +objects allocated by one call: 0 +same$/, out)
-      assert_empty SCHEMA.errors(Lab::Engine::Results.load(json))
-      code, out, = lab("report", json)
-      assert_equal 0, code
-      assert_includes out, "bin/lab compare steps:100 steps:30000 --quick"
-    end
+    json = File.join(dir, "run.json")
+    common = ["--quick", "--budget", "1", "--require", PLANTED, "--op", "read", "--value", "string-100b", "--results",
+              dir]
+    code, out, err = lab("compare", "steps:100", "steps:30000", *common, "--json", json)
+    assert_equal 0, code, err
+    assert out.start_with?("steps:30000 against steps:100: slower once in 1 of 1 cells; " \
+                           "largest estimate: read string-100b takes"), out
+    assert_match(/^read string-100b +objects allocated by one call: 0 +same$/, out)
+    assert_empty SCHEMA.errors(Lab::Engine::Results.load(json))
+    code, out, = lab("report", json)
+    assert_equal 0, code
+    assert_includes out, "bin/lab compare steps:100 steps:30000 --quick"
   end
 
   # The exit code of a run comes from its results alone, also where no cell is decided.
@@ -38,13 +36,11 @@ class CompareSidesTest < LabCase
 
   # Each of its calls costs the same. Its collections cost more, which no timed call shows.
   def test_kept_objects_are_found
-    Dir.mktmpdir do |folder|
-      code, out, err = lab("compare", "steps:100#garbage=4", "steps:100#garbage=4,kept=100000", "--quick", "--budget",
-                           "1", "--op", "read", "--value", "string-100b", "--results", folder)
-      assert_equal 1, code, err
-      assert_match(/; more kept objects in 1\.$/, out)
-      assert_match(/^read string-100b +objects that the process keeps: [\d,]+ \u2192 1\d\d,000 +regressed$/, out)
-    end
+    code, out, err = lab("compare", "steps:100#garbage=4", "steps:100#garbage=4,kept=100000", "--quick", "--budget",
+                         "1", "--op", "read", "--value", "string-100b", "--results", dir)
+    assert_equal 1, code, err
+    assert_match(/; more kept objects in 1\.$/, out)
+    assert_match(/^read string-100b +objects that the process keeps: [\d,]+ \u2192 1\d\d,000 +regressed$/, out)
   end
 
   def test_the_command_line_says_which_job_is_meant

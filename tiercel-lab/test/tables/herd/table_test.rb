@@ -36,15 +36,13 @@ class HerdCommandTest < LabCase
   end
 
   def test_the_missing_fragments_of_a_page_are_rendered_once_for_all_requests
-    Dir.mktmpdir do |folder|
-      json = File.join(folder, "run.json")
-      code, out, err = lab("herd", "--page", "--quick", "--rounds", "1", "--block-ms", "5", "--store",
-                           "tiercel:shared:", "--results", folder, "--json", json)
-      row = Lab::Engine::Results.load(json)["tables"].first["rows"].first
-      skip(row["reason"]) if row["reason"]&.include?("could not be installed")
-      assert_equal [0, [10], [50]], [code, row["renderings"], row["ms"].map(&:size)], out + err
-      assert_match(/rendered: tiercel:shared: 10 times \(p99 /, out)
-    end
+    json = File.join(dir, "run.json")
+    code, out, err = lab("herd", "--page", "--quick", "--rounds", "1", "--block-ms", "5", "--store",
+                         "tiercel:shared:", "--results", dir, "--json", json)
+    row = Lab::Engine::Results.load(json)["tables"].first["rows"].first
+    skip(row["reason"]) if row["reason"]&.include?("could not be installed")
+    assert_equal [0, [10], [50]], [code, row["renderings"], row["ms"].map(&:size)], out + err
+    assert_match(/rendered: tiercel:shared: 10 times \(p99 /, out)
   end
 
   def test_a_page_has_the_stores_of_the_application_and_two_workers

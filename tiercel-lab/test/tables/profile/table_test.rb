@@ -22,16 +22,14 @@ class ProfileCommandTest < LabCase
   end
 
   def test_a_busy_method_is_found_in_a_process_of_its_own
-    Dir.mktmpdir do |folder|
-      row = watched("steps:2000", folder)
-      assert_equal "measured", row["status"], row["reason"]
-      assert_operator row["calls"], :>, 0
-      assert_includes row["top"], "CountingStore#read"
-      assert_includes JSON.parse(File.read(row["file"])).keys, "threads"
-      assert_equal ["misses", nil], watched("planted_forgetful", folder).values_at("status", "top")
-      assert_match(/a_gem_that_nobody_has/, watched("planted_absent", folder)["reason"])
-      assert_match(/client_get works on a client/, watched("memory_store", folder, operation: "client_get")["reason"])
-    end
+    row = watched("steps:2000", dir)
+    assert_equal "measured", row["status"], row["reason"]
+    assert_operator row["calls"], :>, 0
+    assert_includes row["top"], "CountingStore#read"
+    assert_includes JSON.parse(File.read(row["file"])).keys, "threads"
+    assert_equal ["misses", nil], watched("planted_forgetful", dir).values_at("status", "top")
+    assert_match(/a_gem_that_nobody_has/, watched("planted_absent", dir)["reason"])
+    assert_match(/client_get works on a client/, watched("memory_store", dir, operation: "client_get")["reason"])
   end
 
   # The eight artifacts of the fourth article, by one command.

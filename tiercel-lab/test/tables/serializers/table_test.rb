@@ -49,15 +49,13 @@ class SerializersTest < LabCase
   end
 
   def test_the_users_json_is_parsed
-    Dir.mktmpdir do |folder|
-      File.write(File.join(folder, "a.json"), '{"a":[1,2]}')
-      File.write(File.join(folder, "b.txt"), "{text}")
-      value = Lab::Values::Files.new(directory: folder, parse: true)
-      assert_equal [{ "a" => [1, 2] }, "{text}"],
-                   Lab::Values.from_spec(JSON.parse(JSON.generate(value.to_spec))).generate(1)
-      assert_equal '{"a":[1,2]}', Lab::Values::Files.new(directory: folder).generate(1).first
-      File.write(File.join(folder, "c.json"), "{")
-      assert_raises(Lab::UsageError) { Lab::Values::Files.new(directory: folder, parse: true).generate(1) }
-    end
+    File.write(File.join(dir, "a.json"), '{"a":[1,2]}')
+    File.write(File.join(dir, "b.txt"), "{text}")
+    value = Lab::Values::Files.new(directory: dir, parse: true)
+    assert_equal [{ "a" => [1, 2] }, "{text}"],
+                 Lab::Values.from_spec(JSON.parse(JSON.generate(value.to_spec))).generate(1)
+    assert_equal '{"a":[1,2]}', Lab::Values::Files.new(directory: dir).generate(1).first
+    File.write(File.join(dir, "c.json"), "{")
+    assert_raises(Lab::UsageError) { Lab::Values::Files.new(directory: dir, parse: true).generate(1) }
   end
 end
