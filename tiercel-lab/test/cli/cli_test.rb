@@ -50,7 +50,7 @@ class CLITest < LabCase
   def test_a_short_run_prints_and_keeps_its_results
     json = File.join(dir, "run.json")
     code, out, err = lab("--quick", "--store", "tiercel:memory:", "--op", "read", "--value", "string-100b", "--seed",
-                         "5", "--workers", "1", "--dir", dir, "--json", json)
+                         "5", "--workers", "1", "--results", dir, "--json", json)
     assert_equal 0, code, err
     assert_match(/\AFor 1 machine, 1 worker, [\d.]+ MB of memory, surviving no restart/, out)
     assert_match(/^A hit costs \S+ us \[\S+\] with tiercel:memory: \(String of 100 B\)/, out)
@@ -80,7 +80,7 @@ class CLITest < LabCase
 
   def test_wrong_values_have_their_exit_code
     code, out, = lab("--quick", "--require", PLANTED, "--store", "planted_wrong", "--op", "read", "--value",
-                     "string-100b", "--dir", dir)
+                     "string-100b", "--results", dir)
     assert_equal 4, code
     assert_match(/planted_wrong +wrong values: a read returned another value/, out)
   end
@@ -105,7 +105,7 @@ class CLITest < LabCase
 
   def test_ctrl_c_keeps_what_was_measured_and_stops_the_servers
     command = [RbConfig.ruby, EXECUTABLE, "--quick", "--store", "mem_cache_store", "--value", "string-10b,html-2kb",
-               "--op", "read", "--dir", dir]
+               "--op", "read", "--results", dir]
     Open3.popen3({ "XDG_CACHE_HOME" => dir }, *command, pgroup: true) do |input, out, err, thread|
       input.close
       wait_until("a measured cell", within: 100) { kept(dir).include?('"string-10b/read/mem_cache_store"') }

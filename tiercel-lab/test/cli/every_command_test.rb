@@ -63,7 +63,7 @@ class EveryCommandTest < LabCase
   def test_a_plan_measures_nothing_and_has_no_colours
     (Lab::CLI.names - %w[report history init help]).each do |name|
       named = name == "http" ? %w[http://127.0.0.1/a http://127.0.0.1/b] : [] # which has no pages of its own
-      code, out, err = lab(name, *named, "--quick", "--plan", "--dir", dir)
+      code, out, err = lab(name, *named, "--quick", "--plan", "--results", dir)
       assert_equal [0, ""], [code, err], name
       refute_empty out.strip, name
       refute_includes out, "\e", name
