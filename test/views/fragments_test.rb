@@ -67,6 +67,11 @@ class FragmentsTest < ViewTest
     ActiveSupport::Notifications.unsubscribe(subscriber)
   end
 
+  def test_a_fragment_within_one_of_the_same_key
+    page = controller("index" => "<% cache 'box' do %>1<% cache 'box' do %>2<% end %>3<% end %>")
+    assert_equal %w[123] * 3, Array.new(3) { get(page) }
+  end
+
   def test_nothing_that_other_code_stored_breaks_a_view
     page = controller(**PAGE)
     get(page)
