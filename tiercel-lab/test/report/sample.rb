@@ -70,7 +70,7 @@ module SampleReport
     STORES.each do |name, (estimate, spread)|
       table.row(*reads_row(name, estimate, spread))
     end
-    table.row("Litecache", Cell.missing("needs sqlite3 1.x", remedy: "bin/setup litecache"), nil, nil, nil, nil)
+    table.row("Litecache", Cell.missing("needs sqlite3 1.x", remedy: "bin/setup bundles"), nil, nil, nil, nil)
   end
 
   def reads_row(name, estimate, spread)
