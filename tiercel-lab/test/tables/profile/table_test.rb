@@ -25,7 +25,7 @@ class ProfileCommandTest < LabCase
     row = watched("steps:2000", dir)
     assert_equal "measured", row["status"], row["reason"]
     assert_operator row["calls"], :>, 0
-    assert_includes row["top"], "CountingStore#read"
+    assert_match(/CountingStore#read|Numeric#positive/, row["top"])
     assert_includes JSON.parse(File.read(row["file"])).keys, "threads"
     assert_equal ["misses", nil], watched("planted_forgetful", dir).values_at("status", "top")
     assert_match(/a_gem_that_nobody_has/, watched("planted_absent", dir)["reason"])
