@@ -88,19 +88,6 @@ class RailsAppBootTest < RailsAppTest
     end
   end
 
-  NEWER = 'def ActiveSupport.gem_version = Gem::Version.new("9.3.0")'
-
-  def test_a_newer_rails_than_was_tested_is_named_in_development
-    with_app do |app|
-      app.cache_store = ":tiercel_store, 'memory:'"
-      out(app.runner("1", env: { "RAILS_ENV" => "development" }))
-      app.write("config/initializers/newer.rb", NEWER)
-      assert_equal 0, app.read("log/development.log").scan("newer than").size
-      %w[development production].each { |environment| out(app.runner("1", env: { "RAILS_ENV" => environment })) }
-      assert_equal 1, app.read("log/development.log").scan("Tiercel: Rails 9.3.0 is newer than").size
-      refute_includes app.log, "newer than"
-    end
-  end
 
   def test_a_habit_of_another_store_gets_the_right_form
     with_app do |app|

@@ -89,7 +89,11 @@ class StoreTripsTest < Tiercel::TestCase
 
   OPTIONS = { namespace: "trips" }.freeze
 
-  def self.port_of(server) = Integer(server.url[/:(\d+)/, 1])
+  # Keeps the server, which ends when nobody refers to it.
+  def self.port_of(server)
+    (@servers ||= []) << server
+    Integer(server.url[/:(\d+)/, 1])
+  end
 
   def self.place(proxy, rails, url)
     ours = { "leases" => {} }
