@@ -427,7 +427,7 @@ module Tiercel
         @flights.await(miss, other) { other.awaits_process? ? process_deadline(miss) : thread_deadline(miss) }
       end
       case outcome
-      when :cycle then run(miss, other.flying, &)
+      when :cycle then run(miss, (other.flying unless Flights.held.include?(other)), &) # the outer value is stored
       when :deadline then relieve(miss, other, &)
       else share(miss, other, *outcome, &)
       end

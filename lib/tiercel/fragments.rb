@@ -38,18 +38,10 @@ module Tiercel::Fragments
       store = controller.cache_store if controller.respond_to?(:cache_store)
       return super unless Tiercel::Fragments.serve?(store)
       key = controller.combined_fragment_cache_key(name)
-      outer = @tiercel_rendered_keys
-      # In Rails, the outer one of two fragments of one key is stored last, and stays.
-      return output_buffer.capture(&block) if outer&.include?(key)
       rendered = nil
-      begin
-        @tiercel_rendered_keys = [*outer, key]
-        found = store.fetch_missing(key, Tiercel::Fragments.options(options)) do
-          rendered = output_buffer.capture(&block)
-          rendered.to_str
-        end
-      ensure
-        @tiercel_rendered_keys = outer
+      found = store.fetch_missing(key, Tiercel::Fragments.options(options)) do
+        rendered = output_buffer.capture(&block)
+        rendered.to_str
       end
       if rendered
         controller.instrument_fragment_cache(:write_fragment, key) { rendered }

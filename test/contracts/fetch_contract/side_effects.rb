@@ -8,7 +8,7 @@ module Tiercel
         # A block's change of its own key is newer than the value that the block returns.
         def test_a_blocks_change_of_its_own_key_stays
           { "inner" => ->(name) { store.write(name, "inner") }, 3 => ->(name) { 3.times { store.increment(name) } },
-            "made" => ->(name) { store.fetch(name) { "made" } },
+            "outer" => ->(name) { store.fetch(name) { "made" } },
             "threaded" => ->(name) { Thread.new { store.write(name, "threaded") }.join },
             nil => ->(name) { store.delete(name) } }.each do |kept, change|
             name = "one/#{kept}"
