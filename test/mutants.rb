@@ -82,8 +82,8 @@ mutant "the segment's own comparison of tags serves a block", "lib/tiercel/acces
 mutant "a delete that was not delivered leaves the block shared", "lib/tiercel/fetch.rb",
        "pending.nil? || pending.empty?", "true",
        tests: "test/store/fetch/outage_test.rb"
-mutant "the inner of two fragments of one key stays", "lib/tiercel/fragments.rb",
-       "outer&.include?(key)", "false", tests: "test/views/fragments_test.rb"
+mutant "the inner of two fragments of one key stays", "lib/tiercel/fetch.rb",
+       "(other.flying unless Flights.held.include?(other))", "other.flying", tests: "test/views/fragments_test.rb"
 mutant "callers share no block while a folder is locked", "lib/tiercel/fetch.rb",
        "pending.nil? || pending.empty?", "pending&.empty?", tests: "test/store/fetch/outage_test.rb"
 mutant "callers wait for a fiber of their own thread", "lib/tiercel/fetch/miss.rb",
