@@ -172,7 +172,7 @@ module Tiercel::Lab
       # For estimates: the start of a worker, and the overhead of a block.
       WORKER_SECONDS = 0.8
       BLOCK_SECONDS = 0.01
-      # For estimates: seconds to fork, build, fill, warm up and verify one arm, and to end it (both forms: 0.22 to 0.32).
+      # For estimates: seconds to fork, build, fill, warm up, verify and end one arm (0.22 to 0.32 in both forms).
       PREPARE_SECONDS = 0.3
       # For estimates: large values have long calls, so slices and warm-up take their longest.
       LARGE_FACTOR = 2.0
