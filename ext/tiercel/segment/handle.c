@@ -72,7 +72,7 @@ static void remember_file(tseg_handle *handle)
     handle->options.mode = attached->mode;
 }
 
-/* Detaches. A later call attaches the handle again. Other threads run during the unmapping: they see a closed handle. */
+/* Detaches. A later call attaches again. Other threads run during the unmapping: they see a closed handle. */
 void tseg_handle_close(tseg_handle *handle, tseg_host *host)
 {
     tseg *attached = handle->attached;

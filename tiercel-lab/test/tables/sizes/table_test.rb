@@ -64,7 +64,8 @@ class SizesCommandTest < LabCase
 
   def test_what_makes_no_sense_is_refused
     complaints = {
-      ["--size", "big"] => /512B, 20KB or 2MB/, ["--results", "/no/such/folder"] => /folder \/no\/such\S* does not exist/,
+      ["--size", "big"] => /512B, 20KB or 2MB/,
+      ["--results", "/no/such/folder"] => /folder \/no\/such\S* does not exist/,
       ["--size", "0KB"] => /at least 1 byte/,
     }
     assert_refused(complaints) { |arguments, check| sizes(*arguments, &check) }
