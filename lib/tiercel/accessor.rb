@@ -220,8 +220,10 @@ class Tiercel::Accessor
   # @return [Object, Found]
   def decode(key, bytes, version, current = false)
     bytes.freeze
-    value = current ? @coder.load_tagged_value(bytes, nil, version, key) : @coder.load_value(bytes, nil, version, key)
-    return resolve(value, key, bytes, version) if Tiercel::Coder::Signal === value
+    value = @coder.load_value(bytes, nil, version, key) unless current
+    current ||= Tiercel::Coder::SLOW.equal?(value) && tags_current?(bytes)
+    value = @coder.load_tagged_value(bytes, nil, version, key) if current
+    return Found.new(bytes) if Tiercel::Coder::Signal === value
     inherit_tags(bytes) if current && @runtime.blocks > 0 && @runtime.inside_block?
     Tiercel::DeepFreeze.call(value) if @frozen
     value
@@ -237,8 +239,8 @@ class Tiercel::Accessor
     Tiercel::Fetch.inherit(@backend, recorded) if recorded
   end
 
-  # @param signal [Coder::Signal]
-  def resolve(signal, key, bytes, version) = Found.new(bytes)
+  # @return [Boolean] whether the entry has tags that this accessor has found current
+  def tags_current?(_bytes) = false
 
   # Replaces the values in place, which is quicker than a new Hash because Ruby does not hash the keys again.
   def decode_all(found, keys, versions, undecided)
@@ -277,16 +279,11 @@ class Tiercel::Accessor
 
     private
 
-    # Decodes an entry with tags if its tags are current. The segment compares their generations in one call.
-    def resolve(signal, key, bytes, version)
-      return super unless Tiercel::Coder::SLOW.equal?(signal) && @segment.tags_current?(bytes)
-      value = @coder.load_tagged_value(bytes, nil, version, key)
-      return super if Tiercel::Coder::Signal === value
-      inherit_tags(bytes) if @runtime.blocks > 0 && @runtime.inside_block?
-      Tiercel::DeepFreeze.call(value) if @frozen
-      value
+    # The segment compares the generations of all tags in one call.
+    def tags_current?(bytes)
+      @segment.tags_current?(bytes)
     rescue Tiercel::BackendError
-      Found.new(bytes) # the reader compares the tags through the guard, which reports the failure
+      false # the reader compares the tags through the guard, which reports the failure
     end
   end
 
