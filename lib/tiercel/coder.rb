@@ -258,7 +258,7 @@ module Tiercel
     # Decodes the value at once, because Rails' entry would raise other errors later.
     def load_of_rails(bytes)
       bytes = ::Marshal.load(bytes) if bytes.start_with?(OF_DALLI)
-      entry = @rails_coder.load(bytes)
+      entry = @rails_coder.load(bytes) or return # Rails 8.2 reports what it cannot load, and returns nil
       ActiveSupport::Cache::Entry.new(entry.value, expires_at: entry.expires_at, version: entry.version)
     rescue ActiveSupport::Cache::DeserializationError
       raise
