@@ -394,7 +394,7 @@ module Tiercel
       return follow(miss, other, &) unless other.equal?(miss)
       miss.await_process(lease)
       count(:lease_waits)
-      case outcome = miss.timed { @leases.wait(lease, process_deadline(miss)) }
+      case outcome = @leases.wait(lease, process_deadline(miss))
       when Leases::Present then use_stored(miss, outcome)
       when :released then after_release(miss, lease, &)
       when :deadline then run(miss, lease, &)
@@ -423,8 +423,8 @@ module Tiercel
 
     # Waits for another caller of this process.
     def follow(miss, other, &)
-      outcome = miss.timed do
-        @flights.await(miss, other) { other.awaits_process? ? process_deadline(miss) : thread_deadline(miss) }
+      outcome = @flights.await(miss, other) do
+        other.awaits_process? ? process_deadline(miss) : thread_deadline(miss)
       end
       case outcome
       when :cycle then run(miss, (other.flying unless Flights.held.include?(other)), &) # the outer value is stored

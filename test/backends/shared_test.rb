@@ -81,26 +81,6 @@ class SharedTest < Tiercel::TestCase
     assert_empty said
   end
 
-  def test_segments_of_other_layouts_are_removed_once_nobody_uses_them
-    name = File.join(dir, "tiercel-app-0.v")
-    Tiercel::Segment.open("#{name}9", bytes: 1 << 20).close
-    File.binwrite("#{name}9", [9].pack("V"), 8) # the layout version in its header, and what its lock file says
-    File.write("#{name}9.lock", File.read("#{name}9.lock").sub(/\d+$/, "9"))
-    assert_match(/another layout version/,
-                 assert_raises(Tiercel::Unavailable) { Tiercel::Segment.open_existing("#{name}9") }.message)
-    used = fork { Tiercel::Segment.open("#{name}8", bytes: 1 << 20) && sleep }
-    wait_until("the other release") do
-      File.exist?("#{name}8") && Tiercel::Segment.open_existing("#{name}8").pids.include?(used)
-    end
-    ObjectSpace.each_object(Tiercel::Segment, &:close)
-    Tiercel::Backends::Shared.build(Tiercel::BackendURL.parse("shared:#{name}1"), { size: "1MB" }).close
-    refute_path_exists "#{name}9"
-    assert_path_exists "#{name}8"
-  ensure
-    Process.kill(:KILL, used)
-    Process.wait(used)
-  end
-
   def path = File.join(dir, "segment")
 
   def test_a_store_in_another_ractor_is_refused_clearly

@@ -28,7 +28,7 @@ class SegmentOrphansTest < Tiercel::TestCase
         assert_match(/#{@current} to 2.0 MB/, run_task("tiercel:segments:resize", nil, "2MB"))
         assert_equal "Removed #{@former}.\n", run_task("tiercel:segments:prune")
         assert_equal "Nothing to remove.\n", run_task("tiercel:segments:prune")
-        assert_equal "Removed #{@current}.\n", run_task("tiercel:segments:remove")
+        assert_match(/\ARemoved #{@current}\./, run_task("tiercel:segments:remove"))
         Tiercel::Segment.open(@current, bytes: 1 << 20).close
         Tiercel::Segment.open(@current.sub("my_shop", "jobs"), bytes: 1 << 20).close
         error = assert_raises(ArgumentError) { run_task("tiercel:segments:remove") }
@@ -47,7 +47,7 @@ class SegmentOrphansTest < Tiercel::TestCase
         assert_match(/#{paths.first} to 2.0 MB/, run_task("tiercel:segments:resize", nil, "2MB"))
         # The segment with the default name is a leftover of an earlier configuration.
         assert_match(/^Removed #{@current}/, run_task("tiercel:segments:prune"))
-        assert_equal "Removed #{paths.first}.\n", run_task("tiercel:segments:remove")
+        assert_match(/\ARemoved #{paths.first}\./, run_task("tiercel:segments:remove"))
       end
     end
     cache.close
@@ -56,7 +56,7 @@ class SegmentOrphansTest < Tiercel::TestCase
   def test_remove_says_that_processes_make_the_segment_again
     HeldByAnother.while(-> { Tiercel::Segment.open_existing(@former) }) do
       said = run_task("tiercel:segments:remove", @former)
-      assert_match(/Removed .*\. 1 process uses it: the next call recreates it, empty, with 1.0 MB/, said)
+      assert_match(/Removed #{@former}\. A process that uses it recreates it/, said)
     end
   end
 

@@ -552,9 +552,8 @@ module ActiveSupport
       # @return [void]
       def notify_of_hit(miss)
         return unless heard?(FETCH_HIT)
-        facts = miss.facts_of_hit
         name = RAILS_8_2 ? event_key(miss.name, miss.key, miss.options) : miss.name
-        instrument(:fetch_hit, name, facts.empty? ? miss.options : { **miss.options, **facts })
+        instrument(:fetch_hit, name, miss.stale ? { **miss.options, stale: true } : miss.options)
       end
 
       # @private

@@ -26,7 +26,6 @@ module Tiercel
         open = -> { place.open(asked, memo_bytes: memo) }
         segment = unavailable == :raise ? open.call : open_or_miss(place, options.key?(:behind), &open)
         return new(segment) if segment.is_a?(Segment::Absent)
-        remove_other_layouts(place)
         new(segment).tap { |backend| backend.asked_bytes = asked }
       end
 
@@ -38,15 +37,6 @@ module Tiercel
         meanwhile = near ? "every read goes to the next tier" : "every call is a miss"
         Reports.notice("#{error.message}. Until then #{meanwhile}; the creation is retried")
         Segment::Absent.new(place, error, &open)
-      end
-
-      # Segments of other layout versions are left for the releases that use them.
-      def remove_other_layouts(place)
-        place.other_layouts.each do |path|
-          Segment.remove(path, only_unused: true)
-        rescue Unavailable
-          next # a segment of another version or of another user
-        end
       end
     end
 

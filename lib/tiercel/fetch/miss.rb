@@ -311,21 +311,6 @@ class Tiercel::Fetch
     # @return [Boolean]
     def tagged? = !@recorded.nil? || lost?
 
-    # --- events ---
-
-    # Adds the time of a wait.
-    #
-    # @return [Object] the block's value
-    def timed
-      began = Tiercel::Clock.monotonic
-      yield
-    ensure
-      @waited = (@waited || 0.0) + ((Tiercel::Clock.monotonic - began) * 1_000)
-    end
-
-    # @return [Hash{Symbol => Object}] additions to Rails' payload of a `cache_fetch_hit`
-    def facts_of_hit = { stale: @stale, waited: @waited&.round(1) }.compact
-
     private
 
     def entry_of(bytes)

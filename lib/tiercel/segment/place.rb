@@ -98,14 +98,6 @@ module Tiercel
       raise ConfigurationError, "shared:#{path}: #{error.message}; give a path in a directory that exists"
     end
 
-    # Segments of this name with another layout version. Other releases that are still running may use them.
-    #
-    # @return [Array<String>] paths
-    def other_layouts
-      base = path[/\A(.*\.v)\d+\z/, 1] or return []
-      Dir.glob("#{base.gsub(/[\\*?\[\]{}]/) { |char| "\\#{char}" }}*").grep(/\.v\d+\z/) - [path]
-    end
-
     # @param path [String]
     # @return [Boolean] whether the segment belongs to this Rails application in any environment, with any secret
     def of_application?(path)

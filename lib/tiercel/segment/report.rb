@@ -43,11 +43,8 @@ module Tiercel
       # @raise [Unavailable] if the segment does not exist or belongs to another user
       def remove(path)
         raise Unavailable, "#{path} does not exist: rake tiercel:segments lists all segments" unless ::File.exist?(path)
-        size, others = users(path)
         Segment.remove(path)
-        return "Removed #{path}." if others.zero?
-        "Removed #{path}. #{others == 1 ? "1 process uses" : "#{others} processes use"} it: the next call " \
-          "recreates it, empty, with #{Sizes.human(size)}. To free the memory, stop them first."
+        "Removed #{path}. A process that uses it recreates it, empty, with its next call: to free the memory, stop it."
       end
 
       # @return [Array<String>] files whose names match those of `shared:NAME`
@@ -70,13 +67,6 @@ module Tiercel
       def of_cache
         return [] unless booted? && Rails.cache.respond_to?(:backend)
         Rails.cache.backend.tiers.filter_map { |tier| tier.segment.path if tier.respond_to?(:segment) }
-      end
-
-      # @return [Array(Integer, Integer)] bytes, and the number of other registered processes
-      def users(path)
-        with(path) { |segment| [segment.size_bytes, (segment.pids - [Process.pid]).size] }
-      rescue Unavailable
-        [0, 0] # damaged, or of another version
       end
 
       def with(path)

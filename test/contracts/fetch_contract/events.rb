@@ -9,7 +9,7 @@ module Tiercel
       # `cache_fetch_hit` if it gets the value without running its own block.
       module Events
         HEARD = %w[cache_fetch_hit cache_generate].freeze
-        TOLD = %i[stale waited exception].freeze
+        TOLD = %i[stale exception].freeze
         private_constant :HEARD, :TOLD
 
         def test_a_block_and_a_hit_are_told_as_rails_does
@@ -41,20 +41,6 @@ module Tiercel
             end
           end
           assert_equal 2, revalidating.stats[:stale_hits]
-        end
-
-        def test_waits_are_told_in_milliseconds
-          began = Queue.new
-          told = heard do
-            follower = Thread.current
-            slow = Thread.new { store.fetch("slow") { began << 1; eventually { follower.stop? }; "made" } }
-            began.pop
-            assert_equal("made", store.fetch("slow") { flunk })
-            slow.join
-          end
-          waited = told.assoc("cache_fetch_hit").last[:waited]
-          assert_operator waited, :>, 0
-          assert_operator waited, :<, PATIENCE * 1_000
         end
 
         def test_takeovers_are_counted
