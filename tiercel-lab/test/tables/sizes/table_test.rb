@@ -34,7 +34,7 @@ class SizesCommandTest < LabCase
 
   def test_a_folder_of_the_users_and_any_size
     Dir.mktmpdir do |folder|
-      sizes("--results", folder, "--size", "3KB,700", "--store", "memory_store") do |code, command|
+      sizes("--dir", folder, "--size", "3KB,700", "--store", "memory_store") do |code, command|
         assert_equal 0, code, command.err.string
         assert_equal %w[html-3kb html-700b], command.results["cells"].map { |cell| cell["value"] }.uniq
         assert_includes command.document.tables.last.title, "a hit by size"
@@ -53,7 +53,7 @@ class SizesCommandTest < LabCase
       assert_match(/^\[1\] not measured: it needs a mount; bin\/lab sizes --dir \/mnt\/nfs$/, command.out.string)
     end
     Dir.mktmpdir do |mount|
-      sizes("--quick", "--size", "2KB", "--store", "memory_store", "--results", mount) do |code, command|
+      sizes("--quick", "--size", "2KB", "--store", "memory_store", "--dir", mount) do |code, command|
         assert_equal 0, code, command.err.string
         assert_match(/^file_store:#{Regexp.escape(mount)} +[\d,.]+ us .* 0\.220 ms/, command.out.string)
         refute_match(/it needs a mount/, command.out.string)
@@ -65,7 +65,7 @@ class SizesCommandTest < LabCase
   def test_what_makes_no_sense_is_refused
     complaints = {
       ["--size", "big"] => /512B, 20KB or 2MB/,
-      ["--results", "/no/such/folder"] => /folder \/no\/such\S* does not exist/,
+      ["--dir", "/no/such/folder"] => /folder \/no\/such\S* does not exist/,
       ["--size", "0KB"] => /at least 1 byte/,
     }
     assert_refused(complaints) { |arguments, check| sizes(*arguments, &check) }
