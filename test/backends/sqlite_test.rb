@@ -146,6 +146,16 @@ class SQLiteBackendTest < Tiercel::TestCase
     assert_operator File.size(path), :<, 200_000
   end
 
+  # SQLite forbids a child to use its parent's connection.
+  def test_a_child_discards_what_it_has_inherited
+    backend.set("key", "value")
+    children = fork_and_wait(1) do
+      found = backend.get("key")
+      [found, Tiercel::Backends::SQLite::Database.all.keys.all? { |one| one.closed? || !one.inherited? }]
+    end
+    assert_equal [["value".b, true]], children
+  end
+
   def test_a_fork_warns_of_nothing_and_two_backends_of_one_file_survive_it
     other = build_backend
     backend.set("key", "value")
