@@ -13,7 +13,7 @@ require "action_controller/railtie"
 require "action_view/railtie"
 
 STORES, REQUESTS = JSON.parse(ARGV[0]), Integer(ARGV[1])
-ROOT = Dir.mktmpdir
+ROOT = Dir.mktmpdir("tiercel-load-")
 ENV["RAILS_ENV"] = "production"
 ENV["DATABASE_URL"] = "sqlite3:#{ROOT}/cache.sqlite3"
 begin
