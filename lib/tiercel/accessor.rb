@@ -135,8 +135,8 @@ class Tiercel::Accessor
     get_multi(keys | tags.keys).tap { |found| tags.know(found) }
   end
 
-  # Reads every generation from the backend. Only {RequestLocal#generations} remembers generations and calls the
-  # block.
+  # Reads every generation from the backend. {RequestLocal#generations} also has those of this request, and tiers have
+  # near copies. Both call the block, which decides whether to use one.
   #
   # @param keys [Array<String>] keys of generations
   # @return [Hash{String => String}]

@@ -2,9 +2,9 @@
 
 # Tells whether a resource belongs to this process.
 #
-# A child must not share a connection, a thread or a lock file with its parent. Each of these resources therefore
-# remembers its process ({.current}), and every use checks it ({.current?}, or on hot paths a direct comparison with
-# {.current}). No hook of Ruby is needed, and none would run for `Process.daemon`.
+# A child must not use its parent's connections, threads, leases and lists. Each of these therefore remembers its
+# process ({.current}), and every use checks it ({.current?}, or on hot paths a direct comparison with {.current}). No
+# hook of Ruby is needed, and none would run for `Process.daemon`.
 #
 # @private
 module Tiercel::Forks

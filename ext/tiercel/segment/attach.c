@@ -116,7 +116,7 @@ void tseg_release_by(tseg_host *host, tseg *segment)
 
 void tseg_release(tseg *segment) { tseg_release_by(NULL, segment); }
 
-/* A call holds the segment while it waits. Each hold needs one let_go. */
+/* A call holds the segment while it waits. Each hold needs one tseg_let_go. */
 void tseg_hold(tseg *segment)
 {
     segment->references++;

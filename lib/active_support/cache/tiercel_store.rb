@@ -32,7 +32,7 @@ module ActiveSupport
     # - `read` and `fetch` with no options, or only with `expires_in`, `race_condition_ttl`, `skip_nil: true`,
     #   `version`, `namespace`, and, if the accessor compares tags (segments and tiers), `tags`
     # - `write` with no options, or only with `expires_in`, in a store without stale windows
-    # - `delete` with no options
+    # - `delete` and `exist?` with no options
     #
     # Other calls of one name merge their options and run inside Rails' `instrument`. Their reads, and reads of several
     # names, enter the Reader. The result is the same.
@@ -404,7 +404,8 @@ module ActiveSupport
       # --- the whole cache ---
 
       # Clears the cache. With a namespace (of the store or of this call) it deletes only the keys of the namespace.
-      # Without a namespace it deletes everything in the backend, including the entries of other programs.
+      # Without a namespace, and always on memcached, it deletes everything in the backend, including the entries of
+      # other programs.
       #
       # @param options [Hash, nil] `namespace`
       # @return [nil]
@@ -427,6 +428,7 @@ module ActiveSupport
       # @param matcher [Regexp, String] a pattern for names; or a glob as in Redis
       # @param options [Hash, nil] `namespace`
       # @return [Integer, nil] number of deleted entries; nil if the backend failed
+      # @raise [NotImplementedError] on memcached, which cannot list its keys
       def delete_matched(matcher, options = nil)
         options = merged_options(options)
         prefix = key_prefix(options)

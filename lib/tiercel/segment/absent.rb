@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Tiercel
-  # Replaces a segment that cannot be created at present. Every call is a miss and occasionally retries the
-  # creation. Once the segment exists, all calls go to it.
+  # Replaces a segment that cannot be created at present. Every call is a miss. At most every {PAUSE_SECONDS}, a call
+  # retries the creation. Once the segment exists, all calls go to it.
   class Segment::Absent
     # Seconds between two attempts.
     PAUSE_SECONDS = 5.0
