@@ -13,7 +13,7 @@ module Tiercel
   #   segment.get("key")  # => "value"
   #
   # {Backend} documents the methods that both have: get, get_multi, get_with_token, set, set_multi, add,
-  # compare_and_set, delete, delete_multi, touch, stats and close. The store's fast path uses further methods:
+  # compare_and_set, delete, delete_multi, touch, stats and close. {Accessor} uses further methods:
   #
   # - `read(key, version = nil)`: nil if absent. An unexpired frame of an uncompressed String is returned
   #   decoded: a new, mutable String in its encoding. Any other frame is returned whole and *frozen*; if the memo

@@ -60,9 +60,9 @@ static tseg_result attempt_begin(tseg_call *base, tseg *segment)
 }
 
 /*
- * Segment#near_begin(keys) -> String for near_fill and near_end. A writer calls it before it changes the last tier. It
- * deletes the keys' copies, and until near_end no other caller can fill them. keys is nil if any key may change; the
- * caller then deletes the copies.
+ * Segment#near_begin(keys) -> String for near_fill and near_end. A writer calls this method before the writer changes
+ * the last tier. The call deletes the keys' copies, and until near_end no other caller can fill them. keys is nil if
+ * any key may change; the caller then deletes the copies.
  */
 static VALUE segment_near_begin(VALUE self, VALUE keys)
 {

@@ -5,8 +5,8 @@
 #include "shard.h"
 
 /*
- * Ghosts: fingerprints of keys that left the small log without a hit. A bucket of ghosts is a cache line. The clock
- * counts ghosts. A ghost is forgotten once as many newer ghosts exist as the main log has entries.
+ * Ghosts: fingerprints of keys that left the small log without a hit. A bucket of ghosts fills one cache line. The
+ * clock counts ghosts. A ghost is forgotten once as many newer ghosts exist as the main log has entries.
  */
 static tseg_half *bucket_of(const tseg_section *section, uint64_t hash)
 {

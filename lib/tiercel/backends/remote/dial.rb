@@ -109,8 +109,8 @@ module Tiercel::Backends::Remote
     # @param params [Hash, nil] `ssl_params`: parameters of SSLContext#set_params, with names as Symbols or Strings.
     #   `cert` and `key` may be files or their content
     # @return [OpenSSL::SSL::SSLContext]
-    # @raise [ConfigurationError] if none can be made. Values may be private keys: no message shows them, but for
-    #   places of files
+    # @raise [ConfigurationError] if none can be made. Values may be private keys, so messages show only the paths of
+    #   files
     def self.build(params)
       params = checked(params)
       params[:cert] = OpenSSL::X509::Certificate.new(text(params[:cert])) if params[:cert].is_a?(String)

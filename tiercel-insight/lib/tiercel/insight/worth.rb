@@ -271,7 +271,7 @@ class Tiercel::Insight::Worth
 
   def differences(one, now) = one.zip(now).map { |a, b| a - b }
 
-  # The sum over the groups, and half of its interval.
+  # @return [Array(Float, Float)] the sum over the groups, and half of the width of its 95 % interval
   def estimate(parts)
     mean = parts.sum.fdiv(GROUPS)
     deviation = Math.sqrt(parts.sum { |part| (part - mean)**2 } / (GROUPS - 1))

@@ -60,7 +60,8 @@ module Tiercel::Lab
     # @return [Symbol] :cpu or :wall
     def clock = medium == :process ? :cpu : :wall
 
-    # Raises if the place is impossible. The parser calls it, so that every planned contestant can be built.
+    # Refuses a place that this type of store does not have. The parser calls this method, so that every planned
+    # contestant can be built.
     #
     # @raise [UsageError]
     def check

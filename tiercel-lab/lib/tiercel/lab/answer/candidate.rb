@@ -172,7 +172,7 @@ module Tiercel::Lab
 
         def scheme(url) = url[/\A[^:]+/]
 
-        # The size of a memory: in its URL, or as an option of a store without tiers.
+        # Returns the bytes of one memory. Its URL has the size; a store without tiers may have it as an option instead.
         def size(url, urls, text) = Tiercel::Sizes.parse(url[SIZE, 1] || (text[/#.*#{SIZE}/, 1] if urls.one?))
 
         # A socket belongs to one machine.

@@ -134,7 +134,6 @@ module Tiercel::Lab
           kinds.any? && kinds.all? { |kind| of(kind).size >= LEAST_RECORDINGS } ? "holds" : "undecided"
         end
 
-        # {Musts::Target} uses the sentence too.
         def warnings
           return super if kinds.empty? || state != "undecided"
           [*super, "Fewer than #{LEAST_RECORDINGS} recordings do not decide (exit code 3)."]
