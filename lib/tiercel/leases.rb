@@ -8,6 +8,8 @@
 # - {Placeholders}, over any {Backend}: the lease is a placeholder frame under the value's own key
 # - {Segment}, for `shared:` and `memory:`: a table beside the logs
 #
+# Over tiers, {Tiers::StackLeases} uses the first, and the second while the last tier does not answer.
+#
 # == Words
 #
 # - lineage: 8 random bytes that identify one chain of computations of a key. The first lease on an absent key

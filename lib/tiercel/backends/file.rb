@@ -223,8 +223,8 @@ class Tiercel::Backends::File
     result || false
   end
 
-  # Writes an unnamed file, and renames it into place when it is complete. Begins anew if there is no folder yet, or if
-  # another program removes it.
+  # Writes a temporary file, and renames it into place when it is complete. Begins anew if there is no folder yet, or
+  # if another program removes it.
   #
   # @return [Integer] bytes on disk that were added, negative if the size shrank
   def place(ledger, path, key, bytes, expires_at, token)

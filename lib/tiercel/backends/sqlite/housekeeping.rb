@@ -47,7 +47,7 @@ class Tiercel::Backends::SQLite::Housekeeping
     @refresh_us = 0
   end
 
-  # Records that an entry was read, here or in a near tier; a later round stores it. A read itself never writes.
+  # Records that an entry was read from the file; a later round stores it. A read itself never writes.
   def note(id)
     @noted[id] = true if @noting && @noted.size < MOST_NOTED
   end

@@ -154,7 +154,7 @@ module Tiercel::Lab
                                   "deflating only; levels were not named.")
         end
 
-        # The inflate cell of a compressor's deflate cell.
+        # @return [Hash, nil] the cell that inflates what the given cell has deflated: same compressor, value and role
         def twin(deflate)
           results["cells"].find do |cell|
             cell["operation"] == "inflate" && cell["value"] == deflate["value"] && cell["role"] == deflate["role"] &&

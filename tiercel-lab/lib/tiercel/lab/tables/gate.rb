@@ -222,7 +222,7 @@ module Tiercel::Lab
         LEAST_PROCESSES = 4
         # A pass with fewer cells mostly starts processes.
         LEAST_CELLS = 4
-        # The first of so many cells of a medium has a null arm. A noise floor pools the null arms of its medium.
+        # One in this many cells of a medium has a null arm. A noise floor pools the null arms of its medium.
         CELLS_OF_A_NULL = 4
         # The usual arms of a cell.
         ARMS = 2.0 + (1.0 / CELLS_OF_A_NULL)
