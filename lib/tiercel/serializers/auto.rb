@@ -22,7 +22,6 @@ module Tiercel
 
     # @param value [Object]
     # @return [String, nil] its msgpack payload, nil if it is not plain data
-    # @raise [RuntimeError] if another thread is seen to change the value during the dump, as with Marshal
     def dump_plain(value)
       @plain.dump(value)
     rescue SystemStackError

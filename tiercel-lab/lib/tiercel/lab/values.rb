@@ -317,7 +317,7 @@ module Tiercel::Lab
     add HTML.new(name: "html-2kb", title: "2 KB of HTML", bytes: 2048)
     add HTML.new(name: "html-822kb", title: "822 KB of HTML", bytes: LARGE_BYTES, count: 8)
     add HTML.new(name: "html-24kb", title: "A fragment of 24 KB", bytes: 24 * 1024, count: 100)
-    # More entries than a loop keeps in the CPU's caches, for the targets of the memo and of pages.
+    # More entries than a loop keeps in the CPU's caches, for `cold`.
     add ManyTexts.new(count: 2_000)
     add ManyPages.new(name: "html-2kb-2000", title: "2 KB of HTML, 2,000 of them", bytes: 2048, count: 2_000)
     add ManyPages.new(name: "html-24kb-500", title: "A fragment of 24 KB, 500 of them", bytes: 24 * 1024, count: 500)
