@@ -5,7 +5,7 @@
 # Rails' `parallelize` forks workers; parallel_tests starts processes with TEST_ENV_NUMBER. From {.watch} on, the stores
 # of each process are separate:
 #
-# - `shared:` becomes `memory:`, the same engine in private memory; so does memcached, whose `clear` empties the server
+# - `shared:` becomes `memory:`, the same engine in private memory
 # - `sqlite:` and `file:` use files beside the application's: PATH-NUMBER
 # - on a server, every key begins with "test-worker-NUMBER:" ({.namespace})
 #
@@ -13,8 +13,8 @@
 # stores.
 module Tiercel::TestWorker
   ON_DISK = %w[sqlite file].freeze
-  # Backends that are private to a process anyway, or become so.
-  PRIVATE = %w[memory null memcached].freeze
+  # Backends that are private to a process anyway.
+  PRIVATE = %w[memory null].freeze
   # The size of the `memory:` store that replaces `shared:`, unless `size` is smaller.
   MEMORY_BYTES = 32 << 20
   MEMORY_OPTIONS = %i[size memo].freeze
@@ -77,7 +77,7 @@ module Tiercel::TestWorker
     def place(url, options)
       return [url, options] unless @number
       case url.scheme
-      when "shared", "memcached" then [Tiercel::BackendURL.parse("memory:"), memory_options(options)]
+      when "shared" then [Tiercel::BackendURL.parse("memory:"), memory_options(options)]
       when *ON_DISK then [Tiercel::BackendURL.new(url.scheme, "#{url.rest}-#{@number}", url.options), options]
       else [url, options]
       end

@@ -74,6 +74,7 @@ class MemcachedDetailsTest < Tiercel::TestCase
     over_socket = MemcachedServers.build(MemcachedServers.socket.url, timeout: 20)
     assert_equal true, over_socket.set("key", "value")
     assert_equal({ "key" => "value" }, over_socket.get_multi(["key"]))
+    assert_equal ["key"], over_socket.scan.to_a
     assert_equal MemcachedServers.socket.url, over_socket.to_s
   end
 
@@ -137,23 +138,14 @@ class MemcachedDetailsTest < Tiercel::TestCase
     assert_raises(Tiercel::NotACounter) { backend.increment("key", 2**64) }
   end
 
-  def test_a_key_too_long_for_the_server_works
+  def test_a_key_too_long_for_the_server_works_but_is_not_listed
     long = "ns:#{" " * 240}"
     backend.set(long, "value")
+    backend.set("ns:other", "value")
     assert_equal "value", backend.get(long)
-  end
-
-  # As Rails' MemCacheStore.
-  def test_delete_matched_is_refused_and_clear_empties_the_server
-    store = Tiercel.new(MemcachedServers.one.url, namespace: "one", timeout: 20)
-    store.write("name", 1, namespace: "two")
-    error = assert_raises(NotImplementedError) { store.delete_matched("n*") }
-    assert_match(/invalidate_tags/, error.message)
-    assert_equal 1, store.read("name", namespace: "two")
-    store.clear
-    assert_nil store.read("name", namespace: "two")
-  ensure
-    store&.close
+    assert_equal ["ns:other"], backend.scan("ns:").to_a
+    backend.clear("ns:")
+    assert_nil backend.get(long)
   end
 
   def test_urls

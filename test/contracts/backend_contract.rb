@@ -57,8 +57,6 @@ module Tiercel
 
       private
 
-      def lists_keys? = !backend.to_s.include?("memcached")
-
       # Moves `Time.now` during the block. A remote backend has its own clock, so the test sleeps instead.
       def later(seconds, &)
         backend.remote? ? remote_later(seconds, &) : MovedClock.by(seconds, &)

@@ -93,10 +93,6 @@ module Tiercel
         skip "#{store.backend} ends raw values by its own clock" if store.backend.remote?
       end
 
-      def needs_a_list_of_keys
-        skip "memcached cannot list its keys" if store.backend.to_s.include?("memcached")
-      end
-
       # @return [Array<Event>] the cache's notifications during the block
       def events(pattern = /\Acache_.*\.active_support\z/, &block)
         seen = []

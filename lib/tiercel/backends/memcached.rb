@@ -13,6 +13,7 @@ module Tiercel
   # old entry is gone. Tokens are the server's cas numbers ({Token}). TTLs are rounded up to whole seconds.
   class Backends::Memcached < Backend
     autoload :Connection, "tiercel/backends/memcached/connection"
+    autoload :KeyDump, "tiercel/backends/memcached/key_dump"
     autoload :Ring, "tiercel/backends/memcached/ring"
     autoload :Token, "tiercel/backends/memcached/connection"
 
@@ -215,11 +216,7 @@ module Tiercel
       checked(answers, keys.select.with_index { |_, index| answers[index] == true })
     end
 
-    def delete_multi(keys)
-      return 0 if keys.empty?
-      answers = exchange(keys.map { |key| WireKey.encode(key) }) { |_, wire_key| "md #{wire_key}\r\n" }
-      checked(answers, answers.count(true))
-    end
+    def delete_multi(keys) = keys.empty? ? 0 : delete_wire_keys(keys.map { |key| WireKey.encode(key) })
 
     # A frame that changes between the two steps stays, for another attempt.
     def delete_frames(keys)
@@ -238,19 +235,19 @@ module Tiercel
       failed.transform_values { |failure| backend_error(failure) }
     end
 
-    # As Rails' MemCacheStore: memcached has no command that lists keys.
-    def scan(_prefix = nil)
-      raise NotImplementedError, "memcached cannot list its keys, so delete_matched is not supported: use " \
-                                 "invalidate_tags, which needs no list, or clear"
+    # Omits keys that were too long for memcached, because the server stores only their digests.
+    def scan(prefix = nil)
+      return enum_for(:scan, prefix) unless block_given?
+      each_wire_key(prefix) do |wire_key|
+        key = WireKey.decode(wire_key)
+        yield key if key
+      end
     end
 
-    # As Rails' MemCacheStore, also with a prefix: empties the servers.
-    def clear(_prefix = nil)
-      deadline = Clock.monotonic + @timeout
-      @ring.nodes.each do |node|
-        node.call(nil, deadline:) { |connection, until_then| connection.flush_all(until_then) }
-      end
-      nil
+    # With a prefix: lists the keys and deletes the matching ones, including keys stored as digests.
+    def clear(prefix = nil)
+      return clear_all unless prefix
+      enum_for(:each_wire_key, prefix).each_slice(1_000) { |wire_keys| delete_wire_keys(wire_keys) }
     end
 
     def stats
@@ -341,6 +338,11 @@ module Tiercel
       exchange(keys.map { |key| WireKey.encode(key) }) { |_, wire_key| Connection.look_request(wire_key) }
     end
 
+    def delete_wire_keys(wire_keys)
+      answers = exchange(wire_keys) { |_, wire_key| "md #{wire_key}\r\n" }
+      checked(answers, answers.count(true))
+    end
+
     # The server also adds to text that is nearly a number, such as "007"; the bytes that were read in the same trip
     # tell, and are restored unless another caller has changed them since.
     #
@@ -382,6 +384,16 @@ module Tiercel
                   "nothing is stored", backend: @name, key:)
     end
 
+    def clear_all
+      deadline = Clock.monotonic + @timeout
+      @ring.nodes.each do |node|
+        node.call(nil, deadline:) { |connection, until_then| connection.flush_all(until_then) }
+      end
+      nil
+    end
+
+    def each_wire_key(prefix, &) = @ring.nodes.each { |node| KeyDump.new(node).each(prefix, &) }
+
     # Expiry uses the server's clock, not {Clock}; tests that move Ruby's time do not affect it.
     def wire_ttl(ttl)
       return 0 unless ttl
@@ -412,12 +424,14 @@ module Tiercel
     # - Any other key is percent-encoded as in Rails' MemCacheStore (control characters, space, "%" and all bytes
     #   from 7F), so that both find the same entries.
     # - If the result exceeds 250 bytes, bytes from 80 stay unencoded, which memcached permits.
-    # - A key that is still too long becomes "%=", the beginning of the key, and a SHA-256.
+    # - A key that is still too long becomes "%=", the beginning of the key, and a SHA-256. It cannot be decoded;
+    #   only its beginning is recognizable.
     module WireKey
       LIMIT_BYTES = 250
       UNSAFE = /[\x00-\x20%\x7F-\xFF]/n
       UNSAFE_BUT_HIGH = /[\x00-\x20%\x7F]/n
       UNSAFE_ASCII = /[\x00-\x20%\x7F]/
+      NEVER = /[\x00-\x20\x7F]/n
       ESCAPES = Array.new(256) { |byte| format("%%%02X", byte).b.freeze }.freeze
       DIGEST_MARK = "%=".b.freeze
       DIGEST_BYTES = 64
@@ -436,6 +450,35 @@ module Tiercel
           return encoded if encoded.bytesize <= LIMIT_BYTES
           "#{DIGEST_MARK}#{encoded.byteslice(0, LEAD_BYTES)}#{Digest::SHA256.hexdigest(key)}"
         end
+
+        # @param wire_key [String]
+        # @return [String, nil] the key, nil if it cannot be decoded
+        def decode(wire_key)
+          return if wire_key.start_with?(DIGEST_MARK)
+          wire_key.include?("%") ? unescape(wire_key) : wire_key
+        end
+
+        # Returns whether {encode} can return this text, judged by the characters that a text command allows.
+        #
+        # @param wire_key [String]
+        # @return [Boolean]
+        def possible?(wire_key) = !NEVER.match?(wire_key.b)
+
+        # Returns whether the key encoded in a wire key begins with these bytes.
+        #
+        # @param wire_key [String]
+        # @param prefix [String] to match keys stored as digests: at most {LEAD_BYTES} when encoded
+        # @return [Boolean]
+        def prefix?(wire_key, prefix)
+          key = decode(wire_key)
+          return key.b.start_with?(prefix.b) if key
+          lead = wire_key.byteslice(DIGEST_MARK.bytesize, LEAD_BYTES)
+          lead.start_with?(escape(prefix.b, UNSAFE_BUT_HIGH))
+        end
+
+        # @param text [String] a text with %XX
+        # @return [String] in binary
+        def unescape(text) = text.b.gsub(/%(\h\h)/n) { Regexp.last_match(1).hex.chr }
 
         private
 

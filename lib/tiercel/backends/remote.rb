@@ -48,6 +48,7 @@ module Tiercel
         @timeout = timeout
         @breaker = breaker
         @log = Node.log_of(name) if breaker
+        @connect = connect
         @pool = Pool.new(**pool, &connect)
       end
 
@@ -63,13 +64,25 @@ module Tiercel
         result
       rescue *NETWORK_ERRORS => error
         failed(error) if @breaker
-        type = TIMEOUTS.any? { |timeout| timeout === error } ? TimedOut : Unavailable
-        raise type.new("#{error.class}: #{error.message}", backend: @name, key: key)
+        raise failure(error, key)
       rescue Pool::Exhausted => error
         raise PoolExhausted.new(error.message, backend: @name, key: key)
       rescue Refusal => error
         succeeded if @breaker # a refusal proves that the server is up
         raise Refused.new(error.message, backend: @name, key: key)
+      end
+
+      # @return [Connection] a connection outside the pool; the caller closes it
+      def connection = @connect.call
+
+      # @return [Float] the time of {Clock.monotonic} at which the budget of a call that begins now ends
+      def deadline = Clock.monotonic + @timeout
+
+      # @param error [StandardError] one of {NETWORK_ERRORS}
+      # @return [Unavailable] the error to raise
+      def failure(error, key = nil)
+        type = TIMEOUTS.any? { |timeout| timeout === error } ? TimedOut : Unavailable
+        type.new("#{error.class}: #{error.message}", backend: @name, key: key)
       end
 
       # @return [Boolean] false if the last call is known to have failed
@@ -339,11 +352,12 @@ module Tiercel
         raise Lost, error.message
       end
 
+      # @param line_end [String] CR LF; only metadump's response uses LF
       # @return [String] a response line without its line end
-      def read_line(deadline)
-        at = line_end(deadline)
+      def read_line(deadline, line_end = CRLF)
+        at = line_end(deadline, line_end)
         line = @buffer.byteslice(@position, at - @position)
-        @position = at + CRLF.bytesize
+        @position = at + line_end.bytesize
         line
       end
 
@@ -359,8 +373,8 @@ module Tiercel
       end
 
       # @return [Integer] the position of the next line end
-      def line_end(deadline)
-        until (at = @buffer.byteindex(CRLF, @position))
+      def line_end(deadline, line_end = CRLF)
+        until (at = @buffer.byteindex(line_end, @position))
           endless if @buffer.bytesize - @position > self.class::LINE_BYTES
           fill(deadline)
         end
