@@ -11,7 +11,7 @@ require "active_support/core_ext/class/subclasses"
 #
 # - `I18n.locale` and `Time.zone`
 # - the values of all `ActiveSupport::CurrentAttributes`
-# - role and shard of `connected_to`
+# - role, shard and `prevent_writes` of `connected_to`
 #
 # @private
 class Tiercel::Fetch::Refresh
@@ -77,7 +77,9 @@ class Tiercel::Fetch::Refresh
     @locale = I18n.locale if defined?(I18n)
     @zone = Time.zone if Time.respond_to?(:zone)
     @attributes = attributes_of_caller
-    @place = { role: active_record.current_role, shard: active_record.current_shard } if active_record
+    return unless (record = active_record)
+    @place = { role: record.current_role, shard: record.current_shard,
+               prevent_writes: record.current_preventing_writes }
   end
 
   # @return [void]
