@@ -254,7 +254,6 @@ class Tiercel::Backend
   # @param prefix [String, nil] only keys that begin with these bytes
   # @yieldparam key [String]
   # @return [Enumerator, void] an Enumerator without a block
-  # @raise [NotImplementedError] if the backend cannot list its keys (memcached)
   def scan(prefix = nil) = raise(NotImplementedError)
 
   # Removes all entries, or all entries whose key begins with `prefix`. Entries written after the call began may

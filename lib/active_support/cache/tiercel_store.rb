@@ -404,8 +404,7 @@ module ActiveSupport
       # --- the whole cache ---
 
       # Clears the cache. With a namespace (of the store or of this call) it deletes only the keys of the namespace.
-      # Without a namespace, and always on memcached, it deletes everything in the backend, including the entries of
-      # other programs.
+      # Without a namespace it deletes everything in the backend, including the entries of other programs.
       #
       # @param options [Hash, nil] `namespace`
       # @return [nil]
@@ -428,7 +427,6 @@ module ActiveSupport
       # @param matcher [Regexp, String] a pattern for names; or a glob as in Redis
       # @param options [Hash, nil] `namespace`
       # @return [Integer, nil] number of deleted entries; nil if the backend failed
-      # @raise [NotImplementedError] on memcached, which cannot list its keys
       def delete_matched(matcher, options = nil)
         options = merged_options(options)
         prefix = key_prefix(options)
