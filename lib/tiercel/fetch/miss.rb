@@ -484,6 +484,7 @@ class Tiercel::Fetch
     def followers
       @lock.synchronize { @running.values.uniq.sum { |miss| miss.live? ? miss.followers : 0 } }
     end
+
     # Registers a miss under a lineage, unless another one is registered there.
     #
     # @param name [Object] a lineage; or a lineage and a version, for a block that runs while another version is

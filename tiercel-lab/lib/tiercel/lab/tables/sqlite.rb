@@ -17,14 +17,13 @@ module Tiercel::Lab
         # The stores with their own pragmas and with equal ones. The last three do not use SQLite; they are
         # references. Redis is the first of them, because the first has the null arm of all servers, and PostgreSQL's
         # writes are much noisier.
-        STORES = %w[litecache litecache:equal solid_cache_store tiercel:sqlite: tiercel:sqlite:#synchronous=:off
-                    redis_cache_store mem_cache_store solid_cache_store:postgresql].freeze
-        QUICK_STORES = STORES - %w[tiercel:sqlite:#synchronous=:off]
+        STORES = %w[litecache litecache:equal solid_cache_store tiercel:sqlite: redis_cache_store mem_cache_store
+                    solid_cache_store:postgresql].freeze
         # The sizes of the article.
         VALUES = Published.of("sqlite")["sizes"]
 
         def options(parser)
-          store_option(parser, default: "eight, see `lab sqlite --plan`")
+          store_option(parser, default: "seven, see `lab sqlite --plan`")
           value_option(parser)
           parser.on("--baseline STORE", "baseline of the ratios (#{BASELINE})") do |text|
             @baseline = Contestants.parse(text)
@@ -32,7 +31,7 @@ module Tiercel::Lab
         end
 
         def plan
-          stores = @stores || parse_all(settings.quick ? QUICK_STORES : STORES)
+          stores = @stores || parse_all(STORES)
           contestants = [baseline, *stores].uniq(&:name)
           comparisons_of(chosen_values(VALUES), OPERATIONS.map { |name| Operations.fetch(name) }, contestants)
         end
@@ -54,8 +53,7 @@ module Tiercel::Lab
           "litecache" => "as shipped: WAL, synchronous 0, mmap 128 MB",
           "litecache:equal" => "equal: WAL, synchronous 1, mmap 128 MB",
           "solid_cache_store" => "equal (as published, and Rails 8's own): WAL, synchronous 1, mmap 128 MB",
-          "tiercel:sqlite:" => "equal (as shipped): WAL, synchronous 1, mmap 128 MB",
-          "tiercel:sqlite:#synchronous=:off" => "as Litecache ships: WAL, synchronous 0, mmap 128 MB"
+          "tiercel:sqlite:" => "equal (as shipped): WAL, synchronous 1, mmap 128 MB"
         }.freeze
         COLUMNS = { "store" => ->(of_store) { name(of_store.values.first) },
                     "pragmas" => lambda { |of_store|
