@@ -229,6 +229,7 @@ class Tiercel::Backends::File
   # @return [Integer] bytes on disk that were added, negative if the size shrank
   def place(ledger, path, key, bytes, expires_at, token)
     attempts ||= 0
+    FileUtils.mkdir_p(::File.dirname(path), mode: 0o700) if attempts.positive?
     unnamed = "#{::File.dirname(path)}/#{TEMPORARY}#{Process.pid}-#{token.to_s(16)}#{Random.hex(2)}"
     head = Record.head(key, bytes, expires_at, token)
     ::File.open(unnamed, WRITE, 0o600, binmode: true) { |file| file.write(head, bytes) }
@@ -240,7 +241,6 @@ class Tiercel::Backends::File
   rescue StandardError => error
     FileUtils.rm_f(unnamed)
     raise if !error.is_a?(Errno::ENOENT) || (attempts += 1) > ATTEMPTS
-    FileUtils.mkdir_p(::File.dirname(path), mode: 0o700)
     retry
   end
 
