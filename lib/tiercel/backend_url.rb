@@ -18,7 +18,10 @@ class Tiercel::BackendURL
   PORTS = 1..65_535
   # The port of HOST:PORT or [ADDRESS]:PORT, and the rest of the text.
   PORT = /\A(?:\[[^\]]*\]|[^:]*):(\d+)/
-  private_constant :STORES, :PORTS, :PORT
+  # A server's address without a scheme, whose port tells which server it is.
+  ADDRESS = %r{\A(?:localhost|[\w-]+(?:\.[\w-]+)+|\[[^\]]+\]):(6379|6380|11211)(?=[,/]|\z)}
+  SCHEMES = { "6379" => "redis://", "6380" => "rediss://", "11211" => "memcached://" }.freeze
+  private_constant :STORES, :PORTS, :PORT, :ADDRESS, :SCHEMES
   FORM = /\A([a-z][a-z0-9+.-]*):(.*?)(?:\?(.*))?\z/m
 
   # @return [String] lower case, without the colon
@@ -36,9 +39,10 @@ class Tiercel::BackendURL
     refuse_mistaken(text)
     string = text.is_a?(Symbol) ? "#{text}:" : text.to_s
     scheme, rest, query = string.match(FORM)&.captures
-    if scheme.nil?
+    port = string[ADDRESS, 1]
+    if scheme.nil? || port
       text = Tiercel::Redacted.url(string)
-      meant = STORES[text.delete_suffix(":")]
+      meant = port ? SCHEMES[port] + text : STORES[text.delete_suffix(":")]
       raise Tiercel::ConfigurationError, "backend URL #{text.inspect}: expected SCHEME:..., such as \"memory:\", " \
                                          "\"shared:NAME\" or \"redis://HOST:6379/0\"" \
                                          "#{" (did you mean #{meant.inspect}?)" if meant}"

@@ -64,6 +64,8 @@ class StoreConfigurationTest < Tiercel::TestCase
       ["mem_cache_store", {}] => /\(did you mean "memcached:\/\/HOST:11211"\?\)/,
       ["memory", {}] => /\(did you mean "memory:"\?\)/,
       [:memory_store, {}] => /\(did you mean "memory:"\?\)/,
+      ["localhost:6379", {}] => /\(did you mean "redis:\/\/localhost:6379"\?\)/,
+      ["127.0.0.1:11211,127.0.0.2:11211", {}] => /\(did you mean "memcached:\/\/127.0.0.1:11211,127/,
       ["user:unspoken@host.example:11211", {}] => /expected SCHEME:|unknown backend/,
     }.each do |(url, options), expected|
       error = assert_raises(Tiercel::ConfigurationError, url) { Tiercel.new(url, **options) }
