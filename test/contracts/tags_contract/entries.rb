@@ -84,10 +84,8 @@ module Tiercel
             names = Array.new(count) { |index| "name/#{index}" }
             names.each { |name| store.write(name, 1, tags: [name]) }
             store.read_multi(*names)
-            made = 0
-            trace = TracePoint.new(:call, :c_call) { made += 1 }
-            assert_equal(count, trace.enable { store.read_multi(*names) }.size)
-            made
+            # A near copy may end between two reads, and is read again from the last tier.
+            Array.new(4) { calls_of { assert_equal count, store.read_multi(*names).size } }.min
           end
           assert_operator calls.last, :<=, 5 * calls.first
         end
@@ -158,6 +156,13 @@ module Tiercel
         end
 
         private
+
+        # @return [Integer] calls that this thread makes in the block
+        def calls_of(&)
+          made = 0
+          TracePoint.new(:call, :c_call) { made += 1 }.enable(&)
+          made
+        end
 
         def silently
           reporter = ActiveSupport.error_reporter
