@@ -4,7 +4,7 @@
 require "test_helper"
 require "tiercel"
 
-# What belongs to this process, and what to its parent.
+# A process distinguishes its own things from those of its parent.
 class ForksTest < Tiercel::TestCase
   def test_a_child_knows_what_is_its_parents
     mark = Tiercel::Forks.current

@@ -312,7 +312,7 @@ class Tiercel::Accessor
       MISS
     end
 
-    def read_multi(keys, versions, undecided, _event = nil)
+    def read_multi(keys, versions, undecided, _event = nil, _generations = nil)
       return super if @runtime.blocks > 0 && @runtime.inside_block?
       found = @segment.read_multi(keys, framed = [], versions)
       return found if framed.empty?
@@ -389,7 +389,7 @@ class Tiercel::Accessor
       MISS
     end
 
-    def read_multi(keys, versions, undecided, _event = nil)
+    def read_multi(keys, versions, undecided, _event = nil, _generations = nil)
       keys.each_with_index.with_object({}) do |(key, index), found|
         next if found.key?(key) # `keys` contains this key twice
         value = read(key, versions && versions[index])

@@ -24,8 +24,8 @@ module Tiercel
     # Control characters, which text does not contain. Text without a frame was written with `raw: true`. Other bytes
     # without a frame are damaged, or another program wrote them.
     CONTROL = /[\x00-\x08\x0B\x0C\x0E-\x1F\x7F]/
-    # What payloads of Rails' stores begin with: formats 7.1, 7.0, 7.0 compressed, and 6.1 or Dalli's Marshal of one of
-    # these.
+    # Payloads of Rails' stores begin with these bytes: formats 7.1, 7.0, 7.0 compressed, and 6.1 or Dalli's Marshal of
+    # one of these.
     OF_RAILS = /\A(?:\0\x11|\0\x04\x08|\x01\x78|\x04\x08)/n
     # Dalli's Marshal of a String.
     OF_DALLI = "\x04\x08\"".b.freeze
@@ -248,7 +248,8 @@ module Tiercel
     def load_foreign(bytes)
       counter = Counter.parse(bytes)
       return ActiveSupport::Cache::Entry.new(counter) if counter
-      return load_of_rails(bytes.b) if @rails_coder && OF_RAILS.match?(bytes.b)
+      binary = bytes.b
+      return load_of_rails(binary) if @rails_coder && OF_RAILS.match?(binary)
       text = bytes.dup.force_encoding(Encoding::UTF_8)
       return ActiveSupport::Cache::Entry.new(text) if text.valid_encoding? && !text.match?(CONTROL)
       raise MalformedFrame, "neither a frame nor a Rails payload nor text: #{bytes.bytesize} bytes that begin with " \

@@ -196,7 +196,7 @@ module Tiercel
         bytes.nil? ? MISS : decode(key, bytes, version)
       end
 
-      def read_multi(keys, versions, undecided, event = nil)
+      def read_multi(keys, versions, undecided, event = nil, _generations = nil)
         found = @near.read_multi(keys, versions, useless = [])
         @tier.forget(useless.each { |key| found.delete(key) }) unless useless.empty?
         near = found.size

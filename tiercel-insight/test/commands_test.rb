@@ -82,7 +82,7 @@ class CommandsTest < InsightAppTest
     assert_equal 1, JSON.parse(File.read(profile))["version"]
   end
 
-  # What README and getting-started.md show for a command is a part of its real output, apart from paths and numbers.
+  # README and getting-started.md show a part of a command's real output, apart from paths and numbers.
   #
   # @param part [Regexp] the lines, or the parts of lines, to compare
   def documented(real, command, part = /.+/)

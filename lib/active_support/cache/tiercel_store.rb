@@ -588,6 +588,7 @@ module ActiveSupport
 
       # A module may override a method to see every call, so the check for patches runs again.
       def extend(*) = super.tap { @patches&.check }
+
       # @private
       def singleton_class = super.tap { |own| own.extend(::Tiercel::Store::Patches::Noticed) unless own.frozen? }
 

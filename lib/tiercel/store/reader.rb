@@ -26,6 +26,7 @@ module Tiercel
       @accessor = accessor
       @coder = coder
       @generations = generations
+      @guesses = (generations unless accessor.compares_tags?)
       @frozen_values = frozen_values
       @undecryptable = ReportLimit.new(pause_seconds: 60.0)
     end
@@ -76,8 +77,7 @@ module Tiercel
       elsif tags && !@accessor.compares_tags?
         found = @accessor.read_multi_tagged(keys, versions, tags, undecided, event)
       else
-        generations = @accessor.compares_tags? ? [] : [@generations]
-        found = @accessor.read_multi(keys, versions, undecided, event, *generations)
+        found = @accessor.read_multi(keys, versions, undecided, event, @guesses)
       end
       decide_all(found, undecided, versions && keys.zip(versions).to_h, options, useless) unless undecided.empty?
       found
@@ -177,7 +177,7 @@ module Tiercel
         next useless[key] = unusable(found.delete(key)) if part && recorded.nil?
         version = versions && versions[key]
         value = part ? @accessor.decode(key, found[key].bytes, version, true) : found[key]
-        @generations.remember(key, found[key].bytes, recorded) if part
+        @guesses&.remember(key, found[key].bytes, recorded) if part
         value = decide(found[key], key, version, raw: options[:raw], tags: options[:tags]) if Coder::Signal === value
         Coder::Signal === value ? useless[key] = found.delete(key) : found[key] = value
       end

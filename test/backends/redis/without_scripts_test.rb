@@ -46,7 +46,7 @@ class RedisWithoutScriptsTest < Tiercel::TestCase
     backend&.close
   end
 
-  # What one caller compared is not watched for the next caller of the connection.
+  # The connection stops watching the key of one caller's comparison before the next caller has it.
   def test_a_comparison_that_fails_watches_no_longer
     url = cleared(RedisServers.without_scripts).url
     backend, other = RedisServers.build(url, pool: { size: 1 }), RedisServers.build(url)

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Tiercel::Lab
-  # What tables share in which several processes use a store at the same time: {Fleet} starts the processes and sends
-  # them calls, {Client} holds the stores of a process, {Pages} asks an application.
+  # Tables in which several processes use a store at the same time share these parts: {Fleet} starts the processes and
+  # sends them calls, {Client} holds the stores of a process, {Pages} asks an application.
   module Load
     Tiercel::Lab.declare self, "load/fleet" => %i[Client Fleet Trial], "load/pages" => %i[Application Pages PumaServer]
 

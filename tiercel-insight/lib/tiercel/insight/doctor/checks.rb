@@ -512,7 +512,7 @@ class Tiercel::Insight::Doctor
       def local_host?(host) = host.match?(/\A(|localhost|127(\.\d+){3}|::1)\z/)
     end
 
-    # Who can read the values? That is a choice, so there is no finding.
+    # This check says who can read the values. That is a choice, so there is no finding.
     class Values < Check
       private
 
