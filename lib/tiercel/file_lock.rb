@@ -13,8 +13,8 @@ class Tiercel::FileLock
   class Busy < StandardError; end
 
   FLAGS = ::File::RDWR | ::File::CREAT | ::File::BINARY | ::File::NOFOLLOW
-  # Number of attempts to create the folder, in case other processes remove it.
-  OPENING_ATTEMPTS = 3
+  # Number of attempts to create the folder, in case other programs remove it at each of them.
+  OPENING_ATTEMPTS = 8
   private_constant :FLAGS, :OPENING_ATTEMPTS
 
   # @return [String]
@@ -51,10 +51,10 @@ class Tiercel::FileLock
 
   def open
     attempts ||= 0
+    FileUtils.mkdir_p(::File.dirname(@path), mode: 0o700) if attempts.positive?
     ::File.open(@path, FLAGS, 0o600)
   rescue Errno::ENOENT
     raise if (attempts += 1) > OPENING_ATTEMPTS # the folder exists but accepts no files (/proc)
-    FileUtils.mkdir_p(::File.dirname(@path), mode: 0o700)
     retry
   end
 

@@ -82,7 +82,7 @@ class SQLiteFaultsTest < Tiercel::TestCase
   end
 
   def test_other_threads_read_while_one_waits_for_the_lock
-    backend = build(timeout: 5)
+    backend = build(timeout: 60)
     backend.set("key", "value")
     while_locked do
       waiting = Thread.new { backend.set("key", "new") }

@@ -2,6 +2,7 @@
 # suites: kernel
 
 require "test_helper"
+require "minitest/mock"
 require "tiercel"
 require "tmpdir"
 
@@ -53,20 +54,33 @@ class FileHousekeepingTest < Tiercel::TestCase
     lock&.close
   end
 
+  # Another program removes the folder before one step of a write: of the lock's folders and file, the entry's folder
+  # and file, and the rename.
   def test_a_folder_that_is_removed_during_a_write
     backend = build
-    backend.set("key", "value")
-    3.times do |index|
-      value = "x" * 1_000_000
-      remover = Thread.new { 20.times { FileUtils.rm_rf(File.join(dir, "tiercel-v1")) } }
-      assert_equal true, backend.set("key", value)
-      remover.join
-      assert_equal true, backend.set("key", index.to_s)
-      assert_equal index.to_s.b, backend.get("key")
+    (1..).each do |removal|
+      FileUtils.rm_rf(dir)
+      steps = 0
+      before_each_step(-> { FileUtils.rm_rf(dir) if (steps += 1) == removal }) do
+        assert_equal true, backend.set("key", removal.to_s), "removed before step #{removal}"
+      end
+      assert_equal removal.to_s.b, backend.get("key"), "removed before step #{removal}"
+      break assert_operator(removal, :>, 7) if removal > steps
     end
   end
 
   private
+
+  def before_each_step(action, steps = [[Dir, :mkdir], [File, :open], [File, :rename]], &block)
+    (owner, name), *others = steps
+    return yield unless owner
+    original = owner.method(name)
+    step = lambda do |*arguments, **options, &used|
+      action.call
+      original.call(*arguments, **options, &used)
+    end
+    owner.stub(name, step) { before_each_step(action, others, &block) }
+  end
 
   def build(timeout: 20, **) = Tiercel::Backends::File.new(dir, timeout:, **)
 
