@@ -260,11 +260,12 @@ class Tiercel::Accessor
             .sum { |keys| @backend.delete_multi(keys) }
   end
 
-  # Reads encrypted entries of a {Segment}. Their payloads must not reach the segment's shortcuts: the segment encodes
-  # plain Strings itself, and its memo keeps decoded values.
+  # Reads entries of a {Tiercel::Segment}, which compares their tags. A store with `encrypt:` uses it as it is:
+  # encrypted payloads must not reach the segment's shortcuts ({Native}), which encode plain Strings and keep decoded
+  # values.
   #
   # @private
-  class Sealed < Tiercel::Accessor
+  class Segment < Tiercel::Accessor
     def initialize(backend, guard, coder, frozen: false)
       super
       @segment = backend.segment
@@ -287,13 +288,13 @@ class Tiercel::Accessor
     end
   end
 
-  # Reads and writes through a {Segment}. For a plain String the segment itself encodes and decodes the frame, so Ruby
-  # creates no String for the frame.
+  # Reads and writes through a {Tiercel::Segment}. For a plain String the segment itself encodes and decodes the frame,
+  # so Ruby creates no String for the frame.
   #
   # A segment has no breaker, so reads and writes call the segment directly. The guard is called only for failures.
   #
   # @private
-  class Native < Sealed
+  class Native < Segment
     def initialize(backend, guard, coder)
       super
       @frames_strings = !coder.checksum? # the segment's own frames have no checksum
@@ -367,8 +368,8 @@ class Tiercel::Accessor
     def failed(method, key, error) = @guard.call(method, key) { raise error }
   end
 
-  # Reads and writes through a {Segment}, with `frozen: true`: reads return deep-frozen values of plain types. The
-  # memo keeps decoded values, and a process decodes such a value only once after each change.
+  # Reads and writes through a {Tiercel::Segment}, with `frozen: true`: reads return deep-frozen values of plain types.
+  # The memo keeps decoded values, and a process decodes such a value only once after each change.
   #
   # @private
   class Frozen < Native

@@ -182,21 +182,21 @@ class Tiercel::Backend
   #
   # @param token [Object, nil]
   # @return [Array(String, Object, Float), nil] as {#look}
-  def occupy(key, bytes, ttl = nil, token = nil)
+  def compare_exchange(key, bytes, ttl = nil, token = nil)
     token ? compare_and_set(key, bytes, token, ttl) : add(key, bytes, ttl)
     look(key)
   end
 
-  # @return [Boolean] whether {#occupy} of an absent key needs one trip, as {#get} does
-  def occupies_at_once? = false
+  # @return [Boolean] whether {#compare_exchange} of an absent key needs one trip, as {#get} does
+  def exchanges_at_once? = false
 
   # @param pairs [Hash{String => String}] keys and bytes
   # @param tokens [Hash{String => Object}] the expected tokens by key; keys without a token must be absent
-  # @return [Hash{String => Array(String, Object, Float)}] as {#occupy}, for every key that has an entry afterwards.
-  #   Needs one trip if the medium allows it.
-  def occupy_multi(pairs, ttl = nil, tokens = {})
+  # @return [Hash{String => Array(String, Object, Float)}] as {#compare_exchange}, for every key that has an entry
+  #   afterwards. Needs one trip if the medium allows it.
+  def compare_exchange_multi(pairs, ttl = nil, tokens = {})
     pairs.each_with_object({}) do |(key, bytes), found|
-      there = occupy(key, bytes, ttl, tokens[key])
+      there = compare_exchange(key, bytes, ttl, tokens[key])
       found[key] = there if there
     end
   end

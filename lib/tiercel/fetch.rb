@@ -71,7 +71,7 @@ module Tiercel
       @shares_options = WriteOptions.shareable?
       @runtime = Runtime.current
       @flights = Flights.new
-      @counts_series = backend.occupies_at_once?
+      @counts_series = backend.exchanges_at_once?
       @misses_in_series = 0
       @counts = { lease_waits: 0, lease_takeovers: 0, stale_hits: 0, background_refreshes: 0 }
     end

@@ -151,7 +151,7 @@ class Tiercel::Leases
   # Releases a lease after an interrupted {#acquire}, which may or may not have acquired it.
   def abandon(lease) = release(lease)
 
-  # Waits until another caller's lease no longer occupies its key. Waits without the GVL, and lets other fibers of a
+  # Waits until another caller's lease no longer holds its key. Waits without the GVL, and lets other fibers of a
   # scheduler run. At most one caller of a process may wait for the same key.
   #
   # The segment's table waits on a futex, which a fill, a release, a delete and the holder's death wake.

@@ -66,10 +66,12 @@ module Tiercel
     end
 
     # A placeholder changes no value, so the near copies stay, and so does a lease in the near tier's table.
-    def occupy(key, bytes, ttl = nil, token = nil) = unless_pending(key) { @last.occupy(key, bytes, ttl, token) }
+    def compare_exchange(key, bytes, ttl = nil, token = nil)
+      unless_pending(key) { @last.compare_exchange(key, bytes, ttl, token) }
+    end
 
-    def occupy_multi(pairs, ttl = nil, tokens = {})
-      without_pending(pairs) { |rest| @last.occupy_multi(rest, ttl, tokens) }
+    def compare_exchange_multi(pairs, ttl = nil, tokens = {})
+      without_pending(pairs) { |rest| @last.compare_exchange_multi(rest, ttl, tokens) }
     end
 
     def delete(key) = @near.change([key]) { @last.delete(key) }

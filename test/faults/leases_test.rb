@@ -32,7 +32,7 @@ class LeaseFaultsTest < Tiercel::TestCase
   # The take reaches the server, and its reply arrives after the timeout.
   def test_a_take_whose_reply_was_lost_is_known_by_its_holder
     each_server(breaker: false) do |server, store|
-      lose_the_reply(server, store, :occupy)
+      lose_the_reply(server, store, :compare_exchange)
       runs = 0
       arrived = Tiercel.new(server.url, timeout: 10).backend
       value = without_reports do
@@ -141,7 +141,7 @@ class LeaseFaultsTest < Tiercel::TestCase
   def before_the_take(store, &before)
     first = true
     store.backend.singleton_class.prepend(Module.new do
-      %i[occupy occupy_multi].each do |name|
+      %i[compare_exchange compare_exchange_multi].each do |name|
         define_method(name) do |*arguments|
           before.call if first
           first = false

@@ -11,16 +11,16 @@ class StoreTagsFaultsTest < Tiercel::TestCase
   # Generations cannot be read before the block; those read after it would be too new.
   def test_a_value_is_not_stored_with_generations_that_were_read_after_its_block
     each_store do |store|
-      failing(store, :get_multi, :occupy_multi) do |recover|
+      failing(store, :get_multi, :compare_exchange_multi) do |recover|
         store.fetch("call", tags: ["tag"]) { recover.call && "old" }
       end
-      failing(store, :get_multi, :occupy_multi) do |recover|
+      failing(store, :get_multi, :compare_exchange_multi) do |recover|
         store.fetch("block") { |_, options| options.tags = ["tag"]; recover.call && "old" }
       end
-      failing(store, :get_multi, :occupy_multi) do |recover|
+      failing(store, :get_multi, :compare_exchange_multi) do |recover|
         store.fetch("more", tags: ["other"]) { |_, options| options.tags += ["tag"]; recover.call && "old" }
       end
-      failing(store, :get_multi, :occupy_multi) do |recover|
+      failing(store, :get_multi, :compare_exchange_multi) do |recover|
         store.fetch_multi("a", "b", tags: ["tag"]) { |name| recover.call && name }
       end
       assert_empty store.read_multi("call", "block", "more", "a", "b")
@@ -50,7 +50,7 @@ class StoreTagsFaultsTest < Tiercel::TestCase
   def test_a_write_whose_generations_are_not_known_is_none
     each_store do |store|
       store.write("name", "before")
-      failing(store, :get_multi, :occupy_multi) do
+      failing(store, :get_multi, :compare_exchange_multi) do
         assert_nil store.write("name", 1, tags: ["tag"])
         assert_nil store.write_multi({ "name" => 1 }, tags: ["tag"])
       end
@@ -63,7 +63,7 @@ class StoreTagsFaultsTest < Tiercel::TestCase
     store = Tiercel.new("file:#{dir}/cache", error_handler: ->(**) {})
     partial = Tiercel::Unavailable.new("is down", backend: "x").with_partial({ "tiercel:tag:a" => ["12345678", 1] })
     reports = capture_reports do
-      store.backend.stub(:occupy_multi, ->(*) { raise partial }) do
+      store.backend.stub(:compare_exchange_multi, ->(*) { raise partial }) do
         assert_nil store.write("name", 1, tags: %w[a b])
         assert_equal(2, store.fetch("name", tags: %w[a b]) { 2 })
       end

@@ -617,7 +617,7 @@ module ActiveSupport
         @settings.listen_for(own_prefix)
         @options.freeze
         @plain = @options.values_at(*SLOW_OPTIONS).none?
-        @fetch_in_series = @settings.fetch if @settings.backend.occupies_at_once?
+        @fetch_in_series = @settings.fetch if @settings.backend.exchanges_at_once?
         @plain_writes = @plain && @settings.policy.stale_seconds.nil?
         @expires_in = @options[:expires_in]
         @only_bytes = @settings.backend.in_memory?

@@ -129,10 +129,10 @@ module Tiercel
       answer == :too_large ? raise(too_large(key, bytes)) : answer
     end
 
-    def occupy(key, bytes, ttl = nil, token = nil)
+    def compare_exchange(key, bytes, ttl = nil, token = nil)
       wire_key = WireKey.encode(key)
       answer, there = node(wire_key).call(key) do |connection, deadline|
-        connection.write(occupy_requests(wire_key, bytes, wire_ttl(ttl), token, connection), deadline)
+        connection.write(exchange_requests(wire_key, bytes, wire_ttl(ttl), token, connection), deadline)
         connection.read_all(2, deadline)
       end
       return there if there.is_a?(Array)
@@ -140,7 +140,7 @@ module Tiercel
       error ? raise(backend_error(error)) : nil
     end
 
-    def occupies_at_once? = true
+    def exchanges_at_once? = true
 
     def delete(key) = call(key) { |wire_key| "md #{wire_key}\r\n" }
     def touch(key, ttl) = call(key) { |wire_key| "mg #{wire_key} T#{wire_ttl(ttl)}\r\n" }
@@ -191,12 +191,12 @@ module Tiercel
     end
 
     # Writes, then reads what is there.
-    def occupy_multi(pairs, ttl = nil, tokens = {})
+    def compare_exchange_multi(pairs, ttl = nil, tokens = {})
       return {} if pairs.empty?
       keys = pairs.keys
       responses = exchange(keys.map { |key| WireKey.encode(key) }, each: 2) do |index, wire_key, connection|
         key = keys[index]
-        occupy_requests(wire_key, pairs[key], wire_ttl(ttl), tokens[key], connection)
+        exchange_requests(wire_key, pairs[key], wire_ttl(ttl), tokens[key], connection)
       end
       found = {}
       responses.each_with_index do |(answer, there), index|
@@ -278,7 +278,7 @@ module Tiercel
     def node(wire_key) = @only || @ring.node_for(wire_key)
 
     # @return [String] a request that writes, and one that reads what is there then
-    def occupy_requests(wire_key, bytes, ttl, token, connection)
+    def exchange_requests(wire_key, bytes, ttl, token, connection)
       write = if token then Connection.set_request(wire_key, bytes, ttl, token.cas_over(connection))
               else Connection.add_request(wire_key, bytes, ttl)
               end

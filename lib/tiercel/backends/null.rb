@@ -16,7 +16,7 @@ class Tiercel::Backends::Null < Tiercel::Backend
   def set(_key, _bytes, _ttl = nil) = true
   def set_multi(_pairs, _ttl = nil) = true
   def add(_key, _bytes, _ttl = nil) = true
-  def occupy(_key, bytes, ttl = nil, _token = nil) = [bytes, nil, ttl]
+  def compare_exchange(_key, bytes, ttl = nil, _token = nil) = [bytes, nil, ttl]
   def compare_and_set(_key, _bytes, _token, _ttl = nil) = false
   def delete(_key) = false
   def delete_multi(_keys) = 0

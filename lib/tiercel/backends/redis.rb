@@ -187,15 +187,15 @@ module Tiercel
       raise written.empty? ? failure : failure.with_partial(written)
     end
 
-    # The written bytes are their own token, because no other caller writes the same bytes (see {Backend#occupy}).
-    def occupy(key, bytes, ttl = nil, token = nil)
-      occupy_multi({ key => bytes }, ttl, token ? { key => token } : {})[key]
+    # The written bytes are their own token, because no other caller writes the same bytes.
+    def compare_exchange(key, bytes, ttl = nil, token = nil)
+      compare_exchange_multi({ key => bytes }, ttl, token ? { key => token } : {})[key]
     end
 
-    def occupies_at_once? = true
+    def exchanges_at_once? = true
 
     # Writes, then reads what is there, in one trip.
-    def occupy_multi(pairs, ttl = nil, tokens = {})
+    def compare_exchange_multi(pairs, ttl = nil, tokens = {})
       return {} if pairs.empty?
       milliseconds = ms(ttl)
       replies = guarded do

@@ -42,7 +42,7 @@ class Tiercel::Backends::SegmentBackend < Tiercel::Backend
   # @private
   # @see Backend::StoreParts#build_accessor
   def build_accessor(guard, coder, frozen: false, **)
-    return Tiercel::Accessor::Sealed.new(self, guard, coder, frozen:) if coder.encrypts?
+    return Tiercel::Accessor::Segment.new(self, guard, coder, frozen:) if coder.encrypts?
     (frozen ? Tiercel::Accessor::Frozen : Tiercel::Accessor::Native).new(self, guard, coder)
   end
 

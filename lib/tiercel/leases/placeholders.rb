@@ -4,7 +4,8 @@ module Tiercel
   class Leases
     # Leases as placeholder frames under the values' own keys. Works over any {Backend} with its atomic operations.
     #
-    #   acquire   {Backend#occupy}: writes the placeholder if the key is absent, and returns the entry that exists then
+    #   acquire   {Backend#compare_exchange}: writes the placeholder if the key is absent, and returns the entry that
+    #             exists then
     #   fill      {Backend#compare_and_set}: replaces the placeholder by the value
     #
     # @private
@@ -133,7 +134,8 @@ module Tiercel
         answer = NOT_SENT
         @guard.call(:take_lease, mine.key) do
           answer = LOST
-          answer = @backend.occupy(mine.key, Placeholder.build(mine, mine.ttl), placeholder_ttl(mine.ttl), token)
+          bytes = Placeholder.build(mine, mine.ttl)
+          answer = @backend.compare_exchange(mine.key, bytes, placeholder_ttl(mine.ttl), token)
         rescue PendingChange
           answer = NOT_SENT
           raise
@@ -141,15 +143,15 @@ module Tiercel
         answer
       end
 
-      # @return [Array(Hash{String => Array}, Object)] as {Backend#occupy_multi}, or LOST; and the meaning of a
-      #   missing key
+      # @return [Array(Hash{String => Array}, Object)] as {Backend#compare_exchange_multi}, or LOST; and the meaning of
+      #   a missing key
       def attempt_multi(attempts, tokens)
         return [LOST, NOT_SENT] if @guard.timing_out?
         frames = attempts.to_h { |lease| [lease.key, Placeholder.build(lease, lease.ttl)] }
         unanswered = NOT_SENT
         found = @guard.call(:take_leases, returning: LOST) do
           unanswered = LOST
-          @backend.occupy_multi(frames, placeholder_ttl(attempts.first.ttl), tokens)
+          @backend.compare_exchange_multi(frames, placeholder_ttl(attempts.first.ttl), tokens)
         end
         [found, unanswered]
       end

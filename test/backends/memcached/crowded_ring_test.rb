@@ -44,7 +44,7 @@ class CrowdedRingTest < Tiercel::TestCase
     assert_empty incomplete
   end
 
-  # Threads that wait for the second server do not occupy connections to the first one.
+  # Threads that wait for the second server do not hold connections to the first one.
   def test_a_busy_server_holds_no_connections_of_the_others
     ring = @backend.instance_variable_get(:@ring)
     first = ring.node_for(KEYS.first)

@@ -42,9 +42,9 @@ class MemcachedRefusalsTest < Tiercel::TestCase
 
   TOKEN = Tiercel::Backends::Memcached::Token.new(5, 1_000_000)
   TRIPS = {
-    occupy: ["EN\r\n", ->(backend) { backend.occupy("key", "mine", 60) }],
-    occupy_multi: ["EN\r\nHD\r\nVA 4 c5 t-1\r\nmine\r\n",
-                   ->(backend) { backend.occupy_multi({ "a" => "mine", "b" => "mine" }, 60) }],
+    compare_exchange: ["EN\r\n", ->(backend) { backend.compare_exchange("key", "mine", 60) }],
+    compare_exchange_multi: ["EN\r\nHD\r\nVA 4 c5 t-1\r\nmine\r\n",
+                   ->(backend) { backend.compare_exchange_multi({ "a" => "mine", "b" => "mine" }, 60) }],
     set_multi: ["HD\r\n", ->(backend) { backend.set_multi({ "a" => "1", "b" => "2" }) }],
     compare_and_set_multi: ["HD\r\n", lambda do |backend|
       backend.compare_and_set_multi({ "a" => ["1", TOKEN], "b" => ["2", TOKEN] })
@@ -64,9 +64,9 @@ class MemcachedRefusalsTest < Tiercel::TestCase
     end
   end
 
-  def test_occupy_returns_an_existing_entry
+  def test_compare_exchange_returns_an_existing_entry
     with_server(REFUSAL, "VA 4 c5 t-1\r\nthey\r\n") do |backend, sent|
-      bytes, token, left = backend.occupy("key", "mine", 60)
+      bytes, token, left = backend.compare_exchange("key", "mine", 60)
       assert_equal ["they", 5, nil], [bytes, token.cas, left]
       sent.pop
       assert_nil backend.get("other")

@@ -22,9 +22,9 @@ class MemcachedTokenTest < Tiercel::TestCase
   def test_a_token_of_the_server_that_was_there_before
     { compare_and_set: ->(token) { @backend.compare_and_set("key", "old", token) },
       compare_and_set_multi: ->(token) { @backend.compare_and_set_multi({ "key" => ["old", token] }) == ["key"] },
-      occupy: ->(token) { @backend.occupy("key", "old", 10, token).first == "old" },
-      occupy_multi: lambda do |token|
-        @backend.occupy_multi({ "key" => "old" }, 10, { "key" => token })["key"].first == "old"
+      compare_exchange: ->(token) { @backend.compare_exchange("key", "old", 10, token).first == "old" },
+      compare_exchange_multi: lambda do |token|
+        @backend.compare_exchange_multi({ "key" => "old" }, 10, { "key" => token })["key"].first == "old"
       end,
     }.each do |way, write|
       token = token_of { @backend.get_with_token("key").last }
@@ -39,8 +39,8 @@ class MemcachedTokenTest < Tiercel::TestCase
       get_multi_with_tokens: -> { @backend.get_multi_with_tokens(["key"])["key"].last },
       look: -> { @backend.look("key")[1] },
       add_or_get: -> { @backend.add_or_get("key", "not added").last },
-      occupy: -> { @backend.occupy("key", "not written", 10)[1] },
-      occupy_multi: -> { @backend.occupy_multi({ "key" => "not written" }, 10)["key"][1] },
+      compare_exchange: -> { @backend.compare_exchange("key", "not written", 10)[1] },
+      compare_exchange_multi: -> { @backend.compare_exchange_multi({ "key" => "not written" }, 10)["key"][1] },
     }.each do |way, read|
       token = token_of(&read)
       restart

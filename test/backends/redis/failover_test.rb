@@ -12,7 +12,7 @@ class RedisFailoverTest < Tiercel::TestCase
   include UnansweringPorts
 
   CALLS = { set_multi: ->(backend) { backend.set_multi({ "a" => "1", "b" => "2" }) },
-            occupy_multi: ->(backend) { backend.occupy_multi({ "other" => "lease" }) } }.freeze
+            compare_exchange_multi: ->(backend) { backend.compare_exchange_multi({ "other" => "lease" }) } }.freeze
 
   def test_a_dead_and_a_hung_sentinel
     RedisServers::Servers::RedisSentinel.run do |sentinel|

@@ -3,13 +3,13 @@
 module Tiercel
   module Contracts
     module BackendContract
-      # Tests of occupy, look and compare_and_set_multi, which leases use, and of the token of the last read.
+      # Tests of compare_exchange, look and compare_and_set_multi, which leases use, and of the token of the last read.
       module Claims
         # A TTL in seconds that outlives every test.
         CLAIM_TTL = 600
 
-        def test_occupy_writes_where_nothing_is
-          bytes, token, left = backend.occupy("key", "mine", CLAIM_TTL)
+        def test_compare_exchange_writes_where_nothing_is
+          bytes, token, left = backend.compare_exchange("key", "mine", CLAIM_TTL)
           assert_equal "mine".b, bytes
           assert_left CLAIM_TTL, left
           assert_equal "mine".b, backend.get("key")
@@ -18,10 +18,10 @@ module Tiercel
           assert_equal "value".b, backend.get("key")
         end
 
-        def test_occupy_shows_what_is_in_the_way
+        def test_compare_exchange_shows_what_is_in_the_way
           ["theirs", "", "12", "\0\xFF".b, "long" * 50_000].each do |there|
             backend.set("key", there, CLAIM_TTL / 2)
-            bytes, token, left = backend.occupy("key", "mine", CLAIM_TTL)
+            bytes, token, left = backend.compare_exchange("key", "mine", CLAIM_TTL)
             assert_equal there.b, bytes
             assert_equal Encoding::BINARY, bytes.encoding
             assert_left CLAIM_TTL / 2, left
@@ -30,19 +30,19 @@ module Tiercel
           end
         end
 
-        def test_occupy_takes_the_place_of_what_its_token_came_with
-          _, token = backend.occupy("key", "first", CLAIM_TTL)
-          bytes, second = backend.occupy("key", "second", CLAIM_TTL, token)
+        def test_compare_exchange_replaces_the_entry_of_its_token
+          _, token = backend.compare_exchange("key", "first", CLAIM_TTL)
+          bytes, second = backend.compare_exchange("key", "second", CLAIM_TTL, token)
           assert_equal "second".b, bytes
-          bytes, = backend.occupy("key", "third", CLAIM_TTL, token)
+          bytes, = backend.compare_exchange("key", "third", CLAIM_TTL, token)
           assert_equal "second".b, bytes, "its token is of what was there before"
           assert_equal true, backend.compare_and_set("key", "value", second)
         end
 
-        def test_occupy_with_a_token_never_brings_back_what_was_deleted
-          _, token = backend.occupy("key", "first", CLAIM_TTL)
+        def test_compare_exchange_with_a_token_never_brings_back_what_was_deleted
+          _, token = backend.compare_exchange("key", "first", CLAIM_TTL)
           backend.delete("key")
-          assert_nil backend.occupy("key", "second", CLAIM_TTL, token)
+          assert_nil backend.compare_exchange("key", "second", CLAIM_TTL, token)
           assert_nil backend.get("key")
         end
 
@@ -61,12 +61,12 @@ module Tiercel
         end
 
         # The expiry tests wait for a remote server's clock; memcached counts whole seconds.
-        def test_what_was_occupied_ends
-          backend.occupy("key", "mine", 1)
+        def test_what_was_exchanged_expires
+          backend.compare_exchange("key", "mine", 1)
           return assert_includes(0..2, backend.look("key").last) if backend.remote?
           later(1.1) do
             assert_nil backend.look("key")
-            assert_equal "next".b, backend.occupy("key", "next", CLAIM_TTL).first
+            assert_equal "next".b, backend.compare_exchange("key", "next", CLAIM_TTL).first
           end
         end
 
@@ -82,13 +82,13 @@ module Tiercel
           assert_nil backend.look("endless").last
         end
 
-        def test_occupy_multi_takes_what_is_absent_and_what_is_unchanged
+        def test_compare_exchange_multi_writes_what_is_absent_and_what_is_unchanged
           %w[present known changed gone].each { |key| backend.set(key, "old", CLAIM_TTL) }
           tokens = %w[known changed gone].to_h { |key| [key, backend.get_with_token(key).last] }
           backend.set("changed", "new", CLAIM_TTL)
           backend.delete("gone")
-          found = backend.occupy_multi(%w[absent present known changed gone].to_h { |key| [key, "mine"] }, CLAIM_TTL,
-                                       tokens)
+          mine = %w[absent present known changed gone].to_h { |key| [key, "mine"] }
+          found = backend.compare_exchange_multi(mine, CLAIM_TTL, tokens)
           assert_equal({ "absent" => "mine".b, "present" => "old".b, "known" => "mine".b, "changed" => "new".b },
                        found.transform_values(&:first))
           assert_nil backend.get("gone")
@@ -96,11 +96,11 @@ module Tiercel
             assert_left CLAIM_TTL, left
             assert_equal true, backend.compare_and_set(key, "value", token), key
           end
-          assert_equal({}, backend.occupy_multi({}, CLAIM_TTL))
+          assert_equal({}, backend.compare_exchange_multi({}, CLAIM_TTL))
         end
 
         def test_compare_and_set_multi
-          taken = backend.occupy_multi({ "a" => "1", "b" => "2", "c" => "3", "d" => "4" }, CLAIM_TTL)
+          taken = backend.compare_exchange_multi({ "a" => "1", "b" => "2", "c" => "3", "d" => "4" }, CLAIM_TTL)
           backend.set("b", "changed")
           backend.delete("c")
           changes = taken.to_h { |key, (_, token)| [key, ["value of #{key}", token]] }
@@ -110,12 +110,13 @@ module Tiercel
           assert_equal [], backend.compare_and_set_multi({}, CLAIM_TTL)
         end
 
-        def test_one_process_occupies_and_all_see_which
+        def test_one_process_writes_and_all_see_which
           needs_processes
           backend.set("warm", "up")
           rounds = in_rounds(10) do |peer, index, round|
             names = index.odd? ? %W[a#{round} b#{round}] : %W[b#{round} a#{round}]
-            peer.occupy_multi(names.to_h { |key| [key, "holder #{index}"] }, CLAIM_TTL).transform_values(&:first)
+            mine = names.to_h { |key| [key, "holder #{index}"] }
+            peer.compare_exchange_multi(mine, CLAIM_TTL).transform_values(&:first)
           end
           rounds.each_with_index do |answers, round|
             assert_equal [2], answers.map(&:size).uniq
@@ -127,10 +128,10 @@ module Tiercel
 
         def test_one_process_takes_a_place_over
           needs_processes
-          backend.occupy("key", "first", CLAIM_TTL)
+          backend.compare_exchange("key", "first", CLAIM_TTL)
           answers = in_processes do |peer, index|
             bytes, token = peer.get_with_token("key")
-            bytes = peer.occupy("key", "holder #{index}", CLAIM_TTL, token).first if bytes == "first"
+            bytes = peer.compare_exchange("key", "holder #{index}", CLAIM_TTL, token).first if bytes == "first"
             [index, bytes]
           end
           assert_equal [backend.get("key")], answers.map(&:last).uniq
@@ -141,10 +142,10 @@ module Tiercel
         def test_the_token_of_bytes_that_a_read_has_returned
           backend.set("key", "one")
           token = backend.token_of(backend.get("key")) or return assert_nil(token)
-          assert_equal "mine".b, backend.occupy("key", "mine", CLAIM_TTL, token).first
+          assert_equal "mine".b, backend.compare_exchange("key", "mine", CLAIM_TTL, token).first
           token = backend.token_of(backend.get("key"))
           backend.set("key", "changed")
-          assert_equal "changed".b, backend.occupy("key", "mine", CLAIM_TTL, token).first
+          assert_equal "changed".b, backend.compare_exchange("key", "mine", CLAIM_TTL, token).first
         end
 
         def test_the_tokens_of_several
@@ -155,7 +156,7 @@ module Tiercel
           assert_equal present.to_h { |key| [key, "old #{key}".b] }, found.transform_values(&:first)
           backend.set("key1", "changed")
           tokens = found.transform_values(&:last)
-          found = backend.occupy_multi(keys.to_h { |key| [key, "mine"] }, CLAIM_TTL, tokens)
+          found = backend.compare_exchange_multi(keys.to_h { |key| [key, "mine"] }, CLAIM_TTL, tokens)
           assert_equal keys.to_h { |key| [key, key == "key1" ? "changed" : "mine"] }, found.transform_values(&:first)
           assert_equal({}, backend.get_multi_with_tokens([]))
         end

@@ -12,15 +12,15 @@ module Tiercel
 
         def test_a_generation_comes_back_as_it_was_begun
           begun = GENERATIONS.each_with_index.to_h { |bytes, index| ["#{TAG}/#{index}", bytes] }
-          assert_equal begun, backend.occupy_multi(begun).transform_values(&:first)
+          assert_equal begun, backend.compare_exchange_multi(begun).transform_values(&:first)
           assert_equal begun, backend.get_multi(begun.keys)
           others = begun.transform_values { "\1".b * 8 }
-          assert_equal begun, backend.occupy_multi(others).transform_values(&:first)
+          assert_equal begun, backend.compare_exchange_multi(others).transform_values(&:first)
         end
 
         def test_an_entry_and_its_generations_are_one_read
           backend.set("entry", "bytes")
-          backend.occupy_multi({ "#{TAG}/1" => GENERATIONS[2], "#{TAG}/2" => GENERATIONS[0] })
+          backend.compare_exchange_multi({ "#{TAG}/1" => GENERATIONS[2], "#{TAG}/2" => GENERATIONS[0] })
           asked = ["#{TAG}/1", "entry", "#{TAG}/none", "#{TAG}/2"]
           found = backend.get_multi(asked)
           assert_equal ["#{TAG}/1", "entry", "#{TAG}/2"], found.keys
@@ -31,7 +31,7 @@ module Tiercel
           3.times do |index|
             begun = ["gen #{index}   "[0, 8].b, "gen/#{index}   "[0, 8].b]
             keys = ["#{TAG}/1", "#{TAG}/2"]
-            assert_equal begun, backend.occupy_multi(keys.zip(begun).to_h).values_at(*keys).map(&:first)
+            assert_equal begun, backend.compare_exchange_multi(keys.zip(begun).to_h).values_at(*keys).map(&:first)
             assert_equal 2, backend.delete_multi([keys[0], "#{TAG}/none", keys[1]])
             assert_equal({}, backend.get_multi(keys))
           end
@@ -41,7 +41,7 @@ module Tiercel
           needs_processes
           5.times do |index|
             begun = [index].pack("Q")
-            backend.occupy_multi({ TAG => begun })
+            backend.compare_exchange_multi({ TAG => begun })
             2.times { assert_equal({ TAG => begun }, backend.get_multi([TAG])) }
             in_processes(1) { |peer, _| peer.delete_multi([TAG]) && nil }
             assert_equal [{}, nil], [backend.get_multi(["entry", TAG]), backend.get(TAG)]

@@ -80,7 +80,7 @@ module Tiercel
 
         def test_the_backend_keeps_for_the_window_what_may_be_served_in_it
           revalidating = stale_store(stale_while_revalidate: 3_600)
-          *, left = revalidating.backend.occupy(revalidating.stored_key("name"), "in its way", 60)
+          *, left = revalidating.backend.compare_exchange(revalidating.stored_key("name"), "in its way", 60)
           assert left.nil? || left > 3_600, "#{left} s"
         end
 

@@ -129,7 +129,7 @@ module Tiercel
       # @return [Hash{String => Integer}]
       def begin_anew(keys)
         own = keys.to_h { |key| [key, Random.urandom(Tags::Named::GENERATION_BYTES)] }
-        found = @backend.occupy_multi(own)
+        found = @backend.compare_exchange_multi(own)
         own.to_h do |key, bytes|
           there = found[key]&.first || bytes
           unless there.bytesize == Tags::Named::GENERATION_BYTES # another program wrote these bytes
