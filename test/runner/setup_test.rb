@@ -135,6 +135,15 @@ class SetupTest < Tiercel::TestCase
     end
   end
 
+  # An installation reads a Gemfile once without the gemspecs, so without the constants that a gemspec brings.
+  def test_a_gemfile_needs_no_gemspec
+    Dir[File.expand_path("../../gemfiles/*.gemfile", __dir__)].each do |path|
+      read = %w[-rbundler -rbundler/plugin -e Bundler::Plugin::DSL.new.eval_gemfile(ARGV[0])]
+      output, status = Open3.capture2e({ "RUBYOPT" => nil, "BUNDLER_SETUP" => nil }, RbConfig.ruby, *read, path)
+      assert status.success?, output
+    end
+  end
+
   def test_each_command_prepares_what_it_needs
     text = File.read("#{BIN}/setup")[/^quiet=.*?^done\nprograms.*?^done$/m]
     of = ->(part) { shell("state=x\n#{text}\nprintf %s \"$programs\"", *part.split) }

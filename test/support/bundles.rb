@@ -18,6 +18,6 @@ $LOAD_PATH.unshift(File.join(root, "tiercel-lab/lib"))
 require "tiercel/lab"
 Dir[File.join(root, "tiercel-lab/gemfiles/*.gemfile")].each do |gemfile|
   Tiercel::Lab::Engine::Bundle.new(File.basename(gemfile, ".gemfile")).install
-rescue Tiercel::Lab::Engine::CannotRun => e
+rescue Tiercel::Lab::CannotRun => e
   puts e.message
 end
