@@ -131,7 +131,7 @@ mutant "a key shorter than the prefix is compared beyond its end", "ext/tiercel/
        "    if (entry->key_bytes < count) return false;\n",
        "",
        native: "segment: operations (gcc)"
-mutant "foreign bytes under a tag's key count", "ext/tiercel/segment/tags.c",
+mutant "foreign bytes under a tag's key count", "ext/tiercel/segment/read.c",
        "entry->value_bytes == TSEG_GENERATION_BYTES;",
        "true;",
        native: "segment: tags (AddressSanitizer)"

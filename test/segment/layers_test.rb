@@ -9,7 +9,7 @@ require "test_helper"
 class SegmentLayersTest < Tiercel::TestCase
   FOLDER = File.expand_path("../../ext/tiercel/segment", __dir__)
   # Headers without a file of the same name, and the file whose layer they belong to.
-  HEADERS = { "layout.h" => "format", "shard.h" => "log", "leases.h" => "lease_table", "files.h" => "file" }.freeze
+  HEADERS = { "layout.h" => "format", "files.h" => "presence", "shard.h" => "log", "entries.h" => "lease_table" }.freeze
   LINES = 600
 
   def test_files_call_only_files_of_lower_layers

@@ -74,24 +74,17 @@ typedef VALUE encoded_function(buffer *out, void *context);
 VALUE with_plain(VALUE value, size_t front, encoded_function *finish, void *context);
 
 /*
- * hash_layout.c: returns whether the pairs of a Hash describe it completely. A Hash with a default, with
+ * codec.c: returns whether the pairs of a Hash describe it completely. A Hash with a default, with
  * compare_by_identity, or flagged as keyword arguments has further state. Calls no Ruby method.
  */
 bool only_pairs(VALUE hash);
-/* Returns false if the function does not recognize how this Ruby stores Hashes. */
-bool init_hash_layout(void);
 
 /* plain.c: decodes one value. The bytes must not move until it returns. Raises malformed_frame. */
 VALUE decode_plain(const uint8_t *bytes, size_t size);
 
-/* crc32.c: the CRC-32 of RFC 1952, as Zlib.crc32 computes it */
-void init_crc32(void);
-uint32_t checksum(const uint8_t *bytes, size_t size);
-
 /* The methods of Tiercel::CodecExt in each file. */
 void init_frame(VALUE tiercel, VALUE module);
 void init_keys(VALUE module);
-void init_lz4(VALUE module);
 
 /* codec.c */
 extern VALUE malformed_frame;

@@ -3,7 +3,7 @@
 
 #define TSEG_ATTACH_TRIES 10
 
-_Atomic uint64_t tseg_unmapped;
+_Atomic uint64_t tseg_unmapped; /* the number of segments that this process has unmapped */
 
 static void locate(tseg *segment)
 {
@@ -51,7 +51,7 @@ static tseg *new_segment(const char *path, tseg_error *error)
 /* `header` is a checked copy, since other processes may change the header in the file. */
 static void adopt(tseg *segment, const tseg_header *header, void *map, size_t bytes, tseg_sidecar *sidecar)
 {
-    tseg_watch_for_forks();
+    tseg_after_fork();
     segment->map = map;
     segment->map_bytes = bytes;
     segment->sidecar = sidecar;

@@ -1,8 +1,94 @@
-/* Layer "entries": writes, counters and deletes of single entries. */
+/*
+ * Layers "lease_table", "entries" and "leases": the table of a segment's leases, whose lineages every write and delete
+ * may end (lease_table.c); writes, counters and deletes of single entries (entries.c); and the calls of the holders of
+ * leases, which write themselves (leases.c).
+ */
 #ifndef TIERCEL_SEGMENT_ENTRIES_H
 #define TIERCEL_SEGMENT_ENTRIES_H
 
-#include "leases.h"
+#include "shard.h"
+
+#define TSEG_NS_PER_S UINT64_C(1000000000)
+/* A slot with a longer time is damaged. */
+#define TSEG_LEASE_MAX_TTL_NS (86400 * TSEG_NS_PER_S)
+/*
+ * A lineage outlives its lease, so that a late fill still finds it: by ten times the lease's ttl, and at least by a
+ * minute. After a release it stays for two seconds.
+ */
+#define TSEG_LEASE_OUTLIVES 10u
+#define TSEG_LEASE_LEAST_KEPT_S 60u
+#define TSEG_LEASE_RELEASED_KEPT_S 2u
+
+static inline uint32_t tseg_load_half(const tseg_half *half)
+{
+    return atomic_load_explicit(half, memory_order_relaxed);
+}
+static inline void tseg_store_half(tseg_half *half, uint32_t value)
+{
+    atomic_store_explicit(half, value, memory_order_relaxed);
+}
+
+typedef struct {
+    uint64_t lineage, holder, lapses_ns;
+    uint32_t version;
+    bool has_entry;        /* set by a take: the entry that it replaces exists */
+    bool taken_over;       /* set by a take: the former holder had lapsed or was dead */
+    tseg_half *signal;     /* set by a look: the word to sleep on while it has the value `signal_seen` */
+    uint32_t signal_seen;
+} tseg_lease;
+typedef enum { TSEG_LEASE_STANDS, TSEG_LEASE_LAPSED, TSEG_LEASE_GIVEN_BACK, TSEG_LEASE_GONE } tseg_lease_state;
+
+/* The key's group of leases; the slots that may have the key's lease; those of them that are in use. */
+static inline tseg_lease_group *tseg_lease_group_of(const tseg *segment, const tseg_key *key)
+{
+    uint32_t groups = segment->shard_lease_groups;
+    return segment->leases + (uint64_t)key->shard * groups + (key->hash >> 6 & (groups - 1));
+}
+static inline uint64_t tseg_lease_window(const tseg_key *key)
+{
+    const uint64_t window = (UINT64_C(1) << TSEG_LEASE_WINDOW) - 1;
+    unsigned first = key->hash & (TSEG_LEASE_SLOTS - 1);
+    return window << first | (first ? window >> (TSEG_LEASE_SLOTS - first) : 0);
+}
+static inline uint64_t tseg_lease_bits(const tseg_lease_group *group, const tseg_key *key)
+{
+    return tseg_load_acquire(&group->used) & tseg_lease_window(key);
+}
+/* Writes and deletes call this first. While no lease in the group is held, it costs one load. */
+static inline bool tseg_has_leases(const tseg *segment, const tseg_key *key)
+{
+    const tseg_lease_group *group = tseg_lease_group_of(segment, key);
+    uint64_t used = tseg_load_acquire(&group->used);
+    return TSEG_UNLIKELY(used) && (used & tseg_lease_window(key));
+}
+
+/* Returns the slot of the lowest bit that is set, and clears the bit. */
+static inline tseg_lease_slot *tseg_next_lease_slot(tseg_lease_group *group, uint64_t *bits)
+{
+    tseg_lease_slot *slot = &group->slots[__builtin_ctzll(*bits)];
+    *bits &= *bits - 1;
+    return slot;
+}
+
+/*
+ * A lease is the right to compute the value of a key. "Leases" in memory-model.md.
+ *
+ * A holder takes a lease, computes the value, and then fills or releases the lease. If the holder takes too long or
+ * dies, the lease lapses, and another caller takes it over. All leases of one chain of computations share a lineage.
+ * Every other change of the key ends the lineage, and a fill with an ended lineage stores nothing.
+ *
+ * Take, fill and release run under the shard's lock, as writes do; tseg_lease_look takes no lock. Lineages and holders
+ * are random numbers, neither 0 nor all ones.
+ */
+typedef struct {
+    uint64_t lineage;           /* a new lineage begins if the key has no lineage to continue */
+    uint64_t holder, ttl_ns;
+    uint32_t version;           /* from tseg_lease_version, or 0 */
+    const tseg_token *replaces; /* the only entry that the key may have; NULL: it may have none */
+    bool drops;                 /* deletes that entry; otherwise reads return it, or `shown`, until the fill */
+    const tseg_value *shown;    /* replaces that entry until the fill; NULL: the entry stays as it is */
+    double shown_expires_at;
+} tseg_lease_request;
 
 typedef struct {
     const tseg_key *key;

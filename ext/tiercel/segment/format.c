@@ -1,6 +1,8 @@
 /* The division of a file into its parts, and the place of a key in it. */
 #include "format.h"
 
+atomic_bool tseg_parallel;
+
 #ifdef TSEG_NO_FENCES
 tseg_word tseg_fence_word;
 #endif

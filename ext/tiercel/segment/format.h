@@ -165,7 +165,7 @@ typedef struct {
     tseg_word *log[TSEG_LOGS];
 } tseg_view;
 
-typedef struct tseg_sidecar tseg_sidecar; /* presence.h */
+typedef struct tseg_sidecar tseg_sidecar; /* files.h */
 
 typedef struct tseg {
     tseg_geometry geometry; /* checked and copied at attach; nothing reads the file's copy again */
@@ -194,10 +194,16 @@ typedef struct tseg {
     _Atomic unsigned holds;      /* those calls alone */
     atomic_bool warned;      /* the host has already warned that this process cannot write */
     bool lost;               /* another process has taken the process slot; see register_again */
-    struct tseg_known_generation *known; /* tags.c; NULL until a read has found a tag */
+    struct tseg_known_generation *known; /* read.c; NULL until a read has found a tag */
     void *known_memory;
     struct tseg *next;       /* in the list of this process's attachments */
 } tseg;
+
+/*
+ * Whether threads of this process run calls at the same time, each under a host's lock of its own, as Ractors do. Calls
+ * then remember no generations of tags (read.c), and a lost process slot is not replaced (presence.c). Never unset.
+ */
+extern atomic_bool tseg_parallel;
 
 /* Computed in each call: a table of the addresses would be more memory that a read with cold caches waits for. */
 static inline tseg_view tseg_view_of(const tseg *segment, uint32_t shard)

@@ -1,5 +1,5 @@
 /* Handles: opening, closing, and moving to another file. */
-#include "handle.h"
+#include "calls.h"
 
 /*
  * A process keeps its share of the budget for this long, because counting processes takes a system call for each

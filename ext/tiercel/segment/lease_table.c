@@ -1,5 +1,5 @@
 /* The table of leases. It lies beside the logs, so evictions do not touch it. "Leases" in memory-model.md. */
-#include "leases.h"
+#include "entries.h"
 
 /* Number of attempts of a call that ends a lineage, if another lease takes the slot in between. */
 #define TSEG_LEASE_TRIES 64u

@@ -6,7 +6,7 @@
  * periods (8) | writers of even periods (8). A period has 8.6 s. A writer counts during the period of its beginning and
  * the next one. So a writer that has died is forgotten after 8.6 to 17.2 s.
  */
-#include "near.h"
+#include "calls.h"
 
 enum { PERIOD_SHIFT = 33, COUNT_BITS = 8, COUNT_MASK = 0xff, COUNTS_MASK = 0xffff, PERIOD_AT = 16, EPOCH_AT = 32 };
 
@@ -177,8 +177,30 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
     return result;
 }
 
-/* Coverage: the time until which a segment has received every change of the last tier. */
-static bool is_in_future(uint64_t covered_ns) { return covered_ns > tseg_monotonic_ns() + TSEG_COARSE_NS; }
+/*
+ * Coverage: the time until which a segment has received every change of the last tier. "Coverage" in memory-model.md.
+ */
+/* The coarse clock may be this far behind the precise one. */
+#define COARSE_NS UINT64_C(10000000)
+
+/* Nanoseconds of the monotonic clock. */
+static uint64_t coarse_ns(void)
+{
+    struct timespec time = tseg_coarse_time();
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/*
+ * Returns whether the copies are still valid: the copies of all keys that were changed up to trust_ns ago have been
+ * deleted. A time in the future, which damage may leave, counts as no coverage.
+ */
+static bool is_trusted(const tseg *segment, uint64_t trust_ns)
+{
+    uint64_t covered_ns = tseg_load_acquire(&segment->header->near_covered);
+    return covered_ns && coarse_ns() + COARSE_NS - covered_ns <= trust_ns;
+}
+
+static bool is_in_future(uint64_t covered_ns) { return covered_ns > tseg_monotonic_ns() + COARSE_NS; }
 
 /* The end of the covered time; 0 if the copies were never covered. */
 uint64_t tseg_covered_ns(const tseg *segment)
@@ -187,10 +209,9 @@ uint64_t tseg_covered_ns(const tseg *segment)
     return is_in_future(covered_ns) ? 0 : covered_ns;
 }
 
-/* Like tseg_is_trusted, with the near_trust of this handle. */
 bool tseg_handle_trusts(const tseg_handle *handle, const tseg *segment)
 {
-    return tseg_is_trusted(segment, handle->near_trust_ns) ||
+    return is_trusted(segment, handle->near_trust_ns) ||
            (handle->near_unless_covered && !tseg_covered_ns(segment));
 }
 

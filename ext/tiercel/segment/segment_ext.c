@@ -5,8 +5,6 @@
 #include "binding_write.c"
 #include "binding_memo.c"
 #include "binding_read.c"
-#include "binding_report.c"
-#include "binding_lease.c"
 #include "binding_near.c"
 
 /* A Tiercel::Segment belongs to one Ractor. Several Ractors share the attachment behind it: see tseg_parallel. */
@@ -23,7 +21,5 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     segment_init_memo();
     segment_init_read();
     segment_init_write();
-    segment_init_stats();
-    segment_init_lease();
     segment_init_near();
 }

@@ -4,7 +4,7 @@
 #ifndef TIERCEL_SEGMENT_SHARD_H
 #define TIERCEL_SEGMENT_SHARD_H
 
-#include "presence.h"
+#include "files.h"
 #include "read.h"
 
 #define TSEG_LOCK_SPIN_NS 20000u

@@ -141,6 +141,25 @@ bool tseg_is_in_memory(const char *directory) { return (void)directory, false; }
 void *tseg_fork_marker(void) { return NULL; }
 #endif
 
+/* 0 in a child that has not noticed the fork; NULL: the pid shows the fork. */
+volatile char *_Atomic tseg_forked_marker;
+static pid_t marked_pid;
+
+/* Called in a process that has noticed its fork, and in its first call. */
+void tseg_mark_process(void)
+{
+    if (!tseg_forked_marker) tseg_forked_marker = tseg_fork_marker();
+    if (tseg_forked_marker) *tseg_forked_marker = 1;
+    marked_pid = getpid();
+}
+
+/* Returns whether the process is a child that has not noticed its fork, or makes its first call. */
+bool tseg_forked(void)
+{
+    const volatile char *marker = atomic_load_explicit(&tseg_forked_marker, memory_order_relaxed);
+    return marker ? !*marker : marked_pid != getpid();
+}
+
 #ifdef TSEG_LINUX
 #define LEAST_PAGE 4096u     /* no system has smaller pages */
 #define TSEG_POPULATE_WRITE 23 /* since Linux 5.14, newer than some C libraries */
