@@ -49,7 +49,7 @@ static inline tseg_result lease_anything(tseg *segment, const tseg_key *key, con
         if (tseg_lease_look(segment, key, name, name + 8, random >> 11 & 1, &hostile_lease) != TSEG_LEASE_GONE)
             tseg_sleep(hostile_lease.signal, hostile_lease.signal_seen, 1000);
         return TSEG_OK;
-    default: return tseg_lease_take(segment, key, &request, 1000.0, &hostile_lease);
+    default: return tseg_lease_acquire(segment, key, &request, 1000.0, &hostile_lease);
     }
 }
 

@@ -16,7 +16,7 @@ static inline tseg_result take_for(const char *text, uint64_t name, uint64_t ttl
 {
     tseg_key key = key_of(segment, text);
     tseg_lease_request request = {.lineage = name, .holder = name + 1, .ttl_ns = ttl_ns, .replaces = replaces};
-    return PATIENTLY(segment, key.shard, tseg_lease_take(segment, &key, &request, time_now, &lease));
+    return PATIENTLY(segment, key.shard, tseg_lease_acquire(segment, &key, &request, time_now, &lease));
 }
 static inline tseg_result take(const char *text) { return take_for(text, next_name += 2, 10 * SECOND, NULL); }
 

@@ -31,7 +31,7 @@ static tseg_key key_number(const fuzzed *run, unsigned number)
 
 static void end_lineages(fuzzed *run, unsigned number) { run->ended[number] = run->next_name; }
 
-static void take_lease(fuzzed *run, caller *by, unsigned number, uint8_t how)
+static void acquire_lease(fuzzed *run, caller *by, unsigned number, uint8_t how)
 {
     tseg_key key = key_number(run, number);
     tseg_lease lease;
@@ -40,7 +40,7 @@ static void take_lease(fuzzed *run, caller *by, unsigned number, uint8_t how)
     tseg_lease_request request = {.lineage = run->next_name, .holder = run->next_name + 1,
                                   .ttl_ns = how & 1 ? 1 : UINT64_C(1) << 40, .version = how >> 6,
                                   .replaces = present && how & 2 ? &token : NULL, .drops = how & 4};
-    tseg_result result = tseg_lease_take(run->segment, &key, &request, time_now, &lease);
+    tseg_result result = tseg_lease_acquire(run->segment, &key, &request, time_now, &lease);
 
     run->next_name += 2;
     CHECK(result == TSEG_OK || result == TSEG_HELD || result == TSEG_PRESENT || result == TSEG_FULL);
@@ -91,7 +91,7 @@ static void take_step(fuzzed *run, const uint8_t *step)
     int64_t count;
 
     switch (step[0] & 15) {
-    case 0: case 1: case 2: case 3: take_lease(run, caller, number, step[0] >> 4 | step[2] << 4); break;
+    case 0: case 1: case 2: case 3: acquire_lease(run, caller, number, step[0] >> 4 | step[2] << 4); break;
     case 4: case 5: case 6: fill_lease(run, caller, step[1]); break;
     case 7: release_lease(run, caller, step[1]); break;
     case 8: look_at(run, caller); break;

@@ -91,9 +91,9 @@ static void a_stale_value_stays_until_the_fill(void)
     char buffer[20];
     tseg_token token;
     tseg_key key = key_of(segment, KEY);
-    tseg_value shown = value_of("longer", 6);
-    tseg_lease_request request = {.lineage = 50, .holder = 51, .ttl_ns = SECOND, .replaces = &token, .shown = &shown,
-                                  .shown_expires_at = INFINITY};
+    tseg_value stale = value_of("longer", 6);
+    tseg_lease_request request = {.lineage = 50, .holder = 51, .ttl_ns = SECOND, .replaces = &token, .stale = &stale,
+                                  .stale_expires_at = INFINITY};
 
     set_text(KEY, "stale");
     CHECK(take(KEY) == TSEG_PRESENT);
@@ -103,12 +103,12 @@ static void a_stale_value_stays_until_the_fill(void)
     CHECK(fill(KEY, 60, "new") == TSEG_OK && reads(KEY, "new"));
     CHECK(take_for(KEY, 60, SECOND, &token) == TSEG_PRESENT); /* the key has another entry by now */
     CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 3);
-    CHECK(tseg_lease_take(segment, &key, &request, time_now, &lease) == TSEG_OK && reads(KEY, "longer"));
+    CHECK(tseg_lease_acquire(segment, &key, &request, time_now, &lease) == TSEG_OK && reads(KEY, "longer"));
     CHECK(fill(KEY, 50, "newer") == TSEG_OK && reads(KEY, "newer"));
     CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 5);
-    request.shown = NULL;
+    request.stale = NULL;
     request.drops = true;
-    CHECK(tseg_lease_take(segment, &key, &request, time_now, &lease) == TSEG_OK && reads(KEY, NULL));
+    CHECK(tseg_lease_acquire(segment, &key, &request, time_now, &lease) == TSEG_OK && reads(KEY, NULL));
     delete_text(KEY);
 }
 

@@ -115,8 +115,8 @@ static bool identity_set_add(identity_set *set, uintptr_t address)
 }
 
 /*
- * The memory of a walk, which the next walk reuses. A walk takes the memory and returns it at its end. A walk that
- * begins meanwhile, in another Ractor or within `finish`, allocates memory of its own.
+ * The memory of a walk, which the next walk reuses. A walk acquires the memory and returns it at its end. A walk that
+ * begins concurrently, in another Ractor or within `finish`, allocates memory of its own.
  */
 typedef struct {
     buffer out;
@@ -390,7 +390,7 @@ static void malformed(const char *reason) { rb_raise(malformed_frame, "a msgpack
 
 static inline size_t left(const decoder *d) { return (size_t)(d->end - d->at); }
 
-static const uint8_t *take(decoder *d, size_t size)
+static const uint8_t *next_bytes(decoder *d, size_t size)
 {
     const uint8_t *at = d->at;
     if (left(d) < size) malformed("cut off");
@@ -398,9 +398,9 @@ static const uint8_t *take(decoder *d, size_t size)
     return at;
 }
 
-static uint64_t take_be(decoder *d, int bytes)
+static uint64_t next_big_endian(decoder *d, int bytes)
 {
-    const uint8_t *p = take(d, (size_t)bytes);
+    const uint8_t *p = next_bytes(d, (size_t)bytes);
     uint64_t v = 0;
     for (int i = 0; i < bytes; i++) v = v << 8 | p[i];
     return v;
@@ -459,14 +459,14 @@ static VALUE find_key(decoder *d, const uint8_t *bytes, size_t size, uint32_t ki
 
 static VALUE decode_bytes(decoder *d, size_t size, uint32_t kind, bool as_key)
 {
-    const uint8_t *bytes = take(d, size);
+    const uint8_t *bytes = next_bytes(d, size);
     if (as_key || kind == KIND_SYMBOL) return find_key(d, bytes, size, kind);
     return make_string(bytes, size, kind);
 }
 
 static VALUE decode_ext(decoder *d, size_t size, bool as_key)
 {
-    switch (take(d, 1)[0]) {
+    switch (next_bytes(d, 1)[0]) {
       case EXT_SYMBOL: return decode_bytes(d, size, KIND_SYMBOL, as_key);
       case EXT_US_ASCII: return decode_bytes(d, size, KIND_US_ASCII, as_key);
       default: malformed("an extension type that plain data does not have");
@@ -526,7 +526,7 @@ static VALUE decode_hash(decoder *d, size_t size)
 
 static VALUE decode_float(decoder *d)
 {
-    uint64_t bits = take_be(d, 8);
+    uint64_t bits = next_big_endian(d, 8);
     double number;
     memcpy(&number, &bits, sizeof(number));
     /* All NaNs have the same hash and no two are equal, so an insert would compare each with all those before it. */
@@ -535,15 +535,15 @@ static VALUE decode_float(decoder *d)
 }
 
 /* The number behind a format; `smallest`: the format of its kind with a number of one byte. */
-static uint64_t take_number(decoder *d, uint8_t format, uint8_t smallest)
+static uint64_t next_number(decoder *d, uint8_t format, uint8_t smallest)
 {
-    return take_be(d, 1 << (format - smallest));
+    return next_big_endian(d, 1 << (format - smallest));
 }
 
 static VALUE decode_signed(decoder *d, uint8_t format)
 {
     int unused_bits = 64 - (8 << (format - MP_INT8));
-    return LL2NUM((int64_t)(take_number(d, format, MP_INT8) << unused_bits) >> unused_bits);
+    return LL2NUM((int64_t)(next_number(d, format, MP_INT8) << unused_bits) >> unused_bits);
 }
 
 static VALUE decode_rest(decoder *d, uint8_t first, bool as_key)
@@ -553,23 +553,23 @@ static VALUE decode_rest(decoder *d, uint8_t first, bool as_key)
       case MP_FALSE: return Qfalse;
       case MP_TRUE: return Qtrue;
       case MP_FLOAT64: return decode_float(d);
-      case MP_UINT8 ... MP_UINT64: return ULL2NUM(take_number(d, first, MP_UINT8));
+      case MP_UINT8 ... MP_UINT64: return ULL2NUM(next_number(d, first, MP_UINT8));
       case MP_INT8 ... MP_INT64: return decode_signed(d, first);
-      case MP_STR8 ... MP_STR8 + 2: return decode_bytes(d, (size_t)take_number(d, first, MP_STR8), KIND_UTF_8, as_key);
-      case MP_BIN8 ... MP_BIN8 + 2: return decode_bytes(d, (size_t)take_number(d, first, MP_BIN8), KIND_BINARY, as_key);
+      case MP_STR8 ... MP_STR8 + 2: return decode_bytes(d, (size_t)next_number(d, first, MP_STR8), KIND_UTF_8, as_key);
+      case MP_BIN8 ... MP_BIN8 + 2: return decode_bytes(d, (size_t)next_number(d, first, MP_BIN8), KIND_BINARY, as_key);
       case MP_FIXEXT1 ... MP_FIXEXT16: return decode_ext(d, (size_t)1 << (first - MP_FIXEXT1), as_key);
-      case MP_EXT8 ... MP_EXT8 + 2: return decode_ext(d, (size_t)take_number(d, first, MP_EXT8), as_key);
-      case MP_ARRAY16: return decode_array(d, (size_t)take_be(d, 2));
-      case MP_ARRAY32: return decode_array(d, (size_t)take_be(d, 4));
-      case MP_MAP16: return decode_hash(d, (size_t)take_be(d, 2));
-      case MP_MAP32: return decode_hash(d, (size_t)take_be(d, 4));
+      case MP_EXT8 ... MP_EXT8 + 2: return decode_ext(d, (size_t)next_number(d, first, MP_EXT8), as_key);
+      case MP_ARRAY16: return decode_array(d, (size_t)next_big_endian(d, 2));
+      case MP_ARRAY32: return decode_array(d, (size_t)next_big_endian(d, 4));
+      case MP_MAP16: return decode_hash(d, (size_t)next_big_endian(d, 2));
+      case MP_MAP32: return decode_hash(d, (size_t)next_big_endian(d, 4));
       default: malformed("a format that plain data does not have");
     }
 }
 
 static VALUE decode(decoder *d, bool as_key)
 {
-    uint8_t first = take(d, 1)[0];
+    uint8_t first = next_bytes(d, 1)[0];
     if (first < MP_FIXMAP) return INT2FIX(first);
     if (first >= MP_NEGATIVE_FIXINT) return INT2FIX((int8_t)first);
     if (first < MP_FIXARRAY) return decode_hash(d, first & 0x0F);

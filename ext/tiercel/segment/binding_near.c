@@ -5,7 +5,7 @@
 static VALUE epoch_number(const tseg *segment, uint64_t word) { return ULL2NUM(word ^ segment->file_id); }
 
 /*
- * Segment#near_epoch(key, late = false) -> Integer for near_fill. The caller takes the epoch before it fetches the
+ * Segment#near_epoch(key, late = false) -> Integer for near_fill. The caller gets the epoch before it fetches the
  * value. Returns nil while a writer changes a key of the stripe. Also returns nil if this Segment does not trust its
  * copies, unless `late` is true.
  */
@@ -168,7 +168,7 @@ static VALUE segment_near_server(VALUE self)
  */
 static VALUE segment_near_listen(VALUE self, VALUE busy)
 {
-    return tseg_take_seat(segment_current(self), RTEST(busy)) ? Qtrue : Qfalse;
+    return tseg_acquire_seat(segment_current(self), RTEST(busy)) ? Qtrue : Qfalse;
 }
 
 /* Segment#near_gaps -> how often all copies were deleted because no listener had covered them */

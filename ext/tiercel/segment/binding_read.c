@@ -20,7 +20,7 @@ static const int encoding_of_type[] = {ENCODING_BINARY, ENCODING_UTF_8, ENCODING
  */
 typedef enum { READ_BYTES, READ_VALUE, READ_FROZEN, READ_SERVED_BYTES } read_kind;
 
-/* One read: its arguments, then the value that it has taken from the entry. */
+/* One read: its arguments, then the value that it has found. */
 typedef struct {
     VALUE self, key_string;
     const tseg_key *made; /* the key, if the caller has made it; for the first attempt alone. Or NULL */
@@ -144,7 +144,7 @@ static tseg_tags_answer check_kept_tags(VALUE part, tseg *segment, const tseg_cl
 
 /* The memo's value of this entry. Qnil: the memo has none that this caller may get. Qundef: the call needs the time. */
 PART_OF_READ VALUE memo_value(const value_read *read, read_kind kind, tseg *segment, const tseg_key *key,
-                           const tseg_entry *entry, const tseg_clock *clock)
+                              const tseg_entry *entry, const tseg_clock *clock)
 {
     tseg_token token = tseg_token_of(segment, entry);
     tseg_memo_slot *slot = tseg_memo_find(read->memo, key->hash, &token);
@@ -190,8 +190,8 @@ PART_OF_READ bool ask_time(void *context, tseg_clock *clock, tseg **segment)
     return segment_ask_time(((value_read *)context)->self, clock, segment);
 }
 
-/* Takes the value of a found entry. Returns false if it needs the time. */
-PART_OF_READ bool take_value(value_read *read, read_kind kind, bool keeps, tseg *segment, const tseg_key *key,
+/* Reads the value of a found entry, or finds it in the memo. Returns false if it needs the time. */
+PART_OF_READ bool read_value(value_read *read, read_kind kind, bool keeps, tseg *segment, const tseg_key *key,
                              const tseg_entry *entry, const tseg_clock *clock)
 {
     VALUE kept = Qnil;
@@ -216,22 +216,22 @@ PART_OF_READ bool take_value(value_read *read, read_kind kind, bool keeps, tseg 
 }
 
 /* The callbacks of tseg_read, one for each kind of read. keeps: with a memo. */
-#define DEFINE_TAKE(name, kind, keeps)                                                                      \
-    PART_OF_READ bool take_##name(void *read, tseg *segment, const tseg_key *key,                           \
+#define DEFINE_READ(name, kind, keeps)                                                                      \
+    PART_OF_READ bool read_##name(void *read, tseg *segment, const tseg_key *key,                           \
                                   const tseg_entry *entry, const tseg_clock *clock)                         \
     {                                                                                                       \
-        return take_value(read, kind, keeps, segment, key, entry, clock);                                   \
+        return read_value(read, kind, keeps, segment, key, entry, clock);                                   \
     }
-DEFINE_TAKE(bytes, READ_BYTES, false)
-DEFINE_TAKE(value_copy, READ_VALUE, false)
-DEFINE_TAKE(kept, READ_VALUE, true)
-DEFINE_TAKE(frozen, READ_FROZEN, true)
-DEFINE_TAKE(frozen_copy, READ_FROZEN, false)
+DEFINE_READ(bytes, READ_BYTES, false)
+DEFINE_READ(value_copy, READ_VALUE, false)
+DEFINE_READ(kept, READ_VALUE, true)
+DEFINE_READ(frozen, READ_FROZEN, true)
+DEFINE_READ(frozen_copy, READ_FROZEN, false)
 
 /* A frame that Ruby decodes, together with its token if the memo wants the value. */
 __attribute__((noinline))
 static VALUE frame_result(VALUE self, read_kind kind, VALUE frame, int type, const tseg_key *key,
-                            const tseg_token *token)
+                          const tseg_token *token)
 {
     bool wanted = token && type && segment_wants_frame(self, frame, key, token, kind == READ_FROZEN);
 
@@ -245,7 +245,7 @@ static VALUE frame_result(VALUE self, read_kind kind, VALUE frame, int type, con
 
 /* The caller gets a String that shares the bytes in the memo, or the frozen object itself. */
 PART_OF_READ VALUE result_of(const value_read *read, read_kind kind, const tseg *segment, const tseg_key *key,
-                            const tseg_entry *entry)
+                             const tseg_entry *entry)
 {
     tseg_token token;
     bool kept = read->kept;
@@ -278,7 +278,7 @@ static const uint64_t GOLDEN_RATIO = UINT64_C(0x9E3779B97F4A7C15);
 
 /* Passes the key, 53 bits of its mixed hash, and the value's size in bytes (-1: a miss) to the observer. */
 __attribute__((noinline))
-static void tell_observer(VALUE self, VALUE key_string, const tseg_key *key, long bytes)
+static void notify_observer(VALUE self, VALUE key_string, const tseg_key *key, long bytes)
 {
     VALUE observer = rb_attr_get(self, rb_intern("@observer"));
 
@@ -294,12 +294,12 @@ PART_OF_READ VALUE sampled_result(const value_read *read, read_kind kind, bool k
     long bytes = (long)entry->value_bytes;
     volatile VALUE result = finished(read, kind, keeps, segment, key, entry);
 
-    tell_observer(read->self, key_string, key, bytes);
+    notify_observer(read->self, key_string, key, bytes);
     return result;
 }
 
 /* Reads one key. Returns Qnil for a miss. */
-PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kind kind, bool keeps, tseg *segment,
+PART_OF_READ VALUE read_key(value_read *read, tseg_value_function *callback, read_kind kind, bool keeps, tseg *segment,
                             tseg_token *token)
 {
     VALUE key_string = read->key_string; /* a separate variable for RB_GC_GUARD, so that *read stays in registers */
@@ -307,10 +307,10 @@ PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kin
     tseg_key key;
 
     if (keeps) entry = (tseg_entry){0}; /* silences a warning: the compiler cannot see that tseg_read fills it */
-    if (tseg_read(&segment, make_key, ask_time, take, read, &key, &entry) != TSEG_OK) {
+    if (tseg_read(&segment, make_key, ask_time, callback, read, &key, &entry) != TSEG_OK) {
         if (kind == READ_BYTES) return Qnil;
         tseg_bump(&segment->self->counters[TSEG_COUNT_MISSES]);
-        if (IS_SAMPLED(read, &key)) tell_observer(read->self, key_string, &key, -1);
+        if (IS_SAMPLED(read, &key)) notify_observer(read->self, key_string, &key, -1);
         return Qnil;
     }
     if (token) *token = tseg_token_of(segment, &entry);
@@ -325,14 +325,14 @@ PART_OF_READ VALUE read_key(value_read *read, tseg_take_function *take, read_kin
 READS_IN_ONE_PIECE get_bytes(VALUE self, tseg *segment, VALUE key)
 {
     value_read read = {.self = self, .key_string = key};
-    return read_key(&read, take_bytes, READ_SERVED_BYTES, false, segment, NULL);
+    return read_key(&read, read_bytes, READ_SERVED_BYTES, false, segment, NULL);
 }
 READS_IN_ONE_PIECE get_frozen(VALUE self, tseg *segment, VALUE key, VALUE version)
 {
     value_read read = {.self = self, .key_string = key, .memo = segment_memo(self), .version = version};
 
-    if (read.memo) return read_key(&read, take_frozen, READ_FROZEN, true, segment, NULL);
-    return read_key(&read, take_frozen_copy, READ_FROZEN, false, segment, NULL);
+    if (read.memo) return read_key(&read, read_frozen, READ_FROZEN, true, segment, NULL);
+    return read_key(&read, read_frozen_copy, READ_FROZEN, false, segment, NULL);
 }
 
 /* A read with a tseg_key that the caller has made. */
@@ -342,20 +342,20 @@ typedef VALUE one_read(VALUE self, tseg *segment, VALUE key, const tseg_key *mad
 READS_IN_ONE_PIECE get_made(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
 {
     value_read read = {.self = self, .key_string = key, .made = made};
-    return read_key(&read, take_bytes, READ_BYTES, false, segment, NULL);
+    return read_key(&read, read_bytes, READ_BYTES, false, segment, NULL);
 }
 READS_IN_ONE_PIECE get_made_served(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
 {
     value_read read = {.self = self, .key_string = key, .made = made};
-    return read_key(&read, take_bytes, READ_SERVED_BYTES, false, segment, NULL);
+    return read_key(&read, read_bytes, READ_SERVED_BYTES, false, segment, NULL);
 }
 READS_IN_ONE_PIECE read_made(VALUE self, tseg *segment, VALUE key, const tseg_key *made, VALUE version)
 {
     value_read read = {.self = self, .key_string = key, .made = made, .memo = segment_memo(self),
                        .version = version};
 
-    if (read.memo) return read_key(&read, take_kept, READ_VALUE, true, segment, NULL);
-    return read_key(&read, take_value_copy, READ_VALUE, false, segment, NULL);
+    if (read.memo) return read_key(&read, read_kept, READ_VALUE, true, segment, NULL);
+    return read_key(&read, read_value_copy, READ_VALUE, false, segment, NULL);
 }
 
 /* Segment#get(key, late = false) -> String or nil. late: also if this Segment does not trust its copies */
@@ -398,7 +398,7 @@ static VALUE segment_get_with_token(int count, VALUE *arguments, VALUE self)
     rb_check_arity(count, 1, 2);
     read.key_string = arguments[0];
     segment = count > 1 && RTEST(arguments[1]) ? segment_current(self) : segment_to_read(self);
-    string = segment ? read_key(&read, take_bytes, READ_BYTES, false, segment, &token) : Qnil;
+    string = segment ? read_key(&read, read_bytes, READ_BYTES, false, segment, &token) : Qnil;
     return NIL_P(string) ? Qnil : rb_assoc_new(string, segment_token_string(&token));
 }
 

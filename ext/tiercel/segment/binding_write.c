@@ -273,14 +273,14 @@ static VALUE segment_clear(VALUE self)
     return Qnil;
 }
 
-/* Leases: taking, filling, releasing and awaiting them. Tiercel::Leases::Segment calls these methods. */
+/* Leases: acquiring, filling, releasing and awaiting them. Tiercel::Leases::Segment calls these methods. */
 
 #define LEASE_NAME_BYTES 8
 #define LEASE_NEVER_S 1e6
 
 typedef struct {
     segment_call base;         /* with the bytes of the fill, or of the value that reads find until the fill */
-    enum { LEASE_TAKE, LEASE_FILL, LEASE_RELEASE } kind;
+    enum { LEASE_ACQUIRE, LEASE_FILL, LEASE_RELEASE } kind;
     int frame_type;            /* see value_of */
     double frame_expires_at;
     segment_times times;
@@ -337,9 +337,9 @@ static tseg_result attempt_lease(tseg_call *base, tseg *segment)
         return tseg_lease_release(segment, &key, call->lineage, call->request.holder, call->pause_ns);
     default:
         call->request.version = version_of(segment, call->version);
-        call->request.shown = bytes ? &value : NULL;
-        call->request.shown_expires_at = call->times.expires_at;
-        return tseg_lease_take(segment, &key, &call->request, call->times.now, &call->lease);
+        call->request.stale = bytes ? &value : NULL;
+        call->request.stale_expires_at = call->times.expires_at;
+        return tseg_lease_acquire(segment, &key, &call->request, call->times.now, &call->lease);
     }
 }
 
@@ -378,23 +378,23 @@ static VALUE describe_held(VALUE self, const lease_call *call)
 }
 
 /*
- * @private Segment#lease_take(key, ttl, lineage, holder, version, replaces, shown, shown_ttl)
+ * @private Segment#lease_acquire(key, ttl, lineage, holder, version, replaces, stale, stale_ttl)
  *
  * - replaces: the token of the only entry that the key may have, or nil.
- * - shown: until the fill, reads find that entry (true), these bytes (a String), or nothing (nil).
+ * - stale: until the fill, reads find that entry (true), these bytes (a String), or nothing (nil).
  *
  * Returns one of these:
  * - :begun: the caller holds the lease. It begins the given lineage, and the key has no entry.
- * - [:taken, lineage, whether the entry exists, whether a former holder had lapsed]: the caller holds the lease.
+ * - [:acquired, lineage, whether the entry exists, whether a former holder had lapsed]: the caller holds the lease.
  * - [:held, lineage, holder, end, whether the versions are equal]: another holder has the lease. The end is in seconds
  *   of the monotonic clock; the last element is nil if the holder gave no version.
  * - :present: the key has another entry than `replaces`.
  * - :full: no slot is free.
  */
-static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
-                                VALUE replaces, VALUE shown, VALUE shown_ttl)
+static VALUE segment_lease_acquire(VALUE self, VALUE key, VALUE ttl, VALUE lineage, VALUE holder, VALUE version,
+                                   VALUE replaces, VALUE stale, VALUE stale_ttl)
 {
-    lease_call call = {.kind = LEASE_TAKE, .base = {.key = key}, .version = version};
+    lease_call call = {.kind = LEASE_ACQUIRE, .base = {.key = key}, .version = version};
     tseg_result result;
 
     if (!NIL_P(version)) version = call.version = rb_str_new_frozen(StringValue(version));
@@ -406,9 +406,9 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     call.request.holder = lease_name(holder);
     call.request.ttl_ns = lease_ns(ttl);
     if (segment_parse_token(replaces, &call.token)) call.request.replaces = &call.token;
-    call.request.drops = NIL_P(shown);
-    if (RB_TYPE_P(shown, T_STRING)) call.base.bytes = shown;
-    call.times.expires_at = NIL_P(shown_ttl) ? INFINITY : call.times.now + NUM2DBL(shown_ttl);
+    call.request.drops = NIL_P(stale);
+    if (RB_TYPE_P(stale, T_STRING)) call.base.bytes = stale;
+    call.times.expires_at = NIL_P(stale_ttl) ? INFINITY : call.times.now + NUM2DBL(stale_ttl);
     result = make_lease_call(self, &call);
     if (result == TSEG_PRESENT && NIL_P(replaces)) {
         call.times.now = segment_now();
@@ -420,7 +420,7 @@ static VALUE segment_lease_take(VALUE self, VALUE key, VALUE ttl, VALUE lineage,
     if (result == TSEG_HELD) return describe_held(self, &call);
     if (!call.lease.has_entry && !call.lease.taken_over && call.lease.lineage == call.request.lineage)
         return ID2SYM(rb_intern("begun"));
-    return rb_ary_new_from_args(4, ID2SYM(rb_intern("taken")), name_string(call.lease.lineage),
+    return rb_ary_new_from_args(4, ID2SYM(rb_intern("acquired")), name_string(call.lease.lineage),
                                 call.lease.has_entry ? Qtrue : Qfalse, call.lease.taken_over ? Qtrue : Qfalse);
 }
 
@@ -496,7 +496,7 @@ void segment_init_write(void)
     rb_define_method(tiercel_segment_class, "delete", segment_delete, 1);
     rb_define_method(tiercel_segment_class, "delete_multi", segment_delete_multi, 1);
     rb_define_method(tiercel_segment_class, "clear", segment_clear, 0);
-    rb_define_method(tiercel_segment_class, "lease_take", segment_lease_take, 8);
+    rb_define_method(tiercel_segment_class, "lease_acquire", segment_lease_acquire, 8);
     rb_define_method(tiercel_segment_class, "lease_fill", segment_lease_fill, 5);
     rb_define_method(tiercel_segment_class, "lease_release", segment_lease_release, 4);
     rb_define_method(tiercel_segment_class, "end_leases", segment_end_leases, 0);

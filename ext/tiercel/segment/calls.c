@@ -266,8 +266,8 @@ static bool grow(tseg_batch *batch, size_t bytes)
 }
 
 /* TSEG_CHANGED: the slot or the tail has changed, so the slot has to be read again. */
-static tseg_result take_into_batch(tseg *segment, const tseg_view *view, uint64_t word, const tseg_slot_entry *entry,
-                                   double now, tseg_batch *batch, size_t *used)
+static tseg_result add_to_batch(tseg *segment, const tseg_view *view, uint64_t word, const tseg_slot_entry *entry,
+                                double now, tseg_batch *batch, size_t *used)
 {
     size_t offset = *used;
 
@@ -306,7 +306,7 @@ tseg_result tseg_walk(tseg *segment, tseg_cursor *cursor, const void *prefix, ui
             bool matches = begins_with(&entry, prefix, prefix_bytes);
             if (!tseg_is_in_log(&view, word)) continue;
             if (!matches) break;
-            result = take_into_batch(segment, &view, word, &entry, now, batch, &used);
+            result = add_to_batch(segment, &view, word, &entry, now, batch, &used);
             if (result != TSEG_CHANGED) break;
         }
         if (result == TSEG_WOULD_WAIT || result == TSEG_NO_MEMORY) return result;

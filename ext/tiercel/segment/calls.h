@@ -97,7 +97,7 @@ typedef struct {
     tseg_memo memo;
     bool shares_budget;   /* the memo's bound is a share of the machine's budget */
     int64_t shared_at;    /* when that share was last computed, in seconds of the monotonic clock */
-    uint64_t sample_below; /* reads of keys whose mixed hash is smaller are told to the observer; 0: none */
+    uint64_t sample_below; /* reads of keys whose mixed hash is smaller are reported to the observer; 0: none */
     uint64_t near_trust_ns;   /* reads trust copies for this long after the covered time; 0: always */
     bool near_unless_covered; /* reads also trust copies while no process covers them; see near_trust_recorded= */
     int64_t failed_at;      /* when the lost file could not be made, in seconds of the monotonic clock; 0: it could */

@@ -1,4 +1,4 @@
-/* Writes, counters and deletes. Writes take the lock of one shard; deletes take none. */
+/* Writes, counters and deletes. Writes acquire the lock of one shard; deletes acquire none. */
 #include "entries.h"
 
 void tseg_count_write(tseg *segment) { tseg_bump(&segment->self->counters[TSEG_COUNT_WRITES]); }
@@ -27,9 +27,9 @@ static void map_pages(const tseg_word *at, uint64_t units)
 }
 
 /*
- * Maps the pages that a large value will cover, before the lock is taken. If this process has not touched a page yet, a
- * write maps that page alone, at four times the cost for each page. A read also maps the neighbours, and also for
- * writing. See adr/002.
+ * Maps the pages that a large value will cover, before the lock is acquired. If this process has not touched a page
+ * yet, a write maps that page alone, at four times the cost for each page. A read also maps the neighbours, and also
+ * for writing. See adr/002.
  */
 void tseg_map_ahead(const tseg *segment, const tseg_change *change)
 {
@@ -72,7 +72,7 @@ static int choose_log(tseg_section *section, const tseg_change *change, uint64_t
     const uint64_t *log_units = section->segment->geometry.log_units;
 
     if (units > log_units[TSEG_SMALL] / 4) return TSEG_MAIN;
-    if (tseg_ghost_take(section, change->key->hash)) return TSEG_MAIN;
+    if (tseg_remove_ghost(section, change->key->hash)) return TSEG_MAIN;
     /* While the main log has room, no entry has to be evicted. */
     if (!tseg_has_room(section, TSEG_SMALL, units) && tseg_has_room(section, TSEG_MAIN, units)) return TSEG_MAIN;
     return TSEG_SMALL;
@@ -101,7 +101,7 @@ static tseg_result publish(tseg_section *section, const tseg_change *change, con
     TSEG_STOP_HERE(TSEG_STOP_BEFORE_SWAP);
     for (;;) {
         unsigned hits = found && word ? tseg_hits(word) : 0;
-        if (!word && !change->may_take_empty_slot) return TSEG_ABSENT;
+        if (!word && !change->may_use_empty_slot) return TSEG_ABSENT;
         if (word && !tseg_same_entry(word, found)) return TSEG_ABSENT; /* only damage can cause this */
         if (word && change->counts_as_hit && hits < TSEG_HITS_MASK) hits++;
         *published = tseg_slot_word(position, log, change->key->fingerprint, hits);
@@ -246,7 +246,7 @@ tseg_result tseg_change_entry(tseg_section *section, const tseg_change *change, 
     return result;
 }
 
-/* Takes no lock. *expires_at is the end of the deleted entry; +infinity if the entry could not be read. */
+/* Acquires no lock. *expires_at is the end of the deleted entry; +infinity if the entry could not be read. */
 tseg_result tseg_delete(tseg *segment, const tseg_key *key, double *expires_at)
 {
     const tseg_view view = tseg_view_of(segment, key->shard);
@@ -291,12 +291,12 @@ tseg_result tseg_delete_once(tseg *segment, const tseg_key *key, tseg_delete_fun
 }
 
 /*
- * Each call takes the lock of one shard. `now` (epoch seconds) decides which entries have expired. In tseg_set
+ * Each call acquires the lock of one shard. `now` (epoch seconds) decides which entries have expired. In tseg_set
  * it matters only for the entries that the write meets at a tail, and may be -infinity.
  */
 tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now)
 {
-    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
+    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_use_empty_slot = true,
                           .counts_as_hit = true};
     tseg_section section;
     tseg_entry old;
@@ -318,7 +318,7 @@ tseg_result tseg_set(tseg *segment, const tseg_key *key, const tseg_value *value
 
 tseg_result tseg_add(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now)
 {
-    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true};
+    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_use_empty_slot = true};
     tseg_section section;
     tseg_entry old;
     tseg_result result;
@@ -432,7 +432,7 @@ static tseg_result increment_found(tseg_section *section, tseg_change *change, c
     if (!parse_counter(old, &before) || __builtin_add_overflow(before, amount, count)) return TSEG_NOT_A_COUNTER;
     value->body_bytes = format_counter(digits, *count);
     change->expires_at = old->expires_at;
-    change->may_take_empty_slot = false;
+    change->may_use_empty_slot = false;
     return tseg_change_entry(section, change, old);
 }
 
@@ -442,7 +442,7 @@ tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, d
     uint8_t digits[TSEG_COUNTER_BYTES];
     tseg_value value = {NULL, 0, digits, 0};
     tseg_change change = {.key = key, .value = &value, .expires_at = expires_at,
-                          .least_value_bytes = TSEG_COUNTER_BYTES, .may_take_empty_slot = true, .counts_as_hit = true};
+                          .least_value_bytes = TSEG_COUNTER_BYTES, .may_use_empty_slot = true, .counts_as_hit = true};
     tseg_section section;
     tseg_entry old;
     tseg_result result;
@@ -459,7 +459,7 @@ tseg_result tseg_increment(tseg *segment, const tseg_key *key, int64_t amount, d
         *count = amount;
         value.body_bytes = format_counter(digits, amount);
         change.expires_at = expires_at;
-        change.may_take_empty_slot = true;
+        change.may_use_empty_slot = true;
         result = tseg_change_entry(&section, &change, tseg_find(segment, key, &old) == TSEG_OK ? &old : NULL);
     }
     tseg_leave(&section);

@@ -31,8 +31,8 @@ static inline void tseg_store_half(tseg_half *half, uint32_t value)
 typedef struct {
     uint64_t lineage, holder, lapses_ns;
     uint32_t version;
-    bool has_entry;        /* set by a take: the entry that it replaces exists */
-    bool taken_over;       /* set by a take: the former holder had lapsed or was dead */
+    bool has_entry;        /* set by tseg_lease_acquire: the entry that it replaces exists */
+    bool taken_over;       /* set by tseg_lease_acquire: the former holder had lapsed or was dead */
     tseg_half *signal;     /* set by a look: the word to sleep on while it has the value `signal_seen` */
     uint32_t signal_seen;
 } tseg_lease;
@@ -73,21 +73,21 @@ static inline tseg_lease_slot *tseg_next_lease_slot(tseg_lease_group *group, uin
 /*
  * A lease is the right to compute the value of a key. "Leases" in memory-model.md.
  *
- * A holder takes a lease, computes the value, and then fills or releases the lease. If the holder takes too long or
+ * A holder acquires a lease, computes the value, and then fills or releases the lease. If the holder takes too long or
  * dies, the lease lapses, and another caller takes it over. All leases of one chain of computations share a lineage.
  * Every other change of the key ends the lineage, and a fill with an ended lineage stores nothing.
  *
- * Take, fill and release run under the shard's lock, as writes do; tseg_lease_look takes no lock. Lineages and holders
- * are random numbers, neither 0 nor all ones.
+ * Acquiring, filling and releasing run under the shard's lock, as writes do; tseg_lease_look takes no lock. Lineages
+ * and holders are random numbers, neither 0 nor all ones.
  */
 typedef struct {
     uint64_t lineage;           /* a new lineage begins if the key has no lineage to continue */
     uint64_t holder, ttl_ns;
     uint32_t version;           /* from tseg_lease_version, or 0 */
     const tseg_token *replaces; /* the only entry that the key may have; NULL: it may have none */
-    bool drops;                 /* deletes that entry; otherwise reads return it, or `shown`, until the fill */
-    const tseg_value *shown;    /* replaces that entry until the fill; NULL: the entry stays as it is */
-    double shown_expires_at;
+    bool drops;                 /* deletes that entry; otherwise reads return it, or `stale`, until the fill */
+    const tseg_value *stale;    /* replaces that entry until the fill; NULL: the entry stays as it is */
+    double stale_expires_at;
 } tseg_lease_request;
 
 typedef struct {
@@ -95,7 +95,7 @@ typedef struct {
     const tseg_value *value;
     double expires_at;
     uint64_t least_value_bytes; /* the allocation has room for a value of this size */
-    bool may_take_empty_slot;   /* for set and add; a change of an existing entry answers TSEG_ABSENT instead */
+    bool may_use_empty_slot;   /* for set and add; a change of an existing entry answers TSEG_ABSENT instead */
     bool counts_as_hit;
     bool published_odd;         /* for near fills and fills of leases: the slot is published with an odd sequence */
     bool keeps_lease;           /* for the value that reads see until a lease's fill, and for that fill */

@@ -434,7 +434,7 @@ void tseg_init_header(tseg_header *header, const tseg_geometry *geometry, const 
 }
 
 /* Removes a stale file. The system frees its room once no process has the file mapped. */
-static void give_way(const char *path, tseg_file *stale, tseg_host *host)
+static void remove_stale(const char *path, tseg_file *stale, tseg_host *host)
 {
     tseg_file_retire(stale);
     unlink(path);
@@ -462,7 +462,7 @@ static bool allocate(int descriptor, const char *path, const tseg_options *optio
         if (code == ENOSPC) {
             bool given = *stale != NULL;
             if (ftruncate(descriptor, 0) != 0) {} /* the next attempt reserves less, over the room that is left */
-            if (given) give_way(path, *stale, options->host);
+            if (given) remove_stale(path, *stale, options->host);
             *stale = NULL;
             if (!given) bytes /= 2;
             if (bytes >= least) continue;
@@ -502,7 +502,7 @@ bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options 
                     bool stale, tseg_error *error)
 {
     char temporary[PATH_MAX];
-    tseg_file *may_give_way = stale ? replaced : NULL;
+    tseg_file *removable = stale ? replaced : NULL;
     int descriptor, code;
     bool made;
 
@@ -510,8 +510,8 @@ bool tseg_file_make(const char *path, tseg_sidecar *sidecar, const tseg_options 
         return tseg_fail(error, ENAMETOOLONG, "%s: the path is too long", path);
     descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, options->mode);
     if (descriptor < 0) return tseg_fail(error, errno, "%s cannot be created: %s", path, strerror(errno));
-    made = fill_file(descriptor, path, sidecar, options, &may_give_way, error);
-    if (stale && !may_give_way) replaced = NULL;
+    made = fill_file(descriptor, path, sidecar, options, &removable, error);
+    if (stale && !removable) replaced = NULL;
     /* The old file is retired before the new one replaces it, but only after the new one is complete. */
     TSEG_STOP_HERE(TSEG_STOP_REPAIR);
     if (made && replaced) tseg_file_retire(replaced);

@@ -72,7 +72,7 @@ static inline uint64_t tseg_siphash(const uint64_t key[2], const uint8_t *bytes,
  * no code for them.
  */
 typedef enum {
-    TSEG_STOP_BEFORE_LOCK,      /* a write is about to take the lock of its shard */
+    TSEG_STOP_BEFORE_LOCK,      /* a write is about to acquire the lock of its shard */
     TSEG_STOP_AFTER_FIND,       /* the call has read a slot and compared its key */
     TSEG_STOP_AFTER_TAIL,       /* a write has made room: it has stored the tails, but no byte of the entry yet */
     TSEG_STOP_AFTER_COPY,       /* a write has stored its bytes in the log, or a read has copied them out */
@@ -193,7 +193,7 @@ typedef struct tseg {
     _Atomic unsigned references; /* handles of this process, and calls that hold the segment while they wait */
     _Atomic unsigned holds;      /* those calls alone */
     atomic_bool warned;      /* the host has already warned that this process cannot write */
-    bool lost;               /* another process has taken the process slot; see register_again */
+    bool lost;               /* another process has acquired the process slot; see register_again */
     struct tseg_known_generation *known; /* read.c; NULL until a read has found a tag */
     void *known_memory;
     struct tseg *next;       /* in the list of this process's attachments */
@@ -307,7 +307,7 @@ static inline uint64_t tseg_slot_word(uint64_t position, int log, uint64_t finge
 }
 static inline bool tseg_same_entry(uint64_t a, uint64_t b) { return ((a ^ b) & ~TSEG_HITS_MASK) == 0; }
 /*
- * Counts a change of what the index leads to. Processes that delete take no lock, so this is an atomic addition. A
+ * Counts a change of what the index leads to. Processes that delete acquire no lock, so this is an atomic addition. A
  * process that is killed between its swap and this addition leaves the count wrong by one entry, until the next clear.
  */
 static inline void tseg_count_live(tseg_shard *control, int64_t entries, int64_t units)

@@ -114,7 +114,7 @@ enum {
 #define TSEG_BYTES_PER_LEASE_GROUP (UINT64_C(256) << 10)
 /*
  * A lease without a holder has one of these values instead: released; or released with a pause, during which no caller
- * may take the lease.
+ * may acquire the lease.
  */
 #define TSEG_LEASE_RELEASED UINT64_C(0)
 #define TSEG_LEASE_PAUSED UINT64_MAX
@@ -176,8 +176,8 @@ enum {
     TSEG_COUNT_IN_PLACE,
     TSEG_COUNT_APPENDED,
     TSEG_COUNT_LEASE_WAITS = 11, /* 10 and 14 are spare */
-    TSEG_COUNT_LEASE_TAKEOVERS, /* takes of leases that had lapsed or whose holder was dead */
-    TSEG_COUNT_LEASE_FULL,      /* takes that found no free slot */
+    TSEG_COUNT_LEASE_TAKEOVERS, /* of leases that had lapsed or whose holder was dead */
+    TSEG_COUNT_LEASE_FULL,      /* no slot was free for a lease */
     TSEG_COUNT_SERVED = 15, /* values found for the store; HITS also counts reads of tags and of raw bytes */
     TSEG_PROCESS_COUNTERS
 };
@@ -202,7 +202,7 @@ typedef struct {
     tseg_half kept_until;                        /* in seconds of that clock; then another lease may use the slot */
     tseg_half released;                          /* the low half of the last holder that released the lease */
     tseg_half check;                             /* a second hash of the key, with another hash key */
-    tseg_half epoch;                             /* the segment's epoch when the lease was taken */
+    tseg_half epoch;                             /* the segment's epoch when the lease was acquired */
     tseg_half signal;                            /* futex: bit 0: a caller sleeps; the other bits count changes */
     tseg_half version;                           /* hash of the value's version; 0: the value has none */
 } tseg_lease_slot;

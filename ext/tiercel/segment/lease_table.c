@@ -1,7 +1,7 @@
 /* The table of leases. It lies beside the logs, so evictions do not touch it. "Leases" in memory-model.md. */
 #include "entries.h"
 
-/* Number of attempts of a call that ends a lineage, if another lease takes the slot in between. */
+/* Number of attempts of a call that ends a lineage, if another lease gets the slot in between. */
 #define TSEG_LEASE_TRIES 64u
 
 static uint64_t hash_again(const tseg *segment, const void *bytes, size_t count)
@@ -37,8 +37,8 @@ bool tseg_lease_end_lineage(tseg_lease_slot *slot, uint64_t lineage)
 }
 
 /*
- * These three take no lock, and wake the waiters of the lineages that they end: the lineages of a key; the lineages of
- * a shard that are older than an epoch; all lineages of the segment.
+ * These three acquire no lock, and wake the waiters of the lineages that they end: the lineages of a key; the lineages
+ * of a shard that are older than an epoch; all lineages of the segment.
  */
 void tseg_lease_end(const tseg *segment, const tseg_key *key)
 {
@@ -172,7 +172,7 @@ tseg_lease_state tseg_lease_look(const tseg *segment, const tseg_key *key, uint6
     tseg_lease_describe(slot, lineage, lease);
     if (tseg_load_acquire(&slot->lineage) != lineage) return TSEG_LEASE_GONE;
     if (lease->holder == TSEG_LEASE_RELEASED || lease->holder == TSEG_LEASE_PAUSED) return TSEG_LEASE_GIVEN_BACK;
-    /* The holder has released the lease, and another holder has taken it since. */
+    /* The holder has released the lease, and another holder has acquired it since. */
     if (lease->holder != holder && tseg_load_half(&slot->released) == (uint32_t)holder) return TSEG_LEASE_GIVEN_BACK;
     if (tseg_lease_has_lapsed(segment, slot, lease->holder, tseg_monotonic_ns())) return TSEG_LEASE_LAPSED;
     return TSEG_LEASE_STANDS;

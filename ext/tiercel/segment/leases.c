@@ -1,10 +1,10 @@
 /*
- * Taking a lease: a slot for it, the takeover of a lapsed lease, and the value that reads see until the fill. Filling
- * and releasing: the two ways in which a holder ends its lease.
+ * Acquiring a lease: a slot for it, the takeover of a lapsed lease, and the value that reads see until the fill.
+ * Filling and releasing: the two ways in which a holder ends its lease.
  */
 #include "entries.h"
 
-/* A new lease takes the slot with the lowest rank. UINT64_MAX: the slot's lease is valid, so the slot is not free. */
+/* A new lease gets the slot with the lowest rank. UINT64_MAX: the slot's lease is valid, so the slot is not free. */
 static uint64_t rank_of(const tseg *segment, const tseg_lease_slot *slot, uint32_t epoch, uint64_t now_ns)
 {
     uint64_t holder = tseg_load(&slot->holder);
@@ -16,8 +16,8 @@ static uint64_t rank_of(const tseg *segment, const tseg_lease_slot *slot, uint32
 }
 
 /* Finds a slot for a new lease: a free one, or one whose lease is over, released or lapsed. */
-static tseg_lease_slot *claim_slot(const tseg *segment, tseg_lease_group *group, const tseg_key *key, uint32_t epoch,
-                                   uint64_t now_ns)
+static tseg_lease_slot *find_slot(const tseg *segment, tseg_lease_group *group, const tseg_key *key, uint32_t epoch,
+                                  uint64_t now_ns)
 {
     uint64_t bits = tseg_lease_bits(group, key), free_bits = tseg_lease_window(key) & ~bits, lineage;
     uint64_t least = UINT64_MAX;
@@ -36,7 +36,7 @@ static tseg_lease_slot *claim_slot(const tseg *segment, tseg_lease_group *group,
 }
 
 static void write_holder(const tseg *segment, tseg_lease_slot *slot, const tseg_lease_request *request,
-                             uint64_t now_ns)
+                         uint64_t now_ns)
 {
     uint64_t ttl_ns = request->ttl_ns < TSEG_LEASE_MAX_TTL_NS ? request->ttl_ns : TSEG_LEASE_MAX_TTL_NS;
     uint64_t kept_s = TSEG_LEASE_OUTLIVES * ttl_ns / TSEG_NS_PER_S;
@@ -54,7 +54,7 @@ static tseg_lease_slot *begin_lineage(tseg_section *section, const tseg_key *key
 {
     const tseg *segment = section->segment;
     tseg_lease_group *group = tseg_lease_group_of(segment, key);
-    tseg_lease_slot *slot = claim_slot(segment, group, key, section->epoch, now_ns);
+    tseg_lease_slot *slot = find_slot(segment, group, key, section->epoch, now_ns);
 
     if (!slot) return NULL;
     /* If the process dies before it stores the lineage, the next write of a key nearby frees the slot. */
@@ -83,25 +83,25 @@ static bool take_over(tseg_section *section, tseg_lease_slot *slot, const tseg_l
 }
 
 /* Prepares the entry that reads find during the computation. */
-static tseg_result show(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
-                        const tseg_entry *old)
+static tseg_result store_stale(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
+                               const tseg_entry *old)
 {
-    tseg_change change = {.key = key, .value = request->shown, .expires_at = request->shown_expires_at,
+    tseg_change change = {.key = key, .value = request->stale, .expires_at = request->stale_expires_at,
                           .keeps_lease = true};
     tseg_result result;
 
-    if (request->drops || (request->shown && tseg_too_large(section->segment, &change))) {
+    if (request->drops || (request->stale && tseg_too_large(section->segment, &change))) {
         tseg_drop_entry(section->view.control, old->slot, old->word, old->units);
         return TSEG_OK;
     }
-    if (!request->shown) return TSEG_OK;
-    section->tails_left = UINT32_MAX; /* the lease is taken, so the call does not begin again */
+    if (!request->stale) return TSEG_OK;
+    section->tails_left = UINT32_MAX; /* the lease is acquired, so the call does not begin again */
     result = tseg_change_entry(section, &change, old);
     return result == TSEG_RETIRED ? result : TSEG_OK;
 }
 
-static tseg_result take_lease(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
-                        tseg_lease *lease)
+static tseg_result acquire_lease(tseg_section *section, const tseg_key *key, const tseg_lease_request *request,
+                                 tseg_lease *lease)
 {
     tseg *segment = section->segment;
     uint64_t now_ns = tseg_monotonic_ns(), lineage = 0;
@@ -125,15 +125,15 @@ static tseg_result take_lease(tseg_section *section, const tseg_key *key, const 
         lineage = request->lineage;
     }
     tseg_lease_describe(slot, lineage, lease);
-    return lease->has_entry ? show(section, key, request, &old) : TSEG_OK;
+    return lease->has_entry ? store_stale(section, key, request, &old) : TSEG_OK;
 }
 
 /*
  * TSEG_OK: the caller holds the lease, and *lease has its lineage. TSEG_HELD: *lease is another holder's, which has not
  * lapsed. TSEG_PRESENT: the key has another entry than `replaces`. TSEG_FULL: no slot is free.
  */
-tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease_request *request, double now,
-                            tseg_lease *lease)
+tseg_result tseg_lease_acquire(tseg *segment, const tseg_key *key, const tseg_lease_request *request, double now,
+                               tseg_lease *lease)
 {
     tseg_section section;
     tseg_result result;
@@ -142,7 +142,7 @@ tseg_result tseg_lease_take(tseg *segment, const tseg_key *key, const tseg_lease
     if (tseg_lease_bits(tseg_lease_group_of(segment, key), key)) tseg_keep_registered(segment);
     result = tseg_enter(&section, segment, key->shard, now);
     if (result != TSEG_OK) return result;
-    result = take_lease(&section, key, request, lease);
+    result = acquire_lease(&section, key, request, lease);
     tseg_leave(&section);
     if (result == TSEG_FULL) tseg_bump(&segment->self->counters[TSEG_COUNT_LEASE_FULL]);
     return result;
@@ -161,7 +161,7 @@ static tseg_result refuse_fill(tseg *segment, const tseg_key *key, tseg_lease_sl
 tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage, const tseg_value *value,
                             double expires_at, double now)
 {
-    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
+    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_use_empty_slot = true,
                           .published_odd = true, .keeps_lease = true, .lineage = lineage};
     uint64_t found = 0;
     tseg_section section;

@@ -24,7 +24,7 @@ static uint32_t clock_now(const tseg_section *section)
     return (uint32_t)(tseg_load(&section->view.control->ghost_clock) / tick_ghosts(section)) & 0xffff;
 }
 
-bool tseg_ghost_take(tseg_section *section, uint64_t hash)
+bool tseg_remove_ghost(tseg_section *section, uint64_t hash)
 {
     tseg_half *bucket = bucket_of(section, hash);
     uint32_t now = clock_now(section);
@@ -40,7 +40,7 @@ bool tseg_ghost_take(tseg_section *section, uint64_t hash)
     return false;
 }
 
-static void put_ghost(tseg_section *section, uint64_t hash)
+static void add_ghost(tseg_section *section, uint64_t hash)
 {
     tseg_half *bucket = bucket_of(section, hash);
     uint32_t now = clock_now(section), greatest_age = 0;
@@ -326,7 +326,7 @@ static void drop_or_move(tseg_section *section, tail_entry *entry)
         if (!tseg_swap(entry->slot, &entry->word, 0)) continue; /* a concurrent hit: decide again */
         tseg_count_live(section->view.control, -1, -(int64_t)entry->units);
         tseg_count(section, reason);
-        if (reason == TSEG_COUNT_EVICTED_SMALL) put_ghost(section, entry->key->hash);
+        if (reason == TSEG_COUNT_EVICTED_SMALL) add_ghost(section, entry->key->hash);
         break;
     }
     pass_entry(section, entry->log, entry->units);

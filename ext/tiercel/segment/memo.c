@@ -76,7 +76,7 @@ void tseg_prefetch_reads(const tseg *segment, const tseg_memo *memo, const tseg_
     tseg_prefetch_entries(segment, keys, count);
 }
 
-static void put_in_chain(tseg_memo *memo, uint32_t index)
+static void add_to_chain(tseg_memo *memo, uint32_t index)
 {
     tseg_memo_slot *slot = memo->slots + index;
     uint32_t *chain = chain_of(memo, slot->hash);
@@ -85,7 +85,7 @@ static void put_in_chain(tseg_memo *memo, uint32_t index)
     *chain = (*chain - slot->next) | bit_of(slot->hash) | (index + 1);
 }
 
-static void take_out_of_chain(tseg_memo *memo, uint32_t index)
+static void remove_from_chain(tseg_memo *memo, uint32_t index)
 {
     tseg_memo_slot *slot = memo->slots + index;
     uint32_t *chain = chain_of(memo, slot->hash), at = first_of(*chain);
@@ -103,7 +103,7 @@ void tseg_memo_drop(tseg_memo *memo, uint32_t index)
 {
     tseg_memo_slot *slot = memo->slots + index;
 
-    take_out_of_chain(memo, index);
+    remove_from_chain(memo, index);
     memo->bytes -= tseg_memo_cost(slot->bytes);
     memo->count--;
     slot->value = 0;
@@ -131,7 +131,7 @@ static bool grow_chains(tseg_memo *memo, uint32_t chain_count)
     memo->chains = chains;
     memo->bytes += (chain_count - memo->chain_count) * sizeof(*chains);
     memo->chain_count = chain_count;
-    for (uint32_t i = 0; i < memo->used; i++) put_in_chain(memo, i);
+    for (uint32_t i = 0; i < memo->used; i++) add_to_chain(memo, i);
     return true;
 }
 
@@ -150,13 +150,13 @@ static bool grow_table(tseg_memo *memo)
 }
 
 /* Returns the index of a free slot plus 1; 0 without memory. */
-static uint32_t take_slot(tseg_memo *memo)
+static uint32_t free_slot(tseg_memo *memo)
 {
-    uint32_t taken = memo->free_slot;
+    uint32_t number = memo->free_slot;
 
-    if (taken) {
-        memo->free_slot = memo->slots[taken - 1].next;
-        return taken;
+    if (number) {
+        memo->free_slot = memo->slots[number - 1].next;
+        return number;
     }
     if (memo->used == memo->capacity && !grow_table(memo)) return 0;
     return ++memo->used;
@@ -167,14 +167,14 @@ bool tseg_memo_keep(tseg_memo *memo, const tseg_memo_candidate *candidate, doubl
                     uintptr_t terms, unsigned reads)
 {
     const tseg_token *token = candidate->token;
-    uint32_t taken = take_slot(memo);
+    uint32_t number = free_slot(memo);
 
-    if (!taken) return false;
-    memo->slots[taken - 1] = (tseg_memo_slot){
+    if (!number) return false;
+    memo->slots[number - 1] = (tseg_memo_slot){
         .hash = candidate->hash, .file_id = token->file_id, .origin = token->origin, .sequence = token->sequence,
         .expires_at = expires_at, .value = value, .terms = terms, .bytes = (uint32_t)candidate->bytes,
         .decoded = candidate->decoded, .reads = (uint16_t)reads, .period = memo->period};
-    put_in_chain(memo, taken - 1);
+    add_to_chain(memo, number - 1);
     memo->bytes += tseg_memo_cost(candidate->bytes);
     memo->count++;
     return true;

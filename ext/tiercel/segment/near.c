@@ -1,6 +1,6 @@
 /*
  * A segment as a near tier, in front of the last tier: writers that are changing the last tier, and fills that come too
- * late. Takes no lock. "Near fill" in memory-model.md.
+ * late. Acquires no lock. "Near fill" in memory-model.md.
  *
  * The word of a stripe, from its highest bit: epoch (32 bits) | period of the last beginning (16) | writers of odd
  * periods (8) | writers of even periods (8). A period has 8.6 s. A writer counts during the period of its beginning and
@@ -37,7 +37,7 @@ static const tseg_word *word_of(const tseg *segment, const tseg_key *key)
 }
 
 /*
- * A caller takes the epoch before it reads the last tier; an invalidation rejects older epochs.
+ * A caller loads the epoch before it reads the last tier; an invalidation rejects older epochs.
  */
 uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key)
 {
@@ -158,7 +158,7 @@ bool tseg_near_own_epoch(const tseg_begun *begun, uint64_t *epoch)
 tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value *value, double expires_at, double now,
                            uint64_t stripe_epoch)
 {
-    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_take_empty_slot = true,
+    tseg_change change = {.key = key, .value = value, .expires_at = expires_at, .may_use_empty_slot = true,
                           .published_odd = true, .watched = word_of(segment, key), .expected = stripe_epoch};
     tseg_section section;
     tseg_entry old;
@@ -306,7 +306,7 @@ bool tseg_uncover(tseg_host *host, uint64_t covered_ns)
 
 /*
  * A seat, from its highest bit: process slot + 1 (10 bits) | the listener waits for the interpreter (1) | the end of
- * its term in tenths of a second (21). If two processes take the same seat, the only cost is one more connection.
+ * its term in tenths of a second (21). If two processes acquire the same seat, the only cost is one more connection.
  */
 enum {
     SEATS = 2,
@@ -339,10 +339,10 @@ static int seat_for(uint64_t seats, uint64_t mine, uint64_t tenths)
 }
 
 /*
- * Takes or keeps one of the two seats of this machine's listeners for a second. Returns false if other processes have
- * them.
+ * Acquires or keeps one of the two seats of this machine's listeners for a second. Returns false if other processes
+ * have them.
  */
-bool tseg_take_seat(tseg *segment, bool is_busy)
+bool tseg_acquire_seat(tseg *segment, bool is_busy)
 {
     tseg_word *at = &segment->header->near_seats;
     uint64_t seats = tseg_load_acquire(at), tenths = tseg_monotonic_ns() / NS_PER_TENTH, others;

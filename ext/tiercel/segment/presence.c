@@ -412,7 +412,7 @@ bool tseg_sidecar_lock_files(tseg_sidecar *sidecar, tseg_error *error)
     return locked;
 }
 
-bool tseg_sidecar_take_slot(tseg_sidecar *sidecar, uint32_t process_slots)
+bool tseg_sidecar_acquire_slot(tseg_sidecar *sidecar, uint32_t process_slots)
 {
     if (sidecar->slot >= 0) return true;
     if (!is_whole(sidecar)) {
@@ -464,7 +464,7 @@ static void remember_counters(tseg *segment)
         segment->counted_before[i] = tseg_load(&segment->self->counters[i]);
 }
 
-/* Takes a process slot and raises its generation, which shows that locks of its former owner are dead. */
+/* Acquires a process slot and raises its generation, which shows that locks of its former owner are dead. */
 void tseg_register(tseg *segment)
 {
     struct timespec now;
@@ -475,7 +475,7 @@ void tseg_register(tseg *segment)
     tseg_store(&segment->owner, 0);
     segment->self = segment->discarded_counts;
     remember_counters(segment);
-    if (segment->sidecar && !tseg_sidecar_take_slot(segment->sidecar, segment->geometry.process_slots)) return;
+    if (segment->sidecar && !tseg_sidecar_acquire_slot(segment->sidecar, segment->geometry.process_slots)) return;
     slot = segment->sidecar ? (uint32_t)segment->sidecar->slot : 0;
     if (slot >= segment->geometry.process_slots) return;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -490,7 +490,7 @@ void tseg_register(tseg *segment)
     tseg_store(&segment->owner, (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT);
 }
 
-/* Another process that has taken this process's slot, and with it all locks, has raised the slot's generation. */
+/* Another process that has acquired this process's slot, and with it all locks, has raised the slot's generation. */
 static bool is_registered(tseg *segment)
 {
     uint64_t owner, generation;

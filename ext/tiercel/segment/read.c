@@ -289,7 +289,7 @@ static tseg_known_generation *known_row(const tseg *segment, int half, uint64_t 
     return segment->known + half * HALF_ROWS + (generation >> (32 * half)) % HALF_ROWS;
 }
 
-static const tseg_known_generation *tseg_find_generation(const tseg *segment, uint64_t generation)
+static const tseg_known_generation *find_generation(const tseg *segment, uint64_t generation)
 {
     if (!segment->known || atomic_load_explicit(&tseg_parallel, memory_order_relaxed)) return NULL;
     for (int half = 0; half < 2; half++) {
@@ -302,7 +302,7 @@ static const tseg_known_generation *tseg_find_generation(const tseg *segment, ui
     return NULL;
 }
 
-static bool tseg_generation_is_current(tseg *segment, const tseg_known_generation *known, const tseg_key *key,
+static bool generation_is_current(tseg *segment, const tseg_known_generation *known, const tseg_key *key,
                                 uint64_t generation)
 {
     uint64_t word;
@@ -328,7 +328,7 @@ static void allocate_rows(tseg *segment)
     if (memory) segment->known = (void *)(memory + TSEG_CACHE_LINE - (uintptr_t)memory % TSEG_CACHE_LINE);
 }
 
-static void tseg_record_generation(tseg *segment, const tseg_key *key, uint64_t generation, const tseg_entry *entry)
+static void record_generation(tseg *segment, const tseg_key *key, uint64_t generation, const tseg_entry *entry)
 {
     tseg_known_generation *known;
 
@@ -392,7 +392,7 @@ static void begin_tag(tseg_tags *tags, const tseg *segment, const uint8_t *bytes
 
     key->bytes = bytes;
     key->count = count;
-    tags->tags[tags->count].known = tseg_find_generation(segment, recorded_generation(key));
+    tags->tags[tags->count].known = find_generation(segment, recorded_generation(key));
     if (!tags->tags[tags->count++].known) {
         tseg_make_key(segment, key, bytes, count);
         tseg_prefetch_buckets(segment, key, 1);
@@ -427,13 +427,13 @@ void tseg_tags_begin(tseg_tags *tags, const tseg *segment, const uint8_t *part, 
     begin_tags(tags, segment);
 }
 
-static void take_made_key(void *context, const tseg *segment, tseg_key *key)
+static void use_made_key(void *context, const tseg *segment, tseg_key *key)
 {
     (void)segment;
     *key = *((generation_read *)context)->made;
 }
 
-static bool tell_time(void *context, tseg_clock *clock, tseg **segment)
+static bool use_known_time(void *context, tseg_clock *clock, tseg **segment)
 {
     generation_read *read = context;
 
@@ -443,7 +443,7 @@ static bool tell_time(void *context, tseg_clock *clock, tseg **segment)
     return clock->known;
 }
 
-static bool take_generation(void *context, tseg *segment, const tseg_key *key, const tseg_entry *entry,
+static bool read_generation(void *context, tseg *segment, const tseg_key *key, const tseg_entry *entry,
                             const tseg_clock *clock)
 {
     generation_read *read = context;
@@ -461,10 +461,10 @@ static tseg_tags_answer look_up(tseg *segment, const tseg_key *made, const tseg_
     tseg_entry entry;
     tseg_key key;
 
-    if (tseg_read(&segment, take_made_key, tell_time, take_generation, &read, &key, &entry) != TSEG_OK)
+    if (tseg_read(&segment, use_made_key, use_known_time, read_generation, &read, &key, &entry) != TSEG_OK)
         return read.needs_time ? TSEG_TAGS_NEED_TIME : TSEG_TAGS_OUTDATED;
     if (!read.found || read.generation != recorded) return TSEG_TAGS_OUTDATED;
-    tseg_record_generation(segment, made, recorded, &entry);
+    record_generation(segment, made, recorded, &entry);
     return TSEG_TAGS_CURRENT;
 }
 
@@ -475,7 +475,7 @@ static tseg_tags_answer check(tseg_tags *tags, unsigned at, tseg *segment, const
     uint64_t recorded = recorded_generation(key);
 
     if (known) {
-        if (TSEG_LIKELY(tseg_generation_is_current(segment, known, key, recorded))) return TSEG_TAGS_CURRENT;
+        if (TSEG_LIKELY(generation_is_current(segment, known, key, recorded))) return TSEG_TAGS_CURRENT;
         tseg_make_key(segment, key, key->bytes, key->count);
     }
     return look_up(segment, key, clock, recorded);

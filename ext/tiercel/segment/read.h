@@ -35,9 +35,9 @@ typedef bool tseg_time_function(void *context, tseg_clock *clock, tseg **segment
  * clock.
  */
 typedef void tseg_key_function(void *context, const tseg *segment, tseg_key *key);
-/* Takes the value of the entry. Returns false if it needs the time and the clock is not known. */
-typedef bool tseg_take_function(void *context, tseg *segment, const tseg_key *key, const tseg_entry *entry,
-                                const tseg_clock *clock);
+/* Reads the value of the entry. Returns false if it needs the time and the clock is not known. */
+typedef bool tseg_value_function(void *context, tseg *segment, const tseg_key *key, const tseg_entry *entry,
+                                 const tseg_clock *clock);
 
 /*
  * The bytes that tseg_find prefetches of an entry, and the bytes that tseg_prefetch_value prefetches of a value. The
@@ -62,12 +62,12 @@ static inline void tseg_pause_for_writer(tseg *segment, int attempt)
 }
 
 /*
- * Finds a live entry, lets `take` copy its value, and then checks that the copy is consistent (a seqlock read). Returns
- * TSEG_OK and counts a hit, or TSEG_ABSENT. *segment is the segment that the entry came from.
+ * Finds a live entry, lets `read_value` copy its value, and then checks that the copy is consistent (a seqlock read).
+ * Returns TSEG_OK and counts a hit, or TSEG_ABSENT. *segment is the segment that the entry came from.
  */
 static inline __attribute__((always_inline))
 tseg_result tseg_read(tseg **segment, tseg_key_function *make_key, tseg_time_function *ask_time,
-                      tseg_take_function *take, void *context, tseg_key *key, tseg_entry *entry)
+                      tseg_value_function *read_value, void *context, tseg_key *key, tseg_entry *entry)
 {
     tseg_clock clock = {false, 0};
 
@@ -80,9 +80,9 @@ tseg_result tseg_read(tseg **segment, tseg_key_function *make_key, tseg_time_fun
         }
         if (!tseg_knows_time(&clock, entry->expires_at) && !ask_time(context, &clock, segment)) continue;
         if (!tseg_is_live(*segment, entry, clock.now)) break;
-        if (TSEG_UNLIKELY(!take(context, *segment, key, entry, &clock))) {
+        if (TSEG_UNLIKELY(!read_value(context, *segment, key, entry, &clock))) {
             if (!ask_time(context, &clock, segment)) continue;
-            take(context, *segment, key, entry, &clock);
+            read_value(context, *segment, key, entry, &clock);
         }
         if (TSEG_UNLIKELY(!tseg_intact(entry))) continue;
         tseg_hit(*segment, entry);

@@ -5,8 +5,8 @@
  * files are in the order of their layers: each calls only files above it in this list. A header has the types of its
  * layer; a function is declared by its definition alone. test/native makes a header of all functions.
  *
- * A tseg is an attachment of this process to a file or to private memory. Reads and deletes take no lock; a write takes
- * the lock of one shard. memory-model.md explains the protocol and proves it. layout.h explains the terms.
+ * A tseg is an attachment of this process to a file or to private memory. Reads and deletes acquire no lock; a write
+ * acquires the lock of one shard. memory-model.md explains the protocol and proves it. layout.h explains the terms.
  *
  * Processes synchronize through the segment alone. Threads of a process also need a host's lock, which lets one of the
  * threads run at a time that use the same handle (in Ruby the GVL of a Ractor):

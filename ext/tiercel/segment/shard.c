@@ -6,7 +6,7 @@
 
 static bool is_free(uint64_t word) { return (word & TSEG_LOCK_SLOT_MASK) == 0; }
 
-static bool take(tseg *segment, tseg_word *lock, uint64_t seen, uint64_t *lock_word)
+static bool acquire(tseg *segment, tseg_word *lock, uint64_t seen, uint64_t *lock_word)
 {
     uint64_t owner = tseg_load(&segment->owner);
 
@@ -23,7 +23,7 @@ static bool spin(tseg *segment, tseg_word *lock, uint64_t *lock_word)
     do {
         for (int i = 0; i < 16; i++) {
             uint64_t word = tseg_load(lock);
-            if (is_free(word) && take(segment, lock, word, lock_word)) return true;
+            if (is_free(word) && acquire(segment, lock, word, lock_word)) return true;
             tseg_relax();
         }
     } while (tseg_monotonic_ns() < until);
@@ -59,7 +59,7 @@ static tseg_result lock_slowly(tseg *segment, uint32_t shard, uint64_t *lock_wor
     if (spin(segment, lock, lock_word)) return TSEG_OK;
     word = tseg_load(lock);
     *taken_over = !is_free(word) && tseg_owner_is_dead(segment, word);
-    return (*taken_over || is_free(word)) && take(segment, lock, word, lock_word) ? TSEG_OK : TSEG_WOULD_WAIT;
+    return (*taken_over || is_free(word)) && acquire(segment, lock, word, lock_word) ? TSEG_OK : TSEG_WOULD_WAIT;
 }
 
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over)
@@ -69,7 +69,7 @@ tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *
 
     *taken_over = false;
     if (TSEG_UNLIKELY(!tseg_load(&segment->owner))) return TSEG_READ_ONLY;
-    if (TSEG_LIKELY(is_free(word) && take(segment, lock, word, lock_word))) return TSEG_OK;
+    if (TSEG_LIKELY(is_free(word) && acquire(segment, lock, word, lock_word))) return TSEG_OK;
     return lock_slowly(segment, shard, lock_word, taken_over);
 }
 

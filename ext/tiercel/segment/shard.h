@@ -14,8 +14,8 @@
 #define TSEG_LONGEST_PAUSE_NS 1000000
 #define TSEG_LONGEST_WATCH_NS UINT64_C(5000000)
 /*
- * Takes the lock, after a short spin if necessary, or returns the reason why it cannot. *taken_over: the former owner
- * died while it held the lock.
+ * Acquires the lock, after a short spin if necessary, or returns the reason why it cannot. *taken_over: the former
+ * owner died while it held the lock.
  */
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over);
 

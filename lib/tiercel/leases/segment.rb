@@ -36,7 +36,7 @@ module Tiercel
       # segment has no breaker, and a guarded call costs as much as the attempt.
       def acquire(mine, shown: nil) # rubocop:disable Lint/UnusedMethodArgument -- the table knows the entry
         answer = begin
-          @segment.lease_take(mine.key, mine.ttl, mine.lineage, mine.lineage, mine.version, nil, nil, nil)
+          @segment.lease_acquire(mine.key, mine.ttl, mine.lineage, mine.lineage, mine.version, nil, nil, nil)
         rescue BackendError => error
           failed(:take_lease, mine.key, LOST, error)
         end
@@ -98,7 +98,7 @@ module Tiercel
       # @param visible [true, String, nil] what reads find until the fill: the entry, other bytes, or nothing
       def attempt(mine, token, visible)
         @guard.call(:take_lease, mine.key, returning: LOST) do
-          @segment.lease_take(mine.key, mine.ttl, mine.lineage, mine.holder, mine.version, token, visible,
+          @segment.lease_acquire(mine.key, mine.ttl, mine.lineage, mine.holder, mine.version, token, visible,
                               mine.ttl + [OUTLIVES, mine.ttl * 10].max)
         end
       end
@@ -108,7 +108,7 @@ module Tiercel
         in :begun then mine
         in :full then mine.successor(nil, stale).unsure
         in [:held, *lease] then theirs(mine, *lease)
-        in [:taken, lineage, has_entry, taken_over]
+        in [:acquired, lineage, has_entry, taken_over]
           stale = nil unless has_entry
           return mine.successor(nil, stale) if lineage == mine.lineage
           mine.successor(Lease.new(mine.key, lineage, taken_over ? lineage : Lease::RELEASED), stale)

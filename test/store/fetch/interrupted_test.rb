@@ -44,7 +44,7 @@ class FetchInterruptedTest < Tiercel::TestCase
 
   def test_a_caller_of_another_process_that_is_waited_for
     segment = @store.backend.segment
-    segment.lease_take("key", 20.0, "another.", "another.", nil, nil, nil, nil)
+    segment.lease_acquire("key", 20.0, "another.", "another.", nil, nil, nil, nil)
     waiter = Thread.new { @store.fetch("key") { "made here" } }
     wait_until("a waiting caller") { @store.stats[:lease_waits] == 1 }
     segment.lease_fill("key", "another.", "made there", nil, nil)
