@@ -20,9 +20,9 @@ class ReportCommandTest < LabCase
   end
 
   def render(*arguments)
-    out = StringIO.new
-    assert_equal 0, Lab::CLI.run(["report", *arguments], out:, err: StringIO.new, program: "bin/lab")
-    out.string
+    code, out, = lab("report", *arguments)
+    assert_equal 0, code
+    out
   end
 
   def test_one_file_is_rendered_and_several_are_refused
@@ -40,10 +40,10 @@ class ReportCommandTest < LabCase
       %({"schema":"tiercel-lab/99","run":{"command":"compare"}}) => /JSON, but not a result/ }.each do |bytes, words|
       Dir.mktmpdir do |folder|
         path = File.join(folder, "it").tap { |name| File.binwrite(name, bytes) }
-        err = StringIO.new
-        assert_equal 2, Lab::CLI.run(["report", path], out: StringIO.new, err:, program: "bin/lab"), bytes.inspect
-        assert_match(words, err.string)
-        assert_includes err.string, path
+        code, _out, err = lab("report", path)
+        assert_equal 2, code, bytes.inspect
+        assert_match(words, err)
+        assert_includes err, path
       end
     end
   end

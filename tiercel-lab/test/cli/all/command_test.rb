@@ -10,7 +10,7 @@ class AllCommandTest < LabCase
     Class.new(Lab::CLI::All::Command) { define_method(:entries) { entries } }
   end
 
-  def entry(name, *arguments) = Lab::CLI::All::Entry.new(name:, arguments:, seconds: 1)
+  def entry(name, *arguments) = Lab::CLI::All::Entry.new(name:, arguments:)
 
   def short_ones = [entry("capabilities", *SHORT), entry("serializers", "--value", "no-such-value")]
 
@@ -35,8 +35,8 @@ class AllCommandTest < LabCase
       page = File.read(html)
       assert_includes page, 'id="capabilities"'
       assert_includes page, "There is no table: exit code 2"
-      assert_empty schema.errors(results)
-      assert_empty schema.errors(results["parts"].first["results"])
+      assert_empty SCHEMA.errors(results)
+      assert_empty SCHEMA.errors(results["parts"].first["results"])
     end
   ensure
     FileUtils.rm_f(html)
@@ -69,17 +69,7 @@ class AllCommandTest < LabCase
   end
 
   def test_every_table_that_takes_a_url_gets_it_as_it_was_given
-    out = StringIO.new
-    Lab::CLI::All::Command.new(out:, err: StringIO.new, program: "bin/lab")
-                          .call(%w[--plan --only compare,sizes --url production=redis://127.0.0.1:1/0])
-    assert_equal 2, out.string.scan(%r{ --url production=redis://127\.0\.0\.1:1/0$}).size, out.string
+    out = lab(*%w[all --plan --only compare,sizes --url production=redis://127.0.0.1:1/0])[1]
+    assert_equal 2, out.scan(%r{ --url production=redis://127\.0\.0\.1:1/0$}).size, out
   end
-
-  def test_a_quick_run_of_everything_fits_into_its_time
-    seconds = Lab::CLI::All::Command.new(out: StringIO.new, err: StringIO.new, program: "bin/lab").estimate(["--quick"])
-    assert_operator seconds, :<, 15 * 60
-    assert_operator seconds, :>, 60
-  end
-
-  def schema = SCHEMA
 end

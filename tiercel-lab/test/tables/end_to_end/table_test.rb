@@ -54,6 +54,15 @@ class EndToEndTest < LabCase
     }
   end
 
+  def test_every_row_of_a_full_run_has_its_layers
+    cells = Design.new(quick: false, values: %w[rows-50]).comparisons.flat_map(&:arms).select(&:row?).map do |arm|
+      cell(arm.operation.name, arm.contestant.name, 10, arm.contestant.describe, [[0, 5]])
+    end
+    wholes = cells.select { |one| Design::WAYS.key?(one["operation"]) }
+    splits = wholes.map { |whole| Lab::Tables::EndToEnd::Split.new(whole, cells, whole["operation"]).tap(&:us) }
+    assert_equal [nil] * 576, splits.map(&:reason)
+  end
+
   WIRE = [[0, 20], [0, 30], [0, 90], [1, 40], [1, 50]].freeze
 
   def split(whole: 1_000, wire: 100, served: WIRE, layers: true)

@@ -41,6 +41,19 @@ class LatencyCommandTest < LabCase
     end
   end
 
+  # On c8fa7d5a 12.7 of 18.8 s were "81.6 %". Here the machine becomes slower, and the last process is interrupted.
+  def test_a_percentage_agrees_with_the_times_beside_it
+    rows = { 1.0 => 4, 0.675 => 3 }.map do |factor, processes|
+      runs = [18.8, 9.0, 30.0, 99.0].first(processes).each_with_index.map do |real, process|
+        { "process" => process, "iterations" => 1, "real" => real * factor }
+      end
+      { "status" => "measured", "runs" => runs }
+    end
+    baseline, row = Lab::Tables::Latency::LoopRow.of(rows)
+    assert_in_delta 18.8, baseline.per_iteration.estimate, 0.01
+    assert_in_delta row.per_iteration.estimate / baseline.per_iteration.estimate, row.ratio_to(baseline).estimate, 1e-6
+  end
+
   def test_what_makes_no_sense_is_refused
     complaints = {
       ["--store", "redis_cache_store:redis://10.0.0.7:6379/0"] => /servers of the lab/,

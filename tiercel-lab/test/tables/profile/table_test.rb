@@ -4,20 +4,12 @@ require_relative "../../support/lab_case"
 require_relative "../../support/canned"
 
 class ProfileCommandTest < LabCase
-  def lab(*arguments)
-    out, err = StringIO.new, StringIO.new
-    [Lab::CLI.run(arguments, out:, err:, program: "bin/lab"), out.string, err.string]
-  end
-
   # @return [Hash{String => Object}] row of the only target
   def watched(text, folder, operation: "read")
     pairs = [[Lab::Contestants.parse(text), Lab::Operations.fetch(operation)]]
     trial = Lab::Tables::Profile::Trial.new(pairs, value: Lab::Values.fetch("string-100b"), seconds: 0.2, seed: 1,
                                                    stem: File.join(folder, "run"), requires: [PLANTED])
-    progress = Object.new
-    progress.define_singleton_method(:advance) { |*| nil }
-    progress.define_singleton_method(:say) { |*| nil }
-    trial.run(progress)
+    trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
     trial.rows.first
   end
 

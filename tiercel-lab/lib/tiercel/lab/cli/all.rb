@@ -25,22 +25,19 @@ module Tiercel::Lab
         def to_h = super.transform_keys(&:to_s)
       end
 
+      # Duration of a table without an estimate.
+      ASSUMED_SECONDS = 60.0
+
       # A table in `lab all`, with its arguments.
       #
       # - `name`: of the command
       # - `arguments`: in `lab all`
-      # - `seconds`: expected time of a quick run, for commands that cannot estimate it
       # - `weight`: of its expected time, if a quick run shares its time among the tables
-      Entry = Data.define(:name, :arguments, :seconds, :weight) do
+      Entry = Data.define(:name, :arguments, :weight) do
         # @return [Array<Entry>] all tables: first those of the articles in their order, then the others
-        def self.all
-          Tables.in_all.map do |table|
-            new(name: table.name, arguments: table.arguments_in_all, seconds: table.seconds_in_all,
-                weight: table.weight_in_all)
-          end
-        end
+        def self.all = Tables.in_all.map { |table| new(name: table.name, **table.facts_in_all) }
 
-        def initialize(name:, arguments: [], seconds: 60, weight: 1) = super
+        def initialize(name:, arguments: [], weight: 1) = super
 
         # @param given [Hash{Symbol => Array<String>}] options by group, see {Settings::GROUPS}
         # @return [Array<String>] the options that the table uses
@@ -50,9 +47,9 @@ module Tiercel::Lab
         # @return [Float] seconds
         def expected_seconds(more)
           command = TableCommand.new(Tables.fetch(name), out: StringIO.new, err: StringIO.new, program: "")
-          (command.estimate([*arguments, *more]) || seconds).to_f
+          command.estimate([*arguments, *more]) || ASSUMED_SECONDS
         rescue UsageError, OptionParser::ParseError
-          seconds.to_f # the run itself says what is wrong
+          ASSUMED_SECONDS # the run itself says what is wrong
         end
       end
 
@@ -71,6 +68,8 @@ module Tiercel::Lab
         CELL_SHARE = 0.6
         # No table begins with less time than this.
         LEAST_SECONDS = 15
+        # A table without cells cannot make fewer processes, so a quick run ends a table after twice its share only.
+        SLACK = 2.0
 
         # @param quick [Boolean]
         # @param minutes [Numeric, nil] limit of the whole run; nil: the limits above
@@ -88,11 +87,16 @@ module Tiercel::Lab
         # @param share [Float] the next table's share of the remaining plan
         # @return [Hash{Symbol => Array<String>}] options for the table
         def options(share = 1.0)
-          @cells ? { budget: ["--budget", [@cells, limit(share) * CELL_SHARE].min.round.to_s] } : {}
+          @cells ? { budget: ["--budget", [@cells, left * share * CELL_SHARE].min.round.to_s] } : {}
         end
 
+        # @param others [Integer] tables after the next one; some time stays for each of them
         # @return [Numeric] time limit of the next table in seconds
-        def limit(share = 1.0) = [@table, @cells ? left * share : left].min
+        def limit(share = 1.0, others = 0)
+          return [@table, left].min unless @cells
+          spare = left - (others * LEAST_SECONDS * SLACK)
+          [@table, left, left * share * SLACK, [left * share, spare].max].min
+        end
 
         # @return [Boolean] whether the next table may begin
         def time_left? = left >= LEAST_SECONDS
@@ -438,7 +442,7 @@ module Tiercel::Lab
           FileUtils.mkdir_p(place)
           share = share(entry)
           Child.new(entry, more: entry.used(given), hidden: entry.used(timetable.options(share)), folder: place,
-                           limit: timetable.limit(share))
+                           limit: timetable.limit(share, @left.size - 1))
         end
 
         # The table's share of the time for all tables that are left.

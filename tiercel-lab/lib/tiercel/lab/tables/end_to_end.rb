@@ -231,18 +231,12 @@ module Tiercel::Lab
         quick processes: 6, blocks: 2, slice_ns: 6_000_000, budget_seconds: 60
         full processes: 4, most_processes: 8, blocks: 2, slice_ns: 6_000_000, budget_seconds: 720
 
-        # Building and checking a cell takes longer than in other tables: it has two more layers and compares values
-        # by content.
-        SLOWER = 1.15
-
         def options(parser)
           things parser, "--serializer", Serialization, :serializers, "see `help serializers`"
           things parser, "--compressor", Compression, :compressors, "see `help compressors`"
           store_option(parser, default: Design::STORES.join(", "))
           value_option(parser, default: Design::VALUES.join(", "))
         end
-
-        def expected_seconds = super * SLOWER
 
         def plan
           values = settings.data ? chosen_values([], parse: true) : @values

@@ -380,8 +380,7 @@ module Tiercel::Lab
           private
 
           def bundle_of(contestant)
-            spec = Gem.loaded_specs["vernier"] || Gem::Specification.find_all_by_name("vernier").max_by(&:version)
-            spec ? contestant.bundle.with(libraries: spec.full_require_paths) : contestant.bundle
+            profiler ? contestant.bundle.with(libraries: profiler.full_require_paths) : contestant.bundle
           end
         end
 

@@ -31,6 +31,11 @@ module Tiercel::Lab
         QUICK = FULL.with(round_trips_ms: [0.0, *NAMED.keys], budget_seconds: 0.2)
         # Seconds to start a process and to build its stores.
         PROCESS_SECONDS = 2.0
+        # The fewest iterations of a run, and round trips.
+        LEAST = 5
+        # Maximum number of round trips measured in each process, and the time for them.
+        ROUND_TRIPS = 50
+        ROUND_TRIP_SECONDS = 0.5
 
         # The place of a store without a server of the lab, by its medium.
         PLACES = { process: "in process", disk: "disk" }.freeze
@@ -63,10 +68,18 @@ module Tiercel::Lab
         # @return [Integer] iterations that warm up and estimate the speed: about a tenth of a second
         def warm_up(slot) = (0.1 / iteration_seconds(slot)).floor.clamp(1, 300)
 
+        # @param seconds [Float] of an iteration
+        # @return [Integer] iterations of a run
+        def count(seconds) = (budget_seconds / seconds).floor.clamp([LEAST, iterations].min, iterations)
+
+        # @return [Integer] round trips that each process measures
+        def samples(slot) = (ROUND_TRIP_SECONDS * 1e3 / [slot.delay_ms || 0, 1].max).floor.clamp(LEAST, ROUND_TRIPS)
+
         # @param slot [Slot]
-        # @return [Float] the estimate for one run
+        # @return [Float] the estimate for one run, its warm-up and its round trips, each of which is half an iteration
         def run_seconds(slot)
-          [iterations * iteration_seconds(slot), budget_seconds].min + 0.05
+          seconds = iteration_seconds(slot)
+          (seconds * (warm_up(slot) + count(seconds) + (samples(slot) / 2.0))) + 0.05
         end
 
         # @return [Float] the estimate for the whole table
@@ -85,9 +98,20 @@ module Tiercel::Lab
 
       # The recorded runs of one store in one place.
       class LoopRow
+        # @param rows [Array<Hash{String => Object}>]
+        # @return [Array<LoopRow>] with the runs of those processes that ran every row, so that times and percentages
+        #   agree; an interrupted process ran some rows only
+        def self.of(rows)
+          ran = rows.select { |row| Engine::Outcome.measured?(row) && row["runs"].any? }
+          common = ran.map { |row| row["runs"].map { |run| run["process"] } }.reduce(:&).to_a
+          rows.map { |row| new(row, row["runs"].select { |run| common.include?(run["process"]) }) }
+        end
+
         # @param row [Hash{String => Object}]
-        def initialize(row)
+        # @param runs [Array<Hash{String => Object}>] those of its runs that count
+        def initialize(row, runs)
           @row = row
+          @runs = runs
         end
 
         # @param name [String] name of a recorded fact
@@ -95,7 +119,7 @@ module Tiercel::Lab
         def [](name) = @row[name]
 
         # @return [Boolean]
-        def figures? = @row["status"] == "measured" && @row["runs"].any?
+        def figures? = Engine::Outcome.measured?(@row) && @runs.any?
 
         # @return [Report::Cell, nil] why there are no figures
         def reason
@@ -104,30 +128,24 @@ module Tiercel::Lab
           Report::Cell.missing(words.empty? ? "not measured: interrupted" : words.join(": "))
         end
 
-        # @return [Array<Array<Float>>] seconds per iteration: for each process, a figure for each run
-        def seconds_per_iteration = speeds.sort.map { |_process, turns| turns.values }
-
         # @return [Statistics::Interval] seconds
-        def per_iteration = @per_iteration ||= Statistics::MedianInterval.of_times(seconds_per_iteration)
+        def per_iteration = @per_iteration ||= Statistics::MedianInterval.of_times(speeds.values.map(&:values))
 
         # @param count [Integer] iterations
         # @return [Statistics::Interval] seconds
         def real(count) = per_iteration.map { |seconds| seconds * count }
 
-        # @return [Array<Float>] estimate and bounds of an iteration in ms
-        def milliseconds
-          [per_iteration.estimate, per_iteration.low, per_iteration.high].map { |seconds| seconds * 1e3 }
-        end
+        # @return [Statistics::Interval] of an iteration
+        def milliseconds = per_iteration.map { |seconds| seconds * 1e3 }
 
         # @return [String] "0.120 ms [0.115-0.131]"
-        def words = Report::Cell.interval(per_iteration.map { |seconds| seconds * 1e3 }, unit: "ms").to_s
+        def words = Report::Cell.interval(milliseconds, unit: "ms").to_s
 
         # @param count [Integer]
         # @return [Array<Float>] user, system and both, CPU seconds of the client, means
         def cpu(count)
-          all = @row["runs"]
           user, system = %w[user system].map do |name|
-            all.sum { |run| run[name] } / all.sum { |run| run["iterations"] } * count
+            @runs.sum { |run| run[name] } / @runs.sum { |run| run["iterations"] } * count
           end
           [user, system, user + system]
         end
@@ -137,18 +155,13 @@ module Tiercel::Lab
           Statistics.median(@row["round_trips"]) * 1e3 if @row["round_trips"].any?
         end
 
-        # @return [Report::Cell, String]
-        def round_trip
-          round_trip_ms ? Report::Cell.number(round_trip_ms, unit: "ms") : "none"
-        end
-
         # @param other [LoopRow]
-        # @return [Statistics::Interval, nil] time by the other's, runs of the same process and turn paired
+        # @return [Statistics::Interval] time by the other's, runs of the same process and turn paired
         def ratio_to(other) = Engine::Paired.ratio(speeds, other.speeds)
 
         # @return [Hash{Integer => Hash{Integer => Float}}] seconds an iteration, by process and turn
         def speeds
-          @row["runs"].group_by { |run| run["process"] }.transform_values do |runs|
+          @runs.group_by { |run| run["process"] }.transform_values do |runs|
             runs.each_with_index.to_h { |run, turn| [turn, run["real"] / run["iterations"]] }
           end
         end
@@ -157,11 +170,6 @@ module Tiercel::Lab
       # Measures a {Design} with fresh client processes. In each process all stores and places take turns, in order
       # and in reverse.
       class Trial < Load::Trial
-        # Maximum number of round trips measured in each process.
-        ROUND_TRIPS = 50
-        ROUND_TRIP_SECONDS = 0.5
-        # The fewest iterations of a run.
-        LEAST = 5
         # A request with a single line as its answer, of each server that can be far.
         QUESTIONS = { memcached: "version\r\n", redis: "PING\r\n" }.freeze
 
@@ -246,8 +254,7 @@ module Tiercel::Lab
         def run_loop(slot, process)
           warm_up = @design.warm_up(slot)
           probed = ask(slot, "iterate", count: warm_up) or return
-          count = @by_slot[slot]["iterations"] ||=
-            (@design.budget_seconds * warm_up / probed["real"]).floor.clamp(LEAST, @design.iterations)
+          count = @by_slot[slot]["iterations"] ||= @design.count(probed["real"] / warm_up)
           timed = ask(slot, "iterate", count:) or return
           figures = timed.slice("real", "user", "system")
           @by_slot[slot]["runs"] << { "process" => process, "iterations" => count, **figures }
@@ -258,9 +265,8 @@ module Tiercel::Lab
           name = slot.contestant.servers.first or return
           move_to(slot)
           host, port = (slot.delay_ms ? @far : @near).fetch(name.to_s)["url"][Network::Proxy::PLACE].split(":")
-          samples = (ROUND_TRIP_SECONDS * 1e3 / [slot.delay_ms || 0, 1].max).floor.clamp(LEAST, ROUND_TRIPS)
-          @by_slot[slot]["round_trips"] << @client.call("round_trip", host:, port: port.to_i, samples:,
-                                                                      request: QUESTIONS.fetch(name))
+          @by_slot[slot]["round_trips"] << @client.call("round_trip", host:, port: port.to_i,
+                                                        samples: @design.samples(slot), request: QUESTIONS.fetch(name))
         rescue WorkerLost
           nil # the server's own business, such as a password; the loop has been measured
         end
@@ -333,7 +339,7 @@ module Tiercel::Lab
         def failure(row) = row.reason
 
         # @return [Array<LoopRow>]
-        def loop_rows = @loop_rows ||= rows("loop").map { |row| LoopRow.new(row) }
+        def loop_rows = @loop_rows ||= LoopRow.of(rows("loop"))
 
         # The baseline: Redis on this machine, as in the article, or the first row with figures.
         #
@@ -374,16 +380,9 @@ module Tiercel::Lab
         def nearest = others.find { |row| row["medium"] == "process" && row["store"].start_with?("tiercel") }
 
         def by_baseline(row)
-          told = told_of(row)
-          time = told ? told.compared(row, baseline, baseline["store"]) : "not compared"
-          "with #{row["store"]} (#{row["place"]}) #{time} (#{row.words})"
-        end
-
-        # @return [Leader, nil] compares a row and the baseline; nil if their runs did not alternate
-        def told_of(row)
-          ratio = row.ratio_to(baseline) or return
-          Leader.new({ row => ratio, baseline => Statistics::Interval.new(1.0, 1.0, 1.0) },
-                     margin: protocol.margin_for([:loopback]), equality: protocol.equality)
+          leader = Leader.new({ row => row.ratio_to(baseline), baseline => Statistics::Interval.new(1.0, 1.0, 1.0) },
+                              margin: protocol.margin_for([:loopback]), equality: protocol.equality)
+          "with #{row["store"]} (#{row["place"]}) #{leader.compared(row, baseline, baseline["store"])} (#{row.words})"
         end
 
         def iterations_words = Report::Format.number(notes("loop")["iterations"])
@@ -401,8 +400,9 @@ module Tiercel::Lab
           cpu = %w[user system total].each_with_index.to_h do |name, index|
             [name, ->(row) { figure(row.cpu(count)[index], "s", digits: 3) }]
           end
-          { "store" => "store", "place" => "place", "round trip" => :round_trip, "iterations" => "iterations",
-            "real" => ->(row) { real_cell(row, count) }, **cpu, "% of baseline" => [:share_of_baseline, "%"] }
+          { "store" => "store", "place" => "place", "round trip" => [->(row) { row.round_trip_ms || "none" }, "ms"],
+            "iterations" => "iterations", "real" => ->(row) { real_cell(row, count) }, **cpu,
+            "% of baseline" => [:share_of_baseline, "%"] }
         end
 
         def real_cell(row, count)
@@ -413,14 +413,16 @@ module Tiercel::Lab
         def chart_of_distance
           stores = loop_rows.select { |row| row.figures? && row.round_trip_ms }.group_by { |row| row["store"] }
           return if stores.none? { |_name, rows| rows.size > 1 }
-          series = stores.transform_values { |rows| rows.map { |row| [row.round_trip_ms, *row.milliseconds] } }
+          series = stores.transform_values do |rows|
+            rows.map { |row| [row.round_trip_ms, *row.milliseconds.to_h.values] }
+          end
           line_chart("Latency: one iteration by round trip", series, x: "measured round trip, ms", y: "ms",
                                                                      x_scale: :log, y_scale: :log, command: nil)
         end
 
         def share_of_baseline(row)
           return "baseline" if row.equal?(baseline)
-          row.ratio_to(baseline)&.map { |value| value * 100 }
+          row.ratio_to(baseline).map { |value| value * 100 }
         end
       end
     end

@@ -51,11 +51,13 @@ module Tiercel::Lab
 
         def file_of(*parts) = "#{@stem}-#{parts.map { |part| part.name.gsub(/[^\w.-]+/, "_") }.join("-")}.profile.json"
 
+        # @return [Gem::Specification, nil] of the lab's bundle
+        def profiler = Gem.loaded_specs["vernier"] || Gem::Specification.find_all_by_name("vernier").max_by(&:version)
+
         # A contestant's own bundle has no profiler, so the profiler of the lab's bundle is added.
         def bundle_of(contestant)
-          spec = Gem.loaded_specs["vernier"] || Gem::Specification.find_all_by_name("vernier").max_by(&:version)
-          return contestant.bundle if contestant.bundle.nil? || spec.nil?
-          Engine::Gemfile.based_on(contestant.bundle, name: "vernier", source: %("= #{spec.version}"))
+          return contestant.bundle if contestant.bundle.nil? || profiler.nil?
+          Engine::Gemfile.based_on(contestant.bundle, name: "vernier", source: %("= #{profiler.version}"))
                          .write("#{File.basename(contestant.bundle, ".gemfile")}-profile")
         end
       end
@@ -67,7 +69,7 @@ module Tiercel::Lab
                 "profile tiercel:shared: memory_store --html profile.html"
         takes :quick, :seed, :cells, :data
         # Profiles each Rails client, and the raw socket to its server.
-        in_all 90, arguments: %w[mem_cache_store redis_cache_store], seconds: 30
+        in_all 90, arguments: %w[mem_cache_store redis_cache_store]
 
         # The client that the fourth article profiled.
         DEFAULT = "mem_cache_store"

@@ -155,16 +155,14 @@ module Tiercel::Lab
 
         # The place of the table in `lab all`, and its arguments there.
         #
-        # @param seconds [Numeric] duration to assume if the table cannot estimate it
         # @param weight [Numeric] of its planned time, if a quick run shares its time among the tables
-        def in_all(rank, arguments: [], seconds: 60, weight: 1)
+        def in_all(rank, arguments: [], weight: 1)
           @rank = rank
-          @in_all = { arguments:, seconds:, weight: }
+          @facts_in_all = { arguments:, weight: }
         end
 
-        def arguments_in_all = @in_all[:arguments]
-        def seconds_in_all = @in_all[:seconds]
-        def weight_in_all = @in_all[:weight]
+        # @return [Hash{Symbol => Object}] of a table in `lab all`
+        attr_reader :facts_in_all
 
         # Changes the lab's own protocol for this table.
         #
