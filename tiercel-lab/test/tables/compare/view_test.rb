@@ -33,6 +33,15 @@ class CompareViewTest < LabCase
     refute_match(/again/, text)
   end
 
+  # On c8fa7d5a: "a near hit costs 0.0222x of the near tier alone", beside a floor of 1,123 %.
+  def test_a_ratio_that_the_noise_floor_may_explain_is_not_printed
+    noisy = view(cells).tap { |one| one.results["cells"].each { |cell| cell["summary"]&.store("floor", 11.23) } }
+    text = Lab::Report::Terminal.render(noisy.build)
+    assert_match(/^null_store +0\.60\d us .*n\/a \[1\]/, text)
+    assert_match(/^\[1\] within [\d,.]+ %$/, text)
+    refute_match(/0\.20\dx/, text)
+  end
+
   def headline(cells, **) = view(cells, **).sentence
 
   def test_the_first_line_is_a_sentence

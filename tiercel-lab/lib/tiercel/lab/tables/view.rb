@@ -95,21 +95,25 @@ module Tiercel::Lab
       def quotient(one, other) = @intervals.fetch(one).over(@intervals.fetch(other))
     end
 
-    # The words of a run's command line that the command of a single table repeats.
+    # The words of a run's command line that another command repeats.
     module CommandLine
-      FLAGS = %w[--quick].freeze
-      WITH_ARGUMENT = %w[--seed --data --require --url].freeze
+      FLAG = "--quick"
+      # Options that the command of a single table repeats.
+      TABLE = [FLAG, *%w[--seed --data --require --url]].freeze
+      # Options that the command of another answer repeats.
+      ANSWER = %w[--data --require --url --now --profile].freeze
 
       module_function
 
       # @param results [Hash{String => Object}]
+      # @param names [Array<String>] of options
       # @return [Array<String>] quoted for a shell
-      def shared(results)
+      def shared(results, names = TABLE)
         arguments = results["run"]["arguments"]
         arguments.each_with_index.flat_map { |word, index|
           name, joined = word.split("=", 2)
-          next [word] if FLAGS.include?(word) || (joined && WITH_ARGUMENT.include?(name))
-          WITH_ARGUMENT.include?(word) ? [word, arguments[index + 1]].compact : []
+          next [] unless names.include?(name)
+          [word, *(arguments[index + 1] unless joined || name == FLAG)]
         }.map { |word| quote(word) }
       end
 
@@ -257,7 +261,9 @@ module Tiercel::Lab
 
       # @return [Answer::Sheet, nil] the answer at the top of the report; nil for a run without constraints
       def answer
-        Answer.of(results, results["constraints"], program: command.split.first) if results.key?("constraints")
+        return unless results.key?("constraints")
+        program = [command.split.first, *CommandLine.shared(results, CommandLine::ANSWER)].join(" ")
+        Answer.of(results, results["constraints"], program:)
       end
 
       # @param document [Report::Document]
