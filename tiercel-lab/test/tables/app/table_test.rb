@@ -6,11 +6,6 @@ require_relative "../../support/canned"
 class AppCommandTest < LabCase
   App = Lab::Tables::App
 
-  def lab(*arguments)
-    out, err = StringIO.new, StringIO.new
-    [Lab::CLI.run(arguments, out:, err:, program: "bin/lab"), out.string, err.string]
-  end
-
   # 20 requests in each of four blocks. The cache server uses a tenth of the CPU time.
   def row(store, cpu_us, **more)
     blocks = [0, 1].product([0, 1]).map do |process, block|
@@ -70,11 +65,13 @@ class AppCommandTest < LabCase
     json = File.join(dir, "run.json")
     code, out, err = lab("app", "--quick", "--requests", "4", "--page", "/products/1", "--store",
                          "tiercel:memory:,solid_cache_store,tiercel:redis:", "--results", dir, "--json", json)
-    rows = Lab::Engine::Results.load(json)["tables"].to_h { |table| [table["name"], table["rows"]] }
+    results = Lab::Engine::Results.load(json)
+    rows = results["tables"].to_h { |table| [table["name"], table["rows"]] }
     reason = rows["pages"].filter_map { |one| one["reason"] }.first
     skip(reason) if reason&.include?("could not be installed")
     assert_equal 0, code, [out, err, reason].join("\n")
-    assert_empty SCHEMA.errors(Lab::Engine::Results.load(json))
+    assert_empty SCHEMA.errors(results)
+    assert_equal [1, 4], results["run"]["protocol"].values_at("processes", "blocks"), "as it was measured"
     rows["pages"].each { |one| assert_equal [8] * 4, one["blocks"].map { |block| block.drop(5).size }, one["store"] }
     rows["pages"].each do |one|
       own, servers = one["blocks"].map { |block| block[3, 2] }.transpose

@@ -24,7 +24,7 @@ class BootTest < LabCase
   end
 
   def test_a_store_that_cannot_boot_keeps_its_row
-    broken = Boot::Design::Boot.new([], ":tiercel_store, 'memory:', { size: 'none' }")
+    broken = Lab::Tables::App::Design::Store.new('tiercel_store memory: {"size":"none"}', nil)
     rows = boots("tiercel:memory:" => broken)
     assert_equal ["cannot run"], rows.map { |row| row["status"] }
     assert_match(/size/, rows.first["reason"])

@@ -27,7 +27,7 @@ class CapabilitiesTest < LabCase
 
   # A store that the gem refuses would end the whole table.
   def test_the_stores_that_are_asked_by_themselves_can_be_built
-    TABLE::STORES.each { |text| assert_equal text, Lab::Contestants.parse(text).text }
+    Lab::Tables::Capabilities::Design::FULL.stores.each { |text| assert_equal text, Lab::Contestants.parse(text).text }
   end
 
   def test_differences_from_the_article

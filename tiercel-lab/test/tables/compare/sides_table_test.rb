@@ -4,11 +4,6 @@ require_relative "../../support/lab_case"
 require_relative "../../support/canned"
 
 class CompareSidesTest < LabCase
-  def lab(*arguments)
-    out, err = StringIO.new, StringIO.new
-    [Lab::CLI.run(arguments, out:, err:, program: "bin/lab"), out.string, err.string]
-  end
-
   def test_two_stores_are_counted_and_timed
     json = File.join(dir, "run.json")
     common = ["--quick", "--budget", "1", "--require", PLANTED, "--op", "read", "--value", "string-100b", "--results",

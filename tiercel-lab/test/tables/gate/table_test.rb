@@ -89,6 +89,7 @@ class GateTableTest < LabCase
         assert_equal [0, []], [code, rows]
         assert_match(/\APassed: nothing that figures can depend on differs\.$/, command.out.string)
       end
+      assert_match(/^In all about 5 min/, lab("gate", "--plan", "--repository", gem.folder)[1])
       gem.change("lib/small_gem.rb", "text.split(\",\")", "%w[a b c]")
       gate(gem, "--exact", "--base", "HEAD") do |code, rows, _command| # not committed yet
         assert_equal [0, "improved"], [code, row(rows, "parse", "objects")["verdict"]]

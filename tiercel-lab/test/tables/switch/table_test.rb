@@ -15,12 +15,16 @@ class SwitchTableTest < LabCase
     end
   end
 
+  def trial(pair, **numbers)
+    Switch::Trial.new(Switch::Design.new(pairs: [pair], **numbers), seed: 1).tap do |trial|
+      trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
+    end
+  end
+
   # Stores in four processes hold four copies; a segment holds one.
   def test_memory_of_the_workers
     skip "long tier" unless long?
-    trial = Switch::Trial.new(%w[memory_store tiercel:shared:], workers: 4, entries: 6_000, seed: 1)
-    trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
-    rows = trial.rows.to_h { |row| [row["store"], row] }
+    rows = trial("MemoryStore", workers: 4, entries: 6_000).rows.to_h { |row| [row["store"], row] }
     rows.each_value { |row| assert_equal "measured", row["status"], row["reason"] }
     assert_operator rows["memory_store"]["grown"], :>, 6_000 * 2_048 * 3
     assert_operator rows["memory_store"]["grown"], :>, rows["tiercel:shared:"]["grown"]
@@ -30,8 +34,7 @@ class SwitchTableTest < LabCase
   # A server keeps the memory of deleted entries: the second store on one server grew it by -0.25 MB.
   def test_each_store_has_a_server_of_its_own
     skip "redis-server is not installed" unless Lab::Servers::Redis.installed?
-    trial = Switch::Trial.new(%w[redis_cache_store tiercel:redis:], workers: 1, entries: 100, seed: 1)
-    trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
+    trial = trial("RedisCacheStore", workers: 1, entries: 100)
     trial.rows.each { |row| assert_kind_of Integer, row["server_bytes"], row.inspect }
     assert_equal 2, trial.servers.map { |server| server["pid"] }.uniq.size
   end
@@ -39,10 +42,8 @@ class SwitchTableTest < LabCase
   # The plan said 29 s, and left out the memory of the workers, which took two minutes.
   def test_the_plan_has_the_time_of_the_memory_too
     few, many = ["10", "100000"].map do |entries|
-      out = StringIO.new
-      Lab::CLI.run(["switch", "--plan", "--quick", "--entries", entries], out:, program: "bin/lab")
-      out.string[/^In all about (.*)\.$/, 1].scan(/(\d+) (min|s)/)
-         .sum { |number, unit| number.to_i * (unit == "min" ? 60 : 1) }
+      lab("switch", "--plan", "--quick", "--entries", entries)[1][/^In all about (.*)\.$/, 1]
+        .scan(/(\d+) (min|s)/).sum { |number, unit| number.to_i * (unit == "min" ? 60 : 1) }
     end
     assert_operator many, :>, few + 60
   end

@@ -127,7 +127,7 @@ module Tiercel::Lab
       CACHE_MB = 64
 
       # @param shop [Engine::Shop]
-      # @param store [#text, #server] the store; its text has names of folders and addresses to fill in
+      # @param store [#filled, #server] the store
       # @param folders [Hash{Symbol => String}] "memory" and "disk"
       # @param options [Hash] see {PumaServer#initialize}
       def initialize(shop, store, folders, **options)
@@ -140,7 +140,7 @@ module Tiercel::Lab
       # @return [self]
       def start
         @server = cache_server&.start
-        @puma = PumaServer.new(@shop, cache_store, **@options).start
+        @puma = PumaServer.new(@shop, @store.filled({ **@folders, **places }), **@options).start
         self
       rescue Servers::Error
         stop
@@ -180,9 +180,6 @@ module Tiercel::Lab
         when :redis then Servers::Redis.new(maxmemory: "#{CACHE_MB}mb", policy: "allkeys-lru")
         end
       end
-
-      # Does not use `format`, which warns about names that a text does not contain.
-      def cache_store = @store.text.gsub(/%<(\w+)>s/) { { **@folders, **places }.fetch($1.to_sym) }
 
       def places = @server ? { url: @server.url, address: "#{@server.host}:#{@server.port}" } : {}
 

@@ -4,38 +4,57 @@ module Tiercel::Lab
   module Tables
     # A Rails application under Puma, with each store.
     module App
-      # The `config.cache_store` line of each store, and the server it needs; and the pages.
-      module Design
+      # The measured stores and pages, and the requests.
+      #
+      # @!attribute [r] stores
+      #   @return [Array<String>] some of {STORES}
+      # @!attribute [r] pages
+      #   @return [Array<String>] some of {PAGES}
+      # @!attribute [r] requests
+      #   @return [Integer] requests to a store in half a block: as many over each connection
+      # @!attribute [r] connections
+      #   @return [Integer]
+      # @!attribute [r] line
+      #   @return [String] release line of Rails
+      # @!attribute [r] protocol
+      #   @return [Engine::Protocol, nil] its processes and blocks
+      Design = Data.define(:stores, :pages, :requests, :connections, :line, :protocol) do
+        def initialize(requests:, connections:, **)
+          super(requests: [requests / connections, 1].max * connections, connections:, **)
+        end
+      end
+
+      class Design
+        # The `config.cache_store` line of a store.
+        #
         # @!attribute [r] text
         #   @return [String] as the application takes it; `%<memory>s` and `%<disk>s` are folders of the run's own
         # @!attribute [r] server
         #   @return [Symbol, nil]
-        # @!attribute [r] tiercel
-        #   @return [Boolean]
-        Store = Data.define(:text, :server, :tiercel)
-
-        def self.tiercel(text, server = nil) = Store.new("tiercel_store #{text}", server, true)
-        private_class_method :tiercel
-        def self.rails(text, server = nil) = Store.new(text, server, false)
-        private_class_method :rails
+        Store = Data.define(:text, :server) do
+          # @param places [Hash{Symbol => String}] folders and addresses
+          # @return [String] the text with its places. (`format` warns about places that the text does not have.)
+          def filled(places) = text.gsub(/%<(\w+)>s/) { places.fetch($1.to_sym) }
+        end
 
         # All stores have their default options; both SQLite stores wait two seconds for a busy database.
         STORES = {
-          "tiercel:shared:" => tiercel('shared:%<memory>s/segment {"size":"64MB"}'),
-          "tiercel:memory:" => tiercel("memory:"),
-          "tiercel:file:" => tiercel("file:%<disk>s/files"),
-          "tiercel:sqlite:" => tiercel("sqlite:%<disk>s/cache.db"),
-          "tiercel:redis:" => tiercel("%<url>s", :redis),
-          "tiercel:memcached:" => tiercel("%<url>s", :memcached),
-          "tiercel:shared: sqlite:" => tiercel('shared:%<memory>s/segment?size=64MB&ttl=60 sqlite:%<disk>s/cache.db'),
-          "tiercel:shared: redis:" => tiercel("shared:%<memory>s/segment?size=64MB %<url>s", :redis),
-          "memory_store" => rails("memory_store"),
-          "file_store" => rails("file_store %<disk>s/files"),
-          "redis_cache_store" => rails('redis_cache_store {"url":"%<url>s"}', :redis),
-          "mem_cache_store" => rails("mem_cache_store %<address>s", :memcached),
-          "solid_cache_store" => rails("solid_cache_store"),
-          "null_store" => rails("null_store"),
-        }.freeze
+          "tiercel:shared:" => 'tiercel_store shared:%<memory>s/segment {"size":"64MB"}',
+          "tiercel:memory:" => "tiercel_store memory:",
+          "tiercel:file:" => "tiercel_store file:%<disk>s/records",
+          "tiercel:sqlite:" => "tiercel_store sqlite:%<disk>s/cache.db",
+          "tiercel:redis:" => ["tiercel_store %<url>s", :redis],
+          "tiercel:memcached:" => ["tiercel_store %<url>s", :memcached],
+          "tiercel:shared: sqlite:" =>
+            "tiercel_store shared:%<memory>s/segment?size=64MB&ttl=60 sqlite:%<disk>s/cache.db",
+          "tiercel:shared: redis:" => ["tiercel_store shared:%<memory>s/segment?size=64MB %<url>s", :redis],
+          "memory_store" => "memory_store",
+          "file_store" => "file_store %<disk>s/files",
+          "redis_cache_store" => ['redis_cache_store {"url":"%<url>s"}', :redis],
+          "mem_cache_store" => ["mem_cache_store %<address>s", :memcached],
+          "solid_cache_store" => "solid_cache_store",
+          "null_store" => "null_store",
+        }.transform_values { |text, server| Store.new(text, server) }.freeze
 
         # The cache calls of each page.
         PAGES = {
@@ -48,6 +67,27 @@ module Tiercel::Lab
         }.freeze
         # Pages with another body for every request.
         COUNTED = %w[/products/1].freeze
+
+        FULL = new(stores: STORES.keys, pages: PAGES.keys, requests: 60, connections: 4,
+                   line: Engine::Shop::LINES.first, protocol: nil)
+        QUICK = FULL.with(requests: 24)
+        START_SECONDS = 4.0
+        REQUEST_SECONDS = 0.006
+        # Requests over each connection before the measurement: YJIT compiles at the 30th call, and there are two
+        # workers.
+        WARM_UP = 80
+
+        # The name of the second application of the first store ends with it.
+        AGAIN = " again"
+
+        # @return [Array<String>] names of the applications; the first store has a second one, for the noise floor
+        def sides = [*stores, "#{stores.first}#{AGAIN}"]
+
+        # @return [Float] an estimate
+        def expected_seconds
+          of_row = REQUEST_SECONDS * (WARM_UP + (protocol.blocks * 2 * requests))
+          protocol.processes * sides.size * (START_SECONDS + (pages.size * of_row))
+        end
       end
 
       # Runs the application under Puma.
@@ -80,33 +120,13 @@ module Tiercel::Lab
       end
 
       # Runs an application for every store, all at the same time, and sends them requests in turn, alternately in
-      # forward and in reverse order. The first store has a second application, for the noise floor.
+      # forward and in reverse order.
       class Trial < Applications
-        START_SECONDS = 4.0
-        REQUEST_SECONDS = 0.006
-        # The name of the second application of the first store ends with it.
-        AGAIN = " again"
-        # Requests over each connection before the measurement: YJIT compiles at the 30th call, and there are two
-        # workers.
-        WARM_UP = 80
-
         # Rows have "store", "path", "blocks" (process, block, seconds, CPU ns of the application, CPU ns of the cache
         # server, ns of each request).
-        #
-        # @param stores [Array<String>] some of {Design::STORES}
-        # @param pages [Array<String>] some of {Design::PAGES}
-        # @param requests [Integer] number of requests to a store in half a block
-        # @param connections [Integer]
-        # @param line [String] release line of Rails
-        def initialize(stores, pages:, protocol:, requests:, connections: 4, line: "8.1", **)
-          super(**)
-          @sides = [*stores, "#{stores.first}#{AGAIN}"]
-          @pages = pages
-          @protocol = protocol
-          @requests = requests
-          @connections = connections
-          @line = line
-          @by_side = @sides.product(pages).to_h do |side, path|
+        def initialize(...)
+          super
+          @by_side = @design.sides.product(@design.pages).to_h do |side, path|
             [[side, path], blank(store: side, path:, blocks: [], bytes: nil)]
           end
           @rows = @by_side.values
@@ -114,28 +134,24 @@ module Tiercel::Lab
 
         # @return [Array<Hash>] memory of the applications: "store", "process", "bytes", "server_bytes"
         attr_reader :memory
-        def expected_seconds
-          slots = @protocol.processes * @protocol.blocks * 2 * @rows.size
-          warm_up = @protocol.processes * @rows.size * WARM_UP * REQUEST_SECONDS
-          (@protocol.processes * @sides.size * START_SECONDS) + warm_up + (slots * @requests * REQUEST_SECONDS)
-        end
 
         private
 
         def measure
           @memory = []
-          prepare(@line)
-          @protocol.processes.times do |process|
+          prepare(@design.line)
+          processes = @design.protocol.processes
+          processes.times do |process|
             run_process(process)
-            @progress.advance(expected_seconds / @protocol.processes, "round #{process + 1}")
+            @progress.advance(@design.expected_seconds / processes, "round #{process + 1}")
           end
         end
 
         def run_process(process)
           @client = job("load/pages", pinning: Engine::Pinning.new(cpus: []))
-          sites = in_turn(@sides, process).to_h { |side| [side, start_side(side)] }.compact
+          sites = in_turn(@design.sides, process).to_h { |side| [side, start_side(side)] }.compact
           warm_up(sites)
-          @protocol.blocks.times { |block| run_block(sites, process, block) }
+          @design.protocol.blocks.times { |block| run_block(sites, process, block) }
           keep_memory(sites, process)
         ensure
           @client&.stop
@@ -144,9 +160,9 @@ module Tiercel::Lab
 
         # @return [Load::Application, nil]
         def start_side(side)
-          start(side.delete_suffix(AGAIN), side)
+          start(side.delete_suffix(Design::AGAIN), side)
         rescue CannotRun => e
-          @pages.each { |path| note(@by_side[[side, path]], Engine::Outcome.of { raise e }) }
+          @design.pages.each { |path| note(@by_side[[side, path]], Engine::Outcome.of { raise e }) }
           nil
         end
 
@@ -154,8 +170,8 @@ module Tiercel::Lab
         def warm_up(sites)
           @digests ||= {}
           sites.each do |side, site|
-            @pages.each do |path|
-              answer = ask(site, path, WARM_UP * @connections)
+            @design.pages.each do |path|
+              answer = ask(site, path, Design::WARM_UP * @design.connections)
               row = @by_side[[side, path]]
               note(row, answer)
               row["bytes"] ||= answer["bytes"]
@@ -165,15 +181,16 @@ module Tiercel::Lab
         end
 
         def ask(site, path, requests)
-          @client.call("ask", url: site.url, path:, requests:, connections: @connections, sha256: @digests[path])
+          @client.call("ask", url: site.url, path:, requests:, connections: @design.connections,
+                              sha256: @digests[path])
         end
 
         def run_block(sites, process, block)
-          @pages.each do |path|
+          @design.pages.each do |path|
             Engine::Slots.block(sites.keys, block).each_with_object({}) do |side, taken|
               row = @by_side[[side, path]]
               next unless measured?(row)
-              answer, cpu, server_cpu = sites[side].counted { ask(sites[side], path, @requests) }
+              answer, cpu, server_cpu = sites[side].counted { ask(sites[side], path, @design.requests) }
               note(row, answer)
               next unless measured?(row)
               mine = taken[side] ||= [process, block, 0.0, 0, 0].tap { |one| row["blocks"] << one }
@@ -254,49 +271,36 @@ module Tiercel::Lab
         in_all 110, arguments: ["--page", "/products", "--store", "tiercel:shared:,memory_store,file_store," \
                                                                   "mem_cache_store,redis_cache_store,null_store"]
 
-        # Requests to a store in half a block.
-        REQUESTS = 60
-        QUICK_REQUESTS = 24
-
         def options(parser)
           names parser, "--store", Design::STORES, :stores
           names parser, "--page", Design::PAGES, :pages
-          fact parser, "--requests N", "in half a block (#{REQUESTS})", :requests, :count
+          fact parser, "--requests N", "in half a block (#{Design::FULL.requests})", :requests, :count
           fact parser, "--connections N", "at once (4)", :connections, :count
-          parser.on("--rails LINE", Engine::Shop::LINES, Engine::Shop::LINES.join(", ")) { |line| @line = line }
+          parser.on("--rails LINE", Engine::Shop::LINES, Engine::Shop::LINES.join(", ")) do |line|
+            facts_given[:line] = line
+          end
         end
 
-        def expected_seconds = trial.expected_seconds
-
         def plan_in_words
-          "#{stores.join(", ")}; #{pages.join(", ")}: #{protocol.processes} x fresh applications, " \
-            "#{protocol.blocks} blocks x #{2 * requests} requests over #{connections} connections."
+          "#{design.stores.join(", ")}; #{design.pages.join(", ")}: #{protocol.processes} x fresh applications, " \
+            "#{protocol.blocks} blocks x #{2 * design.requests} requests over #{design.connections} connections."
         end
 
         def take(_comparisons)
-          run.try(trial, trial.expected_seconds)
-          run.table("pages", trial.rows, requests:, connections:, rails: @line || Engine::Shop::LINES.first,
+          run.start(protocol)
+          trial = tried(Trial)
+          run.table("pages", trial.rows, **design.to_h.slice(:requests, :connections), rails: design.line,
                                          workers: Load::PumaServer::WORKERS, threads: Load::PumaServer::THREADS)
           run.table("memory", trial.memory.to_a, kind: "PSS")
         end
+
+        # @return [Design]
+        def design = @design ||= designed(Design, protocol:)
 
         private
 
         # The user chose every row, so a row that cannot run fails the command.
         def asked_in_vain?(row) = row["status"] == Engine::Outcome::CANNOT_RUN
-
-        def stores = facts_given.fetch(:stores, Design::STORES.keys)
-        def pages = facts_given.fetch(:pages, Design::PAGES.keys)
-        def connections = facts_given.fetch(:connections, 4)
-
-        def requests
-          facts_given.fetch(:requests, settings.quick ? QUICK_REQUESTS : REQUESTS) / connections * connections
-        end
-
-        def trial
-          @trial ||= Trial.new(stores, pages:, protocol:, requests: [requests, connections].max, connections:,
-                                       line: @line || Engine::Shop::LINES.first, seed: settings.seed)
-        end
       end
 
       # Shows a table for each page, with a row for each store: requests a second, quantiles, CPU time, and its ratio

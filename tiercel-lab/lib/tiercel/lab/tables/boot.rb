@@ -7,33 +7,15 @@ module Tiercel::Lab
       # The stores to boot, and the number of processes.
       #
       # @!attribute [r] stores
-      #   @return [Array<String>] keys of {STORES}
+      #   @return [Array<String>] names in {STORES}
       # @!attribute [r] rounds
       #   @return [Integer] fresh processes of each store
       Design = Data.define(:stores, :rounds)
 
       class Design
-        # A store to boot: the `config.cache_store` of an application, in which %{name} stands for a folder or a
-        # server of the lab.
-        #
-        # @!attribute [r] servers
-        #   @return [Array<Symbol>]
-        # @!attribute [r] configuration
-        #   @return [String] Ruby: the arguments of ActiveSupport::Cache.lookup_store
-        Boot = Data.define(:servers, :configuration)
-
-        STORES = {
-          "memory_store" => Boot.new([], ":memory_store"),
-          "file_store" => Boot.new([], ":file_store, '%{tmpfs}/files'"),
-          "mem_cache_store" => Boot.new([:memcached], ":mem_cache_store, '%{memcached}'"),
-          "redis_cache_store" => Boot.new([:redis], ":redis_cache_store, url: '%{redis}'"),
-          "tiercel:shared:" => Boot.new([], ":tiercel_store, 'shared:%{tmpfs}/segment', { size: '64MB' }"),
-          "tiercel:memory:" => Boot.new([], ":tiercel_store, 'memory:'"),
-          "tiercel:file:" => Boot.new([], ":tiercel_store, 'file:%{tmpfs}/records'"),
-          "tiercel:sqlite:" => Boot.new([], ":tiercel_store, 'sqlite:%{disk}/cache.sqlite3'"),
-          "tiercel:memcached:" => Boot.new([:memcached], ":tiercel_store, 'memcached://%{memcached}'"),
-          "tiercel:redis:" => Boot.new([:redis], ":tiercel_store, '%{redis}'")
-        }.freeze
+        STORES = App::Design::STORES.slice("memory_store", "file_store", "mem_cache_store", "redis_cache_store",
+                                           "tiercel:shared:", "tiercel:memory:", "tiercel:file:", "tiercel:sqlite:",
+                                           "tiercel:memcached:", "tiercel:redis:").freeze
         # The baseline: the usual Rails store for several processes.
         BASELINE = "redis_cache_store"
 
@@ -66,25 +48,32 @@ module Tiercel::Lab
           end
         end
 
+        # @param store [App::Design::Store]
         def boot(store)
-          places = places(store)
-          configuration = store.configuration.gsub(/%\{(\w+)\}/) { places.fetch(Regexp.last_match(1)) }
-          out, status = Open3.capture2e(Engine::Bundle.new(nil).environment, *command(configuration))
+          arguments = ruby(store.filled(places(store)))
+          out, status = Open3.capture2e(Engine::Bundle.new(nil).environment, *command(arguments))
           raise CannotRun, out.lines.first.to_s.strip unless status.success?
           seconds, bytes, files = out.lines.last.split
           { cpu_ms: (Float(seconds) * 1e3).round(3), bytes: Integer(bytes), files: Integer(files) }
         end
 
         def places(store)
-          servers = @pool.facts(store.servers)
-          failed = servers.values.find { |facts| facts["error"] } and raise CannotRun, failed["error"]
-          { "tmpfs" => @scratch.folders["disk"], **@scratch.folders,
-            "memcached" => servers.dig("memcached", "address"), "redis" => servers.dig("redis", "url") }
+          server = @pool.facts([*store.server]).values.first.to_h
+          raise CannotRun, server["error"] if server["error"]
+          disk = @scratch.folders.fetch("disk")
+          { disk:, memory: @scratch.folders.fetch("tmpfs", disk), url: server["url"], address: server["address"] }
         end
 
-        def command(configuration)
-          [*@pinning.worker_prefix, RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-W0", PROCESS,
-           configuration]
+        # @param text [String] "file_store /tmp/files {...}"
+        # @return [String] the arguments of ActiveSupport::Cache.lookup_store
+        def ruby(text)
+          name, *words = text.scan(/\{.*\}|\S+/)
+          words.map! { |word| word.start_with?("{") ? JSON.parse(word, symbolize_names: true) : word }
+          [name.to_sym, *words].map(&:inspect).join(", ")
+        end
+
+        def command(arguments)
+          [*@pinning.worker_prefix, RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-W0", PROCESS, arguments]
         end
       end
 

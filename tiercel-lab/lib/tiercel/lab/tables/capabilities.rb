@@ -12,24 +12,34 @@ module Tiercel::Lab
                   "redis_cache_store" => ["partly", "by a client that the application builds (`redis:`)"],
                   "solid_cache_store" => ["partly", "by shards over several databases"] }.freeze
 
-      # Tests stores with two processes each, which have the store's own bundle. A row has "marks", or a "reason".
-      class Examination < Engine::Trial
+      # The stores to test.
+      #
+      # @!attribute [r] stores
+      #   @return [Array<String>] texts of contestants
+      Design = Data.define(:stores)
+
+      class Design
+        FULL = new(stores: ["memory_store", "file_store:disk", "mem_cache_store", "redis_cache_store",
+                            "solid_cache_store", "solid_cache_store:postgresql", "litecache", "tiercel:memory:",
+                            "tiercel:shared:", "tiercel:file:", "tiercel:sqlite:", "tiercel:memcached:",
+                            "tiercel:redis:", "tiercel:shared: sqlite:", "tiercel:shared: redis:"])
+        QUICK = FULL
         # The approximate time to test one store.
         SECONDS = 3.0
 
-        # @param stores [Array<String>]
-        def initialize(stores, **)
-          super(**)
-          @stores = stores
-        end
+        # @return [Float]
+        def expected_seconds = stores.size * SECONDS
+      end
 
+      # Tests stores with two processes each, which have the store's own bundle. A row has "marks", or a "reason".
+      class Examination < Engine::Trial
         private
 
         def measure
-          @stores.each do |text|
+          @design.stores.each do |text|
             contestant = Contestants.parse(text)
             rows << { "store" => contestant.name }.merge(examine(contestant))
-            @progress.advance(SECONDS, text)
+            @progress.advance(Design::SECONDS, text)
           end
         end
 
@@ -104,25 +114,19 @@ module Tiercel::Lab
         takes :quick, :require
         in_all 10
 
-        STORES = ["memory_store", "file_store:disk", "mem_cache_store", "redis_cache_store", "solid_cache_store",
-                  "solid_cache_store:postgresql", "litecache", "tiercel:memory:", "tiercel:shared:", "tiercel:file:",
-                  "tiercel:sqlite:", "tiercel:memcached:", "tiercel:redis:", "tiercel:shared: sqlite:",
-                  "tiercel:shared: redis:"].freeze
         def options(parser) = store_option(parser, default: "all of the lab's")
 
-        def plan_in_words = "#{chosen.size} stores are asked by two processes each: #{chosen.join(", ")}."
-
-        def expected_seconds = chosen.size * Examination::SECONDS
-
-        def take(_comparisons)
-          examination = Examination.new(chosen, seed: settings.seed, requires: settings.requires)
-          run.try(examination, expected_seconds)
-          run.table("capabilities", examination.rows) if examination.rows.any?
+        def plan_in_words
+          "#{design.stores.size} stores are asked by two processes each: #{design.stores.join(", ")}."
         end
 
-        private
+        def take(_comparisons)
+          rows = tried(Examination).rows
+          run.table("capabilities", rows) if rows.any?
+        end
 
-        def chosen = @stores&.map(&:text) || STORES
+        # @return [Design]
+        def design = @design ||= designed(Design, stores: @stores&.map(&:text))
       end
 
       # Shows the marks of each store.

@@ -13,38 +13,49 @@ module Tiercel::Lab
                 "MemoryStore" => ["memory_store", "tiercel:shared:"] }.freeze
       VALUES = %w[html-2kb html-24kb].freeze
       OPERATIONS = %w[read write read_multi].freeze
-      WORKERS = 8
       VALUE = "html-2kb"
-      ENTRIES = 12_000
-      QUICK_ENTRIES = 2_000
 
-      # The memory of the workers, for each store of the pairs.
-      class Trial < Engine::Trial
-        # For estimates: building a store in all workers, and a call.
+      # The stores whose memory counts.
+      #
+      # @!attribute [r] pairs
+      #   @return [Array<String>] names in {PAIRS}
+      # @!attribute [r] workers
+      #   @return [Integer] processes
+      # @!attribute [r] entries
+      #   @return [Integer] entries that all of them read
+      Design = Data.define(:pairs, :workers, :entries)
+
+      class Design
+        FULL = new(pairs: PAIRS.keys, workers: 8, entries: 12_000)
+        QUICK = FULL.with(entries: 2_000)
+        # Seconds to build a store in all workers, and of a call.
         STORE_SECONDS = 2.5
         CALL_SECONDS = 1.5e-4
 
-        def initialize(stores, workers:, entries:, **)
-          super(**)
-          @stores, @workers, @entries = stores, workers, entries
+        # @return [Array<String>]
+        def stores = PAIRS.values_at(*pairs).flatten
+
+        # @return [Float] the estimate for one store
+        def store_seconds
+          STORE_SECONDS + (workers * entries * Memory::PASSES * CALL_SECONDS / [Etc.nprocessors, workers].min)
         end
 
-        def expected_seconds = @stores.size * store_seconds
+        # @return [Float]
+        def expected_seconds = stores.size * store_seconds
+      end
 
+      # The memory of the workers, for each store of the pairs.
+      class Trial < Engine::Trial
         # @return [Array<Hash>] the servers of all stores
         def servers = @described.to_a
 
         private
 
         def measure
-          @stores.each_with_index do |text, index|
+          @design.stores.each_with_index do |text, index|
             @rows << { "store" => text, **held(Contestants.parse(text), index) }
-            @progress.advance(store_seconds, "memory of #{text}")
+            @progress.advance(@design.store_seconds, "memory of #{text}")
           end
-        end
-
-        def store_seconds
-          STORE_SECONDS + (@workers * @entries * Memory::PASSES * CALL_SECONDS / [Etc.nprocessors, @workers].min)
         end
 
         # Each store has a server of its own, because a server keeps the memory of the entries of an earlier one. The
@@ -53,8 +64,8 @@ module Tiercel::Lab
           pool = Engine::ServerPool.new(pinning: @pinning)
           Engine::Outcome.of do
             job = job("tables/switch/memory", bundle: contestant.bundle, pinning: Engine::Pinning.new(cpus: []))
-            job.call("hold", text: contestant.text, value: Values.fetch(VALUE).to_spec, entries: @entries,
-                             workers: @workers, seed: @seed,
+            job.call("hold", text: contestant.text, value: Values.fetch(VALUE).to_spec, seed: @seed,
+                             **@design.to_h.slice(:entries, :workers),
                              context: { servers: pool.facts(contestant.servers), folders: @scratch.folders,
                                         label: "switch-#{index}" })
           ensure
@@ -72,41 +83,28 @@ module Tiercel::Lab
         full blocks: 16
         in_all 7, weight: 2
 
-        def plan_in_words = "Memory of #{workers} workers with #{entries} entries of 2 KB, and times:"
+        def plan_in_words = "Memory of #{design.workers} workers with #{design.entries} entries of 2 KB, and times:"
 
         def options(parser)
           names parser, "--from", PAIRS, :pairs
-          fact parser, "--workers N", "processes whose memory counts (#{WORKERS})", :workers, :workers
-          fact parser, "--entries N", "entries of 2 KB that they hold (#{ENTRIES}; quick #{QUICK_ENTRIES})", :entries,
-               :count
+          full, quick = Design::FULL, Design::QUICK
+          fact parser, "--workers N", "processes whose memory counts (#{full.workers})", :workers, :workers
+          fact parser, "--entries N", "entries of 2 KB that they hold (#{full.entries}; quick #{quick.entries})",
+               :entries, :count
         end
 
         def plan
           values = (settings.quick ? VALUES.first(1) : VALUES).map { |name| Values.fetch(name) }
           operations = (settings.quick ? OPERATIONS.first(2) : OPERATIONS).map { |name| Operations.fetch(name) }
-          pairs.each_value.flat_map do |texts|
-            comparisons_of(values, operations, parse_all(texts))
-          end
+          design.pairs.flat_map { |name| comparisons_of(values, operations, parse_all(PAIRS.fetch(name))) }
         end
 
-        def expected_seconds = super.to_f + trial.expected_seconds
+        # @return [Design]
+        def design = @design ||= designed(Design)
 
         def take(comparisons)
           super
-          run.try(trial, trial.expected_seconds)
-          run.table("memory", trial.rows, workers:, entries:, kind: "PSS",
-                                          pairs: pairs.transform_values(&:itself))
-        end
-
-        private
-
-        def pairs = facts_given[:pairs] ? PAIRS.slice(*facts_given[:pairs]) : PAIRS
-        def workers = facts_given.fetch(:workers, WORKERS)
-        def entries = facts_given.fetch(:entries, settings.quick ? QUICK_ENTRIES : ENTRIES)
-
-        def trial
-          @trial ||= Trial.new(pairs.values.flatten, workers:, entries:, seed: settings.seed,
-                                                     requires: settings.requires)
+          run.table("memory", tried(Trial).rows, **design.to_h, kind: "PSS")
         end
       end
 
@@ -153,9 +151,9 @@ module Tiercel::Lab
                       "after malloc_trim" => [->(row) { megabytes(row["trimmed"]) }, "MB"],
                       "of it their entries" => [->(row) { megabytes(row["grown"]) }, "MB"],
                       "the server's" => [->(row) { megabytes(row["server_bytes"]) }, "MB"] }
-          note = "Each worker reads #{facts["entries"]} entries of 2 KB twice; #{ENTRIES} are most of what a store " \
-                 "of 32 MB holds. The first column is as the system counts it, with freed memory that glibc keeps; " \
-                 "the second is after a collection and malloc_trim, as is what the entries take."
+          note = "Each worker reads #{facts["entries"]} entries of 2 KB twice; #{Design::FULL.entries} are most of " \
+                 "what a store of 32 MB holds. The first column is as the system counts it, with freed memory that " \
+                 "glibc keeps; the second is after a collection and malloc_trim, as is what the entries take."
           section.add(columns_table("Switch: memory", rows("memory"), columns, labels: 1, note:))
         end
 

@@ -76,18 +76,13 @@ module Tiercel::Lab
         def status(base, head)
           sound = [base, head].map { |outcome| Engine::Outcome.measured?(outcome) }
           return if sound.all?
-          verdict, reason = if sound == [false, false] then both_failed(base, head)
-                            elsif sound.first then [WRONG, Engine::Outcome.words(head)]
-                            else [NEW, "the base: #{Engine::Outcome.words(base)}"]
-                            end
+          verdict = if sound.last then NEW
+                    elsif sound.first || Engine::Outcome::FAULTS.include?(head["status"]) then WRONG
+                    else CANNOT_TELL
+                    end
+          reason = verdict == NEW ? "the base: #{Engine::Outcome.words(base)}" : Engine::Outcome.words(head)
           { "metric" => "values", "verdict" => verdict, "reason" => reason }
         end
-
-        def both_failed(_base, head)
-          wrong = Engine::Outcome::FAULTS.include?(head["status"])
-          [wrong ? WRONG : CANNOT_TELL, Engine::Outcome.words(head)]
-        end
-        private_class_method :both_failed
       end
 
       # Accepts intended regressions. A commit of the change says `Accept-Regression: CELL`, optionally with a reason
