@@ -15,7 +15,7 @@ module Tiercel
   %i[
     Accessor Backend BackendURL Backends BackgroundThread Breaker Cipher Clock Coder Compressors Configuration
     Counter DeepFreeze Extensions Fetch FetchPolicy FileLock Forks Fragments Frame FreeSpace Guard GuardLog KeyMask
-    KeyPattern Leases Memo ModelTags Observer OneLine Options OptionalGems Ownership Places Redacted Registry
+    KeyPattern Leases Memo ModelTags OneLine Options OptionalGems Ownership Places Redacted Registry
     ReportLimit Reports Runtime Serializers Sizes Store TestWorker Tiers Undelivered
   ].each { |name| autoload name, "tiercel/#{name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase}" }
 

@@ -67,7 +67,7 @@ class CipherTest < Tiercel::TestCase
     100.times do |count|
       version = [nil, "v#{count}"].sample(random:)
       bytes = coder.dump_value(random.bytes(random.rand(40)), 4e9 + count, version, false, 0, "key")
-      bytes = coder.with_parts(bytes, "key", tags: { "tag/#{count}" => count }) if count.odd?
+      bytes = coder.with_parts(bytes, "key", tags: { "tag/#{count}" => [count].pack("Q<") }) if count.odd?
       bytes = coder.with_parts(bytes, "key", stale: [5e9, 6e9], exclusive: true) if (count % 5).zero?
       refute_nil load(coder, bytes)
       bytes.bytesize.times do |at|
@@ -82,17 +82,17 @@ class CipherTest < Tiercel::TestCase
 
   def test_a_value_cannot_be_moved_or_read_as_another_type_or_live_longer_or_belong_to_other_tags
     coder = coder(NEW)
-    bytes = coder.with_parts(dump(coder), "key", tags: { "t" => 7 })
+    bytes = coder.with_parts(dump(coder), "key", tags: { "t" => "8 bytes." })
     refused(coder, bytes, key: "other")
     frame = Tiercel::Frame.parse(bytes)
     rebuild = lambda do |type: frame.type, compressor: 0, expires_at: 4e9, **parts|
-      parts = Tiercel::Frame::Parts.encode(version: "v1", tags: { "t" => 7 }, **parts)
+      parts = Tiercel::Frame::Parts.encode(version: "v1", tags: { "t" => "8 bytes." }, **parts)
       Tiercel::Frame.build(type, frame.payload, compressor:, expires_at:, parts:, checksum: true, encrypted: true)
     end
     assert_equal "a secret", load(coder, rebuild.call)
     assert_equal "a secret", load(coder, rebuild.call(computed_at: 5)), "a near copy's own part"
     [{ type: 2 }, { compressor: 1 }, { expires_at: 5e9 }, { expires_at: nil }, { version: "v2" },
-     { tags: { "t" => 8 } }, { tags: nil }, { stale: [5e9, 5e9] }, { exclusive: true }].each do |change|
+     { tags: { "t" => "other..." } }, { tags: nil }, { stale: [5e9, 5e9] }, { exclusive: true }].each do |change|
       refused(coder, rebuild.call(**change))
     end
   end

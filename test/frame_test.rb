@@ -91,8 +91,9 @@ class FrameTest < Tiercel::TestCase
   end
 
   def test_one_part_without_decoding_the_others
-    frame = Frame.build(TYPE_PLAIN, "\xC0".b, parts: Parts.encode(version: "1", tags: { "a" => 1 }, exclusive: true))
-    assert_equal "\x01\x00a\x01\x00\x00\x00\x00\x00\x00\x00".b, Frame.part(frame, PART_TAGS)
+    parts = Parts.encode(version: "1", tags: { "a" => "8 bytes." }, exclusive: true)
+    frame = Frame.build(TYPE_PLAIN, "\xC0".b, parts:)
+    assert_equal "\x01\x00a8 bytes.".b, Frame.part(frame, PART_TAGS)
     assert_equal "", Frame.part(frame, PART_EXCLUSIVE)
     assert_nil Frame.part(frame, PART_LEASE)
     assert_nil Frame.part("12", PART_TAGS)

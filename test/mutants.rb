@@ -15,7 +15,8 @@ mutant "an item has its own tags", "lib/tiercel/fragments.rb",
 mutant "only missing items are rendered", "lib/tiercel/fragments.rb",
        "missing = items.except(*found.keys)", "missing = items.dup", tests: "test/views/collections_test.rb"
 mutant "a value has the version from before its block", "lib/tiercel/fetch.rb",
-       "kept = own[:version] == miss.options[:version]", "kept = unchanged", tests: "test/views/changes_test.rb"
+       "kept = own[:version] == miss.options[:version]", "kept = own.equal?(miss.options)",
+       tests: "test/views/changes_test.rb"
 mutant "a record is one tag for its life", "lib/tiercel/store/tags.rb",
        '"#{tag.model_name.cache_key}/#{tag.id}"', "expanded_key([tag, tag.updated_at.to_s])",
        tests: "test/views/model_tags_test.rb"
@@ -64,7 +65,7 @@ mutant "a release that is pushed while the thread ends is lost", "lib/tiercel/ba
        "@lock.synchronize { launch unless running? }", "@lock.try_lock && (launch unless running?; @lock.unlock)",
        tests: "test/leases/release_queue_test.rb"
 mutant "an interrupted take keeps its lease", "lib/tiercel/fetch.rb",
-       "@leases.abandon(lease) if lease", "nil",
+       "@leases.release(lease, stale_ttl: miss.stale_ttl)", "nil",
        tests: "test/store/fetch/interrupted_test.rb"
 mutant "a follower inherits no tags", "lib/tiercel/fetch.rb",
        "pass_on_tags(other) if other.tagged?", "nil",
@@ -247,7 +248,7 @@ mutant "a raw value of unless_exist is deleted after an outage", "lib/tiercel/st
 mutant "a counter continues an invalidated number", "lib/tiercel/store/counter.rb",
        " || entry.expired? || @reader.outdated?(entry)", " || entry.expired?",
        tests: ["test/store/tags_contract_test.rb", "-n", "/counter/"]
-mutant "skip_nil stores nil", "lib/tiercel/fetch.rb", "return false if value.nil? && own[:skip_nil]\n", "\n",
+mutant "skip_nil stores nil", "lib/tiercel/fetch/miss.rb", "return if value.nil? && options[:skip_nil]\n", "\n",
        tests: ["test/store/contract_test.rb", "-n", "/MemoryTest/"]
 mutant "an error of the block serves no stale value", "lib/tiercel/fetch.rb",
        "return MISS unless lease&.stale\n", "return MISS unless lease&.stale && false\n",

@@ -95,9 +95,7 @@ class Tiercel::Backend
 
     # @param guard [Guard]
     # @return [Leases]
-    def build_leases(guard)
-      Tiercel::Leases.kept_under_keys(self, guard)
-    end
+    def build_leases(guard) = Tiercel::Leases::Placeholders.new(self, guard)
 
     # @param prefix [String, nil] the common prefix of all keys of the store
     # @return [void]

@@ -44,7 +44,7 @@ module Tiercel
     class << self
       # A caller has read an entry with tags: the entry that the running block computes depends on them too.
       #
-      # @param recorded [Hash{String => Integer}, nil] the generations in the entry, by key; nil if they are unknown
+      # @param recorded [Hash{String => String}, nil] the generations in the entry, by key; nil if they are unknown
       # @return [void]
       def inherit(backend, recorded)
         miss = Fiber[Flights::HELD]
@@ -53,12 +53,12 @@ module Tiercel
       end
     end
 
-    attr_reader :runtime, :backend, :backends, :leases, :reader, :writer, :generations, :frozen_values, :shares_options
+    attr_reader :runtime, :backend, :backends, :leases, :reader, :writer, :generations, :frozen_values
 
     # @param request_local [Accessor::RequestLocal, nil]
     def initialize(backend:, guard:, leases:, coder:, reader:, writer:, generations:, request_local:, frozen_values:)
       @backend = backend
-      @backends = backend.respond_to?(:tiers) ? [backend, *backend.tiers] : [backend]
+      @backends = [backend, *backend.tiers]
       @guard = guard
       @leases = leases
       @reader = reader
@@ -68,7 +68,6 @@ module Tiercel
       @frozen_values = frozen_values
       @plain_strings = !coder.checksum?
       @plain_options = nil
-      @shares_options = WriteOptions.shareable?
       @runtime = Runtime.current
       @flights = Flights.new
       @counts_series = backend.exchanges_at_once?
@@ -98,7 +97,7 @@ module Tiercel
       miss = Miss.allocate.of_call(self, store, name, key, version, options, policy, found)
       miss.unread = true if unread
       value = resolve(miss, &)
-      store.notify_of_hit(miss) unless miss.computed && !miss.stale
+      miss.notify_of_hit
       value
     end
 
@@ -116,14 +115,14 @@ module Tiercel
       values = {}.compare_by_identity
       each_slice(misses.uniq(&:key)) { |slice| lead_several(slice, values, &block) }
       values_by_name = misses.to_h { |miss| [miss.name, values.fetch(miss) { resolve(miss, &block) }] }
-      misses.each { |miss| store.notify_of_hit(miss) unless miss.computed && !miss.stale }
+      misses.each(&:notify_of_hit)
       values_by_name
     end
 
     private
 
     def resolve(miss, &)
-      value = miss.seen ? serve_stale(miss, miss.stale_at_hand) : MISS
+      value = miss.seen ? serve_stale(miss, miss.stale_beside(miss.seen)) : MISS
       value = attempt(miss, &) while MISS.equal?(value)
       value
     ensure
@@ -132,11 +131,16 @@ module Tiercel
 
     # Ends a caller's part: releases its lease and its flight, even if an exception interrupts it between two steps.
     def leave(miss)
-      lease = miss.lease
-      miss.lease = nil
-      @leases.abandon(lease) if lease
+      give_back(miss)
     ensure
       @flights.leave(miss) unless miss.landed?
+    end
+
+    # Releases the lease of a value that was not stored.
+    def give_back(miss)
+      lease = miss.lease or return
+      miss.lease = nil
+      @leases.release(lease, stale_ttl: miss.stale_ttl)
     end
 
     # @return [Object] the value; MISS if the entry has changed and the caller has to begin again
@@ -155,11 +159,10 @@ module Tiercel
     #
     # @return [Leases::Lease, Leases::Present]
     def acquire(miss)
-      seen = miss.seen && miss.take_seen
-      return seen if seen && !seen.released? && !@leases.lapsed?(seen)
+      return miss.take_seen if miss.seen
       lease = miss.new_lease
       @flights.register(miss, lease.lineage)
-      answer = @leases.acquire(lease, shown: miss.take_shown) { |bytes| miss.verdict(bytes) }
+      answer = @leases.acquire(lease, shown: (miss.take_shown if miss.shown)) { |bytes| miss.verdict(bytes) }
       acquired(miss, lease, answer)
     end
 
@@ -203,22 +206,34 @@ module Tiercel
       MISS.equal?(stale) || !refresh_in_background(miss, lease, &) ? MISS : serve_stale(miss, stale)
     end
 
-    # The backend did not answer, so the holder of the lease is unknown. Callers of this process then share a block by
-    # its key.
-    def lead_unanswered(miss, lease, &)
-      value = miss.unread ? read_after_all(miss) : MISS
-      return value unless Coder::Signal === value
-      other = share_by_key(miss)
-      return lead(miss, lease, &) if other.equal?(miss)
-      give_back(miss, lease)
-      follow(miss, other, &)
+    def refresh_in_background(miss, lease, &block)
+      job = miss.in_background
+      job.lease = lease
+      miss.lease = nil
+      enqueued = Refresh.enqueue do
+        count(:background_refreshes)
+        @flights.register(job, lease.lineage)
+        run(job, lease, &block)
+      ensure
+        leave(job)
+      end
+      miss.lease = lease unless enqueued
+      enqueued
     end
 
-    # A full server refuses a lease but may have the value, which the caller has not read yet.
-    def read_after_all(miss)
-      @misses_in_series = 0
-      miss.unread = false
-      @reader.read(miss.key, miss.version, miss.options)
+    # The backend did not answer, so the holder of the lease is unknown. Callers of this process then share a block by
+    # its key. A full server refuses a lease but may have the value, which the caller may not have read yet.
+    def lead_unanswered(miss, lease, &)
+      if miss.unread
+        @misses_in_series = 0
+        miss.unread = false
+        value = @reader.read(miss.key, miss.version, miss.options)
+        return value unless Coder::Signal === value
+      end
+      other = share_by_key(miss)
+      return lead(miss, lease, &) if other.equal?(miss)
+      give_back(miss)
+      follow(miss, other, &)
     end
 
     # Callers share no block while a delete or an invalidation of the key or its tags is undelivered: the block may have
@@ -227,58 +242,37 @@ module Tiercel
     # @return [Miss] the miss itself, or another one that computes the same value
     def share_by_key(miss)
       pending = @guard.undelivered&.pending([miss.key, *miss.options[:tags]&.keys])
-      pending.nil? || pending.empty? ? @flights.register_key(miss) : miss
-    end
-
-    def refresh_in_background(miss, lease, &block)
-      job = miss.in_background
-      miss.lease = nil
-      enqueued = Refresh.enqueue do
-        count(:background_refreshes)
-        begin
-          @flights.register(job, lease.lineage)
-          run(job, lease, &block)
-        ensure
-          leave(job)
-        end
-      end
-      miss.lease = lease unless enqueued
-      enqueued
+      return miss unless pending.nil? || pending.empty?
+      @flights.register(miss, [miss.key, miss.wanted].freeze, additional: true)
     end
 
     # Runs the block, and stores its value under the lease's lineage.
     #
     # @param lease [Leases::Lease, nil] the caller's own lease; or the lease of another caller that this caller
     #   does not wait for (slow, of another version, in a cycle); nil if the value must not be stored
+    # @param led [Array<Miss>, nil] of a `fetch_multi`: the misses whose leases the call holds
+    # @param batch [Hash{Miss => Object}, nil] of a `fetch_multi`: receives the value, which is stored later
     # @return [Object] the value
-    def run(miss, lease, &)
+    def run(miss, lease, led = nil, batch = nil)
       miss.lead(lease) unless lease && lease.equal?(miss.flying) && !miss.awaits_process?
-      own = lease if lease.equal?(miss.lease)
-      value = @flights.within(miss) do |outermost|
-        made = miss.store.generate(miss) { miss.compute { |name, given| yield name, given } }
-        miss.record_tags
-        if store(miss, lease, made, outermost)
-          own = miss.lease = nil
+      value = @flights.within(miss, led) do
+        next batch[miss] = miss.compute { |name, given| yield name, given } if batch
+        made = miss.store.instrument_miss(:generate, miss, miss.options) do
+          miss.compute { |name, given| yield name, given }
+        end
+        if store(miss, lease, made)
+          miss.lease = nil
           @misses_in_series += 1 if @counts_series
         end
         made
       end
-      finish(miss, value)
+      finish(miss, value) unless batch
       value
     rescue StandardError => error
       stale = stale_after(miss, error, lease)
-      if MISS.equal?(stale)
-        @flights.land(miss, :error, error)
-        raise
-      end
-      own = miss.lease = nil # released with a pause
-      @flights.land(miss, :stored, lease.stale)
-      serve_stale(miss, stale)
-    ensure
-      if own
-        miss.lease = nil
-        miss.release(own)
-      end
+      return stale unless MISS.equal?(stale)
+      @flights.land(miss, :error, error)
+      raise
     end
 
     # Passes the value and its tags on: to the followers, each of which decodes its own copy, and to the enclosing
@@ -291,9 +285,7 @@ module Tiercel
     end
 
     # The enclosing block depends on the tags of the value too.
-    def pass_on_tags(miss)
-      Fetch.inherit(@backend, (miss.recorded unless miss.lost?)) if @runtime.blocks > 0
-    end
+    def pass_on_tags(miss) = Fetch.inherit(@backend, (miss.recorded unless miss.lost?))
 
     # If the block raised, returns a stale value within `stale_if_error` and reports the error. For {PAUSE} seconds no
     # caller then runs the block again.
@@ -304,8 +296,10 @@ module Tiercel
       stale = miss.stale_value_of(lease.stale, after_error: true)
       return MISS if MISS.equal?(stale) || !miss.error_covered?(lease.stale)
       @leases.release(lease, pause: PAUSE, stale_ttl: miss.stale_ttl)
+      miss.lease = nil
       Reports.handled(error, key: miss.key)
-      stale
+      @flights.land(miss, :stored, lease.stale)
+      serve_stale(miss, stale)
     end
 
     # @param stale [Object] an expired value that the caller receives, or MISS
@@ -320,16 +314,13 @@ module Tiercel
     # --- storing ---
 
     # @return [Boolean] whether the value is stored
-    def store(miss, lease, value, outermost)
-      own = miss.options_after_block
-      return false if value.nil? && own[:skip_nil]
-      unchanged = own.equal?(miss.options) || own == miss.options
-      if outermost && unchanged && @plain_strings && value.instance_of?(String)
+    def store(miss, lease, value)
+      own = miss.options_of_write(value) or return false
+      if @plain_strings && value.instance_of?(String) && own.equal?(miss.options)
         stored = store_string(miss, lease, value, own)
         return stored unless stored.nil?
       end
-      own = miss.store.options_of_write(own) unless unchanged
-      miss.store.writing(miss, own) { fill(miss, lease, value, own, unchanged) }
+      miss.store.instrument_miss(:write, miss, own) { fill(miss, lease, value, own) }
     end
 
     # Stores a plain String without a frame in Ruby, because a segment builds the frame itself. Not possible if a
@@ -353,29 +344,26 @@ module Tiercel
       @leases.fill_string(lease, value, ends, ttl)
     end
 
-    def fill(miss, lease, value, own, unchanged)
-      bytes = frame(miss, value, own, unchanged) or return false
+    def fill(miss, lease, value, own)
+      bytes = frame(miss, value, own) or return false
       stored = lease && @leases.fill(lease, bytes, @writer.fill_ttl(own, miss.policy))
       @request_local&.replace(miss.key, stored ? bytes : nil)
       stored ? true : false
     end
 
     # @return [String, nil] the bytes to store; nil if the entry's tags are unknown or too many
-    def frame(miss, value, own, unchanged)
-      jitter = unchanged || own[:expires_in] == miss.options[:expires_in] # an expiry that the block has set gets none
+    def frame(miss, value, own)
       # If a record was touched while the block ran, its version is newer than the value, so the earlier version is
       # stored.
       kept = own[:version] == miss.options[:version]
       version = kept ? miss.version : miss.store.version_of_write(miss.name, own)
+      jitter = own[:expires_in] == miss.options[:expires_in] # an expiry that the block has set gets none
       return @writer.frame(miss.key, value, version, own, miss.policy, jitter:) if own[:raw]
-      if miss.inherited
-        return if miss.lost?
-        bytes = @writer.frame(miss.key, value, version, own.merge(tags: nil), miss.policy, jitter:)
-        bytes = with_inherited_tags(miss, bytes) or return
-      else
-        bytes = @writer.frame(miss.key, value, version, own, miss.policy, jitter:) or return
-      end
-      own[:unless_exist] ? @writer.exclusive(miss.key, bytes) : bytes
+      inherits = !miss.inherited.nil?
+      return if inherits && miss.lost?
+      bytes = @writer.frame(miss.key, value, version, inherits ? own.merge(tags: nil) : own, miss.policy, jitter:)
+      bytes = with_inherited_tags(miss, bytes) if inherits
+      bytes && own[:unless_exist] ? @writer.exclusive(miss.key, bytes) : bytes
     end
 
     # @return [String, nil] nil if the frame has no room for them: the value is not stored
@@ -436,15 +424,11 @@ module Tiercel
     # If the leader's block takes too long, one follower of this process runs its own block as well. After each further
     # interval one more follower does.
     def relieve(miss, other, &)
-      unless Flights.in_transaction?
-        due = @flights.relieve(miss, other, other.awaits_process? ? process_patience(miss) : patience(miss))
-        if due
-          miss.thread_deadline = [thread_deadline(miss), due].max
-          miss.process_deadline = [process_deadline(miss), due].max
-          return follow(miss, other, &)
-        end
-      end
-      run(miss, other.flying, &)
+      due = @flights.relieve(miss, other, patience(miss, other.awaits_process?)) unless Flights.in_transaction?
+      return run(miss, other.flying, &) unless due
+      miss.thread_deadline = [thread_deadline(miss), due].max
+      miss.process_deadline = [process_deadline(miss), due].max
+      follow(miss, other, &)
     end
 
     def share(miss, other, kind, content, &)
@@ -468,30 +452,25 @@ module Tiercel
       MISS
     end
 
-    # A wait in a transaction is short, because the holder may wait for a row that this caller has locked.
-    def patience(miss)
+    # A wait in a transaction is short, because the holder may wait for a row that this caller has locked. So is a wait
+    # for another process inside a block: in a forked child, the block may belong to the parent, which may be waiting
+    # for the child.
+    def patience(miss, for_process)
       seconds = miss.policy.lease_wait
-      Flights.in_transaction? ? [seconds, NESTED_WAIT].min : seconds
+      short = Flights.in_transaction? || (for_process && @runtime.inside_block?)
+      short ? [seconds, NESTED_WAIT].min : seconds
     end
 
-    # In a forked child, the enclosing block may belong to the parent, which may be waiting for the child.
-    def process_patience(miss)
-      @runtime.blocks > 0 && @runtime.inside_block? ? [patience(miss), NESTED_WAIT].min : patience(miss)
-    end
-
-    def thread_deadline(miss) = miss.thread_deadline ||= Clock.monotonic + patience(miss)
-    def process_deadline(miss) = miss.process_deadline ||= Clock.monotonic + process_patience(miss)
+    def thread_deadline(miss) = miss.thread_deadline ||= Clock.monotonic + patience(miss, false)
+    def process_deadline(miss) = miss.process_deadline ||= Clock.monotonic + patience(miss, true)
 
     # --- several keys ---
 
     def each_slice(misses)
       size = SLICE[:first]
-      at = 0
-      while at < misses.size
-        slice = misses[at, size]
-        at += size
+      until misses.empty?
         began = Clock.monotonic
-        yield slice
+        yield misses.shift(size)
         size = next_slice(size, Clock.monotonic - began)
       end
     end
@@ -507,98 +486,63 @@ module Tiercel
     # @param values [Hash{Miss => Object}] receives the values that are known afterwards
     def lead_several(slice, values, &)
       leases = slice.map { |miss| miss.new_lease.tap { |lease| @flights.register(miss, lease.lineage) } }
-      led = {}.compare_by_identity
-      slice.zip(leases, take_several(slice, leases)) do |miss, lease, answer|
+      led = []
+      slice.zip(leases, acquire_several(slice, leases)) do |miss, lease, answer|
         value = MISS
         if !(Leases::Lease === acquired(miss, lease, answer)) then value = use_stored(miss, answer)
         elsif !answer.mine? then value = serve_stale(miss, miss.stale_beside(answer))
-        elsif !answer.sure? && !share_by_key(miss).equal?(miss) then give_back(miss, answer)
+        elsif !answer.sure? && !share_by_key(miss).equal?(miss) then give_back(miss)
         else
           value = refresh(miss, answer, &)
-          led[miss] = answer if MISS.equal?(value)
+          led << miss if MISS.equal?(value)
         end
         values[miss] = value unless MISS.equal?(value)
       end
-      compute_several(led, values, &) unless led.empty?
+      run_several(led, values, &)
       done = true
     ensure
       slice.each { |miss| leave(miss) if values.key?(miss) || !done || miss.lease }
     end
 
-    def take_several(slice, leases)
+    def acquire_several(slice, leases)
       shown = slice.to_h { |miss| [miss.key, miss.take_shown] }.compact
       misses = slice.to_h { |miss| [miss.key, miss] }
       @leases.acquire_multi(leases, shown:) { |lease, bytes| misses[lease.key].verdict(bytes) }
     end
 
-    def compute_several(led, values, &block)
-      unstored = led.dup
-      computed = {}.compare_by_identity
+    # @param led [Array<Miss>] with leases of this call
+    def run_several(led, values, &)
+      batch = {}.compare_by_identity
       stored_at = Clock.monotonic
-      led.each do |miss, lease|
-        compute_one(miss, lease, led.keys, values, unstored, computed, &block)
+      led.each do |miss|
+        values[miss] = run(miss, miss.lease, led, batch, &)
         next if Clock.monotonic - stored_at < miss.policy.lease_ttl / STORES_PER_TTL
-        store_several(computed, unstored)
+        store_several(batch)
         stored_at = Clock.monotonic
       end
-      store_several(computed, unstored)
-    rescue StandardError => error
-      computed.each { |miss, value| finish(miss, value) }
-      unstored.each_key { |miss| @flights.land(miss, :error, error) unless computed.key?(miss) }
-      raise
+      store_several(batch)
     ensure
-      unstored.each { |miss, lease| give_back(miss, lease) }
-    end
-
-    def compute_one(miss, lease, all, values, unstored, computed, &block)
-      values[miss] = computed[miss] = @flights.within(miss, all) { miss.compute(&block) }
-      miss.record_tags
-    rescue StandardError => error
-      stale = stale_after(miss, error, lease)
-      raise if MISS.equal?(stale)
-      unstored.delete(miss)
-      miss.lease = nil
-      values[miss] = serve_stale(miss, stale)
-      @flights.land(miss, :stored, lease.stale)
+      batch.each { |miss, value| finish(miss, value) } # a block has raised: their values are not stored
     end
 
     # Stores the values that were computed since the last call, in one trip if they share a ttl.
-    def store_several(computed, unstored)
-      frames = frames_of(computed)
-      stored = fill_several(frames, unstored) unless frames.empty?
-      computed.each do |miss, value|
+    def store_several(batch)
+      frames = batch.each_with_object({}.compare_by_identity) do |(miss, value), made|
+        own = miss.options_of_write(value) or next
+        bytes = frame(miss, value, own)
+        made[miss] = [bytes, @writer.fill_ttl(own, miss.policy)] if bytes
+      end
+      stored = frames.group_by { |_, (_, ttl)| ttl }.flat_map do |ttl, group|
+        @leases.fill_multi(group.to_h { |miss, (bytes, _)| [miss.lease, bytes] }, ttl) || []
+      end
+      batch.each do |miss, value|
         bytes, = frames[miss]
         kept = bytes && stored.include?(miss.key)
         @request_local&.replace(miss.key, kept ? bytes : nil)
-        lease = unstored.delete(miss)
-        kept ? miss.lease = nil : give_back(miss, lease)
+        kept ? miss.lease = nil : give_back(miss)
         finish(miss, value)
       end
-      computed.clear
-    end
-
-    # @return [Hash{Miss => Array(String, Float)}] bytes and ttls
-    def frames_of(computed)
-      computed.each_with_object({}.compare_by_identity) do |(miss, value), frames|
-        own = miss.options_after_block
-        next if value.nil? && own[:skip_nil]
-        unchanged = own.equal?(miss.options) || own == miss.options
-        own = miss.store.options_of_write(own) unless unchanged
-        bytes = frame(miss, value, own, unchanged)
-        frames[miss] = [bytes, @writer.fill_ttl(own, miss.policy)] if bytes
-      end
-    end
-
-    # @return [Array<String>] the keys that were stored
-    def fill_several(frames, leases)
-      frames.group_by { |_, (_, ttl)| ttl }.flat_map do |ttl, group|
-        @leases.fill_multi(group.to_h { |miss, (bytes, _)| [leases[miss], bytes] }, ttl) || []
-      end
-    end
-
-    def give_back(miss, lease)
-      miss.lease = nil
-      miss.release(lease)
+      batch.clear
     end
 
     def count(name) = @counts[name] += 1

@@ -28,7 +28,7 @@ class Tiercel::Frame
 
     # @return [String, nil] the entry's version; the digest of a long one ({Version})
     attr_reader :version
-    # @return [Hash{String => Integer}, nil] generations (unsigned 64-bit) by the keys of their tags
+    # @return [Hash{String => String}, nil] generations (8 bytes) by the keys of their tags
     attr_reader :tags
     # @return [Array(String, Float), nil] for a placeholder: lineage and holder (16 bytes), and the lease's ttl in
     #   seconds
@@ -112,7 +112,7 @@ class Tiercel::Frame
         prefix << version.b
       end
 
-      # For each tag: u16 length, the key of its generation, u64 generation.
+      # For each tag: u16 length, the key of its generation, 8 bytes of the generation.
       def encode_tags(tags)
         taken = tags.sum { |name, _| name.bytesize + TAG_FIXED_BYTES }
         if taken > MAX_TAGS_BYTES
@@ -121,7 +121,7 @@ class Tiercel::Frame
             "#{MAX_TAGS_BYTES}: use fewer or shorter ones"
         end
         tags.each_with_object(String.new) do |(name, generation), bytes|
-          bytes << [name.bytesize].pack("S<") << name.b << [generation].pack("Q<")
+          bytes << [name.bytesize].pack("S<") << name.b << generation
         end
       end
 
@@ -178,7 +178,7 @@ class Tiercel::Frame
       tags = {}
       bytes = 0
       Parts.each_tag(data) do |key, generation|
-        tags[key] = generation.unpack1("Q<")
+        tags[key] = generation
         bytes += key.bytesize + TAG_FIXED_BYTES
       end
       bytes == data.bytesize ? tags : raise(Tiercel::MalformedFrame, "part TAGS is truncated")

@@ -74,20 +74,13 @@ class Tiercel::Leases
     @runtime = Tiercel::Runtime.current
   end
 
-  # @return [Placeholders]
-  def self.kept_under_keys(backend, guard)
-    Placeholders.new(backend, guard)
-  end
-
   # Creates a lease without a call of the backend. So the caller knows the lineage before it acquires the lease, and
-  # can {#abandon} the lease even if its thread is killed within {#acquire}.
+  # can {#release} the lease even if its thread is killed within {#acquire}.
   #
   # @param ttl [Float] seconds until another caller may take over
   # @param version [String, nil] the version of the value to compute
   # @return [Lease]
-  def own(key, ttl, version)
-    Lease.own(key, ttl, version, Lease.new_name(@runtime), Lease.new_name(@runtime))
-  end
+  def own(key, ttl, version) = Lease.own(key, ttl, version, @runtime)
 
   # Acquires the lease if it is free. Needs one trip, and a second one if it must first replace an expired value or
   # a lapsed lease.
@@ -139,7 +132,7 @@ class Tiercel::Leases
   end
 
   # Releases a lease without a value. Does nothing if the lease is no longer one's own. All waiting callers continue
-  # at once (`:released`).
+  # at once (`:released`). After an interrupted {#acquire}, the lease may not exist.
   #
   # Plain reads still return an existing stale value. With `pause`, no caller acquires the lease for that many
   # seconds, so that a failing block does not run in every process at once. {#acquire} then returns a lease that is
@@ -147,9 +140,6 @@ class Tiercel::Leases
   #
   # @param stale_ttl [Float, nil] seconds for which the stale value is kept
   def release(lease, pause: nil, stale_ttl: nil) = raise(NotImplementedError)
-
-  # Releases a lease after an interrupted {#acquire}, which may or may not have acquired it.
-  def abandon(lease) = release(lease)
 
   # Waits until another caller's lease no longer holds its key. Waits without the GVL, and lets other fibers of a
   # scheduler run. At most one caller of a process may wait for the same key.
@@ -184,21 +174,17 @@ class Tiercel::Leases
     RELEASED = ("\0" * NAME_BYTES).b.freeze
     PAUSED = ("\xFF" * NAME_BYTES).b.freeze
 
-    # Seeded by the system in each process, so an application's own seed has no influence.
+    # A lease begins a lineage, which has the name of its first holder until another caller takes the lease over. The
+    # names are seeded by the system in each process, so an application's own seed has no influence.
     #
-    # @return [String] a new lineage or holder
-    def self.new_name(runtime = Tiercel::Runtime.current)
+    # @return [Lease] a lease that this process is about to acquire
+    def self.own(key, ttl, version, runtime = Tiercel::Runtime.current)
       unless runtime.seeded_by == Tiercel::Forks.current
         runtime.random = Random.new
         runtime.seeded_by = Tiercel::Forks.current
       end
-      runtime.random.bytes(NAME_BYTES).freeze
-    end
-
-    # @return [Lease] a lease that this process is about to acquire
-    def self.own(key, ttl, version, lineage = new_name, holder = new_name)
       # `new`, a method of C, would call `initialize` at a higher cost than Ruby does.
-      allocate.owned(key, lineage, holder, version, ttl)
+      allocate.owned(key, runtime.random.bytes(NAME_BYTES).freeze, version, ttl)
     end
 
     # lineage, holder: 8 bytes; version: of the value that is computed; stale: bytes of the stale value; token: the
@@ -220,8 +206,8 @@ class Tiercel::Leases
     end
 
     # @return [self] for a new lease that no other thread uses yet
-    def owned(key, lineage, holder, version, ttl)
-      initialize(key, lineage, holder, version:)
+    def owned(key, name, version, ttl)
+      initialize(key, name, name, version:)
       @ttl = ttl
       @mine = true
       self
@@ -238,9 +224,6 @@ class Tiercel::Leases
     #
     # @return [Float] a time of {Clock.monotonic}, as far as this process knows
     def lapses_at = @lapses_at ||= Tiercel::Clock.monotonic + @ttl
-
-    # @return [Lease] a copy with the implementation's reference
-    def with(token) = change { @token = token }
 
     # @return [Lease] a copy whose existence in the backend is unknown
     def unsure = change { @sure = false }

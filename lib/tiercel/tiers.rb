@@ -413,8 +413,7 @@ module Tiercel
         end
 
         def own(key, ttl, version)
-          name = Lease.new_name(@runtime)
-          NearLease.own(key, ttl, version, name, name).tap { |lease| lease.met_at = @near.now }
+          NearLease.own(key, ttl, version, @runtime).tap { |lease| lease.met_at = @near.now }
         end
 
         private
@@ -433,7 +432,7 @@ module Tiercel
       def initialize(tiers, guard)
         super()
         @guard = guard
-        @last = Leases.kept_under_keys(tiers, guard)
+        @last = Leases::Placeholders.new(tiers, guard)
         @near = Near.new(tiers.near)
       end
 
@@ -446,8 +445,6 @@ module Tiercel
           answered(lease) { @near.acquire(near_of(mine)) { |bytes| yield mine, bytes } }
         end
       end
-
-      def abandon(lease) = of(lease).abandon(lease)
 
       def fill(lease, bytes, ttl)
         return @last.fill(lease, bytes, ttl) unless lease.is_a?(NearLease)

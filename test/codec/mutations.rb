@@ -128,7 +128,7 @@ class Mutations
 
   # Parts of every kind, often altered, with claims of missing bytes.
   def any_parts
-    tags = Array.new(@random.rand(4)) { |number| ["tag:#{number}", @random.rand(2**64)] }.to_h
+    tags = Array.new(@random.rand(4)) { |number| ["tag:#{number}", @random.bytes(8)] }.to_h
     parts = { version: VERSIONS[1], tags:, lease: [@random.bytes(16), 1.0], inflated_bytes: 1, stale: [1.0, 2.0],
               created_at: [1.0, 0.5] }.to_a.sample(@random.rand(7), random: @random).to_h
     bytes = Tiercel::Frame::Parts.encode(**parts)

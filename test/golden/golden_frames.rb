@@ -45,7 +45,7 @@ module GoldenFrames
   PARTS = {
     "part_version" => { version: "products/1-20260101" },
     "part_version_other_encoding" => { version: "größe".encode("ISO-8859-1") },
-    "part_tags" => { tags: { "product:1" => 0xFEDC_BA98_7654_3210, "größe" => 7 } },
+    "part_tags" => { tags: { "product:1" => "\x10\x32\x54\x76\x98\xBA\xDC\xFE".b, "größe" => "\x07#{"\0" * 7}" } },
     "part_lease" => { lease: ["0123456789abcdef".b, 1_800_000_000.5] },
     "part_encoding" => { encoding: Encoding::EUC_JP },
     "part_inflated_bytes" => { inflated_bytes: 123_456 },

@@ -10,13 +10,13 @@ class SegmentTagsTest < Tiercel::TestCase
   include Tiercel::Frame::Layout
 
   KEYS = ["one", "two", "x" * 200].freeze
-  GENERATIONS = [1, (2**64) - 1, 0xF5F5_0000].freeze
+  GENERATIONS = [1, (2**64) - 1, 0xF5F5_0000].map { |number| [number].pack("Q<") }.freeze
   STRINGS = ["", "text", "größe", "\xFF\x00".b, "a" * 3_000, "plain".encode("US-ASCII")].freeze
 
   def setup
     super
     @segment = Tiercel::Segment.open(bytes: 4 << 20)
-    KEYS.zip(GENERATIONS) { |key, generation| @segment.set(key, [generation].pack("Q<"), nil) }
+    KEYS.zip(GENERATIONS) { |key, generation| @segment.set(key, generation, nil) }
   end
 
   def teardown

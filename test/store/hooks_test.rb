@@ -32,19 +32,6 @@ class StoreHooksTest < Tiercel::TestCase
     assert_equal %i[write write_multi], @seen
   end
 
-  def test_a_module_of_one_store
-    %i[extend prepend include].each do |way|
-      store = TiercelStore.new("memory:")
-      seen = @seen
-      watched = Module.new { define_method(:write) { |*arguments| seen << :write; super(*arguments) } }
-      way == :extend ? store.extend(watched) : store.singleton_class.public_send(way, watched)
-      @seen.clear
-      store.fetch("a") { 1 }
-      assert_equal [:write], @seen, way
-    end
-    assert_predicate TiercelStore.new("shared:#{dir}/segment?size=4MB").freeze.singleton_class, :frozen?
-  end
-
   def test_a_subclass_that_changes_names_and_values
     subclass = Class.new(TiercelStore) do
       private

@@ -18,7 +18,7 @@ class TiersNearCopiesTest < Tiercel::TestCase
   end
 
   def test_copies_of_values_with_tags_versions_and_damage
-    parts = { tags: { "tag" => 1 } }
+    parts = { tags: { "tag" => "8 bytes." } }
     tagged = frame("text", parts: Tiercel::Frame::Parts.encode(**parts))
     versioned = frame("text", parts: Tiercel::Frame::Parts.encode(version: "1"))
     damaged = frame("text", parts: "\xFF\xFF".b)

@@ -73,15 +73,15 @@ module ActiveSupport
         read read_multi fetch_hit generate write write_multi delete delete_multi exist? increment decrement
         cas cas_multi invalidate_tags cleanup delete_matched
       ].to_h { |operation| [operation, "cache_#{operation}.active_support".freeze] }.freeze
-      READ, READ_MULTI, FETCH_HIT, GENERATE, WRITE, WRITE_MULTI, DELETE, EXIST =
-        EVENTS.values_at(:read, :read_multi, :fetch_hit, :generate, :write, :write_multi, :delete, :exist?)
+      READ, READ_MULTI, FETCH_HIT, WRITE, DELETE, EXIST =
+        EVENTS.values_at(:read, :read_multi, :fetch_hit, :write, :delete, :exist?)
       SUBSCRIPTIONS = ::Tiercel::Store::Subscriptions.new(EVENTS.values)
       # Rails 8.2 changed the form of events: their payloads contain the key instead of the name.
       RAILS_8_2 = (ActiveSupport.gem_version.segments.first(2) <=> [8, 2]) >= 0
       # Since Rails 8.0, events of several names contain their keys; on Rails 7.2 they contain the names.
       KEYS_IN_EVENTS = ActiveSupport.gem_version.segments.first >= 8
-      private_constant :EVENTS, :READ, :READ_MULTI, :FETCH_HIT, :GENERATE, :WRITE, :WRITE_MULTI, :DELETE, :EXIST,
-                       :SUBSCRIPTIONS, :RAILS_8_2, :KEYS_IN_EVENTS
+      private_constant :EVENTS, :READ, :READ_MULTI, :FETCH_HIT, :WRITE, :DELETE, :EXIST, :SUBSCRIPTIONS, :RAILS_8_2,
+                       :KEYS_IN_EVENTS
 
       # Builds a store.
       #
@@ -174,8 +174,8 @@ module ActiveSupport
             return miss(name, key, version, merged_options(options), @settings.policy, found, &) if Signal === found
           end
           # No logger logs, because `heard?` returned false.
-          return found unless listened?(FETCH_HIT)
-          return hit(found, name, key, options)
+          notify_of_hit(name, key, merged_options(options)) if listened?(FETCH_HIT)
+          return found
         end
         options = merged_options(options)
         key = normalize_key(name, options)
@@ -188,7 +188,9 @@ module ActiveSupport
           event[:hit] = !(Signal === value)
           value
         end
-        Signal === found ? miss(name, key, version, options, policy, found, &) : hit(found, name, key, options)
+        return miss(name, key, version, options, policy, found, &) if Signal === found
+        notify_of_hit(name, key, options)
+        found
       end
 
       # Continues a `fetch` for callers that have read the name themselves, missed it, and sent Rails' own events.
@@ -223,10 +225,10 @@ module ActiveSupport
       # See ActiveSupport::Cache::Store#delete.
       def delete(name, options = nil)
         return super if @patches.any
-        return @writer.delete(key_of(name, nil)) if (!options || options.empty?) && @plain && !heard?(DELETE)
+        return @accessor.delete(key_of(name, nil)) if (!options || options.empty?) && @plain && !heard?(DELETE)
         options = merged_options(options)
         key = normalize_key(name, options)
-        instrument(:delete, event_key(name, key, options), options) { @writer.delete(key) }
+        instrument(:delete, event_key(name, key, options), options) { @accessor.delete(key) }
       end
 
       # See ActiveSupport::Cache::Store#exist?.
@@ -254,10 +256,10 @@ module ActiveSupport
         heard = heard?(READ_MULTI)
         keys = keys_of(names, options) if KEYS_IN_EVENTS || !heard # else a name that is refused is within the event
         return read_several(names, keys, versions_of(names, keys, options), options, nil) unless heard
-        instrument_multi(:read_multi, keys_in_event(names, keys, options), options) do |event|
+        instrument_heard(:read_multi, names, options) do |event|
           keys ||= keys_of(names, options)
           found = read_several(names, keys, versions_of(names, keys, options), options, event)
-          event[:hits] = names_in_event(found.keys, options)
+          event[:hits] = in_event(found.keys, options)
           found
         end
       end
@@ -274,13 +276,13 @@ module ActiveSupport
         keys = keys_of(names, options) if KEYS_IN_EVENTS
         policy = policy_for(options)
         made = {}
-        values = instrument_multi(:read_multi, keys_in_event(names, keys, options), options) do |event|
+        values = instrument_heard(:read_multi, names, options) do |event|
           keys ||= keys_of(names, options)
           versions = versions_of(names, keys, options)
           useless = {}
           found = options[:force] ? {} : read_several(names, keys, versions, options, event, useless)
           made = complete(names, keys, versions, found, useless, options, policy, &) if found.size < names.size
-          event[:hits] = names_in_event(found.keys, options) if heard?(READ_MULTI)
+          event[:hits] = in_event(found.keys, options) if heard?(READ_MULTI)
           event[:super_operation] = :fetch_multi
           made.empty? ? found : names.index_with { |name| found.fetch(name) { made[name] } }
         end
@@ -309,8 +311,7 @@ module ActiveSupport
       def write_multi(hash, options = nil)
         return super if hash.empty? || @patches.any
         options = !options || options.empty? ? @options : merged_options(options)
-        return write_one_by_one(hash, options) if options[:unless_exist]
-        instrument_multi(:write_multi, hash_in_event(hash, options), options) do
+        instrument_heard(:write_multi, hash, options) do
           names = hash.keys
           keys = keys_of(names, options)
           next if options[:tags] && !@settings.generations.fix(options[:tags])
@@ -318,10 +319,13 @@ module ActiveSupport
           versions = versions_of(names, keys, options)
           frames = {}
           hash.each_value.with_index do |value, index|
-            bytes = @writer.frame(keys[index], value, versions && versions[index], options, policy, jitter: false)
-            frames[keys[index]] = bytes if bytes
+            key, version = keys[index], versions && versions[index]
+            next @writer.write(key, value, version, options, policy) if options[:unless_exist]
+            bytes = @writer.frame(key, value, version, options, policy, jitter: false)
+            frames[key] = bytes if bytes
           end
-          frames.empty? ? nil : @writer.write_multi(frames, @writer.fill_ttl(options, policy))
+          next true if options[:unless_exist]
+          frames.empty? ? nil : @accessor.set_multi(frames, @writer.fill_ttl(options, policy))
         end
       end
 
@@ -334,7 +338,7 @@ module ActiveSupport
         return super(names.dup, options) if @patches.any || names.empty? # Rails 8.0 changes the caller's own Array
         options = merged_options(options)
         keys = names.map { |name| normalize_key(name, options) }
-        instrument_multi(:delete_multi, keys, options) { @writer.delete_multi(keys) }
+        instrument_multi(:delete_multi, keys, options) { @accessor.delete_multi(keys) }
       end
 
       # --- counters ---
@@ -527,21 +531,14 @@ module ActiveSupport
 
       # --- for {Tiercel::Fetch} and for tests in parallel ---
 
-      # Runs a block within its event.
+      # Runs a block of `fetch`, or stores its value, within the event of this step.
       #
+      # @param operation [Symbol] :generate or :write
       # @param miss [Fetch::Miss]
-      # @return [Object] the block's value
-      def generate(miss, &)
-        return yield unless heard?(GENERATE)
-        instrument(:generate, event_key(miss.name, miss.key, miss.options), miss.options, &)
-      end
-
-      # Stores a block's value within the event of a write.
-      #
-      # @param options [Hash] the options after the block
-      def writing(miss, options, &)
-        return yield unless heard?(WRITE)
-        instrument(:write, event_key(miss.name, miss.key, options), options, &)
+      # @return [Object] the result of the given block
+      def instrument_miss(operation, miss, options, &)
+        return yield unless heard?(EVENTS[operation])
+        instrument(operation, event_key(miss.name, miss.key, options), options, &)
       end
 
       # @return [Boolean] whether a write sends an event
@@ -550,10 +547,9 @@ module ActiveSupport
       # Sends the event of a caller that received a value without running its block.
       #
       # @return [void]
-      def notify_of_hit(miss)
+      def notify_of_hit(name, key, options)
         return unless heard?(FETCH_HIT)
-        name = RAILS_8_2 ? event_key(miss.name, miss.key, miss.options) : miss.name
-        instrument(:fetch_hit, name, miss.stale ? { **miss.options, stale: true } : miss.options)
+        instrument(:fetch_hit, RAILS_8_2 ? event_key(name, key, options) : name, options)
       end
 
       # @private
@@ -588,9 +584,6 @@ module ActiveSupport
 
       # A module may override a method to see every call, so the check for patches runs again.
       def extend(*) = super.tap { @patches&.check }
-
-      # @private
-      def singleton_class = super.tap { |own| own.extend(::Tiercel::Store::Patches::Noticed) unless own.frozen? }
 
       private
 
@@ -665,14 +658,17 @@ module ActiveSupport
         name.instance_of?(String) && key.encoding == Encoding::UTF_8 ? key : normalize_key(name, options)
       end
 
-      # @return [Array<Object>] keys, or names on Rails 7.2
-      def names_in_event(names, options)
-        KEYS_IN_EVENTS ? names.map { |name| normalize_key(name, options) } : names
+      # @param names [Array<Object>, Hash{Object => Object}] names, or values by name
+      # @return [Array<Object>, Hash{Object => Object}] with the keys in place of the names; on Rails 7.2 as before
+      def in_event(names, options)
+        return names unless KEYS_IN_EVENTS
+        return names.transform_keys { |name| normalize_key(name, options) } if names.is_a?(Hash)
+        names.map { |name| normalize_key(name, options) }
       end
 
-      # @param hash [Hash{Object => Object}] names and values
-      def hash_in_event(hash, options)
-        KEYS_IN_EVENTS ? hash.transform_keys { |name| normalize_key(name, options) } : hash
+      def instrument_heard(operation, names, options, &)
+        return yield({}) unless heard?(EVENTS[operation])
+        instrument_multi(operation, in_event(names, options), options, &)
       end
 
       # Every event of one key passes through this method; a subclass may have events of its own.
@@ -813,13 +809,6 @@ module ActiveSupport
         exists
       end
 
-      def hit(value, name, key, options)
-        return value unless heard?(FETCH_HIT)
-        options = merged_options(options)
-        instrument(:fetch_hit, RAILS_8_2 ? event_key(name, key, options) : name, options)
-        value
-      end
-
       # One caller computes a missing value ({Tiercel::Fetch}); with `lease: false`, every caller.
       def miss(name, key, version, options, policy, found, &)
         found = nil if MISS.equal?(found)
@@ -832,7 +821,7 @@ module ActiveSupport
       def generate_and_write(name, key, options)
         tags = options[:tags]
         @settings.generations.fix(tags) if tags
-        own = ::Tiercel::Fetch::WriteOptions.allocate.of_miss(options.dup, self, false)
+        own = ::Tiercel::Fetch::WriteOptions.allocate.of_miss(options, self)
         value = instrument(:generate, event_key(name, key, options), options) { yield(name, own) }
         write(name, value, own.options) unless value.nil? && own.options[:skip_nil]
         value
@@ -882,23 +871,7 @@ module ActiveSupport
         made = made.compact if options[:skip_nil]
         return if made.empty?
         return write_multi(made, options) if options[:force] || !policy.lease
-        return unless heard?(WRITE_MULTI)
-        instrument_multi(:write_multi, hash_in_event(made, options), options) { true }
-      end
-
-      def write_one_by_one(hash, options)
-        instrument_multi(:write_multi, hash_in_event(hash, options), options) do
-          keys = keys_of(hash.keys, options)
-          hash.each_with_index do |(name, value), index|
-            @writer.write(keys[index], value, normalize_version(name, options), options, policy_for(options))
-          end
-          true
-        end
-      end
-
-      def keys_in_event(names, keys, options)
-        return names unless KEYS_IN_EVENTS && heard?(READ_MULTI)
-        Array.new(names.size) { |index| event_key(names[index], keys[index], options) }
+        instrument_heard(:write_multi, made, options) { true }
       end
 
       def count(operation, name, change, amount, options, keywords)
@@ -911,8 +884,6 @@ module ActiveSupport
       end
 
       def local_cache_key = @settings.request_local&.registry_key || :tiercel_no_local_cache
-
-      def bypass_local_cache(&) = use_temporary_local_cache(nil, &)
 
       def use_temporary_local_cache(temporary)
         request_local = @settings.request_local or return yield

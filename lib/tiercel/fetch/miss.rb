@@ -23,7 +23,7 @@ class Tiercel::Fetch
 
     # Set once: name, key (String), version (String, nil), options (merged Hash), policy ({FetchPolicy})
     attr_reader :store, :name, :key, :version, :options, :policy
-    # @return [Hash{String => Integer}, nil] generations by key: of the tags of the block's value, and of the tags of
+    # @return [Hash{String => String}, nil] generations by key: of the tags of the block's value, and of the tags of
     #   the entries that the block has read; nil without tags
     attr_reader :recorded
     # @return [Boolean] whether the caller receives an expired value
@@ -64,8 +64,9 @@ class Tiercel::Fetch
       @outcome = @registered = @lease = @flying = @thread = @by_hand = @others = @outer = @given = nil
       @awaits_process = @computed = false
       return unless found
-      @seen = fetch.leases.seen(@key, found.bytes)
-      token = fetch.backend.token_of(found.bytes) if @seen.nil?
+      lease = fetch.leases.seen(@key, found.bytes)
+      return (@seen = lease unless lease.released? || fetch.leases.lapsed?(lease)) if lease
+      token = fetch.backend.token_of(found.bytes)
       @shown = Tiercel::Leases::Present.new(found.bytes, token) if token
     end
 
@@ -78,21 +79,16 @@ class Tiercel::Fetch
     end
 
     # @return [Miss] the same miss, for a block that runs in the background with this miss's lease
-    def in_background
-      job = dup
-      job.instance_exec do
-        @stale = nil
-        @followers = 0
-        @registered = @registered_key = @flying = @outcome = @landed = @following = @relief_at = nil
-      end
-      job
-    end
+    def in_background = Miss.new(@fetch, @store, @name, @key, @version, @options, @policy, nil)
 
     # @return [Boolean] whether the miss belongs to this process and shares its tags with the backend's entries
     def reads?(backend) = ours? && @fetch.backends.any? { |own| own.equal?(backend) }
 
-    # @return [Leases::Lease, nil] the lease that the caller's read has found
+    # @return [Leases::Lease, nil] the unlapsed lease that the caller's read has found
     attr_reader :seen
+    # @return [Leases::Present, nil] the entry that the caller's read has found, for the first attempt, which then
+    #   saves a trip
+    attr_reader :shown
 
     # @return [Boolean] whether the miss has an outcome and accepts no more followers
     def landed? = @outcome && @registered.nil? && @registered_key.nil?
@@ -158,30 +154,16 @@ class Tiercel::Fetch
       version = @version && Tiercel::Frame::Version.kept(@version)
       tags = self.tags or return version
       known = tags.known or return version # the backend failed; nothing will be stored
-      Tiercel::Frame::Version.kept("tags:#{Digest::SHA256.hexdigest(known.sort.join("\0"))}:#{version}")
+      digest = Digest::SHA256.hexdigest(Marshal.dump(known.sort))
+      Tiercel::Frame::Version.kept("tags:#{digest}:#{version}")
     end
 
-    # @return [Leases::Lease, nil] the lease that the caller's read has found, once
-    def take_seen
-      seen = @seen
-      @seen = nil
-      seen
-    end
+    # A later attempt has to ask again.
+    def take_seen = @seen.tap { @seen = nil }
+    def take_shown = @shown.tap { @shown = nil }
 
     # @return [Leases::Lease] a lease that this call is about to acquire
     def new_lease = @lease = @fetch.leases.own(@key, @policy.lease_ttl, kept_version)
-
-    # Returns the entry that the read found, for the first attempt, which then saves a trip. Later calls return nil.
-    #
-    # @return [Leases::Present, nil]
-    def take_shown
-      shown = @shown or return
-      @shown = nil
-      shown
-    end
-
-    # Releases a lease without storing a value.
-    def release(lease) = @fetch.leases.release(lease, stale_ttl:)
 
     # @return [Float] seconds for which a released lease keeps its stale value
     def stale_ttl = Tiercel::FetchPolicy::RACE_CONDITION_GRACE + (@policy.stale_seconds || 0)
@@ -203,10 +185,8 @@ class Tiercel::Fetch
     def value_of(bytes)
       entry = entry_of(bytes)
       return MISS if entry.nil? || entry.expired? || entry.mismatched?(@version)
-      inherit(entry)
-      value = entry.value
-      Tiercel::DeepFreeze.call(value) if @fetch.frozen_values
-      value
+      @fetch.reader.inherit_tags(entry)
+      entry.value
     end
 
     # Returns whether this call may return the value of another caller's block. That block may have begun before an
@@ -220,14 +200,6 @@ class Tiercel::Fetch
     end
 
     # --- expired values ---
-
-    # Uses the result of the caller's own read, so no trip is needed.
-    #
-    # @return [Object] the stale value of the lease that the read has found, or MISS
-    def stale_at_hand
-      return MISS if @seen.nil? || @seen.released? || @fetch.leases.lapsed?(@seen)
-      stale_beside(@seen)
-    end
 
     # Returns the lease's stale value: either plain reads return it too, or only `fetch` does.
     #
@@ -245,7 +217,7 @@ class Tiercel::Fetch
       return MISS unless entry.is_a?(Tiercel::Coder::LazyEntry) && usable_stale?(entry, after_error)
       return MISS if entry.mismatched?(@version) || outdated?(entry)
       value = entry.value
-      inherit(entry)
+      @fetch.reader.inherit_tags(entry)
       Tiercel::DeepFreeze.call(value) if @fetch.frozen_values
       value
     rescue ActiveSupport::Cache::DeserializationError
@@ -260,19 +232,33 @@ class Tiercel::Fetch
 
     # --- the block ---
 
-    # Runs the block.
+    # Runs the block, and records its tags.
     #
     # @return [Object] the block's value
     def compute
       @computed = true
-      shared = @fetch.shares_options
-      @given = WriteOptions.allocate.of_miss(shared ? @options : @options.dup, @store, shared)
-      observer = @fetch.runtime.observer or return yield(@name, @given)
-      Tiercel::Observer.timed(observer, @fetch.backend, @key) { yield @name, @given }
+      @given = WriteOptions.allocate.of_miss(@options, @store)
+      observer = @fetch.runtime.observer
+      began = nanoseconds if observer && !observer.untimed?(@fetch.backend)
+      value = yield(@name, @given)
+      record_tags
+      value
+    ensure
+      observer.computed(@fetch.backend, @key, nanoseconds - began) if began
     end
 
-    # @return [Hash] the options after the block, which may have changed them
-    def options_after_block = @given ? @given.options : @options
+    # @return [Hash, nil] the options of the write, which the block may have changed; nil if there is nothing to write
+    def options_of_write(value)
+      options = @given.options
+      return if value.nil? && options[:skip_nil]
+      options.equal?(@options) ? options : @store.options_of_write(options)
+    end
+
+    # Sends an event if the caller receives a value without running its block.
+    def notify_of_hit
+      return if @computed && !@stale
+      @store.notify_of_hit(@name, @key, @stale ? { **@options, stale: true } : @options)
+    end
 
     # --- inherited tags ---
 
@@ -282,19 +268,28 @@ class Tiercel::Fetch
     # If two entries have different generations of a tag, the first one stays. The computed entry is then outdated,
     # and a miss.
     #
-    # @param recorded [Hash{String => Integer}, nil] the generations of an entry's tags, by key; nil if unknown
+    # @param recorded [Hash{String => String}, nil] the generations of an entry's tags, by key; nil if unknown
     def inherit_tags(recorded)
       inherited = @inherited ||= {}
       return @lost = true unless recorded
       recorded.each { |key, generation| inherited[key] ||= generation }
     end
 
-    # @return [Hash{String => Integer}, nil] the tags of the entries that the block has read
+    # @return [Hash{String => String}, nil] the tags of the entries that the block has read
     attr_reader :inherited
 
-    # The block has returned: records its tags.
+    # @return [Boolean] whether the generations of the tags are unknown or outdated
+    def lost? = @lost || false
+
+    # @return [Boolean]
+    def tagged? = !@recorded.nil? || lost?
+
+    private
+
+    def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+
     def record_tags
-      named = options_after_block[:tags]
+      named = @given.options[:tags]
       return if named.nil? && @inherited.nil?
       @lost ||= named&.lost? || false
       @recorded = named&.known
@@ -304,14 +299,6 @@ class Tiercel::Fetch
         own
       end
     end
-
-    # @return [Boolean] whether the generations of the tags are unknown or outdated
-    def lost? = @lost || false
-
-    # @return [Boolean]
-    def tagged? = !@recorded.nil? || lost?
-
-    private
 
     def entry_of(bytes)
       entry = bytes && @fetch.reader.entry(bytes, key: @key, raw: @options[:raw], compare: false)
@@ -324,11 +311,6 @@ class Tiercel::Fetch
       known = @options[:tags]&.known
       return false if known && recorded.all? { |key, generation| known[key] == generation }
       @fetch.reader.outdated?(entry)
-    end
-
-    # An outer block receives this value.
-    def inherit(entry)
-      @fetch.reader.inherit_tags(entry) if @fetch.runtime.blocks > 0
     end
 
     def usable_stale?(entry, after_error)
@@ -351,30 +333,16 @@ class Tiercel::Fetch
   #     ...
   #   end
   class WriteOptions < ActiveSupport::Cache::WriteOptions
-    RAILS = ActiveSupport::Cache::WriteOptions
-    # The methods of Rails' class. A method that is not in this list may change an option.
-    KNOWN = %i[version version= expires_in expires_in= expires_at expires_at=].freeze
-    private_constant :RAILS, :KNOWN
-
-    # Most blocks set no option, so a store shares its options with the block until the first setter copies them.
-    #
-    # @private
-    # @return [Boolean] whether every method that may change an option is known
-    def self.shareable?
-      (RAILS.public_instance_methods(false) - KNOWN).empty? && RAILS.ancestors.first(2) == [RAILS, Object]
-    end
-
     # In place of `new`, a method of C, which would call `initialize` at a higher cost than Ruby does.
     #
     # @private
-    # @param options [Hash{Symbol => Object}] options of the write
+    # @param options [Hash{Symbol => Object}] options of the write. Most blocks set none, so the first setter copies
+    #   them
     # @param store [ActiveSupport::Cache::TiercelStore]
-    # @param shared [Boolean] whether the first setter copies the options
     # @return [self]
-    def of_miss(options, store, shared)
+    def of_miss(options, store)
       @options = options
       @store = store
-      @shared = shared
       self
     end
 
@@ -382,7 +350,7 @@ class Tiercel::Fetch
     # @return [Hash{Symbol => Object}]
     attr_reader :options
 
-    %i[version= expires_in= expires_at=].each do |setter|
+    superclass.public_instance_methods.grep(/\w=\z/).each do |setter|
       define_method(setter) do |value|
         unshare
         super(value)
@@ -405,8 +373,8 @@ class Tiercel::Fetch
     private
 
     def unshare
-      @options = @options.dup if @shared
-      @shared = false
+      @options = @options.dup unless @own
+      @own = true
     end
   end
 
@@ -462,7 +430,6 @@ class Tiercel::Fetch
 
     # Runs a block as the miss's own.
     #
-    # @yieldparam outermost [Boolean] whether no other block of a `fetch` encloses this one
     # @return [Object] the block's value
     def within(miss, others = nil)
       outer = Fiber[HELD]
@@ -470,7 +437,7 @@ class Tiercel::Fetch
       begin
         miss.enter(others, outer)
         Fiber[HELD] = miss
-        yield outer.nil?
+        yield
       ensure
         Fiber[HELD] = outer
         @runtime.blocks -= 1
@@ -488,29 +455,16 @@ class Tiercel::Fetch
     # Registers a miss under a lineage, unless another one is registered there.
     #
     # @param name [Object] a lineage; or a lineage and a version, for a block that runs while another version is
-    #   leased
+    #   leased; or a key and a version, for an additional registration while the backend does not answer
     # @return [Miss] the registered miss
-    def register(miss, name)
+    def register(miss, name, additional: false)
       @lock.synchronize do
         forget_parents unless @process == Tiercel::Forks.current
-        unregister(miss) if miss.registered
+        unregister(miss) if miss.registered && !additional
         other = @running[name]
         next other if other&.live?
         forget_lapsed if @running.size >= @many
-        miss.registered = name
-        @running[name] = miss
-      end
-    end
-
-    # Registers a miss under its key too, while the backend does not answer.
-    #
-    # @return [Miss] the registered miss
-    def register_key(miss)
-      @lock.synchronize do
-        name = [miss.key, miss.wanted].freeze
-        other = @running[name]
-        next other if other&.live?
-        miss.registered_key = name
+        additional ? miss.registered_key = name : miss.registered = name
         @running[name] = miss
       end
     end

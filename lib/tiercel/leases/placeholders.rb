@@ -50,9 +50,6 @@ module Tiercel
         leases.each { |mine| release_later(mine.unsure) } unless taken
       end
 
-      # An attempt that was interrupted before it returned has queued its release.
-      def abandon(lease) = (release(lease) if lease.token)
-
       def fill(lease, bytes, ttl)
         return if @guard.timing_out?
         @guard.call(:write_entry, lease.key) do
@@ -71,8 +68,9 @@ module Tiercel
         stored + rest.filter_map { |lease, bytes| lease.key if fill(lease, bytes, ttl) }
       end
 
+      # An attempt that was interrupted before it returned has queued its release.
       def release(lease, pause: nil, stale_ttl: nil)
-        return if !lease.mine? || !lease.sent?
+        return if !lease.mine? || !lease.sent? || (lease.sure? && lease.token.nil?)
         done = LOST
         return if @guard.timing_out?
         done = @guard.call(:release_lease, lease.key, returning: LOST) { release_now(lease, pause:, stale_ttl:) }
@@ -228,6 +226,10 @@ module Tiercel
     module Placeholder
       include Frame::Layout
 
+      # Bytes of holder and ttl, the end of the last part.
+      AFTER_LINEAGE = 16
+      private_constant :AFTER_LINEAGE
+
       module_function
 
       # @param bytes [String] the bytes read from a backend
@@ -241,7 +243,7 @@ module Tiercel
       # @return [Boolean] whether they are this holder's placeholder
       def held_by?(bytes, holder)
         placeholder?(bytes) &&
-          bytes.byteslice(HEADER_BYTES, bytes.unpack1("S<", offset: PARTS_BYTES_AT)).include?(holder)
+          bytes.byteslice(HEADER_BYTES + bytes.unpack1("S<", offset: PARTS_BYTES_AT) - AFTER_LINEAGE, 8) == holder
       end
 
       # @param lease [Lease]
@@ -337,22 +339,16 @@ module Tiercel
 
       def run
         until empty?
-          @lock.synchronize { @items.dup }.each { |item| break unless try(item) }
+          @lock.synchronize { @items.dup }.each do |item|
+            item.tries_left = item.attempt.call ? 0 : item.tries_left - 1
+          rescue Refused
+            item.tries_left = 0 # the backend has answered
+          rescue BackendError
+            break @lock.synchronize { @items.rotate! } # another server may answer
+          end
           @lock.synchronize { @items.reject! { |item| item.tries_left <= 0 || item.ends_at < Clock.monotonic } }
           sleep PAUSE unless empty?
         end
-      end
-
-      # @return [Boolean] whether the backend answered; a refused release is not retried
-      def try(item)
-        item.tries_left = item.attempt.call ? 0 : item.tries_left - 1
-        true
-      rescue Refused
-        item.tries_left = 0
-        true
-      rescue BackendError
-        @lock.synchronize { @items.rotate! }
-        false
       end
     end
   end

@@ -26,12 +26,6 @@ module Tiercel
         @guard = guard
       end
 
-      # The table stores lineages and holders separately, so the same name serves for both.
-      def own(key, ttl, version)
-        name = Lease.new_name(@runtime)
-        Lease.own(key, ttl, version, name, name)
-      end
-
       # A read has just missed, so the first attempt expects an absent key. It calls the segment directly, because a
       # segment has no breaker, and a guarded call costs as much as the attempt.
       def acquire(mine, shown: nil) # rubocop:disable Lint/UnusedMethodArgument -- the table knows the entry

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "weakref"
-
 module Tiercel::Store
   # The private methods that Rails' public methods call: they turn entries into bytes and back. Tiercel itself does
   # not need them. Callers are subclasses, gems, and Rails' own public methods. These run if the store has a `coder:`
@@ -81,8 +79,9 @@ module Tiercel::Store
       bytes = writer.exclusive(key, bytes) if unless_exist && !raw
       return !!(batch[key] = bytes) if batch
       ttl = writer.ttl(raw, policy:, **options)
-      return writer.store(key, bytes, ttl) unless unless_exist
-      writer.add(key, bytes, ttl) { |present| expired_bytes?(present, key) }
+      accessor = @settings.accessor
+      return accessor.set(key, bytes, ttl) unless unless_exist
+      accessor.add(key, bytes, ttl) { |present| expired_bytes?(present, key) }
     end
 
     def write_multi_entries(entries, raw: false, unless_exist: false, **options)
@@ -93,7 +92,7 @@ module Tiercel::Store
       end
       batch = {}
       entries.each { |key, entry| write_entry(key, entry, raw:, batch:, **options) }
-      @settings.writer.write_multi(batch, @settings.writer.ttl(raw, policy: policy_for(options), **options))
+      @settings.accessor.set_multi(batch, @settings.writer.ttl(raw, policy: policy_for(options), **options))
     end
 
     def serialize_entry(entry, raw: false, key: nil, **options)
@@ -123,8 +122,8 @@ module Tiercel::Store
 
     # --- delete ---
 
-    def delete_entry(key, **) = @settings.writer.delete(key)
-    def delete_multi_entries(keys, **) = @settings.writer.delete_multi(keys)
+    def delete_entry(key, **) = @settings.accessor.delete(key)
+    def delete_multi_entries(keys, **) = @settings.accessor.delete_multi(keys)
 
     # --- fetch ---
 
@@ -158,7 +157,7 @@ module Tiercel::Store
     # @param own [Array<Module>] the modules in which this library defines hooks
     # @param coder [Boolean] whether the store has a coder of its own
     def initialize(store, own, coder)
-      @stores = WeakRef.new(store)
+      @store = store
       @own = [ActiveSupport::Cache::Store, *own]
       @coder = coder
       check
@@ -173,20 +172,11 @@ module Tiercel::Store
     # @return [String] for the log
     def to_s = @coder ? "the store has a coder: of its own" : "#{@names.join(", ")} are patched"
 
-    # Extends a store's singleton class, where an application may prepend or include a module too.
-    module Noticed
-      def prepend(*) = super.tap { attached_object.send(:singleton_method_added, nil) }
-      def include(*) = super.tap { attached_object.send(:singleton_method_added, nil) }
-    end
-
     # @return [void]
     def check
-      store = @stores.__getobj__
-      @names = replaced(FRONTS + HOOKS) | overridden(store, HOOKS + WRITES)
+      @names = replaced(FRONTS + HOOKS) | overridden(HOOKS + WRITES)
       @any = @coder || @names.any?
-      @events = (replaced(INSTRUMENTS) | overridden(store, INSTRUMENTS)).any? || notifications_replaced?
-    rescue WeakRef::RefError
-      nil
+      @events = (replaced(INSTRUMENTS) | overridden(INSTRUMENTS)).any? || notifications_replaced?
     end
 
     @waiting = ObjectSpace::WeakMap.new
@@ -208,8 +198,8 @@ module Tiercel::Store
 
     private
 
-    def overridden(store, names)
-      names.select { |name| store.respond_to?(name, true) && !ours?(store.method(name).owner) }
+    def overridden(names)
+      names.select { |name| @store.respond_to?(name, true) && !ours?(@store.method(name).owner) }
     end
 
     # The audit of tiercel-insight calls the original methods.

@@ -55,7 +55,7 @@ module Tiercel
     def decide(found, key, version, raw: false, tags: nil)
       entry = entry(found.bytes, key:, raw:, tags:)
       return unusable(found) if entry.nil? || entry.expired? || entry.mismatched?(version)
-      Fetch.inherit(@backend, recorded_tags(entry)) if recorded_tags(entry) && @runtime.blocks > 0
+      inherit_tags(entry)
       entry.value
     end
 
@@ -117,14 +117,14 @@ module Tiercel
     # --- tags ---
 
     # @param entry [ActiveSupport::Cache::Entry]
-    # @return [Hash{String => Integer}, nil] the generations of its tags when it was written
+    # @return [Hash{String => String}, nil] the generations of its tags when it was written
     def recorded_tags(entry) = (entry.frame.parts.tags if Coder::LazyEntry === entry)
 
     # Adds the tags of an entry to the block that is running, because its value depends on the entry.
     #
     # @return [void]
     def inherit_tags(entry)
-      recorded = recorded_tags(entry)
+      recorded = recorded_tags(entry) if @runtime.blocks > 0
       Fetch.inherit(@backend, recorded) if recorded
     end
 
@@ -159,9 +159,7 @@ module Tiercel
     # @return [String, nil]
     def take_away(key)
       bytes = @guard.call(:read_entry, key) { replace_with_expired(key) }
-      if bytes
-        @accessor.delete(key)
-      end
+      @accessor.delete(key) if bytes
       bytes
     end
 

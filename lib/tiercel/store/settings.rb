@@ -27,7 +27,6 @@ module Tiercel
       @guard = guard = backend.build_guard(logger:, **configuration.guard_options)
       frozen_values = configuration.frozen_values?
       accessor = build_accessor(frozen_values)
-      request_local = @request_local
       @generations = generations = Store::Tags::Generations.new(accessor, backend, guard)
       @reader = reader = Store::Reader.new(backend:, guard:, accessor:, coder:, generations:, frozen_values:)
       @writer = writer = Store::Writer.new(backend:, accessor:, coder:, reader:, generations:, policy:,
@@ -35,8 +34,8 @@ module Tiercel
                                            threshold: configuration.compress? ? @compress_threshold : nil)
       @counter = Store::Counter.new(accessor:, coder:, reader:, writer:)
       @leases = leases = backend.build_leases(guard)
-      @fetch = Fetch.new(backend:, guard:, leases:, coder:, reader:, writer:, generations:, request_local:,
-                         frozen_values:)
+      @fetch = Fetch.new(backend:, guard:, leases:, coder:, reader:, writer:, generations:, frozen_values:,
+                         request_local: @request_local)
       listen_for(prefix) if prefix
       warn_of_plain_entries if coder.accepts_plain?
     end

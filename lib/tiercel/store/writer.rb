@@ -29,8 +29,8 @@ class Tiercel::Store::Writer
   def write(key, value, version, options, policy)
     bytes = frame(key, value, version, options, policy, jitter: false) or return
     ttl = fill_ttl(options, policy)
-    return store(key, bytes, ttl) unless options[:unless_exist]
-    add(key, options[:raw] ? bytes : exclusive(key, bytes), ttl) { |present| absent?(present, key) }
+    return @accessor.set(key, bytes, ttl) unless options[:unless_exist]
+    @accessor.add(key, options[:raw] ? bytes : exclusive(key, bytes), ttl) { |present| absent?(present, key) }
   end
 
   # The usual write: all options are the store's own, except for `expires_in:`. The accessor may create the frame
@@ -45,24 +45,6 @@ class Tiercel::Store::Writer
     end
     @accessor.write(key, value, version, ends, ttl, @threshold)
   end
-
-  # @param frames [Hash{String => String}] by key
-  # @return [Boolean, nil] whether all are written
-  def write_multi(frames, ttl) = @accessor.set_multi(frames, ttl)
-
-  # @return [Boolean, nil] whether it is written
-  def store(key, bytes, ttl) = @accessor.set(key, bytes, ttl)
-
-  # @yieldparam present [String] the bytes of the existing entry
-  # @yieldreturn [Boolean] whether the existing entry has expired
-  # @return [Boolean, nil] whether it is written
-  def add(key, bytes, ttl, &) = @accessor.add(key, bytes, ttl, &)
-
-  # @return [Boolean] whether it has deleted an entry
-  def delete(key) = @accessor.delete(key)
-
-  # @return [Integer] number of deleted entries
-  def delete_multi(keys) = @accessor.delete_multi(keys)
 
   # --- frames ---
 
@@ -85,7 +67,7 @@ class Tiercel::Store::Writer
 
   # A block has inherited tags.
   #
-  # @param recorded [Hash{String => Integer}]
+  # @param recorded [Hash{String => String}]
   # @return [String] the frame with these tags
   def with_recorded_tags(key, bytes, recorded) = @coder.with_parts(bytes, key, tags: recorded).freeze
 

@@ -14,13 +14,11 @@ module ActiveSupport
     # @private
     module TiercelStore::Shareable
       # The values from which a Ractor builds its parts. A {Tiercel::Configuration} may name anything.
-      Seed = Struct.new(:path, :options, :coder, :policy, :max_key_size, :threshold, :compress, :race_condition_ttl,
-                        :frozen_values, :guard_options) do
+      Seed = Struct.new(:path, :options, :coder, :policy, :max_key_size, :threshold, :compress?, :race_condition_ttl,
+                        :frozen_values?, :guard_options) do
         def build_backend = ::Tiercel::Backends::Shared.new(::Tiercel::Segment.join(path))
         def frame_coder(_backend, _rails_coder) = coder
         def compress_threshold(_backend) = threshold
-        def compress? = compress
-        def frozen_values? = frozen_values
         def coder? = false
         def url = nil
       end

@@ -7,12 +7,10 @@ module Tiercel
     #
     # @private
     class Tags::Generations
-      # The result of a guarded call if the backend failed.
-      LOST = Object.new.freeze
       # Bounds of the memory of {#remember}: entries, and bytes of one entry's parts.
       MOST_REMEMBERED = 4_096
       LONGEST_PARTS_BYTES = 512
-      private_constant :LOST, :MOST_REMEMBERED, :LONGEST_PARTS_BYTES
+      private_constant :MOST_REMEMBERED, :LONGEST_PARTS_BYTES
 
       # @param accessor [Accessor]
       # @param backend [Backend]
@@ -32,25 +30,20 @@ module Tiercel
       def fix(tags)
         return false if tags.lost?
         tags.know(@accessor.far_generations(tags.keys)) unless tags.known
-        unknown = tags.unknown
+        unknown = tags.keys - tags.known.keys
         return true if unknown.empty?
-        return tags.lose if @guard.timing_out?
-        begun = @guard.call(:begin_tags, returning: LOST) { begin_anew(unknown) }
-        return tags.lose if LOST.equal?(begun)
+        begun = @guard.call(:begin_tags) { begin_anew(unknown) } unless @guard.timing_out?
+        return tags.lose if begun.nil?
         tags.complete(begun)
         true
       end
 
-      # @param recorded [Hash{String => Integer}] the generations in an entry, by key
+      # @param recorded [Hash{String => String}] the generations in an entry, by key
       # @param tags [Named, nil] tags whose generations were read with the entry
       # @return [Boolean] whether they are current
       def current?(recorded, tags = nil)
-        known = tags&.known
-        unless known && recorded.each_key.all? { |key| tags.key?(key) }
-          found = @accessor.generations(recorded.keys) { |key, bytes| Tags::Named.generation(bytes) == recorded[key] }
-          known = found.transform_values { |bytes| Tags::Named.generation(bytes) }
-        end
-        recorded.all? { |key, generation| known[key] == generation }
+        known = tags.known if tags && (recorded.keys - tags.keys).empty?
+        recorded <= (known || @accessor.generations(recorded.keys) { |key, bytes| bytes == recorded[key] })
       end
 
       # @param parts [Array<String>] parts TAGS of entries
@@ -65,13 +58,10 @@ module Tiercel
         end
         wanted = {} # false: entries differ
         recorded.each_value { |own| wanted.update(own) { |_, one, other| one == other && one } }
-        found = tags&.found || {}
-        unknown = wanted.keys - found.keys
-        unless unknown.empty?
-          # A remembered generation that differs from one in an entry may be outdated, and is read again.
-          read = @accessor.generations(unknown) { |key, bytes| wanted[key] == bytes }
-          found = found.empty? ? read : found.merge(read)
-        end
+        found = tags&.known || {}
+        unknown = tags&.known ? wanted.keys - tags.keys : wanted.keys
+        # A remembered generation that differs from one in an entry may be outdated, and is read again.
+        found = found.merge(@accessor.generations(unknown) { |key, bytes| wanted[key] == bytes }) if unknown.any?
         recorded.select { |_, own| own <= found }
       end
 
@@ -126,7 +116,7 @@ module Tiercel
 
       # Creates generations. If another process creates one concurrently, both processes use that one.
       #
-      # @return [Hash{String => Integer}]
+      # @return [Hash{String => String}]
       def begin_anew(keys)
         own = keys.to_h { |key| [key, Random.urandom(Tags::Named::GENERATION_BYTES)] }
         found = @backend.compare_exchange_multi(own)
@@ -136,7 +126,7 @@ module Tiercel
             @backend.set(key, bytes)
             there = bytes
           end
-          [key, Tags::Named.generation(there)]
+          [key, there]
         end
       rescue BackendError => error
         raise error.with_partial(nil) # an entry needs all generations

@@ -44,9 +44,6 @@ module Tiercel
           name.encoding == Encoding::UTF_8 ? name : name.dup.force_encoding(Encoding::UTF_8)
         end
 
-        # @return [Integer, nil] the number in a backend's bytes; nil if the bytes are not a generation
-        def generation(bytes) = (bytes.unpack1("Q<") if bytes && bytes.bytesize == GENERATION_BYTES)
-
         # @raise [ArgumentError]
         def refuse(what) = raise(ArgumentError, "tags: #{what}")
       end
@@ -57,7 +54,7 @@ module Tiercel
       def initialize(names, keys)
         @names = names.freeze
         @keys = keys.freeze
-        @known = @generations = nil
+        @known = nil
         @lost = false
         bytes = keys.sum { |key| key.bytesize + FIXED_BYTES }
         return if bytes <= Frame::Layout::MAX_TAGS_BYTES
@@ -65,42 +62,35 @@ module Tiercel
                            "#{Frame::Layout::MAX_TAGS_BYTES}: use fewer or shorter ones"
       end
 
-      # @param found [Hash{String => String}] the backend's bytes by key; may contain other entries too
-      # @return [self]
-      def know(found)
-        @generations ||= @keys.map { |key| found[key] }
-        self
-      end
-
-      # @return [Hash{String => Integer}, nil] the generations that were read, by key, in the order of the keys; nil
+      # @return [Hash{String => String}, nil] the generations that were read, by key, in the order of the keys; nil
       #   before the first read
-      def known
-        @known ||= @generations && @keys.zip(@generations).each_with_object({}) do |(key, bytes), known|
-          generation = Tags::Named.generation(bytes)
-          known[key] = generation if generation
+      attr_reader :known
+
+      # @param found [Hash{String => String}] the backend's bytes by key; may contain other entries too
+      # @return [void]
+      def know(found)
+        @known ||= @keys.each_with_object({}) do |key, known|
+          bytes = found[key]
+          known[key] = bytes if bytes && bytes.bytesize == GENERATION_BYTES
         end
       end
 
-      # @return [Hash{String => String}, nil] the bytes that were read, by key; nil before the first read
-      def found = @generations && @keys.zip(@generations).to_h
-
-      # @param begun [Hash{String => Integer}] generations of the other tags
+      # @param begun [Hash{String => String}] generations of the other tags
       # @return [void]
       def complete(begun)
-        known = self.known
-        @known = @keys.to_h { |key| [key, known[key] || begun[key]] }.compact
+        @known = @keys.to_h { |key| [key, @known[key] || begun[key]] }.compact
       end
 
       # Returns whether a frame has recorded these tags and their current generations. Compares bytes, which costs
       # less than decoding the frame's parts. A frame with other tags, or in another order, has to be decoded.
       #
       # @param frame [String] its bytes, not verified yet
-      # @param generations [Array<String, nil>] the current generations, in the order of the keys
+      # @param generations [Hash{String => String}] the current generations by key
       # @return [Boolean]
-      def recorded_in?(frame, generations = @generations)
+      def recorded_in?(frame, generations = @known)
         expected = String.new
-        @keys.each_with_index do |key, index|
-          generation = generations[index]
+        @keys.each do |key|
+          generation = generations[key]
           return false unless generation && generation.bytesize == GENERATION_BYTES
           expected << (key.bytesize & 0xFF) << (key.bytesize >> 8) << (key.ascii_only? ? key : key.b) << generation
         end
@@ -110,7 +100,7 @@ module Tiercel
       # @param earlier [Named, nil] tags with known generations, which this object takes over
       # @return [self]
       def keep(earlier)
-        @known = known.merge(earlier.known.slice(*@keys)) if earlier&.known
+        @known = @known.merge(earlier.known.slice(*@keys)) if earlier&.known
         @lost ||= earlier.lost? if earlier
         self
       end
@@ -129,12 +119,6 @@ module Tiercel
 
       # @return [Named] the same tags without known generations
       def anew = Tags::Named.new(@names, @keys)
-
-      # @return [Array<String>] the keys of tags without a known generation
-      def unknown = (known = self.known) ? @keys.reject { |key| known.key?(key) } : @keys
-
-      # @return [Boolean] whether the key is one of {#keys}
-      def key?(key) = (@key_set ||= @keys.to_h { |own| [own, true] }).key?(key)
 
       # @return [Array<String>]
       def to_a = @names

@@ -7,8 +7,8 @@ require "zlib"
 #
 # Every store reports its calls through ActiveSupport::Notifications. A hit of Tiercel's `shared:` and `memory:` costs
 # less than an event. For these stores the segment counts, and passes on the reads of a share of the keys
-# (Tiercel::Segment#sample). Blocks of `fetch` arrive through Tiercel::Observer. The caller's thread only counts and
-# appends to an Array; a thread of the collector classifies keys and writes files.
+# (Tiercel::Segment#sample). Blocks of `fetch` arrive through Tiercel::Runtime#observer. The caller's thread only counts
+# and appends to an Array; a thread of the collector classifies keys and writes files.
 class Tiercel::Insight::Collector
   ProcessFile = Tiercel::Insight::ProcessFile
   SECONDS = 2
@@ -90,7 +90,7 @@ class Tiercel::Insight::Collector
     unless @segment
       EVENTS.each { |event, method| subscribe(event, method) unless @backend && BLOCK_EVENTS.include?(method) }
     end
-    Tiercel::Observer.current = self if @backend && defined?(Tiercel::Observer)
+    Tiercel::Runtime.current.observer = self if @backend && defined?(Tiercel::Runtime)
     @segment&.sample(self, @share)
     @subscribers << ActiveSupport::Notifications.monotonic_subscribe("process_action.action_controller") do
       run unless @pid == Process.pid
@@ -106,7 +106,8 @@ class Tiercel::Insight::Collector
   def stop
     @subscribers.each { |subscriber| ActiveSupport::Notifications.unsubscribe(subscriber) }
     @segment&.sample(nil, 0.0)
-    Tiercel::Observer.current = nil if defined?(Tiercel::Observer) && Tiercel::Observer.current.equal?(self)
+    runtime = Tiercel::Runtime.current if defined?(Tiercel::Runtime)
+    runtime.observer = nil if runtime&.observer.equal?(self)
     @thread&.kill
     flush(last: true)
     @file.close

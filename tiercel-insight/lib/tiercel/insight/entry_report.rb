@@ -55,7 +55,7 @@ class Tiercel::Insight::EntryReport
   # @return [Array<String>, nil] nil if none was invalidated
   def invalidated(tags)
     current = @store.backend.tiers.last.get_multi(tags.keys)
-    tag_names(tags.keys.reject { |key| Tiercel::Store::Tags::Named.generation(current[key]) == tags[key] }).presence
+    tag_names(tags.keys.reject { |key| current[key] == tags[key] }).presence
   end
 
   # Tags as `invalidate_tags` takes them.
