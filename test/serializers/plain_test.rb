@@ -11,10 +11,10 @@ class PlainTest < Tiercel::TestCase
 
   def test_plain_data_comes_back
     [nil, true, 1, -1, 2**64 - 1, -(2**63), 1.5, "text", "größe", "\xFF", "\xFF".b, "a".encode("US-ASCII"), "",
-     :a, :größe, :"", [], [[]], {}, { a: 1, "b" => [2], nil => 3, [4] => 5 }, Array.new(70_000, 1)].each do |value|
-      loaded = plain.load(plain.dump(value))
-
-      assert_equal Marshal.dump(value), Marshal.dump(loaded)
+     :a, :größe, :"", [], [[]], {}, { a: 1, "b" => [2], nil => 3, [4] => 5 }, Array.new(70_000, 1),
+     Array.new(9) { |i| ["a", [:b], { "c" => 1 }, "d" * i].rotate(i / 2).to_h { |key| [key, { "a" => i }] } }]
+      .each do |value|
+      assert_equal Marshal.dump(value), Marshal.dump(plain.load(plain.dump(value)))
     end
   end
 

@@ -363,12 +363,17 @@ VALUE with_plain(VALUE value, size_t front, encoded_function *finish, void *cont
 /* Decoding. */
 enum { CACHED_KEYS = 64, CACHED_KEY_BYTES = 64 };
 
-/* A cache of Hash keys. Rows repeat their keys, and a lookup here costs less than interning the key again. */
-typedef struct {
+/*
+ * A cache of Hash keys. Rows repeat their keys, and a lookup here costs less than interning the key again. Rows also
+ * repeat the order of their keys, so the decoder first compares the key that came after the previous one last time.
+ */
+typedef struct cached_key {
     const uint8_t *bytes;
     uint32_t size;
-    uint32_t kind;
+    uint16_t kind;
+    uint16_t format_bytes; /* of its format, before `bytes`; 0: not known */
     VALUE object;
+    struct cached_key *next; /* the key that came after this one last time, or NULL */
 } cached_key;
 
 typedef struct {
@@ -378,6 +383,8 @@ typedef struct {
     int depth;
     int in_keys; /* more than 0 while the decoder is inside a Hash key */
     bool keep_keys; /* false for the keys of a Hash with more keys than the cache has places */
+    cached_key *found; /* the key that was just decoded; NULL: another element, or a key that is not cached */
+    cached_key start;  /* stands before the first key of a Hash */
     cached_key keys[CACHED_KEYS];
 } decoder;
 
@@ -422,11 +429,13 @@ static VALUE make_symbol(const uint8_t *bytes, size_t size)
     return rb_str_intern(name);
 }
 
+/* Sets the encoding of a new String directly. rb_utf8_str_new first looks whether the String may have it. */
 static VALUE make_string(const uint8_t *bytes, size_t size, uint32_t kind)
 {
-    if (kind == KIND_UTF_8) return rb_utf8_str_new((const char *)bytes, (long)size);
-    if (kind == KIND_US_ASCII) return rb_usascii_str_new((const char *)bytes, (long)size);
-    return rb_str_new((const char *)bytes, (long)size);
+    VALUE string = rb_str_new((const char *)bytes, (long)size);
+    if (kind == KIND_UTF_8) ENCODING_SET_INLINED(string, rb_utf8_encindex());
+    if (kind == KIND_US_ASCII) ENCODING_SET_INLINED(string, rb_usascii_encindex());
+    return string;
 }
 
 static VALUE make_key(const uint8_t *bytes, size_t size, uint32_t kind)
@@ -449,11 +458,10 @@ static VALUE find_key(decoder *d, const uint8_t *bytes, size_t size, uint32_t ki
 {
     cached_key *cached = &d->keys[key_slot(bytes, size)];
     if (!d->keep_keys || size > CACHED_KEY_BYTES) return make_key(bytes, size, kind);
+    d->found = cached;
     if (cached->kind == kind && cached->size == size && memcmp(cached->bytes, bytes, size) == 0) return cached->object;
+    *cached = (cached_key){.bytes = bytes, .size = (uint32_t)size, .kind = (uint16_t)kind};
     cached->object = make_key(bytes, size, kind);
-    cached->bytes = bytes;
-    cached->size = (uint32_t)size;
-    cached->kind = kind;
     return cached->object;
 }
 
@@ -494,16 +502,52 @@ static VALUE decode_array(decoder *d, size_t size)
     array = rb_ary_new_capa((long)size);
     for (size_t at = 0; at < size; at++) rb_ary_push(array, decode_element(d, false));
     d->depth--;
+    d->found = NULL;
     return array;
+}
+
+/* Returns whether the payload continues with this key and its format. */
+static inline bool is_next(const decoder *d, const cached_key *key)
+{
+    const uint8_t *known = key->bytes - key->format_bytes;
+    size_t size = key->format_bytes + key->size;
+    uint64_t a, b;
+    if (!key->format_bytes || left(d) < size) return false;
+    if (size > sizeof(a) || left(d) < sizeof(a)) return memcmp(d->at, known, size) == 0;
+    memcpy(&a, d->at, sizeof(a));
+    memcpy(&b, known, sizeof(b)); /* `known` is before d->at, so as many bytes are left there */
+    return (a ^ b) << (64 - 8 * size) == 0;
+}
+
+/* *previous: the key before this one. */
+static VALUE decode_key(decoder *d, cached_key **previous)
+{
+    cached_key *next = (*previous)->next;
+    const uint8_t *at = d->at;
+    VALUE key;
+    if (next && is_next(d, next)) {
+        d->at += next->format_bytes + next->size;
+        d->expected--;
+        *previous = next;
+        return next->object;
+    }
+    d->found = NULL;
+    d->in_keys++;
+    key = decode_element(d, true);
+    d->in_keys--;
+    if (!d->found) return key;
+    d->found->bytes = d->at - d->found->size;
+    d->found->format_bytes = (uint16_t)(d->found->bytes - at);
+    *previous = (*previous)->next = d->found;
+    return key;
 }
 
 static void decode_pairs(decoder *d, VALUE *pairs, size_t size)
 {
+    cached_key *previous = &d->start;
     for (size_t at = 0; at < size; at++) {
         d->keep_keys = size <= CACHED_KEYS;
-        d->in_keys++;
-        pairs[2 * at] = decode_element(d, true);
-        d->in_keys--;
+        pairs[2 * at] = decode_key(d, &previous);
         d->keep_keys = true;
         pairs[2 * at + 1] = decode_element(d, false);
     }
@@ -521,6 +565,7 @@ static VALUE decode_hash(decoder *d, size_t size)
     rb_hash_bulk_insert((long)(2 * size), pairs, hash);
     ALLOCV_END(buffer);
     d->depth--;
+    d->found = NULL;
     return hash;
 }
 
