@@ -5,7 +5,6 @@ require "test_helper"
 require "active_support/cache"
 require "active_support/cache/tiercel_store"
 require "support/small_volume"
-require "tiercel"
 require "tmpdir"
 require_relative "disk_rows"
 
@@ -63,6 +62,18 @@ class SQLiteFaultsTest < Tiercel::TestCase
       assert_equal "value", store.read("key")
       store.close
     end
+  end
+
+  # Another process replaces the file between this one's failure and its lock.
+  def test_the_file_that_replaced_a_damaged_one_stays
+    damage("no database" * 1_000)
+    late, other = build(timeout: 20), build(timeout: 20)
+    late.define_singleton_method(:set_aside) do |*arguments|
+      2.times { other.set("key", "value") rescue nil }
+      super(*arguments)
+    end
+    assert_raises(Tiercel::Refused) { late.get("key") }
+    assert_equal "value".b, late.get("key")
   end
 
   def test_many_processes_that_find_damage_replace_the_file_once

@@ -449,6 +449,7 @@ class Tiercel::Backends::SQLite
     end
     Database.discard_inherited
     @file.verify
+    @opened_inode = @file.inode
     @connection = Connection.new(@file, @size_bytes)
   end
 
@@ -458,9 +459,10 @@ class Tiercel::Backends::SQLite
     @connection = nil
   end
 
-  # Acquires the file's lock without this object's lock, because other callers acquire them in that order.
+  # Acquires the file's lock without this object's lock, because other callers acquire them in that order. By now
+  # another process may have put a new file in the place of the damaged one.
   def set_aside(error, key)
-    damaged = @lock.synchronize { (@connection&.inode || @file.inode).tap { drop } }
+    damaged = @lock.synchronize { (@connection&.inode || @opened_inode).tap { drop } }
     moved_to = @file.set_aside(damaged)
     fate = moved_to ? "moved to #{moved_to}; a new one takes its place" : "replaced; it is opened again"
     raise Tiercel::Refused.new("the file is damaged (#{error.message}) and was #{fate}", backend: to_s, key:)

@@ -282,9 +282,11 @@ class Tiercel::Backends::SQLite::Connection
 
   # An application that has taken over the file has added its own tables.
   def check_layout
-    version = @database.get_first_value("PRAGMA user_version")
+    version, tables = @database.transaction(:deferred) do # both before, or both after another process creates them
+      [@database.get_first_value("PRAGMA user_version"),
+       @database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").flatten.grep_v(/\Asqlite_/)]
+    end
     raise TooNew, "layout #{version}, this release supports up to #{VERSION}" if version > VERSION
-    tables = @database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").flatten.grep_v(/\Asqlite_/)
     alien = tables - %w[entries totals]
     if alien.any?
       raise CacheFile::Foreign, "#{@file.path} has tables of another application (#{alien.join(", ")}) and stays " \
