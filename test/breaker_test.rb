@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "tiercel"
 
 class BreakerTest < Tiercel::TestCase
   def setup

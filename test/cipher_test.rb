@@ -3,7 +3,6 @@
 # quick
 
 require "test_helper"
-require "tiercel"
 
 class CipherTest < Tiercel::TestCase
   OLD, NEW = %w[old new].map { |name| name * 20 }

@@ -2,7 +2,6 @@
 # quick
 
 require "test_helper"
-require "tiercel"
 
 class CounterTest < Tiercel::TestCase
   Counter = Tiercel::Counter

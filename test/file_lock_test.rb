@@ -2,7 +2,6 @@
 # suites: kernel
 
 require "test_helper"
-require "tiercel"
 
 # The lock of `file:` and `sqlite:` when its holder ends abnormally.
 class FileLockTest < Tiercel::TestCase

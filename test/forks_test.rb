@@ -2,7 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tiercel"
 
 # A process distinguishes its own things from those of its parent.
 class ForksTest < Tiercel::TestCase

@@ -7,7 +7,6 @@ require "active_support/error_reporter"
 require "logger"
 require "minitest/mock"
 require "stringio"
-require "tiercel"
 
 # The lines that a {Tiercel::Guard} writes into the log.
 class GuardLogTest < Tiercel::TestCase

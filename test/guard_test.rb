@@ -4,7 +4,6 @@
 require "test_helper"
 require "logger"
 require "stringio"
-require "tiercel"
 
 class GuardTest < Tiercel::TestCase
   class FakeBackend < Tiercel::Backend

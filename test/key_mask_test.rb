@@ -4,7 +4,6 @@
 
 require "test_helper"
 require "tiercel/errors"
-require "tiercel"
 require "logger"
 require "stringio"
 

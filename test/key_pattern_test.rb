@@ -2,7 +2,6 @@
 # quick
 
 require "test_helper"
-require "tiercel"
 
 class KeyPatternTest < Tiercel::TestCase
   def test_keys_of_any_bytes

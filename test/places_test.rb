@@ -4,7 +4,6 @@
 require "test_helper"
 require "minitest/mock"
 require "active_support/cache/tiercel_store"
-require "tiercel"
 require_relative "support/memory_stub"
 
 # Several URLs: allowed orders of tiers, and the assignment of options to backends.

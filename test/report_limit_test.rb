@@ -2,7 +2,6 @@
 # quick
 
 require "test_helper"
-require "tiercel"
 
 class ReportLimitTest < Tiercel::TestCase
   def setup

@@ -2,7 +2,6 @@
 # quick
 
 require "test_helper"
-require "tiercel"
 
 class SizesTest < Tiercel::TestCase
   Sizes = Tiercel::Sizes

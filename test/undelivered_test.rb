@@ -3,7 +3,6 @@
 # quick
 
 require "test_helper"
-require "tiercel"
 
 class UndeliveredTest < Tiercel::TestCase
   # A server that can be away. It records what it is asked.

@@ -2,7 +2,6 @@
 # quick
 
 require "test_helper"
-require "tiercel"
 
 class MemoryTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract

@@ -41,15 +41,15 @@ class RailsEntriesTest < Tiercel::TestCase
 
   def test_memcached
     Servers::Memcached.run do |server|
-      theirs = lookup(:mem_cache_store, server.address, pool: false)
-      assert_way_there_and_back(theirs, lookup(:tiercel_store, server.url))
+      theirs = lookup(:mem_cache_store, server.address, pool: false, socket_timeout: 20)
+      assert_way_there_and_back(theirs, lookup(:tiercel_store, server.url, timeout: 20))
     end
   end
 
   def test_redis
     Servers::Redis.run do |server|
-      theirs = lookup(:redis_cache_store, url: server.url, pool: false)
-      assert_way_there_and_back(theirs, lookup(:tiercel_store, server.url))
+      theirs = lookup(:redis_cache_store, url: server.url, pool: false, read_timeout: 20)
+      assert_way_there_and_back(theirs, lookup(:tiercel_store, server.url, timeout: 20))
     end
   end
 end

@@ -4,7 +4,6 @@
 require "test_helper"
 require "tiercel/segment"
 require "tmpdir"
-require "tiercel"
 
 class SharedTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "tiercel"
 require "active_support/core_ext/object/to_param"
 require "active_support/core_ext/string/output_safety"
 require "date"

@@ -50,7 +50,8 @@ module Tiercel
 
       private
 
-      def new_store(**) = super(lease: true, **)
+      # No lease lapses because the machine is busy.
+      def new_store(**) = super(lease: true, lease_ttl: 60, **)
 
       # @return [Array<Object>] the blocks' values; each block is called in its own thread, all concurrently
       def in_threads(count)

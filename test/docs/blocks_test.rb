@@ -8,7 +8,6 @@ require "json"
 require "rake"
 require "yaml"
 require "active_support/cache/tiercel_store"
-$LOAD_PATH.push(File.expand_path("../../tiercel-insight/lib", __dir__))
 require "tiercel/insight"
 
 # The code blocks of README and docs/ for which no other test of this folder runs: a block parses, a command exists, and

@@ -2,7 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tiercel"
 
 # Compares the defaults in docs/store.md with the backends'.
 class StorePageTest < Tiercel::TestCase

@@ -4,7 +4,6 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 require "timeout"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # Servers that fail between the steps of a fetch.

@@ -81,10 +81,12 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
       with_ring do |store, servers|
         fill(store)
         servers.first.public_send(fault)
-        found = nil
-        reports = capture_reports { found = within_budget { store.read_multi(*NAMES) } }
+        found = reports = nil
+        wait_until("the values of the others") do # which a busy machine may delay beyond the budget
+          reports = capture_reports { found = within_budget { store.read_multi(*NAMES) } }
+          found.size > 10
+        end
         assert_reported(reports, nil)
-        assert_operator found.size, :>, 10
         assert_operator found.size, :<, 60
         assert(found.all? { |name, value| value == "value of #{name}" })
         capture_reports { found.each_key { |name| assert_equal "value of #{name}", answer { store.read(name) } } }
@@ -129,7 +131,7 @@ class MemcachedRingFaultsTest < Tiercel::TestCase
   end
 
   def test_a_server_of_several_is_named_in_the_log_when_it_fails_and_when_it_is_back
-    with_ring do |store, servers|
+    with_ring(timeout: PATIENCE_SECONDS) do |store, servers|
       fill(store)
       name = "memcached://#{servers.first.address}"
       lines = logged do

@@ -63,7 +63,7 @@ module ServerRows
     with_proxy do |proxy, _|
       store = build(proxy.url)
       store.write("key", "value")
-      proxy.change(delay: 1.0)
+      proxy.change(delay: 60)
       assert_misses(store)
       proxy.heal
       assert_no_reply_for_another(store)

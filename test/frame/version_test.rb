@@ -3,7 +3,6 @@
 # quick
 
 require "test_helper"
-require "tiercel"
 
 # Versions in frames: short ones unchanged, long ones as digests.
 class FrameVersionTest < Tiercel::TestCase

@@ -3,7 +3,6 @@
 # quick
 
 require "test_helper"
-require "tiercel"
 
 # Releases that are attempted again.
 class ReleaseQueueTest < Tiercel::TestCase

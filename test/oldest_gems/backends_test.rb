@@ -19,7 +19,7 @@ module OldestGems
 
     def build_peer = build(url)
     def build_backend = build_peer.tap(&:clear)
-    def build(url) = Tiercel::Backends::REGISTRY.fetch(scheme).build(Tiercel::BackendURL.parse(url), { timeout: 2 })
+    def build(url) = Tiercel::Backends::REGISTRY.fetch(scheme).build(Tiercel::BackendURL.parse(url), { timeout: 20 })
     def scheme = url[/\A[^:]+/]
   end
 

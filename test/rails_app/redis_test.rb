@@ -46,7 +46,7 @@ class RailsAppRedisTest < RailsAppTest
   def test_requests_on_redis_which_stops_and_comes_back
     Tiercel::Lab::Servers::Redis.run do |redis|
       with_app do |app|
-        app.cache_store = %(:tiercel_store, ENV.fetch("REDIS_URL"), { breaker: { cool_down: 0.05 } })
+        app.cache_store = %(:tiercel_store, ENV.fetch("REDIS_URL"), { timeout: 20, breaker: { cool_down: 0.05 } })
         app.write("app/controllers/probe_controller.rb", PROBE)
         app.write("config/routes.rb", app.read("config/routes.rb").sub("root", %(get "probe" => "probe#show"\n  root)))
         serve(app, "REDIS_URL" => redis.url, "SEARCHES_A_MINUTE" => "3") do |get|

@@ -38,13 +38,13 @@ class SupportTest < Tiercel::TestCase
   def test_travel_moves_the_clock_and_brings_it_back
     before = Process.clock_gettime(Process::CLOCK_REALTIME)
     travel(100) do
-      assert_in_delta before + 100, Time.now.to_f, 5
-      travel(-300) { assert_in_delta before - 200, Time.now.to_f, 5 }
-      assert_in_delta before + 100, Time.now(in: "+09:00").to_f, 5
+      assert_in_delta before + 100, Time.now.to_f, 50
+      travel(-300) { assert_in_delta before - 200, Time.now.to_f, 50 }
+      assert_in_delta before + 100, Time.now(in: "+09:00").to_f, 50
     end
-    assert_in_delta before, Time.now.to_f, 5
+    assert_in_delta before, Time.now.to_f, 50
     assert_raises(RuntimeError) { travel(100) { raise "out" } }
-    assert_in_delta before, Time.now.to_f, 5
+    assert_in_delta before, Time.now.to_f, 50
     refute MovedClock.method_defined?(:now, false)
   end
 

@@ -3,7 +3,6 @@
 # suites: kernel
 
 require "test_helper"
-require "tiercel"
 require_relative "../support/small_volume"
 require_relative "segment_files"
 

@@ -2,7 +2,6 @@
 # suites: kernel
 
 require "test_helper"
-require "tiercel"
 require_relative "segment_files"
 
 # Files that a segment refuses, and places without enough space.

@@ -4,7 +4,6 @@
 
 require "test_helper"
 require "rake"
-require "tiercel"
 require "tiercel/segment"
 require_relative "../support/held_by_another"
 require_relative "../support/rails_stub"

@@ -3,7 +3,6 @@
 # suites: kernel
 
 require "test_helper"
-require "tiercel"
 require_relative "record_locks"
 require_relative "segment_files"
 

@@ -2,7 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tiercel"
 require "tiercel/segment"
 
 # The extension reads entries with tags with the same results as Ruby. Arbitrary bytes: test/native/bytes_fuzzer.c.

@@ -12,7 +12,7 @@ require "support/store_places"
 # version, so one version is enough. The tests over memory run on all of them.
 module StoreContractOnDiskTests
   # Longer than the default, in seconds, for threads that wait for a lock on a machine that is busy with other tests.
-  TIMEOUT_SECONDS = 5
+  TIMEOUT_SECONDS = 20
 
   module Place
     include Tiercel::Contracts::StoreContract

@@ -25,10 +25,12 @@ class EncryptionTest < Tiercel::TestCase
     redis: lambda do |_dir, &test|
       Servers::Redis.run do |server|
         client = RedisClient.new(url: server.url)
-        test.call([server.url]) { client.call("KEYS", "*").map { |key| client.call("DUMP", key) }.join }
+        test.call(["#{server.url}?timeout=20"]) { client.call("KEYS", "*").map { |key| client.call("DUMP", key) }.join }
       end
     end,
-    memcached: ->(_dir, &test) { Servers::Memcached.run { |server| test.call([server.url]) { "" } } },
+    memcached: lambda do |_dir, &test|
+      Servers::Memcached.run { |server| test.call(["#{server.url}?timeout=20"]) { "" } }
+    end,
   }.freeze
 
   def self.bytes_below(dir)

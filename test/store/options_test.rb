@@ -28,7 +28,7 @@ class StoreOptionsTest < Tiercel::TestCase
     store = Tiercel.new("memory:", expires_in: 60)
     store.write("a", 1, {})
     store.fetch("b", {}) { 2 }
-    travel(59) { assert_equal [1, 2], [store.read("a", {}), store.read("b")] }
+    travel(40) { assert_equal [1, 2], [store.read("a", {}), store.read("b")] }
     travel(61) { assert_equal [nil, nil], [store.read("a", {}), store.read("b")] }
   end
 

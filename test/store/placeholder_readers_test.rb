@@ -14,10 +14,12 @@ class PlaceholderReadersTest < Tiercel::TestCase
 
   # @return [ActiveSupport::Cache::Store] a Rails store that reads the bytes of a backend under the name
   RAILS = {
-    redis: ->(backend, _) { ActiveSupport::Cache::RedisCacheStore.new(url: backend.to_s, pool: false) },
+    redis: lambda do |backend, _|
+      ActiveSupport::Cache::RedisCacheStore.new(url: backend.to_s, pool: false, read_timeout: 20)
+    end,
     memcached: lambda do |backend, _|
       Dalli.logger = Logger.new(IO::NULL) # on Rails 7.2 it warns about Marshal
-      ActiveSupport::Cache::MemCacheStore.new(backend.to_s[%r{//(.+)}, 1], pool: false)
+      ActiveSupport::Cache::MemCacheStore.new(backend.to_s[%r{//(.+)}, 1], pool: false, socket_timeout: 20)
     end,
     # Its folders differ from ours, so the bytes are copied to its path.
     file: lambda do |backend, dir|

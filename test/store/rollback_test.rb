@@ -78,7 +78,7 @@ class StoreRollbackTest < Tiercel::TestCase
     RAILS.each do |format, options|
       bytes = payload("value", format, options, expires_in: 60)
       store = store_with(bytes)
-      travel(59) { assert_equal "value", store.read("name") }
+      travel(40) { assert_equal "value", store.read("name") }
       travel(61) { assert_nil store.read("name") }
     end
   end

@@ -4,7 +4,6 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 require "support/counting_proxy"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # Round trips of entries with tags, counted on the wire, as listed in docs/tags.md.

@@ -6,7 +6,6 @@ require "active_support/cache/tiercel_store"
 require "active_support/cache/mem_cache_store"
 require "active_support/cache/redis_cache_store"
 require "support/counting_proxy"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # Round trips of every public operation, counted on the wire. They never exceed those of Rails' own store on the same
@@ -76,7 +75,7 @@ class StoreTripsTest < Tiercel::TestCase
     server = Tiercel::Lab::Servers::Redis.new.start
     proxy = CountingProxy.new(port_of(server))
     url = "redis://127.0.0.1:#{proxy.port}/0"
-    place(proxy, ActiveSupport::Cache::RedisCacheStore.new(url: url, pool: false, **OPTIONS), url)
+    place(proxy, ActiveSupport::Cache::RedisCacheStore.new(url: url, pool: false, read_timeout: 20, **OPTIONS), url)
   end
 
   def self.memcached
@@ -84,7 +83,8 @@ class StoreTripsTest < Tiercel::TestCase
     server = Tiercel::Lab::Servers::Memcached.new.start
     proxy = CountingProxy.new(port_of(server))
     address = "127.0.0.1:#{proxy.port}"
-    place(proxy, ActiveSupport::Cache::MemCacheStore.new(address, pool: false, **OPTIONS), "memcached://#{address}")
+    rails = ActiveSupport::Cache::MemCacheStore.new(address, pool: false, socket_timeout: 20, **OPTIONS)
+    place(proxy, rails, "memcached://#{address}")
   end
 
   OPTIONS = { namespace: "trips" }.freeze

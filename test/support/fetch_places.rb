@@ -3,7 +3,6 @@
 require "active_support/cache/tiercel_store"
 require "fileutils"
 require "tmpdir"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # The backends on which the guarantees of `fetch` are tested, and timeouts for a busy machine.

@@ -2,7 +2,6 @@
 
 require "active_support/cache/tiercel_store"
 require "tiercel"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # Stores with tiers over the test's own server, which the test can make unreachable.

@@ -2,7 +2,6 @@
 
 require "tiercel"
 require "active_support/cache/tiercel_store"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 
@@ -78,7 +77,7 @@ module Machines
   # Sends commands directly to the server, but receives invalidation messages through a proxy.
   def listen_through_proxy(store)
     @proxy = Tiercel::Lab::Network::Proxy.new(server).start
-    listening = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(@proxy.url), {})
+    listening = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(@proxy.url), { timeout: 5 })
     store.backend.last.define_singleton_method(:subscription) { |*prefix| listening.subscription(*prefix) }
     store
   end

@@ -3,8 +3,6 @@
 
 require "test_helper"
 require "contracts/backend_contract"
-require "tiercel"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # Tiers pass the contract of every backend.

@@ -3,7 +3,6 @@
 
 require "test_helper"
 require "support/machines"
-require "tiercel"
 
 # The bus over more complex servers: TLS, a failover of the master, and servers without the required features.
 class TiersBusServersTest < Tiercel::TestCase

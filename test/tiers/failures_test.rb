@@ -2,9 +2,8 @@
 # suites: store*
 
 require "test_helper"
-require "tiercel"
+require "tiercel/segment"
 require "active_support/cache/tiercel_store"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # The effects of a failing tier on the other tiers.

@@ -43,7 +43,7 @@ class TiersListenedKeysTest < Tiercel::TestCase
       store.read("key", namespace: "other") && store.backend.near.get("other:key")
     end
     MovedClock.by(1.5) do
-      assert store.backend.near.get("app:key")
+      wait_until("trust") { store.backend.near.get("app:key") }
       assert_nil store.backend.near.get("other:key")
     end
   end

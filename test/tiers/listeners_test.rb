@@ -10,7 +10,7 @@ class TiersListenersTest < Tiercel::TestCase
   include ListeningProcesses
 
   def test_two_of_nine_processes_listen_and_no_key_is_changed_for_it
-    store = listening(machine(:one))
+    store = listening(patient(:one))
     8.times { process { |other| wait_until("trust") { coverage(other).trusted? } } }
     questions = ->(count) { wait_until("questions") { calls("role") >= count } }
     questions.call(asked = calls("role") + 3)
@@ -22,7 +22,7 @@ class TiersListenersTest < Tiercel::TestCase
 
   def test_where_one_is_killed_another_one_takes_its_place
     listener = process { |store| wait_until("a seat") { listens?(store) } }
-    store = listening(machine(:one))
+    store = listening(patient(:one))
     wait_until("the second seat") { listens?(store) }
     process
     kept(store, "key", "value")
@@ -40,7 +40,7 @@ class TiersListenersTest < Tiercel::TestCase
 
   def test_a_process_that_waits_for_the_interpreter_gives_its_seat_to_one_that_does_not
     late = false
-    store = late_where(listening(machine(:one))) { late }
+    store = late_where(listening(patient(:one))) { late }
     process do |other|
       late_where(other) { false }
       wait_until("a seat") { listens?(other) }
@@ -114,7 +114,7 @@ class TiersListenersTest < Tiercel::TestCase
     store.write("key", "old", expires_in: 600)
     near(store, "key", "old")
     target = servers.last
-    other = Tiercel.new(target.url)
+    other = Tiercel.new(target.url, timeout: 20)
     other.write("key", "new", expires_in: 600)
     wait_until("the other server's value") { store.read("key") == "new" }
     near(store, "key", "new")
@@ -129,7 +129,7 @@ class TiersListenersTest < Tiercel::TestCase
   def test_what_is_read_from_another_server_than_the_one_that_is_listened_to_is_not_kept
     own = Tiercel::Lab::Servers::Redis.new.start
     store = machine(:one)
-    elsewhere = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(own.url), {})
+    elsewhere = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(own.url), { timeout: 5 })
     store.backend.last.define_singleton_method(:subscription) { |*prefix| elsewhere.subscription(*prefix) }
     listening(store)
     store.write("key", "value")

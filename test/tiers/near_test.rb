@@ -134,16 +134,16 @@ class TiersNearTest < Tiercel::TestCase
 
   def test_copies_end_with_the_tier_and_with_the_value
     write("plain")
-    ending = frame("ending", expires_at: Time.now.to_f + 5)
+    ending = frame("ending", expires_at: Time.now.to_f + 50)
     @behind.set("ending", ending)
     read(key: "ending")
-    @near.change(["short"], frame("short"), 3) { true }
-    travel(4) do
+    @near.change(["short"], frame("short"), 20) { true }
+    travel(30) do
       assert_equal frame("plain"), @near.get("key")
       assert_equal ending, @near.get("ending")
       assert_nil @near.get("short")
     end
-    travel(6) do
+    travel(55) do
       assert_nil @near.get("ending")
       assert_equal ending, read(key: "ending")
       assert_nil @near.get("ending")

@@ -71,7 +71,7 @@ class TiersNotificationsTest < Tiercel::TestCase
   private
 
   def build(*urls) = Tiercel.new(*urls).tap { |store| (@stores ||= []) << store }
-  def shared = "shared:#{dir}/segment?size=1MB"
+  def shared = "shared:#{dir}/segment?size=1MB&ttl=600"
   def files = "file:#{dir}/cache"
 
   def payloads_of(event, &)

@@ -2,7 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tiercel"
 require "support/last_tier_away"
 
 # `fetch` and `stale_if_error` while the last tier does not answer.
@@ -39,7 +38,7 @@ class TiersOutageFetchTest < Tiercel::TestCase
   def test_one_block_where_copies_are_not_trusted
     build(shared).write("other", "value")
     @server.pause
-    values, runs = fetched_at_once(4) { |store| store.backend.near.backend.segment.near_trust = 3 }
+    values, runs = fetched_at_once(4) { |store| store.backend.near.coverage.trust = 60 }
     assert_equal 1, runs
     assert_equal 1, values.uniq.size
   ensure

@@ -2,7 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tiercel"
 require "support/last_tier_away"
 
 # The last tier is unreachable for one process, while another caller of the machine pauses in the middle of a call.

@@ -2,7 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tiercel"
 require "support/last_tier_away"
 
 # Changes while the last tier does not answer, and their result when it returns with all its entries.

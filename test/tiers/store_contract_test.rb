@@ -6,7 +6,6 @@ require "active_support/cache/tiercel_store"
 require "active_support/core_ext/object/with"
 require "contracts/store_contract"
 require "support/store_places"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # The contract of the store over tiers.

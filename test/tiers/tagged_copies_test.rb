@@ -4,7 +4,6 @@
 require "test_helper"
 require "support/last_tier_away"
 require "support/listening_processes"
-require "tiercel"
 
 # A near tier keeps the values with tags and the generations of the tags, and a read compares both.
 class TiersTaggedCopiesTest < Tiercel::TestCase

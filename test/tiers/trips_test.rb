@@ -4,7 +4,6 @@
 require "test_helper"
 require "active_support/cache/tiercel_store"
 require "support/counting_proxy"
-$LOAD_PATH.push(File.expand_path("../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # The trips of tiers: one for all keys that the near tier lacks, and never more for a change than without tiers.
@@ -94,7 +93,7 @@ class TiersTripsTest < Tiercel::TestCase
     @far.write("text", "a plain text")
     @store.read("text")
     assert_equal "a plain text", @store.backend.near.backend.segment.read("text")
-    frozen = Tiercel.new("memory:?ttl=600&bus=false", self.class.server.url, frozen: true)
+    frozen = Tiercel.new("memory:?ttl=600&bus=false", self.class.server.url, timeout: 20, frozen: true)
     frozen.write("list", %w[one two])
     3.times { frozen.read("list") }
     assert_same frozen.read("list"), frozen.read("list")

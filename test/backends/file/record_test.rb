@@ -2,7 +2,6 @@
 # suites: kernel
 
 require "test_helper"
-require "tiercel"
 
 class FileRecordTest < Tiercel::TestCase
   Record = Tiercel::Backends::File::Record

@@ -2,7 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tiercel"
 require "tiercel/lab/servers"
 
 # More threads than connections; each thread uses all servers of a ring.

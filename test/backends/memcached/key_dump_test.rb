@@ -11,7 +11,7 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
 
   def test_a_large_cache_is_listed
     Tiercel::Lab::Servers::Memcached.run do |server|
-      store = Tiercel.new(server.url, timeout: 5)
+      store = Tiercel.new(server.url, timeout: 60)
       store.write_multi((0...25_000).to_h { |index| ["many #{index} #{LONG}", 1] })
       assert_equal 25_000, store.delete_matched("many*")
     end
@@ -23,7 +23,7 @@ class MemcachedKeyDumpTest < Tiercel::TestCase
     busy = Array.new(6) { "BUSY currently processing crawler request\r\n" }
     answers = ["MN\r\n", *busy, "ERROR locked try again later\r\n", "key=a:1 exp=-1\nEND\r\n"]
     listed, requests = with_stand_in(answers) do |url|
-      Tiercel::Backends::REGISTRY.fetch(:memcached).build(Tiercel::BackendURL.parse(url), timeout: 1).scan("a:").to_a
+      Tiercel::Backends::REGISTRY.fetch(:memcached).build(Tiercel::BackendURL.parse(url), timeout: 20).scan("a:").to_a
     end
     assert_equal ["a:1"], listed
     assert_equal ["mn\r\n", *["lru_crawler metadump hash\r\n"] * 8], requests

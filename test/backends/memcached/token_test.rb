@@ -2,7 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tiercel"
 require "tiercel/lab/servers"
 
 # A restarted memcached restarts its cas numbers at 1, so an earlier token must never match afterwards.

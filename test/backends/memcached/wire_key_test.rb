@@ -2,7 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tiercel"
 
 class WireKeyTest < Tiercel::TestCase
   WireKey = Tiercel::Backends::Memcached::WireKey

@@ -3,7 +3,6 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
-require "tiercel"
 require "socket"
 
 # Servers that send replies of the wrong type: not a Redis, or out of sync. No call raises, and connections to such a

@@ -2,8 +2,6 @@
 # suites: store
 
 require "test_helper"
-require "tiercel"
-$LOAD_PATH.push(File.expand_path("../../../tiercel-lab/lib", __dir__))
 require "tiercel/lab/servers"
 
 # A connection over which a server sends invalidation messages.
@@ -16,7 +14,7 @@ class RedisSubscriptionTest < Tiercel::TestCase
     [@subscription, @backend].compact.each(&:close)
   end
 
-  def build(url = server.url, **) = @backend = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), { ** })
+  def build(url = server.url) = @backend = Tiercel::Backends::Redis.build(Tiercel::BackendURL.parse(url), timeout: 20)
   def open(...) = @subscription = build(...).subscription.open
 
   # Returns all messages that the server sends before it answers a question.

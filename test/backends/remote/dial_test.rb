@@ -4,7 +4,6 @@
 
 require "test_helper"
 require "minitest/mock"
-require "tiercel"
 
 class DialTest < Tiercel::TestCase
   Dial = Tiercel::Backends::Remote::Dial

@@ -2,7 +2,6 @@
 # suites: kernel, store
 
 require "test_helper"
-require "tiercel"
 
 class PoolTest < Tiercel::TestCase
   Pool = Tiercel::Backends::Remote::Pool
@@ -24,7 +23,7 @@ class PoolTest < Tiercel::TestCase
     end
   end
 
-  def pool(size: 2, timeout: 5.0) = @pool ||= Pool.new(size: size, timeout: timeout) { FakeConnection.new }
+  def pool(size: 2, timeout: 60) = @pool ||= Pool.new(size: size, timeout: timeout) { FakeConnection.new }
 
   def soon(seconds = 60) = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
 

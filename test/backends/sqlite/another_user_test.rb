@@ -3,7 +3,6 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
-require "tiercel"
 
 # A cache file of another user, in a folder that this user can enter.
 class SQLiteAnotherUserTest < Tiercel::TestCase

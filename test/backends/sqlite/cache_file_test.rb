@@ -4,7 +4,7 @@
 require "test_helper"
 require "minitest/mock"
 require "support/held_by_another"
-require "tiercel"
+require "sqlite3"
 require "active_support/cache/tiercel_store"
 
 # The location and the owner of the `sqlite:` file.
@@ -128,7 +128,7 @@ class SQLiteCacheFileTest < Tiercel::TestCase
   end
 
   def test_twenty_processes_make_one_file
-    answers = fork_and_wait(20) { |index| build(timeout: 20).then { |backend| backend.set("key#{index}", "value") } }
+    answers = fork_and_wait(20) { |index| build.then { |backend| backend.set("key#{index}", "value") } }
     assert_equal [true], answers.uniq
     assert_equal 20, build.scan.count
     assert_equal %w[production.sqlite3 production.sqlite3-shm production.sqlite3-wal production.sqlite3.lock],
@@ -205,8 +205,8 @@ class SQLiteCacheFileTest < Tiercel::TestCase
 
   private
 
-  def build(path = @path, **)
-    Tiercel::Backends::SQLite.new(path, **).tap { |backend| @open << backend }
+  def build(path = @path, timeout: 20)
+    Tiercel::Backends::SQLite.new(path, timeout:).tap { |backend| @open << backend }
   end
 
   def set_aside = Dir["#{@path}.damaged"]

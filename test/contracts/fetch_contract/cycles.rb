@@ -11,15 +11,14 @@ module Tiercel
         end
 
         def test_a_within_b_against_b_within_a
-          patient = new_store(lease_ttl: 60)
           begun = Queue.new
           took = seconds do
             values = in_threads(6) do |index|
               outer, inner = index.odd? ? %w[a b] : %w[b a]
-              patient.fetch(outer) do
+              store.fetch(outer) do
                 begun << 1
                 eventually { begun.size >= 2 }
-                patient.fetch(inner) { "#{inner} made" } && "#{outer} made"
+                store.fetch(inner) { "#{inner} made" } && "#{outer} made"
               end
             end
             assert_equal ["a made", "b made"], values.uniq.sort
@@ -29,11 +28,10 @@ module Tiercel
 
         def test_the_same_in_two_processes
           needs_processes
-          patient = new_store(lease_ttl: 60)
           took = seconds do
             in_processes(2) do |index|
               outer, inner = index.odd? ? %w[a b] : %w[b a]
-              note patient.fetch(outer) { others_call; patient.fetch(inner) { "#{inner} made" } && "#{outer} made" }
+              note store.fetch(outer) { others_call; store.fetch(inner) { "#{inner} made" } && "#{outer} made" }
             end
           end
           assert_equal ["a made", "b made"], notes.sort
@@ -41,16 +39,15 @@ module Tiercel
         end
 
         def test_a_fetch_in_a_thread_an_enumerator_and_a_fiber_of_the_block
-          patient = new_store(lease_ttl: 60)
-          fetching = -> { patient.fetch("outer") { "inner" } }
+          fetching = -> { store.fetch("outer") { "inner" } }
           ways = [
             -> { Thread.new(&fetching).value },
             -> { Enumerator.new { |values| values << fetching.call }.next },
             -> { Fiber.new(&fetching).resume },
           ]
           ways.each do |way|
-            patient.delete("outer")
-            took = seconds { assert_equal "outer of inner", patient.fetch("outer") { "outer of #{way.call}" } }
+            store.delete("outer")
+            took = seconds { assert_equal "outer of inner", store.fetch("outer") { "outer of #{way.call}" } }
             assert_operator took, :<, PATIENCE
           end
         end

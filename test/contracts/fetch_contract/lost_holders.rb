@@ -10,11 +10,11 @@ module Tiercel
 
         def test_a_holder_that_was_killed_is_followed_by_one_other
           needs_processes
-          lapsing = new_store(lease_ttl: killed_lease_ttl, lease_wait: PATIENCE * 10)
+          lapsing, patient = [killed_lease_ttl, 60].map { |ttl| new_store(lease_ttl: ttl, lease_wait: PATIENCE * 10) }
           holder = process { lapsing.fetch("killed") { note("holds"); sleep } }
           eventually { notes.include?("holds") }
           waiters = Array.new(3) do
-            process { note("waits") && note(lapsing.fetch("killed") { note("run"); "made" }) }
+            process { note("waits") && note(patient.fetch("killed") { note("run"); "made" }) }
           end
           eventually { notes.count("waits") == 3 }
           end_process(holder)

@@ -87,11 +87,11 @@ module Tiercel
         def test_jitter_brings_ends_forward
           spread = new_store(jitter: 0.5)
           srand(7)
-          20.times { |index| spread.fetch("spread/#{index}", expires_in: 100) { 1 } }
-          spread.write("written", 1, expires_in: 100) && spread.write_multi({ "several" => 1 }, expires_in: 100)
-          alive = MovedClock.by(75) { Array.new(20) { |index| spread.exist?("spread/#{index}") } }
+          20.times { |index| spread.fetch("spread/#{index}", expires_in: 10_000) { 1 } }
+          spread.write("written", 1, expires_in: 10_000) && spread.write_multi({ "several" => 1 }, expires_in: 10_000)
+          alive = MovedClock.by(7_500) { Array.new(20) { |index| spread.exist?("spread/#{index}") } }
           assert_equal [false, true], alive.uniq.sort_by(&:to_s)
-          MovedClock.by(95) { assert_equal [1, 1], [spread.read("written"), spread.read("several")] }
+          MovedClock.by(9_500) { assert_equal [1, 1], [spread.read("written"), spread.read("several")] }
         end
 
         def test_raw_bytes_are_kept_as_they_are_though_they_look_like_a_frame

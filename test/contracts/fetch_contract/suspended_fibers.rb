@@ -7,24 +7,22 @@ module Tiercel
       # runs other code, the fiber cannot be resumed, so no caller in that thread waits for the fiber.
       module SuspendedFibers
         def test_a_block_that_is_suspended_in_an_enumerator_keeps_its_thread_from_nothing
-          patient = new_store(lease_ttl: 60)
-          values = Enumerator.new { |yielder| patient.fetch("key") { yielder << "suspended"; "later" } }
+          values = Enumerator.new { |yielder| store.fetch("key") { yielder << "suspended"; "later" } }
           took = seconds do
             assert_equal "suspended", values.next
-            assert_equal("at once", patient.fetch("key") { "at once" })
-            assert_equal({ "key" => "at once" }, patient.fetch_multi("key") { flunk })
+            assert_equal("at once", store.fetch("key") { "at once" })
+            assert_equal({ "key" => "at once" }, store.fetch_multi("key") { flunk })
           end
           assert_operator took, :<, PATIENCE
-          assert_equal "at once", patient.read("key")
+          assert_equal "at once", store.read("key")
           assert_raises(StopIteration) { values.next }
         end
 
         def test_the_same_by_fetch_multi
-          patient = new_store(lease_ttl: 60)
-          fiber = Fiber.new { patient.fetch_multi("a", "b") { |name| Fiber.yield(name); "#{name} later" } }
+          fiber = Fiber.new { store.fetch_multi("a", "b") { |name| Fiber.yield(name); "#{name} later" } }
           took = seconds do
             assert_equal "a", fiber.resume
-            assert_equal({ "b" => "B", "a" => "A" }, patient.fetch_multi("b", "a", &:upcase))
+            assert_equal({ "b" => "B", "a" => "A" }, store.fetch_multi("b", "a", &:upcase))
           end
           assert_operator took, :<, PATIENCE
           fiber.resume while fiber.alive?
@@ -32,14 +30,13 @@ module Tiercel
 
         # All of them continue once the first one is suspended.
         def test_fibers_of_one_thread_that_want_one_key
-          patient = new_store(lease_ttl: 60)
           took = seconds do
-            fibers = Array.new(3) { Fiber.new { patient.fetch("key") { Fiber.yield; "made" } } }
+            fibers = Array.new(3) { Fiber.new { store.fetch("key") { Fiber.yield; "made" } } }
             fibers.each(&:resume)
             assert_equal(["made"] * 3, fibers.map(&:resume))
           end
           assert_operator took, :<, PATIENCE
-          assert_equal "made", patient.read("key")
+          assert_equal "made", store.read("key")
         end
       end
     end

@@ -94,7 +94,7 @@ module Tiercel
 
         def test_the_block_sets_expires_at
           store.fetch("name") { |_name, options| options.expires_at = Time.now + 30; "value" }
-          later(29) { assert_equal "value", store.read("name") }
+          later(15) { assert_equal "value", store.read("name") }
           later(31) { assert_nil store.read("name") }
         end
 

@@ -7,12 +7,13 @@ module Tiercel
       module Fetching
         # Seconds: shorter than a lease, but much longer than any operation.
         PATIENCE = 60
+        LEASE_TTL = 600
 
         # Defines the test twice: with and without leases.
         def self.in_both_ways(name, &body)
           { with_leases: true, without: false }.each do |kind, lease|
             define_method(:"#{name}_#{kind}") do
-              @store = new_store(lease: lease)
+              @store = new_store(lease: lease, lease_ttl: LEASE_TTL)
               instance_exec(&body)
             end
           end
@@ -117,7 +118,7 @@ module Tiercel
 
         # The leader's thread ends; the follower computes with the generations of now.
         def test_who_takes_over_records_what_was_invalidated_while_it_waited
-          store = @store = new_store(lease: true)
+          store = @store = new_store(lease: true, lease_ttl: LEASE_TTL)
           began = Queue.new
           leader = Thread.new { store.fetch("name", tags: ["t"]) { began << 1; sleep } }
           began.pop
@@ -130,7 +131,7 @@ module Tiercel
 
         def test_nor_does_another_process
           needs_processes
-          store = @store = new_store(lease: true)
+          store = @store = new_store(lease: true, lease_ttl: LEASE_TTL)
           child = process do
             store.fetch("name", tags: ["tag"]) { note("began") && sleep }
           end

@@ -16,7 +16,7 @@ class ProcessEndTest < Tiercel::TestCase
     require "contracts/moved_clock"
     STDOUT.sync = true
     I18n.backend # loads more code, which a fork must not interrupt
-    store = Tiercel.new("file:#{ARGV.first}", lease: true, stale_while_revalidate: 600)
+    store = Tiercel.new("file:#{ARGV.first}", lease: true, lease_ttl: 600, stale_while_revalidate: 600)
     later = ->(&block) { Tiercel::Contracts::MovedClock.by(61, &block) }
     refresh = ->(name, &block) { store.fetch(name, expires_in: 3600, refresh: :background, &block) }
   RUBY
@@ -35,7 +35,7 @@ class ProcessEndTest < Tiercel::TestCase
     run_script(<<~'RUBY')
       5.times { |index| store.fetch("name/#{index}", expires_in: 60) { "old" } }
       later.call do
-        5.times { |index| refresh.call("name/#{index}") { sleep 0.1; "new" } }
+        5.times { |index| refresh.call("name/#{index}") { sleep 0.02; "new" } }
         exit
       end
     RUBY

@@ -53,7 +53,7 @@ class DoctorHostsTest < DoctorCase
     Tiercel::Lab::Servers::Redis.run do |server|
       server.command("CONFIG", "SET", "maxmemory", "100mb")
       server.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-      assert_nothing_found examine(Tiercel.new(server.url), deployment: container("DYNO" => "web.2"))
+      assert_nothing_found examine(Tiercel.new(server.url, timeout: 20), deployment: container("DYNO" => "web.2"))
     end
   end
 

@@ -7,7 +7,7 @@ require_relative "doctor_case"
 class DoctorMemcachedTest < DoctorCase
   def test_values_above_the_limit
     Tiercel::Lab::Servers::Memcached.run do |server|
-      store = Tiercel.new(server.url, compress: false, error_handler: ->(**) {})
+      store = Tiercel.new(server.url, compress: false, timeout: 20, error_handler: ->(**) {})
       assert_nothing_found examine(store)
       store.write("large", "x" * 2_000_000)
       report = examine(store)

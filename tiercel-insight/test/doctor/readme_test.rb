@@ -47,7 +47,8 @@ class DoctorReadmeTest < DoctorCase
 
   # An application's segment is in /dev/shm and its servers on other hosts; here all are local to the test.
   def build(line, redis, memcached)
-    line = line.gsub(/"redis:[^"]*"/, redis.url.inspect).gsub(/"memcached:[^"]*"/, memcached.url.inspect)
+    line = line.gsub(/"redis:[^"]*"/, "#{redis.url}?timeout=20".inspect)
+               .gsub(/"memcached:[^"]*"/, "#{memcached.url}?timeout=20".inspect)
                .gsub('"shared:my-app"', '"shared:./segment"')
                .gsub('"shared:"', '"shared:./segment"').sub(/:tiercel_store(?=\s*(#|\z))/, '\0, "shared:./segment"')
                .gsub(/"(1|10)GB"/, '"64MB"')

@@ -18,9 +18,10 @@ class DoctorRedisTest < DoctorCase
 
   # Rails 7.2 cannot build a pool with connection_pool 3. In Rails 8.2, `redis:` builds another class.
   def stores
-    stores = [Tiercel.new(@server.url),
-              ActiveSupport::Cache.lookup_store(:redis_cache_store, url: @server.url, pool: false)]
-    return stores << ActiveSupport::Cache.lookup_store(:redis_cache_store, url: @server.url) unless DEPRECATED
+    place = { url: @server.url, read_timeout: 20 }
+    stores = [Tiercel.new(@server.url, timeout: 20),
+              ActiveSupport::Cache.lookup_store(:redis_cache_store, **place, pool: false)]
+    return stores << ActiveSupport::Cache.lookup_store(:redis_cache_store, **place) unless DEPRECATED
     require "redis"
     stores << ActiveSupport.deprecator.silence do
       ActiveSupport::Cache::RedisCacheStore.new(redis: Redis.new(url: @server.url))
@@ -51,7 +52,7 @@ class DoctorRedisTest < DoctorCase
 
   def test_another_database
     @server.command("SELECT", "0")
-    Tiercel.new("#{@server.url.chomp("/0")}/3").write("name", "value")
+    Tiercel.new("#{@server.url.chomp("/0")}/3", timeout: 20).write("name", "value")
     stores.each { |store| assert_found(/db3 have keys too/, examine(store)) }
   end
 
@@ -87,7 +88,7 @@ class DoctorRedisTest < DoctorCase
 
   def test_a_user_who_may_ask_nothing
     @server.command("ACL", "SETUSER", "app", "on", ">secret", "~*", "+get", "+set", "+unlink", "+evalsha", "+eval")
-    store = Tiercel.new(@server.url, username: "app", password: "secret")
+    store = Tiercel.new(@server.url, username: "app", password: "secret", timeout: 20)
     report = examine(store)
     assert_predicate report, :sound?, report.to_text
     assert_match(/INFO is refused/, report.to_text)

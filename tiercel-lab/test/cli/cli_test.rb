@@ -104,8 +104,8 @@ class CLITest < LabCase
   end
 
   def test_ctrl_c_keeps_what_was_measured_and_stops_the_servers
-    command = [RbConfig.ruby, EXECUTABLE, "--quick", "--store", "mem_cache_store", "--value", "string-10b,html-2kb",
-               "--op", "read", "--results", dir]
+    command = [RbConfig.ruby, EXECUTABLE, "--quick", "--store", "mem_cache_store", "--value",
+               "string-10b,html-2kb,string-100b,string-1kb,books", "--op", "read", "--results", dir]
     Open3.popen3({ "XDG_CACHE_HOME" => dir }, *command, pgroup: true) do |input, out, err, thread|
       input.close
       wait_until("a measured cell", within: 100) { kept(dir).include?('"string-10b/read/mem_cache_store"') }
