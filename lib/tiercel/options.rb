@@ -41,7 +41,7 @@ module Tiercel::Options
   BACKENDS = {
     null: {}, memory: { size: [:segment, "32MB"], memo: [:memo] },
     shared: { size: [:segment], memo: [:memo], on_unavailable: [:unavailable, :miss] },
-    sqlite: disk, file: disk, memcached: { **remote, ssl: [:any], ssl_params: [:any] },
+    sqlite: disk, file: disk, memcached: { **remote, ssl: [:switch], ssl_params: [:any] },
     redis: { **remote, username: [:any], password: [:any], db: [:any], ssl_params: [:any], fixed_hostname: [:any],
              sentinels: [:any], name: [:any], sentinel_username: [:any], sentinel_password: [:any] },
     near: { ttl: [:seconds], bus: [:switch] },

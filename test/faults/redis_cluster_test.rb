@@ -73,7 +73,7 @@ class RedisClusterFaultsTest < Tiercel::TestCase
 
   # A cluster that serves the slots it can, and stores that know its layout.
   def with_broken_master(fault, node_timeout_ms: NEVER_MS)
-    with_cluster(node_timeout_ms: node_timeout_ms) do |store, cluster|
+    with_cluster(node_timeout_ms: node_timeout_ms, breaker: LONG_BREAKER) do |store, cluster|
       cluster.nodes.each { |node| node.command("CONFIG", "SET", "cluster-require-full-coverage", "no") }
       broken = cluster.nodes.first
       ours, others = NAMES.partition { |name| node_of(cluster, name) == broken }

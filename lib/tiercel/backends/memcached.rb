@@ -44,15 +44,11 @@ module Tiercel
     def self.build(url, options = {}) = new(servers(url), **options)
 
     def self.servers(url)
-      place = url.place
-      if place.include?("@")
+      if url.place.include?("@")
         raise ConfigurationError, "#{url}: memcached has no users; expected memcached://HOST:PORT[,HOST:PORT]"
       end
-      servers = place.split(",").map(&:strip).reject(&:empty?)
+      servers = url.place.split(",").map(&:strip).reject(&:empty?)
       BackendURL.check_ports(url, servers.reject { |server| server.include?("/") })
-      if (weightless = servers.find { |server| server.match?(/:0+\z/) })
-        raise ConfigurationError, "#{url}: weight of #{weightless}: expected an Integer of at least 1"
-      end
       servers.empty? ? [DEFAULT_SERVER] : servers
     end
     private_class_method :servers
@@ -62,12 +58,15 @@ module Tiercel
     # @raise [ConfigurationError]
     def initialize(servers, **options)
       super()
-      settings = settings(options)
-      @timeout = settings[:timeout]
+      options = Options.values(:memcached, options)
+      @timeout, pool, connect_timeout = options.values_at(:timeout, :pool, :connect_timeout)
+      with_tls = options[:ssl].nil? ? options[:ssl_params] : options[:ssl]
+      tls = Backends::Remote::TLSContext.build(options[:ssl_params]) if with_tls
       @ring = Ring.new(servers) do |server|
         name = server.port ? "memcached://#{server.name}" : "memcached:#{server.name}"
-        Backends::Remote::Node.new(name, **settings.except(:socket), breaker: servers.size > 1 ? Breaker.new : nil) do
-          Connection.new(server.host, server.port, **settings[:socket])
+        breaker = Breaker.new if servers.size > 1
+        Backends::Remote::Node.new(name, timeout: @timeout, pool:, breaker:) do
+          Connection.new(server.host, server.port, connect_timeout:, tls:)
         end
       end
       @only = @ring.nodes.first if @ring.nodes.size == 1
@@ -167,7 +166,7 @@ module Tiercel
       responses = exchange(wire_keys) { |_, wire_key| Connection.get_request(wire_key) }
       found = {}
       responses.each_with_index { |bytes, index| found[keys[index]] = bytes if bytes.is_a?(String) }
-      checked(responses, found)
+      found.size == keys.size ? found : checked(responses, found)
     end
 
     def get_multi_with_tokens(keys)
@@ -220,19 +219,17 @@ module Tiercel
 
     # A frame that changes between the two steps stays, for another attempt.
     def delete_frames(keys)
-      found = keys.zip(look_at(keys)).to_h
-      failed = found.select { |_, there| there.is_a?(Exception) }
-      changes = found.select { |_, there| there.is_a?(Array) && Frame.replaceable?(there.first) }
-                     .transform_values { |_, token| [Frame::EXPIRED, token] }
-      written = begin
-        compare_and_set_multi(changes, EXPIRED_TTL)
-      rescue BackendError => error
-        error.partial || []
+      found = look_at(keys)
+      frames = found.each_index.select do |index|
+        found[index].is_a?(Array) && Frame.replaceable?(found[index].first)
       end
-      changes.except(*written).each_key do |key|
-        failed[key] = error || Refused.new("it changed while it was deleted", backend: @name, key:)
+      answers = exchange(frames.map { |index| WireKey.encode(keys[index]) }) do |nth, wire_key, connection|
+        "md #{wire_key} C#{found[frames[nth]][1].cas_over(connection)}\r\n"
       end
-      failed.transform_values { |failure| backend_error(failure) }
+      changed = Refused.new("it changed while it was deleted", backend: @name)
+      frames.zip(answers) { |index, answer| found[index] = answer || changed }
+      failed = keys.zip(found).select { |_, answer| answer.is_a?(Exception) }
+      failed.to_h.transform_values { |failure| backend_error(failure) }
     end
 
     # Omits keys that were too long for memcached, because the server stores only their digests.
@@ -306,18 +303,12 @@ module Tiercel
     # @return [Array<Object>] for each key its response, or its responses; or a BackendError, if its server failed
     def exchange(wire_keys, each: 1)
       responses = Array.new(wire_keys.size)
-      write = lambda do |at, connection, deadline|
+      deadline = Clock.monotonic + @timeout
+      Backends::Remote::Exchange.new(deadline, each:) do |indexes, connection|
         request = String.new
-        at.each { |index| request << yield(index, wire_keys[index], connection) }
+        indexes.each { |index| request << yield(index, wire_keys[index], connection) }
         connection.write(request, deadline)
-      end
-      read = lambda do |at, connection, deadline|
-        answers = connection.read_all(at.size * each, deadline)
-        at.each_with_index { |index, nth| responses[index] = each == 1 ? answers[nth] : answers[nth * each, each] }
-      end
-      groups = @ring.group(wire_keys)
-      failures = Backends::Remote::Exchange.new(Clock.monotonic + @timeout, write, read).run(groups)
-      failures.each { |node, error| groups[node].each { |index| responses[index] = error } }
+      end.run(@ring.group(wire_keys), responses)
       responses
     end
 
@@ -387,12 +378,14 @@ module Tiercel
     def clear_all
       deadline = Clock.monotonic + @timeout
       @ring.nodes.each do |node|
-        node.call(nil, deadline:) { |connection, until_then| connection.flush_all(until_then) }
+        node.call(nil, deadline:) { |connection, until_then| connection.call("flush_all\r\n", until_then) }
       end
       nil
     end
 
-    def each_wire_key(prefix, &) = @ring.nodes.each { |node| KeyDump.new(node).each(prefix, &) }
+    def each_wire_key(prefix, &)
+      @ring.nodes.each { |node| KeyDump.new(node, @timeout).each(WireKey.beginnings(prefix.to_s), &) }
+    end
 
     # Expiry uses the server's clock, not {Clock}; tests that move Ruby's time do not affect it.
     def wire_ttl(ttl)
@@ -401,21 +394,6 @@ module Tiercel
       return seconds if seconds <= RELATIVE_TTL_MAX
       ends_at = Process.clock_gettime(Process::CLOCK_REALTIME, :second) + seconds
       ends_at <= LAST_DATE ? ends_at : 0
-    end
-
-    def settings(options)
-      given = Options.values(:memcached, options)
-      socket = { **given.slice(:connect_timeout), tls: tls(options) }.compact
-      { **given.slice(:timeout, :pool), socket: }
-    end
-
-    def tls(options)
-      ssl = options[:ssl]
-      unless [nil, true, false, "true", "false"].include?(ssl)
-        raise ConfigurationError, "ssl: expected true or false, got #{Redacted.text(ssl)} (ssl_params: has details)"
-      end
-      return if ssl.to_s == "false" || (ssl.nil? && options[:ssl_params].nil?)
-      Backends::Remote::TLSContext.build(options[:ssl_params])
     end
 
     # Keys in memcached's form: 1 to 250 bytes without spaces and control characters (memcached's protocol.txt).
@@ -431,7 +409,6 @@ module Tiercel
       UNSAFE = /[\x00-\x20%\x7F-\xFF]/n
       UNSAFE_BUT_HIGH = /[\x00-\x20%\x7F]/n
       UNSAFE_ASCII = /[\x00-\x20%\x7F]/
-      NEVER = /[\x00-\x20\x7F]/n
       ESCAPES = Array.new(256) { |byte| format("%%%02X", byte).b.freeze }.freeze
       DIGEST_MARK = "%=".b.freeze
       DIGEST_BYTES = 64
@@ -458,22 +435,11 @@ module Tiercel
           wire_key.include?("%") ? unescape(wire_key) : wire_key
         end
 
-        # Returns whether {encode} can return this text, judged by the characters that a text command allows.
-        #
-        # @param wire_key [String]
-        # @return [Boolean]
-        def possible?(wire_key) = !NEVER.match?(wire_key.b)
-
-        # Returns whether the key encoded in a wire key begins with these bytes.
-        #
-        # @param wire_key [String]
         # @param prefix [String] to match keys stored as digests: at most {LEAD_BYTES} when encoded
-        # @return [Boolean]
-        def prefix?(wire_key, prefix)
-          key = decode(wire_key)
-          return key.b.start_with?(prefix.b) if key
-          lead = wire_key.byteslice(DIGEST_MARK.bytesize, LEAD_BYTES)
-          lead.start_with?(escape(prefix.b, UNSAFE_BUT_HIGH))
+        # @return [Array<String>] the beginnings of the wire keys of all keys with this prefix
+        def beginnings(prefix)
+          low = escape(prefix.b, UNSAFE_BUT_HIGH)
+          [escape(prefix.b, UNSAFE), low, DIGEST_MARK + low.byteslice(0, LEAD_BYTES)]
         end
 
         # @param text [String] a text with %XX

@@ -109,19 +109,14 @@ module Tiercel
     def get_multi(keys)
       return {} if keys.empty?
       found = {}
-      other = nil
-      index = -1
-      expect_all(keys.size, guarded { @commands.get_multi(keys) }).each do |reply|
-        index += 1
-        if reply.is_a?(String)
-          found[keys[index]] = binary(reply)
-        elsif reply
-          (other ||= []) << reply
-        end
+      replies = @several ? @commands.pipelined(keys.map { |key| ["GET", key] }) : call(["MGET", *keys], nil)
+      expect_all(keys.size, replies).each_index do |index|
+        reply = replies[index]
+        found[keys[index]] = reply.frozen? ? binary(reply) : reply if reply.is_a?(String)
       end
-      failure = failed(other) if other
-      return found unless failure
-      raise other.size == keys.size ? failure : failure.with_partial(found)
+      return found if found.size == keys.size
+      failure = failed(replies) or return found
+      raise replies.all?(Exception) ? failure : failure.with_partial(found)
     end
 
     def get_with_token(key) = (bytes = get(key)) && [bytes, bytes]
@@ -129,9 +124,8 @@ module Tiercel
     def token_of(bytes) = bytes
 
     def look(key)
-      bytes, left = guarded(key) { @commands.pipelined([["GET", key], ["PTTL", key]]) }
-      raise translate(bytes, key) if bytes.is_a?(Exception)
-      shown(bytes, left)
+      bytes, left = @commands.pipelined([["GET", key], ["PTTL", key]])
+      shown(checked(bytes, key), left)
     end
 
     # --- write ---
@@ -144,7 +138,7 @@ module Tiercel
       return true if pairs.empty?
       milliseconds = ms(ttl)
       commands = pairs.map { |key, bytes| ["SET", key, bytes, "PX", milliseconds] }
-      replies = guarded { @commands.pipelined(commands) }
+      replies = @commands.pipelined(commands)
       failure = failed(replies) or return true
       raise replies.include?(OK) ? failure.with_partial(false) : failure
     end
@@ -156,71 +150,58 @@ module Tiercel
 
     def add_or_get(key, bytes, ttl = nil)
       commands = [["SET", key, bytes, "NX", "PX", ms(ttl)], ["GET", key]]
-      set, present = @commands.on(key, resend: false) do |connection, deadline|
-        connection.call_all(commands, deadline)
+      replies = @commands.on(key, resend: false) do |connection, deadline|
+        connection.call_all(commands, deadline).then { |both| both.first.is_a?(ReplyError) ? both.first : both }
       end
-      raise translate(set, key) if set.is_a?(Exception)
+      set, present = checked(replies, key)
       return true if set
       binary(present) && [present, present] unless wrong_type?(present)
     end
 
     def compare_and_set(key, bytes, token, ttl = nil)
-      guarded(key) do
-        call_script(compare_and_set_command(key, bytes, token, ms(ttl)), key) do
-          compare_in_steps(key, bytes, token, ms(ttl))
-        end == 1
-      end
+      command = compare_and_set_command(key, bytes, token, ms(ttl))
+      reply = @commands.on(key, resend: false) { |connection, deadline| connection.call(command, deadline) }
+      reply = compare_in_steps(key, bytes, token, ms(ttl)) if script_refused?(reply)
+      checked(reply, key) == 1
     end
 
     def compare_and_set_multi(changes, ttl = nil)
       return [] if changes.empty?
       milliseconds = ms(ttl)
-      replies = guarded do
-        commands = changes.map { |key, (bytes, token)| compare_and_set_command(key, bytes, token, milliseconds) }
-        call_scripts(commands) do |index|
-          key, (bytes, token) = changes.to_a[index]
-          compare_in_steps(key, bytes, token, milliseconds)
-        end
+      commands = changes.map { |key, (bytes, token)| compare_and_set_command(key, bytes, token, milliseconds) }
+      replies = call_scripts(commands) do |index|
+        key, (bytes, token) = changes.to_a[index]
+        compare_in_steps(key, bytes, token, milliseconds)
       end
       written = changes.keys.select.with_index { |_, index| replies[index] == 1 }
       failure = failed(replies) or return written
       raise written.empty? ? failure : failure.with_partial(written)
     end
 
-    # The written bytes are their own token, because no other caller writes the same bytes.
+    # Writes, then reads what is there, in one trip. The written bytes are their own token, because no other caller
+    # writes the same bytes.
     def compare_exchange(key, bytes, ttl = nil, token = nil)
-      compare_exchange_multi({ key => bytes }, ttl, token ? { key => token } : {})[key]
+      milliseconds = ms(ttl)
+      replies = @commands.pipelined(exchange_commands(key, bytes, token, milliseconds))
+      exchanged(key, bytes, token, milliseconds, *replies)
     end
 
     def exchanges_at_once? = true
 
-    # Writes, then reads what is there, in one trip.
     def compare_exchange_multi(pairs, ttl = nil, tokens = {})
       return {} if pairs.empty?
       milliseconds = ms(ttl)
-      replies = guarded do
-        @commands.pipelined(pairs.flat_map do |key, bytes|
-          token = tokens[key]
-          write = token ? compare_and_set_command(key, bytes, token, milliseconds)
-                        : ["SET", key, bytes, "NX", "PX", milliseconds]
-          [write, ["GET", key], ["PTTL", key]]
-        end)
-      end
-      errors = []
+      replies = @commands.pipelined(pairs.flat_map do |key, bytes|
+        exchange_commands(key, bytes, tokens[key], milliseconds)
+      end)
       found = {}
+      failure = nil
       pairs.each_with_index do |(key, bytes), index|
-        written, present, left = replies[index * 3, 3]
-        if wrong_type?(present) # replaced, as by a plain write
-          set(key, bytes, ttl)
-          present, left = bytes, milliseconds.to_i
-        elsif script_refused?(written) && present == tokens[key]
-          present, left = bytes, milliseconds.to_i if compare_in_steps(key, bytes, present, milliseconds) == 1
-        elsif (error = [written, present].grep(Exception).first)
-          next errors << error unless present.is_a?(String)
-        end
-        there = shown(present, left) and found[key] = there
+        there = exchanged(key, bytes, tokens[key], milliseconds, *replies[index * 3, 3]) and found[key] = there
+      rescue BackendError => failure
+        next
       end
-      failure = failed(errors) or return found
+      return found unless failure
       raise found.empty? ? failure : failure.with_partial(found)
     end
 
@@ -228,7 +209,7 @@ module Tiercel
 
     def delete_multi(keys)
       return 0 if keys.empty?
-      counts = guarded { @commands.delete_multi(keys) }
+      counts = @several ? @commands.pipelined(keys.map { |key| ["UNLINK", key] }) : [call(["UNLINK", *keys], nil)]
       failure = failed(counts) or return counts.sum { |count| expect(Integer, count) }
       answered = counts.grep(Integer)
       raise answered.empty? ? failure : failure.with_partial(answered.sum)
@@ -236,9 +217,7 @@ module Tiercel
 
     def delete_frames(keys)
       return {} if keys.empty?
-      replies = guarded do
-        call_scripts(keys.map { |key| ["EVAL", DELETE_FRAME, "1", key] }) { |index| delete_frame(keys[index]) }
-      end
+      replies = call_scripts(keys.map { |key| ["EVAL", DELETE_FRAME, "1", key] }) { |index| delete_frame(keys[index]) }
       keys.zip(replies).filter_map { |key, reply| [key, translate(reply, key)] if reply.is_a?(Exception) }.to_h
     rescue BackendError => error
       keys.to_h { |key| [key, error] }
@@ -248,28 +227,33 @@ module Tiercel
     def increment(key, amount = 1, ttl = nil)
       Counter.in_range(amount, key)
       commands = [["SET", key, "0", "NX", "PX", ms(ttl)], ["INCRBY", key, amount.to_s]]
-      guarded(key) do
-        counts = @commands.on(key, resend: false) { |*connection| transaction(*connection, commands) }
-        expect(Integer, expect_all(2, counts).last)
-      rescue ReplyError => error
-        raise unless error.not_a_number?
-        raise NotACounter, "the key #{KeyMask.of(key)}: #{OneLine.of(error.message)}; nothing was changed"
+      counts = @commands.on(key, resend: false) { |*connection| transaction(*connection, commands) }
+      if counts.is_a?(ReplyError) && counts.not_a_number?
+        raise NotACounter, "the key #{KeyMask.of(key)}: #{OneLine.of(counts.message)}; nothing was changed"
       end
+      expect(Integer, expect_all(2, checked(counts, key)).last)
     end
 
     def touch(key, ttl) = call(["PEXPIRE", key, ms(ttl)], key) == 1
 
-    # Scans in steps of a thousand keys, so that other clients do not wait long.
-    def scan(prefix = nil)
+    # Scans in steps of a thousand keys, so that other clients do not wait long. Each step has its own time budget.
+    def scan(prefix = nil, &)
       return enum_for(:scan, prefix) unless block_given?
       pattern = "#{prefix&.b&.gsub(GLOB_CHARACTERS) { |char| "\\#{char}" }}*"
-      each_page(pattern) { |keys| keys.each { |key| yield key } }
+      @commands.nodes.each do |node|
+        cursor = "0"
+        begin
+          page, = ask_node(node, ["SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT])
+          cursor, keys = expect_all(2, page)
+          expect(Array, keys).each(&)
+        end until cursor == "0"
+      end
     end
 
     # --- the server ---
 
     def stats
-      infos = guarded { @commands.infos }
+      infos = @commands.nodes.map { |node| ask_node(node, ["INFO"], ["DBSIZE"]) }
       texts = infos.map { |text, _| expect(String, text).scan(/^(\w+):(.*?)\r?$/).to_h }
       sums = { bytes: "used_memory", hits: "keyspace_hits", misses: "keyspace_misses", evictions: "evicted_keys",
                connections: "connected_clients" }.transform_values { |name| texts.sum { |text| text[name].to_i } }
@@ -279,7 +263,7 @@ module Tiercel
     # @private
     # @param command [Array<String>] a read-only command such as INFO
     # @return [Object] the reply; in a cluster the reply of one node
-    def ask(*command) = guarded { @commands.ask(command) }
+    def ask(*command) = ask_node(@commands.nodes.first, command).first
 
     # @private
     # @return [Integer]
@@ -293,6 +277,7 @@ module Tiercel
     def close = @commands.close
     def to_s = @name
     def several_servers? = @several
+    def answers_elsewhere? = @several && @commands.answering?
     def remote? = true
 
     # --- for near tiers ---
@@ -330,9 +315,18 @@ module Tiercel
     private
 
     def call(command, key, resend: true)
-      @commands.call(command, key: key, resend: resend)
-    rescue ReplyError => error
-      raise translate(error, key)
+      checked(@commands.on(key, resend:) { |connection, deadline| connection.call(command, deadline) }, key)
+    end
+
+    # @param node [Remote::Node]
+    # @return [Array<Object>] the replies
+    def ask_node(node, *commands)
+      node.call(nil) { |connection, deadline| connection.call_all(commands, deadline) }.each { |reply| checked(reply) }
+    end
+
+    # @return [Object] a reply that is no error
+    def checked(reply, key = nil)
+      reply.is_a?(Exception) ? raise(translate(reply, key), cause: reply) : reply
     end
 
     def compare_and_set_command(key, bytes, token, milliseconds)
@@ -340,14 +334,26 @@ module Tiercel
       ["EVAL", COMPARE_AND_SET, "1", key, Digest::SHA1.hexdigest(token), bytes, milliseconds, "sha1"]
     end
 
-    # @yieldreturn [Object] the reply in place of a script that this user may not run
-    def call_script(command, key)
-      @commands.call(command, key: key, resend: false)
-    rescue ReplyError => error
-      script_refused?(error) ? yield : raise
+    def exchange_commands(key, bytes, token, milliseconds)
+      write = token ? compare_and_set_command(key, bytes, token, milliseconds)
+                    : ["SET", key, bytes, "NX", "PX", milliseconds]
+      [write, ["GET", key], ["PTTL", key]]
     end
 
-    # @yieldparam index [Integer] see {#call_script}
+    # @return [Array, nil] what is there after these replies to {#exchange_commands}; see {#shown}
+    def exchanged(key, bytes, token, milliseconds, written, present, left)
+      if wrong_type?(present) # replaced, as by a plain write
+        call(["SET", key, bytes, "PX", milliseconds], key)
+        present, left = bytes, milliseconds.to_i
+      elsif script_refused?(written) && present == token
+        present, left = bytes, milliseconds.to_i if compare_in_steps(key, bytes, present, milliseconds) == 1
+      elsif present.nil?
+        checked(written, key)
+      end
+      shown(checked(present, key), left)
+    end
+
+    # @yieldreturn [Object] the reply in place of a script that this user may not run
     # @return [Array<Object>] the replies, including errors
     def call_scripts(commands)
       replies = @commands.pipelined(commands)
@@ -413,12 +419,6 @@ module Tiercel
       reply
     end
 
-    def guarded(key = nil)
-      yield
-    rescue ReplyError => error
-      raise translate(error, key)
-    end
-
     # @return [BackendError]
     def translate(error, key = nil) = error.is_a?(BackendError) ? error : error.translated(@name, key)
 
@@ -430,20 +430,8 @@ module Tiercel
 
     def wrong_type?(reply) = reply.is_a?(ReplyError) && reply.code == "WRONGTYPE"
 
-    # Each page has its own time budget. Errors of the caller's block are not translated.
-    def each_page(pattern)
-      guarded { @commands.each_server }.each do |server|
-        cursor = "0"
-        begin
-          page = guarded { server.call(["SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT]) }
-          cursor, keys = expect_all(2, page)
-          yield expect(Array, keys)
-        end until cursor == "0"
-      end
-    end
-
     def clear_all
-      guarded { @commands.each_server.each { |server| server.call(%w[FLUSHDB ASYNC]) } }
+      @commands.nodes.each { |node| ask_node(node, %w[FLUSHDB ASYNC]) }
       nil
     end
 
@@ -451,33 +439,19 @@ module Tiercel
     class Single
       # @param pool [Hash] see {Options.values}
       def initialize(name, address, timeout:, pool:)
-        @address = address
         @node = Backends::Remote::Node.new(name, timeout:, pool:) { address.connection(servers: @servers) }
       end
 
       # @return [SeenServers, nil] collects the servers of the connections; must be set before the first call
       attr_accessor :servers
 
-      # @param key [String, nil] the key, for errors
-      # @param resend [Boolean] whether the command may be sent twice
-      # @return [Object] the reply
-      # @raise [ReplyError]
-      # @raise [BackendError]
-      def call(command, key: nil, resend: true)
-        on(key, resend:) { |connection, deadline| connection.call(command, deadline) }
-      end
-
-      # Runs the block with the connection to the key's server.
+      # Runs the block with a connection to the key's server.
       #
-      # @return [Object] the block's reply
-      # @raise [ReplyError] if the block returns one
-      def on(key, resend: true, &)
-        reply = @node.call(key, resend: resend, &)
-        reply.is_a?(ReplyError) ? raise(reply) : reply
-      end
-
-      # @return [Object] the reply of any server
-      def ask(command) = call(command)
+      # @param key [String, nil] the key, for errors
+      # @param resend [Boolean] whether the block's request may be sent twice
+      # @return [Object] the block's reply, which may be a {ReplyError}
+      # @raise [BackendError]
+      def on(key, resend: true, &) = @node.call(key, resend:, &)
 
       # Sends the commands in one trip.
       #
@@ -485,24 +459,10 @@ module Tiercel
       # @raise [BackendError]
       def pipelined(commands) = @node.call(nil) { |connection, deadline| connection.call_all(commands, deadline) }
 
-      # @return [Array<String, nil>]
-      def get_multi(keys) = call(["MGET", *keys])
-
-      # @return [Array<Integer>] number of deleted keys, in parts
-      def delete_multi(keys) = [call(["UNLINK", *keys])]
-
-      # @return [Array<#call>] a callable for each server; it sends a command to that server
-      def each_server = [method(:ask)]
-
-      # @return [Array<Array(String, Integer)>] INFO and the number of keys for each server
-      def infos
-        replies = pipelined([["INFO"], ["DBSIZE"]])
-        error = replies.find { |reply| reply.is_a?(ReplyError) }
-        error ? raise(error) : [replies]
-      end
+      # @return [Array<Remote::Node>] the servers that have keys
+      def nodes = [@node]
 
       def renew
-        @address.sentinels&.forget
         @node.renew
         @servers&.forget # last, so that a caller that sees the new list also uses a connection in it
       end

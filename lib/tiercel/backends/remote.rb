@@ -15,26 +15,18 @@ module Tiercel
     # One server: its connections, its time budget, and the translation of socket errors to {BackendError}s.
     class Node
       # The server answered and refused the command.
-      class Refusal < StandardError; end
+      class Refusal < StandardError
+        # @return [BackendError]
+        def translated(backend, key) = Refused.new(message, backend:, key:)
+      end
 
       # Errors of sockets, name resolution and TLS. A Timeout::Error comes from the caller's own Timeout.
       NETWORK_ERRORS = [IOError, SystemCallError, SocketError, OpenSSL::SSL::SSLError].freeze
       TIMEOUTS = [IO::TimeoutError, Errno::ETIMEDOUT].freeze
 
-      @logs = {}
-      @lock = Mutex.new
-
-      # The log of a server: one line when its breaker opens, and one when the server answers again. All stores of the
-      # process share this log, so it uses the common logger of all stores, or Rails' logger.
-      #
-      # @param name [String] the server's name, without its password
-      def self.log_of(name)
-        @lock.synchronize do
-          @logs[name] ||= GuardLog.new(name, lambda {
-            ActiveSupport::Cache::Store.logger if defined?(ActiveSupport::Cache::Store)
-          }, Clock.method(:monotonic))
-        end
-      end
+      # A server's log uses the common logger of all stores, or Rails' logger.
+      LOGGER = -> { ActiveSupport::Cache::Store.logger if defined?(ActiveSupport::Cache::Store) }
+      private_constant :TIMEOUTS, :LOGGER
 
       # @return [String] "memcached://HOST:PORT"
       attr_reader :name
@@ -42,13 +34,13 @@ module Tiercel
       # @param name [String] for errors and the log
       # @param timeout [Float] seconds for one call
       # @param pool [Hash] see {Options.values}
-      # @param breaker [Breaker, nil] this server's breaker, if there are several servers
+      # @param breaker [Breaker, nil] this server's breaker, if there are several servers. The log has one line when it
+      #   opens, and one when the server answers again
       def initialize(name, timeout:, pool:, breaker: nil, &connect)
         @name = name
         @timeout = timeout
         @breaker = breaker
-        @log = Node.log_of(name) if breaker
-        @connect = connect
+        @log = GuardLog.new(name, LOGGER, Clock.method(:monotonic)) if breaker
         @pool = Pool.new(**pool, &connect)
       end
 
@@ -60,29 +52,17 @@ module Tiercel
       def call(key, resend: true, deadline: Clock.monotonic + @timeout, wait: true, &)
         skip(key) if @breaker && !@breaker.allow?
         result = @pool.with(deadline, wait: wait) { |connection| connection.use(deadline, resend: resend, &) }
-        succeeded if @breaker
+        answered if @breaker&.failing?
         result
       rescue *NETWORK_ERRORS => error
         failed(error) if @breaker
-        raise failure(error, key)
+        type = TIMEOUTS.any? { |timeout| timeout === error } ? TimedOut : Unavailable
+        raise type.new("#{error.class}: #{error.message}", backend: @name, key: key)
       rescue Pool::Exhausted => error
         raise PoolExhausted.new(error.message, backend: @name, key: key)
       rescue Refusal => error
-        succeeded if @breaker # a refusal proves that the server is up
-        raise Refused.new(error.message, backend: @name, key: key)
-      end
-
-      # @return [Connection] a connection outside the pool; the caller closes it
-      def connection = @connect.call
-
-      # @return [Float] the time of {Clock.monotonic} at which the budget of a call that begins now ends
-      def deadline = Clock.monotonic + @timeout
-
-      # @param error [StandardError] one of {NETWORK_ERRORS}
-      # @return [Unavailable] the error to raise
-      def failure(error, key = nil)
-        type = TIMEOUTS.any? { |timeout| timeout === error } ? TimedOut : Unavailable
-        type.new("#{error.class}: #{error.message}", backend: @name, key: key)
+        answered if @breaker&.failing? # a refusal proves that the server is up
+        raise error.translated(@name, key)
       end
 
       # @return [Boolean] false if the last call is known to have failed
@@ -95,10 +75,9 @@ module Tiercel
 
       private
 
-      def succeeded
-        failing = @breaker.failing?
+      def answered
         @breaker.succeeded
-        @log.closed if failing
+        @log.closed
       end
 
       def failed(error)
@@ -132,9 +111,6 @@ module Tiercel
       LATER = { Object => :never }.freeze
       WHERE_IT_WAITS = { Object => :on_blocking }.freeze
       private_constant :LATER, :WHERE_IT_WAITS
-
-      # @return [Integer, nil] most connections, nil for no limit
-      attr_reader :size
 
       # @param size [Integer, nil] most connections, nil for no limit
       # @param timeout [Numeric] seconds to wait for a free connection; the wait also ends at the call's deadline
@@ -171,7 +147,6 @@ module Tiercel
 
       # Replaces all connections: closes the idle ones now, and the others when their callers return them.
       def renew
-        start unless @process == Forks.current
         @era += 1
         close
       end
@@ -206,7 +181,9 @@ module Tiercel
         serve
         now = Clock.monotonic
         seconds = [[now + @timeout, deadline].min - now, 0].max
-        connection = place.pop(timeout: seconds) || leave(place) || exhausted
+        connection = place.pop(timeout: seconds) || leave(place) ||
+                     raise(Exhausted, "none of #{@size} connections came free in time; pool: { size:, timeout: } " \
+                                      "sets how many there are")
       ensure
         # If an interrupt ended the wait, passes a connection that has just arrived to the next waiter.
         Thread.handle_interrupt(LATER) { give_back(leave(place)) } unless connection
@@ -252,11 +229,6 @@ module Tiercel
       def discard(connection)
         @lock.synchronize { @count -= 1 }
         connection.close
-      end
-
-      def exhausted
-        raise Exhausted, "none of #{@size} connections came free in time; pool: { size:, timeout: } sets how " \
-                         "many there are"
       end
     end
 
@@ -355,7 +327,11 @@ module Tiercel
       # @param line_end [String] CR LF; only metadump's response uses LF
       # @return [String] a response line without its line end
       def read_line(deadline, line_end = CRLF)
-        at = line_end(deadline, line_end)
+        until (at = @buffer.byteindex(line_end, @position))
+          too_long = @buffer.bytesize - @position > self.class::LINE_BYTES
+          raise Garbage, "a line of more than #{self.class::LINE_BYTES} bytes" if too_long
+          fill(deadline)
+        end
         line = @buffer.byteslice(@position, at - @position)
         @position = at + line_end.bytesize
         line
@@ -370,15 +346,6 @@ module Tiercel
                             buffer.getbyte(at + 1) == second && buffer.getbyte(at + 2) == 13
         @position = at + 4
         true
-      end
-
-      # @return [Integer] the position of the next line end
-      def line_end(deadline, line_end = CRLF)
-        until (at = @buffer.byteindex(line_end, @position))
-          endless if @buffer.bytesize - @position > self.class::LINE_BYTES
-          fill(deadline)
-        end
-        at
       end
 
       # @param bytes [Integer] the length of the value
@@ -429,17 +396,6 @@ module Tiercel
         Dial.open(@host, @port, @tls, deadline)
       end
 
-      # Waits as a nonblocking call has asked.
-      #
-      # @param state [Symbol] :wait_readable or :wait_writable; TLS may need to write before it can read
-      # @param deadline [Float, nil] nil for no limit
-      # @return [Boolean] false if the deadline came first
-      def wait_for(socket, state, deadline)
-        io = socket.to_io
-        seconds = deadline && Clock.seconds_until(deadline)
-        !(state == :wait_writable ? io.wait_writable(seconds) : io.wait_readable(seconds)).nil?
-      end
-
       # No response is outstanding, so readable bytes mean the end of the connection or a protocol error. Under TLS
       # they may also be a session ticket, which OpenSSL consumes.
       def stale?
@@ -480,26 +436,25 @@ module Tiercel
         wait(deadline) if empty && !@tls
         until (chunk = @io.read_nonblock(wanted, empty ? @buffer : @chunk, exception: false)).is_a?(String)
           lost if chunk.nil?
-          wait_for(@io, chunk, deadline) || timed_out
+          wait(deadline, chunk)
         end
         return @position = 0 if empty
-        drop_what_was_read
+        @buffer.bytesplice(0, @position, "")
+        @position = 0
         @buffer << chunk
       rescue Errno::ECONNRESET => error
         raise Lost, error.message
       end
 
       # @param deadline [Float, nil] nil for no limit
-      def wait(deadline) = @io.wait_readable(deadline && Clock.seconds_until(deadline)) || timed_out
-
-      def drop_what_was_read
-        @buffer.bytesplice(0, @position, "")
-        @position = 0
+      # @param state [Symbol] :wait_readable or :wait_writable; TLS may need to write before it can read
+      def wait(deadline, state = :wait_readable)
+        io = @io.to_io
+        seconds = deadline && Clock.seconds_until(deadline)
+        (state == :wait_writable ? io.wait_writable(seconds) : io.wait_readable(seconds)) || timed_out
       end
 
       def timed_out = raise(IO::TimeoutError, "no reply within the time budget")
-
-      def endless = raise(Garbage, "a line of more than #{self.class::LINE_BYTES} bytes")
 
       def lost = raise(Lost, "the server closed the connection")
     end

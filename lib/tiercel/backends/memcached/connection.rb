@@ -38,8 +38,8 @@ module Tiercel
       # The server accepts no more connections.
       class TooManyConnections < IOError; end
 
-      ANSWERS = { "HD" => true, "STORED" => true, "NS" => false, "EX" => false, "NF" => false, "EN" => false,
-                  "NOT_STORED" => false }.freeze
+      ANSWERS = { "HD" => true, "STORED" => true, "OK" => true, "NS" => false, "EX" => false, "NF" => false,
+                  "EN" => false, "NOT_STORED" => false }.freeze
       DETAILS = / c(\d+) t(-?\d+)\z/
       TOO_LARGE = /\ASERVER_ERROR (object too large|out of memory storing object \(too large)/
       NOT_NUMERIC = /\ACLIENT_ERROR cannot increment or decrement non-numeric/
@@ -126,8 +126,8 @@ module Tiercel
       def read_response(deadline)
         return true if skip_line?(72, 68) # HD
         line = read_line(deadline)
-        if line.start_with?("VA ")
-          bytes = read_value(line.byteslice(3, 11).to_i, deadline)
+        if line.delete_prefix!("VA ")
+          bytes = read_value(line.to_i, deadline)
           return Token.keep(bytes, line << @mark) unless (details = line.include?(" t") && DETAILS.match(line))
           # The server's clock ticks once a second, so the remaining TTL may be one second too long.
           left = details[2].to_i
@@ -135,14 +135,6 @@ module Tiercel
         end
         answer = ANSWERS[line]
         answer.nil? ? refusal(line) : answer
-      end
-
-      # @return [void]
-      def flush_all(deadline)
-        write("flush_all\r\n", deadline)
-        line = read_line(deadline)
-        finish
-        raise refusal(line) unless line == "OK"
       end
 
       # @return [Hash{String => String}]

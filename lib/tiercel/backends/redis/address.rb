@@ -25,8 +25,11 @@ module Tiercel
         @login = login(login)
         @database = number(options[:db] || database)
         @hosts = url.scheme == "unix" ? [[hosts, nil]] : places(hosts)
-        @tls = tls_context if secure? || sentinel_places.any?(&:last)
-        @sentinels = build_sentinels
+        given = options[:sentinels]
+        given = given.is_a?(String) ? given.split(",") : [given].flatten
+        sentinels = given.compact.map { |sentinel| sentinel_place(sentinel) }
+        @tls = Backends::Remote::TLSContext.build(options[:ssl_params]) if secure? || sentinels.any?(&:last)
+        @sentinels = build_sentinels(sentinels) if options[:sentinels]
         check
       end
 
@@ -114,41 +117,28 @@ module Tiercel
         end
       end
 
-      def tls_context = Backends::Remote::TLSContext.build(@options[:ssl_params])
-
-      def build_sentinels
-        return unless @options[:sentinels]
-        name = @options[:name] || @hosts.first.first
-        raise ConfigurationError, "sentinels: expected at least one HOST:PORT, got none" if sentinel_places.empty?
+      # @param places [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS
+      def build_sentinels(places)
+        raise ConfigurationError, "sentinels: expected at least one HOST:PORT, got none" if places.empty?
         login = @options.values_at(:sentinel_username, :sentinel_password).compact
-        Sentinels.new(name, sentinel_places) do |host, port, tls|
+        Sentinels.new(@options[:name] || @hosts.first.first, places) do |host, port, tls|
           Connection.new(host, port, login: (-> { login } if login.any?), connect_timeout: @connect_timeout,
                                      tls: (@tls if tls))
         end
       end
 
-      # @return [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS
-      def sentinel_places
-        given = @options[:sentinels]
-        given = given.split(",") if given.is_a?(String)
-        Array(given.is_a?(Hash) ? [given] : given).map do |sentinel|
-          sentinel.is_a?(Hash) ? sentinel_hash(sentinel.transform_keys(&:to_sym)) : sentinel_text(sentinel.to_s)
+      # @param given [String, Hash] HOST[:PORT] or [ADDRESS][:PORT], or with rediss:// before it for TLS; or its parts
+      # @return [Array(String, Integer, Boolean)]
+      def sentinel_place(given)
+        if given.is_a?(Hash)
+          host, port, ssl = given.transform_keys(&:to_sym).values_at(:host, :port, :ssl)
+          given = "#{"rediss://" if ssl}[#{host}]:#{port || SENTINEL_PORT}"
         end
-      end
-
-      # @param text [String] HOST[:PORT] or [ADDRESS][:PORT], or with rediss:// before it for TLS
-      def sentinel_text(text)
-        scheme, place = text.strip.match(%r{\A(?:(rediss?)://)?(.*?)/?\z}m).captures
-        BackendURL.check_ports("sentinels: #{place}", [place])
-        host, port = place(place, SENTINEL_PORT)
-        raise ConfigurationError, "sentinels: expected HOST:PORT, got #{Redacted.text(text)}" unless host
+        scheme, text = given.to_s.strip.match(%r{\A(?:(rediss?)://)?(.*?)/?\z}m).captures
+        BackendURL.check_ports("sentinels: #{text}", [text])
+        host, port = place(text, SENTINEL_PORT)
+        raise ConfigurationError, "sentinels: expected HOST:PORT, got #{Redacted.text(given)}" unless host
         [host, port, scheme == "rediss"]
-      end
-
-      def sentinel_hash(given)
-        return sentinel_text(given[:url].to_s) if given[:url]
-        [given.fetch(:host) { raise ConfigurationError, "sentinels: expected host: and port:" },
-         Integer(given[:port] || SENTINEL_PORT), given[:ssl] ? true : false]
       end
 
       def unreadable
@@ -158,8 +148,9 @@ module Tiercel
       end
     end
 
-    # The Sentinels of one master. They report the server for each new connection, and other Sentinels. Each query
-    # gets half of the remaining time. A Sentinel that has failed moves to the end of the list.
+    # The Sentinels of one master. Each new connection asks them for the server; they also name other Sentinels. Each
+    # query gets half of the remaining time. A Sentinel that has failed moves to the end of the list. If none answers,
+    # the last known server is tried.
     class Sentinels
       # @return [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS
       attr_reader :places
@@ -174,31 +165,22 @@ module Tiercel
         @name = name
         @places = places
         @connect = connect
-        @found = nil
+        @master = nil
       end
 
       # @param deadline [Float]
       # @return [Array(String, Integer)] host and port
       # @raise [IOError, SystemCallError]
       def find(deadline)
-        @found || begin
-          failure = nil
-          @places.dup.each do |place|
-            now = Clock.monotonic
-            break if now >= deadline
-            return @found = ask(place, now + ((deadline - now) / 2))
-          rescue *Backends::Remote::Node::NETWORK_ERRORS, ReplyError => failure
-            @places = [*(@places - [place]), place]
-          end
-          raise failure || IO::TimeoutError.new("no Sentinel answered within the time budget")
+        failure = nil
+        @places.each do |place|
+          now = Clock.monotonic
+          break if now >= deadline
+          return @master = ask(place, now + ((deadline - now) / 2))
+        rescue *Backends::Remote::Node::NETWORK_ERRORS, ReplyError => failure
+          @places = [*(@places - [place]), place]
         end
-      end
-
-      # Makes the next connection ask again.
-      #
-      # @return [void]
-      def forget
-        @found = nil
+        @master || raise(failure || IO::TimeoutError.new("no Sentinel answered within the time budget"))
       end
 
       private

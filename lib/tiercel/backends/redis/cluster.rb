@@ -14,13 +14,13 @@ module Tiercel
         READ_SECONDS = 0.5
         # Redirections that one call follows.
         MOVES = 5
-        # The position of the key in a command, if it is not the first argument.
-        KEY_AT = { "EVAL" => 3 }.freeze
+        # An address as nodes announce it: "HOST:PORT", "HOST:PORT@PORT" or "HOST:PORT@PORT,HOSTNAME".
+        PLACE = /\A(.*):(\d+)(?:@\d+)?(?:,([^,]*))?/
         NO_NODE = "no node"
         CRC16 = Array.new(256) do |byte|
           8.times.inject(byte << 8) { |crc, _| crc.anybits?(0x8000) ? ((crc << 1) ^ 0x1021) & 0xFFFF : crc << 1 }
         end.freeze
-        private_constant :READ_SECONDS, :MOVES, :KEY_AT, :NO_NODE, :CRC16
+        private_constant :READ_SECONDS, :MOVES, :PLACE, :NO_NODE, :CRC16
 
         # @param key [String]
         # @return [Integer] the slot of the key, or of the part in braces
@@ -49,62 +49,41 @@ module Tiercel
           @read_at = -READ_SECONDS
         end
 
-        # See {Single#call}.
-        def call(command, key: nil, resend: true)
-          at = command[KEY_AT[command.first] || 1]
-          redirected(at, key, resend) { |connection, deadline| connection.call(command, deadline) }
-        end
-
-        # See {Single#on}.
-        def on(key, resend: true, &) = redirected(key, key, resend, &)
-
-        # @return [Object] the reply of any node
-        def ask(command)
-          reply = from_any(Clock.monotonic + @timeout) { |connection, deadline| connection.call(command, deadline) }
-          reply.is_a?(ReplyError) ? raise(reply) : reply
+        # Calls the node of a key, and follows redirections; see {Single#on}.
+        def on(key, resend: true, &)
+          deadline = Clock.monotonic + @timeout
+          slot = Cluster.slot(key)
+          node = layout(deadline)[slot] || raise(nobody("the slot #{slot}", key))
+          follow(node.call(key, resend: resend, deadline: deadline, &), deadline, key: key, resend: resend, &)
+        rescue Unavailable => error
+          @stale = true if error.counts_for_breaker? # another node may have taken over
+          raise
         end
 
         # Sends the commands with one trip to each node. If some nodes do not answer, the other nodes' replies are
-        # kept.
+        # kept. Redirected commands are few, because a redirection updates the layout; each takes a trip of its own.
         #
         # @return [Array<Object>] the replies, including errors
         # @raise [BackendError] if no node answered
         def pipelined(commands)
           deadline = Clock.monotonic + @timeout
           replies = Array.new(commands.size)
-          exchange(commands, commands.each_index, replies, deadline)
-          MOVES.times do
-            moved = replies.each_index.select { |index| moved?(replies[index]) }
-            break if moved.empty?
-            exchange(commands, moved, replies, deadline)
-          end
-          replies.each_index do |index|
-            next unless replies[index].is_a?(ReplyError) && replies[index].code == "ASK"
-            replies[index] = follow(replies[index], deadline) do |connection, _|
-              connection.call(commands[index], deadline)
-            end
-          end
-          replies
-        end
-
-        # @return [Array<String, nil, Exception>]
-        def get_multi(keys) = pipelined(keys.map { |key| ["GET", key] })
-
-        # @return [Array<Integer, Exception>] number of deleted keys, in parts
-        def delete_multi(keys) = pipelined(keys.map { |key| ["UNLINK", key] })
-
-        # @return [Array<#call>] a callable for each master; it sends a command to that master
-        def each_server
-          masters.map do |node|
-            lambda do |command|
-              reply = node.call(nil) { |connection, deadline| connection.call(command, deadline) }
-              reply.is_a?(ReplyError) ? raise(reply) : reply
-            end
+          exchange(commands, replies, deadline)
+          replies.each_with_index do |reply, index|
+            replies[index] = follow(reply, deadline) { |connection, _| connection.call(commands[index], deadline) }
+          rescue BackendError => error
+            replies[index] = error
           end
         end
 
-        # @return [Array<Array(String, Integer)>] INFO and the number of keys for each master
-        def infos = each_server.map { |server| [server.call(["INFO"]), server.call(["DBSIZE"])] }
+        # @return [Array<Remote::Node>] the masters
+        def nodes
+          nodes = layout(Clock.monotonic + @timeout).compact.uniq
+          nodes.empty? ? raise(nobody("any slot", nil)) : nodes
+        end
+
+        # @return [Boolean] whether at least one node is not known to be failing
+        def answering? = @nodes.each_value.any?(&:answering?)
 
         # @return [void]
         def renew
@@ -117,84 +96,59 @@ module Tiercel
 
         private
 
-        # Calls the node of a key, and follows redirections.
+        # Sends a redirected request to the node that the reply names: "MOVED SLOT HOST:PORT" or "ASK SLOT HOST:PORT".
         #
-        # @param key [String, nil] the key, for errors
-        def redirected(at, key, resend, &)
-          deadline = Clock.monotonic + @timeout
-          slot = Cluster.slot(at)
-          node = layout(deadline)[slot] || raise(nobody(slot, key))
-          reply = noticing { node.call(key, resend: resend, deadline: deadline, &) }
+        # @return [Object] the first reply that is no redirection
+        def follow(reply, deadline, key: nil, resend: true)
           MOVES.times do
             break unless reply.is_a?(ReplyError) && %w[MOVED ASK].include?(reply.code)
-            reply = noticing { follow(reply, deadline, key: key, resend: resend, &) }
-          end
-          reply.is_a?(ReplyError) ? raise(reply) : reply
-        end
-
-        # After a failure the next call reads the layout again: another node may have taken over.
-        def noticing
-          yield
-        rescue Unavailable => error
-          @stale = true if error.counts_for_breaker?
-          raise
-        end
-
-        # @param redirection [ReplyError] "MOVED SLOT HOST:PORT" or "ASK SLOT HOST:PORT"
-        def follow(redirection, deadline, key: nil, resend: true)
-          node = moved?(redirection) || node_at(redirection.message.split[2])
-          asking = redirection.code == "ASK"
-          node.call(key, resend: resend, deadline: deadline) do |connection|
-            connection.call(["ASKING"], deadline) if asking
-            yield connection, deadline
-          end
-        end
-
-        # @return [Remote::Node, false] the new node of a slot that has moved
-        def moved?(reply)
-          return false unless reply.is_a?(ReplyError) && reply.code == "MOVED"
-          _, slot, place = reply.message.split
-          @stale = true
-          @layout[slot.to_i] = node_at(place)
-        end
-
-        def exchange(commands, indexes, replies, deadline)
-          layout = layout(deadline)
-          parts = indexes.group_by { |index| layout[Cluster.slot(commands[index][KEY_AT[commands[index].first] || 1])] }
-          lost = parts.delete(nil)
-          failures = Remote::Exchange.new(
-            deadline,
-            ->(at, connection, _) { connection.write_all(commands.values_at(*at), deadline) },
-            lambda do |at, connection, _|
-              connection.read_all(at.size, deadline).each_with_index { |reply, index| replies[at[index]] = reply }
+            code, slot, place = reply.message.split
+            node = node_at(place)
+            if code == "MOVED"
+              @stale = true
+              @layout[slot.to_i] = node
             end
-          ).run(parts)
-          return if failures.empty? && lost.nil?
+            reply = node.call(key, resend: resend, deadline: deadline) do |connection|
+              connection.call(["ASKING"], deadline) if code == "ASK"
+              yield connection, deadline
+            end
+          end
+          reply
+        end
+
+        def exchange(commands, replies, deadline)
+          layout = layout(deadline)
+          parts = replies.each_index.group_by do |index|
+            command = commands[index]
+            layout[Cluster.slot(command[command.first == "EVAL" ? 3 : 1])]
+          end
+          parts.delete(nil)&.each { |index| replies[index] = nobody("these slots", nil) }
+          failures = Remote::Exchange.new(deadline) do |indexes, connection|
+            connection.write_all(commands.values_at(*indexes), deadline)
+          end.run(parts, replies)
           @stale = true if failures.each_value.any?(&:counts_for_breaker?)
-          fail_partly(failures, lost, parts, replies)
+          fail_partly(replies)
         end
 
         # One error stands for all missing replies.
-        def fail_partly(failures, lost, parts, replies)
-          errors = failures.transform_keys { |node| node.name.delete_prefix("redis://") }
-          errors[NO_NODE] = nobody(nil, nil) if lost
-          first = errors.each_value.find { |error| !error.is_a?(BreakerOpen) } || errors.each_value.first
-          missing = failures.keys.flat_map { |node| parts[node] } + (lost || [])
+        def fail_partly(replies)
+          missing = replies.grep(BackendError)
+          return if missing.empty?
+          first = missing.find { |error| !error.is_a?(BreakerOpen) } || missing.first
           raise first if missing.size == replies.size
-          nodes = errors.map { |node, error| "#{node} (#{OneLine.of(error.reason)})" }
-          error = first.class.new("#{missing.size} of #{replies.size} keys have no answer: #{nodes.join(", ")}",
+          nodes = missing.map do |error|
+            "#{error.backend == @name ? NO_NODE : error.backend.delete_prefix("redis://")} (#{error.reason})"
+          end
+          error = first.class.new("#{missing.size} of #{replies.size} keys have no answer: #{nodes.uniq.join(", ")}",
                                   backend: @name)
-          missing.each { |index| replies[index] = error }
+          replies.map! { |reply| reply.is_a?(BackendError) ? error : reply }
         end
 
         # A refusal, so that the breaker stays closed: it costs no trip, and other slots may work.
-        def nobody(slot, key)
+        def nobody(slots, key)
           @stale = true
-          Refused.new("#{NO_NODE} of the cluster serves #{slot ? "the slot #{slot}" : "these slots"} at present",
-                      backend: @name, key: key)
+          Refused.new("#{NO_NODE} of the cluster serves #{slots} at present", backend: @name, key: key)
         end
-
-        def masters = layout(Clock.monotonic + @timeout).compact.uniq
 
         # @return [Array<Remote::Node, nil>] the node of each slot
         def layout(deadline)
@@ -209,15 +163,12 @@ module Tiercel
         end
 
         def read_layout(deadline)
-          text, host = from_any(deadline) do |connection, until_then|
-            [connection.call(%w[CLUSTER NODES], until_then), connection.host]
-          end
-          raise text if text.is_a?(ReplyError)
+          text, host = cluster_nodes(deadline)
           layout = Array.new(SLOTS)
           text.each_line do |line|
             _, place, flags, _, _, _, _, _, *ranges = line.split
             next if !flags.include?("master") || flags.match?(/\bfail\b(?!\?)|noaddr|handshake/) || ranges.empty?
-            node = node_at(announced(place), host)
+            node = node_at(place, host)
             ranges.grep_v(/\A\[/).each do |range|
               first, last = range.split("-").map(&:to_i)
               layout.fill(node, first..(last || first))
@@ -227,43 +178,39 @@ module Tiercel
           layout
         end
 
-        # @param place [String] "ADDRESS:PORT@PORT", or with ",HOSTNAME" behind it
-        def announced(place)
-          address, name = place.split(",")
-          address = address[/\A[^@]*/]
-          name.to_s.empty? ? address : "#{name}#{address[/:\d+\z/]}"
-        end
-
         # Asks the nodes one after the other; each gets half of the remaining time.
-        def from_any(deadline, &)
+        #
+        # @return [Array(String, String)] the reply, and the host of the node that has sent it
+        def cluster_nodes(deadline)
           failure = nil
           nodes = [*@nodes.values, *@address.hosts.map { |host, port| node_at("#{host}:#{port}") }].uniq
           nodes.sort_by { |node| node.answering? ? 0 : 1 }.each do |node|
             now = Clock.monotonic
             break if now >= deadline
-            return node.call(nil, deadline: now + ((deadline - now) / 2), &)
+            return node.call(nil, deadline: now + ((deadline - now) / 2)) do |connection, until_then|
+              text = connection.call(%w[CLUSTER NODES], until_then)
+              text.is_a?(ReplyError) ? raise(text) : [text, connection.host]
+            end
           rescue BackendError => failure
             next
           end
           raise failure || TimedOut.new("no node answered within the time budget", backend: @name)
         end
 
-        # @param place [String] "HOST:PORT"; without a host, the host of the node that sent it
+        # @param place [String] see {PLACE}
+        # @param asked [String, nil] the host of the node that has announced it: its own host may be missing
         # @return [Remote::Node]
         def node_at(place, asked = nil)
-          at = place.rindex(":")
-          port = Integer(place[(at + 1)..])
-          host = @address.fixed_hostname || place[0...at]
-          host = asked || @address.hosts.first.first if host.empty?
+          address, port, hostname = place.match(PLACE).captures
+          host = @address.fixed_hostname || [hostname, address].find { |part| !part.to_s.empty? }
+          host ||= asked || @address.hosts.first.first
           name = "#{host}:#{port}"
           @nodes[name] || @lock.synchronize do
-            @nodes[name] || begin
-              node = Remote::Node.new("redis://#{name}", timeout: @timeout, pool: @pool, breaker: Breaker.new) do
-                @address.connection(host, port)
-              end
-              @nodes = { **@nodes, name => node }
-              node
+            node = Remote::Node.new("redis://#{name}", timeout: @timeout, pool: @pool, breaker: Breaker.new) do
+              @address.connection(host, port.to_i)
             end
+            @nodes = { name => node, **@nodes } # keeps the node that another thread has added by now
+            @nodes[name]
           end
         end
 
@@ -271,8 +218,7 @@ module Tiercel
         def drop(layout)
           present = layout.uniq
           @lock.synchronize do
-            gone = @nodes.reject { |_, node| present.include?(node) }
-            @nodes = @nodes.except(*gone.keys)
+            @nodes, gone = @nodes.partition { |_, node| present.include?(node) }.map(&:to_h)
             gone.each_value(&:close)
           end
         end

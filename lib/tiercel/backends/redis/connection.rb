@@ -6,7 +6,7 @@ module Tiercel
     private_constant :OK
 
     # An error reply, such as "OOM command not allowed".
-    class ReplyError < StandardError
+    class ReplyError < Backends::Remote::Node::Refusal
       # The server closes the connection after this reply.
       MAX_CLIENTS = "max number of clients"
       # Error codes that concern the whole server, so that a retry would only cost time.
@@ -79,12 +79,6 @@ module Tiercel
         @servers = servers
       end
 
-      # After a failed call the connection is still busy, and the pool closes it.
-      def close
-        @sentinels&.forget if @busy
-        super
-      end
-
       # @param command [Array<String>]
       # @return [Object] the reply
       def call(command, deadline)
@@ -134,6 +128,7 @@ module Tiercel
       def read_reply(deadline, depth = 0)
         fill(deadline) while @position >= @buffer.bytesize
         type = @buffer.getbyte(@position)
+        arrived = read_arrived(deadline) and return arrived
         @position += 1
         case type
         when 36, 61 then read_bulk(deadline) # $ =
@@ -163,14 +158,13 @@ module Tiercel
       def open_socket(deadline)
         @host, @port = @sentinels.find(deadline) if @sentinels
         super
-      rescue IOError, SystemCallError, OpenSSL::SSL::SSLError
-        @sentinels&.forget
-        raise
       end
 
       # RESP2 needs no greeting, so opening a connection without a password, a database number, Sentinels or watched
       # servers costs no trip.
       def greet(deadline)
+        @connected_at = Clock.monotonic
+        @server = nil # of the connection before
         login = Array(@login&.call)
         commands = []
         if @protocol == 3
@@ -179,18 +173,11 @@ module Tiercel
         commands << ["AUTH", *login] if @protocol == 2 && login.any?
         commands << ["SELECT", @database.to_s] unless @database.zero?
         commands << ["ROLE"] if @sentinels
-        replies = commands.empty? ? [] : commands.zip(call_greeting(commands, deadline))
-        replies.each { |_, reply| raise reply if reply.is_a?(ReplyError) }
-        role = Array(replies.last&.last).first if @sentinels
+        replies = commands.empty? ? [] : call_all(commands, deadline)
+        replies.each { |reply| raise reply if reply.is_a?(ReplyError) }
+        role = Array(replies.last).first if @sentinels
         raise WrongRole, "expected the master, and its role is #{role.inspect}" if @sentinels && role != "master"
-        @server = nil # of the connection before
         @server = @servers&.identify(self, deadline)
-        @connected_at = Clock.monotonic
-      end
-
-      def call_greeting(commands, deadline)
-        write(commands.each_with_object("".b) { |command, request| append(command, request) }, deadline)
-        commands.map { read_reply(deadline) }
       end
 
       # Closes a connection to a server that is no longer a master, or that accepts no more clients. The next call
@@ -198,9 +185,7 @@ module Tiercel
       def leave(error)
         return close if error.too_many_clients?
         return unless %w[READONLY MASTERDOWN].include?(error.code)
-        return if Clock.monotonic - @connected_at < RECONNECT_SECONDS
-        @sentinels&.forget
-        close
+        close if Clock.monotonic - @connected_at >= RECONNECT_SECONDS
       end
 
       def append(command, request)
@@ -226,53 +211,47 @@ module Tiercel
         replies = []
         left = count
         while left.positive?
-          replies << (read_arrived || read_reply(deadline, depth + 1))
+          replies << (read_arrived(deadline) || read_reply(deadline, depth + 1))
           left -= 1
           timed_out if (left % MANY).zero? && deadline && left.positive? && Clock.monotonic > deadline
         end
         replies
       end
 
-      # Reads a value that has arrived completely, as do most values of a reply to MGET. This single method replaces
-      # {read_reply}, {read_number} and {read_value}. For a hundred values of 2 KB it saves a fifth of the time.
+      # Reads a value whose length has arrived, as most have. For these, this single method replaces {read_reply} and
+      # {read_bulk}. For a hundred values of 2 KB it saves a fifth of the time.
       #
       # @return [String, nil]
-      def read_arrived
-        buffer = @buffer
-        at = @position
-        return unless buffer.getbyte(at) == 36
-        bytes = 0
-        at += 1
-        while (digit = buffer.getbyte(at)) && digit >= 48 && digit <= 57
-          bytes = (bytes * 10) + digit - 48
-          at += 1
+      def read_arrived(deadline)
+        return unless @buffer.getbyte(@position) == 36 && (bytes = read_digits(@position + 1))
+        value_end = @position + bytes
+        unless @buffer.getbyte(value_end + 1) == 10 && @buffer.getbyte(value_end) == 13
+          return read_value(bytes, deadline)
         end
-        return unless digit == 13 && buffer.getbyte(at + 1) == 10 && (at - @position).between?(2, 11)
-        value_end = at + 2 + bytes
-        return unless buffer.getbyte(value_end + 1) == 10 && buffer.getbyte(value_end) == 13
+        value = @buffer.byteslice(@position, bytes)
         @position = value_end + 2
-        buffer.byteslice(at + 2, bytes)
+        value
       end
 
       def read_number(deadline)
-        at = @position
-        number = 0
-        while (digit = @buffer.getbyte(at)) && digit.between?(48, 57)
-          number = (number * 10) + digit - 48
-          at += 1
-        end
-        unless digit == 13 && at > @position && at - @position < 19 && @buffer.getbyte(at + 1) == 10
-          return read_other_number(deadline)
-        end
-        @position = at + 2
-        number
-      end
-
-      # Reads a negative number, or a number that has not arrived completely. Any other text is an error.
-      def read_other_number(deadline)
+        number = read_digits(@position) and return number
         text = read_line(deadline)
         return text.to_i if text.match?(/\A-?\d{1,19}\z/)
         unexpected("#{text.byteslice(0, 20).inspect} in place of a number")
+      end
+
+      # @param at [Integer] the position of a number in the buffer
+      # @return [Integer, nil] the number; nil if it has not arrived with its line end, or is none from 0 to 10**18
+      def read_digits(at)
+        start = at
+        number = 0
+        while (digit = @buffer.getbyte(at)) && digit >= 48 && digit <= 57
+          number = (number * 10) + digit - 48
+          at += 1
+        end
+        return unless digit == 13 && @buffer.getbyte(at + 1) == 10 && (at - start).between?(1, 18)
+        @position = at + 2
+        number
       end
 
       def unexpected(what) = raise(Garbage, what)

@@ -46,15 +46,6 @@ module Tiercel
         @connect = connect
       end
 
-      # @param error [StandardError]
-      # @param name [String] the backend's name
-      # @return [BackendError]
-      def self.failure(error, name)
-        impossible = error.is_a?(SeenServers::Unknown) ||
-                     (error.is_a?(ReplyError) && IMPOSSIBLE.match?(error.message))
-        (impossible ? Refused : Unavailable).new("#{error.class}: #{error.message}", backend: name)
-      end
-
       # Connects and subscribes. Every later change of a key is sent.
       #
       # @return [self]
@@ -136,7 +127,9 @@ module Tiercel
       def guarded
         yield
       rescue ReplyError, SeenServers::Unknown, *Backends::Remote::Node::NETWORK_ERRORS => error
-        raise Subscription.failure(error, @name)
+        impossible = error.is_a?(SeenServers::Unknown) ||
+                     (error.is_a?(ReplyError) && IMPOSSIBLE.match?(error.message))
+        raise (impossible ? Refused : Unavailable).new("#{error.class}: #{error.message}", backend: @name)
       end
     end
 
@@ -163,8 +156,7 @@ module Tiercel
       # @return [Integer] from 1 to 2^63 - 1
       # @raise [ReplyError, Unknown]
       def self.id(connection, deadline, prefix)
-        connection.write_all([INFO], deadline)
-        reply = connection.read_reply(deadline)
+        reply, = connection.call_all([INFO], deadline)
         raise reply if reply.is_a?(ReplyError)
         run_id = reply.to_s[RUN_ID, 1] or raise Unknown, "INFO server has no run_id"
         Digest::SHA256.digest("#{run_id} #{prefix}").unpack1("Q<") >> 1 | 1

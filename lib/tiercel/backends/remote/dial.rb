@@ -12,8 +12,6 @@ module Tiercel::Backends::Remote
     LATE = "no connection within the time budget"
     # Seconds between two attempts if a Unix socket's queue is full.
     PAUSE = 0.002
-    # Errors after which the next address is tried. Any other error, such as a Timeout, interrupts the caller.
-    FAILURES = [SystemCallError, SocketError, IOError].freeze
     private_constant :NUMERIC, :LATE, :PAUSE
 
     module_function
@@ -45,11 +43,19 @@ module Tiercel::Backends::Remote
       socket.close unless done
     end
 
+    # Tries each address with a share of the remaining time. Any other error than these, such as a Timeout, interrupts
+    # the caller.
+    #
     # @param host [String] a name or an address
     # @return [Socket] connected
     # @raise [SystemCallError, SocketError] {Errno::ETIMEDOUT} past the deadline
     def tcp(host, port, deadline)
-      each_address(host, port, deadline) { |address, seconds| address.connect(timeout: seconds) }
+      addresses = look_up(host, port, deadline)
+      addresses.each_with_index do |address, index|
+        return address.connect(timeout: seconds_left(deadline) / (addresses.size - index))
+      rescue SystemCallError, SocketError, IOError
+        raise if index == addresses.size - 1 || Tiercel::Clock.monotonic >= deadline
+      end
     end
 
     # @return [Socket] connected
@@ -59,20 +65,6 @@ module Tiercel::Backends::Remote
     rescue Errno::EAGAIN
       sleep PAUSE
       retry
-    end
-
-    # Calls the block with each address and a share of the remaining time, until the block succeeds.
-    #
-    # @param failures [Array<Class>] the errors of the block after which the next address is tried
-    # @return [Object] the block's value
-    # @raise [SystemCallError, SocketError] also the block's error for the last address
-    def each_address(host, port, deadline, failures = FAILURES)
-      addresses = look_up(host, port, deadline)
-      addresses.each_with_index do |address, index|
-        return yield address, seconds_left(deadline) / (addresses.size - index)
-      rescue *failures
-        raise if index == addresses.size - 1 || Tiercel::Clock.monotonic >= deadline
-      end
     end
 
     # An address needs no lookup. A name is looked up in a separate thread, which is killed after the deadline.
@@ -101,10 +93,7 @@ module Tiercel::Backends::Remote
   module TLSContext
     # Options that name files.
     PLACES = %i[ca_file ca_path].freeze
-    # Errors that the libraries raise if they cannot create a context.
-    ERRORS = [TypeError, ArgumentError, NoMethodError, RuntimeError, SystemCallError,
-              OpenSSL::OpenSSLError].freeze
-    private_constant :PLACES, :ERRORS
+    private_constant :PLACES
 
     # @param params [Hash, nil] `ssl_params`: parameters of SSLContext#set_params, with names as Symbols or Strings.
     #   `cert` and `key` may be files or their content
@@ -116,8 +105,9 @@ module Tiercel::Backends::Remote
       params[:cert] = OpenSSL::X509::Certificate.new(text(params[:cert])) if params[:cert].is_a?(String)
       params[:key] = OpenSSL::PKey.read(text(params[:key])) if params[:key].is_a?(String)
       OpenSSL::SSL::SSLContext.new.tap { |context| context.set_params(params) }.tap(&:setup)
-    rescue *ERRORS => error
-      raise if error.is_a?(Tiercel::ConfigurationError)
+    rescue Tiercel::ConfigurationError
+      raise
+    rescue StandardError => error
       raise Tiercel::ConfigurationError,
         "ssl_params: no TLS can be made of #{params.keys.join(", ")}: #{error.class}: " \
         "#{error.message.lines.first&.chomp}"

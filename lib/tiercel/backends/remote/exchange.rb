@@ -6,18 +6,23 @@
 # all connections of a server are in use, the call first returns its other connections, and then asks that server.
 # If a server hangs, the other servers' responses arrive before the deadline, and the call still reads them.
 class Tiercel::Backends::Remote::Exchange
-  # @param write [#call] receives a server's part, connection and deadline; sends the request
-  # @param read [#call] receives the same; reads the responses
-  def initialize(deadline, write, read)
+  # @param deadline [Float]
+  # @param each [Integer] number of replies for each index
+  # @yieldparam indexes [Array<Integer>] a server's part
+  # @yieldparam connection [Connection] sends the requests of these indexes
+  def initialize(deadline, each: 1, &write)
     @deadline = deadline
+    @each = each
     @write = write
-    @read = read
     @failures = {}
   end
 
-  # @param parts [Hash{Node => Object}] for each server, the part that `write` and `read` receive
+  # @param parts [Hash{Node => Array<Integer>}] the indexes of each server
+  # @param replies [Array<Object>] receives for each index its reply, or its replies; or the {BackendError} of its
+  #   server
   # @return [Hash{Node => BackendError}] the failures
-  def run(parts)
+  def run(parts, replies)
+    @replies = replies
     left = parts.to_a
     left = ask(left, wait: true) until left.empty?
     @failures
@@ -28,19 +33,27 @@ class Tiercel::Backends::Remote::Exchange
   # @param wait [Boolean] whether the call holds no connection, so that it may wait for one
   # @return [Array] the parts that were not sent yet
   def ask(parts, wait:)
-    (node, part), *others = parts
+    (node, indexes), *others = parts
     left = nil
     node.call(nil, deadline: @deadline, wait: wait) do |connection|
-      @write.call(part, connection, @deadline)
+      @write.call(indexes, connection)
       left ||= ask_others(others, wait: false)
-      @read.call(part, connection, @deadline)
+      read(indexes, connection)
     end
     left
   rescue Tiercel::BackendError => error
     left ||= ask_others(others, wait: wait)
     return [parts.first, *left] if error.is_a?(Tiercel::PoolExhausted) && !wait
     @failures[node] = error
+    indexes.each { |index| @replies[index] = error }
     left
+  end
+
+  def read(indexes, connection)
+    answers = connection.read_all(indexes.size * @each, @deadline)
+    indexes.each_with_index do |index, nth|
+      @replies[index] = @each == 1 ? answers[nth] : answers[nth * @each, @each]
+    end
   end
 
   def ask_others(others, wait:) = others.empty? ? others : ask(others, wait: wait)
