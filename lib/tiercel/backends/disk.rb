@@ -1,9 +1,34 @@
 # frozen_string_literal: true
 
-# The common parts of `sqlite:` and `file:`: tokens, and a memo of digests.
+# The common parts of `sqlite:` and `file:`: the largest value, tokens, and a memo of digests.
 module Tiercel::Backends::Disk
   # A larger value is refused: one write may exceed `size` by this share at most.
   LARGEST_VALUE_SHARE = 20
+
+  private
+
+  def largest_bytes = @size_bytes / LARGEST_VALUE_SHARE
+  def too_large?(bytes) = bytes.bytesize > largest_bytes
+
+  # Nothing else may stay under the key of a value that is too large.
+  def refuse(key)
+    delete(key)
+    false
+  end
+
+  # @return [Exception] the {BackendError} for an error of the medium; any other error itself
+  def translated(error, key)
+    case error
+    when Tiercel::FileLock::Busy
+      Tiercel::TimedOut.new("locked for more than #{(@timeout_seconds * 1000).round} ms", backend: to_s, key:)
+    when *self.class::REFUSALS
+      Tiercel::Refused.new("#{error.class}: #{error.message}", backend: to_s, key:)
+    when *self.class::FAILURES
+      Tiercel::Unavailable.new("#{error.class}: #{error.message}", backend: to_s, key:)
+    else
+      error
+    end
+  end
 
   # Tokens for `compare_and_set`: a random start for each process, incremented with each write, so that no token
   # repeats. They have 62 bits: an immediate Integer in Ruby, 8 bytes on disk.

@@ -15,23 +15,19 @@ require "fileutils"
 # keys have the same digest, the later write wins.
 class Tiercel::Backends::File < Tiercel::Backend
   autoload :Record, "tiercel/backends/file/record"
-end
 
-class Tiercel::Backends::File
-  Disk = Tiercel::Backends::Disk
+  include Tiercel::Backends::Disk
+
   VERSION = "tiercel-v1"
   FOLDERS = 256
   # Names of entries and of unfinished files. Other files are left alone: NFS keeps removed open files as .nfs...
   NAMES = /\A(?:[0-9a-f]{32}|\.new-[0-9]+-[0-9a-f]+)\z/
   TEMPORARY = ".new-"
-  # The writer of an older unfinished file was killed.
-  UNFINISHED_SECONDS = 60
   # File systems allocate whole blocks, also those in memory.
   BLOCK_BYTES = 4_096
   WRITE = ::File::WRONLY | ::File::CREAT | ::File::TRUNC | ::File::BINARY
   # Attempts to write a file, in case other programs remove its folder.
   ATTEMPTS = 8
-  CLEARED_FILES = 256
   # Writes between two rounds of housekeeping. A round starts earlier once this share of `size` was added.
   INTERVAL = 32
   EARLY_SHARE = 1.0 / 64
@@ -49,6 +45,7 @@ class Tiercel::Backends::File
     Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EMLINK,
     Errno::ENAMETOOLONG,
   ].freeze
+  FAILURES = [SystemCallError, IOError].freeze
 
   # @return [Array<Symbol>] names of the options of {.build}
   def self.option_names = Tiercel::Options.of(:file)
@@ -69,13 +66,13 @@ class Tiercel::Backends::File
     @directory = ::File.expand_path(directory.to_s).force_encoding(Encoding::UTF_8)
     @size_bytes, @timeout_seconds = Tiercel::Options.values(:file, { size:, timeout: }).values_at(:size, :timeout)
     @root = ::File.join(@directory, VERSION)
-    @paths = Disk::KeyMemo.new do |key|
+    @paths = KeyMemo.new do |key|
       digest = Digest::MD5.hexdigest(key)
       "#{@root}/#{digest[0, 2]}/#{digest}".freeze
     end
     objection = Tiercel::Ownership.objection(@root) and raise Tiercel::ConfigurationError, "file: #{objection}"
     @lock = Tiercel::FileLock.new("#{@root}/lock", @timeout_seconds)
-    @tokens = Disk::Tokens.new
+    @tokens = Tokens.new
     @hit_count = @miss_count = @evictions = @writes = @added_bytes = 0
     @hand = rand(FOLDERS)
   end
@@ -109,7 +106,9 @@ class Tiercel::Backends::File
   def delete(key)
     path = @paths[key]
     medium(key) do
-      @lock.hold { |ledger| present(path, key, Tiercel::Clock.now, whole: false) ? remove(ledger, path) : false }
+      @lock.hold do |ledger|
+        present(path, key, Tiercel::Clock.now, whole: false) && remove(ledger, path) ? true : false
+      end
     end
   end
 
@@ -195,12 +194,6 @@ class Tiercel::Backends::File
   end
 
   def same?(record, key) = record.key == key || record.key == key.b
-  def too_large?(bytes) = bytes.bytesize > @size_bytes / Disk::LARGEST_VALUE_SHARE
-
-  def refuse(key)
-    delete(key)
-    false
-  end
 
   # Writes an entry under the lock.
   #
@@ -230,7 +223,7 @@ class Tiercel::Backends::File
   def place(ledger, path, key, bytes, expires_at, token)
     attempts ||= 0
     FileUtils.mkdir_p(::File.dirname(path), mode: 0o700) if attempts.positive?
-    unnamed = "#{::File.dirname(path)}/#{TEMPORARY}#{Process.pid}-#{token.to_s(16)}#{Random.hex(2)}"
+    unnamed = "#{::File.dirname(path)}/#{TEMPORARY}#{Process.pid}-#{token.to_s(16)}"
     head = Record.head(key, bytes, expires_at, token)
     ::File.open(unnamed, WRITE, 0o600, binmode: true) { |file| file.write(head, bytes) }
     before = ::File.size?(path)
@@ -244,33 +237,27 @@ class Tiercel::Backends::File
     retry
   end
 
-  # @return [Boolean] whether the file existed
+  # @return [Integer, nil] the bytes on disk that were freed; nil if there was no file
   def remove(ledger, path)
-    size = ::File.size?(path)
+    freed = blocks(::File.size(path))
     ::File.unlink(path)
-    note(ledger, path, -blocks(size || 0), -1) unless unfinished?(path)
-    true
+    note(ledger, path, -freed, -1)
+    freed
   rescue Errno::ENOENT, Errno::EISDIR
-    false
+    nil
   end
 
   def clear_all = remove_if { true }
 
-  # Visits all files, and holds the lock for a slice at a time. An empty folder also corrects the ledger: a process that
-  # was killed between a change and its note leaves a wrong number.
+  # Visits all files, and holds the lock for a folder at a time.
   #
   # @yieldparam path [String]
   # @return [Integer] number of removed files
   def remove_if
     FOLDERS.times.sum do |folder|
-      names = medium { names(folder) }
-      (names.empty? ? [[]] : names.each_slice(CLEARED_FILES)).sum do |slice|
-        medium do
-          @lock.hold do |ledger|
-            paths = slice.map { |name| "#{folder_path(folder)}/#{name}" }
-            paths.count { |path| yield(path) && remove(ledger, path) }
-                 .tap { ledger.pwrite("\0" * 16, folder * 16) if names(folder).empty? }
-          end
+      medium do
+        @lock.hold do |ledger|
+          survey(ledger, folder, Float::INFINITY).count { |path, _| yield(path) && remove(ledger, path) }
         end
       end
     end
@@ -305,30 +292,24 @@ class Tiercel::Backends::File
 
   # --- housekeeping ---
 
-  # The write has succeeded, so an error here is ignored; the next call meets it and reports it.
+  # Never waits for the lock. While the cache is too full, repeats the sweep, so that one writer cannot outrun its own
+  # eviction. The write has succeeded, so an error here is ignored; the next call meets it and reports it.
   def keep_house(added_bytes, now)
     @added_bytes += added_bytes
     return if (@writes += 1) < INTERVAL && @added_bytes <= @size_bytes * EARLY_SHARE && !@full
     @writes = @added_bytes = 0
-    round(now)
+    give_up_at = Tiercel::Clock.monotonic + @timeout_seconds
+    while (@full = @lock.hold(0.0) { |ledger| sweep(ledger, now) })
+      break if Tiercel::Clock.monotonic >= give_up_at
+    end
   rescue SystemCallError, Tiercel::FileLock::Busy
     nil
-  end
-
-  # Never waits for the lock. While the cache is too full, repeats the sweep, so that one writer cannot outrun its own
-  # eviction.
-  def round(now)
-    give_up_at = Tiercel::Clock.monotonic + @timeout_seconds
-    while true
-      files = @lock.hold(0.0) { |ledger| sweep(ledger, now) }
-      break if !@full || files.zero? || Tiercel::Clock.monotonic >= give_up_at
-    end
   end
 
   # Removes the expired entries of a sample, and above the bound its oldest ones. The sample comes from as many folders
   # as needed, because digests spread the entries evenly.
   #
-  # @return [Integer] files in the sample
+  # @return [Boolean] whether the cache is still larger than its size, and has files
   def sweep(ledger, now)
     excess = totals(ledger).first - (@size_bytes * EVICTING_FILL)
     most, folders = excess.positive? ? [SAMPLE, FOLDERS] : [EASY_SAMPLE, EASY_FOLDERS]
@@ -338,44 +319,38 @@ class Tiercel::Backends::File
       break if files.size >= most
     end
     dead, alive = files.keys.sample(most * 2).partition { |path| dead?(path, now) }
-    dead.each { |path| remove(ledger, path) && excess -= blocks(files[path].size) }
-    alive.reject! { |path| unfinished?(path) }
+    dead.each { |path| excess -= remove(ledger, path) || 0 }
     alive.min_by((alive.size * EVICTED_SHARE).ceil) { |path| files[path].mtime }.each do |path|
       break unless excess.positive?
-      @evictions += 1 if remove(ledger, path)
-      excess -= blocks(files[path].size)
+      freed = remove(ledger, path) or next
+      excess -= freed
+      @evictions += 1
     end
-    @full = excess > @size_bytes * (1 - EVICTING_FILL)
-    files.size
+    files.any? && excess > @size_bytes * (1 - EVICTING_FILL)
   end
 
-  # Counts a small folder anew: people delete files, too.
+  # Counts a small folder anew: people delete files, too, and a process that was killed between a change and its note
+  # leaves a wrong number.
   #
   # @return [Hash{String => ::File::Stat}] the folder's files, of a large folder some of them, by path
-  def survey(ledger, folder)
+  def survey(ledger, folder, most = RECOUNTED_FILES)
     names = names(folder)
-    small = names.size <= RECOUNTED_FILES
+    small = names.size <= most
     files = (small ? names : names.sample(SAMPLE)).to_h do |name|
       path = "#{folder_path(folder)}/#{name}"
       [path, (::File.stat(path) rescue nil)] # rubocop:disable Style/RescueModifier
     end
     files.select! { |_, stat| stat&.file? }
-    if small && ::File.directory?(folder_path(folder))
-      entries = files.reject { |path, _| unfinished?(path) }
-      ledger.pwrite([entries.each_value.sum { |stat| blocks(stat.size) }, entries.size].pack("q<q<"), folder * 16)
-    end
+    ledger.pwrite([files.each_value.sum { |stat| blocks(stat.size) }, files.size].pack("q<q<"), folder * 16) if small
     files
   end
 
-  def unfinished?(path) = ::File.basename(path).start_with?(TEMPORARY)
-
-  # @return [Boolean] whether an entry has expired or is damaged, or the writer of an unfinished file was killed
+  # @return [Boolean] whether an entry has expired or is damaged, or a file is unfinished: its writer held this lock, so
+  #   it was killed. (A writer whose lock was removed writes its file again.)
   def dead?(path, now)
-    return (now - ::File.mtime(path).to_f).abs > UNFINISHED_SECONDS if unfinished?(path)
+    return true if ::File.basename(path).start_with?(TEMPORARY)
     record = Record.read(path, whole: false)
     record.nil? || record.expired?(now)
-  rescue Errno::ENOENT
-    false
   end
 
   # Checks the owner until the folder exists, because another user could create the folder first.
@@ -385,11 +360,7 @@ class Tiercel::Backends::File
       @claimed = ::File.directory?(@root)
     end
     yield
-  rescue Tiercel::FileLock::Busy
-    raise Tiercel::TimedOut.new("locked for more than #{(@timeout_seconds * 1000).round} ms", backend: to_s, key:)
-  rescue *REFUSALS => error
-    raise Tiercel::Refused.new(error.message, backend: to_s, key:)
-  rescue SystemCallError, IOError => error
-    raise Tiercel::Unavailable.new("#{error.class}: #{error.message}", backend: to_s, key:)
+  rescue StandardError => error
+    raise translated(error, key)
   end
 end

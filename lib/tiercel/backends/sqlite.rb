@@ -17,21 +17,17 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
   autoload :Connection, "tiercel/backends/sqlite/connection"
   autoload :Database, "tiercel/backends/sqlite/connection"
   autoload :Housekeeping, "tiercel/backends/sqlite/housekeeping"
-end
 
-class Tiercel::Backends::SQLite
-  Disk = Tiercel::Backends::Disk
+  include Tiercel::Backends::Disk
+
   # Rows of one page of a scan, and of one transaction.
   PAGE_ROWS = 500
   # Calls between two checks of the path.
   CHECK_INTERVAL = 64
-  # Attempts to create a file that other processes remove, and to make room for one write. Each attempt makes more room
-  # than the one before, because rows do not fill their pages and other processes write too.
-  ATTEMPTS = 4
   PAUSE_SECONDS = 0.0003
-  # Maximum time for which a write helps to empty a long log, and the pause after a failed attempt. A stopped reader,
-  # for example, keeps the log long.
-  LOG_PATIENCE_SECONDS = 0.1
+  # How long a write waits for other processes to do housekeeping, and the pause after the log could not be emptied. A
+  # stopped reader, for example, keeps it long.
+  PATIENCE_SECONDS = 0.1
   LOG_PAUSE_SECONDS = 1.0
   # Seconds after which a change renews its member's row, and after which an unused row is deleted.
   RENEWED_SECONDS = 10
@@ -39,11 +35,10 @@ class Tiercel::Backends::SQLite
   # Below this size a read costs less than inflating, and disk space is cheap (adr/007-sqlite.md).
   COMPRESS_THRESHOLD_BYTES = 32 * 1024
   REFUSALS = [
-    SQLite3::FullException, SQLite3::ReadOnlyException, SQLite3::PermissionException, SQLite3::AuthorizationException,
-    SQLite3::TooBigException, SQLite3::ConstraintException, Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC,
-    CacheFile::Foreign, CacheFile::Closed, Connection::TooNew,
+    SQLite3::FullException, SQLite3::ReadOnlyException, SQLite3::PermissionException, SQLite3::TooBigException,
+    Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENOSPC, Tiercel::ConfigurationError,
   ].freeze
-  BUSY = [SQLite3::BusyException, SQLite3::LockedException].freeze
+  FAILURES = [SQLite3::Exception, SystemCallError].freeze
 
   # @return [Array<Symbol>] names of the options of {.build}
   def self.option_names = Tiercel::Options.of(:sqlite)
@@ -64,14 +59,12 @@ class Tiercel::Backends::SQLite
     @file = CacheFile.new(path.to_s, @timeout_seconds)
     begin
       @file.verify
-    rescue CacheFile::Foreign => error
-      raise Tiercel::ConfigurationError, "sqlite: #{error.message}"
-    rescue CacheFile::Missing, CacheFile::Closed, SystemCallError
-      nil # the first call creates the file or reports the error
+    rescue Tiercel::Refused, SQLite3::Exception, SystemCallError
+      nil # the first call reports the error
     end
     @housekeeping = Housekeeping.new(@size_bytes)
-    @ids = Disk::KeyMemo.new { |key| Digest::MD5.digest(key).unpack1("q") >> 1 }
-    @tokens = Disk::Tokens.new
+    @ids = KeyMemo.new { |key| Digest::MD5.digest(key).unpack1("q") >> 1 }
+    @tokens = Tokens.new
     @lock = Mutex.new
     @calls = @hit_count = @miss_count = 0
     @member = "member:plain"
@@ -101,25 +94,22 @@ class Tiercel::Backends::SQLite
   def set(key, bytes, ttl = nil)
     return refuse(key) if too_large?(bytes)
     now = Tiercel::Clock.now
-    added = write(key, bytes.bytesize) { |connection| put(connection, key, bytes, ttl, now) }
-    keep_house(key.bytesize + bytes.bytesize, added, now)
+    write(key, key.bytesize + bytes.bytesize, now) { |connection| put(connection, key, bytes, ttl, now) }
     true
   end
 
-  # Transactions of at most {PAGE_ROWS} rows and of the bytes of one large value.
+  # Transactions of at most {PAGE_ROWS} rows, and of few rows if one of them is large.
   def set_multi(pairs, ttl = nil)
     large, small = pairs.partition { |_, bytes| too_large?(bytes) }
     large.each { |key, _| refuse(key) }
     now = Tiercel::Clock.now
-    batches(small).each do |batch|
-      bytesize = batch.sum { |key, bytes| key.bytesize + bytes.bytesize }
-      added = false
-      write(nil, bytesize) do |connection|
+    largest = small.map { |_, bytes| bytes.bytesize + 1 }.max
+    small.each_slice((largest_bytes / largest).clamp(1, PAGE_ROWS)) do |rows|
+      write(nil, rows.sum { |key, bytes| key.bytesize + bytes.bytesize }, now) do |connection|
         connection.transaction do
-          added = batch.map { |key, bytes| put(connection, key, bytes, ttl, now) }.any?
+          rows.map { |key, bytes| put(connection, key, bytes, ttl, now) }.any?
         end
       end
-      keep_house(bytesize, added, now)
     end
     large.empty?
   end
@@ -127,33 +117,29 @@ class Tiercel::Backends::SQLite
   def add(key, bytes, ttl = nil)
     return false if too_large?(bytes)
     now = Tiercel::Clock.now
-    added = write(key, bytes.bytesize) do |connection|
+    write(key, key.bytesize + bytes.bytesize, now) do |connection|
       connection.change(:add, @ids[key], blob(key), blob(bytes), expiry(ttl, now), @tokens.next, micros(now), now) == 1
     end
-    keep_house(key.bytesize + bytes.bytesize, added, now)
-    added
   end
 
   def compare_and_set(key, bytes, token, ttl = nil)
     return false if too_large?(bytes) || !token.is_a?(Integer)
     now = Tiercel::Clock.now
-    written = write(key, bytes.bytesize) do |connection|
+    write(key, bytes.bytesize, now) do |connection|
       connection.change(:compare_and_set, @ids[key], blob(key), now, blob(bytes), expiry(ttl, now), @tokens.next,
                         micros(now), token) == 1
     end
-    keep_house(bytes.bytesize, false, now)
-    written
   end
 
   def delete(key)
     now = Tiercel::Clock.now
-    change(key) { |connection| connection.change(:delete, @ids[key], blob(key), now) == 1 }
+    change(key, now) { |connection| connection.change(:delete, @ids[key], blob(key), now) == 1 }
   end
 
   def delete_multi(keys)
     now = Tiercel::Clock.now
     keys.each_slice(PAGE_ROWS).sum do |slice|
-      change do |connection|
+      change(nil, now) do |connection|
         connection.transaction do
           slice.count { |key| connection.change(:delete, @ids[key], blob(key), now) == 1 }
         end
@@ -164,7 +150,7 @@ class Tiercel::Backends::SQLite
   def increment(key, amount = 1, ttl = nil)
     now = Tiercel::Clock.now
     count = nil
-    added = write(key, 0) do |connection|
+    write(key, key.bytesize, now) do |connection|
       connection.transaction do
         row = connection.find(@ids[key], key)
         row = nil if row && row[Connection::EXPIRES_AT]&.<=(now)
@@ -173,14 +159,12 @@ class Tiercel::Backends::SQLite
         connection.set(@ids[key], blob(key), count.to_s.b, expires_at, @tokens.next, micros(now))
       end
     end
-    keep_house(key.bytesize, added, now)
     count
   end
 
   def touch(key, ttl)
     now = Tiercel::Clock.now
-    # A new expiry may lengthen a large row, which then needs pages for a copy.
-    write(key, @size_bytes / Disk::LARGEST_VALUE_SHARE / ATTEMPTS) do |connection|
+    change(key, now) do |connection|
       connection.change(:touch, @ids[key], blob(key), now, expiry(ttl, now)) == 1
     end
   end
@@ -202,17 +186,7 @@ class Tiercel::Backends::SQLite
   end
 
   # @return [Integer] how many expired entries were removed
-  def cleanup
-    removed = 0
-    last = Connection::BEFORE_IDS
-    while (count, last = attempt do |connection|
-      @housekeeping.remove_expired(connection, last, Tiercel::Clock.now)
-    end)
-      removed += count
-    end
-    give_back
-    removed
-  end
+  def cleanup = remove_rows(Tiercel::Clock.now)
 
   # @return [Hash{Symbol => Integer}] :entries (estimated in a large file), :bytes in use, :disk_bytes of the file;
   #   :hits, :misses and :evictions of this process
@@ -224,10 +198,7 @@ class Tiercel::Backends::SQLite
     end
   end
 
-  def close
-    @housekeeping.forget
-    @lock.synchronize { drop }
-  end
+  def close = @lock.synchronize { drop }
 
   # @private
   # Removes the files of the cache, if the file is one.
@@ -291,183 +262,105 @@ class Tiercel::Backends::SQLite
   def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
   def expiry(ttl, now) = ttl && (now + ttl).to_f
   def micros(now) = (now * 1_000_000).to_i
-  def too_large?(bytes) = bytes.bytesize > @size_bytes / Disk::LARGEST_VALUE_SHARE
 
-  def refuse(key)
-    delete(key)
-    false
-  end
+  def clear_all = remove_rows
 
-  # @return [Enumerator<Array>] a pair larger than a batch gets its own batch
-  def batches(pairs)
-    rows = bytes = 0
-    pairs.slice_before do |key, value|
-      rows += 1
-      bytes += added = key.bytesize + value.bytesize
-      next false if rows <= PAGE_ROWS && bytes <= @size_bytes / Disk::LARGEST_VALUE_SHARE
-      rows, bytes = 1, added
-      true
-    end
-  end
-
-  def clear_all
+  # Removes all rows, or the expired ones, in short transactions. Then returns the free pages and the space of the log.
+  def remove_rows(expired_at = nil)
+    removed = 0
     last = Connection::BEFORE_IDS
     while last
-      last = change do |connection|
-        ids = connection.rows(:keys, last, PAGE_ROWS)
-        connection.change(:remove_range, last, ids.last.first) if ids.any?
-        ids.last&.first
-      end
+      count, last = change(nil, Tiercel::Clock.now) { |connection| connection.remove_run(last, PAGE_ROWS, expired_at) }
+      removed += count
     end
-    give_back
-  end
-
-  # Returns all free pages in several steps, and the space of the log.
-  def give_back
-    free = nil
-    while true
-      before = free
-      free = attempt do |connection|
-        connection.vacuum(connection.log_bytes / connection.page_bytes / 2)
-        connection.number(:free_pages)
-      end
-      break if free.zero? || (before && free >= before)
-    end
-    attempt(&:checkpoint)
+    free = attempt { |connection| connection.number(:free_pages) }
+    (free.fdiv(PAGE_ROWS)).ceil.times { attempt { |connection| connection.vacuum(PAGE_ROWS) } }
+    attempt(&:empty_log)
+    removed
   end
 
   # --- the file ---
 
-  # Runs the block. If the file is full, makes room and runs the block again.
-  def write(key, bytesize, &block)
-    attempts = 0
-    begin
-      change(key, &block)
-    rescue Tiercel::Refused => error
-      raise unless error.cause.is_a?(SQLite3::FullException) && (attempts += 1) <= ATTEMPTS
-      give_up_at ||= Tiercel::Clock.monotonic + @timeout_seconds
-      raise unless make_room(key, bytesize * attempts, give_up_at)
-      retry
-    end
-  end
-
-  # Eviction writes to the log too. If the disk is full, the log is emptied first, once no other process reads it.
-  def make_room(key, bytes, give_up_at)
-    emptied = false
-    while !emptied && attempt(key) { |connection| connection.disk_short?(bytes) && !(emptied = connection.checkpoint) }
-      break if Tiercel::Clock.monotonic >= give_up_at
-      sleep(PAUSE_SECONDS)
-    end
-    attempt(key) { |connection| @housekeeping.make_room(connection, bytes, give_up_at) } || emptied
-  rescue Tiercel::Refused => error
-    raise unless error.cause.is_a?(SQLite3::FullException)
-    emptied
-  end
-
-  # The write has succeeded, so errors of the round are ignored; the next call meets them and reports them.
+  # Runs a change that may add rows, and then housekeeping.
   #
-  # @param added [Boolean] whether the write added rows. Where the newest row is replaced, this is true too, and costs
-  #   no entry: {Housekeeping} evicts only while the file is nearly full.
-  def keep_house(bytes, added, now)
-    return unless @housekeeping.due?(bytes, added ? bytes : 0)
-    begin
-      attempt(patience_seconds: 0.0) { |connection| @housekeeping.round(connection, now) }
-    rescue Tiercel::BackendError
-      nil
-    end
-    shorten_log
+  # @yieldreturn [Boolean] whether bytes were added. Where the newest row is replaced, this is true too, and costs no
+  #   entry: {Housekeeping} evicts only while the file is nearly full.
+  def write(key, bytes, now, &)
+    added = change(key, now, &)
+    keep_house(now) if @housekeeping.due?(bytes, added ? bytes : 0)
+    added
   end
 
+  # The write has succeeded, so errors are ignored; the next call meets them and reports them.
+  #
   # SQLite writes the log back by itself, but empties it only while no process writes, so several writers let it grow
   # without bound. All processes that find the log too long therefore stop writing until one of them has emptied it.
-  def shorten_log
-    give_up_at = Tiercel::Clock.monotonic + [@timeout_seconds, LOG_PATIENCE_SECONDS].min
-    return if @log_stuck_until&.>(give_up_at)
-    until attempt(patience_seconds: 0.0) { |connection| !connection.log_too_long? || connection.checkpoint }
-      return @log_stuck_until = give_up_at + LOG_PAUSE_SECONDS if Tiercel::Clock.monotonic >= give_up_at
-      sleep(PAUSE_SECONDS * (0.5 + rand))
-    end
+  def keep_house(now)
+    attempt(patience_seconds: PATIENCE_SECONDS) { |connection| @housekeeping.round(connection, now) }
+    tried_at = Tiercel::Clock.monotonic
+    return if @log_stuck_until&.>(tried_at)
+    @log_stuck_until = tried_at + LOG_PAUSE_SECONDS
+    attempt(patience_seconds: PATIENCE_SECONDS, &:shorten_log)
+    @log_stuck_until = nil
   rescue Tiercel::BackendError
     nil
   end
 
   # Runs the block as a change of the file, after its member's registration.
-  def change(key = nil)
-    attempt(key) { |connection| yield connection.tap { register(connection) } }
+  def change(key, now)
+    attempt(key) { |connection| yield register(connection, now) }
   end
 
   # Each near segment is a member, and all processes without one are another. The row is renewed so rarely that it
   # costs nothing.
-  def register(connection)
-    now = Tiercel::Clock.now
-    return if @renewed_at && (now - @renewed_at).abs < RENEWED_SECONDS && connection.equal?(@member_connection)
+  def register(connection, now)
+    return connection if @renewed_at && (now - @renewed_at).abs < RENEWED_SECONDS
     connection.change(:put_member, @member, (now * 1_000).to_i)
     connection.change(:forget_members, ((now - FORGOTTEN_SECONDS) * 1_000).to_i)
-    @member_connection, @renewed_at = connection, now
-  rescue SQLite3::FullException
-    nil # the change itself meets the same error next
+    @renewed_at = now
+    connection
   end
 
   # Runs the block with the connection, under the lock. Retries on a busy file until the time budget is over.
   #
   # @raise [BackendError]
   def attempt(key = nil, patience_seconds: @timeout_seconds)
-    created = 0
-    give_up_at = missing = nil
+    give_up_at = nil
     begin
-      missing &&= @file.create { |path| Connection.make(path) } && nil
       @lock.synchronize do
         yield current_connection
+      rescue *CacheFile::DAMAGE => error
+        set_aside(error, key)
       end
-    rescue *BUSY
+    rescue SQLite3::BusyException, SQLite3::LockedException
       give_up_at ||= Tiercel::Clock.monotonic + patience_seconds
       raise Tiercel::FileLock::Busy if Tiercel::Clock.monotonic >= give_up_at
       sleep(PAUSE_SECONDS * (0.5 + rand))
       retry
-    rescue CacheFile::Missing
-      raise if (created += 1) > ATTEMPTS
-      missing = true
-      retry
     end
-  rescue Tiercel::FileLock::Busy
-    raise Tiercel::TimedOut.new("locked for more than #{(@timeout_seconds * 1000).round} ms", backend: to_s, key:)
-  rescue *CacheFile::DAMAGE, Connection::Damaged => error
-    set_aside(error, key)
-  rescue CacheFile::Foreign, CacheFile::Closed => error
-    raise Tiercel::Refused.new(error.message, backend: to_s, key:)
-  rescue *REFUSALS => error
-    raise Tiercel::Refused.new("#{error.class}: #{error.message}", backend: to_s, key:)
-  rescue SQLite3::Exception, SystemCallError, CacheFile::Missing => error
-    raise Tiercel::Unavailable.new("#{error.class}: #{error.message}", backend: to_s, key:)
+  rescue StandardError => error
+    raise translated(error, key)
   end
 
   def current_connection
     current = @connection
-    if current&.own?
-      return current if (@calls += 1) % CHECK_INTERVAL != 0 || current.in_place?
-      drop
-    end
+    return current if current&.own? && ((@calls += 1) % CHECK_INTERVAL != 0 || @inode == @file.inode)
+    drop
     Database.discard_inherited
-    @file.verify
-    @opened_inode = @file.inode
+    @file.create unless @file.verify
+    @inode = @file.inode # before it is opened: another process may replace a damaged file now
     @connection = Connection.new(@file, @size_bytes)
   end
 
   # Closes the connection, unless it is inherited: closing its statements could then affect the parent's locks.
   def drop
     @connection.close if @connection&.own?
-    @connection = nil
+    @connection = @renewed_at = nil
   end
 
-  # Acquires the file's lock without this object's lock, because other callers acquire them in that order. By now
-  # another process may have put a new file in the place of the damaged one.
   def set_aside(error, key)
-    damaged = @lock.synchronize { (@connection&.inode || @opened_inode).tap { drop } }
-    moved_to = @file.set_aside(damaged)
-    fate = moved_to ? "moved to #{moved_to}; a new one takes its place" : "replaced; it is opened again"
-    raise Tiercel::Refused.new("the file is damaged (#{error.message}) and was #{fate}", backend: to_s, key:)
-  rescue SystemCallError, Tiercel::FileLock::Busy => failure
-    raise Tiercel::Unavailable.new("the file is damaged (#{error.message}) and cannot be moved: #{failure.message}",
-                                   backend: to_s, key:)
+    drop
+    raise Tiercel::Refused.new("the file is damaged (#{error.message}) and was moved to #{@file.set_aside(@inode)}; " \
+                               "a new one takes its place", backend: to_s, key:)
   end
 end

@@ -6,31 +6,6 @@ require "test_helper"
 class FileRecordTest < Tiercel::TestCase
   Record = Tiercel::Backends::File::Record
 
-  # Fails like a network file system whose open file another machine has replaced.
-  module Stale
-    class << self
-      attr_accessor :times
-    end
-
-    private
-
-    def read_large(...)
-      return super if (Stale.times -= 1).negative?
-      raise Errno::ESTALE
-    end
-  end
-
-  def test_a_stale_file_is_opened_again
-    path = File.join(dir, "record")
-    value = "value" * 10_000 # longer than what the extension reads
-    File.binwrite(path, Record.head("key", value, nil, 7) + value)
-    answers = fork_and_wait(1) do
-      Record.singleton_class.prepend(Stale)
-      [0, 2, 3].map { |times| read_after(times, path) }
-    end.first
-    assert_equal [value, value, "Errno::ESTALE"], answers
-  end
-
   # Sizes around that of the extension's single read.
   def test_files_of_every_size
     path = File.join(dir, "record")
@@ -62,14 +37,5 @@ class FileRecordTest < Tiercel::TestCase
       waiting.kill
       assert waiting.join(60), "it was not given up"
     end
-  end
-
-  private
-
-  def read_after(times, path)
-    Stale.times = times
-    Record.read(path).bytes
-  rescue Errno::ESTALE => error
-    error.class.name
   end
 end

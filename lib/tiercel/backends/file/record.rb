@@ -17,7 +17,6 @@ class Tiercel::Backends::File::Record <
   HEADER_BYTES = 32
   FORMAT = "a4VEQ<Q<"
   READ = ::File::RDONLY | ::File::BINARY
-  ATTEMPTS = 3
 
   def expired?(now) = expires_at && expires_at <= now
 
@@ -27,14 +26,11 @@ class Tiercel::Backends::File::Record <
     # @return [Record, nil] nil if there is no file, or it is not a file of the cache
     # @raise [SystemCallError]
     def read(path, whole: true)
-      attempts = 0
-      begin
-        small = Tiercel::CodecExt.read_small(path) # a small file in one call
-        return small ? parse(small, whole) : nil unless small.nil?
-        ::File.open(path, READ) { |file| read_large(file, whole) }
-      rescue Errno::ESTALE # another machine has replaced the open file on a network file system
-        raise if (attempts += 1) >= ATTEMPTS
-        retry
+      small = Tiercel::CodecExt.read_small(path) # a small file in one call
+      return if small == false
+      return parse(small, small.bytesize, whole) { |at, length| small.byteslice(at, length) } if small
+      ::File.open(path, READ) do |file|
+        parse(file.read(HEADER_BYTES).to_s, file.size, whole) { |at, length| file.pread(length, at) }
       end
     rescue Errno::ENOENT, Errno::EISDIR
       nil
@@ -47,18 +43,12 @@ class Tiercel::Backends::File::Record <
 
     private
 
-    def parse(bytes, whole)
-      magic, key_bytes, expires_at, token, length = bytes.unpack(FORMAT)
-      return unless magic == MAGIC && length && bytes.bytesize == HEADER_BYTES + key_bytes + length
-      new(bytes.byteslice(HEADER_BYTES, key_bytes), (bytes.byteslice(HEADER_BYTES + key_bytes, length) if whole),
-          (expires_at unless expires_at.zero?), token)
-    end
-
     # The lengths in the header are believed only if the file is as long.
-    def read_large(file, whole)
-      magic, key_bytes, expires_at, token, length = file.read(HEADER_BYTES)&.unpack(FORMAT)
-      return unless magic == MAGIC && length && file.size == HEADER_BYTES + key_bytes + length
-      new(file.read(key_bytes), (file.read(length) if whole), (expires_at unless expires_at.zero?), token)
+    def parse(head, size, whole)
+      magic, key_bytes, expires_at, token, length = head.unpack(FORMAT)
+      return unless magic == MAGIC && length && size == HEADER_BYTES + key_bytes + length
+      new(yield(HEADER_BYTES, key_bytes), (yield(HEADER_BYTES + key_bytes, length) if whole),
+          (expires_at unless expires_at.zero?), token)
     end
   end
 end

@@ -7,22 +7,20 @@ require "sqlite3"
 # application id in its header, and a lock file beside it; no other file is ever changed. Processes create and move the
 # file only under this lock.
 class Tiercel::Backends::SQLite::CacheFile
-  # The path has a file that is not a cache; it stays unchanged.
-  class Foreign < StandardError; end
-  # The owner or the mode of the file denies access to this process.
-  class Closed < StandardError; end
-  # There is no file yet.
-  class Missing < StandardError; end
-
   DAMAGE = [SQLite3::CorruptException, SQLite3::NotADatabaseException, SQLite3::FormatException].freeze
   # The files that SQLite keeps beside a database.
   COMPANIONS = %w[-wal -shm -journal].freeze
   # "TCL1", in the header of the file.
   APPLICATION_ID = 0x54434C31
-  APPLICATION_ID_AT = 68
-  # SQLite treats a shorter file as an empty database.
-  SMALLEST_BYTES = 512
-  MISTAKEN = "give the path of a file that does not exist yet, or delete this one if nobody needs it"
+  # Incremented whenever the tables change; `user_version` of the file.
+  VERSION = 1
+  TABLES = {
+    "entries" => "id INTEGER PRIMARY KEY, expires_at REAL, used_at INTEGER NOT NULL, hits INTEGER NOT NULL, " \
+                 "version INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL",
+    "totals" => "name TEXT PRIMARY KEY, value INTEGER NOT NULL",
+  }.freeze
+  # A page larger than a usual row wastes space; a smaller one splits it.
+  PAGE_BYTES = 2048
 
   # @return [String] absolute, without symbolic links, in UTF-8: SQLite keeps its log beside the file itself
   attr_reader :path
@@ -30,12 +28,7 @@ class Tiercel::Backends::SQLite::CacheFile
 
   def initialize(path, timeout_seconds)
     @given = ::File.expand_path(path)
-    place = @given
-    Tiercel::Ownership::LINKS.times do
-      break unless ::File.symlink?(place)
-      place = ::File.expand_path(::File.readlink(place), ::File.dirname(place))
-    end
-    @path = place.dup.force_encoding(Encoding::UTF_8)
+    @path = resolved.dup.force_encoding(Encoding::UTF_8)
     @lock = Tiercel::FileLock.new("#{@path}.lock", timeout_seconds)
   end
 
@@ -47,107 +40,117 @@ class Tiercel::Backends::SQLite::CacheFile
     nil
   end
 
-  def bytes = ["", *COMPANIONS].sum { |name| ::File.size?("#{@path}#{name}") || 0 }
+  def bytes = paths.sum { |path| ::File.size?(path) || 0 }
   def log_bytes = ::File.size?("#{@path}-wal") || 0
 
   # Checks the file without changing it.
   #
-  # @raise [Foreign, Closed, Missing]
+  # @return [Boolean] whether there is one
+  # @raise [ConfigurationError] if it is not a cache of this user; then it stays unchanged
+  # @raise [Refused] if this process or this release cannot use the cache
+  # @raise [SQLite3::Exception] if the file cannot be examined
   def verify
     objection = Tiercel::Ownership.objection(@given) || Tiercel::Ownership.objection(@lock.path)
-    raise Foreign, objection if objection
+    raise Tiercel::ConfigurationError, "sqlite: #{objection}" if objection
     closed = Tiercel::Ownership.closed(@path) || Tiercel::Ownership.closed(@lock.path)
-    raise Closed, closed if closed
-    raise Foreign, "#{@path} is not a regular file: #{MISTAKEN}" unless ::File.stat(@path).file?
-    found = other_content or return
-    raise Foreign, "#{@path} is not a cache of Tiercel (#{found}) and stays unchanged: #{MISTAKEN}"
-  rescue Errno::ENOENT
-    remains
-    raise Missing, @path
+    raise Tiercel::Refused.new(closed, backend: "sqlite:#{@path}") if closed
+    return remains && false unless ::File.exist?(@path)
+    found = other_content or return true
+    raise Tiercel::ConfigurationError,
+          "sqlite: #{@path} is not a cache of Tiercel (#{found}) and stays unchanged: give the path of a file that " \
+          "does not exist yet, or delete this one if nobody needs it"
   end
 
-  # Creates the file. SQLite creates the tables in one transaction. A process that is killed therefore leaves at most an
-  # empty database, which the next process completes.
+  # Creates the file, unless another process was first. It gets its name when it is complete.
   #
-  # @yieldparam path [String] a file that is empty, unless another process was first
-  # @raise [Foreign, FileLock::Busy, SystemCallError]
+  # @raise [ConfigurationError, FileLock::Busy, SystemCallError]
   def create
     FileUtils.mkdir_p(::File.dirname(@path))
-    remains
     @lock.hold do
-      unless ::File.exist?(@path)
-        FileUtils.rm_f(remains)
-        ::File.open(@path, ::File::CREAT | ::File::EXCL | ::File::WRONLY | ::File::NOFOLLOW, 0o600, &:close)
-      end
-      yield @path
+      next if ::File.exist?(@path)
+      unfinished = "#{@path}.unfinished"
+      FileUtils.rm_f(remains + paths(unfinished)) # of a process that was killed here
+      ::File.open(unfinished, ::File::CREAT | ::File::EXCL | ::File::WRONLY, 0o600, &:close)
+      make(unfinished)
+      ::File.rename(unfinished, @path)
     end
   end
 
   # Moves a damaged file away, only once even if several processes find it. Keeps only the latest damaged file.
   #
   # @param damaged [Array(Integer, Integer), nil] its inode
-  # @return [String, nil] the new name; nil if another process was first
+  # @return [String] the new name
   def set_aside(damaged)
+    target = "#{@path}.damaged"
     @lock.hold do
       next unless damaged && damaged == inode
-      target = "#{@path}.damaged"
-      ["", *COMPANIONS].each do |name|
-        FileUtils.rm_f("#{target}#{name}")
-        ::File.rename("#{@path}#{name}", "#{target}#{name}") if ::File.exist?("#{@path}#{name}")
-      end
-      target
+      FileUtils.rm_f(paths(target))
+      paths.zip(paths(target)) { |from, to| ::File.rename(from, to) if ::File.exist?(from) }
     end
+    target
   end
 
   # Removes the cache with its lock, if it is one.
   def remove
     return unless ::File.exist?(@path) # the lock would be created again
-    @lock.hold do
-      verify
-      FileUtils.rm_f(["", *COMPANIONS, ".lock"].map { |name| "#{@path}#{name}" })
-    end
-  rescue Foreign, Closed, Missing, Tiercel::FileLock::Busy, SystemCallError
+    @lock.hold { FileUtils.rm_f([*paths, @lock.path]) if verify }
+  rescue Tiercel::ConfigurationError, Tiercel::Refused, Tiercel::FileLock::Busy, SQLite3::Exception, SystemCallError
     nil
   end
 
   private
 
+  def resolved
+    ::File.realdirpath(@given)
+  rescue SystemCallError
+    @given # its folder does not exist yet
+  end
+
+  def paths(path = @path) = ["", *COMPANIONS].map { |name| "#{path}#{name}" }
+
+  def make(path)
+    database = Tiercel::Backends::SQLite::Database.new(path)
+    ["PRAGMA page_size = #{PAGE_BYTES}", "PRAGMA auto_vacuum = 2", "BEGIN",
+     "PRAGMA application_id = #{APPLICATION_ID}", "PRAGMA user_version = #{VERSION}",
+     *TABLES.map { |name, columns| "CREATE TABLE #{name} (#{columns})" },
+     "COMMIT", "PRAGMA journal_mode = WAL"].each { |sql| database.execute(sql) }
+  ensure
+    database&.close
+  end
+
   # @return [Array<String>] companion files that a removed cache left behind
-  # @raise [Foreign] if they belong to another database: only a cache has a lock file
+  # @raise [ConfigurationError] if they belong to another database: only a cache has a lock file
   def remains
-    left = COMPANIONS.map { |name| "#{@path}#{name}" }.select { |file| ::File.exist?(file) }
+    left = paths.drop(1).select { |path| ::File.exist?(path) }
     return left if left.empty? || ::File.exist?(@lock.path)
-    raise Foreign, "#{left.first} belongs to a database that no longer exists, and stays unchanged: use another " \
-                   "path, or delete it if nothing needs it"
+    raise Tiercel::ConfigurationError,
+          "sqlite: #{left.first} belongs to a database that no longer exists, and stays unchanged: use another path, " \
+          "or delete it if nothing needs it"
   end
 
-  # @return [String, nil] a description of the content, if it is not a cache
+  # @return [String, nil] a description of the content, if it is not a cache. A cache that is damaged or was emptied
+  #   has a lock file
   def other_content
+    return "not a regular file" unless ::File.file?(@path)
     ours = ::File.exist?(@lock.path)
-    size = ::File.size(@path)
-    return (size.zero? ? "empty" : "not a database" unless ours) if size < SMALLEST_BYTES
-    id = application_id
-    return if id == APPLICATION_ID || (ours && (tables - %w[entries totals]).empty?)
-    "another program's database, application_id #{id}"
+    id, version, tables = look
+    unless (id == APPLICATION_ID || ours) && (tables - TABLES.keys).empty?
+      return "application_id #{id}, tables: #{tables.join(", ")}"
+    end
+    return if version <= VERSION
+    raise Tiercel::Refused.new("layout #{version}, this release supports up to #{VERSION}", backend: "sqlite:#{@path}")
   rescue *DAMAGE
-    # No other connection has locks on a file that SQLite cannot read, so the descriptor may be closed here.
-    ours ||= ::File.binread(@path, 4, APPLICATION_ID_AT)&.unpack1("N") == APPLICATION_ID
     "not a database" unless ours
-  rescue SQLite3::Exception, SystemCallError => error
-    raise Closed, "#{@path} cannot be examined: #{error.message}" if ::File.exist?(@path)
-    raise Missing, @path
   end
-
-  def application_id = look_into { |database| database.get_first_value("PRAGMA application_id") }
-  def tables = look_into { |database| database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").flatten }
 
   # Reads through SQLite: closing a descriptor of our own would release the locks of this process' other connections.
   # Immutable, so that nothing is created, locked or recovered beside the file.
-  def look_into
+  def look
     escaped = @path.b.gsub(%r{[^A-Za-z0-9/._-]}n) { |char| format("%%%02X", char.ord) }
     flags = SQLite3::Constants::Open::READONLY | SQLite3::Constants::Open::URI
     database = SQLite3::Database.new("file://#{escaped}?immutable=1", flags: flags)
-    yield database
+    [database.get_first_value("PRAGMA application_id"), database.get_first_value("PRAGMA user_version"),
+     database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").flatten]
   ensure
     database&.close
   end
