@@ -241,6 +241,8 @@ module Tiercel::Lab
       # Maximum number of lines about changes of the answer.
       CHANGES = 4
       CHANGES_TITLE = "What would change the answer:"
+      # The command that measures it follows.
+      UNMEASURED = ": not measured; "
 
       # @return [Choice]
       attr_reader :choice
@@ -282,7 +284,7 @@ module Tiercel::Lab
 
       # @return [Array<String>]
       def lines
-        others = changes.flat_map { |change| wrapped("- #{change}") }
+        others = changes.flat_map { |change| pasted("- #{change}") }
         [*wrapped("For #{conditions}:"), "", *wrapped(sentence), *candidates.flat_map { |one| shown(*one) }, "",
          *notes.flat_map { |note| wrapped(note) }, *(["", CHANGES_TITLE, *others] if others.any?)]
       end
@@ -380,8 +382,14 @@ module Tiercel::Lab
         when :clear then "#{with}, the first choice is #{change.names.first}"
         when :tied then "#{with}, #{listed(change.names)} (cannot tell)"
         when :nothing then "#{with}, no store of the lab suits"
-        else "#{with}: not measured; #{[@program, "--quick", *change.constraints.options].join(" ")}"
+        else "#{with}#{UNMEASURED}#{[@program, "--quick", *change.constraints.options].join(" ")}"
         end
+      end
+
+      # A command that does not fit has a line of its own, and can still be pasted.
+      def pasted(text)
+        said, command = text.split(UNMEASURED)
+        text.length > WIDTH && command ? ["#{said}#{UNMEASURED}".rstrip, "  #{command}"] : wrapped(text)
       end
 
       def wrapped(text) = text.scan(/\S.{0,#{WIDTH - 1}}(?=\s|\z)|\S{#{WIDTH}}/).map(&:rstrip)
