@@ -68,7 +68,8 @@ module Tiercel::Lab
         CELL_SHARE = 0.6
         # No table begins with less time than this.
         LEAST_SECONDS = 15
-        # A table without cells cannot make fewer processes, so a quick run ends a table after twice its share only.
+        # A table without cells cannot make fewer processes, so a quick run ends a table after twice its share of the
+        # plan only.
         SLACK = 2.0
 
         # @param quick [Boolean]
@@ -440,16 +441,17 @@ module Tiercel::Lab
         def child(entry)
           place = File.join(folder, entry.name)
           FileUtils.mkdir_p(place)
-          share = share(entry)
-          Child.new(entry, more: entry.used(given), hidden: entry.used(timetable.options(share)), folder: place,
-                           limit: timetable.limit(share, @left.size - 1))
+          weighed, planned = shares(entry)
+          Child.new(entry, more: entry.used(given), hidden: entry.used(timetable.options(weighed)), folder: place,
+                           limit: timetable.limit(planned, @left.size - 1))
         end
 
-        # The table's share of the time for all tables that are left.
-        def share(entry)
+        # The table's share of the time for all tables that are left: by weight, and by plan.
+        def shares(entry)
           @left = @left.drop_while { |other, _| other != entry }.to_h
-          weighed = @left.to_h { |other, seconds| [other, seconds * other.weight] }
-          weighed.fetch(entry) / [weighed.each_value.sum, 1.0].max
+          [@left.to_h { |other, seconds| [other, seconds * other.weight] }, @left].map do |all|
+            all.fetch(entry) / [all.each_value.sum, 1.0].max
+          end
         end
 
         def late(entry)

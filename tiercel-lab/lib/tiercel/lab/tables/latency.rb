@@ -57,6 +57,10 @@ module Tiercel::Lab
           end
         end
 
+        # @param text [String] a word of a place's name
+        # @return [Float, nil] its round trip in ms
+        def self.named(text) = NAMED.find { |_ms, name| name.downcase.split.include?(text.downcase) }&.first
+
         # @return [Array<Slot>]
         def slots
           far = contestants.select { |contestant| contestant.servers.any? }
@@ -280,7 +284,10 @@ module Tiercel::Lab
 
         def options(parser)
           store_option(parser, default: Design::STORES.join(", "))
-          fact parser, "--round-trips A,B", "added ms (0 to 57: those of the article)", :round_trips_ms, :zero
+          named = Design::NAMED.map { |ms, name| "#{name} (#{ms})" }.join(", ")
+          parser.on("--round-trips A,B", Array, "added ms, or places of the article: #{named}") do |texts|
+            facts_given[:round_trips_ms] = texts.map { |text| Design.named(text) || cast(text, "--round-trips", :zero) }
+          end
           fact parser, "--iterations N", "of the loop (1000)", :iterations, :count
           parser.on("--value NAME", "value instead of the article's 1,001 characters") do |name|
             facts_given[:value] = Values.fetch(name).name
