@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The backends named by a store's URLs, nearest first. Decides which of them may be a near tier, assigns each option
-# to a backend, and builds them. One URL gives one backend; several give {Tiers}.
+# The backends named by a store's URLs: one, or a near tier and the last tier. Assigns each option to a backend, and
+# builds them. One URL gives one backend; two give {Tiers}.
 #
 # @private
 class Tiercel::Places
@@ -14,16 +14,13 @@ class Tiercel::Places
     def near = Tiercel::Options.values(:near, url.options)
   end
 
-  # Schemes of near tiers, nearest first.
-  NEAR = { "memory" => 0, "shared" => 1 }.freeze
-  # Backends that cannot be the last tier.
-  NEVER_LAST = %w[memory null].freeze
-  ONE_URL = "Several servers are one URL: \"memcached://HOST:PORT,HOST:PORT\", " \
-            "\"redis+cluster://HOST:PORT,HOST:PORT\""
+  # Schemes of near tiers, and of backends that cannot be the last tier.
+  NEAR = %w[memory shared].freeze
+  NEVER_LAST = [*NEAR, "null"].freeze
   ON_DISK = %w[sqlite file].freeze
   # Backends that send invalidation messages for the keys of one prefix.
   WITH_PREFIX = /\A(rediss?|unix)\z/
-  private_constant :NEAR, :NEVER_LAST, :ONE_URL, :ON_DISK, :WITH_PREFIX
+  private_constant :NEAR, :NEVER_LAST, :ON_DISK, :WITH_PREFIX
 
   # @return [Array<Place>]
   attr_reader :all
@@ -31,10 +28,9 @@ class Tiercel::Places
   # @param urls [Array<String, Symbol>] no URL means "shared:"
   # @raise [ConfigurationError]
   def initialize(urls)
-    urls.each { |url| Tiercel::BackendURL.refuse_mistaken(url) }
     urls = ["shared:"] if urls.empty?
     parsed = urls.map { |url| Tiercel::BackendURL.parse(url) }
-    check_order(parsed) if parsed.size > 1
+    check_tiers(*parsed) if parsed.size > 1
     @all = parsed.each_with_index.map do |url, index|
       Place.new(url, Tiercel::Backends::REGISTRY.fetch(url.scheme), index < parsed.size - 1)
     end
@@ -62,28 +58,14 @@ class Tiercel::Places
   # @param memo [Hash] default memo options, for a backend that has a memo
   # @return [Backend]
   def build(options, memo = {})
-    kept = all.dup
-    memo = { memo: memo_bytes(kept.shift) } if memory_before_shared?(kept)
-    *near, last = kept.map { |place| build_place(place, options, memo) }
-    near.empty? ? last : stack(near(kept.first, near.first, last, options[:inflate_limit]), last)
+    near, last = all.map { |place| build_place(place, options, memo) }
+    last ? stack(near, last) : near
   end
 
   # @return [String] a description without passwords
   def to_s = all.map(&:url).join(" > ")
 
   private
-
-  # `memory:` in front of `shared:` is the memo of `shared:`: each process keeps decoded values, and a value stays
-  # valid as long as the segment has its entry.
-  def memory_before_shared?(places) = places.first(2).map { |place| place.url.scheme } == %w[memory shared]
-
-  # @return [Integer] the size that the URL of `memory:` gives
-  def memo_bytes(place)
-    place.near # refuses invalid ones
-    Tiercel::Options.values(:memory, place.url.options)[:size]
-  rescue Tiercel::ConfigurationError => error
-    raise Tiercel::ConfigurationError, "#{error.message} in #{place.url} in front of shared:"
-  end
 
   def build_place(place, options, memo)
     names = place.backend_class.option_names
@@ -104,46 +86,26 @@ class Tiercel::Places
     [place, url.options[:db] || options[:db], namespace].compact.join(" ")
   end
 
-  # Other machines do not read the keys of parallel test processes, so no bus is needed.
-  def bus?(last)
-    said = all.select(&:tier).filter_map { |place| [place.near[:bus]] unless place.near[:bus].nil? }.flatten
-    return said.all? && !Tiercel::TestWorker.number if last.subscribable?
-    return false unless said.include?(true)
-    raise Tiercel::ConfigurationError, "bus: #{last} sends no invalidation messages. Remove bus=true"
-  end
-
-  # Over SQLite the file itself shows whether other programs change it.
-  def watched?(near, last)
-    last.respond_to?(:others_since?) && !near.segment.path.nil? && all.none? { |place| place.near[:bus] == false }
-  end
-
-  def near(place, backend, last, inflate_limit)
-    bus = bus?(last) || watched?(backend, last)
-    Tiercel::Tiers::Near.new(backend, ttl: place.near[:ttl], bus:, inflate_limit:)
-  end
-
-  def stack(near, last)
-    near.bus = Tiercel::Tiers::Bus.new(last, near) if bus?(last)
-    near.bus = Tiercel::Tiers::Watch.new(last, near) if watched?(near.backend, last)
+  def stack(backend, last)
+    ttl, wanted = all.first.near.values_at(:ttl, :bus)
+    if wanted && !last.subscribable?
+      raise Tiercel::ConfigurationError, "bus: #{last} sends no invalidation messages. Remove bus=true"
+    end
+    # Other machines do not read the keys of parallel test processes, so no bus is needed.
+    bus = last.subscribable? && wanted != false && !Tiercel::TestWorker.number
+    # Over SQLite the file itself shows whether other programs change it.
+    watched = last.respond_to?(:others_since?) && wanted != false && !backend.segment.path.nil?
+    near = Tiercel::Tiers::Near.new(backend, ttl:, bus: bus || watched)
+    near.bus = Tiercel::Tiers::Bus.new(last, near) if bus
+    near.bus = Tiercel::Tiers::Watch.new(last, near) if watched
     Tiercel::Tiers.new(near, last)
   end
 
-  def check_order(urls)
-    *near, last = urls
-    far = near.find { |url| !NEAR.key?(url.scheme) }
-    if far
-      raise Tiercel::ConfigurationError,
-        "#{far} in front of #{urls[urls.index(far) + 1]}: only memory: and shared: can " \
-        "be a near tier. List the tiers nearest first. #{ONE_URL}"
-    end
-    if NEVER_LAST.include?(last.scheme)
-      raise Tiercel::ConfigurationError,
-        "#{last} as the last of #{urls.size} tiers: the last tier has all entries, so " \
-        "choose one that all processes share"
-    end
-    wrong = urls.each_cons(2).find { |one, other| (NEAR[other.scheme] || 2) <= NEAR[one.scheme] } or return
+  def check_tiers(near, last, *more)
+    return if more.empty? && NEAR.include?(near.scheme) && !NEVER_LAST.include?(last.scheme)
     raise Tiercel::ConfigurationError,
-      "#{wrong.join(" in front of ")}: expected memory: (one process) before shared: " \
-      "(one machine), each at most once, and the last tier after them"
+      "#{[near, last, *more].join(" > ")}: expected memory: or shared: as the near tier, and one last tier behind it, on " \
+      "disk or on a server. Several servers are one URL: \"memcached://HOST:PORT,HOST:PORT\", " \
+      "\"redis+cluster://HOST:PORT,HOST:PORT\". In place of memory: in front of shared:, write \"shared:?memo=16MB\""
   end
 end

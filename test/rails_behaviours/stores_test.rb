@@ -89,8 +89,6 @@ FILE_WITHOUT_REGEXP = RailsBehaviours::FILE - [CacheDeleteMatchedBehavior] +
   SharedAndRedis: [:Redis, FILE_WITHOUT_REGEXP,
                    ->(dir, server) { ["shared:#{dir}/segment?size=8MB", server.url] }],
   MemoryAndRedis: [:Redis, FILE_WITHOUT_REGEXP, ->(_, server) { ["memory:", server.url] }],
-  ThreeTiers: [:Redis, FILE_WITHOUT_REGEXP,
-               ->(dir, server) { ["memory:", "shared:#{dir}/segment?size=8MB", server.url] }],
 }.each do |name, (server, suites, urls)|
   test_class = Class.new(BehavioursTestCase) do
     include(*suites)

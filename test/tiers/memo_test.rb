@@ -37,11 +37,11 @@ class TiersMemoTest < Tiercel::TestCase
     end
   end
 
-  # With a `memory:` tier in front, each process would have its own copies, and would read values that another process
-  # has overwritten.
-  def test_changes_of_another_process_are_seen_with_memory_in_front
+  # With a tier in the process, each process would have its own copies, and would read values that another process has
+  # overwritten.
+  def test_changes_of_another_process_are_seen
     with_tmpdir do |directory|
-      urls = ["memory:?size=4MB&ttl=60", "shared:#{directory}/segment?size=8MB&ttl=60", "file:#{directory}/cache"]
+      urls = ["shared:#{directory}/segment?size=8MB&memo=4MB&ttl=60", "file:#{directory}/cache"]
       store = Tiercel.new(*urls)
       store.write("text", TEXT)
       store.write("number", 1)

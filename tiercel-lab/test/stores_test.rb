@@ -65,7 +65,7 @@ class ContestantsTest < LabCase
       "tiercel:shared: > redis:" => [near, "redis://127.0.0.1:1/0?timeout=2"],
       "shared:?ttl=60 sqlite:#compress=false" => ["shared:/tmpfs/cache.shared?ttl=60&size=7",
                                                   "sqlite:/disk/cache.sqlite?size=7&timeout=2"],
-      "memory: shared: redis+cluster:" => ["memory:?size=7", near, "redis_cluster://127.0.0.1:1/0?timeout=2"] }
+      "memory: redis+cluster:" => ["memory:?size=7", "redis_cluster://127.0.0.1:1/0?timeout=2"] }
       .each { |text, urls| assert_equal urls, parse(text).send(:located, context), text }
     redis = parse("tiercel:shared: redis:")
     assert_equal [%i[redis], :loopback, false], [redis.servers, redis.medium, redis.foreign?]

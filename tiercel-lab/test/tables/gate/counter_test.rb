@@ -13,7 +13,7 @@ class GateCounterTest < LabCase
     counter = Lab::Tables::Gate::Counter.new
     spec = JSON.parse(JSON.generate(Lab::Values.fetch("string-100b").to_spec), symbolize_names: true)
     context = { servers: { redis: { "url" => relay.url } }, folders: { tmpfs: folder, disk: folder }, label: "gate" }
-    opened = counter.open(text: "tiercel:memory: shared: redis:", operation:, value: spec, seed: 1, context:)
+    opened = counter.open(text: "tiercel:shared: redis:", operation:, value: spec, seed: 1, context:)
     assert_equal "measured", opened["status"], opened["reason"]
     trips = Array.new(PASSES) do
       counter.ready
