@@ -14,7 +14,7 @@ module Tiercel
   # The name of a file follows from that of its constant.
   %i[
     Accessor Backend BackendURL Backends BackgroundThread Breaker Cipher Clock Coder Compressors Configuration
-    Counter DeepFreeze Extensions Fetch FetchPolicy FileLock Forks Fragments Frame FreeSpace Guard GuardLog KeyMask
+    Counter DeepFreeze Extensions Fetch FetchPolicy FileLock Forks Fragments Frame Guard GuardLog KeyMask
     KeyPattern Leases Memo ModelTags OneLine Options OptionalGems Ownership Places Redacted Registry
     ReportLimit Reports Runtime Serializers Sizes Store TestWorker Tiers Undelivered
   ].each { |name| autoload name, "tiercel/#{name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase}" }
@@ -58,5 +58,6 @@ module Tiercel
   end
 end
 
-require_relative "tiercel/codec" # fails at once, and not in a call, if the extension was not built
+require_relative "tiercel/codec"
+Tiercel::Extensions.load("codec") # fails at once, and not in a call, if the extension was not built
 require_relative "tiercel/railtie" if defined?(Rails::Railtie)

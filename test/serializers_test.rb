@@ -15,7 +15,7 @@ class SerializersTest < Tiercel::TestCase
   def test_names_modules_and_objects
     marshal = Serializers::REGISTRY.fetch(:marshal)
 
-    [:marshal, "marshal", Marshal, marshal].each { |option| assert_same marshal, Serializers.build(option) }
+    [:marshal, "marshal", Marshal, :marshal_7_1].each { |option| assert_same marshal, Serializers.build(option) }
   end
 
   def test_an_unknown_name

@@ -21,8 +21,8 @@ class SizesTest < Tiercel::TestCase
 
   def test_what_is_no_size
     [0, -1, 1.5, nil, true, :MB, "", "MB", "0", "-1MB", "1PB", "1 M B", "1,000", "0.1", [1]].each do |size|
-      error = assert_raises(Tiercel::ConfigurationError, size.inspect) { Sizes.bytes(size, option: :inflate_limit) }
-      assert_includes error.message, "inflate_limit: expected bytes"
+      error = assert_raises(Tiercel::ConfigurationError, size.inspect) { Sizes.bytes(size, option: :size) }
+      assert_includes error.message, "size: expected bytes"
       assert_includes error.message, "got #{size.inspect}"
     end
   end

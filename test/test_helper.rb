@@ -12,6 +12,7 @@ require "active_support"
 require "active_support/error_reporter"
 
 require_relative "support/assertions_required"
+require_relative "support/available"
 require_relative "support/test_case"
 
 # The tests that every backend, serializer and compressor must pass.

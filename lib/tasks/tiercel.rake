@@ -3,19 +3,17 @@
 namespace :tiercel do
   report = -> { Tiercel::Segment::Report.new }
   boot = -> { Rake::Task[:environment].invoke if Rake::Task.task_defined?(:environment) }
-  missing = lambda do |task, *names|
-    raise ArgumentError,
-          "#{names.join(" and ")} missing: expected rake \"#{task.name}[#{task.arg_names.join(",").upcase}]\""
+  missing = lambda do |task, name|
+    raise ArgumentError, "#{name} missing: expected rake \"#{task.name}[#{task.arg_names.join(",").upcase}]\""
   end
   # The segment at the path, or that of Rails.cache.
   one = lambda do |task, path|
-    next path unless path.to_s.empty?
-    boot.call
-    paths = report.call.own
-    missing.call(task, :path) if paths.empty?
-    next paths.first if paths.size == 1
-    raise ArgumentError, "this application has #{paths.size} segments, so give one: rake \"#{task.name}[PATH]\" with " \
-                         "PATH one of #{paths.join(", ")}"
+    if path.to_s.empty?
+      boot.call
+      path = report.call.own || missing.call(task, :path)
+    end
+    next path if File.exist?(path)
+    raise Tiercel::Unavailable, "#{path} does not exist: rake tiercel:segments lists all segments"
   end
 
   desc "List the shared-memory segments of this user: size, fill, hit ratio, processes"
@@ -47,7 +45,9 @@ namespace :tiercel do
 
     desc "Remove a segment; processes that use it recreate it, empty, with their next call"
     task :remove, [:path] => :load do |task, arguments|
-      puts report.call.remove(one.call(task, arguments[:path]))
+      path = one.call(task, arguments[:path])
+      Tiercel::Segment.remove(path)
+      puts "Removed #{path}. A process that uses it recreates it, empty, with its next call: stop it to free memory."
     end
   end
 end

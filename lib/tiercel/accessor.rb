@@ -222,7 +222,7 @@ class Tiercel::Accessor
     bytes.freeze
     value = @coder.load_value(bytes, nil, version, key) unless current
     current ||= Tiercel::Coder::SLOW.equal?(value) && tags_current?(bytes)
-    value = @coder.load_tagged_value(bytes, nil, version, key) if current
+    value = @coder.load_value(bytes, nil, version, key, true) if current
     return Found.new(bytes) if Tiercel::Coder::Signal === value
     inherit_tags(bytes) if current && @runtime.blocks > 0 && @runtime.inside_block?
     Tiercel::DeepFreeze.call(value) if @frozen

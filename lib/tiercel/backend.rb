@@ -24,86 +24,88 @@
 # - Tokens are opaque and compared with `==`. A token is valid only in the process that read it, and no longer valid
 #   after the bytes have changed. If they change back, it may be valid again.
 #
-# {Traits} describes the backend to the layers above. The suite `test/contracts/backend_contract.rb` tests all of these
+# Traits describe the backend to the layers above. The suite `test/contracts/backend_contract.rb` tests all of these
 # rules.
 #
 # @abstract Subclasses implement every method that raises NotImplementedError here.
 class Tiercel::Backend
-  # The properties of a {Backend}. The layers above read them to decide how to treat its entries and failures. They
-  # never change during a backend's life, except {#answers_elsewhere?}.
-  module Traits
-    # Returns whether a get costs less than compression or a checksum. A backend in memory stores small values
-    # uncompressed and without a checksum. It needs neither Rails' request-local cache nor a circuit breaker.
-    #
-    # @return [Boolean]
-    def in_memory? = false
-
-    # Returns whether the backend reports all changes of keys ({Backend#subscription}). This allows long-lived near
-    # copies ({Tiers}).
-    #
-    # @return [Boolean]
-    def subscribable? = false
-
-    # Returns whether the entries are on a server. A server expires entries by its own clock, and its connections can
-    # fail.
-    #
-    # @return [Boolean]
-    def remote? = false
-
-    # @return [Boolean] whether it combines several backends ({Tiers}) and its reads tell which one answered
-    def tiered? = false
-
-    # @return [Boolean] whether Rails' request-local cache saves time in front of this backend
-    def local_cache? = !in_memory?
-
-    # In memory, compression saves time only with large values.
-    MEMORY_COMPRESS_THRESHOLD_BYTES = 128 * 1024
-
-    # @return [Integer, nil] default minimum size in bytes for compression; nil for Rails' default
-    def compress_threshold_bytes = in_memory? ? MEMORY_COMPRESS_THRESHOLD_BYTES : nil
-
-    # @return [Boolean] whether frames carry a checksum of their payload by default
-    def checksum? = !in_memory?
-
-    # @return [Boolean] whether the keys are spread over several servers, some of which may fail while others answer
-    def several_servers? = false
-
-    # Called after a failure. Each of several servers has its own breaker; the store's breaker covers all of them.
-    #
-    # @return [Boolean] whether at least one of several servers is not known to be failing
-    def answers_elsewhere? = false
-  end
-
-  # The parts of a store that depend on its backend. This default works for every backend; a backend with a faster
-  # path overrides it.
+  # --- traits ---
   #
+  # The properties of a backend. The layers above read them to decide how to treat its entries and failures. They never
+  # change during a backend's life, except {#answers_elsewhere?}.
+
+  # Returns whether a get costs less than compression or a checksum. A backend in memory stores small values
+  # uncompressed and without a checksum. It needs neither Rails' request-local cache nor a circuit breaker.
+  #
+  # @return [Boolean]
+  def in_memory? = false
+
+  # Returns whether the backend reports all changes of keys ({Backend#subscription}). This allows long-lived near
+  # copies ({Tiers}).
+  #
+  # @return [Boolean]
+  def subscribable? = false
+
+  # Returns whether the entries are on a server. A server expires entries by its own clock, and its connections can
+  # fail.
+  #
+  # @return [Boolean]
+  def remote? = false
+
+  # @return [Boolean] whether it combines several backends ({Tiers}) and its reads tell which one answered
+  def tiered? = false
+
+  # @return [Boolean] whether Rails' request-local cache saves time in front of this backend
+  def local_cache? = !in_memory?
+
+  # In memory, compression saves time only with large values.
+  MEMORY_COMPRESS_THRESHOLD_BYTES = 128 * 1024
+
+  # @return [Integer, nil] default minimum size in bytes for compression; nil for Rails' default
+  def compress_threshold_bytes = in_memory? ? MEMORY_COMPRESS_THRESHOLD_BYTES : nil
+
+  # @return [Boolean] whether frames carry a checksum of their payload by default
+  def checksum? = !in_memory?
+
+  # @return [Boolean] whether the keys are spread over several servers, some of which may fail while others answer
+  def several_servers? = false
+
+  # Called after a failure. Each of several servers has its own breaker; the store's breaker covers all of them.
+  #
+  # @return [Boolean] whether at least one of several servers is not known to be failing
+  def answers_elsewhere? = false
+
+  # --- the parts of a store that depend on its backend ---
+  #
+  # This default works for every backend; a backend with a faster path overrides it.
+
   # @private
-  module StoreParts
-    # @param options [Hash] see {Guard#initialize}
-    # @return [Guard] the guard for all calls of the store to this backend
-    def build_guard(**options) = Tiercel::Guard.new(self, **options)
+  # @param options [Hash] see {Guard#initialize}
+  # @return [Guard] the guard for all calls of the store to this backend
+  def build_guard(**options) = Tiercel::Guard.new(self, **options)
 
-    # @param guard [Guard]
-    # @param coder [Coder]
-    # @param frozen [Boolean] whether values of plain types are returned deep-frozen
-    # @param stale_if_error [Float, nil] seconds for which near copies may be served while the backend behind them
-    #   fails
-    # @return [Accessor] reads and writes values
-    def build_accessor(guard, coder, frozen: false, stale_if_error: nil) # rubocop:disable Lint/UnusedMethodArgument
-      Tiercel::Accessor.new(self, guard, coder, frozen:)
-    end
-
-    # @param guard [Guard]
-    # @return [Leases]
-    def build_leases(guard) = Tiercel::Leases::Placeholders.new(self, guard)
-
-    # @param prefix [String, nil] the common prefix of all keys of the store
-    # @return [void]
-    def prefix=(prefix); end
+  # @private
+  # @param guard [Guard]
+  # @param coder [Coder]
+  # @param frozen [Boolean] whether values of plain types are returned deep-frozen
+  # @param stale_if_error [Float, nil] seconds for which near copies may be served while the backend behind them
+  #   fails
+  # @return [Accessor] reads and writes values
+  def build_accessor(guard, coder, frozen: false, stale_if_error: nil) # rubocop:disable Lint/UnusedMethodArgument
+    Tiercel::Accessor.new(self, guard, coder, frozen:)
   end
 
-  include Traits
-  include StoreParts
+  # @private
+  # @param guard [Guard]
+  # @return [Leases]
+  def build_leases(guard) = Tiercel::Leases::Placeholders.new(self, guard)
+
+  # @private
+  # @param prefix [String, nil] the common prefix of all keys of the store
+  # @return [void]
+  def prefix=(prefix); end
+
+  # --- entries ---
 
   # @param key [String]
   # @return [String, nil] the bytes, nil if absent

@@ -1,16 +1,19 @@
 # frozen_string_literal: true
 
-require "zlib"
-require_relative "codec/signals"
+# The signals of {Coder#load_value}. The C extension for frames and plain data, {CodecExt}, returns them too.
+module Tiercel::Codec
+  # A result in place of a value. A stored value is never a signal, so a caller checks `Codec::Signal === result`.
+  class Signal
+    # @param name [String] the name that {#inspect} shows
+    def initialize(name)
+      @name = name
+    end
 
-Tiercel::Extensions.load("codec")
-
-module Tiercel
-  # The C extension for frames and plain data.
-  #
-  # @private
-  module Codec
-    # @return [Module] the extension
-    def self.native = CodecExt
+    # @return [String]
+    def inspect = "#{Tiercel::Codec}::#{@name}"
   end
+
+  # MISS for no usable value, EXPIRED for an expired entry, SLOW for a frame that only {Coder#load} can decode. The C
+  # extension returns FALLBACK if Ruby code has to decode the frame.
+  MISS, EXPIRED, SLOW, FALLBACK = %w[MISS EXPIRED SLOW FALLBACK].map { |name| Signal.new(name).freeze }
 end

@@ -20,7 +20,6 @@ module Tiercel
     MISS, EXPIRED, SLOW, FALLBACK = Codec::MISS, Codec::EXPIRED, Codec::SLOW, Codec::FALLBACK
 
     DEFAULT_COMPRESS_THRESHOLD = 1024
-    DEFAULT_INFLATE_LIMIT = 128 * 1024 * 1024
     # Control characters, which text does not contain. Text without a frame was written with `raw: true`. Other bytes
     # without a frame are damaged, or another program wrote them.
     CONTROL = /[\x00-\x08\x0B\x0C\x0E-\x1F\x7F]/
@@ -37,7 +36,6 @@ module Tiercel
     # @param compressor [Symbol, nil, #deflate] see {Compressors.build}
     # @param checksum [Boolean] whether new frames carry a CRC-32 of their payload; an existing checksum is always
     #   verified
-    # @param inflate_limit [Integer] maximum inflated size of one payload, in bytes
     # @param marshal [Boolean] whether Marshal may dump and load; if false, only the serializer itself loads objects,
     #   and payloads of Rails 6.1 to 8.1 are not read
     # @param rails_coder [#load, nil] reads payloads of Rails' stores, so that an application can switch to Tiercel
@@ -45,15 +43,14 @@ module Tiercel
     # @param cipher [Cipher, nil] encrypts the payloads; every dump and load then needs the entry's key
     # @raise [ConfigurationError] if the serializer or the compressor is invalid, or contradicts `marshal: false`
     # @raise [MissingDependency] if its library is not installed
-    def initialize(serializer: :auto, compressor: Compressors.default, checksum: true,
-                   inflate_limit: DEFAULT_INFLATE_LIMIT, marshal: true, cipher: nil, rails_coder: nil)
+    def initialize(serializer: :auto, compressor: Compressors.default, checksum: true, marshal: true, cipher: nil,
+                   rails_coder: nil)
       @cipher = cipher
-      @serializer = build_serializer(serializer, marshal)
-      @auto = @serializer if @serializer.is_a?(Serializers::Auto)
-      @plain = !@auto.nil?
+      @serializer = Serializers.build(serializer, marshal:)
+      @plain = @serializer.is_a?(Serializers::Auto)
       @compressor = Compressors.build(compressor)
       @checksum = checksum || !cipher.nil?
-      @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, inflate_limit:, marshal:, cipher:)
+      @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, marshal:, cipher:)
       @rails_coder = rails_coder if marshal && (cipher.nil? || cipher.accept_plain?)
     end
 
@@ -94,11 +91,8 @@ module Tiercel
     # @param parts [Hash] see {Frame::Parts.encode}
     # @return [String] a copy of the frame with these parts. An encrypted payload is encrypted anew
     def with_parts(bytes, key, **parts)
-      return Frame.with_parts(bytes, **parts) unless @cipher
-      frame = Frame.parse(bytes)
-      own = bytes.byteslice(HEADER_BYTES, bytes.unpack1("S<", offset: PARTS_BYTES_AT))
-      sealed(Frame.build(frame.type, @cipher.open(key, frame), compressor: frame.compressor,
-                         expires_at: frame.expires_at, parts: own << Frame::Parts.encode(**parts)), key)
+      return Frame.copy(bytes, **parts) unless @cipher
+      sealed(Frame.copy(bytes, payload: @cipher.open(key, Frame.parse(bytes)), **parts), key)
     end
 
     # Copies a value through a frame that stays in this process, so it is never encrypted.
@@ -109,16 +103,6 @@ module Tiercel
     # @param frame [String] from {#dump_copy}
     # @return [Object]
     def load_copy(frame) = @reader.read(Frame.parse(frame), nil)
-
-    # @return [String] the frame, not encrypted
-    def dump_plainly(value, expires_at, version, compress, threshold)
-      threshold = nil unless compress && @compressor
-      frame = dump_native(value, expires_at, version, threshold)
-      return frame if frame && (threshold.nil? || frame.bytesize - HEADER_BYTES < threshold)
-      return dump_in_ruby(value, expires_at, version, threshold) unless frame
-      assemble(frame.getbyte(TYPE_AT), Frame.payload(frame), expires_at, version, nil, threshold)
-    end
-    private :dump_plainly
 
     # @param bytes [String] the bytes read from a backend
     # @return [ActiveSupport::Cache::Entry, nil] nil for a placeholder. The first access to the value decodes it and
@@ -136,43 +120,38 @@ module Tiercel
     # @param bytes [String] the bytes read from a backend
     # @param now [Float, nil] epoch seconds; nil to read the clock only if needed
     # @param version [String, nil] the version that the caller wants; an entry without a version matches every caller
+    # @param tags_compared [Boolean] whether the caller has found the frame's tags to be current
     # @return [Object] the value; {MISS} for a placeholder; {EXPIRED}; {SLOW} if only {#load} can decide. That holds for
     #   a frame with another version or with tags, and for bytes without a frame
     # @raise [MalformedFrame] if the bytes are damaged
     # @raise [SerializationError] if the payload's type must not be loaded
     # @raise [ActiveSupport::Cache::DeserializationError] if a class no longer exists
-    def load_value(bytes, now = nil, version = nil, key = nil)
+    def load_value(bytes, now = nil, version = nil, key = nil, tags_compared = false)
       unless @cipher
-        value = CodecExt.load_frame(bytes, now, version, false)
+        value = CodecExt.load_frame(bytes, now, version, tags_compared)
         return value unless FALLBACK.equal?(value)
       end
-      load_in_ruby(bytes, now, version, key)
-    end
-
-    # As {#load_value}, for a frame whose tags the caller has already verified.
-    #
-    # @param (see #load_value)
-    # @return (see #load_value)
-    def load_tagged_value(bytes, now = nil, version = nil, key = nil)
-      unless @cipher
-        value = CodecExt.load_frame(bytes, now, version, true)
-        return value unless FALLBACK.equal?(value)
-      end
-      load_in_ruby(bytes, now, version, key, tags_compared: true)
+      load_in_ruby(bytes, now, version, key, tags_compared)
     end
 
     private
 
+    # @return [String] the frame, not encrypted
+    def dump_plainly(value, expires_at, version, compress, threshold)
+      threshold = nil unless compress && @compressor
+      frame = CodecExt.dump_frame(value, expires_at, version, @plain, @checksum, threshold)
+      return frame if frame && (threshold.nil? || frame.bytesize - HEADER_BYTES < threshold)
+      return dump_in_ruby(value, expires_at, version, threshold) unless frame
+      assemble(frame.getbyte(TYPE_AT), Frame.payload(frame), expires_at, version, nil, threshold)
+    end
+
     # The store passes the key with every call, so a missing one is a defect of ours.
     def sealed(frame, key)
       raise ArgumentError, "an encrypted entry needs its key" unless key
-      type, compressor = frame.unpack("x2C2")
-      parts_bytes, expires_at = frame.unpack("x6S<E")
-      Frame.build(type, @cipher.seal(key, frame), compressor:, expires_at:,
-                  parts: frame.byteslice(HEADER_BYTES, parts_bytes), checksum: true, encrypted: true)
+      Frame.copy(frame, payload: @cipher.seal(key, frame), encrypted: true)
     end
 
-    def load_in_ruby(bytes, now, version, key, tags_compared: false)
+    def load_in_ruby(bytes, now, version, key, tags_compared)
       return SLOW unless Frame.frame?(bytes)
       frame = Frame.parse(bytes)
       return MISS if frame.placeholder?
@@ -183,50 +162,25 @@ module Tiercel
       @reader.read(frame, key)
     end
 
-    def build_serializer(option, marshal)
-      serializer = Serializers.build(option)
-      return Serializers::Auto.new(marshal:) if serializer.is_a?(Serializers::Auto)
-      return serializer if marshal
-      return serializer.strict if serializer.respond_to?(:strict)
-      return serializer unless serializer.type == TYPE_MARSHAL
-      raise ConfigurationError, "serializer #{Redacted.text(option)} and marshal: false contradict each other: " \
-                                "choose auto, message_pack, json or as_json"
-    end
-
     # Rails treats an `expires_at` that is not a number as no expiry.
     def end_of(entry)
       ends_at = entry.expires_at
       ends_at unless ends_at&.nan?
     end
 
-    def dump_native(value, expires_at, version, threshold)
-      CodecExt.dump_frame(value, expires_at, version, @plain, @checksum, threshold)
-    rescue SystemStackError
-      nil
-    end
-
     def dump_in_ruby(value, expires_at, version, threshold)
-      type = string_type(value)
-      if type
+      # Strings are stored without serialization, except those with instance variables.
+      if value.instance_of?(String) && value.instance_variables.empty?
         payload = value
+        type = STRING_TYPES.fetch(value.encoding, TYPE_STRING_ENCODED)
         encoding = value.encoding if type == TYPE_STRING_ENCODED
-      elsif @auto && (payload = @auto.dump_plain(value))
+      elsif @plain && (payload = CodecExt.dump(value)) # with a version that only Ruby can write
         type = TYPE_PLAIN
       else
-        payload = dump_object(value)
+        payload = @serializer.dump(value)
         type = @serializer.type
       end
       assemble(type, payload, expires_at, version, encoding, threshold)
-    end
-
-    # Strings are stored without serialization, except those with instance variables.
-    def string_type(value)
-      return unless value.instance_of?(String) && value.instance_variables.empty?
-      STRING_TYPES.fetch(value.encoding, TYPE_STRING_ENCODED)
-    end
-
-    def dump_object(value)
-      @auto ? @auto.dump_other(value) : @serializer.dump(value)
     end
 
     def assemble(type, payload, expires_at, version, encoding, threshold)
@@ -240,7 +194,7 @@ module Tiercel
     end
 
     def deflate(payload)
-      return if payload.bytesize > MAX_PAYLOAD_BYTES
+      return if payload.bytesize > Compressors::INFLATE_LIMIT
       deflated = @compressor.deflate(payload)
       deflated if deflated.bytesize + PART_HEADER_BYTES + 4 <= payload.bytesize * WORTHWHILE
     end

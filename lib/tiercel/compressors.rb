@@ -9,6 +9,9 @@ module Tiercel::Compressors
   autoload :Custom, "tiercel/compressors/custom"
   %i[BuiltIn Brotli LZ4 Snappy Zlib Zstd].each { |name| autoload name, "tiercel/compressors/built_in" }
 
+  # Maximum size of an inflated payload: a few bytes can inflate to gigabytes. The store does not compress larger ones.
+  INFLATE_LIMIT = 128 * 1024 * 1024
+
   REGISTRY = Tiercel::Registry.new("compressor")
 
   REGISTRY.register(:none) { nil }
@@ -43,7 +46,7 @@ module Tiercel::Compressors
       case option
       when nil, :none, "none" then nil
       when Symbol, String then REGISTRY.fetch(option)
-      else option.respond_to?(:id) && NAMES.key?(option.id) ? option : Custom.new(option)
+      else Custom.new(option)
       end
     end
   end

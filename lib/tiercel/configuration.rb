@@ -11,9 +11,6 @@ class Tiercel::Configuration
   RAILS_OPTIONS = (ActiveSupport::Cache::UNIVERSAL_OPTIONS +
                    %i[raw max_key_size expires_at version force unless_exist]).uniq.freeze
 
-  # Rails' names for its own serializers, for applications that keep their options when they migrate.
-  SERIALIZER_ALIASES = { marshal_7_0: :marshal, marshal_7_1: :marshal }.freeze
-
   # @return [BackendURL] the URL of the only backend, or of the last tier
   def url = @places.url
 
@@ -29,7 +26,7 @@ class Tiercel::Configuration
     end
     @places = Tiercel::Places.new(urls)
     check_option_names
-    Tiercel::Options.check(@options)
+    @options = Tiercel::Options.checked(@options)
     check_coder_options
     @policy = Tiercel::FetchPolicy.new(@options)
   end
@@ -40,14 +37,14 @@ class Tiercel::Configuration
   # @return [Hash] options for ActiveSupport::Cache::Store#initialize, without the names of serializers and compressors.
   #   Rails' coder reads payloads of every format
   def rails_options
-    own = %i[serializer compressor].select { |name| named?(@options[name]) }
+    own = %i[serializer compressor].select { |name| [NilClass, Symbol, String].include?(@options[name].class) }
     @options.slice(*RAILS_OPTIONS).except(:max_key_size, *own)
   end
 
   # @return [Backend]
   def build_backend
     bounds = frozen_values? ? { memo: Tiercel::Memo::FROZEN_BYTES } : {}
-    @places.build({ **@options, **inflate_limit }, bounds)
+    @places.build(@options, bounds)
   end
 
   # @return [Cipher, nil]
@@ -60,8 +57,8 @@ class Tiercel::Configuration
   # @param rails_coder [#load] the coder that Rails built from {#rails_options}
   # @return [Coder]
   def frame_coder(backend, rails_coder)
-    Tiercel::Coder.new(serializer: serializer, compressor: compressor, marshal: marshal?, cipher: @cipher, rails_coder:,
-                       checksum: @options.fetch(:checksum, backend.checksum?), **inflate_limit)
+    Tiercel::Coder.new(**@options.slice(:serializer, :compressor), marshal: marshal?, cipher: @cipher, rails_coder:,
+                       checksum: @options.fetch(:checksum, backend.checksum?))
   end
 
   # @return [Hash{Symbol => Object}] arguments for {Guard#initialize}
@@ -77,10 +74,8 @@ class Tiercel::Configuration
   # @param backend [Backend] provides the default
   # @return [Integer] minimum payload size in bytes for compression
   def compress_threshold(backend)
-    threshold = @options[:compress_threshold]
-    return threshold == 0 ? 0 : Tiercel::Sizes.bytes(threshold) if threshold
     default = backend.compress_threshold_bytes unless @options.key?(:compress)
-    default || Tiercel::Options::RAILS[:compress_threshold].last
+    @options[:compress_threshold] || default || Tiercel::Options::RAILS[:compress_threshold].last
   end
 
   # @return [Boolean] whether values are compressed by default
@@ -111,9 +106,9 @@ class Tiercel::Configuration
     unknown = @options.keys - known - @places.option_names
     @places.all.each do |place|
       in_url = place.url.options.keys - place.option_names
-      refuse(unknown, @places, @places.option_names, known) unless in_url.any? || unknown.empty?
-      refuse(unknown + in_url, place.url, place.option_names, known) unless in_url.empty?
+      refuse(unknown + in_url, place.url, place.option_names, known) if in_url.any?
     end
+    refuse(unknown, @places, @places.option_names, known) if unknown.any?
     @places.check_owners(@options)
   end
 
@@ -143,24 +138,5 @@ class Tiercel::Configuration
     raise Tiercel::ConfigurationError,
       "marshal: false and coder: contradict each other: a coder alone decides what it " \
       "loads. Leave one of them out"
-  end
-
-  def serializer
-    name = @options.fetch(:serializer, nil) || :auto
-    return name unless named?(name)
-    Tiercel::Serializers::REGISTRY.fetch(SERIALIZER_ALIASES.fetch(name.to_sym, name))
-  end
-
-  def compressor
-    return Tiercel::Compressors.default unless @options.key?(:compressor)
-    choice = @options[:compressor] || :none
-    choice.is_a?(Symbol) || choice.is_a?(String) ? Tiercel::Compressors::REGISTRY.fetch(choice) : choice
-  end
-
-  def named?(option) = option.nil? || option.is_a?(Symbol) || option.is_a?(String)
-
-  def inflate_limit
-    limit = @options[:inflate_limit]
-    limit ? { inflate_limit: Tiercel::Sizes.bytes(limit) } : {}
   end
 end

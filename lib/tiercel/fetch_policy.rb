@@ -32,16 +32,15 @@ class Tiercel::FetchPolicy
   # @param options [Hash{Symbol => Object}] some of {NAMES}
   # @raise [ConfigurationError] which is an ArgumentError
   def initialize(options)
-    @options = options.slice(*NAMES).compact
-    Tiercel::Options.check(@options)
+    @options = Tiercel::Options.checked(options.slice(*NAMES).compact)
     values = { **DEFAULTS, **@options }
     @lease = values[:lease]
-    @lease_ttl = values[:lease_ttl].to_f
-    @lease_wait = (@options[:lease_wait] || (@lease_ttl * 2)).to_f
-    @stale_while_revalidate = @options[:stale_while_revalidate]&.to_f
-    @stale_if_error = @options[:stale_if_error]&.to_f
+    @lease_ttl = values[:lease_ttl]
+    @lease_wait = @options[:lease_wait] || (@lease_ttl * 2)
+    @stale_while_revalidate = @options[:stale_while_revalidate]
+    @stale_if_error = @options[:stale_if_error]
     @stale_seconds = [@stale_while_revalidate, @stale_if_error].compact.max
-    @jitter = values[:jitter].to_f
+    @jitter = values[:jitter]
     @inherit_tags = values[:inherit_tags]
     freeze
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "digest"
+require "zlib"
 
 # The bytes that a backend stores: a fixed header, optional parts, and the payload. lib/tiercel/frame.md has the byte
 # table.
@@ -184,16 +185,10 @@ class Tiercel::Frame
       bytes == data.bytesize ? tags : raise(Tiercel::MalformedFrame, "part TAGS is truncated")
     end
 
-    # Encoding names that depend on process settings; "internal" may be nil.
-    SETTINGS = %w[internal external locale filesystem].freeze
-    private_constant :SETTINGS
-
+    # Not `Encoding.find`: it also takes names whose meaning depends on the process ("locale", "internal").
     def find_encoding(name)
-      name = name.dup.force_encoding(Encoding::US_ASCII)
-      raise Tiercel::MalformedFrame, "encoding #{name} depends on the process" if SETTINGS.include?(name.downcase)
-      Encoding.find(name)
-    rescue ArgumentError
-      raise Tiercel::MalformedFrame, "encoding #{name.byteslice(0, 40).inspect} is unknown to this Ruby"
+      Encoding.list.find { |encoding| encoding.name == name } or
+        raise Tiercel::MalformedFrame, "encoding #{name.byteslice(0, 40).inspect} is unknown to this Ruby"
     end
 
     def sized(id, data, bytes)
@@ -329,13 +324,12 @@ class Tiercel::Frame
 
     # @param bytes [String] a valid frame that has none of these parts
     # @param parts [Hash] see {Parts.encode}
-    # @return [String] a copy of the frame with these parts
-    def with_parts(bytes, **parts)
-      type, compressor, flags = bytes.unpack("x2C3")
-      parts_bytes, expires_at = bytes.unpack("x6S<E")
-      all = bytes.byteslice(HEADER_BYTES, parts_bytes) << Parts.encode(**parts)
-      build(type, payload(bytes), compressor:, expires_at:, parts: all, checksum: flags.anybits?(FLAG_CHECKSUM),
-                                 encrypted: flags.anybits?(FLAG_ENCRYPTED))
+    # @return [String] a copy of the frame with these parts, and perhaps with another payload
+    def copy(bytes, payload: nil, encrypted: false, **parts)
+      type, compressor, flags, _, parts_bytes, expires_at = bytes.unpack("x2C4S<E")
+      build(type, payload || payload(bytes), compressor:, expires_at:, checksum: flags.anybits?(FLAG_CHECKSUM),
+                                             parts: bytes.byteslice(HEADER_BYTES, parts_bytes) << Parts.encode(**parts),
+                                             encrypted: encrypted || flags.anybits?(FLAG_ENCRYPTED))
     end
 
     # Returns the data that encryption authenticates together with the payload: type, compressor, expiry and all

@@ -12,9 +12,7 @@ module Tiercel::Options
     switch: "true or false", seconds: "seconds (a number > 0)", window: "seconds (a number >= 0)",
     expiry: "seconds (a Numeric or an ActiveSupport::Duration, at least 0)",
     share: "a share of expires_in, from 0 to 1", refresh: ":inline or :background",
-    unavailable: ":miss or :raise",
     key_bytes: "bytes (Integer, at least 40), or false for no limit",
-    bytes: "bytes (Integer > 0) or a String such as \"256MB\"",
     threshold: "bytes (an Integer, or a String such as \"4KB\")",
     segment: "at least 1 MB (bytes, or a String such as \"256MB\")",
     disk: "at least 4 MB on disk (bytes, or a String such as \"1GB\")",
@@ -25,10 +23,10 @@ module Tiercel::Options
   # The options of every store: type and default.
   STORE = Ractor.make_shareable({
     serializer: [:any, :auto], compressor: [:any, "LZ4"], marshal: [:switch, true], checksum: [:switch, true],
-    inflate_limit: [:bytes, "128 MB"], error_handler: [:any, "the logger"], breaker: [:any, true],
-    log_keys: [:switch, false], encrypt: [:any], frozen: [:switch, false], lease: [:switch, true],
-    lease_ttl: [:seconds, 10.0], lease_wait: [:seconds, "twice lease_ttl"], stale_while_revalidate: [:window],
-    stale_if_error: [:window], refresh: [:refresh, :inline], jitter: [:share, 0.0], inherit_tags: [:switch, true],
+    error_handler: [:any, "the logger"], breaker: [:any, true], log_keys: [:switch, false], encrypt: [:any],
+    frozen: [:switch, false], lease: [:switch, true], lease_ttl: [:seconds, 10.0],
+    lease_wait: [:seconds, "twice lease_ttl"], stale_while_revalidate: [:window], stale_if_error: [:window],
+    refresh: [:refresh, :inline], jitter: [:share, 0.0], inherit_tags: [:switch, true],
   })
   # Rails' own options that are checked when the store is built; Rails would check them only in each call.
   RAILS = {
@@ -39,15 +37,14 @@ module Tiercel::Options
   disk = { size: [:disk, "1GB"], timeout: [:seconds, 0.25] }
   # The options of each kind of backend, and of a near tier.
   BACKENDS = {
-    null: {}, memory: { size: [:segment, "32MB"], memo: [:memo] },
-    shared: { size: [:segment], memo: [:memo], on_unavailable: [:unavailable, :miss] },
+    null: {}, memory: { size: [:segment, "32MB"], memo: [:memo] }, shared: { size: [:segment], memo: [:memo] },
     sqlite: disk, file: disk, memcached: { **remote, ssl: [:switch], ssl_params: [:any] },
     redis: { **remote, username: [:any], password: [:any], db: [:any], ssl_params: [:any], fixed_hostname: [:any],
              sentinels: [:any], name: [:any], sentinel_username: [:any], sentinel_password: [:any] },
     near: { ttl: [:seconds], bus: [:switch] },
   }.freeze
   # The smallest sizes, and the size of the memo with `memo: true`.
-  LEAST_BYTES = { bytes: 1, segment: 1 << 20, disk: 4 << 20 }.freeze
+  LEAST_BYTES = { segment: 1 << 20, disk: 4 << 20 }.freeze
   MEMO_BYTES = 16 << 20
 
   # Options of other stores and of client libraries, with what to use in their place.
@@ -66,6 +63,8 @@ module Tiercel::Options
     **%i[max_age expiry expires expires_after].to_h { |name| [name, expiry] },
     ttl: "#{expiry}; for near copies, the near tier's URL: \"shared:?ttl=30\"",
     bus: "set it in the near tier's URL: \"shared:?bus=false\"",
+    inflate_limit: "remove it: no payload inflates to more than 128 MB, and longer ones are not compressed",
+    on_unavailable: "remove it: calls are misses until the segment can be created, and `bin/rails cache:doctor` fails",
     logger: "set `Rails.cache.logger` or `config.logger`",
     pool_size: "use `pool: { size: 10 }`, or `pool=10` in a URL", pool_timeout: "use `pool: { timeout: SECONDS }`",
     role: "remove it: a cache writes, so Tiercel uses the master that the Sentinels report",
@@ -77,12 +76,12 @@ module Tiercel::Options
     def of(kind) = BACKENDS.fetch(kind).keys
 
     # @param options [Hash{Symbol => Object}] options of a store, or of a call
-    # @return [void]
+    # @return [Hash{Symbol => Object}] the checked values, and those that only Rails and backends know
     # @raise [ConfigurationError]
-    def check(options)
-      options.each do |name, value|
+    def checked(options)
+      options.to_h do |name, value|
         type, = STORE[name] || RAILS[name]
-        convert(name, type, value) unless type.nil? || value.nil?
+        [name, type.nil? || value.nil? ? value : convert(name, type, value)]
       end
     end
 
@@ -132,7 +131,6 @@ module Tiercel::Options
               when :expiry then value.is_a?(Numeric) && !value.negative?
               when :share then number?(value) && value.between?(0, 1) && value = value.to_f
               when :refresh then %i[inline background].include?(value)
-              when :unavailable then %w[miss raise].include?(value.to_s) && value = value.to_sym
               # Leaves space for the digest that replaces the end of a longer key.
               when :key_bytes then value == false || (value.is_a?(Integer) && value >= 40)
               when :threshold then value == 0 || value = Tiercel::Sizes.parse(value)

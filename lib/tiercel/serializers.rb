@@ -26,28 +26,30 @@ module Tiercel::Serializers
     Tiercel::Frame::Layout::TYPE_AS_JSON => :as_json,
   }.freeze
 
-  # @param option [Symbol, String, #dump] the `serializer:` option: a name, or an object with dump and load
+  # @param option [Symbol, String, nil, #dump] the `serializer:` option: a name, nil for the default, or an object with
+  #   dump and load
+  # @param marshal [Boolean] whether it may use Marshal
   # @return [Object] a serializer
-  # @raise [ConfigurationError] if the option is neither
+  # @raise [ConfigurationError] if the option is none of these, or contradicts `marshal: false`
   # @raise [MissingDependency] if its library is not installed
-  def self.build(option)
-    option = of_module(option) || option
-    return REGISTRY.fetch(option) if option.is_a?(Symbol) || option.is_a?(String)
-    unless option.respond_to?(:dump) && option.respond_to?(:load)
-      raise Tiercel::ConfigurationError,
-        "serializer: expected one of #{REGISTRY.names.join(", ")}, or an object with " \
-        "dump(value) and load(bytes), got #{Tiercel::Redacted.text(option)}"
-    end
-    return option if option.respond_to?(:type) && NAMES.key?(option.type)
-    Custom.new(option)
+  def self.build(option, marshal: true)
+    serializer = case name = own_name(option) || option || :auto
+                 when Symbol, String then REGISTRY.fetch(name)
+                 else Custom.new(option)
+                 end
+    return serializer if marshal
+    return serializer.strict if serializer.respond_to?(:strict)
+    return serializer unless serializer.type == Tiercel::Frame::Layout::TYPE_MARSHAL
+    raise Tiercel::ConfigurationError, "serializer #{Tiercel::Redacted.text(option)} and marshal: false contradict " \
+                                       "each other: choose auto, message_pack, json or as_json"
   end
 
   # Rails' own serializers fall back to Marshal, even with `marshal: false`, so ours take their place.
-  def self.of_module(option)
-    case (option.name if option.instance_of?(Module))
-    when "Marshal", /\AActiveSupport::Cache::.*::Marshal/ then :marshal
+  def self.own_name(option)
+    case option.instance_of?(Module) ? option.name : option
+    when "Marshal", /\AActiveSupport::Cache::.*::Marshal/, /\Amarshal_7_[01]\z/ then :marshal
     when /\AActiveSupport::(Cache::.*::)?MessagePack/ then :message_pack
     end
   end
-  private_class_method :of_module
+  private_class_method :own_name
 end

@@ -94,14 +94,14 @@ module Tiercel
     end
 
     # @private
-    # @see Backend::StoreParts#prefix=
+    # @see Backend#prefix=
     def prefix=(prefix)
       @near.prefix = prefix
       @last.prefix = prefix
     end
 
     # @private
-    # @see Backend::StoreParts#build_accessor
+    # @see Backend#build_accessor
     def build_accessor(guard, coder, **options) = StackAccessor.new(self, guard, coder, **options)
 
     # @return [Leases] leases of the last tier, or of the near tier's table while the last tier does not answer
@@ -129,7 +129,7 @@ module Tiercel
     end
 
     # @private
-    # @see Backend::StoreParts#build_guard
+    # @see Backend#build_guard
     def build_guard(**options)
       @near.guard = @near.backend.build_guard(**options)
       Guard.new(self, **options).tap { |guard| @undelivered = guard.undelivered }

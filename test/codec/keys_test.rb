@@ -109,7 +109,7 @@ class CodecKeysTest < Tiercel::TestCase
 
   private
 
-  def rules = Tiercel::Codec.native
+  def rules = Tiercel::CodecExt
 
   # Returns whether we compute a key for the name.
   def assert_as_rails(name, words)

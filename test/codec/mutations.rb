@@ -165,7 +165,6 @@ class Mutations
 end
 
 if $PROGRAM_NAME == __FILE__
-  abort "the extension is not built" unless Tiercel::Codec.native
-  mutations = Mutations.new(Tiercel::Codec.native, Integer(ARGV.fetch(1, 1)))
+  mutations = Mutations.new(Tiercel::CodecExt, Integer(ARGV.fetch(1, 1)))
   puts "#{mutations.run(Float(ARGV.fetch(0, 10)))} graphs, #{mutations.inputs} inputs"
 end

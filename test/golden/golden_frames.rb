@@ -93,6 +93,7 @@ end
 # ruby -Ilib test/golden/golden_frames.rb adds missing frames. It never changes an existing one.
 if $PROGRAM_NAME == __FILE__
   require "tiercel"
+  require_relative "../support/available"
   kept = File.exist?(GoldenFrames::FILE) ? GoldenFrames.kept.keys : []
   missing = GoldenFrames::VALUES.keys + GoldenFrames::PARTS.keys - kept
   File.open(GoldenFrames::FILE, "a") do |file|

@@ -13,7 +13,7 @@ class PrecompiledTest < Tiercel::TestCase
   LINE = RbConfig::CONFIG["ruby_version"][/\A\d+\.\d+/]
   ARM64 = "aarch64-linux-gnu"
   USE = 'require "tiercel"; print Tiercel.new("shared:#{ARGV[0]}", size: "1MB").increment("n"), ' \
-        '" ", !Tiercel::Codec.native.nil?, " ", $LOADED_FEATURES.grep(/(codec|segment)_ext\./).join(" ")'
+        '" ", !defined?(Tiercel::CodecExt).nil?, " ", $LOADED_FEATURES.grep(/(codec|segment)_ext\./).join(" ")'
 
   class << self
     # @return [Hash{Symbol => String}] paths of the gems: :source, :native, and :arm64 if its compiler is installed

@@ -13,7 +13,7 @@ class WithoutCompilerTest < Tiercel::TestCase
   ROOT = CommittedFiles::ROOT
   NO_BUNDLE = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP].to_h { |name| [name, nil] }.freeze
   COUNT = 'require "tiercel"; cache = Tiercel.new("shared:" + ARGV[0], size: "1MB"); print cache.increment("n"), ' \
-          'Tiercel::Codec.native.inspect, $LOADED_FEATURES.grep(/(segment|codec)_ext/).join(" ")'
+          'Tiercel::CodecExt.inspect, $LOADED_FEATURES.grep(/(segment|codec)_ext/).join(" ")'
 
   # @return [String] the command's output
   def run_command(*command, env: {}, **options)

@@ -63,24 +63,12 @@ class SegmentAbsentTest < Tiercel::TestCase
     assert_operator attempts.size, :>=, 9
   end
 
-  def test_those_who_want_the_boot_to_fail
-    with_tmpdir do |directory|
-      with_free(directory, 1 << 20) do
-        error = assert_raises(Tiercel::Unavailable) { build("#{directory}/s", on_unavailable: :raise) }
-        assert_match(/free 1.0 MB/, error.message)
-        assert_raises(Tiercel::Unavailable) { build("#{directory}/s?on_unavailable=raise") }
-      end
-    end
-  end
-
   def test_what_is_wrong_in_itself_raises
     with_tmpdir do |directory|
-      { "#{directory}/s" => { on_unavailable: :ignore }, "#{directory}/t" => { sise: "1MB" }, directory => {},
-        "#{directory}/missing/s" => {}, "#{directory}/u" => { size: "1MB", shards: 64 } }.each do |path, options|
+      { "#{directory}/t" => { sise: "1MB" }, directory => {}, "#{directory}/missing/s" => {},
+        "#{directory}/u" => { size: "1MB", shards: 64 } }.each do |path, options|
         assert_raises(Tiercel::ConfigurationError, path) { build(path, **options) }
       end
-      error = assert_raises(Tiercel::ConfigurationError) { build("#{directory}/s", on_unavailable: :ignore) }
-      assert_match(/on_unavailable: expected :miss or :raise, got :ignore/, error.message)
     end
   end
 

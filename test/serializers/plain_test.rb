@@ -95,6 +95,6 @@ class PlainTest < Tiercel::TestCase
 
   private
 
-  def plain = Tiercel::Codec.native
+  def plain = Tiercel::CodecExt
   def nest(depth) = depth.times.reduce(1) { |inner, index| index.even? ? [inner] : { a: inner } }
 end

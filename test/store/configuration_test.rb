@@ -128,12 +128,4 @@ class StoreConfigurationTest < Tiercel::TestCase
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory:", marshal: false, serializer: :marshal) }
     assert_match(/marshal: false/, error.message)
   end
-
-  def test_inflate_limit
-    limited = Tiercel.new("memory:", inflate_limit: "4KB", compress_threshold: 1)
-    limited.write("a", "x" * 100_000)
-    reports = capture_reports { assert_nil limited.read("a") }
-    assert_equal 1, reports.size
-    assert_match(/inflate_limit/, reports.first.error.message)
-  end
 end

@@ -39,7 +39,7 @@ class StorePasswordsTest < Tiercel::TestCase
     "a time" => -> { Tiercel.new("memory:", expires_in: { password: "hunter2" }) },
     "a switch" => -> { Tiercel.new("memory:", marshal: { password: "hunter2" }) },
     "a size" => -> { Tiercel.new("memory:", size: { password: "hunter2" }) },
-    "another size" => -> { Tiercel.new("memory:", inflate_limit: ["hunter2"]) },
+    "another size" => -> { Tiercel.new("memory:", compress_threshold: ["hunter2"]) },
     "the key size" => -> { Tiercel.new("memory:", max_key_size: [{ password: "hunter2" }]) },
     "a serializer" => -> { Tiercel.new("memory:", serializer: Sealed.new) },
     "a compressor" => -> { Tiercel.new("memory:", serializer: :auto, compressor: Sealed.new) },

@@ -58,7 +58,7 @@ module ActiveSupport
       # A limit for the length of keys in bytes that no key reaches.
       ANY_BYTES = 1 << 60
       # Reads names and options in C.
-      RULES = ::Tiercel::Codec.native
+      RULES = ::Tiercel::CodecExt
       # If the store itself has one of these options, every call merges its options.
       SLOW_OPTIONS = %i[raw version force expires_at unless_exist tags skip_nil].freeze
       # The code of failures. The store loads it, because a process that fails may have no descriptor left, or be in a
@@ -100,7 +100,6 @@ module ActiveSupport
       #   whose bytes name a class
       # @option options [Boolean] :checksum whether frames contain a checksum of their payload; by default all frames
       #   do, except those in memory and in SQLite
-      # @option options [Integer, String] :inflate_limit the largest value that is decompressed, in bytes
       # @option options [#call] :error_handler called as call(method:, returning:, exception:)
       # @option options [Boolean, Hash] :breaker false, or options of the {Tiercel::Breaker}
       # @option options [Boolean] :frozen true: the store returns deep-frozen values of plain types. Over `shared:` and

@@ -11,15 +11,12 @@ class Tiercel::Backends::Null < Tiercel::Backend
   def self.build(_url, _options) = new
 
   def get(_key) = nil
-  def get_multi(_keys) = {}
   def get_with_token(_key) = nil
   def set(_key, _bytes, _ttl = nil) = true
-  def set_multi(_pairs, _ttl = nil) = true
   def add(_key, _bytes, _ttl = nil) = true
   def compare_exchange(_key, bytes, ttl = nil, _token = nil) = [bytes, nil, ttl]
   def compare_and_set(_key, _bytes, _token, _ttl = nil) = false
   def delete(_key) = false
-  def delete_multi(_keys) = 0
   def increment(_key, amount = 1, _ttl = nil) = amount
   def touch(_key, _ttl) = false
   def scan(_prefix = nil) = block_given? ? nil : [].each

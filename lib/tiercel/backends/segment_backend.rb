@@ -24,6 +24,7 @@ class Tiercel::Backends::SegmentBackend < Tiercel::Backend
   def delete_multi(keys) = @segment.delete_multi(keys)
   def increment(key, amount = 1, ttl = nil) = @segment.increment(key, amount, ttl)
   def touch(key, ttl) = @segment.touch(key, ttl)
+  def scan(prefix = nil, &) = @segment.scan(prefix, &)
   def stats = @segment.stats
   def close = @segment.close
   def in_memory? = true
@@ -40,27 +41,20 @@ class Tiercel::Backends::SegmentBackend < Tiercel::Backend
   end
 
   # @private
-  # @see Backend::StoreParts#build_accessor
+  # @see Backend#build_accessor
   def build_accessor(guard, coder, frozen: false, **)
     return Tiercel::Accessor::Segment.new(self, guard, coder, frozen:) if coder.encrypts?
     (frozen ? Tiercel::Accessor::Frozen : Tiercel::Accessor::Native).new(self, guard, coder)
   end
 
-  # @param guard [Guard]
-  # @return [Leases] leases in the segment's own table
-  def build_leases(guard)
-    Tiercel::Leases::Segment.new(@segment, guard)
-  end
+  # @private
+  # @see Backend#build_leases
+  def build_leases(guard) = Tiercel::Leases::Segment.new(@segment, guard)
 
   # A scan finds no key that has only a lease, so a delete by scan releases all leases.
   #
   # @return [void]
   def end_leases = @segment.end_leases
-
-  def scan(prefix = nil, &)
-    return enum_for(:scan, prefix) unless block_given?
-    @segment.scan(prefix, &)
-  end
 
   def clear(prefix = nil)
     prefix ? @segment.clear_prefix(prefix) : @segment.clear

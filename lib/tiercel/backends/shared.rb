@@ -15,28 +15,18 @@ module Tiercel
       # @param url [BackendURL] "shared:NAME", "shared:/path", "shared:"
       # @param options [Hash] `size:` of a new segment, bytes or a String ("256MB"; at least 1 MB), by default
       #   {Segment::Place#default_bytes}; `memo:` bytes ("16MB") for long Strings that this process returns without
-      #   a copy, true for 16 MB, false for none, by default a share of an eighth of the segment; `on_unavailable:`
-      #   :miss, or :raise to raise an error if the segment cannot be created now
+      #   a copy, true for 16 MB, false for none, by default a share of an eighth of the segment
       # @return [Shared]
       # @raise [ConfigurationError] if the segment can never be created or attached to
-      # @raise [Unavailable] with `on_unavailable: :raise`, if it cannot be created now
       def build(url, options)
         place = Segment::Place.new(url.place, behind: options[:behind])
-        asked, memo, unavailable = Options.values(:shared, options).values_at(:size, :memo, :on_unavailable)
+        asked, memo = Options.values(:shared, options).values_at(:size, :memo)
         open = -> { place.open(asked, memo_bytes: memo) }
-        segment = unavailable == :raise ? open.call : open_or_miss(place, options.key?(:behind), &open)
-        return new(segment) if segment.is_a?(Segment::Absent)
-        new(segment).tap { |backend| backend.asked_bytes = asked }
-      end
-
-      private
-
-      def open_or_miss(place, near, &open)
-        yield
+        new(open.call).tap { |backend| backend.asked_bytes = asked }
       rescue Unavailable => error
-        meanwhile = near ? "every read goes to the next tier" : "every call is a miss"
+        meanwhile = options.key?(:behind) ? "every read goes to the next tier" : "every call is a miss"
         Reports.notice("#{error.message}. Until then #{meanwhile}; the creation is retried")
-        Segment::Absent.new(place, error, &open)
+        new(Segment::Absent.new(place, error, &open))
       end
     end
 

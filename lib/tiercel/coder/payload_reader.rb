@@ -12,11 +12,9 @@ class Tiercel::Coder::PayloadReader
 
   # @param serializer [Object] the store's serializer
   # @param compressor [Object, nil] the store's compressor
-  # @param inflate_limit [Integer] bytes
   # @param marshal [Boolean] whether Marshal may load
   # @param cipher [Cipher, nil]
-  def initialize(serializer:, compressor:, inflate_limit:, marshal:, cipher:)
-    @inflate_limit = inflate_limit
+  def initialize(serializer:, compressor:, marshal:, cipher:)
     @marshal = marshal
     @cipher = cipher
     @serializers = { serializer.type => serializer }
@@ -40,7 +38,9 @@ class Tiercel::Coder::PayloadReader
     when TYPE_PLAIN then Tiercel::CodecExt.load(payload)
     when TYPE_STRING_UTF_8, TYPE_STRING_BINARY, TYPE_STRING_US_ASCII
       payload.force_encoding(STRING_ENCODINGS[frame.type])
-    when TYPE_STRING_ENCODED then payload.force_encoding(encoding(frame))
+    when TYPE_STRING_ENCODED
+      encoding = frame.parts.encoding or raise Tiercel::MalformedFrame, "a String's encoding is missing"
+      payload.force_encoding(encoding)
     else load(frame.type, payload)
     end
   end
@@ -50,27 +50,9 @@ class Tiercel::Coder::PayloadReader
   def inflate(frame, payload)
     return payload.frozen? ? payload.dup : payload if frame.compressor == COMPRESSOR_NONE
     claimed = frame.parts.inflated_bytes or raise Tiercel::MalformedFrame, "a compressed payload has no size"
-    if claimed > @inflate_limit
-      raise Tiercel::MalformedFrame,
-        "a payload claims to inflate to #{Tiercel::Sizes.human(claimed)}, more than inflate_limit " \
-        "(#{Tiercel::Sizes.human(@inflate_limit)})"
-    end
-    inflated = compressor(frame.compressor).inflate(payload, inflated_bytes: claimed, limit: @inflate_limit)
+    compressor = @compressors[frame.compressor] ||= built_in(Tiercel::Compressors, frame.compressor)
+    inflated = compressor.inflate(payload, inflated_bytes: claimed)
     inflated.frozen? ? inflated.dup : inflated
-  end
-
-  def compressor(id)
-    @compressors[id] ||= Tiercel::Compressors::REGISTRY.fetch(Tiercel::Compressors::NAMES.fetch(id))
-  rescue KeyError
-    raise Tiercel::MalformedFrame,
-      "a payload was compressed by a compressor of the application's own, and this store " \
-      "has none"
-  rescue Tiercel::MissingDependency => error
-    raise Tiercel::MalformedFrame, "a payload cannot be inflated: #{error.message}"
-  end
-
-  def encoding(frame)
-    frame.parts.encoding or raise Tiercel::MalformedFrame, "a String's encoding is missing"
   end
 
   def load(type, payload)
@@ -88,12 +70,17 @@ class Tiercel::Coder::PayloadReader
         raise Tiercel::SerializationError,
           format("a payload of type 0x%02X, and marshal: false forbids loading it", type)
       end
-      Tiercel::Serializers::REGISTRY.fetch(Tiercel::Serializers::NAMES.fetch(type))
+      built_in(Tiercel::Serializers, type)
     end
-  rescue KeyError
-    raise Tiercel::MalformedFrame,
-      "a payload was written by a serializer of the application's own, and this store has none"
+  end
+
+  # @param kind [Module] {Compressors} or {Serializers}
+  def built_in(kind, number)
+    name = kind::NAMES[number] or
+      raise Tiercel::MalformedFrame, "a payload needs a #{kind::REGISTRY.kind} of the application's own, and this " \
+                                     "store has none"
+    kind::REGISTRY.fetch(name)
   rescue Tiercel::MissingDependency => error
-    raise Tiercel::MalformedFrame, "a payload cannot be loaded: #{error.message}"
+    raise Tiercel::MalformedFrame, "a payload cannot be decoded: #{error.message}"
   end
 end

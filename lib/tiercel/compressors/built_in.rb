@@ -6,8 +6,6 @@ module Tiercel
   # A built-in compressor: a class with its ID in frames, its {#deflate}, and {#expand}, whose result never takes much
   # more than the limit. The other methods are common to all of them.
   class Compressors::BuiltIn
-    # The limit if the caller sets none.
-    DEFAULT_LIMIT = 128 * 1024 * 1024
     # Maximum number of base-128 digits in a 32-bit size.
     MAX_SIZE_DIGITS = 5
 
@@ -15,28 +13,26 @@ module Tiercel
     def id = self.class::ID
 
     # @param bytes [String]
-    # @param inflated_bytes [Integer, nil] the size claimed by the frame
+    # @param inflated_bytes [Integer] the size claimed by the frame
     # @param limit [Integer] bytes
     # @return [String] binary
     # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or not to `inflated_bytes`
-    def inflate(bytes, inflated_bytes: nil, limit: DEFAULT_LIMIT)
+    def inflate(bytes, inflated_bytes:, limit: Compressors::INFLATE_LIMIT)
       check_claim(inflated_bytes, limit)
-      inflated = expand(bytes, inflated_bytes || limit)
-      check_claim(inflated.bytesize, limit)
-      return inflated if inflated_bytes.nil? || inflated.bytesize == inflated_bytes
+      inflated = expand(bytes, inflated_bytes)
+      return inflated if inflated.bytesize == inflated_bytes
       raise MalformedFrame, "a payload inflates to #{inflated.bytesize} bytes, not the #{inflated_bytes} it claims"
     rescue MalformedFrame
       raise
-    rescue *errors, NoMemoryError => error
+    rescue StandardError, NoMemoryError => error
       raise MalformedFrame, "a #{self.class.name[/\w+\z/].downcase} payload could not be inflated: #{error.message}"
     end
 
     private
 
     def check_claim(claimed, limit)
-      return unless claimed && claimed > limit
-      raise MalformedFrame, "a payload claims to inflate to #{Sizes.human(claimed)}, more than inflate_limit " \
-                            "(#{Sizes.human(limit)})"
+      return if claimed <= limit
+      raise MalformedFrame, "a payload claims to inflate to #{Sizes.human(claimed)}, more than #{Sizes.human(limit)}"
     end
 
     # @return [Array(Integer, Integer)] the size at the beginning of a block (base-128, low digits first), and the
@@ -87,8 +83,6 @@ module Tiercel
 
     private
 
-    def errors = []
-
     def expand(bytes, limit)
       claimed, position = leading_size(bytes, limit)
       CodecExt.lz4_inflate(bytes, position, claimed) or
@@ -103,8 +97,6 @@ module Tiercel
     def deflate(bytes) = ::Zlib::Deflate.deflate(bytes)
 
     private
-
-    def errors = [::Zlib::Error]
 
     def expand(bytes, limit)
       stream = ::Zlib::Inflate.new
@@ -128,8 +120,6 @@ module Tiercel
     def deflate(bytes) = ::Zstd.compress(bytes, level: LEVEL)
 
     private
-
-    def errors = [RuntimeError]
 
     # The library returns one buffer (128 KiB) of a stream at a time.
     def expand(bytes, limit)
@@ -156,8 +146,6 @@ module Tiercel
 
     private
 
-    def errors = [::Snappy::Error]
-
     def expand(bytes, limit)
       leading_size(bytes, limit)
       ::Snappy.inflate(bytes)
@@ -173,8 +161,6 @@ module Tiercel
     def deflate(bytes) = ::Brotli.deflate(bytes, quality: LEVEL)
 
     private
-
-    def errors = [::Brotli::Error]
 
     def expand(bytes, limit)
       stream = ::Brotli::Decompressor.new

@@ -33,23 +33,20 @@ class Tiercel::Compressors::Custom
   # @param limit [Integer] bytes
   # @return [String]
   # @raise [MalformedFrame] if the result exceeds `limit`, or if the user's object raises
-  def inflate(bytes, inflated_bytes: nil, limit: Float::INFINITY)
-    inflated = string(call_inflate(bytes))
+  def inflate(bytes, limit: Tiercel::Compressors::INFLATE_LIMIT, **)
+    inflated = string(@inflate.call(bytes))
     return inflated if inflated.bytesize <= limit
-    raise Tiercel::MalformedFrame,
-      "a payload inflates to #{Tiercel::Sizes.human(inflated.bytesize)}, more than inflate_limit " \
-      "(#{Tiercel::Sizes.human(limit)})"
-  end
-
-  private
-
-  def call_inflate(bytes)
-    @inflate.call(bytes)
+    size, limit = [inflated.bytesize, limit].map { |count| Tiercel::Sizes.human(count) }
+    raise Tiercel::MalformedFrame, "a payload inflates to #{size}, more than #{limit}"
+  rescue Tiercel::Error
+    raise
   rescue StandardError => error
     raise Tiercel::MalformedFrame,
       "a payload could not be inflated by #{Tiercel::Redacted.text(@compressor)}: #{error.class}: " \
       "#{error.message}"
   end
+
+  private
 
   def string(result)
     return result if result.is_a?(String)

@@ -99,20 +99,14 @@ module Tiercel
     end
 
     # @param path [String]
-    # @return [Boolean] whether the segment belongs to this Rails application in any environment, with any secret
+    # @return [Boolean] whether the segment belongs to this Rails application: in any environment and with any secret,
+    #   or under another name
     def of_application?(path)
-      in_rails? && (own?(path) || ::File.basename(path).start_with?("tiercel-#{application_name(rails_application)}-"))
+      name = ::File.basename(path)
+      return true if name.start_with?("tiercel-#{application_name(rails_application)}-")
+      own = @path[/-[^-]+-\d+-\h{8}\.v/] # environment, user and secret
+      own ? name.match?(/#{Regexp.escape(own)}\d+\z/) : false
     end
-
-    # @param path [String]
-    # @return [Boolean] whether this Rails application derived it: same environment, user and secret
-    def own?(path)
-      ending = @path[/-[^-]+-\d+-\h{8}\.v/] if named? && in_rails?
-      ending ? ::File.basename(path).match?(/#{Regexp.escape(ending)}\d+\z/) : false
-    end
-
-    # @return [Boolean] whether the name contains a Rails application's environment and secret
-    def in_rails? = !rails_application.nil?
 
     # @return [String]
     def to_s = "shared:#{text}"
@@ -184,7 +178,7 @@ module Tiercel
 
     # --- names ---
 
-    def local? = in_rails? && LOCAL_ENVIRONMENTS.include?(Rails.env.to_s)
+    def local? = rails_application && LOCAL_ENVIRONMENTS.include?(Rails.env.to_s)
 
     def file_name(name)
       application = rails_application

@@ -3,7 +3,13 @@
 # Wraps a user's serializer: any object with `dump(value)` and `load(bytes)`.
 class Tiercel::Serializers::Custom
   # @param serializer [#dump, #load]
+  # @raise [ConfigurationError] if it is none
   def initialize(serializer)
+    unless serializer.respond_to?(:dump) && serializer.respond_to?(:load)
+      raise Tiercel::ConfigurationError,
+        "serializer: expected one of #{Tiercel::Serializers::REGISTRY.names.join(", ")}, or an object with " \
+        "dump(value) and load(bytes), got #{Tiercel::Redacted.text(serializer)}"
+    end
     @serializer = serializer
   end
 

@@ -27,9 +27,8 @@ class Tiercel::Tiers < Tiercel::Backend
     attr_accessor :bus
 
     # @param ttl [Numeric, nil] seconds, > 0; nil for the default
-    # @param inflate_limit [Integer, nil] bytes that a value may inflate to
     # @param bus [Boolean] whether this tier has a {Bus} or a {Watch}; if so, copies are read only while it works
-    def initialize(backend, ttl: nil, inflate_limit: nil, bus: false)
+    def initialize(backend, ttl: nil, bus: false)
       @backend = backend
       @segment = backend.segment
       @shared = !path.nil?
@@ -37,7 +36,7 @@ class Tiercel::Tiers < Tiercel::Backend
       @ttl = @given_ttl || (bus ? BUS_TTL_SECONDS : TTL_SECONDS)
       @coverage = Coverage.new(@segment, recorded: !bus) if bus || @shared
       @covering = bus
-      @longest = [backend.compress_threshold_bytes, inflate_limit && (inflate_limit + 1)].compact.min
+      @longest = backend.compress_threshold_bytes
       @guard = Tiercel::Guard.new(backend)
     end
 
@@ -295,7 +294,7 @@ class Tiercel::Tiers < Tiercel::Backend
 
       # @param bytes [String] the result of {.of}
       # @param began [Integer] nanoseconds of the monotonic clock: when the block began that computed the value
-      def computed(bytes, began) = Tiercel::Frame.with_parts(bytes, computed_at: began)
+      def computed(bytes, began) = Tiercel::Frame.copy(bytes, computed_at: began)
 
       # @param bytes [String, nil] bytes of a copy
       # @return [Integer, nil] the time that {.computed} wrote into it

@@ -43,6 +43,14 @@ class Tiercel::Backends::SQLite::CacheFile
   def bytes = paths.sum { |path| ::File.size?(path) || 0 }
   def log_bytes = ::File.size?("#{@path}-wal") || 0
 
+  # @return [Integer, nil] nil if the system does not report them
+  def free_bytes
+    Tiercel::Extensions.load("segment")
+    Tiercel::Segment.free_bytes(::File.dirname(@path))
+  rescue SystemCallError
+    nil
+  end
+
   # Checks the file without changing it.
   #
   # @return [Boolean] whether there is one

@@ -123,7 +123,7 @@ class Tiercel::Backends::SQLite::Connection
 
   # Limits the file to `size`, or to the space that its disk has now.
   def fit(size_bytes)
-    if (free = Tiercel::FreeSpace.beside(@file.path))
+    if (free = @file.free_bytes)
       all = free + @file.bytes
       size_bytes = [size_bytes, [all - [all * RESERVED_SHARE, RESERVED_BYTES].min, LEAST_BYTES].max].min.to_i
     end

@@ -123,8 +123,8 @@ module Tiercel::Lab
       [codec.method(:dump), codec.method(:load)]
     end)
     add(Library.new("auto", feature: "tiercel") do
-      serializer = ::Tiercel::Serializers.build(:auto)
-      [serializer.method(:dump), serializer.method(:load)]
+      coder = ::Tiercel::Coder.new(compressor: nil, checksum: false)
+      [->(value) { coder.dump_value(value, nil, nil) }, coder.method(:load_value)]
     end)
 
     def self.noun = "serializer"
