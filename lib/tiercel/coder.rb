@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "active_support"
-require "active_support/cache"
-
 module Tiercel
   # Encodes values as frames and decodes them: serializer, compressor, header.
   #

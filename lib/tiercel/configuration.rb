@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "active_support/cache"
-
 # Validates the URLs and options of a store before anything is started, and builds the store's parts from them.
 class Tiercel::Configuration
   # Options of the store itself. All others belong to Rails or to the backend.

@@ -70,15 +70,13 @@ module Tiercel
       # @param least_bytes [Integer] the minimum size of a new file if less than `bytes` is free; 0 to raise an error
       #   instead
       # @param shards [Integer] a power of two up to 64; 0 for as many as get 8 MB each (one in private memory)
-      # @param average_entry_bytes [Integer] the expected average entry size, which determines the size of the index;
-      #   0 for 512
       # @param mode [Integer] permissions of a new file
       # @param hash_key [String, nil] 16 bytes in place of random ones, for tests that need repeatable evictions
       # @return [Segment]
       # @raise [ConfigurationError] if the segment cannot be created
-      def open(path = nil, bytes:, least_bytes: 0, shards: 0, average_entry_bytes: 0, mode: DEFAULT_MODE, hash_key: nil)
+      def open(path = nil, bytes:, least_bytes: 0, shards: 0, mode: DEFAULT_MODE, hash_key: nil)
         path = ::File.expand_path(path) if path
-        attach(path, bytes, least_bytes, shards, average_entry_bytes, mode, hash_key)
+        attach(path, bytes, least_bytes, shards, 0, mode, hash_key)
       rescue Unavailable => error
         raise ConfigurationError, error.message
       end

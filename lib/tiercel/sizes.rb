@@ -2,15 +2,11 @@
 
 # Converts sizes: Integers (bytes) or Strings such as "256MB".
 module Tiercel::Sizes
-  UNITS = {
-    "" => 1, "B" => 1,
-    "KB" => 1024, "K" => 1024, "KIB" => 1024,
-    "MB" => 1024**2, "M" => 1024**2, "MIB" => 1024**2,
-    "GB" => 1024**3, "G" => 1024**3, "GIB" => 1024**3,
-    "TB" => 1024**4, "T" => 1024**4, "TIB" => 1024**4,
-  }.freeze
-
-  FORM = /\A\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\z/
+  # The place of a letter is the power of 1,024.
+  UNITS = "_KMGT"
+  # "256", "256B", "256K", "256KB", "256KiB"
+  FORM = /\A\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])I?)?B?\s*\z/i
+  private_constant :UNITS, :FORM
 
   # @param size [Integer, String] bytes, or a number with a unit (powers of 1,024)
   # @param option [Symbol, String] the option's name, for the message
@@ -28,8 +24,7 @@ module Tiercel::Sizes
     when Integer then bytes = size
     when String
       number, unit = size.match(FORM)&.captures
-      factor = UNITS[unit.upcase] if unit
-      bytes = (Float(number) * factor).floor if factor
+      bytes = (Float(number) * (1024**(unit ? UNITS.index(unit.upcase) : 0))).floor if number
     end
     bytes if bytes&.positive?
   end
@@ -37,7 +32,7 @@ module Tiercel::Sizes
   # @param bytes [Integer]
   # @return [String] a readable size such as "256.0 MB"
   def self.human(bytes)
-    unit = %w[TB GB MB KB].find { |name| bytes >= UNITS[name] }
-    unit ? format("%.1f %s", bytes.fdiv(UNITS[unit]), unit) : "#{bytes} B"
+    power = ((bytes.bit_length - 1) / 10).clamp(0, UNITS.size - 1)
+    power.zero? ? "#{bytes} B" : format("%.1f %sB", bytes.fdiv(1024**power), UNITS[power])
   end
 end

@@ -31,9 +31,9 @@ module Machines
 
   # @param name [Symbol] the machine
   # @return [ActiveSupport::Cache::TiercelStore] the store of one of its processes
-  def machine(name, url: server.url, near: "", front: nil, **options)
+  def machine(name, url: server.url, near: "", **options)
     shared = "shared:#{dir}/#{name}?size=4MB#{near}"
-    store = ActiveSupport::Cache::TiercelStore.new(*front, shared, url, timeout: 5, **options)
+    store = ActiveSupport::Cache::TiercelStore.new(shared, url, timeout: 5, **options)
     @stores << store
     store
   end

@@ -26,7 +26,7 @@ class TiersBusTest < Tiercel::TestCase
   }.freeze
 
   def test_what_another_machine_changes_is_seen
-    stores = [listening(machine(:one)), listening(machine(:two, front: "memory:"))]
+    stores = [listening(machine(:one)), listening(machine(:two))]
     assert_equal 60.0, stores.last.backend.near.ttl
     CHANGES.each do |name, (change, seen)|
       stores.permutation.each do |writer, reader|

@@ -33,7 +33,7 @@ class TiersListenTest < Tiercel::TestCase
 
   def test_who_is_told_of_changes
     before = Thread.list
-    store = machine(:one, front: "memory:")
+    store = machine(:one)
     assert_equal [true, true], Array.new(2) { store.listen }
     wait_until("it to listen, though nothing was read") { store.stats[:tiers].values.first[:bus][:listening] }
     assert((Thread.list - before).select { |thread| thread.name&.start_with?("tiercel ") }.all? { |thread|

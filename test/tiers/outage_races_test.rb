@@ -83,7 +83,7 @@ class TiersOutageRacesTest < Tiercel::TestCase
   # A server that accepts no writes, such as a demoted master: the key stays in the list, and no read of the process
   # finds the entry that was to be deleted. Other keys are read and get near copies.
   def test_a_server_that_refuses_to_delete
-    [@store, build("memory:?ttl=600&bus=false", shared)].each do |store|
+    [@store, build("memory:?ttl=600&bus=false")].each do |store|
       names = %w[a b]
       store.write_multi(names.to_h { |name| [name, "old"] })
       @server.command("REPLICAOF", "127.0.0.1", "1")

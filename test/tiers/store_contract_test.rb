@@ -19,9 +19,10 @@ module TiersStoreContractTests
     def shared = "shared:#{dir}/segment?size=16MB"
   end
 
+  # A memo of 8 MB in each process.
   module SharedAndSQLite
     include Stack
-    def urls = [shared, "sqlite:#{dir}/cache.sqlite3"]
+    def urls = ["#{shared}&memo=8MB", "sqlite:#{dir}/cache.sqlite3"]
     def build_peer(_store, **options) = build_store(**options)
   end
 
@@ -41,13 +42,5 @@ module TiersStoreContractTests
     def urls = ["memory:", MemoryAndRedis.server.url]
   end
 
-  # A memo of 8 MB in each process.
-  module MemoryAndSharedAndSQLite
-    include Stack
-    def urls = ["memory:?size=8MB", shared, "sqlite:#{dir}/cache.sqlite3"]
-    def build_peer(_store, **options) = build_store(**options)
-  end
-
-  StorePlaces.define(self, "SharedAndSQLite" => SharedAndSQLite, "MemoryAndRedis" => MemoryAndRedis,
-                           "MemoryAndSharedAndSQLite" => MemoryAndSharedAndSQLite)
+  StorePlaces.define(self, "SharedAndSQLite" => SharedAndSQLite, "MemoryAndRedis" => MemoryAndRedis)
 end

@@ -102,7 +102,7 @@ class ContestantsTest < LabCase
   def test_what_the_gem_would_refuse_is_refused
     { "tiercel:shared:#sizee=1MB" => /unknown option :sizee/, "tiercel:memory:?moed=2" => /unknown option :moed/,
       "tiercel:memory:#checksum=7" => /checksum: expected true or false/,
-      "tiercel:redis: shared:" => /can be a near tier/ }.each do |text, words|
+      "tiercel:redis: shared:" => /as the near tier/ }.each do |text, words|
       message = assert_raises(Lab::UsageError) { parse(text) }.message
       assert_match(/\Astore #{Regexp.escape(text.inspect)}: /, message)
       assert_match words, message

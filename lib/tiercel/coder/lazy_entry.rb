@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "active_support"
-require "active_support/cache"
-
 # An entry that decodes its value on first access.
 #
 # @private

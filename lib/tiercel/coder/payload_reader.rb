@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "active_support"
-require "active_support/cache"
-
 # Decodes a frame's payload, whatever serializer and compressor wrote it. A store can therefore change its options
 # and still read its old entries.
 #
