@@ -114,11 +114,6 @@ static inline int64_t tseg_coarse_seconds(void) { return (int64_t)tseg_coarse_ti
 #define TSEG_IS_CURRENT(handle, attached)                                                           \
     ((attached) && !tseg_forked() && (!(handle)->path || tseg_coarse_seconds() == (handle)->checked_at) && \
      !tseg_is_retired(attached))
-/*
- * The segment to use now: registered again after a fork, and attached to the file that the path leads to. NULL: no
- * segment is available, and host->error gives the reason.
- */
-tseg *tseg_handle_current(tseg_handle *handle, tseg_host *host);
 
 /*
  * A begun change: the file, and the word of each stripe. The host keeps it as bytes between the two calls, so the

@@ -117,6 +117,10 @@ static bool check_file(tseg_handle *handle, int64_t now)
     return found;
 }
 
+/*
+ * The segment to use now: registered again after a fork, and attached to the file that the path leads to. NULL: no
+ * segment is available, and host->error gives the reason.
+ */
 tseg *tseg_handle_current(tseg_handle *handle, tseg_host *host)
 {
     int64_t now;

@@ -86,6 +86,4 @@ static inline uint64_t tseg_memo_cost(uint64_t bytes)
     return (cost + TSEG_MEMO_PAGE_BYTES - 1) / TSEG_MEMO_PAGE_BYTES * TSEG_MEMO_PAGE_BYTES;
 }
 
-/* memo.c */
-
 #endif

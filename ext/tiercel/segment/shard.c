@@ -62,6 +62,10 @@ static tseg_result lock_slowly(tseg *segment, uint32_t shard, uint64_t *lock_wor
     return (*taken_over || is_free(word)) && acquire(segment, lock, word, lock_word) ? TSEG_OK : TSEG_WOULD_WAIT;
 }
 
+/*
+ * Acquires the lock, after a short spin if necessary, or returns the reason why it cannot. *taken_over: the former
+ * owner died while it held the lock.
+ */
 tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over)
 {
     tseg_word *lock = &tseg_view_of(segment, shard).control->lock;

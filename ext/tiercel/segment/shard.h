@@ -13,11 +13,6 @@
 #endif
 #define TSEG_LONGEST_PAUSE_NS 1000000
 #define TSEG_LONGEST_WATCH_NS UINT64_C(5000000)
-/*
- * Acquires the lock, after a short spin if necessary, or returns the reason why it cannot. *taken_over: the former
- * owner died while it held the lock.
- */
-tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *taken_over);
 
 /*
  * A call that meets a live writer returns TSEG_WOULD_WAIT. While tseg_may_wait returns true, wait_for_writer then
@@ -36,7 +31,6 @@ typedef struct {
  * paused or is overloaded.
  */
 #define TSEG_LONGEST_COUNTED_NAP_NS UINT64_C(10000000)
-uint64_t tseg_counted_nap(uint64_t began_ns, uint64_t longest_ns);
 
 /* The caller of these functions holds the shard's lock. */
 typedef struct {
