@@ -52,11 +52,11 @@ class OptionsTest < Tiercel::TestCase
   end
 
   def test_ports
-    Tiercel::BackendURL.check_ports("x:", ["a", "a:1", "a:65535:2", "[::1]:11211", "[::1]", "a:port"])
-    %w[a:0 a:65536 [::1]:99999 a:0:1].each do |place|
-      error = assert_raises(Tiercel::ConfigurationError, place) do
-        Tiercel::BackendURL.check_ports("x://h", ["b:1", place])
-      end
+    read = ->(text) { Tiercel::BackendURL.host_and_port("x://h", text, 7) }
+    assert_equal [["a", 7], ["a", 65_535], ["::1", 11_211], ["::1", 7], nil, nil],
+                 %w[a a:65535 [::1]:11211 [::1] a:port a:1:2].map(&read)
+    %w[a:0 a:65536 [::1]:99999].each do |place|
+      error = assert_raises(Tiercel::ConfigurationError, place) { read.call(place) }
       assert_match(%r{\Ax://h: port \d+: expected 1 to 65535}, error.message)
     end
   end

@@ -16,12 +16,12 @@ class Tiercel::BackendURL
     "memcached" => "memcached://HOST:11211",
   }.freeze
   PORTS = 1..65_535
-  # The port of HOST:PORT or [ADDRESS]:PORT, and the rest of the text.
-  PORT = /\A(?:\[[^\]]*\]|[^:]*):(\d+)/
+  # The address in brackets or the host, and the port.
+  HOST_AND_PORT = /\A(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?\z/
   # A server's address without a scheme, whose port tells which server it is.
   ADDRESS = %r{\A(?:localhost|[\w-]+(?:\.[\w-]+)+|\[[^\]]+\]):(6379|6380|11211)(?=[,/]|\z)}
   SCHEMES = { "6379" => "redis://", "6380" => "rediss://", "11211" => "memcached://" }.freeze
-  private_constant :STORES, :PORTS, :PORT, :ADDRESS, :SCHEMES
+  private_constant :STORES, :PORTS, :HOST_AND_PORT, :ADDRESS, :SCHEMES
   FORM = /\A([a-z][a-z0-9+.-]*):(.*?)(?:\?(.*))?\z/m
 
   # @return [String] lower case, without the colon
@@ -66,15 +66,16 @@ class Tiercel::BackendURL
   end
 
   # @param url [#to_s] the URL, for the error message; without a password
-  # @param places [Array<String>] "HOST", "HOST:PORT" or "HOST:PORT:WEIGHT"; others are left alone
-  # @return [void]
+  # @param text [String] "HOST", "HOST:PORT", "[ADDRESS]" or "[ADDRESS]:PORT"
+  # @param default [Integer] the port if the text has none
+  # @return [Array(String, Integer), nil] host and port; nil for another text
   # @raise [ConfigurationError] for an impossible port
-  def self.check_ports(url, places)
-    places.each do |place|
-      port = place[PORT, 1]
-      next if port.nil? || PORTS.cover?(port.to_i)
-      raise Tiercel::ConfigurationError, "#{url}: port #{port}: expected #{PORTS.min} to #{PORTS.max}"
-    end
+  def self.host_and_port(url, text, default)
+    address, host, port = text.match(HOST_AND_PORT)&.captures
+    host = address || host or return
+    port = (port || default).to_i
+    return [host, port] if PORTS.cover?(port)
+    raise Tiercel::ConfigurationError, "#{url}: port #{port}: expected #{PORTS.min} to #{PORTS.max}"
   end
 
   # The query may contain a password, and URI's error message quotes the query.

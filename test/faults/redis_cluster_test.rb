@@ -119,7 +119,7 @@ class RedisClusterFaultsTest < Tiercel::TestCase
       store = build("redis+cluster://127.0.0.1:#{peer.port}", breaker: LONG_BREAKER, timeout: PATIENCE_SECONDS)
       reports = capture_reports { assert_equal found, store.read_multi(*NAMES) }
       assert_reported(reports, nil, Tiercel::Refused)
-      assert_includes reports.first.error.message, "#{ours.size} of #{NAMES.size} keys have no answer: no node ("
+      assert_includes reports.first.error.message, "#{ours.size} of #{NAMES.size} keys have no answer: no node of "
       capture_reports do
         assert_equal false, store.write_multi(VALUES)
         assert_equal({}, store.read_multi(*ours))

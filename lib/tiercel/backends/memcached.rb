@@ -48,7 +48,6 @@ module Tiercel
         raise ConfigurationError, "#{url}: memcached has no users; expected memcached://HOST:PORT[,HOST:PORT]"
       end
       servers = url.place.split(",").map(&:strip).reject(&:empty?)
-      BackendURL.check_ports(url, servers.reject { |server| server.include?("/") })
       servers.empty? ? [DEFAULT_SERVER] : servers
     end
     private_class_method :servers
@@ -166,12 +165,12 @@ module Tiercel
       responses = exchange(wire_keys) { |_, wire_key| Connection.get_request(wire_key) }
       found = {}
       responses.each_with_index { |bytes, index| found[keys[index]] = bytes if bytes.is_a?(String) }
-      found.size == keys.size ? found : checked(responses, found)
+      found.size == keys.size ? found : result(responses, found)
     end
 
     def get_multi_with_tokens(keys)
       responses = look_at(keys)
-      checked(responses, keys.zip(responses).to_h
+      result(responses, keys.zip(responses).to_h
                              .filter_map { |key, found| [key, found.first(2)] if found.is_a?(Array) }.to_h)
     end
 
@@ -181,7 +180,7 @@ module Tiercel
       answers = exchange(pairs.keys.map { |key| WireKey.encode(key) }) do |index, wire_key|
         Connection.set_request(wire_key, values[index], ttl)
       end
-      checked(answers, false)
+      result(answers, false)
       large = pairs.keys.select.with_index { |_, index| answers[index] == :too_large }
       return answers.all?(true) if large.empty?
       delete_multi(large)
@@ -202,7 +201,7 @@ module Tiercel
         next found[keys[index]] = there if there.is_a?(Array)
         responses[index] = [answer, there].grep(Exception).first
       end
-      checked(responses, found)
+      result(responses, found)
     end
 
     def compare_and_set_multi(changes, ttl = nil)
@@ -212,7 +211,7 @@ module Tiercel
         bytes, token = changes[keys[index]]
         Connection.set_request(wire_key, bytes, wire_ttl(ttl), token.cas_over(connection))
       end
-      checked(answers, keys.select.with_index { |_, index| answers[index] == true })
+      result(answers, keys.select.with_index { |_, index| answers[index] == true })
     end
 
     def delete_multi(keys) = keys.empty? ? 0 : delete_wire_keys(keys.map { |key| WireKey.encode(key) })
@@ -312,14 +311,7 @@ module Tiercel
       responses
     end
 
-    # @return [Object] the result, unless a response is an error
-    # @raise [BackendError] with the result, if only some of the keys have an error
-    def checked(responses, result)
-      errors = responses.grep(Exception)
-      return result if errors.empty?
-      error = backend_error(errors.find { |one| !one.is_a?(BreakerOpen) } || errors.first)
-      raise errors.size == responses.size ? error : error.with_partial(result)
-    end
+    def result(responses, result) = Backends::Remote::Exchange.result(responses, result, @name)
 
     def backend_error(error)
       error.is_a?(BackendError) ? error : Refused.new(error.message, backend: @name)
@@ -331,7 +323,7 @@ module Tiercel
 
     def delete_wire_keys(wire_keys)
       answers = exchange(wire_keys) { |_, wire_key| "md #{wire_key}\r\n" }
-      checked(answers, answers.count(true))
+      result(answers, answers.count(true))
     end
 
     # The server also adds to text that is nearly a number, such as "007"; the bytes that were read in the same trip

@@ -114,9 +114,7 @@ module Tiercel
         reply = replies[index]
         found[keys[index]] = reply.frozen? ? binary(reply) : reply if reply.is_a?(String)
       end
-      return found if found.size == keys.size
-      failure = failed(replies) or return found
-      raise replies.all?(Exception) ? failure : failure.with_partial(found)
+      found.size == keys.size ? found : result(replies, found)
     end
 
     def get_with_token(key) = (bytes = get(key)) && [bytes, bytes]
@@ -138,9 +136,8 @@ module Tiercel
       return true if pairs.empty?
       milliseconds = ms(ttl)
       commands = pairs.map { |key, bytes| ["SET", key, bytes, "PX", milliseconds] }
-      replies = @commands.pipelined(commands)
-      failure = failed(replies) or return true
-      raise replies.include?(OK) ? failure.with_partial(false) : failure
+      result(@commands.pipelined(commands), false)
+      true
     end
 
     def add(key, bytes, ttl = nil)
@@ -173,9 +170,7 @@ module Tiercel
         key, (bytes, token) = changes.to_a[index]
         compare_in_steps(key, bytes, token, milliseconds)
       end
-      written = changes.keys.select.with_index { |_, index| replies[index] == 1 }
-      failure = failed(replies) or return written
-      raise written.empty? ? failure : failure.with_partial(written)
+      result(replies, changes.keys.select.with_index { |_, index| replies[index] == 1 })
     end
 
     # Writes, then reads what is there, in one trip. The written bytes are their own token, because no other caller
@@ -194,15 +189,12 @@ module Tiercel
       replies = @commands.pipelined(pairs.flat_map do |key, bytes|
         exchange_commands(key, bytes, tokens[key], milliseconds)
       end)
-      found = {}
-      failure = nil
-      pairs.each_with_index do |(key, bytes), index|
-        there = exchanged(key, bytes, tokens[key], milliseconds, *replies[index * 3, 3]) and found[key] = there
-      rescue BackendError => failure
-        next
+      found = pairs.each_with_index.to_h do |(key, bytes), index|
+        [key, exchanged(key, bytes, tokens[key], milliseconds, *replies[index * 3, 3])]
+      rescue BackendError => error
+        [key, error]
       end
-      return found unless failure
-      raise found.empty? ? failure : failure.with_partial(found)
+      result(found.values, found.select { |_, there| there.is_a?(Array) })
     end
 
     def delete(key) = expect(Integer, call(["UNLINK", key], key)) == 1
@@ -210,9 +202,7 @@ module Tiercel
     def delete_multi(keys)
       return 0 if keys.empty?
       counts = @several ? @commands.pipelined(keys.map { |key| ["UNLINK", key] }) : [call(["UNLINK", *keys], nil)]
-      failure = failed(counts) or return counts.sum { |count| expect(Integer, count) }
-      answered = counts.grep(Integer)
-      raise answered.empty? ? failure : failure.with_partial(answered.sum)
+      result(counts, counts.sum { |count| count.is_a?(Exception) ? 0 : expect(Integer, count) })
     end
 
     def delete_frames(keys)
@@ -422,10 +412,9 @@ module Tiercel
     # @return [BackendError]
     def translate(error, key = nil) = error.is_a?(BackendError) ? error : error.translated(@name, key)
 
-    # In a read of many keys, a key of a type other than String is a miss.
-    def failed(replies)
-      error = replies.find { |reply| reply.is_a?(Exception) && !wrong_type?(reply) }
-      error && translate(error)
+    # See {Remote::Exchange.result}. In a read of many keys, a key of a type other than String is a miss.
+    def result(replies, result)
+      Backends::Remote::Exchange.result(replies.map { |reply| reply unless wrong_type?(reply) }, result, @name)
     end
 
     def wrong_type?(reply) = reply.is_a?(ReplyError) && reply.code == "WRONGTYPE"
@@ -436,38 +425,31 @@ module Tiercel
     end
 
     # Sends commands to a single server (or to the master that the Sentinels report).
-    class Single
+    class Single < Backends::Remote::Node
       # @param pool [Hash] see {Options.values}
       def initialize(name, address, timeout:, pool:)
-        @node = Backends::Remote::Node.new(name, timeout:, pool:) { address.connection(servers: @servers) }
+        super(name, timeout:, pool:) { address.connection(servers: @servers) }
       end
 
       # @return [SeenServers, nil] collects the servers of the connections; must be set before the first call
       attr_accessor :servers
 
-      # Runs the block with a connection to the key's server.
-      #
-      # @param key [String, nil] the key, for errors
-      # @param resend [Boolean] whether the block's request may be sent twice
-      # @return [Object] the block's reply, which may be a {ReplyError}
-      # @raise [BackendError]
-      def on(key, resend: true, &) = @node.call(key, resend:, &)
+      # Runs the block with a connection to the key's server; see {Remote::Node#call}. Its value may be a {ReplyError}.
+      alias on call
 
       # Sends the commands in one trip.
       #
       # @return [Array<Object>] the replies, including errors
       # @raise [BackendError]
-      def pipelined(commands) = @node.call(nil) { |connection, deadline| connection.call_all(commands, deadline) }
+      def pipelined(commands) = call(nil) { |connection, deadline| connection.call_all(commands, deadline) }
 
       # @return [Array<Remote::Node>] the servers that have keys
-      def nodes = [@node]
+      def nodes = [self]
 
       def renew
-        @node.renew
+        super
         @servers&.forget # last, so that a caller that sees the new list also uses a connection in it
       end
-
-      def close = @node.close
     end
   end
 end

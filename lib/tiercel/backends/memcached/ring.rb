@@ -9,23 +9,21 @@ require "zlib"
 # another server.
 class Tiercel::Backends::Memcached::Ring
   POINTS_PER_SERVER = 160
-  # A host, or an IPv6 address in brackets, or the path of a socket; then port and weight (a socket has no port).
-  SERVER = /\A(?:\[(?<v6>[\h:.]+)\]|(?<host>[^:]+))(?::(?<first>\d+))?(?::(?<second>\d+))?\z/
+  # "HOST:PORT:WEIGHT", "[ADDRESS]:PORT:WEIGHT" or "/PATH:WEIGHT".
+  WEIGHTED = %r{\A(/.*|.*:\d+):(\d+)\z}
   DEFAULT_PORT = 11_211
-  private_constant :POINTS_PER_SERVER, :SERVER, :DEFAULT_PORT
+  private_constant :POINTS_PER_SERVER, :WEIGHTED, :DEFAULT_PORT
 
   # A server of the ring. `port` is nil for a socket.
   Server = Struct.new(:host, :port, :weight) do
     # @param text [String] "HOST[:PORT[:WEIGHT]]" or "/PATH[:WEIGHT]"
     # @raise [ArgumentError]
     def self.parse(text)
-      match = SERVER.match(text)
-      host = match && (match[:v6] || match[:host])
-      socket = host&.start_with?("/")
-      raise ArgumentError, "cannot read #{text.inspect}" if host.nil? || (socket && match[:second])
-      weight = Integer((socket ? match[:first] : match[:second]) || 1)
-      raise ArgumentError, "the weight of #{text} is #{weight}, expected at least 1" if weight < 1
-      new(host, socket ? nil : Integer(match[:first] || DEFAULT_PORT), weight)
+      place, weight = text.match(WEIGHTED)&.captures || [text, 1]
+      raise ArgumentError, "the weight of #{text} is #{weight}, expected at least 1" if weight.to_i < 1
+      return new(place, nil, weight.to_i) if place.start_with?("/")
+      host, port = Tiercel::BackendURL.host_and_port("memcached", place, DEFAULT_PORT)
+      host ? new(host, port, weight.to_i) : raise(ArgumentError, "cannot read #{text.inspect}")
     end
 
     # @return [String] the name that its points are made of

@@ -7,12 +7,10 @@ module Tiercel
       SECURE = /\Arediss/
       # User and password, the hosts, and the number of the database.
       PLACE = %r{\A(?:(.*)@)?([^/]*)(?:/(.*?))?/?\z}m
-      # The address in brackets or the host, and the port.
-      HOST_AND_PORT = /\A(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?\z/
       PORT = 6379
       SENTINEL_PORT = 26_379
       FOR_ONE_MASTER = %i[sentinels name sentinel_username sentinel_password].freeze
-      private_constant :SECURE, :PLACE, :HOST_AND_PORT, :PORT, :SENTINEL_PORT, :FOR_ONE_MASTER
+      private_constant :SECURE, :PLACE, :PORT, :SENTINEL_PORT, :FOR_ONE_MASTER
 
       # @param url [BackendURL]
       # @param options [Hash] the options of {Redis.build}
@@ -86,14 +84,7 @@ module Tiercel
           raise ConfigurationError, "#{@url}: expected #{@url.scheme}://HOST:PORT[,HOST:PORT]" if cluster?
           places = ["127.0.0.1"]
         end
-        BackendURL.check_ports(@url, places)
-        places.map { |place| place(place.sub(/\A.*@/, ""), PORT) || raise(unreadable) }
-      end
-
-      def place(text, port)
-        address, host, its_port = text.match(HOST_AND_PORT)&.captures
-        host = address || host
-        [host, Integer(its_port || port)] unless host.to_s.empty?
+        places.map { |place| BackendURL.host_and_port(@url, place.sub(/\A.*@/, ""), PORT) || raise(unreadable) }
       end
 
       def number(database)
@@ -135,8 +126,7 @@ module Tiercel
           given = "#{"rediss://" if ssl}[#{host}]:#{port || SENTINEL_PORT}"
         end
         scheme, text = given.to_s.strip.match(%r{\A(?:(rediss?)://)?(.*?)/?\z}m).captures
-        BackendURL.check_ports("sentinels: #{text}", [text])
-        host, port = place(text, SENTINEL_PORT)
+        host, port = BackendURL.host_and_port("sentinels: #{text}", text, SENTINEL_PORT)
         raise ConfigurationError, "sentinels: expected HOST:PORT, got #{Redacted.text(given)}" unless host
         [host, port, scheme == "rediss"]
       end

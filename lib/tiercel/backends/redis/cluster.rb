@@ -16,11 +16,10 @@ module Tiercel
         MOVES = 5
         # An address as nodes announce it: "HOST:PORT", "HOST:PORT@PORT" or "HOST:PORT@PORT,HOSTNAME".
         PLACE = /\A(.*):(\d+)(?:@\d+)?(?:,([^,]*))?/
-        NO_NODE = "no node"
         CRC16 = Array.new(256) do |byte|
           8.times.inject(byte << 8) { |crc, _| crc.anybits?(0x8000) ? ((crc << 1) ^ 0x1021) & 0xFFFF : crc << 1 }
         end.freeze
-        private_constant :READ_SECONDS, :MOVES, :PLACE, :NO_NODE, :CRC16
+        private_constant :READ_SECONDS, :MOVES, :PLACE, :CRC16
 
         # @param key [String]
         # @return [Integer] the slot of the key, or of the part in braces
@@ -64,7 +63,6 @@ module Tiercel
         # kept. Redirected commands are few, because a redirection updates the layout; each takes a trip of its own.
         #
         # @return [Array<Object>] the replies, including errors
-        # @raise [BackendError] if no node answered
         def pipelined(commands)
           deadline = Clock.monotonic + @timeout
           replies = Array.new(commands.size)
@@ -127,27 +125,12 @@ module Tiercel
             connection.write_all(commands.values_at(*indexes), deadline)
           end.run(parts, replies)
           @stale = true if failures.each_value.any?(&:counts_for_breaker?)
-          fail_partly(replies)
-        end
-
-        # One error stands for all missing replies.
-        def fail_partly(replies)
-          missing = replies.grep(BackendError)
-          return if missing.empty?
-          first = missing.find { |error| !error.is_a?(BreakerOpen) } || missing.first
-          raise first if missing.size == replies.size
-          nodes = missing.map do |error|
-            "#{error.backend == @name ? NO_NODE : error.backend.delete_prefix("redis://")} (#{error.reason})"
-          end
-          error = first.class.new("#{missing.size} of #{replies.size} keys have no answer: #{nodes.uniq.join(", ")}",
-                                  backend: @name)
-          replies.map! { |reply| reply.is_a?(BackendError) ? error : reply }
         end
 
         # A refusal, so that the breaker stays closed: it costs no trip, and other slots may work.
         def nobody(slots, key)
           @stale = true
-          Refused.new("#{NO_NODE} of the cluster serves #{slots} at present", backend: @name, key: key)
+          Refused.new("no node of the cluster serves #{slots} at present", backend: @name, key: key)
         end
 
         # @return [Array<Remote::Node, nil>] the node of each slot

@@ -6,6 +6,27 @@
 # all connections of a server are in use, the call first returns its other connections, and then asks that server.
 # If a server hangs, the other servers' responses arrive before the deadline, and the call still reads them.
 class Tiercel::Backends::Remote::Exchange
+  # @param replies [Array<Object>] of all keys
+  # @param result [Object] what the replies without an error say
+  # @param name [String] the backend's name
+  # @return [Object] the result, unless a reply is an error
+  # @raise [Tiercel::BackendError] with the result, if only some of the keys have an error
+  def self.result(replies, result, name)
+    errors = replies.grep(Exception)
+    return result if errors.empty?
+    error = errors.find { |one| !one.is_a?(Tiercel::BreakerOpen) } || errors.first
+    error = error.translated(name, nil) if error.is_a?(Tiercel::Backends::Remote::Node::Refusal)
+    raise error if errors.size == replies.size
+    nodes = errors.grep(Tiercel::BackendError).map do |one|
+      one.backend == name ? one.reason : "#{one.backend[%r{[^/]*\z}]} (#{one.reason})"
+    end
+    unless nodes.empty?
+      error = error.class.new("#{nodes.size} of #{replies.size} keys have no answer: #{nodes.uniq.join(", ")}",
+                              backend: name)
+    end
+    raise error.with_partial(result)
+  end
+
   # @param deadline [Float]
   # @param each [Integer] number of replies for each index
   # @yieldparam indexes [Array<Integer>] a server's part
