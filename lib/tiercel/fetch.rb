@@ -67,7 +67,6 @@ module Tiercel
       @request_local = request_local
       @frozen_values = frozen_values
       @plain_strings = !coder.checksum?
-      @plain_options = nil
       @runtime = Runtime.current
       @flights = Flights.new
       @counts_series = backend.exchanges_at_once?
@@ -133,7 +132,7 @@ module Tiercel
     def leave(miss)
       give_back(miss)
     ensure
-      @flights.leave(miss) unless miss.landed?
+      @flights.land(miss, :again) unless miss.landed?
     end
 
     # Releases the lease of a value that was not stored.
@@ -331,10 +330,7 @@ module Tiercel
       return if lease.nil? || miss.version || miss.tagged?
       policy = miss.policy
       return if policy.stale_seconds
-      unless own.equal?(@plain_options) # a store's own options, which are frozen, need one look
-        return if own[:raw] || own[:unless_exist] || own[:tags]
-        @plain_options = own if own.frozen?
-      end
+      return if own[:raw] || own[:unless_exist] || own[:tags]
       return if own[:compress] && value.bytesize >= own[:compress_threshold]
       return if @request_local&.current || miss.store.tells_writes?
       if (expires_in = own[:expires_in])

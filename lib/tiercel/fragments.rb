@@ -22,14 +22,6 @@ module Tiercel::Fragments
     store.respond_to?(:fetch_multi_missing)
   end
 
-  # A view cannot render in the background, after its request.
-  INLINE = { refresh: :inline }.freeze
-  private_constant :INLINE
-
-  # @private
-  # @return [Hash] options of the store's call
-  def self.options(options) = options ? { **options, **INLINE } : INLINE
-
   # `cache` in a view: {ActionView::Helpers::CacheHelper#cache} calls this when `read_fragment` has found nothing.
   module Fragment
     private
@@ -39,7 +31,7 @@ module Tiercel::Fragments
       return super unless Tiercel::Fragments.serve?(store)
       key = controller.combined_fragment_cache_key(name)
       rendered = nil
-      found = store.fetch_missing(key, Tiercel::Fragments.options(options)) do
+      found = store.fetch_missing(key, options) do
         rendered = output_buffer.capture(&block)
         rendered.to_str
       end
@@ -92,8 +84,7 @@ module Tiercel::Fragments
       if found.size < items.size
         missing = items.except(*found.keys)
         yield(MissingItems.new(collection.from_collection(missing.values), missing.keys) do |render|
-          common = Tiercel::Fragments.options(options)
-          templates.update(render_missing(store, missing, common, of_item, template, render))
+          templates.update(render_missing(store, missing, options, of_item, template, render))
         end)
       end
       names.map { |name| templates[name] }
@@ -141,7 +132,7 @@ module Tiercel::Fragments
       store = ::Rails.cache
       return super unless ::Tiercel::Fragments.serve?(store)
       @context.controller.instrument_fragment_cache(:write_fragment, key) do
-        store.fetch_missing(key, ::Tiercel::Fragments.options(options), &block)
+        store.fetch_missing(key, options, &block)
       end
     end
   end

@@ -192,13 +192,14 @@ module ActiveSupport
         found
       end
 
-      # Continues a `fetch` for callers that have read the name themselves, missed it, and sent Rails' own events.
+      # Continues a `fetch` for views, which have read the name themselves, missed it, and sent Rails' own events. A
+      # view cannot render in the background, after its request.
       #
       # @yield as for `fetch`
       # @return [Object] the block's value, or a value that another caller has stored since
       # @private
       def fetch_missing(name, options = nil, &)
-        options = merged_options(options)
+        options = merged_options({ **options.to_h, refresh: :inline })
         return fetch(name, options, &) unless leases?(options)
         key = normalize_key(name, options)
         @settings.fetch.value(self, name, key, normalize_version(name, options), options, policy_for(options), &)
@@ -296,7 +297,7 @@ module ActiveSupport
       # @return [Hash{Object => Object}]
       # @private
       def fetch_multi_missing(*names, &)
-        options = merged_options(names.extract_options!)
+        options = merged_options({ **names.extract_options!, refresh: :inline })
         return names.to_h { |name| [name, fetch(name, options, &)] } unless leases?(options)
         keys = names.map { |name| normalize_key(name, options) }
         versions = names.map { |name| normalize_version(name, options) }
@@ -490,7 +491,7 @@ module ActiveSupport
         return if namespace == @options[:namespace]
         @options = @options.merge(namespace:)
         return mount unless backend.tiered? && @settings.prefix != own_prefix
-        open_with(build_settings(prefix: own_prefix))
+        open_with(build_settings)
       end
 
       # --- the request-local cache, as in ActiveSupport::Cache::Strategy::LocalCache ---
@@ -591,8 +592,8 @@ module ActiveSupport
       def singleton_method_removed(_name) = @patches&.check
       def singleton_method_undefined(_name) = @patches&.check
 
-      def build_settings(**)
-        ::Tiercel::Store::Settings.new(@configuration, -> { logger }, rails_coder: @rails_coder, **)
+      def build_settings
+        ::Tiercel::Store::Settings.new(@configuration, -> { logger }, rails_coder: @rails_coder)
       end
 
       def open_with(settings)

@@ -36,12 +36,6 @@ module Tiercel
 
     # --- values ---
 
-    def read(key, version, event = nil)
-      local = current or return @far.read(key, version, event)
-      bytes = remembered(local, key, event)
-      bytes.nil? ? Accessor::MISS : decode(key, bytes, version)
-    end
-
     # Compares a remembered copy with the remembered generations.
     def read_tagged(key, version, tags, event = nil)
       local = current or return @far.read_tagged(key, version, tags, event)
@@ -70,10 +64,6 @@ module Tiercel
       return found if unknown.empty?
       read = @far.read_multi(keys.values_at(*unknown), versions&.values_at(*unknown), undecided, event, generations)
       found.merge!(read).slice(*keys)
-    end
-
-    def write(key, value, version, expires_at, ttl, threshold)
-      current ? super : @far.write(key, value, version, expires_at, ttl, threshold)
     end
 
     # --- bytes ---

@@ -99,6 +99,8 @@ class Tiercel::Fetch
     # @return [Boolean] whether it belongs to this process, and not to its parent
     def ours? = @process == Tiercel::Forks.current
 
+    # A child process has none of the threads that lead its parent's flights.
+    #
     # @return [Boolean] whether it has not landed and belongs to this process
     def live? = @outcome.nil? && @process == Tiercel::Forks.current
 
@@ -154,7 +156,7 @@ class Tiercel::Fetch
       version = @version && Tiercel::Frame::Version.kept(@version)
       tags = self.tags or return version
       known = tags.known or return version # the backend failed; nothing will be stored
-      digest = Digest::SHA256.hexdigest(Marshal.dump(known.sort))
+      digest = Digest::SHA256.hexdigest(known.sort.flatten.pack("a*x" * known.size * 2))
       Tiercel::Frame::Version.kept("tags:#{digest}:#{version}")
     end
 
@@ -425,7 +427,6 @@ class Tiercel::Fetch
       @lock = @runtime.flights_lock
       @running = {}
       @many = MANY
-      @process = Tiercel::Forks.current
     end
 
     # Runs a block as the miss's own.
@@ -459,7 +460,6 @@ class Tiercel::Fetch
     # @return [Miss] the registered miss
     def register(miss, name, additional: false)
       @lock.synchronize do
-        forget_parents unless @process == Tiercel::Forks.current
         unregister(miss) if miss.registered && !additional
         other = @running[name]
         next other if other&.live?
@@ -477,13 +477,14 @@ class Tiercel::Fetch
     # - `:frame`: bytes of the store's own coder; `:stored`: an entry's bytes from the backend; `:value`: an object
     #   that cannot be dumped
     # - `:error`: the error that the block raised
+    # - `:again`: nothing, so the followers begin again
     #
     # @return [void]
-    def land(miss, kind, content)
+    def land(miss, kind, content = nil)
       @lock.synchronize do
         unregister(miss)
         outcome = [kind, content]
-        [miss, (miss.relieves unless kind == :error)].each do |flight|
+        [miss, (miss.relieves unless kind == :error || kind == :again)].each do |flight|
           next if flight.nil? || flight.outcome
           flight.outcome = outcome
           flight.landed&.broadcast
@@ -500,18 +501,6 @@ class Tiercel::Fetch
         next true if miss.followers.positive? || miss.relieves
         miss.outcome ||= AGAIN
         false
-      end
-    end
-
-    # Ends a caller's flight, with or without a value. Followers of a flight without an outcome begin again.
-    #
-    # @return [void]
-    def leave(miss)
-      @lock.synchronize do
-        unregister(miss)
-        next if miss.outcome
-        miss.outcome = AGAIN
-        miss.landed&.broadcast
       end
     end
 
@@ -592,12 +581,6 @@ class Tiercel::Fetch
       longest_ago = Tiercel::Clock.monotonic - Tiercel::Leases::OUTLIVES
       @running.delete_if { |_, miss| miss.flying && miss.flying.lapses_at < longest_ago } # see Lease#lapses_at
       @many = [MANY, @running.size * 2].max
-    end
-
-    # A child process has none of the threads that lead its parent's flights.
-    def forget_parents
-      @process = Tiercel::Forks.current
-      @running = {}
     end
   end
 end

@@ -14,10 +14,9 @@ module Tiercel
     # @param configuration [Configuration]
     # @param logger [#call] returns the store's Logger, or nil
     # @param rails_coder [#load, nil] reads payloads of Rails' stores
-    # @param prefix [String, nil] the prefix of all keys, if it differs from the configured namespace
     # @raise [ConfigurationError]
     # @raise [MissingDependency]
-    def initialize(configuration, logger, rails_coder: nil, prefix: nil)
+    def initialize(configuration, logger, rails_coder: nil)
       @backend = backend = configuration.build_backend
       @logger = logger
       @coder = coder = configuration.frame_coder(backend, rails_coder)
@@ -36,7 +35,6 @@ module Tiercel
       @leases = leases = backend.build_leases(guard)
       @fetch = Fetch.new(backend:, guard:, leases:, coder:, reader:, writer:, generations:, frozen_values:,
                          request_local: @request_local)
-      listen_for(prefix) if prefix
       warn_of_plain_entries if coder.accepts_plain?
     end
 
@@ -44,8 +42,7 @@ module Tiercel
     #
     # @return [void]
     def listen_for(prefix)
-      return if @listens
-      @listens = true
+      return if defined?(@prefix)
       @prefix = prefix
       @backend.prefix = prefix
     end

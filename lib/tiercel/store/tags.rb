@@ -24,13 +24,10 @@ module Tiercel
       if tag.nil? || tag.is_a?(Hash)
         Named.refuse "expected names (String, Symbol, Array, or what answers to cache_key), got #{Redacted.text(tag)}"
       end
-      Named.text(record?(tag) ? "#{tag.model_name.cache_key}/#{tag.id}" : yield)
+      # A saved record is one tag for its whole life; its `cache_key` may contain `updated_at`.
+      record = tag.respond_to?(:model_name) && tag.respond_to?(:id) && tag.respond_to?(:persisted?) && tag.id
+      name = record ? "#{tag.model_name.cache_key}/#{tag.id}" : yield.to_s
+      name.encoding == Encoding::UTF_8 ? name : name.dup.force_encoding(Encoding::UTF_8)
     end
-
-    # A saved record is one tag for its whole life; its `cache_key` may contain `updated_at`.
-    def self.record?(tag)
-      tag.respond_to?(:model_name) && tag.respond_to?(:id) && tag.respond_to?(:persisted?) && tag.id
-    end
-    private_class_method :record?
   end
 end

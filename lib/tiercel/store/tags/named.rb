@@ -37,13 +37,6 @@ module Tiercel
           end
         end
 
-        # @param name [#to_s]
-        # @return [String] the name, or a copy whose bytes are labelled UTF-8
-        def text(name)
-          name = name.to_s
-          name.encoding == Encoding::UTF_8 ? name : name.dup.force_encoding(Encoding::UTF_8)
-        end
-
         # @raise [ArgumentError]
         def refuse(what) = raise(ArgumentError, "tags: #{what}")
       end
