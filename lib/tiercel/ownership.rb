@@ -1,21 +1,22 @@
 # frozen_string_literal: true
 
+require "pathname"
+
 # Decides whether a path on disk can be trusted. In a folder where everybody may create files (`/tmp`), another user
-# could have placed a file with values of their choice. Files in such a folder must therefore belong to this user.
-# Directories and links on the path may also belong to root.
+# could have placed a file with values of their choice. Everything in such a folder that is part of the path, or of the
+# path behind its links, must therefore belong to this user or to root.
 module Tiercel::Ownership
   EVERYBODY_WRITES = 0o002
-  # The maximum number of links, as in Linux.
-  LINKS = 40
 
   # @param path [String] absolute path of a file or folder, which need not exist
   # @return [String, nil] the objection; nil if the path can be trusted
   def self.objection(path)
-    steps(path) do |parent, child, stat, last|
-      next if ::File.stat(parent).mode.nobits?(EVERYBODY_WRITES)
-      next if stat.uid == Process.euid || (stat.uid.zero? && !last)
-      return "#{readable(child)} belongs to user #{stat.uid}, this process runs as #{Process.euid}, and " \
-             "everybody may write to #{readable(parent)}: give another path"
+    path = Pathname.new(path.b)
+    [path, path.ascend.find(&:exist?).realpath].flat_map { |way| way.ascend.to_a }.each do |child|
+      next unless child.exist? || child.symlink?
+      next if child.parent.stat.mode.nobits?(EVERYBODY_WRITES) || [0, Process.euid].include?(child.lstat.uid)
+      return "#{readable(child)} belongs to user #{child.lstat.uid}, this process runs as #{Process.euid}, and " \
+             "everybody may write to #{readable(child.parent)}: give another path"
     end
     nil
   rescue SystemCallError
@@ -34,29 +35,6 @@ module Tiercel::Ownership
     nil
   end
 
-  # Walks from the root to the end of the path, or to its last existing part, and follows links.
-  #
-  # @yieldparam parent [String]
-  # @yieldparam child [String]
-  # @yieldparam stat [::File::Stat] the stat of the child
-  # @yieldparam last [Boolean] whether the child is the end of the path
-  def self.steps(path)
-    parent = "/"
-    parts = path.b.split("/")
-    links = 0
-    while (part = parts.shift)
-      next if part.empty?
-      child = ::File.expand_path(part, parent)
-      stat = ::File.lstat(child)
-      yield parent, child, stat, parts.empty? && !stat.symlink?
-      next parent = child unless stat.symlink? && (links += 1) <= LINKS
-      target = ::File.readlink(child)
-      parent = "/" if target.start_with?("/")
-      parts.unshift(*target.split("/"))
-    end
-  end
-  private_class_method :steps
-
-  def self.readable(path) = path.dup.force_encoding(Encoding::UTF_8).scrub
+  def self.readable(path) = path.to_s.dup.force_encoding(Encoding::UTF_8).scrub
   private_class_method :readable
 end
