@@ -46,17 +46,6 @@ class BreakerTest < Tiercel::TestCase
     assert_equal false, @breaker.allow?
   end
 
-  def test_a_probe_that_asked_nothing_goes_to_the_next_caller
-    open
-    @now += 1.01
-    assert_equal true, @breaker.allow?
-    @breaker.not_asked
-    assert_equal [true, true, false], [@breaker.open?, @breaker.allow?, @breaker.allow?]
-    @breaker.succeeded
-    @breaker.not_asked
-    refute_predicate @breaker, :open?
-  end
-
   def test_a_probe_that_succeeds_closes
     open
     @now += 1.01
@@ -124,10 +113,10 @@ class BreakerTest < Tiercel::TestCase
     assert_kind_of Tiercel::Breaker, Tiercel::Breaker.build({ "failures" => 1 })
     error = assert_raises(Tiercel::ConfigurationError) { Tiercel::Breaker.build({ threshold: 1 }) }
     assert_match(/threshold.*failures/, error.message)
-    assert_raises(Tiercel::ConfigurationError) { Tiercel::Breaker.build("yes") }
-    assert_raises(Tiercel::ConfigurationError) { Tiercel::Breaker.new(failures: 0) }
-    assert_raises(Tiercel::ConfigurationError) { Tiercel::Breaker.new(cool_down: 0) }
-    assert_raises(Tiercel::ConfigurationError) { Tiercel::Breaker.new(cool_down: 2, max_cool_down: 1) }
-    assert_kind_of Tiercel::Breaker, Tiercel::Breaker.new(cool_down: 60)
+    ["yes", { failures: 0 }, { failures: "3" }, { cool_down: 0 }, { cool_down: "1" },
+     { cool_down: 2, max_cool_down: 1 }, { max_cool_down: "5" }].each do |wrong|
+      assert_raises(Tiercel::ConfigurationError, wrong.inspect) { Tiercel::Breaker.build(wrong) }
+    end
+    assert_kind_of Tiercel::Breaker, Tiercel::Breaker.build({ cool_down: 60 })
   end
 end

@@ -109,7 +109,7 @@ class GuardTest < Tiercel::TestCase
       guarded = guard(breaker: false)
       late(guarded, 2)
       assert_predicate guarded, :timing_out?
-      guarded.call(:read_entry, &ending)
+      guarded.call(:read_entry) { ending.call }
       refute_predicate guarded, :timing_out?
       late(guarded)
       refute_predicate guarded, :timing_out?

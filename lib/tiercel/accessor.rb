@@ -84,7 +84,7 @@ class Tiercel::Accessor
   # @param generations [Store::Tags::Generations, nil] guesses the generations of the entries, which are then read in
   #   the same trip. Entries for which the guess was wrong are undecided
   def read_multi(keys, versions, undecided, event = nil, generations = nil)
-    guess = generations.guess(keys) if generations && !@guard.undelivered&.any? # a pending one would hide all entries
+    guess = generations&.guess(keys)
     return decode_all(get_multi(keys, event), keys, versions, undecided) unless guess
     read = get_multi(keys + guess.keys, event)
     current = guess.current(read)
@@ -120,7 +120,7 @@ class Tiercel::Accessor
 
   # @param keys [Array<String>] without duplicates
   def get_multi(keys, _event = nil)
-    @guard.call(:read_multi_entries, returning: {}, keys:) { @backend.get_multi(keys) }
+    @guard.call(:read_multi_entries, returning: {}, keys:) { |rest| @backend.get_multi(rest) }
   end
 
   # @param tags [Tags::Named] receives the generations of its tags, which are read in the same trip
@@ -140,7 +140,7 @@ class Tiercel::Accessor
   #
   # @param keys [Array<String>] keys of generations
   # @return [Hash{String => String}]
-  def far_generations(keys, &) = @guard.call(:read_tags, returning: {}, keys:) { @backend.get_multi(keys) }
+  def far_generations(keys, &) = @guard.call(:read_tags, returning: {}, keys:) { |rest| @backend.get_multi(rest) }
   alias generations far_generations
 
   # @param keys [Array<String>] keys of generations
@@ -151,14 +151,14 @@ class Tiercel::Accessor
 
   def set(key, bytes, ttl)
     @guard.call(:write_entry, key) do
-      @backend.set(key, bytes, ttl) || @guard.too_large(key, bytes.bytesize)
+      @backend.set(key, bytes, ttl) || @guard.too_large(key, bytes)
     end
   end
 
   # @return [Boolean] whether all are stored
   def set_multi(frames, ttl)
     @guard.call(:write_multi_entries) do
-      @backend.set_multi(frames, ttl) || @guard.too_large(nil, frames.sum { |_, frame| frame.bytesize })
+      @backend.set_multi(frames, ttl) || @guard.too_large(nil, frames)
     end
   end
 
@@ -362,7 +362,7 @@ class Tiercel::Accessor
       value
     end
 
-    def too_large(key, bytes) = @guard.call(:write_entry, key) { @guard.too_large(key, bytes.bytesize) }
+    def too_large(key, bytes) = @guard.call(:write_entry, key) { @guard.too_large(key, bytes) }
 
     # Passes the segment's error to the guard.
     def failed(method, key, error) = @guard.call(method, key) { raise error }

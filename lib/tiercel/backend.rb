@@ -281,9 +281,6 @@ class Tiercel::Backend
   #   :evictions (Integers), and further ones under other names
   def stats = raise(NotImplementedError)
 
-  # @return [Hash{Symbol => Object}, nil] the part of {#stats} that needs no server; nil if there is no such part
-  def stats_while_away = nil
-
   # Starts receiving invalidation messages now, instead of with the first read that needs them. Never waits.
   #
   # @return [Boolean] whether the process receives messages; false if it keeps no copies that could become stale

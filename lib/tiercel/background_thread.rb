@@ -39,12 +39,6 @@ class Tiercel::BackgroundThread
     thread.kill.join(1) if thread && !Thread.current.equal?(thread)
   end
 
-  # Waits until the thread has ended.
-  #
-  # @param seconds [Float] the longest wait
-  # @return [void]
-  def join(seconds) = (@thread&.join(seconds) if running?)
-
   private
 
   # Starts the thread without the caller's fiber storage, because it does not work for that caller.

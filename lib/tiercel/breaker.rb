@@ -17,27 +17,22 @@ class Tiercel::Breaker
   # @return [Breaker]
   # @raise [ConfigurationError] for unknown names or impossible numbers
   def self.build(options, clock: Tiercel::Clock.method(:monotonic))
-    return new(clock:) if options == true
-    unless options.is_a?(Hash)
-      raise Tiercel::ConfigurationError,
-        "breaker: expected true, false or a Hash, got #{Tiercel::Redacted.text(options)}"
-    end
-    unknown = options.keys.map(&:to_sym) - DEFAULTS.keys
-    return new(**options.transform_keys(&:to_sym), clock:) if unknown.empty?
-    raise Tiercel::ConfigurationError, "breaker: unknown #{unknown.map(&:inspect).join(", ")}: " \
-                                       "expected #{DEFAULTS.keys.map(&:inspect).join(", ")}"
+    new(**(options == true ? {} : options).transform_keys(&:to_sym), clock:)
+  rescue ArgumentError, NoMethodError, TypeError
+    raise Tiercel::ConfigurationError,
+      "breaker: #{Tiercel::Redacted.text(options)}: expected true, false, or { failures: an Integer of at least 1, " \
+      "cool_down: seconds > 0, max_cool_down: seconds, at least cool_down }"
   end
 
   # @param failures [Integer] failed calls in a row that open it, at least 1
   # @param cool_down [Numeric] seconds between opening and the first probe, > 0
   # @param max_cool_down [Numeric] seconds between two probes at most, at least `cool_down`
   # @param clock [#call] gives seconds of a clock that only moves forward
+  # @raise [ArgumentError] for impossible numbers
   def initialize(failures: DEFAULTS[:failures], cool_down: DEFAULTS[:cool_down],
                  max_cool_down: [DEFAULTS[:max_cool_down], cool_down].max, clock: Tiercel::Clock.method(:monotonic))
-    check(:failures, failures, failures.is_a?(Integer) && failures >= 1, "an Integer of at least 1")
-    check(:cool_down, cool_down, cool_down.is_a?(Numeric) && cool_down.positive?, "seconds > 0")
-    check(:max_cool_down, max_cool_down, max_cool_down.is_a?(Numeric) && max_cool_down >= cool_down,
-          "seconds, at least cool_down")
+    possible = failures.is_a?(Integer) && failures >= 1 && cool_down.positive? && max_cool_down >= cool_down
+    possible or raise ArgumentError
     @threshold = failures
     @first_cool_down = cool_down.to_f
     @max_cool_down = max_cool_down.to_f
@@ -62,7 +57,13 @@ class Tiercel::Breaker
     probe_at = @probe_at
     return true unless probe_at
     return false if @clock.call < probe_at
-    @lock.synchronize { take_probe }
+    @lock.synchronize do
+      next true unless @probe_at
+      now = @clock.call
+      next false if now < @probe_at
+      @probe_at = now + @cool_down # of the next probe, whatever the result of this one
+      @probing = true
+    end
   end
 
   # Records that the backend answered.
@@ -85,45 +86,11 @@ class Tiercel::Breaker
   def failed
     @lock.synchronize do
       @failures += 1
-      next probe_failed if @probe_at
+      next false if @probe_at && !@probing
+      @cool_down = [@cool_down * 2, @max_cool_down].min if @probing
+      @probing = false
       @probe_at = @clock.call + @cool_down if @failures >= @threshold
       true
     end
-  end
-
-  # Records that an allowed call never reached the backend. The next caller becomes the probe.
-  #
-  # @return [void]
-  def not_asked
-    return unless @probing
-    @lock.synchronize do
-      @probe_at = @clock.call if @probing && @probe_at
-      @probing = false
-    end
-  end
-
-  private
-
-  # Requires the lock. Schedules the next probe after one cool-down, whatever the result of this probe.
-  def take_probe
-    return true unless @probe_at
-    now = @clock.call
-    return false if now < @probe_at
-    @probe_at = now + @cool_down
-    @probing = true
-  end
-
-  # Requires the lock and an open breaker.
-  def probe_failed
-    return false unless @probing
-    @probing = false
-    @cool_down = [@cool_down * 2, @max_cool_down].min
-    @probe_at = @clock.call + @cool_down
-    true
-  end
-
-  def check(option, value, valid, expected)
-    return if valid
-    raise Tiercel::ConfigurationError, "breaker: #{option}: expected #{expected}, got #{Tiercel::Redacted.text(value)}"
   end
 end

@@ -93,11 +93,6 @@ module Tiercel
     def counts_for_breaker? = false
   end
 
-  # The last tier was not read, because it has not received an earlier change of this key ({Undelivered}).
-  #
-  # @private
-  class PendingChange < BreakerOpen; end
-
   # The backend refused this operation: read-only, out of memory, key of another type, value too large. Other
   # operations may succeed.
   class Refused < BackendError

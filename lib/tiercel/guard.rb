@@ -15,11 +15,13 @@ module Tiercel
     private_constant :MOST_TIMEOUTS, :TIMING_OUT_SECONDS
 
     # Calls that delete. If the server does not confirm a delete, the list of undelivered deletes repeats it.
-    DELETES = { delete_entry: :frame, delete_multi_entries: :frame, invalidate_tags: :generation }.freeze
+    DELETES = %i[delete_entry delete_multi_entries invalidate_tags].freeze
     # Calls that may continue while a delete of their keys is waiting. The late delete may also remove a newer value,
     # which costs a miss.
-    WRITES = %i[write_entry write_multi_entries increment decrement clear delete_matched cleanup stats].freeze
-    private_constant :DELETES, :WRITES
+    CHANGES = [*DELETES, *%i[write_entry write_multi_entries increment decrement]].freeze
+    # Calls that concern keys which nobody lists. They are not repeated, so a skipped one is reported.
+    SWEEPS = %i[clear delete_matched].freeze
+    private_constant :DELETES, :CHANGES, :SWEEPS
 
     # @return [Breaker, nil]
     attr_reader :breaker
@@ -36,13 +38,9 @@ module Tiercel
     # @param logger [#call] returns the store's Logger, or nil for Rails.logger
     # @param log_keys [Boolean] whether log lines and reports show keys, which may be private
     # @param clock [#call] returns seconds of a monotonic clock
-    # @raise [ConfigurationError] if an option cannot work
+    # @raise [ConfigurationError] if an option of the breaker cannot work
     def initialize(backend, error_handler: nil, breaker: true, logger: -> {}, log_keys: false,
                    clock: Clock.method(:monotonic))
-      unless error_handler.nil? || error_handler.respond_to?(:call)
-        raise ConfigurationError, "error_handler: expected something that answers to call(method:, returning:, " \
-                                  "exception:), got #{Redacted.text(error_handler)}"
-      end
       @backend = backend
       @error_handler = error_handler
       @breaker = Breaker.build(breaker, clock:) if breaker && !backend.in_memory?
@@ -71,6 +69,7 @@ module Tiercel
     # @param key [String, nil] the key of the call, for error reports
     # @param returning [Object] the result of the call if the backend fails
     # @param keys [Array<String>, nil] the keys of a call with several keys
+    # @yieldparam keys [Array<String>, nil] the argument, without keys that must not be read ({Undelivered})
     # @return [Object] the block's value, or `returning`
     def call(method, key = nil, returning: nil, keys: nil)
       if @failing && @breaker && !@breaker.allow?
@@ -82,13 +81,12 @@ module Tiercel
           @undelivered.deliver
           # After the delivery a key can still be pending: one of several servers may not answer, or a late request may
           # still arrive.
-          waits = (key || keys) && !DELETES.key?(method) && !WRITES.include?(method)
-          if waits && @undelivered.pending(keys || [key]).any?
-            @breaker&.not_asked if @failing
-            return returning
+          if (key || keys) && !CHANGES.include?(method) && (pending = @undelivered.pending(keys || [key])).any?
+            keys = keys ? keys - pending : []
+            return returning if keys.empty?
           end
         end
-        result = yield
+        result = yield keys
       rescue BackendError => error
         undelivered!(method, key, keys) if @undelivered
         return failed(error, method, key, returning)
@@ -102,10 +100,10 @@ module Tiercel
     # reports the refusal.
     #
     # @param key [String, nil] nil in a call with several keys
-    # @param bytesize [Integer]
+    # @param bytes [String, Hash{String => String}] a value, or those of several keys
     # @raise [Refused]
-    def too_large(key, bytesize)
-      size = Sizes.human(bytesize)
+    def too_large(key, bytes)
+      size = Sizes.human(key ? bytes.bytesize : bytes.each_value.sum(&:bytesize))
       what = key ? "#{size} are more than" : "some of #{size} in all are in a value larger than"
       raise Refused.new("not stored: #{what} this backend takes for one value; what was under the key is gone",
                         backend: @backend.to_s, key: key).with_partial(false)
@@ -114,9 +112,7 @@ module Tiercel
     private
 
     def undelivered!(method, key, keys)
-      kind = DELETES[method] or return
-      keys ||= [key] if key
-      @undelivered.note(keys, kind) if keys
+      @undelivered.note(keys || [key]) if DELETES.include?(method)
     end
 
     def note_timeout(error)
@@ -152,7 +148,6 @@ module Tiercel
     def worth_a_report?(error)
       skipped = error.is_a?(BreakerOpen)
       return !skipped unless @breaker
-      @breaker.not_asked if error.is_a?(PendingChange) && error.partial.nil?
       return false if skipped && error.partial.nil?
       return true if error.is_a?(PoolExhausted) && error.partial.nil? # no server was called
       return @backend.answers_elsewhere? || @breaker.failed if error.counts_for_breaker? && error.partial.nil?
@@ -178,7 +173,11 @@ module Tiercel
     # call.
     def skipped(method, key, returning)
       @log.skipped
-      if @handler_raises
+      if SWEEPS.include?(method)
+        error = Refused.new("#{method} did not reach it, and is not repeated: call it again", backend: @backend.to_s)
+        report(error, method, key)
+        handle(error, method, returning)
+      elsif @handler_raises
         error = BreakerOpen.new("not asked: it failed #{method} before and is in its cool-down",
                                 backend: @backend.to_s, key: key)
         handle(error, method, returning)

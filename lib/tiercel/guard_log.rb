@@ -15,7 +15,7 @@ class Tiercel::GuardLog
     @logger = logger
     @clock = clock
     @lock = Mutex.new
-    @open = false
+    @opened_at = nil
     @skipped = 0
   end
 
@@ -40,10 +40,9 @@ class Tiercel::GuardLog
   # @return [void]
   def opened(error)
     first = @lock.synchronize do
-      next if @open
+      next if @opened_at
       @skipped = 0
       @opened_at = @clock.call
-      @open = true
     end
     first && warn do
       "#{@backend} does not answer (#{error.class}: #{reason(error)}); calls are skipped and count as misses until " \
@@ -59,9 +58,10 @@ class Tiercel::GuardLog
   # @return [void]
   def closed
     count, seconds = @lock.synchronize do
-      next unless @open
-      @open = false
-      [@skipped, @clock.call - @opened_at]
+      next unless @opened_at
+      seconds = @clock.call - @opened_at
+      @opened_at = nil
+      [@skipped, seconds]
     end
     count && warn { "#{@backend} answers again; #{count} calls were skipped in #{seconds.round(1)} s" }
   end

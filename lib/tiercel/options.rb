@@ -12,6 +12,7 @@ module Tiercel::Options
     switch: "true or false", seconds: "seconds (a number > 0)", window: "seconds (a number >= 0)",
     expiry: "seconds (a Numeric or an ActiveSupport::Duration, at least 0)",
     share: "a share of expires_in, from 0 to 1", refresh: ":inline or :background",
+    handler: "something that answers to call(method:, returning:, exception:)",
     key_bytes: "bytes (Integer, at least 40), or false for no limit",
     threshold: "bytes (an Integer, or a String such as \"4KB\")",
     segment: "at least 1 MB (bytes, or a String such as \"256MB\")",
@@ -23,7 +24,7 @@ module Tiercel::Options
   # The options of every store: type and default.
   STORE = Ractor.make_shareable({
     serializer: [:any, :auto], compressor: [:any, "LZ4"], marshal: [:switch, true], checksum: [:switch, true],
-    error_handler: [:any, "the logger"], breaker: [:any, true], log_keys: [:switch, false], encrypt: [:any],
+    error_handler: [:handler, "the logger"], breaker: [:any, true], log_keys: [:switch, false], encrypt: [:any],
     frozen: [:switch, false], lease: [:switch, true], lease_ttl: [:seconds, 10.0],
     lease_wait: [:seconds, "twice lease_ttl"], stale_while_revalidate: [:window], stale_if_error: [:window],
     refresh: [:refresh, :inline], jitter: [:share, 0.0], inherit_tags: [:switch, true],
@@ -131,6 +132,7 @@ module Tiercel::Options
               when :expiry then value.is_a?(Numeric) && !value.negative?
               when :share then number?(value) && value.between?(0, 1) && value = value.to_f
               when :refresh then %i[inline background].include?(value)
+              when :handler then value.respond_to?(:call)
               # Leaves space for the digest that replaces the end of a longer key.
               when :key_bytes then value == false || (value.is_a?(Integer) && value >= 40)
               when :threshold then value == 0 || value = Tiercel::Sizes.parse(value)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "forwardable"
+
 module Tiercel
   # Two backends as one: the near tier keeps copies, the last tier has every entry. The store, `fetch`, the leases and
   # the guard use this backend like any other.
@@ -8,11 +10,15 @@ module Tiercel
   # - A change goes to the last tier. Until it ends, no process of the machine makes copies of its keys ({Near#change}).
   # - The last tier alone has counters, raw bytes, leases and tokens.
   # - The guard lists the keys of changes that the last tier did not receive ({Undelivered}). While a key is in this
-  #   list, the change is pending: no call of this process reads the key from the last tier.
+  #   list, the change is pending: no call of this process reads the key from the last tier. The guard checks the list
+  #   before a call. The near copy and the value of a lease need a second check, after the call has taken the stripe's
+  #   epoch or begun its change: if the key enters the list later than that, the copy is void.
   #
   # The near tier has its own guard, which reports its failures; the call then goes to the last tier. A call raises
   # errors of the last tier only. docs/tiers.md lists the guarantees.
   class Tiers < Backend
+    extend Forwardable
+
     autoload :Bus, "tiercel/tiers/bus"
     autoload :Copy, "tiercel/tiers/near"
     autoload :Coverage, "tiercel/tiers/near"
@@ -32,22 +38,9 @@ module Tiercel
     # --- read ---
 
     # These calls return the last tier's bytes; the bytes of a near copy may differ ({Copy}).
-    def get(key) = @near.filled(key) { get_last(key) }
-    def get_multi(keys) = @near.filled_multi(keys) { get_multi_last(keys) }
-
-    # @private
-    # @return [String, nil] the last tier's bytes; makes no copy
-    def get_last(key) = unless_pending(key) { @last.get(key) }
-
-    # @private
-    # @return [Hash{String => String}] as {#get_last}
-    # @raise [PendingChange] with the entries that were found, if any key is pending
-    def get_multi_last(keys) = without_pending(keys) { |rest| @last.get_multi(rest) }
-
-    def get_with_token(key) = unless_pending(key) { @last.get_with_token(key) }
-    def get_multi_with_tokens(keys) = without_pending(keys) { |rest| @last.get_multi_with_tokens(rest) }
-    def look(key) = unless_pending(key) { @last.look(key) }
-    def scan(prefix = nil, &) = @last.scan(prefix, &)
+    def get(key) = @near.filled(key) { @last.get(key) unless pending?(key) }
+    def get_multi(keys) = @near.filled_multi(keys) { @last.get_multi(without_pending(keys)) }
+    def_delegators :@last, :get_with_token, :get_multi_with_tokens, :look, :scan
 
     # --- change ---
 
@@ -58,21 +51,16 @@ module Tiercel
 
     # A value computed before a pending change is older than the change, so it is not stored.
     def compare_and_set(key, bytes, token, ttl = nil)
-      @near.change([key], bytes, ttl) { unless_pending(key) { @last.compare_and_set(key, bytes, token, ttl) } }
+      @near.change([key], bytes, ttl) { !pending?(key) && @last.compare_and_set(key, bytes, token, ttl) }
     end
 
     def compare_and_set_multi(changes, ttl = nil)
-      @near.change(changes.keys) { without_pending(changes) { |rest| @last.compare_and_set_multi(rest, ttl) } }
+      @near.change(changes.keys) { @last.compare_and_set_multi(changes.slice(*without_pending(changes.keys)), ttl) }
     end
 
     # A placeholder changes no value, so the near copies stay, and so does a lease in the near tier's table.
-    def compare_exchange(key, bytes, ttl = nil, token = nil)
-      unless_pending(key) { @last.compare_exchange(key, bytes, ttl, token) }
-    end
-
-    def compare_exchange_multi(pairs, ttl = nil, tokens = {})
-      without_pending(pairs) { |rest| @last.compare_exchange_multi(rest, ttl, tokens) }
-    end
+    def compare_exchange(key, bytes, ttl = nil, token = nil) = @last.compare_exchange(key, bytes, ttl, token)
+    def_delegators :@last, :compare_exchange_multi
 
     def delete(key) = @near.change([key]) { @last.delete(key) }
     def delete_multi(keys) = @near.change(keys) { @last.delete_multi(keys) }
@@ -109,17 +97,8 @@ module Tiercel
 
     # --- the rest ---
 
-    def cleanup = @last.cleanup
-    def end_leases = @last.end_leases
-
-    # @return [Hash{Symbol => Object}] the last tier's figures; under :tiers the figures of both tiers by name
-    def stats
-      stats = @last.stats
-      { **stats, tiers: { @near.to_s => @near.stats, @last.to_s => stats } }
-    end
-
-    # @return [Hash{Symbol => Object}] :tiers alone; the last tier's figures are nil
-    def stats_while_away = { tiers: { @near.to_s => @near.stats, @last.to_s => nil } }
+    def_delegators :@last, :cleanup, :end_leases, :stats, :remote?, :answers_elsewhere?, :checksum?,
+                   :compress_threshold_bytes
 
     def listen = @near.listen
 
@@ -138,31 +117,12 @@ module Tiercel
     def tiered? = true
     def tiers = [@near.backend, @last]
     def to_s = "#{@near} > #{@last}"
-    def remote? = @last.remote?
-    def answers_elsewhere? = @last.answers_elsewhere?
-    def checksum? = @last.checksum?
-    def compress_threshold_bytes = @last.compress_threshold_bytes
     def local_cache? = false # the near tier does the same
 
     private
 
-    # The caller took the stripe's epoch or began a change first. If the key enters the list later, that copy is void.
-    def unless_pending(key)
-      return yield unless @undelivered&.any? && @undelivered.pending([key]).any?
-      raise PendingChange.new("not asked: a change of this key did not reach it yet", backend: @last.to_s, key:)
-    end
-
-    # @param all [Array<String>, Hash{String => Object}] keys, or Hash by key
-    # @yieldparam rest [Array<String>, Hash{String => Object}] the argument without the pending keys
-    # @raise [PendingChange] with the block's result, if any key is pending
-    def without_pending(all)
-      pending = @undelivered&.pending(all.is_a?(Hash) ? all.keys : all)
-      return yield(all) if pending.nil? || pending.empty?
-      rest = all.is_a?(Hash) ? all.except(*pending) : all - pending
-      result = yield(rest) unless rest.empty?
-      raise PendingChange.new("#{pending.size} of #{all.size} keys are not asked for: changes of them did not reach " \
-                              "it yet", backend: @last.to_s).with_partial(result)
-    end
+    def pending?(key) = @undelivered&.any? && @undelivered.pending([key]).any?
+    def without_pending(keys) = @undelivered&.any? ? keys - @undelivered.pending(keys) : keys
 
     # Reads and writes through {Tiers}. The accessor of the near tier ({Accessor::Native}, {Accessor::Frozen}) reads
     # near copies, so an open breaker of the last tier does not stop these reads. A change that the last tier did not
@@ -240,34 +200,31 @@ module Tiercel
 
       # Raw bytes have no copies, so the last tier answers.
       def get_raw(key, event = nil)
-        bytes = @guard.call(:read_entry, key) { @backend.get_last(key) }
+        bytes = @guard.call(:read_entry, key) { @backend.last.get(key) }
         bytes && answer(bytes, LAST, event)
       end
 
       def get_multi_raw(keys, event = nil)
-        found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi_last(keys) }
+        found = @guard.call(:read_multi_entries, returning: {}, keys:) { |rest| @backend.last.get_multi(rest) }
         note_tiers(event, 0, found.size)
         found
       end
 
-      def set(key, bytes, ttl)
-        change(:write_entry, [key], key:, bytes:) { @backend.set(key, bytes, ttl) }
-      end
+      def set(key, bytes, ttl) = change(:write_entry, [key], key:, bytes:) { @backend.set(key, bytes, ttl) }
 
       def set_multi(frames, ttl)
         change(:write_multi_entries, frames.keys, bytes: frames) { @backend.set_multi(frames, ttl) }
       end
 
-      def delete(key)
-        change(:delete_entry, [key], key:, failed: false) { @backend.delete(key) }
-      end
+      def delete(key) = change(:delete_entry, [key], key:, failed: false) { @backend.delete(key) }
+      def delete_multi(keys) = change(:delete_multi_entries, keys, failed: 0) { @backend.delete_multi(keys) }
+      def invalidate(keys) = change(:invalidate_tags, keys) { @backend.delete_multi(keys) && true }
 
-      def delete_multi(keys)
-        change(:delete_multi_entries, keys, failed: 0) { @backend.delete_multi(keys) }
-      end
-
-      def invalidate(keys)
-        change(:invalidate_tags, keys) { @backend.delete_multi(keys) && true }
+      # @return [Hash{Symbol => Object}] the last tier's figures; under :tiers the figures of both tiers by name. While
+      #   the last tier does not answer, its figures are nil
+      def stats(method = :stats)
+        last = super
+        { **last.to_h, tiers: @names.zip([@tier.stats, last]).to_h }
       end
 
       def clear(prefix) = sweep(:clear, prefix) { @backend.clear(prefix) }
@@ -299,7 +256,9 @@ module Tiercel
       def get_multi_past(keys)
         return [{}, {}] if keys.empty?
         answered = false
-        found = @guard.call(:read_multi_entries, returning: {}) { @backend.get_multi(keys).tap { answered = true } }
+        found = @guard.call(:read_multi_entries, returning: {}, keys:) do |rest|
+          @backend.get_multi(rest).tap { answered = rest.equal?(keys) }
+        end
         return [{}, found] if answered
         [(keys - found.keys).to_h { |key| [key, @tier.get_late(key, @stale_if_error)] }.compact, found]
       end
@@ -320,17 +279,16 @@ module Tiercel
       # @param bytes [String, Hash{String => String}, nil] bytes of a write
       # @param failed [Object] the result if the last tier fails
       def change(method, keys, key: nil, bytes: nil, failed: nil)
-        delivered = late = nil
+        delivered = late = false
         @guard.call(method, key, returning: failed, keys:) do
-          late = :interrupted
           done = yield
           delivered = true
-          done || (bytes ? too_large(key, bytes) : done)
+          done || (bytes ? @guard.too_large(key, bytes) : done)
         rescue Refused => error
           delivered ||= error.forbidden || (bytes && deleted?(keys))
           raise
         rescue Unavailable => error
-          late = (:unanswered if error.counts_for_breaker?)
+          late = error.counts_for_breaker?
           raise
         end
       ensure
@@ -347,29 +305,14 @@ module Tiercel
         false
       end
 
-      # A failed `clear` or `delete_matched` is not repeated. The guard reports a failed call; this method reports a
-      # call that the open breaker skipped.
+      # A failed `clear` or `delete_matched` is not repeated.
       #
       # @param prefix [String, nil] prefix of the copies and leases that are deleted even after a failure
       def sweep(method, prefix)
-        sent = delivered = false
-        @guard.call(method) do
-          sent = true
-          yield.tap { delivered = true }
-        end
+        delivered = false
+        @guard.call(method) { yield.tap { delivered = true } }
       ensure
         @tier.clear(prefix) unless delivered
-        report_skipped(method) unless sent
-      end
-
-      def report_skipped(method)
-        @tier.guard.call(method) do
-          raise Refused.new("#{method} did not reach it, and is not repeated: call it again", backend: @names[LAST])
-        end
-      end
-
-      def too_large(key, bytes)
-        @guard.too_large(key, key ? bytes.bytesize : bytes.each_value.sum(&:bytesize))
       end
     end
 
@@ -381,13 +324,10 @@ module Tiercel
     #
     # @private
     class StackLeases < Leases
-      # A lease of the near table.
-      class NearLease < Leases::Lease
-        # @return [Lease] the lease that the last tier did not confirm
-        attr_accessor :last
-        # @return [Integer, nil] {Tiers::Near#now} before the block begins
-        attr_accessor :met_at
-      end
+      # The token of a lease of the near table. met_at: {Tiers::Near#now} before the block begins; last: the caller's
+      # own lease, which the last tier did not confirm
+      Beside = Struct.new(:met_at, :last)
+      private_constant :Beside
 
       # The table of the near tier.
       class Near < Leases::Segment
@@ -407,62 +347,50 @@ module Tiercel
         # Stores a near copy of a value that the last tier cannot store. Stores none while a writer changes the key. A
         # writer that begins after this check ends the lease.
         def fill(lease, bytes, ttl)
-          copy, ttl = @near.copy(lease.key, bytes, ttl, lease.met_at)
+          copy, ttl = @near.copy(lease.key, bytes, ttl, lease.token.met_at)
           free = copy && @guard.call(:write_entry, lease.key) { @segment.near_epoch(lease.key, true) }
           free ? super(lease, copy, ttl) : false
-        end
-
-        def own(key, ttl, version)
-          NearLease.own(key, ttl, version, @runtime).tap { |lease| lease.met_at = @near.now }
         end
 
         private
 
         # Waiting callers get the computed value even if copies are not trusted.
         def look(key) = @guard.call(:read_entry, key) { @segment.get_with_token(key, true) }
-
-        def theirs(...)
-          lease = super
-          NearLease.new(lease.key, lease.lineage, lease.holder, version: lease.version, stale: lease.stale,
-                        lapses_at: lease.lapses_at).tap { |met| met.met_at = @near.now }
-        end
       end
 
       # @param guard [Guard] the last tier's guard
       def initialize(tiers, guard)
         super()
-        @guard = guard
         @last = Leases::Placeholders.new(tiers, guard)
-        @near = Near.new(tiers.near)
+        @tier = tiers.near
+        @near = Near.new(@tier)
       end
 
-      def acquire(mine, shown: nil, &)
-        answered(@last.acquire(mine, shown:, &)) { @near.acquire(near_of(mine), &) }
-      end
+      def acquire(mine, shown: nil, &) = beside(@last.acquire(mine, shown:, &), &)
 
-      def acquire_multi(leases, shown: {}, &)
-        @last.acquire_multi(leases, shown:, &).zip(leases).map do |lease, mine|
-          answered(lease) { @near.acquire(near_of(mine)) { |bytes| yield mine, bytes } }
+      def acquire_multi(leases, shown: {})
+        @last.acquire_multi(leases, shown:) { |mine, bytes| yield mine, bytes }.zip(leases).map do |lease, mine|
+          beside(lease) { |bytes| yield mine, bytes }
         end
       end
 
       def fill(lease, bytes, ttl)
-        return @last.fill(lease, bytes, ttl) unless lease.is_a?(NearLease)
+        return @last.fill(lease, bytes, ttl) unless near?(lease)
         near = @near.fill(lease, bytes, ttl) # first: waiting callers get the value whatever the last tier answers
-        last = @last.fill(lease.last, bytes, ttl) if lease.last&.sent? && !@guard.open?
+        sent = lease.token.last
+        last = @last.fill(sent, bytes, ttl) if sent&.sent?
         last.nil? ? near : last
       end
 
       def fill_multi(frames, ttl)
-        near, last = frames.partition { |lease, _| lease.is_a?(NearLease) }
+        near, last = frames.partition { |lease, _| near?(lease) }
         stored = last.empty? ? [] : @last.fill_multi(last.to_h, ttl)
         stored && (stored + near.filter_map { |lease, bytes| lease.key if fill(lease, bytes, ttl) })
       end
 
       def release(lease, **options)
-        return @last.release(lease, **options) unless lease.is_a?(NearLease)
-        @near.release(lease, **options)
-        @last.release(lease.last, **options) if lease.last
+        of(lease).release(lease, **options)
+        @last.release(lease.token.last, **options) if near?(lease) && lease.token.last
       end
 
       def wait(lease, deadline) = of(lease).wait(lease, deadline)
@@ -472,21 +400,20 @@ module Tiercel
 
       private
 
-      def near_of(mine) = @near.own(mine.key, mine.ttl, mine.version)
-
-      # @param last [Lease, Object] the last tier's answer
-      # @yieldreturn [Lease, Present, Array, nil] the result of the near table, used if the last tier did not answer
-      # @return [Object] the last tier's answer, or the near table's result
-      def answered(last)
+      # @param last [Lease, Present] the last tier's answer
+      # @return [Lease, Present] the last tier's answer; the near table's, if the last tier did not answer
+      def beside(last, &)
         return last unless last.is_a?(Lease) && last.mine? && !last.sure?
-        near = yield
-        return near.tap { near.last = last } if near.is_a?(NearLease) && near.mine? && near.sure?
-        return last if near.is_a?(Lease) && near.mine? # the table does not exist either
-        @last.release(last)
-        near
+        met_at = @tier.now
+        near = @near.acquire(@near.own(last.key, last.ttl, last.version), &)
+        own = near.is_a?(Lease) && near.mine?
+        return last if own && !near.sure? # the table does not exist either
+        @last.release(last) unless own
+        near.is_a?(Lease) ? near.stored_as(Beside.new(met_at, (last if own))) : near
       end
 
-      def of(lease) = lease.is_a?(NearLease) ? @near : @last
+      def near?(lease) = Beside === lease.token
+      def of(lease) = near?(lease) ? @near : @last
     end
   end
 end

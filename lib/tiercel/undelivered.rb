@@ -18,21 +18,14 @@ class Tiercel::Undelivered
   # Seconds before the list is sent again, if one of several servers refuses or does not answer. Calls to the other
   # servers continue.
   PAUSE_SECONDS = 0.25
-  # A request that timed out may still arrive within this time, so a key noted as late is deleted again afterwards. If
-  # the server did not answer in time, the key is pending until then. A caller's own Timeout or Thread#raise says
-  # nothing about the server, so the key is readable after the first delete. (Otherwise an application that interrupts
-  # its requests would read nothing for 8 seconds.)
+  # A request that timed out may still arrive within this time, so a key noted as late is pending until then, and is
+  # deleted again.
   LATE_SECONDS = 8.0
 
-  @lists = ObjectSpace::WeakMap.new
-  class << self
-    # @private
-    attr_reader :lists
-  end
-  at_exit { lists.each_key(&:finish) }
-
-  # @return [Integer] keys that were lost because the list was full
-  attr_reader :lost
+  # The lists of this process.
+  LISTS = ObjectSpace::WeakMap.new
+  private_constant :LISTS
+  at_exit { LISTS.each_key(&:finish) }
 
   # @param backend [Backend]
   # @param clock [#call] returns seconds of a monotonic clock
@@ -43,7 +36,7 @@ class Tiercel::Undelivered
     @handle = handle
     @lock = Mutex.new
     forget
-    self.class.lists[self] = true
+    LISTS[self] = true
   end
 
   # @return [Boolean] whether keys are waiting: a variable, because each call of the backend asks
@@ -51,34 +44,32 @@ class Tiercel::Undelivered
   alias any? any
 
   # @return [Integer] number of waiting keys
-  def size = @lock.synchronize { (@kinds.keys | @late.keys).size }
+  def size = @lock.synchronize { (@due.keys | @late.keys).size }
 
   # @param keys [Array<String>] keys of a change that the backend did not confirm
-  # @param kind [Symbol] :frame, or :generation for the keys of tags
-  # @param late [Symbol, nil] if the change may still arrive: :unanswered, or :interrupted by another thread
+  # @param late [Boolean] whether the change may still arrive
   # @return [void]
-  def note(keys, kind = :frame, late: nil)
+  def note(keys, late: false)
     dropped = @lock.synchronize do
       forget unless Tiercel::Forks.current?(@process)
       keys.each do |key|
-        @kinds.delete(key) # to the end
-        @kinds[key] = kind
+        @due.delete(key) # to the end
+        @due[key] = keys
         next unless late
-        @late[key] = [kind, @clock.call + LATE_SECONDS, late == :unanswered || @late[key]&.last]
+        @late.delete(key) # to the end
+        @late[key] = @clock.call + LATE_SECONDS
       end
       @any = true unless keys.empty?
-      surplus = [@kinds.size - MOST_KEYS, 0].max
-      surplus.times { @kinds.shift }
       @late.shift while @late.size > MOST_KEYS
-      @lost += surplus
-      surplus
+      surplus = [@due.size - MOST_KEYS, 0].max
+      surplus.times { @due.shift }
     end
     report_lost(dropped, "the list holds at most #{MOST_KEYS} keys") if dropped.positive?
   end
 
   # @param keys [Array<String>]
   # @return [Array<String>] the keys whose delete is waiting; callers must not use the backend's bytes under these keys
-  def pending(keys) = any? ? @lock.synchronize { keys.select { |key| @kinds.key?(key) || @late[key]&.last } } : []
+  def pending(keys) = any? ? @lock.synchronize { keys.select { |key| @due.key?(key) || @late.key?(key) } } : []
 
   # Sends the waiting deletes. The guard calls this before each call while {#any?} is true; one thread at a time sends.
   #
@@ -92,10 +83,10 @@ class Tiercel::Undelivered
       @lock.synchronize { forget unless Tiercel::Forks.current?(@process) }
       due_late
       finish_at = @clock.call + SECONDS_PER_CALL
-      until (page = @lock.synchronize { @kinds.first(PAGE) }).empty?
+      until (page = @lock.synchronize { @due.first(PAGE).to_h }).empty?
         break if send_page(page).any? || (@clock.call >= finish_at && !all)
       end
-      @lock.synchronize { @any = !(@kinds.empty? && @late.empty?) }
+      @lock.synchronize { @any = !(@due.empty? && @late.empty?) }
     ensure
       @sending.unlock
     end
@@ -112,7 +103,7 @@ class Tiercel::Undelivered
     rescue Tiercel::BackendError
       nil # the report below says so
     end
-    remaining = @lock.synchronize { @kinds.size }
+    remaining = @lock.synchronize { @due.size }
     report_lost(remaining, "the process ends") if remaining.positive?
   end
 
@@ -120,9 +111,8 @@ class Tiercel::Undelivered
 
   def forget
     @process = Tiercel::Forks.current
-    @kinds = {}
-    @late = {}
-    @lost = 0
+    @due = {} # by key, in the order of delivery: an object that another note of the key replaces
+    @late = {} # by key, in the order of time: when to delete it once more
     @any = false
     @again_at = nil
     @sending = Mutex.new
@@ -130,17 +120,14 @@ class Tiercel::Undelivered
 
   def due_late
     now = @clock.call
-    @lock.synchronize do
-      due, @late = @late.partition { |_, (_, at)| at <= now }.map(&:to_h)
-      due.each { |key, (kind, _)| @kinds[key] ||= kind }
-    end
+    @lock.synchronize { @due[@late.shift.first] ||= now while @late.any? && @late.first.last <= now }
   end
 
   # A key stays in the list if another thread notes it again during the trip.
   #
   # @return [Hash{String => BackendError}] the keys that could not be deleted
   def send_page(page)
-    generations, frames = page.partition { |_, kind| kind == :generation }.map { |pairs| pairs.map(&:first) }
+    generations, frames = page.keys.partition { |key| key.b.include?(Tiercel::Frame::Layout::GENERATION_KEY) }
     failed = frames.empty? ? {} : @backend.delete_frames(frames)
     generations.each do |key|
       @backend.delete(key)
@@ -149,17 +136,14 @@ class Tiercel::Undelivered
     end
     # A server that refuses to delete, such as a demoted master, still answers reads of other keys.
     raise failed.first.last if failed.size == page.size && failed.each_value.all?(Tiercel::Unavailable)
+    failed.reject! { |_, error| error.is_a?(Tiercel::Refused) && error.forbidden } # the user may never change the key
     @lock.synchronize do
-      page.each { |key, _| @kinds.delete(key) if !failed.key?(key) || forbidden?(failed[key]) }
-      page.each { |key, kind| @kinds[key] = @kinds.delete(key) || kind if failed.key?(key) && !forbidden?(failed[key]) }
+      page.each { |key, note| @due.delete(key) if @due[key].equal?(note) }
+      failed.each_key { |key| @due[key] ||= key }
     end
-    failed.reject! { |_, error| forbidden?(error) }
     @again_at = failed.empty? ? nil : @clock.call + PAUSE_SECONDS
     failed
   end
-
-  # The server permanently forbids this user to change the key.
-  def forbidden?(error) = error.is_a?(Tiercel::Refused) && error.forbidden
 
   def report_lost(count, why)
     error = Tiercel::Refused.new("#{count} deletes that the server did not confirm are lost (#{why}): old values " \

@@ -119,7 +119,7 @@ class TiersCoverageTest < Tiercel::TestCase
     @coverage.cover(@since, @coverage.now)
     fill
     other = open_segment
-    second = Tiercel::Tiers::Coverage.new(other, trust: 300)
+    second = Tiercel::Tiers::Coverage.new(other).tap { |coverage| coverage.trust = 300 }
     began = second.now
     @coverage.cover(@since, @coverage.now)
     assert_equal true, second.cover(began, last = second.now)

@@ -52,7 +52,7 @@ class TiersListenedKeysTest < Tiercel::TestCase
     paths = [nil, "one", "two", -> { "three" }].map do |namespace|
       store = ActiveSupport::Cache::TiercelStore.new("shared:listeners-#{Process.pid}?size=1MB", server.url, namespace:)
       @stores << store
-      store.backend.near.path
+      store.backend.near.backend.segment.path
     end
     assert_equal paths[0], paths[3]
     assert_equal 3, paths.uniq.size

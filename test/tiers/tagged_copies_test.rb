@@ -88,11 +88,6 @@ class TiersTaggedCopiesTest < Tiercel::TestCase
     kept_tagged(store)
   end
 
-  def test_a_generation_is_known_by_its_key_and_size
-    assert_equal Tiercel::Store::Tags::KEY_PREFIX, Tiercel::Tiers::Copy::GENERATION_KEY
-    assert_equal Tiercel::Store::Tags::Named::GENERATION_BYTES, Tiercel::Tiers::Copy::GENERATION_BYTES
-  end
-
   # Raw values and counters have no copies, whatever their size.
   def test_raw_values_of_eight_bytes_have_no_copies
     store = listening(machine(:one, namespace: "app"))

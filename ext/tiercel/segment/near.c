@@ -206,7 +206,7 @@ static bool is_in_future(uint64_t covered_ns) { return covered_ns > tseg_monoton
 uint64_t tseg_covered_ns(const tseg *segment)
 {
     uint64_t covered_ns = tseg_load_acquire(&segment->header->near_covered);
-    return is_in_future(covered_ns) ? 0 : covered_ns;
+    return covered_ns && is_in_future(covered_ns) ? 0 : covered_ns; /* 0: no need to read the clock */
 }
 
 bool tseg_handle_trusts(const tseg_handle *handle, const tseg *segment)

@@ -451,7 +451,7 @@ module ActiveSupport
       #
       # @return [Hash{Symbol => Object}, nil] nil if the backend failed
       def stats
-        figures = @accessor.stats || backend.stats_while_away or return
+        figures = @accessor.stats or return
         guard = @settings.guard
         { **figures, failures: guard.failures, breaker_openings: guard.breaker_openings, **@settings.fetch.stats }
       end

@@ -30,6 +30,10 @@ module Tiercel::Frame::Layout
   MAX_TAGS_BYTES = 32_000
   MAX_PAYLOAD_BYTES = 0xFFFF_FFFF
 
+  # The generation of a tag has this size and no frame. The text is in its key.
+  GENERATION_BYTES = 8
+  GENERATION_KEY = "tiercel:tag:"
+
   # Types of payloads.
   TYPE_STRING_UTF_8 = 0x01
   TYPE_STRING_BINARY = 0x02

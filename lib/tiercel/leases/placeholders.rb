@@ -134,9 +134,6 @@ module Tiercel
           answer = LOST
           bytes = Placeholder.build(mine, mine.ttl)
           answer = @backend.compare_exchange(mine.key, bytes, placeholder_ttl(mine.ttl), token)
-        rescue PendingChange
-          answer = NOT_SENT
-          raise
         end
         answer
       end
@@ -147,9 +144,9 @@ module Tiercel
         return [LOST, NOT_SENT] if @guard.timing_out?
         frames = attempts.to_h { |lease| [lease.key, Placeholder.build(lease, lease.ttl)] }
         unanswered = NOT_SENT
-        found = @guard.call(:take_leases, returning: LOST) do
+        found = @guard.call(:take_leases, returning: LOST, keys: frames.keys) do |keys|
           unanswered = LOST
-          @backend.compare_exchange_multi(frames, placeholder_ttl(attempts.first.ttl), tokens)
+          @backend.compare_exchange_multi(frames.slice(*keys), placeholder_ttl(attempts.first.ttl), tokens)
         end
         [found, unanswered]
       end
@@ -164,7 +161,7 @@ module Tiercel
           there = present && parse(lease.key, present, token)
           return false unless there&.same_lineage?(lease)
           return true if @backend.compare_and_set(lease.key, bytes, token, ttl)
-          return @guard.too_large(lease.key, bytes.bytesize) if @backend.get_with_token(lease.key) == [present, token]
+          return @guard.too_large(lease.key, bytes) if @backend.get_with_token(lease.key) == [present, token]
         end
         false
       end

@@ -133,7 +133,7 @@ module Tiercel
         found
       end
 
-      def too_large(key, bytes) = @guard.call(:write_entry, key) { @guard.too_large(key, bytes.bytesize) }
+      def too_large(key, bytes) = @guard.call(:write_entry, key) { @guard.too_large(key, bytes) }
 
       # Passes the segment's error to the guard.
       def failed(method, key, returning, error) = @guard.call(method, key, returning:) { raise error }

@@ -46,8 +46,9 @@ module Tiercel::Store::CompareAndSet
   # @yieldreturn [Hash{Object => Object}, nil] nil to change nothing
   # @return [Boolean, nil]
   def swap(keys, options)
-    found = @settings.guard.call(:read_multi_entries, returning: FAILED) do
-      @settings.backend.get_multi_with_tokens(keys.values.uniq)
+    all = keys.values.uniq
+    found = @settings.guard.call(:read_multi_entries, returning: FAILED, keys: all) do |rest|
+      @settings.backend.get_multi_with_tokens(rest)
     end
     return false if FAILED.equal?(found)
     values = keys.each_with_object({}) do |(name, key), values|

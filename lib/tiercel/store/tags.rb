@@ -13,7 +13,7 @@ module Tiercel
     autoload :Named, "tiercel/store/tags/named"
 
     # The prefix of generations' keys, behind the namespace.
-    KEY_PREFIX = "tiercel:tag:"
+    KEY_PREFIX = Frame::Layout::GENERATION_KEY
 
     # @param tag [Object] an argument of the application
     # @yieldreturn [String] the tag's text as a part of a key

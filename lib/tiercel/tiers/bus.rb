@@ -19,8 +19,6 @@ module Tiercel
     INTERVAL_SECONDS = 2.0
     # The fraction of an interval after which the bus checks its seat and whether a query is due.
     TICK = 0.125
-    # A listener that has lost its seat continues for this many ticks, until its successor has started.
-    LINGER = 8
     # A tick that takes this much longer than planned has waited for Ruby's lock. After several late ticks the process
     # gives up its seat.
     LATE_SECONDS = 0.02
@@ -31,20 +29,19 @@ module Tiercel
     LONGEST_PAUSE_SECONDS = 2.0
     # The pause after the server has refused the subscription.
     REFUSED_PAUSE_SECONDS = 60.0
-    # The bus reports this many failures in a row. At that point copies are no longer trusted.
+    # The bus reports this many failures in a row. At that point copies are no longer trusted, or several servers answer
+    # at one address: a failover causes one failure.
     REPORTED_FAILURE = 6
-    # If the server changes this often in this time, the cause is not a failover: several servers answer at one
-    # address.
-    SEVERAL_SERVERS = 3
-    SEVERAL_SERVERS_SECONDS = 600.0
+    # A failure after this time begins a new row.
+    SOUND_SECONDS = 60.0
     # In each interval the bus looks for used keys in this many entries and buckets of the near tier.
     USED_ENTRIES = 2_048
     USED_BUCKETS = USED_ENTRIES * 8
     # Seconds between two reconnections of the pool to the listener's server.
     RENEWAL_SECONDS = 1.0
-    private_constant :INTERVAL_SECONDS, :TICK, :LINGER, :LATE_SECONDS, :LATE_TICKS, :MOST_LATE_TICKS,
-                     :FIRST_PAUSE_SECONDS, :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE,
-                     :SEVERAL_SERVERS, :SEVERAL_SERVERS_SECONDS, :USED_ENTRIES, :USED_BUCKETS, :RENEWAL_SECONDS
+    private_constant :INTERVAL_SECONDS, :TICK, :LATE_SECONDS, :LATE_TICKS, :MOST_LATE_TICKS, :FIRST_PAUSE_SECONDS,
+                     :LONGEST_PAUSE_SECONDS, :REFUSED_PAUSE_SECONDS, :REPORTED_FAILURE, :SOUND_SECONDS, :USED_ENTRIES,
+                     :USED_BUCKETS, :RENEWAL_SECONDS
 
     # @return [Float] seconds between two queries to the server
     attr_accessor :interval
@@ -60,7 +57,6 @@ module Tiercel
       @servers = last.watch_servers
       @renewed_at = -RENEWAL_SECONDS
       @late = 0
-      @moves = []
       @thread = BackgroundThread.new("tiercel bus", &method(:run)) # a block would keep `near` alive
     end
 
@@ -113,10 +109,7 @@ module Tiercel
     # for example, may return old values.
     def follow_listeners
       server = @segment.near_server
-      renew unless server.zero? || @servers.ids.all?(server) # 0: no listener has begun yet
-    end
-
-    def renew
+      return if server.zero? || @servers.ids.all?(server) # 0: no listener has begun yet
       now = Clock.monotonic
       return if now - @renewed_at < RENEWAL_SECONDS
       @renewed_at = now
@@ -124,41 +117,31 @@ module Tiercel
     end
 
     def run
-      @listener = nil # in a child, the listener belongs to the parent
-      failures = 0
-      failures = attempt(failures) while wanted?
+      @failures = 0
+      attempt while wanted?
     end
 
-    # @param failures [Integer] number of consecutive failures
-    # @return [Integer] including this attempt
-    def attempt(failures)
-      seat? ? listen_until_it_fails { failures = 0 } : wait_for_seat
-      failures
+    def attempt
+      began_at = Clock.monotonic
+      seat? ? listen_until_it_fails : wait_for_seat
     rescue Refused => error
       refused(error)
       sleep REFUSED_PAUSE_SECONDS
-      failures
     rescue StandardError => error
-      failed(error, failures + 1)
+      @failures = 0 if Clock.monotonic - began_at > SOUND_SECONDS
+      failed(error, @failures += 1)
     end
 
+    # @param failures [Integer] number of failures in a row
     def failed(error, failures)
-      given_up = (several_servers?(error) || (failures >= REPORTED_FAILURE && answers?)) && refused(error)
+      given_up = failures >= REPORTED_FAILURE && answers? && refused(error)
       report(error) if failures == REPORTED_FAILURE && !given_up
       pause = [FIRST_PAUSE_SECONDS * (2**[failures, 10].min), LONGEST_PAUSE_SECONDS].min
       sleep(given_up ? REFUSED_PAUSE_SECONDS : pause)
-      failures
     end
 
-    def several_servers?(error)
-      return false unless error.is_a?(Listener::AnotherServer)
-      now = Clock.monotonic
-      @moves << now
-      @moves.shift while now - @moves.first > SEVERAL_SERVERS_SECONDS
-      @moves.size >= SEVERAL_SERVERS
-    end
-
-    # If the server answers other calls, the subscription itself fails: a proxy may not support it.
+    # If the server answers other calls, the subscription itself fails: a proxy may not support it, or several servers
+    # may answer in turn.
     def answers?
       @last.ask("PING") && true
     rescue BackendError
@@ -178,24 +161,19 @@ module Tiercel
       tick { |seconds| sleep(seconds) }
     end
 
-    # @yield once the near tier is covered
     def listen_until_it_fails
-      ticks_without_seat = 0
-      @listener = Listener.new(@last.subscription(@prefix), @coverage, @interval)
-      @listener.start
-      while @listener.alive? && wanted?
-        return if (ticks_without_seat = seat? ? 0 : ticks_without_seat + 1) > LINGER
-        tell_uses if @listener.ask(late?)
-        tick { |seconds| @listener.wait(seconds) }
-        next unless @listener.covered?
+      listener = @listener = Listener.new(@last.subscription(@prefix), @coverage, @interval)
+      listener.start
+      while wanted? && seat?
+        raise listener.error || Unavailable.new("the listener was killed", backend: @last.to_s) unless listener.alive?
+        tell_uses if listener.ask(late?)
+        tick { |seconds| listener.wait(seconds) }
+        next unless listener.covered?
         @near.trust_bus
         @refusal = nil
-        yield
       end
-      return unless wanted?
-      raise @listener.error || Unavailable.new("the listener was killed", backend: @last.to_s)
     ensure
-      @listener&.close # nil if the first one could not be made
+      listener&.close
     end
 
     # Reports near hits to a server that evicts by use: it would evict the entries that are read most, since near hits
@@ -218,13 +196,13 @@ module Tiercel
       follow_listeners
     end
 
-    # Handles a refused subscription. If another process still listens, or did until recently, long-lived copies are
-    # still valid, and nothing changes. If several servers answer, each sends only its own changes, so copies must be
-    # short-lived. The bus tries again as long as the process lives, and reports each reason once.
+    # Handles a refused subscription. If another process still listens, or did until recently, copies are trusted, and
+    # nothing changes. If several servers answer, each sends only its own changes, so copies must be short-lived. The
+    # bus tries again as long as the process lives, and reports each reason once.
     #
     # @return [Boolean] whether copies are read until they expire from now on
     def refused(error)
-      return false if @near.covered_lately? && !error.is_a?(Listener::AnotherServer)
+      return false if @coverage.trusted? && !error.is_a?(Listener::AnotherServer)
       @near.trust_ttl
       return true if @refusal == error.message
       @refusal = error.message

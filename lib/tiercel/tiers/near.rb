@@ -31,11 +31,9 @@ class Tiercel::Tiers < Tiercel::Backend
     def initialize(backend, ttl: nil, bus: false)
       @backend = backend
       @segment = backend.segment
-      @shared = !path.nil?
       @given_ttl = ttl&.to_f
       @ttl = @given_ttl || (bus ? BUS_TTL_SECONDS : TTL_SECONDS)
-      @coverage = Coverage.new(@segment, recorded: !bus) if bus || @shared
-      @covering = bus
+      @coverage = Coverage.new(@segment, recorded: !bus)
       @longest = backend.compress_threshold_bytes
       @guard = Tiercel::Guard.new(backend)
     end
@@ -59,7 +57,7 @@ class Tiercel::Tiers < Tiercel::Backend
     #
     # @param seconds [Float] time for which a copy may be returned after it has ceased to be trusted
     def get_late(key, seconds)
-      return unless @covering
+      return if @coverage.recorded?
       @guard.call(:read_entry, key) do
         trusted = @coverage.trusted?(seconds)
         bytes = @segment.get(key, true)
@@ -73,12 +71,12 @@ class Tiercel::Tiers < Tiercel::Backend
     # @param bytes [String] the bytes of a copy
     # @return [Boolean] whether this machine has lately computed the value during an outage
     def computed_lately?(bytes)
-      began = Copy.computed_at(bytes) if @covering
+      began = Copy.computed_at(bytes) unless @coverage.recorded?
       !began.nil? && @coverage.lately?(began)
     end
 
     # @return [Integer, nil] nanoseconds, for {#copy}; nil if copies are read until they expire
-    def now = (@coverage.now if @covering)
+    def now = (@coverage.now unless @coverage.recorded?)
 
     # Makes a copy of the block's result if no change came in between.
     #
@@ -115,7 +113,7 @@ class Tiercel::Tiers < Tiercel::Backend
         @segment.near_begin(keys)
       end
       result = yield
-      bytes = nil if @covering && @bus&.messages?
+      bytes = nil if @bus&.messages? && !@coverage.recorded?
       finish(keys, begun, result == true && bytes && begun && fill(keys.first, bytes, ttl, begun))
       result
     rescue Tiercel::Error => error
@@ -159,38 +157,30 @@ class Tiercel::Tiers < Tiercel::Backend
       [began ? Copy.computed(copy, began) : copy, ttl]
     end
 
-    # @param seconds [Float] maximum lifetime of a copy; a `ttl` in the URL may be shorter
-    def cap=(seconds)
-      @ttl = [@given_ttl || seconds, seconds].min
+    # @param long [Boolean] whether copies live as long as with a working bus; a `ttl` in the URL may be shorter
+    def long_lived=(long)
+      @ttl = long ? @given_ttl || BUS_TTL_SECONDS : [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
     end
 
     # The bus works: from now on copies are read while they are covered.
     def trust_bus
-      return if @covering
-      @coverage.own
-      @covering = true
-      @ttl = @given_ttl || BUS_TTL_SECONDS
+      return unless @coverage.recorded?
+      @coverage.recorded = false
+      self.long_lived = true
     end
 
     # The bus cannot work: from now on copies are read until they expire.
+    #
+    # @raise [BackendError] if there is no segment; nothing changes then
     def trust_ttl
-      return unless @covering
-      @ttl = [@given_ttl || TTL_SECONDS, TTL_SECONDS].min
-      @covering = false
-      @coverage.disarm(recorded: @shared)
-    rescue Tiercel::BackendError
-      @covering, @ttl = true, @given_ttl || BUS_TTL_SECONDS # until the next refusal
-      raise
+      return if @coverage.recorded?
+      @segment.near_clear
+      self.long_lived = false
+      @coverage.recorded = true
     end
 
     # @return [Boolean, nil] whether copies are read at present
     def trusted? = @guard.call(:read_entry) { @segment.near_trusted? }
-
-    # @return [Boolean] whether the segment may have copies that live as long as a bus allows
-    def covered_lately?
-      covered = @coverage.covered
-      covered.positive? && @coverage.now - covered < (@ttl + @coverage.trust) * Coverage::NANOSECONDS
-    end
 
     # @return [Boolean] whether this process receives the changes of other machines
     def listen = @bus&.listen || false
@@ -201,9 +191,6 @@ class Tiercel::Tiers < Tiercel::Backend
         @bus ? { **@backend.stats, bus: { **@bus.stats, **@coverage.stats } } : @backend.stats
       end
     end
-
-    # @return [String, nil] path of the segment's file
-    def path = @segment.path
 
     def close
       @bus&.close
@@ -217,7 +204,7 @@ class Tiercel::Tiers < Tiercel::Backend
     def epoch(key)
       @bus&.listen
       @guard.call(:read_entry, key) do
-        @coverage.arm if @covering || @shared
+        @coverage.arm
         @segment.near_epoch(key)
       end
     end
@@ -228,7 +215,7 @@ class Tiercel::Tiers < Tiercel::Backend
       @prefix && longest > TTL_SECONDS && !key.start_with?(@prefix) ? TTL_SECONDS : longest
     end
 
-    def fill?(seen) = !@covering || @bus.nil? || @guard.call(:read_entry) { @bus.fill?(seen) }
+    def fill?(seen) = @bus.nil? || @coverage.recorded? || @guard.call(:read_entry) { @bus.fill?(seen) }
 
     # @return [Boolean, nil] whether the copy was made
     def fill(key, bytes, ttl, epoch)
@@ -261,10 +248,6 @@ class Tiercel::Tiers < Tiercel::Backend
   #
   # @private
   module Copy
-    # A tag's generation ({Store::Tags}) has this size, and this text in its key.
-    GENERATION_BYTES = 8
-    GENERATION_KEY = "tiercel:tag:"
-
     class << self
       include Tiercel::Frame::Layout
 
@@ -344,10 +327,10 @@ class Tiercel::Tiers < Tiercel::Backend
   # The segment records the time, so that every process benefits from the listeners of the other processes. Times are
   # nanoseconds of the machine's monotonic clock.
   #
-  # A process without a bus (`bus=false`, or a Redis user that may not track) has a *recorded* coverage. As long as no
-  # process has covered the segment, a process without a bus reads copies until they expire. Once a process has
-  # covered the segment, reads use copies only while the coverage lasts. After the last process with a bus has exited,
-  # the next miss deletes all copies.
+  # A process without a working bus (`bus=false`, or a Redis user that may not track) has a *recorded* coverage. As long
+  # as no process has covered the segment, such a process reads copies until they expire. Once a process has covered the
+  # segment, reads use copies only while the coverage lasts. After the last process with a bus has exited, the next miss
+  # deletes all copies.
   class Coverage
     # Seconds for which copies are trusted after the time until which they are covered.
     TRUST_SECONDS = 3.0
@@ -355,8 +338,7 @@ class Tiercel::Tiers < Tiercel::Backend
     NANOSECONDS = 1_000_000_000
     # If no process has covered the segment for this long, no process with a bus is left.
     LAPSE_NS = 10 * NANOSECONDS
-    MONOTONIC = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
-    private_constant :LAPSE_NS, :MONOTONIC
+    private_constant :LAPSE_NS
 
     # @return [Float] seconds
     attr_reader :trust
@@ -364,17 +346,15 @@ class Tiercel::Tiers < Tiercel::Backend
 
     # @param segment [Segment, Segment::Absent] the handle through which copies are read and filled
     # @param recorded [Boolean] whether other processes alone cover the segment
-    # @param clock [#call] gives nanoseconds of the monotonic clock, for tests; the segment's reads use the system's
-    def initialize(segment, trust: TRUST_SECONDS, recorded: false, clock: MONOTONIC)
+    def initialize(segment, recorded: false)
       @segment = segment
-      @trust = trust.to_f
+      @trust = TRUST_SECONDS
       @recorded = recorded
-      @clock = clock
       arm if @segment.is_a?(Tiercel::Segment) # otherwise the first call reports why there is no segment
     end
 
     # @return [Integer] nanoseconds
-    def now = @clock.call
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
     def trust=(seconds)
       @trust = seconds.to_f
@@ -391,23 +371,15 @@ class Tiercel::Tiers < Tiercel::Backend
       true
     end
 
-    # A bus of this process covers the segment from now on.
-    #
-    # @raise [BackendError] if there is no segment
-    def own
-      @armed = @recorded = false
-      arm
-    end
+    # @return [Boolean] whether other processes alone cover the segment
+    def recorded? = @recorded
 
-    # Deletes all copies. From now on the segment's reads do not depend on the coverage of this process.
-    #
-    # @param recorded [Boolean] whether they depend on the coverage by other processes
-    def disarm(recorded: false)
-      @recorded = recorded # first: another thread may arm
-      @segment.near_clear
-      @segment.near_trust = nil
+    # @param recorded [Boolean] whether other processes alone cover the segment from now on
+    # @raise [BackendError] if there is no segment
+    def recorded=(recorded)
+      @recorded = recorded
       @armed = false
-      arm if recorded
+      arm
     end
 
     # A listener calls this once it has received every change between `since` and `sent`, and has deleted the
@@ -436,12 +408,9 @@ class Tiercel::Tiers < Tiercel::Backend
     # @return [Boolean] whether copies that were good at that time are still trusted
     def lately?(time, seconds = 0) = (now - time).between?(0, (trust + seconds) * NANOSECONDS)
 
-    # @return [Hash{Symbol => Object}] :trusted; :covered_for, seconds for which copies stay trusted without a further
-    #   message; :gaps, how often all copies were deleted because no listener had covered them
-    def stats
-      left = covered.zero? ? 0.0 : @trust - ((now - covered) / NANOSECONDS.to_f)
-      { trusted: left.positive?, covered_for: [left, 0.0].max, gaps: @segment.near_gaps }
-    end
+    # @return [Hash{Symbol => Object}] :trusted; :gaps, how often all copies were deleted because no listener had
+    #   covered them
+    def stats = { trusted: trusted?, gaps: @segment.near_gaps }
 
     private
 

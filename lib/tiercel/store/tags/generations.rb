@@ -32,7 +32,11 @@ module Tiercel
         tags.know(@accessor.far_generations(tags.keys)) unless tags.known
         unknown = tags.keys - tags.known.keys
         return true if unknown.empty?
-        begun = @guard.call(:begin_tags) { begin_anew(unknown) } unless @guard.timing_out?
+        unless @guard.timing_out?
+          begun = @guard.call(:begin_tags, keys: unknown) do |keys|
+            begin_anew(keys) if keys.equal?(unknown) # an entry needs all generations
+          end
+        end
         return tags.lose if begun.nil?
         tags.complete(begun)
         true
@@ -129,7 +133,7 @@ module Tiercel
           [key, there]
         end
       rescue BackendError => error
-        raise error.with_partial(nil) # an entry needs all generations
+        raise error.with_partial(nil)
       end
     end
   end

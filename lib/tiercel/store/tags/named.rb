@@ -16,7 +16,7 @@ module Tiercel
       private_constant :FIXED_BYTES
 
       # Bytes of a generation.
-      GENERATION_BYTES = 8
+      GENERATION_BYTES = Frame::Layout::GENERATION_BYTES
 
       # @return [Array<String>] the tags, as the caller wrote them
       attr_reader :names
