@@ -65,7 +65,8 @@ module Tiercel::Options
     ttl: "#{expiry}; for near copies, the near tier's URL: \"shared:?ttl=30\"",
     bus: "set it in the near tier's URL: \"shared:?bus=false\"",
     inflate_limit: "remove it: no payload inflates to more than 128 MB, and longer ones are not compressed",
-    on_unavailable: "remove it: calls are misses until the segment can be created; cache:doctor of tiercel-insight fails",
+    on_unavailable: "remove it: calls are misses until the segment can be created; cache:doctor of tiercel-insight " \
+                    "fails",
     logger: "set `Rails.cache.logger` or `config.logger`",
     pool_size: "use `pool: { size: 10 }`, or `pool=10` in a URL", pool_timeout: "use `pool: { timeout: SECONDS }`",
     role: "remove it: a cache writes, so Tiercel uses the master that the Sentinels report",

@@ -104,8 +104,8 @@ class Tiercel::Places
   def check_tiers(near, last, *more)
     return if more.empty? && NEAR.include?(near.scheme) && !NEVER_LAST.include?(last.scheme)
     raise Tiercel::ConfigurationError,
-      "#{[near, last, *more].join(" > ")}: expected memory: or shared: as the near tier, and one last tier behind it, on " \
-      "disk or on a server. Several servers are one URL: \"memcached://HOST:PORT,HOST:PORT\", " \
+      "#{[near, last, *more].join(" > ")}: expected memory: or shared: as the near tier, and one last tier behind " \
+      "it, on disk or on a server. Several servers are one URL: \"memcached://HOST:PORT,HOST:PORT\", " \
       "\"redis+cluster://HOST:PORT,HOST:PORT\". In place of memory: in front of shared:, write \"shared:?memo=16MB\""
   end
 end
