@@ -211,55 +211,6 @@ module Tiercel::Lab
         end
       end
 
-      # The requests of one side as they were recorded: blocks of process, block, seconds, CPU of the application and of
-      # the cache server, and the nanoseconds of each request.
-      class Blocks
-        FACTS = 5
-
-        # @param row [Hash{String => Object}] a row with "blocks"
-        def initialize(row)
-          @blocks = row["blocks"]
-        end
-
-        def any? = @blocks.any?
-
-        # @yieldparam facts [Array<Numeric>] figures of the block
-        # @yieldparam ns [Array<Integer>] durations of the block's requests
-        # @yieldreturn [Float]
-        # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
-        def by_process
-          @blocks.group_by(&:first).transform_values do |blocks|
-            blocks.to_h { |block| [block[1], yield(block[2...FACTS], block.drop(FACTS))] }
-          end
-        end
-
-        # @yield see {#by_process}
-        # @return [Float] the median of the blocks
-        def median(&) = Statistics.median(by_process(&).values.flat_map(&:values)).to_f
-
-        # @yield see {#by_process}
-        # @return [Statistics::Interval]
-        def interval(&) = Statistics::MedianInterval.of_times(by_process(&).values.map(&:values))
-
-        # @param other [Blocks]
-        # @yield see {#by_process}
-        # @return [Statistics::Interval] the median ratio of paired blocks
-        def ratio_to(other, &) = Engine::Paired.ratio(by_process(&), other.by_process(&))
-
-        # How far two copies of the same side differ, by the more distant bound.
-        #
-        # @return [Float] 0.02: 2 %
-        def noise_to(other, &) = Math.exp(ratio_to(other, &).map { |ratio| Math.log(ratio) }.reach) - 1.0
-
-        # @return [Statistics::Interval] microseconds, from one figure for each process
-        def quantile(share)
-          each = @blocks.group_by(&:first).values.map do |blocks|
-            [Statistics.quantile(blocks.flat_map { |block| block.drop(FACTS) }, share) / 1e3]
-          end
-          Statistics::MedianInterval.of_times(each)
-        end
-      end
-
       class Table < Tables::Table
         called "app", "A Rails application under Puma with two workers, on every store."
         example "app --quick", "app --page /products --store tiercel:shared:,memory_store",
@@ -310,6 +261,9 @@ module Tiercel::Lab
         quick "Quick: few requests; p99 is rough."
 
         AGAIN = /\A(.*) again\z/
+        # A recorded block begins with process, block, seconds, CPU ns of the application, and CPU ns of the cache
+        # server; the ns of each request follow.
+        FACTS = 5
 
         def title = "A Rails application under Puma"
 
@@ -322,8 +276,8 @@ module Tiercel::Lab
         def sentence
           found = measured(pages.first)
           return "Nothing was measured." if found.size < 2
-          "#{pages.first} (#{Design::PAGES[pages.first]}): #{found.map { |row| "#{row["store"]} #{spent_us(row)}" }
-            .first(12).join(", ")} of CPU a request."
+          stores = found.first(12).map { |row| spent_words(row) }
+          "#{pages.first} (#{Design::PAGES[pages.first]}): #{stores.join(", ")} of CPU a request."
         end
 
         def fill(document)
@@ -337,32 +291,58 @@ module Tiercel::Lab
 
         def of(path) = rows("pages").select { |row| row["path"] == path }
 
-        def asked?(row) = Engine::Outcome.measured?(row) && blocks(row).any?
+        def asked?(row) = Engine::Outcome.measured?(row) && row["blocks"].any?
 
         def measured(path) = of(path).select { |row| asked?(row) && !row["store"].match?(AGAIN) }
 
-        # A block begins with three facts: seconds, CPU ns of the application, and CPU ns of the cache server.
-        def blocks(row) = Blocks.new(row)
+        # @yieldparam facts [Array<Numeric>] seconds and both CPU times of a block
+        # @yieldparam ns [Array<Integer>] durations of the block's requests
+        # @yieldreturn [Float]
+        # @return [Hash{Integer => Hash{Integer => Float}}] by process, then block
+        def figures(row)
+          row["blocks"].group_by(&:first).transform_values do |blocks|
+            blocks.to_h { |block| [block[1], yield(block[2...FACTS], block.drop(FACTS))] }
+          end
+        end
+
+        # @yield see {#figures}
+        # @return [Float] the median of the blocks
+        def median(row, &) = Statistics.median(figures(row, &).values.flat_map(&:values)).to_f
+
+        # @yield see {#figures}
+        # @return [Statistics::Interval] the median ratio of paired blocks
+        def paired(row, other, &) = Engine::Paired.ratio(figures(row, &), figures(other, &))
+
+        def spent_words(row) = "#{row["store"]} #{Report::Format.with_unit(cpu_us(row).estimate, "us")}"
+
+        # @return [Statistics::Interval] microseconds of CPU time a request
+        def cpu_us(row) = Statistics::MedianInterval.of_times(figures(row, &CPU_US).values.map(&:values))
+
+        # @return [Statistics::Interval] microseconds, from one figure for each process
+        def quantile(row, share)
+          median_of_processes(row["blocks"].group_by(&:first).values.map do |blocks|
+            Statistics.quantile(blocks.flat_map { |block| block.drop(FACTS) }, share) / 1e3
+          end)
+        end
 
         SPENT = ->((seconds, *), ns) { seconds / ns.size }
         RATE = ->((seconds, *), ns) { ns.size / seconds }
         CPU_US = ->((_, cpu, server), ns) { (cpu + server).fdiv(ns.size) / 1e3 }
         SERVER_US = ->((_, _, server), ns) { server.fdiv(ns.size) / 1e3 }
         COLUMNS = { "store" => "store",
-                    "requests/s" => [->(row) { blocks(row).median(&RATE) }, "/s"],
-                    "p50" => [->(row) { blocks(row).quantile(0.5) }, "us"],
-                    "p99" => [->(row) { blocks(row).quantile(0.99) }, "us"],
-                    "CPU a request" => [->(row) { blocks(row).interval(&CPU_US) }, "us"],
-                    "of it the cache server" => [->(row) { blocks(row).median(&SERVER_US) },
-                                                 "us"] }.freeze
+                    "requests/s" => [->(row) { median(row, &RATE) }, "/s"],
+                    "p50" => [->(row) { quantile(row, 0.5) }, "us"],
+                    "p99" => [->(row) { quantile(row, 0.99) }, "us"],
+                    "CPU a request" => [:cpu_us, "us"],
+                    "of it the cache server" => [->(row) { median(row, &SERVER_US) }, "us"] }.freeze
         private_constant :SPENT, :RATE, :CPU_US, :SERVER_US, :COLUMNS
 
-        # The noise floor: the difference between the two applications of the first store.
+        # The noise floor: the difference between the two applications of the first store, by the more distant bound.
         def noise(path)
           again = of(path).find { |row| row["store"].match?(AGAIN) } or return
           first = of(path).find { |row| row["store"] == again["store"][AGAIN, 1] }
           return unless asked?(again) && first && asked?(first)
-          blocks(again).noise_to(blocks(first), &CPU_US)
+          Math.exp(paired(again, first, &CPU_US).map { |ratio| Math.log(ratio) }.reach) - 1.0
         end
 
         def add_page(section, path)
@@ -380,7 +360,7 @@ module Tiercel::Lab
         def article(path)
           file, memcached = %w[file_store mem_cache_store].map { |store| measured(path).find { _1["store"] == store } }
           return unless file && memcached
-          here = figure(blocks(file).ratio_to(blocks(memcached), &SPENT), "x")
+          here = figure(paired(file, memcached, &SPENT), "x")
           Report::Table.new("Application: #{path}, the article's figure beside ours",
                             header: ["time of a request", "article", "here"],
                             rows: [["file_store by mem_cache_store", figure(Published.of("app"), "x"), here]],
@@ -391,13 +371,11 @@ module Tiercel::Lab
         def compared(row, first)
           return ["first", ""] if row.equal?(first)
           return ["", ""] unless asked?(first)
-          ratio = blocks(row).ratio_to(blocks(first), &CPU_US)
+          ratio = paired(row, first, &CPU_US)
           word = protocol.verdict(ratio, margin: protocol.margin_for([:loopback], floor: noise(row["path"])),
                                          floor: noise(row["path"]))
           [figure(ratio, "x", muted: word == :cannot_tell), Report::Cell.verdict(word)]
         end
-
-        def spent_us(row) = Report::Format.with_unit(blocks(row).interval(&CPU_US).estimate, "us")
 
         def add_memory(section)
           kind = notes("memory")["kind"]
