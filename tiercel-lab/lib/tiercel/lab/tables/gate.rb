@@ -168,23 +168,17 @@ module Tiercel::Lab
         # Time to open one cell on one side, from the counting itself.
         #
         # @return [Float]
-        def open_seconds = @counted_cells.to_i.zero? ? Counting::CELL_SECONDS : @seconds / @counted_cells
+        def open_seconds = counted.empty? ? Counting::CELL_SECONDS : @seconds / counted.size
 
         private
 
         def count(cells)
-          started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-          count_cells(cells)
-        ensure
-          @seconds = @seconds.to_f + (Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
-          @counted_cells = @counted_cells.to_i + (cells.size * @trees.size * Counting::PROCESSES)
-        end
-
-        def count_cells(cells)
+          started = Engine::Stopwatch.seconds
           first = counted.map { |row| row["process"] + 1 }.max.to_i
           counting = Counting.new(@trees, cells:, first:, calls: (@calls ||= {}), **inputs)
           @run.try(counting, counting.expected_seconds)
           counted.concat(counting.rows)
+          @seconds = @seconds.to_f + Engine::Stopwatch.seconds - started
         end
 
         def changed?(rows) = rows.any? { |row| [Judgement::REGRESSED, Judgement::IMPROVED].include?(row["verdict"]) }
@@ -267,7 +261,7 @@ module Tiercel::Lab
 
         private
 
-        def left = [@until_at - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0.0].max
+        def left = [@until_at - Engine::Stopwatch.seconds, 0.0].max
 
         # @return [Hash{GatedCell => Array}] head's records of two passes; nil for a cell that seems no slower
         def confirmed(cells)
@@ -469,7 +463,7 @@ module Tiercel::Lab
 
         def take(_comparisons)
           # The rest is for the end of the last pass, and for the report.
-          @until_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + (configuration.budget_seconds * 0.95)
+          @until_at = Engine::Stopwatch.seconds + (configuration.budget_seconds * 0.95)
           run.start
           run.table("sides", trees.map(&:describe), **configuration.describe.transform_keys(&:to_sym))
           return run.table("gate", [], reason: "nothing that figures can depend on differs") if unchanged?
