@@ -412,12 +412,8 @@ module Tiercel
     # @return [BackendError]
     def translate(error, key = nil) = error.is_a?(BackendError) ? error : error.translated(@name, key)
 
-    # See {Remote::Exchange.result}. In a read of many keys, a key of a type other than String is a miss.
-    def result(replies, result)
-      Backends::Remote::Exchange.result(replies.map { |reply| reply unless wrong_type?(reply) }, result, @name)
-    end
-
-    def wrong_type?(reply) = reply.is_a?(ReplyError) && reply.code == "WRONGTYPE"
+    def result(replies, result) = Backends::Remote::Exchange.result(replies, result, @name)
+    def wrong_type?(reply) = reply.is_a?(ReplyError) && reply.miss?
 
     def clear_all
       @commands.nodes.each { |node| ask_node(node, %w[FLUSHDB ASYNC]) }

@@ -18,6 +18,9 @@ module Tiercel
       class Refusal < StandardError
         # @return [BackendError]
         def translated(backend, key) = Refused.new(message, backend:, key:)
+
+        # @return [Boolean] whether the key is a miss in a read of many keys
+        def miss? = false
       end
 
       # Errors of sockets, name resolution and TLS. A Timeout::Error comes from the caller's own Timeout.

@@ -24,6 +24,8 @@ module Tiercel
       # @return [String] the first word
       def code = message[/\A\S+/]
 
+      # A key of a type other than String is a miss.
+      def miss? = code == "WRONGTYPE"
       def forbidden? = FORBIDDEN.match?(message)
       def refuses_scripts? = NO_SCRIPTS.match?(message)
       def too_many_clients? = message.include?(MAX_CLIENTS)

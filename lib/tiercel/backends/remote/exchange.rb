@@ -12,7 +12,8 @@ class Tiercel::Backends::Remote::Exchange
   # @return [Object] the result, unless a reply is an error
   # @raise [Tiercel::BackendError] with the result, if only some of the keys have an error
   def self.result(replies, result, name)
-    errors = replies.grep(Exception)
+    return result if replies.none?(Exception) # makes no object in a read of many keys
+    errors = replies.grep(Exception).reject { |one| one.is_a?(Tiercel::Backends::Remote::Node::Refusal) && one.miss? }
     return result if errors.empty?
     error = errors.find { |one| !one.is_a?(Tiercel::BreakerOpen) } || errors.first
     error = error.translated(name, nil) if error.is_a?(Tiercel::Backends::Remote::Node::Refusal)
