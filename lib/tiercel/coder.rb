@@ -88,8 +88,8 @@ module Tiercel
     # @param parts [Hash] see {Frame::Parts.encode}
     # @return [String] a copy of the frame with these parts. An encrypted payload is encrypted anew
     def with_parts(bytes, key, **parts)
-      return Frame.copy(bytes, **parts) unless @cipher
-      sealed(Frame.copy(bytes, payload: @cipher.open(key, Frame.parse(bytes)), **parts), key)
+      return Frame.copy(bytes, parts) unless @cipher
+      sealed(Frame.copy(bytes, parts, @cipher.open(key, Frame.parse(bytes))), key)
     end
 
     # Copies a value through a frame that stays in this process, so it is never encrypted.
@@ -145,7 +145,7 @@ module Tiercel
     # The store passes the key with every call, so a missing one is a defect of ours.
     def sealed(frame, key)
       raise ArgumentError, "an encrypted entry needs its key" unless key
-      Frame.copy(frame, payload: @cipher.seal(key, frame), encrypted: true)
+      Frame.copy(frame, nil, @cipher.seal(key, frame), true)
     end
 
     def load_in_ruby(bytes, now, version, key, tags_compared)
@@ -171,7 +171,7 @@ module Tiercel
         payload = value
         type = STRING_TYPES.fetch(value.encoding, TYPE_STRING_ENCODED)
         encoding = value.encoding if type == TYPE_STRING_ENCODED
-      elsif @plain && (payload = CodecExt.dump(value)) # with a version that only Ruby can write
+      elsif @plain && version && (payload = CodecExt.dump(value)) # C leaves some versions to Ruby
         type = TYPE_PLAIN
       else
         payload = @serializer.dump(value)

@@ -323,12 +323,14 @@ class Tiercel::Frame
     end
 
     # @param bytes [String] a valid frame that has none of these parts
-    # @param parts [Hash] see {Parts.encode}
+    # @param parts [Hash, nil] see {Parts.encode}
     # @return [String] a copy of the frame with these parts, and perhaps with another payload
-    def copy(bytes, payload: nil, encrypted: false, **parts)
+    def copy(bytes, parts, payload = nil, encrypted = false)
       type, compressor, flags, _, parts_bytes, expires_at = bytes.unpack("x2C4S<E")
-      build(type, payload || payload(bytes), compressor:, expires_at:, checksum: flags.anybits?(FLAG_CHECKSUM),
-                                             parts: bytes.byteslice(HEADER_BYTES, parts_bytes) << Parts.encode(**parts),
+      all = bytes.byteslice(HEADER_BYTES, parts_bytes)
+      all << Parts.encode(**parts) if parts
+      build(type, payload || payload(bytes), compressor:, expires_at:, parts: all,
+                                             checksum: flags.anybits?(FLAG_CHECKSUM),
                                              encrypted: encrypted || flags.anybits?(FLAG_ENCRYPTED))
     end
 

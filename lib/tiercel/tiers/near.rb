@@ -277,7 +277,7 @@ class Tiercel::Tiers < Tiercel::Backend
 
       # @param bytes [String] the result of {.of}
       # @param began [Integer] nanoseconds of the monotonic clock: when the block began that computed the value
-      def computed(bytes, began) = Tiercel::Frame.copy(bytes, computed_at: began)
+      def computed(bytes, began) = Tiercel::Frame.copy(bytes, { computed_at: began })
 
       # @param bytes [String, nil] bytes of a copy
       # @return [Integer, nil] the time that {.computed} wrote into it

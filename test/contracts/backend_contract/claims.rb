@@ -50,7 +50,7 @@ module Tiercel
           layout = Frame::Layout
           parts = Frame::Parts.encode(version: "1" * 300)
           frame = Frame.build(layout::TYPE_STRING_UTF_8, "long" * 10, parts:)
-          exclusive = Frame.copy(frame, exclusive: true)
+          exclusive = Frame.copy(frame, { exclusive: true })
           kept = { "exclusive" => exclusive, "counter" => "12", "raw" => "bytes", "short" => "\xF5".b, "empty" => "" }
           backend.set_multi({ "frame" => frame, "plain" => Frame::EXPIRED, **kept })
           assert_equal({}, backend.delete_frames(["frame", "plain", "nothing", *kept.keys]))
