@@ -52,7 +52,7 @@ class Tiercel::Backend
   # @return [Boolean]
   def remote? = false
 
-  # @return [Boolean] whether it combines several backends ({Tiers}) and its reads tell which one answered
+  # @return [Boolean] whether it combines two backends ({Tiers}) and its reads tell which one answered
   def tiered? = false
 
   # @return [Boolean] whether Rails' request-local cache saves time in front of this backend

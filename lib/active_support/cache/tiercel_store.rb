@@ -16,7 +16,7 @@ module ActiveSupport
     #   config.cache_store = :tiercel_store                                  # shared memory of this machine
     #   config.cache_store = :tiercel_store, "shared:", { size: "1GB" }
     #   config.cache_store = :tiercel_store, "redis://cache:6379/0", { pool: { size: 10 } }
-    #   config.cache_store = :tiercel_store, "shared:", "sqlite:storage/cache.sqlite3"       # tiers, nearest first
+    #   config.cache_store = :tiercel_store, "shared:", "sqlite:storage/cache.sqlite3"       # tiers, the near one first
     #
     # Every call begins here and takes one path:
     #
@@ -90,7 +90,7 @@ module ActiveSupport
       # of the backend, which its page in `docs/` lists.
       #
       # @param urls [Array<String, Symbol>] the backend's URL. Without a URL the store uses the shared memory of this
-      #   machine; several URLs are tiers, nearest first ({Tiercel::Tiers})
+      #   machine; two URLs are a near tier and the last tier ({Tiercel::Tiers})
       # @param options [Hash]
       # @option options [Symbol, #dump] :serializer :auto, :marshal, :message_pack, :as_json, or an object with
       #   the methods dump and load

@@ -12,8 +12,8 @@ module Tiercel::Generators; end
 class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
   desc "Replaces config.cache_store in production.rb (in development.rb only :memory_store), or prints the line to " \
        "paste"
-  class_option :url, type: :string, desc: "Where the cache is, such as redis://cache:6379/0, or several URLs in " \
-                                          "quotes, nearest first: 'shared: redis://cache:6379/0'"
+  class_option :url, type: :string, desc: "Where the cache is, such as redis://cache:6379/0, or two URLs in quotes, " \
+                                          "the near tier first: 'shared: redis://cache:6379/0'"
 
   PRODUCTION = "config/environments/production.rb"
   DEVELOPMENT = "config/environments/development.rb"
