@@ -146,7 +146,8 @@ def puma(folder, workers)
       config.workers(workers)
       config.threads(2, 2)
       config.preload_app!
-      config.worker_check_interval(1) # the first ping of a worker, and the check that ends the boot
+      # Some worker hangs in closing the socket it accepts from, after its last answer, and is killed at this term.
+      config.worker_shutdown_timeout(10)
       config.silence_single_worker_warning if config.respond_to?(:silence_single_worker_warning)
       config.bind("tcp://127.0.0.1:0")
     end
