@@ -13,7 +13,6 @@ class CommandsTest < InsightAppTest
       app.runner(%(Rails.cache.write("views/1", "<b>", expires_in: 60, tags: "product:1")
                     Rails.cache.write("a", 1); Rails.cache.read("a")))
       an_entry(app)
-      missing_arguments(app)
       deletes(app)
       assert_match(/cache:doctor .*cache:stats /m, out(app.rails("-T", "cache")))
       the_audit(app)
@@ -61,9 +60,10 @@ class CommandsTest < InsightAppTest
 
   def an_entry(app)
     profile = app.path("tmp/profile.json")
-    get, missing, stats, shown, doctor, *rest =
+    mistaken = [%w[cache:get], %w[cache:delete], %w[cache:get a b]]
+    get, missing, stats, shown, doctor, help, profiled, *refused =
       commands(app, %w[cache:get views/1 --json --value], %w[cache:get nothing], %w[cache:stats --json],
-               %w[cache:stats], %w[cache:doctor --help], %w[cache --help], ["cache:profile", profile])
+               %w[cache:stats], %w[cache:doctor --help], %w[cache --help], ["cache:profile", profile], *mistaken)
     found = JSON.parse(out(get))
     assert_equal ["views/1", "<b>".inspect], found.values_at("key", "value")
     assert found["tiers"].first["found"]
@@ -75,11 +75,11 @@ class CommandsTest < InsightAppTest
     assert_empty shown.err
     documented(shown.out, "cache:stats", /.*this machine\./)
     assert_match(/Examines the application/, out(doctor))
-    help = out(rest.first)
-    assert_match(/cache:doctor .*cache:top/m, help)
-    refute_match(/\.\.\.$/, help)
-    out(rest.last)
+    assert_match(/cache:doctor .*cache:top/m, out(help))
+    refute_match(/\.\.\.$/, help.out)
+    out(profiled)
     assert_equal 1, JSON.parse(File.read(profile))["version"]
+    mistaken.zip(refused) { |(name), ran| assert_argument_wanted(name, ran) }
   end
 
   # README and getting-started.md show a part of a command's real output, apart from paths and numbers.
@@ -96,13 +96,10 @@ class CommandsTest < InsightAppTest
     shown.each { |line| assert_includes shape[real], shape[line] }
   end
 
-  def missing_arguments(app)
-    called = [%w[cache:get], %w[cache:delete], %w[cache:get a b]]
-    called.zip(commands(app, *called)) do |(name), ran|
-      assert_equal 2, ran.status.exitstatus, ran.to_s
-      assert_match(/\Acache: #{name.delete_prefix("cache:")} was called with (no argument|2 arguments)\./, ran.err)
-      assert_includes ran.err, " Type: bin/rails #{name} KEY\n"
-    end
+  def assert_argument_wanted(name, ran)
+    assert_equal 2, ran.status.exitstatus, ran.to_s
+    assert_match(/\Acache: #{name.delete_prefix("cache:")} was called with (no argument|2 arguments)\./, ran.err)
+    assert_includes ran.err, " Type: bin/rails #{name} KEY\n"
   end
 
   # @param ran [RailsApp::Ran]
@@ -113,10 +110,10 @@ class CommandsTest < InsightAppTest
   end
 
   def deletes(app)
-    documented(out(app.rails("cache:invalidate", "product:1")), "cache:invalidate")
-    invalid, kept, cleared, refused, confirmed, absent =
-      commands(app, %w[cache:get views/1 --value], %w[cache:get a --value], %w[cache:clear a], %w[cache:clear],
-               %w[cache:clear --yes], %w[cache:delete a])
+    invalidated, invalid, kept, cleared, refused, confirmed, absent =
+      commands(app, %w[cache:invalidate product:1], %w[cache:get views/1 --value], %w[cache:get a --value],
+               %w[cache:clear a], %w[cache:clear], %w[cache:clear --yes], %w[cache:delete a])
+    documented(out(invalidated), "cache:invalidate")
     assert_match(/^value: nil$/, invalid.out)
     assert_match(/^value: 1$/, out(kept))
     assert_match(/\ADeleted entries: 1$/, out(cleared))
