@@ -150,7 +150,7 @@ class SQLiteBackendTest < Tiercel::TestCase
     backend.set("key", "value")
     children = fork_and_wait(1) do
       found = backend.get("key")
-      [found, Tiercel::Backends::SQLite::Database.all.keys.all? { |one| one.closed? || !one.inherited? }]
+      [found, Tiercel::Backends::SQLite::Database::ALL.keys.all? { |one| one.closed? || !one.inherited? }]
     end
     assert_equal [["value".b, true]], children
   end

@@ -5,7 +5,22 @@ module Tiercel::Backends::Disk
   # A larger value is refused: one write may exceed `size` by this share at most.
   LARGEST_VALUE_SHARE = 20
 
+  # Bounds of the memory for the digests of recently used keys.
+  MEMO_ENTRIES = 8_192
+  LONGEST_MEMO_KEY_BYTES = 1_024
+
   private
+
+  # @yieldreturn [Object] the digest of the key
+  # @return [Hash] digests by key, which computes and keeps them
+  def digests
+    Hash.new do |memo, key|
+      digest = yield key
+      next digest if key.bytesize > LONGEST_MEMO_KEY_BYTES
+      memo.clear if memo.size >= MEMO_ENTRIES
+      memo[key] = digest
+    end
+  end
 
   def largest_bytes = @size_bytes / LARGEST_VALUE_SHARE
   def too_large?(bytes) = bytes.bytesize > largest_bytes
@@ -30,36 +45,14 @@ module Tiercel::Backends::Disk
     end
   end
 
-  # Tokens for `compare_and_set`: a random start for each process, incremented with each write, so that no token
-  # repeats. They have 62 bits: an immediate Integer in Ruby, 8 bytes on disk.
-  class Tokens
-    def next
-      unless @process == Tiercel::Forks.current
-        # Assigned before @process: another thread must never continue the parent's sequence or start from nil.
-        @last = Random.urandom(8).unpack1("Q") % 2**61
-        @process = Tiercel::Forks.current
-      end
-      @last += 1
+  # A token for `compare_and_set`: a random start for each process, incremented with each write, so that no token
+  # repeats. It has 62 bits: an immediate Integer in Ruby, 8 bytes on disk.
+  def next_token
+    unless @token_process == Tiercel::Forks.current
+      # Assigned first: another thread must never continue the parent's sequence or start from nil.
+      @token = Random.urandom(8).unpack1("Q") % 2**61
+      @token_process = Tiercel::Forks.current
     end
-  end
-
-  # Keeps results for recently used keys, which saves a digest in each call. The number and length of the keys are
-  # bounded, and so is the memory.
-  class KeyMemo < Hash
-    ENTRIES = 8_192
-    LONGEST_KEY_BYTES = 1_024
-
-    # @yieldreturn [Object] the result for the key
-    def initialize
-      super() { |_, key| remember(key, yield(key)) }
-    end
-
-    private
-
-    def remember(key, computed)
-      return computed if key.bytesize > LONGEST_KEY_BYTES
-      clear if size >= ENTRIES
-      self[key] = computed
-    end
+    @token += 1
   end
 end

@@ -66,13 +66,12 @@ class Tiercel::Backends::File < Tiercel::Backend
     @directory = ::File.expand_path(directory.to_s).force_encoding(Encoding::UTF_8)
     @size_bytes, @timeout_seconds = Tiercel::Options.values(:file, { size:, timeout: }).values_at(:size, :timeout)
     @root = ::File.join(@directory, VERSION)
-    @paths = KeyMemo.new do |key|
+    @paths = digests do |key|
       digest = Digest::MD5.hexdigest(key)
       "#{@root}/#{digest[0, 2]}/#{digest}".freeze
     end
     objection = Tiercel::Ownership.objection(@root) and raise Tiercel::ConfigurationError, "file: #{objection}"
     @lock = Tiercel::FileLock.new("#{@root}/lock", @timeout_seconds)
-    @tokens = Tokens.new
     @hit_count = @miss_count = @evictions = @writes = @added_bytes = 0
     @hand = rand(FOLDERS)
   end
@@ -86,20 +85,20 @@ class Tiercel::Backends::File < Tiercel::Backend
 
   def set(key, bytes, ttl = nil)
     return refuse(key) if too_large?(bytes)
-    change(key) { |_, now| [true, bytes, ttl && now + ttl, @tokens.next] }
+    change(key) { |_, now| [true, bytes, ttl && now + ttl, next_token] }
   end
 
   def add(key, bytes, ttl = nil)
     return false if too_large?(bytes)
     change(key) do |path, now|
-      [true, bytes, ttl && now + ttl, @tokens.next] unless present(path, key, now, whole: false)
+      [true, bytes, ttl && now + ttl, next_token] unless present(path, key, now, whole: false)
     end
   end
 
   def compare_and_set(key, bytes, token, ttl = nil)
     return false if too_large?(bytes)
     change(key) do |path, now|
-      [true, bytes, ttl && now + ttl, @tokens.next] if present(path, key, now, whole: false)&.token == token
+      [true, bytes, ttl && now + ttl, next_token] if present(path, key, now, whole: false)&.token == token
     end
   end
 
@@ -116,7 +115,7 @@ class Tiercel::Backends::File < Tiercel::Backend
     change(key) do |path, now|
       record = present(path, key, now)
       count = record ? Tiercel::Counter.add(record.bytes, amount, key) : Tiercel::Counter.in_range(amount, key)
-      [count, count.to_s, record ? record.expires_at : ttl && now + ttl, @tokens.next]
+      [count, count.to_s, record ? record.expires_at : ttl && now + ttl, next_token]
     end
   end
 
@@ -166,10 +165,6 @@ class Tiercel::Backends::File < Tiercel::Backend
 
   # The kernel caches the files in memory, so a request-local cache saves little. Rails' FileStore has none either.
   def local_cache? = false
-
-  # @private
-  # @return [Integer] evictions by this process
-  attr_reader :evictions
 
   def to_s = "file:#{@directory}"
 

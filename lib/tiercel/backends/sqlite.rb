@@ -29,9 +29,8 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
   # stopped reader, for example, keeps it long.
   PATIENCE_SECONDS = 0.1
   LOG_PAUSE_SECONDS = 1.0
-  # Seconds after which a change renews its member's row, and after which an unused row is deleted.
+  # Seconds after which a change renews its member's row.
   RENEWED_SECONDS = 10
-  FORGOTTEN_SECONDS = 86_400
   # Below this size a read costs less than inflating, and disk space is cheap (adr/007-sqlite.md).
   COMPRESS_THRESHOLD_BYTES = 32 * 1024
   REFUSALS = [
@@ -63,8 +62,7 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
       nil # the first call reports the error
     end
     @housekeeping = Housekeeping.new(@size_bytes)
-    @ids = KeyMemo.new { |key| Digest::MD5.digest(key).unpack1("q") >> 1 }
-    @tokens = Tokens.new
+    @ids = digests { |key| Digest::MD5.digest(key).unpack1("q") >> 1 }
     @lock = Mutex.new
     @calls = @hit_count = @miss_count = 0
     @member = "member:plain"
@@ -103,7 +101,7 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
     large, small = pairs.partition { |_, bytes| too_large?(bytes) }
     large.each { |key, _| refuse(key) }
     now = Tiercel::Clock.now
-    largest = small.map { |_, bytes| bytes.bytesize + 1 }.max
+    largest = small.map { |_, bytes| bytes.bytesize }.max.to_i + 1
     small.each_slice((largest_bytes / largest).clamp(1, PAGE_ROWS)) do |rows|
       write(nil, rows.sum { |key, bytes| key.bytesize + bytes.bytesize }, now) do |connection|
         connection.transaction do
@@ -118,7 +116,7 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
     return false if too_large?(bytes)
     now = Tiercel::Clock.now
     write(key, key.bytesize + bytes.bytesize, now) do |connection|
-      connection.change(:add, @ids[key], blob(key), blob(bytes), expiry(ttl, now), @tokens.next, micros(now), now) == 1
+      connection.change(:add, @ids[key], blob(key), blob(bytes), expiry(ttl, now), next_token, micros(now), now) == 1
     end
   end
 
@@ -126,7 +124,7 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
     return false if too_large?(bytes) || !token.is_a?(Integer)
     now = Tiercel::Clock.now
     write(key, bytes.bytesize, now) do |connection|
-      connection.change(:compare_and_set, @ids[key], blob(key), now, blob(bytes), expiry(ttl, now), @tokens.next,
+      connection.change(:compare_and_set, @ids[key], blob(key), now, blob(bytes), expiry(ttl, now), next_token,
                         micros(now), token) == 1
     end
   end
@@ -156,7 +154,7 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
         row = nil if row && row[Connection::EXPIRES_AT]&.<=(now)
         count = row ? Tiercel::Counter.add(row[Connection::VALUE], amount, key) : Tiercel::Counter.in_range(amount, key)
         expires_at = row ? row[Connection::EXPIRES_AT] : expiry(ttl, now)
-        connection.set(@ids[key], blob(key), count.to_s.b, expires_at, @tokens.next, micros(now))
+        connection.set(@ids[key], blob(key), count.to_s.b, expires_at, next_token, micros(now))
       end
     end
     count
@@ -212,10 +210,6 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
   # SQLite databases usually trust the disk; `checksum: true` adds a checksum.
   def checksum? = false
 
-  # @private
-  # @return [Integer] evictions by this process
-  def evictions = @housekeeping.evictions
-
   def to_s = "sqlite:#{@file.path}"
 
   # --- behind near tiers ---
@@ -256,7 +250,7 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
 
   # @return [Boolean] whether the row was inserted: now, or just before
   def put(connection, key, bytes, ttl, now)
-    connection.set(@ids[key], blob(key), blob(bytes), expiry(ttl, now), @tokens.next, micros(now))
+    connection.set(@ids[key], blob(key), blob(bytes), expiry(ttl, now), next_token, micros(now))
   end
 
   def blob(string) = string.encoding == Encoding::BINARY ? string : string.b
@@ -269,9 +263,10 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
   def remove_rows(expired_at = nil)
     removed = 0
     last = Connection::BEFORE_IDS
-    while last
+    loop do
       count, last = change(nil, Tiercel::Clock.now) { |connection| connection.remove_run(last, PAGE_ROWS, expired_at) }
       removed += count
+      break if last == Connection::BEFORE_IDS
     end
     free = attempt { |connection| connection.number(:free_pages) }
     (free.fdiv(PAGE_ROWS)).ceil.times { attempt { |connection| connection.vacuum(PAGE_ROWS) } }
@@ -316,7 +311,6 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
   def register(connection, now)
     return connection if @renewed_at && (now - @renewed_at).abs < RENEWED_SECONDS
     connection.change(:put_member, @member, (now * 1_000).to_i)
-    connection.change(:forget_members, ((now - FORGOTTEN_SECONDS) * 1_000).to_i)
     @renewed_at = now
     connection
   end

@@ -55,6 +55,14 @@ class SQLiteRoomTest < Tiercel::TestCase
     end
   end
 
+  def test_several_values_that_are_too_large
+    backend = build
+    assert_equal false, backend.set_multi({ "large" => "x" * (SIZE / 20 + 1) })
+    assert_equal false, backend.set_multi({ "large" => "x" * (SIZE / 20 + 1), "small" => "value" })
+    assert_equal({ "small" => "value".b }, backend.get_multi(%w[large small]))
+    assert_equal true, backend.set_multi({})
+  end
+
   def test_more_at_once_than_the_file_holds
     backend = build
     [600, 20_000, 100_000].each do |bytesize|

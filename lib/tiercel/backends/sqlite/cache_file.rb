@@ -24,7 +24,6 @@ class Tiercel::Backends::SQLite::CacheFile
 
   # @return [String] absolute, without symbolic links, in UTF-8: SQLite keeps its log beside the file itself
   attr_reader :path
-  attr_reader :lock
 
   def initialize(path, timeout_seconds)
     @given = ::File.expand_path(path)
@@ -40,16 +39,14 @@ class Tiercel::Backends::SQLite::CacheFile
     nil
   end
 
-  def bytes = paths.sum { |path| ::File.size?(path) || 0 }
-  def log_bytes = ::File.size?("#{@path}-wal") || 0
-
-  # @return [Integer, nil] nil if the system does not report them
-  def free_bytes
+  # @return [Integer, nil] bytes that the cache could have on its disk; nil if the system does not report them
+  def room_bytes
     Tiercel::Extensions.load("segment")
-    Tiercel::Segment.free_bytes(::File.dirname(@path))
-  rescue SystemCallError
-    nil
+    free = Tiercel::Segment.free_bytes(::File.dirname(@path))
+    free && paths.sum(free) { |path| ::File.size?(path) || 0 }
   end
+
+  def log_bytes = ::File.size?("#{@path}-wal") || 0
 
   # Checks the file without changing it.
   #

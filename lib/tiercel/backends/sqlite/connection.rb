@@ -7,18 +7,15 @@ require "sqlite3"
 # POSIX locks belong to the process, but the child would inherit SQLite's record of them (sqlite.org/howtocorrupt.html,
 # section 2.6). A child therefore discards what it has inherited before it opens a connection of its own.
 class Tiercel::Backends::SQLite::Database < SQLite3::Database
-  @all = ObjectSpace::WeakMap.new
-  class << self
-    attr_reader :all
+  ALL = ObjectSpace::WeakMap.new
 
-    # The gem's close does not touch the file if another process opened it.
-    def discard_inherited = all.keys.each { |database| database.close if database.inherited? && !database.closed? }
-  end
+  # The gem's close does not touch the file if another process opened it.
+  def self.discard_inherited = ALL.keys.each { |database| database.close if database.inherited? && !database.closed? }
 
   def initialize(...)
     @process = Tiercel::Forks.current
     super
-    Tiercel::Backends::SQLite::Database.all[self] = true
+    ALL[self] = true
   end
 
   def inherited? = !Tiercel::Forks.current?(@process)
@@ -65,7 +62,6 @@ class Tiercel::Backends::SQLite::Connection
               "WHERE id = ?1 AND (hits < #{HITS_BASE + MOST_HITS} OR used_at < ?3)",
     put_member: "INSERT INTO totals (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET " \
                 "value = excluded.value",
-    forget_members: "DELETE FROM totals WHERE name GLOB 'member:*' AND value < ?1",
     other_members: "SELECT count(*) FROM totals WHERE name GLOB 'member:*' AND name <> ?1 AND value > ?2",
     count: "SELECT count(*) FROM entries WHERE id <= ?1",
     page_count: "PRAGMA page_count",
@@ -88,8 +84,6 @@ class Tiercel::Backends::SQLite::Connection
   RESERVED_SHARE = 0.25
   RESERVED_BYTES = 64 * 1024**2
   LEAST_BYTES = 1024**2
-  # A larger value is released after its use as a parameter, instead of being kept until the next write.
-  KEPT_BINDING_BYTES = 64 * 1024
   # In a file with more pages the number of entries is estimated.
   COUNTED_PAGES = 20_000
 
@@ -123,8 +117,7 @@ class Tiercel::Backends::SQLite::Connection
 
   # Limits the file to `size`, or to the space that its disk has now.
   def fit(size_bytes)
-    if (free = @file.free_bytes)
-      all = free + @file.bytes
+    if (all = @file.room_bytes)
       size_bytes = [size_bytes, [all - [all * RESERVED_SHARE, RESERVED_BYTES].min, LEAST_BYTES].max].min.to_i
     end
     log_bytes = (size_bytes / LOG_SHARE).clamp(LOG_BYTES)
@@ -166,7 +159,6 @@ class Tiercel::Backends::SQLite::Connection
     @database.last_insert_row_id == id # SQLite changes the number only with an insert
   ensure
     statement.reset!
-    statement.bind_param(3, nil) if bytes.bytesize > KEPT_BINDING_BYTES
   end
 
   # @return [Integer] number of changed rows
@@ -205,10 +197,10 @@ class Tiercel::Backends::SQLite::Connection
 
   # Removes the rows of the run after an id, or the expired ones of them.
   #
-  # @return [Array(Integer, Integer)] number of removed rows, and the last id of the run; no id after the last run
+  # @return [Array(Integer, Integer)] number of removed rows, and the last id of the run; BEFORE_IDS after the last run
   def remove_run(after, rows, expired_at = nil)
     last = number(:end_of_run, after, rows)
-    [change(:remove_run, after, last || IDS.last, expired_at), last]
+    [change(:remove_run, after, last || IDS.last, expired_at), last || BEFORE_IDS]
   end
 
   # Counts the entries. An exact count reads every page, so in a large file it is estimated: ids are spread evenly over

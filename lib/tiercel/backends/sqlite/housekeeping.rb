@@ -64,8 +64,7 @@ class Tiercel::Backends::SQLite::Housekeeping
       fill = connection.used_pages.fdiv(connection.page_limit)
       @noting = fill >= NOTING_FILL
       store_uses(connection, (now * 1_000_000).to_i)
-      _, last = connection.remove_run(@hand, SAMPLE_ROWS, now)
-      @hand = last || BEFORE_IDS
+      _, @hand = connection.remove_run(@hand, SAMPLE_ROWS, now)
       evict(connection, now, fill) if fill > EVICTING_FILL
       give_back(connection)
     end
