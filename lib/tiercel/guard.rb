@@ -73,7 +73,7 @@ module Tiercel
     # @return [Object] the block's value, or `returning`
     def call(method, key = nil, returning: nil, keys: nil)
       if @failing && @breaker && !@breaker.allow?
-        undelivered!(method, key, keys) if @undelivered
+        @undelivered&.note(keys || [key]) if DELETES.include?(method)
         return skipped(method, key, returning)
       end
       begin
@@ -88,7 +88,7 @@ module Tiercel
         end
         result = yield keys
       rescue BackendError => error
-        undelivered!(method, key, keys) if @undelivered
+        @undelivered&.note(keys || [key]) if DELETES.include?(method)
         return failed(error, method, key, returning)
       end
       recovered if @failing
@@ -111,20 +111,11 @@ module Tiercel
 
     private
 
-    def undelivered!(method, key, keys)
-      @undelivered.note(keys || [key]) if DELETES.include?(method)
-    end
-
-    def note_timeout(error)
+    # From the first failure until the next success, each call checks the breaker.
+    def failed(error, method, key, returning)
       timed_out = error.is_a?(TimedOut) && error.partial.nil?
       @timed_out_at = @clock.call if timed_out
       @timeouts = timed_out ? @timeouts + 1 : 0
-    end
-
-    # From the first failure until the next success, each call checks the breaker.
-    def failed(error, method, key, returning)
-      @failing = true
-      note_timeout(error)
       was_open = open?
       returning = error.partial unless error.partial.nil?
       worth_a_report = worth_a_report?(error) && first_of_its_cause?(error, method)
@@ -176,7 +167,7 @@ module Tiercel
       if SWEEPS.include?(method)
         error = Refused.new("#{method} did not reach it, and is not repeated: call it again", backend: @backend.to_s)
         report(error, method, key)
-        handle(error, method, returning)
+        handle(error, method, returning, false)
       elsif @handler_raises
         error = BreakerOpen.new("not asked: it failed #{method} before and is in its cool-down",
                                 backend: @backend.to_s, key: key)
@@ -190,8 +181,9 @@ module Tiercel
                              log_keys: @log_keys)
     end
 
-    def handle(error, method, returning)
-      return @log.failed(error, method, returning, open?) unless @error_handler
+    # @param opened [Boolean] whether this failure opened the breaker, which has a log line of its own
+    def handle(error, method, returning, opened = open?)
+      return @log.failed(error, method, returning, opened) unless @error_handler
       @handler_raises = true
       @error_handler.call(method: method, returning: returning, exception: error)
       @handler_raises = false

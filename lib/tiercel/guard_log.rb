@@ -44,9 +44,9 @@ class Tiercel::GuardLog
       @skipped = 0
       @opened_at = @clock.call
     end
-    first && warn do
-      "#{@backend} does not answer (#{error.class}: #{reason(error)}); calls are skipped and count as misses until " \
-        "it does"
+    first && warn do # a library's error may hold a server's bytes
+      "#{@backend} does not answer (#{error.class}: #{Tiercel::OneLine.of(error.message)}); calls are skipped and " \
+        "count as misses until it does"
     end
   end
 
@@ -57,13 +57,9 @@ class Tiercel::GuardLog
 
   # @return [void]
   def closed
-    count, seconds = @lock.synchronize do
-      next unless @opened_at
-      seconds = @clock.call - @opened_at
-      @opened_at = nil
-      [@skipped, seconds]
-    end
-    count && warn { "#{@backend} answers again; #{count} calls were skipped in #{seconds.round(1)} s" }
+    opened_at = @lock.synchronize { @opened_at.tap { @opened_at = nil } } or return
+    seconds = @clock.call - opened_at
+    warn { "#{@backend} answers again; #{@skipped} calls were skipped in #{seconds.round(1)} s" }
   end
 
   private
@@ -75,9 +71,6 @@ class Tiercel::GuardLog
     many = returning.is_a?(Hash) || returning.is_a?(Array) ? returning.size : 0
     ", returned #{many.zero? ? returning.inspect : "#{many} of the keys"}"
   end
-
-  # A {BackendError} has a clean message. A library's error may hold a server's bytes.
-  def reason(error) = error.is_a?(Tiercel::BackendError) ? error.message : Tiercel::OneLine.of(error.message)
 
   def warn(&) = Tiercel::Reports.log(@logger, &)
 end

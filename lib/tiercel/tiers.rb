@@ -82,13 +82,6 @@ module Tiercel
     end
 
     # @private
-    # @see Backend#prefix=
-    def prefix=(prefix)
-      @near.prefix = prefix
-      @last.prefix = prefix
-    end
-
-    # @private
     # @see Backend#build_accessor
     def build_accessor(guard, coder, **options) = StackAccessor.new(self, guard, coder, **options)
 
@@ -100,7 +93,7 @@ module Tiercel
     def_delegators :@last, :cleanup, :end_leases, :stats, :remote?, :answers_elsewhere?, :checksum?,
                    :compress_threshold_bytes
 
-    def listen = @near.listen
+    def_delegators :@near, :listen, :prefix=
 
     def close
       @near.close

@@ -226,7 +226,7 @@ module Tiercel
     # @private
     class Listener
       # New connections lead to another server than the subscription.
-      class AnotherServer < Unavailable; end
+      class AnotherServer < BackendError; end
 
       # After these parts of an interval the listener sends the next query: if it sent the last one itself; if it did,
       # and its process waits for Ruby's lock; if another process of the machine sent the last one.
@@ -307,12 +307,10 @@ module Tiercel
 
       # @return [Boolean] false if no new connection gets an answer
       def same_server?
-        same = @subscription.same_server?
+        @subscription.same_server? or raise AnotherServer.new("another server answers than the one that is listened to",
+                                                              backend: @subscription.to_s)
       rescue Unavailable
         false
-      else
-        same or raise AnotherServer.new("another server answers than the one that is listened to",
-                                        backend: @subscription.to_s)
       end
 
       def give_up(now)

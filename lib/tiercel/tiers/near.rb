@@ -43,8 +43,7 @@ class Tiercel::Tiers < Tiercel::Backend
     #
     # @param prefix [String, nil] prefix of the keys for which a {Bus} receives messages
     def prefix=(prefix)
-      return if @prefixed || !@bus&.messages?
-      @prefixed = true
+      return if defined?(@prefix) || !@bus&.messages?
       @bus.prefix = @prefix = prefix
     end
 
@@ -152,9 +151,10 @@ class Tiercel::Tiers < Tiercel::Backend
     def copy(key, bytes, ttl, began = nil)
       return [bytes, longest(key, ttl)] if Copy.generation?(key, bytes)
       copy = Copy.of(bytes, @longest) or return
-      return if began && Copy.tagged?(copy) # nobody can compare its tags while the last tier does not answer
+      # Nobody can compare tags while the last tier does not answer.
+      return if began && Tiercel::Frame.part(copy, Tiercel::Frame::Layout::PART_TAGS)
       ttl = Copy.ttl(copy, longest(key, ttl)) or return
-      [began ? Copy.computed(copy, began) : copy, ttl]
+      [began ? Tiercel::Frame.copy(copy, { computed_at: began }) : copy, ttl]
     end
 
     # @param long [Boolean] whether copies live as long as with a working bus; a `ttl` in the URL may be shorter
@@ -256,9 +256,6 @@ class Tiercel::Tiers < Tiercel::Backend
         bytes.bytesize == GENERATION_BYTES && key.b.include?(GENERATION_KEY)
       end
 
-      # @return [Boolean] whether a frame has tags
-      def tagged?(bytes) = !Tiercel::Frame.part(bytes, PART_TAGS).nil?
-
       # @param bytes [String] the last tier's bytes
       # @param longest [Integer] bytes of a value that is not compressed
       # @return [String, nil] nil for a damaged frame, and for an entry without a copy
@@ -275,12 +272,8 @@ class Tiercel::Tiers < Tiercel::Backend
         [longest, left].min if left.positive? # false for a NaN in a damaged frame
       end
 
-      # @param bytes [String] the result of {.of}
-      # @param began [Integer] nanoseconds of the monotonic clock: when the block began that computed the value
-      def computed(bytes, began) = Tiercel::Frame.copy(bytes, { computed_at: began })
-
       # @param bytes [String, nil] bytes of a copy
-      # @return [Integer, nil] the time that {.computed} wrote into it
+      # @return [Integer, nil] the time that {Near#copy} wrote into it
       def computed_at(bytes)
         Tiercel::Frame.parse(bytes).parts.computed_at
       rescue Tiercel::MalformedFrame
