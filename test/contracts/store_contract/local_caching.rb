@@ -18,7 +18,7 @@ module Tiercel
           store.with_local_cache do
             assert_equal ["first", nil], [store.read("a"), store.read("b")]
             peer.write("a", "second")
-            peer.write("b", "second")
+            store.send(:bypass_local_cache) { store.write("b", "second") } # as Rails' own tests do
             assert_equal ["first", nil], [store.read("a"), store.read("b")]
             assert_equal "first", store.fetch("a") { "absent" }
             assert_equal true, store.exist?("a")
