@@ -73,6 +73,7 @@ class LoadTest < Tiercel::TestCase
   end
 
   def test_litecache
-    assert_figures(run_program(Tiercel::Lab::Engine::Bundle.new("litecache"), LITECACHE).first)
+    assert_figures(result = run_program(Tiercel::Lab::Engine::Bundle.new("litecache"), LITECACHE).first)
+    assert_equal 128 << 20, result[:limit]
   end
 end

@@ -46,7 +46,8 @@ class DoctorDeploymentTest < DoctorCase
 
   def test_a_cache_of_one_machine_on_several_hosts
     with_shared do |store, folder|
-      on_disk = [Tiercel.new("file:#{folder}/files"), Tiercel.new("sqlite:#{folder}/cache.sqlite3")]
+      on_disk = [Tiercel.new("file:#{folder}/files"), Tiercel.new("sqlite:#{folder}/cache.sqlite3"),
+                 Class.new(memory_store.class) { def self.name = "ActiveSupport::Cache::Litecache" }.new]
       [store, *on_disk].each do |local|
         deployed(TWO_HOSTS) { |at| assert_found(/lists 2 hosts/, examine(local, deployment: at)) }
       end

@@ -181,8 +181,7 @@ def measure(name, source, workers)
   figures = Tiercel::Insight::Figures.new("#{folder}/insight")
   account = File.binread("#{folder}/account")
   { store: name, account: %w[r b w d].to_h { |letter| [letter, account.count(letter)] }, totals: figures.totals,
-    classes: figures.classes.sum { |one| one[:misses] }, sampled: figures.sample.last[:reads],
-    rows: figures.classes(20).map { |one| one.values_at(:name, :misses) },
+    classes: figures.classes.sum { |one| one[:misses] },
     secrets: Dir["#{folder}/insight/*"].count { |path| File.binread(path).include?("@example.com") } }
 end
 
@@ -190,11 +189,9 @@ STORES.each do |name, (source, workers)|
   reader, writer = IO.pipe
   pid = fork do
     writer.puts(JSON.generate(measure(name, source, workers)))
-    writer.close
     exit!(0)
   rescue Exception => error
     writer.puts(JSON.generate({ store: name, error: [error.message, *error.backtrace.first(5)] }))
-    writer.close
     exit!(1)
   end
   writer.close

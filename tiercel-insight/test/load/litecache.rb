@@ -4,7 +4,6 @@
 # it.
 require "json"
 require "tmpdir"
-require "active_support"
 require "active_support/all"
 require "litestack"
 require "active_support/cache/litecache"
@@ -31,5 +30,6 @@ Dir.mktmpdir do |folder|
   files = Dir["#{folder}/insight/*"].map { |path| File.binread(path) }
   puts JSON.generate(store: "Litecache", totals: figures.totals, account: { r: 600, b: 200, w: 400, d: 200 },
                      classes: figures.classes.sum { |one| one[:misses] },
+                     limit: Tiercel::Insight::Capacity.of(build.call).limit_bytes,
                      secrets: files.count { |text| text.include?("@example.com") })
 end

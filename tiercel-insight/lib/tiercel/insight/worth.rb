@@ -335,6 +335,8 @@ Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
     when :solid_cache_store
       stats = store.stats.values_at(:connection_stats).first.to_h.values.first.to_h
       [stats[:entries], stats[:entries].to_i * 1_024, store.max_size, :fifo]
+    when :litecache # in MB; it drops the entries that were written first
+      [store.count, *[store.size, store.max_size].map { |size| (size * (1 << 20)).to_i }, :fifo]
     end
   end
   private_class_method :figures

@@ -233,7 +233,7 @@ class Tiercel::Insight::Doctor
       def reach
         return :process if subject.of_each_process?
         return deployment.container? || deployment.roles.any? ? :container : :machine if subject.over?("Shared")
-        :machine if subject.kind == :file_store || subject.over?("SQLite") || subject.over?("File")
+        :machine if %i[file_store litecache].include?(subject.kind) || subject.over?("SQLite") || subject.over?("File")
       end
 
       def of_a_process
