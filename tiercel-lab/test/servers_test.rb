@@ -163,8 +163,8 @@ class ServersTest < Tiercel::TestCase
       "exit" => "exit 3", "an error" => "raise 'wrong'", "SIGINT" => "Process.kill(:INT, $$); sleep 10",
       "SIGTERM" => "Process.kill(:TERM, $$); sleep 10", "SIGKILL" => "Process.kill(:KILL, $$)" }.each do |way, code|
       pid, folder = start_in_another_process(code)
-      wait_until("the server's end after #{way}", within: 10) { gone?(pid) }
-      wait_until("its folder's end after #{way}", within: 10) { !File.exist?(folder) }
+      wait_until("the server's end after #{way}") { gone?(pid) }
+      wait_until("its folder's end after #{way}") { !File.exist?(folder) }
     end
   end
 
