@@ -49,9 +49,13 @@ module Tiercel
     def add(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @last.add(key, bytes, ttl) }
     def add_or_get(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @last.add_or_get(key, bytes, ttl) }
 
-    # A value computed before a pending change is older than the change, so it is not stored.
+    # A value computed before a pending change is older than the change, so it is not stored. That is an error: with
+    # false and an unchanged entry, the last tier has refused the size of the value.
     def compare_and_set(key, bytes, token, ttl = nil)
-      @near.change([key], bytes, ttl) { !pending?(key) && @last.compare_and_set(key, bytes, token, ttl) }
+      @near.change([key], bytes, ttl) do
+        raise BreakerOpen.quick("a change of this key did not reach it yet", backend: @last.to_s, key:) if pending?(key)
+        @last.compare_and_set(key, bytes, token, ttl)
+      end
     end
 
     def compare_and_set_multi(changes, ttl = nil)

@@ -32,6 +32,9 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     HeldByAnother.while(-> { make_database("wal", close: false) }) do
       assert_path_exists "#{@path}-wal"
       assert_untouched(/application_id 0/)
+      File.write("#{@path}.lock", "") # of a cache that was removed
+      assert_match(/tables: users/, assert_raises(Tiercel::Refused) { build.get("key") }.message)
+      assert_empty set_aside
     end
   end
 
@@ -83,6 +86,8 @@ class SQLiteCacheFileTest < Tiercel::TestCase
 
   def test_tables_of_an_application_in_a_cache_are_left_alone
     build.tap { |backend| backend.set("key", "value") }.close
+    in_child { SQLite3::Database.open(@path) { |database| database.execute("ANALYZE") } } # makes a table of SQLite's own
+    build.tap { |backend| assert_equal "value".b, backend.get("key") }.close
     in_child { SQLite3::Database.open(@path) { |database| database.execute("CREATE TABLE users (name)") } }
     error = assert_raises(Tiercel::ConfigurationError) { build }
     assert_match(/tables: entries, totals, users/, error.message)

@@ -61,9 +61,21 @@ class Tiercel::Backends::SQLite::CacheFile
     raise Tiercel::Refused.new(closed, backend: "sqlite:#{@path}") if closed
     return remains && false unless ::File.exist?(@path)
     found = other_content or return true
-    raise Tiercel::ConfigurationError,
-          "sqlite: #{@path} is not a cache of Tiercel (#{found}) and stays unchanged: give the path of a file that " \
-          "does not exist yet, or delete this one if nobody needs it"
+    raise foreign(found)
+  end
+
+  # @param found [String] the content
+  # @return [ConfigurationError]
+  def foreign(found)
+    Tiercel::ConfigurationError.new(
+      "sqlite: #{@path} is not a cache of Tiercel (#{found}) and stays unchanged: give the path of a file that does " \
+      "not exist yet, or delete this one if nobody needs it"
+    )
+  end
+
+  # @return [Array<String>] the tables, without those of SQLite itself (ANALYZE makes one)
+  def tables(database)
+    database.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'").flatten
   end
 
   # Creates the file, unless another process was first. It gets its name when it is complete.
@@ -155,7 +167,7 @@ class Tiercel::Backends::SQLite::CacheFile
     flags = SQLite3::Constants::Open::READONLY | SQLite3::Constants::Open::URI
     database = SQLite3::Database.new("file://#{escaped}?immutable=1", flags: flags)
     [database.get_first_value("PRAGMA application_id"), database.get_first_value("PRAGMA user_version"),
-     database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").flatten]
+     tables(database)]
   ensure
     database&.close
   end

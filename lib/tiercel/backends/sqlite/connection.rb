@@ -96,6 +96,7 @@ class Tiercel::Backends::SQLite::Connection
   # Opens an existing file. Acquires no write lock, so a new process can read while others write.
   #
   # @raise [SQLite3::Exception]
+  # @raise [ConfigurationError] if another program has its tables in the log, where {CacheFile#verify} does not look
   def initialize(file, size_bytes)
     @file = file
     @process = Tiercel::Forks.current
@@ -108,8 +109,11 @@ class Tiercel::Backends::SQLite::Connection
     @statements = STATEMENTS.transform_values { |sql| @database.prepare(sql) }
     @find, @set = @statements.values_at(:find, :set)
   rescue SQLite3::Exception => error
+    missing = error.instance_of?(SQLite3::SQLException)
+    others = missing ? file.tables(@database) - Tiercel::Backends::SQLite::CacheFile::TABLES.keys : []
     @database&.close
-    raise unless error.instance_of?(SQLite3::SQLException)
+    raise unless missing
+    raise file.foreign("tables: #{others.join(", ")}") if others.any?
     raise SQLite3::CorruptException, "its tables are not those of a cache: #{error.message.lines.first.chomp(":\n")}"
   end
 
