@@ -3,16 +3,21 @@
 require "pathname"
 
 # Decides whether a path on disk can be trusted. In a folder where everybody may create files (`/tmp`), another user
-# could have placed a file with values of their choice. Everything in such a folder that is part of the path, or of the
-# path behind its links, must therefore belong to this user or to root.
+# could have placed a file with values of their choice. Everything in such a folder that is part of the path, or of a
+# path behind one of its links, must therefore belong to this user or to root.
 module Tiercel::Ownership
   EVERYBODY_WRITES = 0o002
+  # The maximum number of links, as in Linux.
+  LINKS = 40
 
   # @param path [String] absolute path of a file or folder, which need not exist
   # @return [String, nil] the objection; nil if the path can be trusted
   def self.objection(path)
-    path = Pathname.new(path.b)
-    [path, path.ascend.find(&:exist?).realpath].flat_map { |way| way.ascend.to_a }.each do |child|
+    ways = [Pathname.new(path.b)]
+    while ways.size <= LINKS && (link = ways.last.descend.find(&:symlink?))
+      ways << (link.parent + link.readlink.to_s.b + ways.last.relative_path_from(link))
+    end
+    ways.flat_map { |way| way.ascend.to_a }.each do |child|
       next unless child.exist? || child.symlink?
       next if child.parent.stat.mode.nobits?(EVERYBODY_WRITES) || [0, Process.euid].include?(child.lstat.uid)
       return "#{readable(child)} belongs to user #{child.lstat.uid}, this process runs as #{Process.euid}, and " \

@@ -157,9 +157,10 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     File.chmod(0o1777, dir)
     Dir.mkdir(folder = File.join(dir, "folder"))
     File.symlink(folder, link = File.join(dir, "link"))
+    File.symlink(link, first = File.join(dir, "first"))
     [folder, link].each do |place|
       File.lchown(NOBODY, NOBODY, place)
-      assert_raises(Tiercel::ConfigurationError) { build(File.join(place, "cache.sqlite3")) }
+      [place, first].each { |way| assert_raises(Tiercel::ConfigurationError) { build(File.join(way, "cache.sqlite3")) } }
       File.lchown(0, 0, place)
       build(File.join(place, "cache.sqlite3"))
     end
