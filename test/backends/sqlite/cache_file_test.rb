@@ -86,7 +86,7 @@ class SQLiteCacheFileTest < Tiercel::TestCase
 
   def test_tables_of_an_application_in_a_cache_are_left_alone
     build.tap { |backend| backend.set("key", "value") }.close
-    in_child { SQLite3::Database.open(@path) { |database| database.execute("ANALYZE") } } # makes a table of SQLite's own
+    in_child { SQLite3::Database.open(@path) { |database| database.execute("ANALYZE") } } # sqlite_stat1
     build.tap { |backend| assert_equal "value".b, backend.get("key") }.close
     in_child { SQLite3::Database.open(@path) { |database| database.execute("CREATE TABLE users (name)") } }
     error = assert_raises(Tiercel::ConfigurationError) { build }
@@ -160,7 +160,9 @@ class SQLiteCacheFileTest < Tiercel::TestCase
     File.symlink(link, first = File.join(dir, "first"))
     [folder, link].each do |place|
       File.lchown(NOBODY, NOBODY, place)
-      [place, first].each { |way| assert_raises(Tiercel::ConfigurationError) { build(File.join(way, "cache.sqlite3")) } }
+      [place, first].each do |way|
+        assert_raises(Tiercel::ConfigurationError) { build(File.join(way, "cache.sqlite3")) }
+      end
       File.lchown(0, 0, place)
       build(File.join(place, "cache.sqlite3"))
     end
