@@ -96,11 +96,13 @@ class RedisDetailsTest < Tiercel::TestCase
 
   def test_sentinel
     RedisServers::Servers::RedisSentinel.run do |sentinel|
-      [sentinel.address, [sentinel.address], [{ host: "127.0.0.1", port: sentinel.sentinel.port }]].each do |sentinels|
+      forms = [sentinel.address, [sentinel.address], [{ url: "redis://#{sentinel.address}" }],
+               [{ host: "127.0.0.1", port: sentinel.sentinel.port }]]
+      forms.each do |sentinels|
         backend = RedisServers.build("redis://#{sentinel.name}/0", sentinels: sentinels)
         assert_equal true, backend.set("key", "value")
         assert_equal "value", sentinel.master.command("GET", "key")
-        sentinel.sentinel.kill if Array(sentinels).last.is_a?(Hash)
+        sentinel.sentinel.kill if sentinels.equal?(forms.last)
         backend.renew # new connections lead to the last known master, whether a Sentinel answers or not
         assert_equal "value", backend.get("key")
         backend.close
@@ -155,7 +157,7 @@ class RedisDetailsTest < Tiercel::TestCase
       assert_raises(Tiercel::ConfigurationError, url) { RedisServers.build(url) }
     end
     assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis://cache", connect_timeout: 0) }
-    [[], "a:99999"].each do |sentinels|
+    [[], "a:99999", [{ port: 1 }]].each do |sentinels|
       assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis://cache", sentinels: sentinels) }
     end
     [{ db: 1 }, { sentinels: "a:1" }, { name: "a" }].each do |options|

@@ -122,8 +122,8 @@ module Tiercel
       # @return [Array(String, Integer, Boolean)]
       def sentinel_place(given)
         if given.is_a?(Hash)
-          host, port, ssl = given.transform_keys(&:to_sym).values_at(:host, :port, :ssl)
-          given = "#{"rediss://" if ssl}[#{host}]:#{port || SENTINEL_PORT}"
+          url, host, port, ssl = given.transform_keys(&:to_sym).values_at(:url, :host, :port, :ssl)
+          given = url || (host && "#{"rediss://" if ssl}[#{host}]:#{port || SENTINEL_PORT}")
         end
         scheme, text = given.to_s.strip.match(%r{\A(?:(rediss?)://)?(.*?)/?\z}m).captures
         host, port = BackendURL.host_and_port("sentinels: #{text}", text, SENTINEL_PORT)
