@@ -5,7 +5,7 @@
 require "test_helper"
 
 class UndeliveredTest < Tiercel::TestCase
-  # A server that can be away. It records what it is asked.
+  # A server that can be away. The server records what it is asked.
   class FakeServer < Tiercel::Backend
     attr_reader :asked
     attr_accessor :away, :refused, :on_ask

@@ -2,8 +2,8 @@
 
 # The contract of every backend. A backend stores bytes under keys.
 #
-# A backend handles bytes, keys, TTLs and atomic primitives. It knows nothing about Ruby objects, names, namespaces
-# or Rails' options. The layers above are written once and behave the same on every backend.
+# A backend handles bytes, keys, TTLs and atomic primitives. A backend knows nothing about Ruby objects, names,
+# namespaces or Rails' options. The layers above are written once and behave the same on every backend.
 #
 # == Rules for every method
 #
@@ -14,8 +14,8 @@
 # - `ttl`: seconds from now (Numeric, > 0), or nil for an entry that never expires. Every method treats an expired
 #   entry as absent. A backend may free the space of an expired entry later. "Now" is {Clock.now}, which reads this
 #   process' `Time.now`; only remote servers use their own clock.
-# - A backend may lose an entry at any time (eviction). It never loses a delete, and never returns bytes other than
-#   the last ones written.
+# - A backend may lose an entry at any time (eviction). A backend never loses a delete, and never returns bytes other
+#   than the last ones written.
 # - Every method is atomic for each key, across all threads and processes that use the backend. Every method is safe
 #   after a fork: a child shares no connection, lock or file offset with its parent.
 # - If the medium fails, the method raises a {BackendError} and no other class (see {Unavailable}, {TimedOut},
@@ -31,11 +31,11 @@
 class Tiercel::Backend
   # --- traits ---
   #
-  # The properties of a backend. The layers above read them to decide how to treat its entries and failures. They never
-  # change during a backend's life, except {#answers_elsewhere?}.
+  # The properties of a backend. The layers above read them to decide how to treat its entries and failures. The
+  # properties never change during a backend's life, except {#answers_elsewhere?}.
 
   # Returns whether a get costs less than compression or a checksum. A backend in memory stores small values
-  # uncompressed and without a checksum. It needs neither Rails' request-local cache nor a circuit breaker.
+  # uncompressed and without a checksum. The backend needs neither Rails' request-local cache nor a circuit breaker.
   #
   # @return [Boolean]
   def in_memory? = false
@@ -52,7 +52,7 @@ class Tiercel::Backend
   # @return [Boolean]
   def remote? = false
 
-  # @return [Boolean] whether it combines two backends ({Tiers}) and its reads tell which one answered
+  # @return [Boolean] whether it combines two backends ({Tiers}) and its reads return which one answered
   def tiered? = false
 
   # @return [Boolean] whether Rails' request-local cache saves time in front of this backend
@@ -169,7 +169,7 @@ class Tiercel::Backend
   # Reads the bytes, their token and the remaining TTL.
   #
   # @return [Array(String, Object, Float), nil] as {#get_with_token}, followed by the maximum number of seconds
-  #   left; nil in place of the seconds if the entry never expires, or if the backend cannot tell
+  #   left; nil in place of the seconds if the entry never expires, or if the backend does not know it
   def look(key)
     bytes, token = get_with_token(key)
     [bytes, token, nil] if bytes

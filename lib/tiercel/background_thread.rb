@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A thread of this process that runs a block in the background. It starts on demand, and again in a forked child.
+# A thread of this process that runs a block in the background. The thread starts on demand, and again in a forked
+# child.
 #
 # @private
 class Tiercel::BackgroundThread

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# A circuit breaker. It stops calls to a backend that does not answer.
+# A circuit breaker. The breaker stops calls to a backend that does not answer.
 #
-# The breaker is closed until `failures` calls in a row have failed. It then opens, and calls are skipped. After
-# `cool_down` seconds it lets one call through as a probe. A successful probe closes the breaker; a failed probe
+# The breaker is closed until `failures` calls in a row have failed. The breaker then opens, and calls are skipped.
+# After `cool_down` seconds it lets one call through as a probe. A successful probe closes the breaker; a failed probe
 # doubles the cool-down, up to `max_cool_down`. Any other successful call closes it too.
 #
 # Starting a probe also schedules the next one. A probe whose thread was killed, or whose thread a fork did not

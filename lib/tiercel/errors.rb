@@ -5,7 +5,7 @@ module Tiercel
   class Error < StandardError; end
 
   # An invalid URL, option or combination of options. Raised while a store or one of its parts is built or
-  # opened, and when a store is frozen for other Ractors. It is an ArgumentError, and no {Error}.
+  # opened, and when a store is frozen for other Ractors. The error is an ArgumentError, and no {Error}.
   class ConfigurationError < ArgumentError; end
 
   # A library that an option needs is not installed. The message contains the line for the Gemfile.

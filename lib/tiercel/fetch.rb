@@ -36,8 +36,8 @@ module Tiercel
     SLICE = { first: 8, most: 256, growth: 4, seconds: 0.05 }.freeze
     # `fetch_multi` stores the computed values at least this many times within a `lease_ttl`.
     STORES_PER_TTL = 3
-    # After this many stored misses since an attempt last found a value, the next fetch probably misses too. It then
-    # acquires the lease without reading first: two trips instead of three.
+    # After this many stored misses since an attempt last found a value, the next fetch probably misses too. This fetch
+    # then acquires the lease without reading first: two trips instead of three.
     SERIES = 3
     private_constant :SERIES, :MISS, :NESTED_WAIT, :PAUSE, :SLICE, :STORES_PER_TTL
 

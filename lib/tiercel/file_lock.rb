@@ -73,7 +73,7 @@ class Tiercel::FileLock
     Timeout.timeout(remaining, Busy) { file.flock(::File::LOCK_EX) }
   end
 
-  # Unlocks first, because a child that another thread has forked meanwhile shares the open file.
+  # Unlocks first, because a child that another thread has forked concurrently shares the open file.
   def release(file)
     file.flock(::File::LOCK_UN)
     file.close

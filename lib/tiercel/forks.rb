@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Tells whether a resource belongs to this process.
+# Returns whether a resource belongs to this process.
 #
 # A child must not use its parent's connections, threads, leases and lists. Each of these therefore remembers its
 # process ({.current}), and every use checks it ({.current?}, or on hot paths a direct comparison with {.current}). No

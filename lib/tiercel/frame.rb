@@ -335,7 +335,7 @@ class Tiercel::Frame
     end
 
     # Returns the data that encryption authenticates together with the payload: type, compressor, expiry and all
-    # parts. It excludes the time that a near copy appends to a finished frame as its last part.
+    # parts. The data excludes the time that a near copy appends to a finished frame as its last part.
     #
     # @param bytes [String] a valid frame
     # @return [String]
@@ -391,7 +391,7 @@ class Tiercel::Frame
     @parts = parts_bytes.zero? ? NO_PARTS : Parts.decode(bytes.byteslice(HEADER_BYTES, parts_bytes))
   end
 
-  # An expired frame. It replaces a frame that is to be removed, and every read treats it as a miss.
+  # An expired frame. The frame replaces a frame that is to be removed, and every read treats it as a miss.
   EXPIRED = build(TYPE_STRING_BINARY, "", expires_at: 1.0).freeze
 
   # @return [Boolean] whether the payload is encrypted

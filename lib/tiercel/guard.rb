@@ -7,7 +7,8 @@ module Tiercel
   #   guard = Guard.new(backend, error_handler: nil, logger: -> { store.logger })
   #   guard.call(:read_entry, key, returning: nil) { backend.get(key) }
   #
-  # The guard handles only a {BackendError}. It lets all other errors through: programming errors, Timeout, Interrupt.
+  # The guard handles only a {BackendError}. The guard lets all other errors through: programming errors, Timeout,
+  # Interrupt.
   class Guard
     # Number of consecutive timeouts after which {#timing_out?} is true, and the seconds for which it stays true.
     MOST_TIMEOUTS = 2
@@ -19,7 +20,7 @@ module Tiercel
     # Calls that may continue while a delete of their keys is waiting. The late delete may also remove a newer value,
     # which costs a miss.
     CHANGES = [*DELETES, *%i[write_entry write_multi_entries increment decrement]].freeze
-    # Calls that concern keys which nobody lists. They are not repeated, so a skipped one is reported.
+    # Calls that concern keys which nobody lists. The calls are not repeated, so a skipped one is reported.
     SWEEPS = %i[clear delete_matched].freeze
     private_constant :DELETES, :CHANGES, :SWEEPS
 

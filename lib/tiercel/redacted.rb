@@ -9,8 +9,8 @@ module Tiercel::Redacted
   SHOWN = [NilClass, TrueClass, FalseClass, Numeric, Symbol, Module, Range, Time].freeze
   private_constant :SHOWN
 
-  # Matches everything up to the last "@". It follows "//", or the scheme if "//" is missing and the rest is not a
-  # path.
+  # Matches everything up to the last "@". This part follows "//", or the scheme if "//" is missing and the rest is not
+  # a path.
   CREDENTIALS = %r{\A(?:([^/]*//)(?!/).*|([a-z][a-z0-9+.-]*:|)(?:(?!/)[^/]*|/[^/]*:[^/]*))@}mi
   private_constant :CREDENTIALS
 

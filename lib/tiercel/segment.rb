@@ -232,7 +232,7 @@ module Tiercel
     end
 
     # Deletes all keys with this prefix. A lease does not contain its key, so all leases end. If another process
-    # replaces the file meanwhile, the new file is cleared too.
+    # replaces the file concurrently, the new file is cleared too.
     #
     # @return [Integer] the number of deleted entries
     def clear_prefix(prefix)

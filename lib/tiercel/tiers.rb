@@ -317,7 +317,7 @@ module Tiercel
     # in the near segment's table lets one caller of this machine compute a value.
     #
     # The last tier may have granted the lease too, in a call whose answer was lost. If possible, a fill stores the
-    # value in the last tier. It always leaves a near copy, which lives as long as any other copy.
+    # value in the last tier. A fill always leaves a near copy, which lives as long as any other copy.
     #
     # @private
     class StackLeases < Leases

@@ -2,7 +2,7 @@
 
 require "cgi/escape"
 
-# Draws a diagram of boxes, arrows and text as SVG. It follows the reader's light or dark color scheme.
+# Draws a diagram of boxes, arrows and text as SVG. The SVG follows the reader's light or dark color scheme.
 class Diagram
   STYLE = <<~CSS
     :root { --ink: #1f2328; --soft: #59636e; --line: #8c959f; --edge: #0969da;

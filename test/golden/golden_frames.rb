@@ -90,7 +90,7 @@ module GoldenFrames
   end
 end
 
-# ruby -Ilib test/golden/golden_frames.rb adds missing frames. It never changes an existing one.
+# ruby -Ilib test/golden/golden_frames.rb adds missing frames. The program never changes an existing one.
 if $PROGRAM_NAME == __FILE__
   require "tiercel"
   require_relative "../support/available"

@@ -1,6 +1,6 @@
 /*
  * A libFuzzer target: the input chooses the keys to read, overwrite and drop, and changes of the limit. The memo may
- * forget any value at any time. It never returns a value kept for another token, and never counts wrongly.
+ * forget any value at any time. The memo never returns a value kept for another token, and never counts wrongly.
  */
 #include "check.h"
 #include "guard.h"

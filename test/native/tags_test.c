@@ -1,6 +1,6 @@
 /*
- * Entries with tags: compares arbitrary bytes of a frame's tags with the generations in the segment; and an
- * invalidation that ended before a read began, while a writer constantly creates new generations.
+ * Entries with tags. Compares arbitrary bytes of a frame's tags with the generations in the segment. Also invalidates
+ * before each read, while a writer constantly creates new generations.
  */
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Rails' own test suites for its cache stores, run against Tiercel. They are not part of this repository: bin/test
+# Rails' own test suites for its cache stores, run against Tiercel. The suites are not part of this repository: bin/test
 # rails_behaviours --rails PATH extracts them from Rails' repository and sets RAILS_BEHAVIOURS to the path of
 # activesupport/test.
 
@@ -47,8 +47,8 @@ module RailsBehaviours
 
   # The base class: stores with the URLs of a class.
   #
-  # TIERCEL_BEHAVIOURS_STORE=memory_store runs the classes against that Rails store instead. It checks the harness,
-  # because Rails' own store must pass.
+  # TIERCEL_BEHAVIOURS_STORE=memory_store runs the classes against that Rails store instead. This run checks the
+  # harness, because Rails' own store must pass.
   class TestCase < ActiveSupport::TestCase
     STAND_IN = ENV["TIERCEL_BEHAVIOURS_STORE"]&.to_sym
 

@@ -60,8 +60,8 @@ class SegmentWaitingTest < Tiercel::TestCase
     end
   end
 
-  # A shard's writer is stopped, and some entries cannot be verified. They look as if the writer were still moving
-  # them.
+  # A shard's writer is stopped, and some entries cannot be verified. The entries look as if the writer were still
+  # moving them.
   def test_scans_and_clears_of_a_stopped_writers_shard_wait_once_and_let_others_run
     open
     [-> { @segment.scan("app:").to_a }, -> { @segment.clear_prefix("app:") }].each do |sweep|

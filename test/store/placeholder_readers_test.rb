@@ -47,7 +47,7 @@ class PlaceholderReadersTest < Tiercel::TestCase
     end
   end
 
-  # It reads frames of the same version and acquires no leases.
+  # The store reads frames of the same version and acquires no leases.
   FetchPlaces::SHARED.each do |place|
     define_method(:"test_without_leases_#{place}_has_a_miss") do
       while_computing(place) do |store|
@@ -83,7 +83,7 @@ class PlaceholderReadersTest < Tiercel::TestCase
     end
   end
 
-  # The first bytes of a frame tell its type, so the decoders in C and in Ruby agree.
+  # The first bytes of a frame show its type, so the decoders in C and in Ruby agree.
   def test_both_decoders_see_a_miss
     lease = Tiercel::Leases::Lease.new("name", "l" * 8, "h" * 8, stale: "old", version: "1")
     bytes = Tiercel::Leases::Placeholder.build(lease, 10.0)

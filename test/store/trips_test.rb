@@ -8,8 +8,8 @@ require "active_support/cache/redis_cache_store"
 require "support/counting_proxy"
 require "tiercel/lab/servers"
 
-# Round trips of every public operation, counted on the wire. They never exceed those of Rails' own store on the same
-# server: in any state, on both paths, with or without subscribers and a request-local cache. A `fetch` that misses
+# Round trips of every public operation, counted on the wire. The trips never exceed those of Rails' own store on the
+# same server: in any state, on both paths, with or without subscribers and a request-local cache. A `fetch` that misses
 # acquires a lease, which costs one more trip; with `lease: false` it does not.
 class StoreTripsTest < Tiercel::TestCase
   Record = Struct.new(:cache_key, :cache_version)

@@ -5,7 +5,7 @@ require "fileutils"
 require "rubygems/package"
 require "socket"
 
-# A gem server on a loopback port. It serves Bundler's compact index of the gems in a folder.
+# A gem server on a loopback port. The server serves Bundler's compact index of the gems in a folder.
 #
 #   GemServer.run(["pkg/tiercel-0.1.0.gem"]) { |server| File.write("Gemfile", "source #{server.url.inspect}...") }
 class GemServer

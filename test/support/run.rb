@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The entry point of bin/test. It runs with the project's Ruby and without a bundle, because each suite has its own.
+# The entry point of bin/test. The program runs with the project's Ruby and without a bundle, because each suite has its
+# own.
 
 require_relative "runner/command_line"
 

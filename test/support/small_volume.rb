@@ -2,7 +2,7 @@
 
 require "tmpdir"
 
-# A small or read-only file system, for tests of disk errors. Mounting needs root; {available?} tells whether it is
+# A small or read-only file system, for tests of disk errors. Mounting needs root; {available?} returns whether it is
 # allowed.
 module SmallVolume
   class << self

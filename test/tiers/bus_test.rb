@@ -238,7 +238,7 @@ class TiersBusTest < Tiercel::TestCase
   def test_where_the_server_does_not_name_itself_copies_live_a_second = refusing("-info")
   def test_where_no_key_may_be_changed_copies_live_a_second = refusing("resetkeys", "~app:*")
 
-  # It is retried every minute.
+  # The refused call is retried every minute.
   def test_one_refusal_is_reported_once
     reports = []
     bus = machine(:one).backend.near.bus

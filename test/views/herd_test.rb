@@ -79,7 +79,7 @@ class ViewHerdTest < ViewTest
   def renderings_of_a_fragment(*urls)
     count do |log|
       at_once(urls, THREADS) do |cache|
-        # The others arrive meanwhile, or later; there is one rendering anyway.
+        # The other requests arrive during the rendering, or later; the fragment is rendered once in both cases.
         self.on_render = ->(_) { log.call("fragment") && sleep(0.2) && nil }
         page = controller(store: cache,
                           "index" => "<% cache 'box' do %><% rendering %>text<% end %>")

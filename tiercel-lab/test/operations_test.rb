@@ -81,7 +81,7 @@ class OperationsTest < LabCase
   end
 
   def test_objects_of_a_call_are_counted_exactly
-    # Threads of other tests may allocate objects meanwhile, but not twice the same number.
+    # Threads of other tests may allocate objects during a count, but not twice the same number.
     counts = Array.new(5) { arm("memory_store", "read") { |arm| arm.prepare; arm.run(100); arm.allocations } }
     count, times = counts.tally.max_by(&:last)
     assert_operator times, :>=, 2, counts.inspect

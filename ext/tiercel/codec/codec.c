@@ -33,8 +33,8 @@ static VALUE load_plain(VALUE self, VALUE bytes)
 }
 
 /*
- * Reads small files. It opens, reads and closes a file in one piece without the GVL, because a network file system may
- * make it wait. Ruby's File.read creates an IO object and releases the GVL four times.
+ * Reads small files. The function opens, reads and closes a file in one piece without the GVL, because a network file
+ * system may make it wait. Ruby's File.read creates an IO object and releases the GVL four times.
  */
 enum { SMALL_FILE_BYTES = 32 * 1024 };
 
@@ -143,7 +143,8 @@ static bool find_default(VALUE empty)
 }
 
 /*
- * Finds the word of the comparison functions. It is equal in all Hashes of one kind, and differs between the two kinds.
+ * Finds the word of the comparison functions. The word is equal in all Hashes of one kind, and differs between the two
+ * kinds.
  */
 static bool find_functions(void)
 {

@@ -22,8 +22,8 @@ static inline bool ascii_only(const uint8_t *bytes, size_t size)
 }
 
 /*
- * A buffer of bytes that grows. It uses malloc, because Ruby's allocator may start a garbage collection, which could
- * move the objects that the encoder is walking.
+ * A buffer of bytes that grows. The buffer uses malloc, because Ruby's allocator may start a garbage collection, which
+ * could move the objects that the encoder is walking.
  */
 enum { BUFFER_FIRST_BYTES = 16 * 1024, BUFFER_KEPT_BYTES = 256 * 1024 };
 
@@ -54,7 +54,7 @@ static inline bool buffer_reserve(buffer *b, size_t more)
     return b->capacity - b->size >= more || buffer_grow(b, more);
 }
 
-/* Empties the buffer. It keeps its memory for the next use, unless the memory is large. */
+/* Empties the buffer. The buffer keeps its memory for the next use, unless the memory is large. */
 static inline void buffer_reset(buffer *b)
 {
     b->size = 0;

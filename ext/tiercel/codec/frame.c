@@ -17,9 +17,9 @@
  *
  * Polynomials that are congruent modulo P have the same remainder. So 128 bits H * x^64 + L with D more bits behind
  * them may be replaced by H * (x^(D+64) mod P) + L * (x^D mod P). This sum is shorter than 128 bits, and is added to
- * the last 128 of those D bits. It costs two multiplications for 16 bytes. Four such sums run side by side (D = 512),
- * because the processor can start a multiplication before the last one has ended. At the end the four sums become one
- * (D = 128).
+ * the last 128 of those D bits. The step costs two multiplications for 16 bytes. Four such sums run side by side (D =
+ * 512), because the processor can start a multiplication before the last one has ended. At the end the four sums become
+ * one (D = 128).
  *
  * In RFC 1952 the lowest bit of a byte is the highest power, so registers hold polynomials with their bits reversed:
  * the low half of a register is H. The product of two reversed 64-bit numbers has 127 bits, and is one bit too low. The
@@ -172,7 +172,7 @@ static bool read_version(VALUE object, version_part *v)
            v->size <= FRAME_MAX_VERSION_BYTES;
 }
 
-/* ASK_CALLER: the frame has another version, or tags. ASK_RUBY: it is damaged, or has parts that only Ruby reads. */
+/* ASK_CALLER: the frame has another version, or tags. ASK_RUBY: a damaged frame, or parts that only Ruby reads. */
 enum verdict { SUITS, ASK_CALLER, ASK_RUBY };
 
 static uint32_t get16(const uint8_t *p) { return (uint32_t)(p[0] | p[1] << 8); }

@@ -13,8 +13,8 @@ enum {
 static ID id_cache_key, id_cache_version, id_to_param, id_to_a;
 
 /*
- * Returns whether the name is an instance of exactly this class. It must have no singleton methods, and the application
- * must not have added cache_key or cache_version to the class.
+ * Returns whether the name is an instance of exactly this class. The name must have no singleton methods, and the
+ * application must not have added cache_key or cache_version to the class.
  */
 static bool plain(VALUE name, VALUE class)
 {
@@ -112,8 +112,8 @@ static VALUE key_of(VALUE self, VALUE name, VALUE namespace, VALUE max_bytes)
 }
 
 /*
- * keys(names, namespace, max_bytes or nil): Array of the keys. It returns `names` if all names are valid keys, and nil
- * if Rails has to normalize one of them.
+ * keys(names, namespace, max_bytes or nil): Array of the keys. The method returns `names` if all names are valid keys,
+ * and nil if Rails has to normalize one of them.
  */
 static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
 {
@@ -135,7 +135,7 @@ static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
 
 /*
  * frozen(keys): Array of frozen copies for use as Hash keys; a Hash would intern unfrozen Strings, which costs as much
- * as a read. It returns `keys` if all keys are frozen.
+ * as a read. The method returns `keys` if all keys are frozen.
  */
 static VALUE frozen_keys(VALUE self, VALUE keys)
 {

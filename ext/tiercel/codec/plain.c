@@ -201,7 +201,7 @@ static bool put_bytes(encoder *e, const char *bytes, size_t size)
     return true;
 }
 
-/* Writes a size behind the first of its formats, which has one byte, that has room for it. */
+/* Writes the shortest format that can hold the size, then the size. format8 is the format of one byte. */
 static bool put_size(encoder *e, uint8_t format8, size_t size)
 {
     if (size <= UINT8_MAX) return put_number(e, format8, size, 1);

@@ -38,7 +38,7 @@ static bool run_without_gvl(tseg_host *base, tseg_step *step, void *argument)
 
     for (;;) {
         atomic_store(&work.stop, false);
-        /* This function raises nothing by itself. It returns at once if an interrupt is pending. */
+        /* This function raises nothing by itself. The function returns at once if an interrupt is pending. */
         rb_thread_call_without_gvl2(perform_step, &work, ask_to_stop, &work);
         if (work.done) return true;
         if (!protect(base, handle_interrupts, Qnil)) return false;
@@ -180,7 +180,7 @@ static void fail(VALUE self, tseg_result result, VALUE key)
                key ? key : Qnil, INT2NUM(code));
 }
 
-/* Other threads run during a wait. They must not change these Strings. */
+/* Other threads run during a wait. These threads must not change these Strings. */
 static VALUE freeze_keys(VALUE keys)
 {
     VALUE copies = rb_ary_new_capa(RARRAY_LEN(keys));

@@ -131,7 +131,7 @@ static inline VALUE segment_terms_tags(uintptr_t terms)
     return terms && RB_TYPE_P((VALUE)terms, T_ARRAY) ? RARRAY_AREF((VALUE)terms, 1) : Qnil;
 }
 
-/* A String that the caller may change. It shares the bytes of the frozen one until one of the two changes. */
+/* A String that the caller may change. The String shares the bytes of the frozen one until one of the two changes. */
 static inline VALUE segment_share(VALUE frozen)
 {
     return RB_LIKELY(RBASIC_CLASS(frozen) == rb_cString) ? rb_str_dup(frozen) : rb_obj_dup(frozen);

@@ -451,7 +451,7 @@ static void make_batch(read_batch *batch, VALUE keys, long from)
     for (; count < READ_BATCH; count++) batch->keys[count].bytes = NULL;
 }
 
-/* frames: an Array, or nil. It gets the keys whose values Ruby has to decode. versions: an Array, or nil. */
+/* frames: an Array, or nil. The Array gets the keys whose values Ruby has to decode. versions: an Array, or nil. */
 static VALUE read_many(VALUE self, VALUE keys, one_read *read_one, VALUE frames, VALUE versions)
 {
     read_batch batch = {.self = self};

@@ -106,10 +106,10 @@ static bool may_be_filled(VALUE self, write_call *call, VALUE epoch)
 }
 
 /*
- * Segment#near_fill(key, bytes, ttl, epoch) -> whether the bytes were written. It writes only if the key is absent and
- * this Segment trusts its copies. With an epoch from near_epoch it does not write if, since then, a writer has begun
- * to change the key or the key was invalidated. With an epoch from near_begin it does not write if another writer was
- * active in the same stripe.
+ * Segment#near_fill(key, bytes, ttl, epoch) -> whether the bytes were written. The fill writes only if the key is
+ * absent and this Segment trusts its copies. With an epoch from near_epoch it does not write if, since then, a writer
+ * has begun to change the key or the key was invalidated. With an epoch from near_begin it does not write if another
+ * writer was active in the same stripe.
  */
 static VALUE segment_near_fill(VALUE self, VALUE key, VALUE bytes, VALUE ttl, VALUE epoch)
 {
@@ -221,7 +221,7 @@ static VALUE segment_touch(VALUE self, VALUE key, VALUE ttl)
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
 
-/* Deletes and clears. They wait for no lock of a shard. */
+/* Deletes and clears. Both wait for no lock of a shard. */
 typedef struct {
     segment_call base;
     tseg_delete_function *delete;
@@ -384,7 +384,7 @@ static VALUE describe_held(VALUE self, const lease_call *call)
  * - stale: until the fill, reads find that entry (true), these bytes (a String), or nothing (nil).
  *
  * Returns one of these:
- * - :begun: the caller holds the lease. It begins the given lineage, and the key has no entry.
+ * - :begun: the caller holds the lease. The lease begins the given lineage, and the key has no entry.
  * - [:acquired, lineage, whether the entry exists, whether a former holder had lapsed]: the caller holds the lease.
  * - [:held, lineage, holder, end, whether the versions are equal]: another holder has the lease. The end is in seconds
  *   of the monotonic clock; the last element is nil if the holder gave no version.

@@ -205,7 +205,7 @@ static tseg_result read_key_slot(tseg *segment, uint32_t shard, tseg_word *slot,
 }
 
 /*
- * A pass reads entries from random places of the log. It therefore prefetches the entry of a slot this many slots
+ * A pass reads entries from random places of the log. The pass therefore prefetches the entry of a slot this many slots
  * ahead. A pass over 8 million entries takes 21 ns for each entry instead of 68 ns.
  */
 #define PREFETCHED_SLOTS (2 * TSEG_BUCKET_SLOTS)

@@ -19,7 +19,8 @@ struct tseg_sidecar {
     _Atomic int slot; /* the process slot, whose byte this process has locked; -1: none */
     /*
      * A mapped page of the lock file, which nothing reads. The mapping keeps the open file description and its locks
-     * alive when other code closes the descriptor. A child does not inherit it. NULL: the descriptor alone keeps them.
+     * alive when other code closes the descriptor. A child does not inherit the page. NULL: only the descriptor keeps
+     * the locks.
      */
     void *proof;
     _Atomic int files_descriptor; /* has the lock for files, in a description of its own; -1: not locked */

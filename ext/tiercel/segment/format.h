@@ -22,8 +22,8 @@ static inline uint64_t tseg_load_bytes(const uint8_t *bytes)
 }
 
 /*
- * Loads the last 0 to 7 of `all` bytes, which begin at `rest`, as a word padded with zeros. It loads 8 bytes if there
- * are as many, because a copy of a variable length is a function call.
+ * Loads the last 0 to 7 of `all` bytes, which begin at `rest`, as a word padded with zeros. The function loads 8 bytes
+ * if there are as many, because a copy of a variable length is a function call.
  */
 static inline uint64_t tseg_load_rest(const uint8_t *rest, size_t count, size_t all)
 {
@@ -331,7 +331,7 @@ static inline uint64_t tseg_mix(uint64_t x)
     x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
     return x ^ (x >> 32);
 }
-/* A check of the words that never change in an entry. It detects a damaged or misplaced header. */
+/* A check of the words that never change in an entry. The check detects a damaged or misplaced header. */
 static inline uint32_t tseg_entry_check(uint64_t sizes, uint64_t origin)
 {
     return (uint32_t)(tseg_mix(sizes ^ tseg_mix(origin)) >> 32);

@@ -20,8 +20,8 @@
  *   is evicted. A ghost is the fingerprint of a key that left the small log without a hit. A key with a ghost goes
  *   straight into the main log.
  * - Epoch of the segment: a clear raises it, and entries of an earlier epoch are misses.
- * - Generation of a process slot: the number of processes that have had the slot. It distinguishes a dead owner of a
- *   lock from the process that now has the owner's slot.
+ * - Generation of a process slot: the number of processes that have had the slot. The generation distinguishes a dead
+ *   owner of a lock from the process that now has the owner's slot.
  * - Stripe: a part of the keys of a near tier. Its epoch rejects fills that are late.
  * - Retired: a retired segment is no longer the current segment. Every process moves to the file that the path leads
  *   to.

@@ -1,4 +1,4 @@
-/* The table of leases. It lies beside the logs, so evictions do not touch it. "Leases" in memory-model.md. */
+/* The table of leases. The table lies beside the logs, so evictions do not touch it. "Leases" in memory-model.md. */
 #include "entries.h"
 
 /* Number of attempts of a call that ends a lineage, if another lease gets the slot in between. */

@@ -9,7 +9,7 @@ static inline uint64_t table_bytes(uint32_t capacity, uint32_t chain_count)
     return (uint64_t)capacity * sizeof(tseg_memo_slot) + (uint64_t)chain_count * sizeof(uint32_t);
 }
 
-/* The table grows by a quarter, so that few slots are unused. It has at least as many chains as slots. */
+/* The table grows by a quarter, so that few slots are unused. The table has at least as many chains as slots. */
 static inline uint32_t next_capacity(const tseg_memo *memo)
 {
     return memo->capacity ? memo->capacity + memo->capacity / 4 : TSEG_MEMO_FIRST_SLOTS;
@@ -46,7 +46,7 @@ static inline bool is_token_of(const tseg_memo_slot *slot, const tseg_token *tok
     return slot->file_id == token->file_id && slot->origin == token->origin && slot->sequence == token->sequence;
 }
 
-/* The slot of this entry's value, or NULL. It stays valid until the memo changes. */
+/* The slot of this entry's value, or NULL. The slot stays valid until the memo changes. */
 tseg_memo_slot *tseg_memo_find(tseg_memo *memo, uint64_t hash, const tseg_token *token)
 {
     uint32_t chain;
@@ -232,7 +232,7 @@ void tseg_memo_resize(tseg_memo *memo, uint64_t limit_bytes)
  * So a scan fills nothing, and a working set that exceeds the memo does not displace itself. A value of 24 KB enters at
  * its third read, and one of 100 KB at its second. The first read of an entry never counts.
  *
- * Marks count the reads of entries whose values are not kept. They form buckets of four; a new mark replaces the mark
+ * Marks count the reads of entries whose values are not kept. Marks form buckets of four; a new mark replaces the mark
  * with the fewest reads. All counts are halved from time to time, so that values which were once popular leave. A clock
  * hand visits the slots in a circle and chooses the values to evict; it skips values that save more.
  */
@@ -350,7 +350,7 @@ static int64_t slots_to_pass(const tseg_memo *memo, const tseg_memo_candidate *c
     return -1;
 }
 
-/* Counts a read of an entry that is not kept. Returns true if the rule would admit its value now. */
+/* Counts a read of an entry that is not kept. Returns true if the rule would admit the entry's value now. */
 bool tseg_memo_wants(tseg_memo *memo, const tseg_memo_candidate *candidate)
 {
     uint32_t *mark;

@@ -26,7 +26,7 @@ static void make_guard(void)
     pthread_mutexattr_destroy(&recursive);
 }
 
-/* A thread holds the guard for microseconds. If a thread was stopped with it, the fork continues after a second. */
+/* A thread holds the guard for microseconds. If that thread was stopped, the fork continues after a second. */
 static void before_fork(void)
 {
     const struct timespec pause = {0, 1000000};
@@ -65,7 +65,8 @@ static void prepare(void)
 
 /*
  * Between these two calls no thread of this process forks, so that a child knows every open lock file, and no other
- * thread changes the lists of attachments and lock files. They may be nested. No code of the host runs between them.
+ * thread changes the lists of attachments and lock files. The pairs may be nested. No code of the host runs between
+ * them.
  */
 void tseg_hold_forks(void)
 {
@@ -119,7 +120,7 @@ static bool is_unlocked(const tseg_sidecar *sidecar, off_t first, off_t count)
            lock.l_type == F_UNLCK;
 }
 
-/* The content of our lock files. It shows that a damaged file beside the lock file was a segment of ours. */
+/* The content of our lock files. The content shows that a damaged file beside the lock file was a segment of ours. */
 static const char our_mark[] = "Tiercel: locks of the segment beside this file, layout 3\n";
 _Static_assert(TSEG_LAYOUT_VERSION == 3, "the mark names the layout");
 
@@ -503,8 +504,8 @@ static bool is_registered(tseg *segment)
 }
 
 /*
- * A new registration declares the locks of the former one dead. If threads run calls at the same time, one of them may
- * hold such a lock, so the process loses the right to write instead.
+ * A new registration declares the locks of the registration before it dead. If threads run calls at the same time, one
+ * of them may hold such a lock, so the process loses the right to write instead.
  */
 static void register_again(tseg *segment)
 {

@@ -111,8 +111,8 @@ static bool nap(tseg_wait *wait, long pause_ns)
 
 /*
  * Blocks until the shard's lock word changes, the bound is reached or a signal arrives. Blocks for 5 ms at most, so
- * that the next attempt can find out whether the owner is alive. It reads only the lock word and changes only *wait, so
- * threads call it without the host's lock.
+ * that the next attempt can find out whether the owner is alive. The function reads only the lock word and changes only
+ * *wait, so threads call it without the host's lock.
  */
 void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait)
 {

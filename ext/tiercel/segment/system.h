@@ -47,7 +47,7 @@ typedef struct {
     char message[512]; /* names the path and says what to do */
 } tseg_error;
 
-/* A part of long work. It touches its argument alone, and returns true once the work is done. */
+/* A part of long work. The part touches its argument alone, and returns true once the work is done. */
 typedef bool tseg_step(void *argument, const atomic_bool *stop);
 
 typedef struct tseg_host {

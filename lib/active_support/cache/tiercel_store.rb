@@ -522,8 +522,8 @@ module ActiveSupport
       # @return [ActiveSupport::Cache::Strategy::LocalCache::LocalStore, nil]
       def local_cache = @settings.request_local&.current
 
-      # Rails adds this middleware to the application's stack. It calls the store when a request begins and ends. On
-      # Rails 7.2 and 8.0 it instead takes the name of the local cache, and begins and ends the cache itself.
+      # Rails adds this middleware to the application's stack. The middleware calls the store when a request begins and
+      # ends. On Rails 7.2 and 8.0 it instead takes the name of the local cache, and begins and ends the cache itself.
       def middleware
         told = STRATEGY.method_defined?(:new_local_cache) ? self : local_cache_key
         @middleware ||= STRATEGY::Middleware.new(STRATEGY.name, told)
@@ -531,7 +531,7 @@ module ActiveSupport
 
       # --- for {Tiercel::Fetch} and for tests in parallel ---
 
-      # Runs a block of `fetch`, or stores its value, within the event of this step.
+      # Sends the event of a step of `fetch`, and runs the step in it: the block, or the write of its value.
       #
       # @param operation [Symbol] :generate or :write
       # @param miss [Fetch::Miss]

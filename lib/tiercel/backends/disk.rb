@@ -46,7 +46,7 @@ module Tiercel::Backends::Disk
   end
 
   # A token for `compare_and_set`: a random start for each process, incremented with each write, so that no token
-  # repeats. It has 62 bits: an immediate Integer in Ruby, 8 bytes on disk.
+  # repeats. A token has 62 bits: an immediate Integer in Ruby, 8 bytes on disk.
   def next_token
     unless @token_process == Tiercel::Forks.current
       # Assigned first: another thread must never continue the parent's sequence or start from nil.

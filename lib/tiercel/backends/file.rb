@@ -324,8 +324,8 @@ class Tiercel::Backends::File < Tiercel::Backend
     files.any? && excess > @size_bytes * (1 - EVICTING_FILL)
   end
 
-  # Counts a small folder anew: people delete files, too, and a process that was killed between a change and its note
-  # leaves a wrong number.
+  # Counts a small folder anew. Users delete files too, and a process that is killed after a change, before it records
+  # the change, leaves a wrong number.
   #
   # @return [Hash{String => ::File::Stat}] the folder's files, of a large folder some of them, by path
   def survey(ledger, folder, most = RECOUNTED_FILES)

@@ -326,8 +326,8 @@ module Tiercel
       result(answers, answers.count(true))
     end
 
-    # The server also adds to text that is nearly a number, such as "007"; the bytes that were read in the same trip
-    # tell, and are restored unless another caller has changed them since.
+    # The server also adds to text that is nearly a number, such as "007". The same trip reads the former bytes. If they
+    # are no counter, they are restored, unless another caller has changed them since.
     #
     # @return [Integer, nil] nil if the server could not add
     def add_natively(connection, key, wire_key, amount, ttl, deadline)
@@ -394,7 +394,7 @@ module Tiercel
     # - Any other key is percent-encoded as in Rails' MemCacheStore (control characters, space, "%" and all bytes
     #   from 7F), so that both find the same entries.
     # - If the result exceeds 250 bytes, bytes from 80 stay unencoded, which memcached permits.
-    # - A key that is still too long becomes "%=", the beginning of the key, and a SHA-256. It cannot be decoded;
+    # - A key that is still too long becomes "%=", the beginning of the key, and a SHA-256. This key cannot be decoded;
     #   only its beginning is recognizable.
     module WireKey
       LIMIT_BYTES = 250

@@ -216,8 +216,8 @@ module Tiercel
       end
     end
 
-    # A lease as a frame of type 0x20. Its part LEASE contains lineage, holder and ttl; its payload is the stale value
-    # or empty. Its expiry is that of the lease by the holder's clock.
+    # A lease as a frame of type 0x20. The part LEASE contains lineage, holder and ttl; the payload is the stale value
+    # or empty. The frame expires with the lease, by the holder's clock.
     #
     # @private
     module Placeholder

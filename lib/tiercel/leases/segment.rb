@@ -26,8 +26,8 @@ module Tiercel
         @guard = guard
       end
 
-      # A read has just missed, so the first attempt expects an absent key. It calls the segment directly, because a
-      # segment has no breaker, and a guarded call costs as much as the attempt.
+      # A read has just missed, so the first attempt expects an absent key. The attempt calls the segment directly,
+      # because a segment has no breaker, and a guarded call costs as much as the attempt.
       def acquire(mine, shown: nil) # rubocop:disable Lint/UnusedMethodArgument -- the table knows the entry
         answer = begin
           @segment.lease_acquire(mine.key, mine.ttl, mine.lineage, mine.lineage, mine.version, nil, nil, nil)

@@ -132,8 +132,8 @@ module Tiercel::Store
   end
 
   # Finds the methods that Tiercel bypasses and other code has replaced. A store checks when it is built, and when the
-  # application has booted, because agents and gems patch Rails at boot. It also checks when a test stubs one of its
-  # methods.
+  # application has booted, because agents and gems patch Rails at boot. The store also checks when a test stubs one of
+  # its methods.
   #
   # @private
   class Patches

@@ -4,8 +4,8 @@
 # shared memory, so the answer is kept until a subscription changes.
 #
 # Rails announces no change, but Ruby does: a TracePoint on the notifier's `subscribe` and `unsubscribe` alone. It
-# replaces no method, and no other method gets slower. It cannot see a call from a handler of another TracePoint, as in
-# a debugger's prompt: such a subscription is heard after the next change.
+# replaces no method, and no other method gets slower. The TracePoint cannot see a call from a handler of another
+# TracePoint, as in a debugger's prompt: such a subscription receives events after the next change.
 #
 # @private
 class Tiercel::Store::Subscriptions

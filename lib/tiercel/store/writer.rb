@@ -4,8 +4,8 @@
 #
 # @private
 class Tiercel::Store::Writer
-  # The backend's TTL if the caller's TTL is zero or negative, in seconds. The frame says that the entry has
-  # expired.
+  # The backend's TTL if the caller's TTL is zero or negative, in seconds. The expiry in the
+  # frame makes the entry a miss.
   SHORTEST_TTL = 0.001
 
   # @param policy [FetchPolicy] the store's default

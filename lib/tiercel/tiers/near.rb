@@ -242,9 +242,9 @@ class Tiercel::Tiers < Tiercel::Backend
   # A value with tags and the generations of its tags have a copy each: a generation is a key like any other. A read
   # in the near tier compares both. Without the copy of a generation, the last tier decides.
   #
-  # A copy is the frame that a store over `shared:` alone would write. It has no checksum, since that was verified,
-  # and is compressed only if the value is long. So the segment returns plain Strings without a Ruby object for the
-  # frame.
+  # A copy is the frame that a store over `shared:` alone would write. The copy has no checksum, since that was
+  # verified, and is compressed only if the value is long. So the segment returns plain Strings without a Ruby object
+  # for the frame.
   #
   # @private
   module Copy

@@ -12,7 +12,7 @@ module Tiercel
           end
         end
 
-        # Limiters write counters raw and read them plainly, and pass values that have no raw form.
+        # Rate limiters write counters with `raw: true` and read them without, and also write values without a raw form.
         def test_a_value_is_read_in_the_other_way_too
           [:symbol, nil, { "hash" => [1] }, "\xF5\x01 begins like a frame".b].each do |value|
             assert_equal true, store.write("name", value, raw: true)

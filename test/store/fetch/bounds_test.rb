@@ -53,7 +53,7 @@ class FetchBoundsTest < Tiercel::TestCase
     callers.each(&:join)
   end
 
-  # In a busy application some thread is always inside a block, so other keys' writes take the same short way.
+  # In a busy application some thread is always inside a block. Calls of other keys take no more steps than without it.
   def test_a_running_block_slows_no_other_call
     began, finish = Queue.new, Queue.new
     calls = [-> { @store.write("key", "value") }, -> { @store.delete("key") }, -> { @store.increment("count") },

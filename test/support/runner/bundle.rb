@@ -4,7 +4,7 @@ require "fileutils"
 require "rbconfig"
 
 module TestRunner
-  # The gems of a suite. They are installed when the suite runs for the first time. Several checkouts and bin/setup
+  # The gems of a suite. The gems are installed when the suite runs for the first time. Several checkouts and bin/setup
   # install into the same folder, so one process at a time does it.
   class Bundle
     def initialize(gemfile)

@@ -5,7 +5,7 @@ require "open3"
 require_relative "suite"
 
 module TestRunner
-  # Rails' repository on this machine, as the source of Rails' own test suites. It is never changed.
+  # Rails' repository on this machine, as the source of Rails' own test suites. The repository is never changed.
   class RailsCheckout
     # The folders that these suites need.
     FOLDERS = %w[activesupport/test actionview/test actionpack/test activerecord/test tools].freeze

@@ -4,7 +4,7 @@ module TestRunner
   # The runner was called with wrong arguments, or a declaration is wrong.
   class Error < StandardError; end
 
-  # The comment with the suites of a test file. It precedes the first line of code.
+  # The comment with the suites of a test file. The comment precedes the first line of code.
   COMMENT = /^# suites: (.+)$/
   # The comment of a file that belongs to the quick suite.
   QUICK = /^# quick$/

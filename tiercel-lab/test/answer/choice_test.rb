@@ -160,7 +160,7 @@ class AnswerChoiceTest < LabCase
     end
   end
 
-  # Copies of other machines' values expire or hear of changes within seconds.
+  # Copies of other machines' values expire, or are deleted after a change, within seconds.
   def test_near_tiers_reach_as_far_as_their_last_tier
     assert_nil broken("tiercel:memory:?size=4MB redis:", machines: 2, workers: 4)
     assert_nil broken("tiercel:shared: memcached:", machines: 2, workers: 4)

@@ -73,7 +73,7 @@ class SummaryTest < LabCase
     assert_in_delta 6_000, found.slow.ns, 10
   end
 
-  # Collection happens in random blocks and belongs to all of them. It is no pause, and is not left out.
+  # Collection happens in random blocks and belongs to all of them. Collection is no pause, and is not left out.
   def test_collection_counts_wherever_it_falls
     comparison = compare("memory_store", "null_store")
     cells = comparison.arms.map do |arm|

@@ -2,8 +2,8 @@
 
 require "json"
 
-# Checks a document against the JSON Schema in `schema/`. It supports the keywords of the lab's schemas: type, const,
-# enum, required, properties, additionalProperties, items, minimum, $ref into $defs.
+# Checks a document against the JSON Schema in `schema/`. The class supports the keywords of the lab's schemas: type,
+# const, enum, required, properties, additionalProperties, items, minimum, $ref into $defs.
 class Schema
   FOLDER = File.expand_path("../../schema", __dir__)
   TYPES = { "object" => Hash, "array" => Array, "string" => String, "integer" => Integer, "number" => Numeric,

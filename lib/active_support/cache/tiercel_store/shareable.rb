@@ -9,7 +9,7 @@ module ActiveSupport
     #
     # Such a store has nothing that changes, only the {Seed} of its parts. The main Ractor keeps the parts that it had.
     # Every other Ractor builds its own at its first call ({InRactor}), and attaches to the segment as a process does.
-    # So it has flights, events and figures of its own. It keeps no decoded values (`memo:`).
+    # So it has flights, events and figures of its own. The store keeps no decoded values (`memo:`).
     #
     # @private
     module TiercelStore::Shareable
@@ -91,7 +91,8 @@ module ActiveSupport
 
       def refuse_change = raise(FrozenError.new("a store of several Ractors is frozen", receiver: self))
 
-      # The store of one Ractor. It reads none of the constants and variables of Rails that Ractors do not share.
+      # The store of one Ractor. This store reads none of the constants and variables of Rails that Ractors do not
+      # share.
       class InRactor < TiercelStore
         ALIASES = Ractor.make_shareable(OPTION_ALIASES.transform_values(&:dup))
         # Patches were looked for in the main Ractor.

@@ -2,8 +2,8 @@
 
 require "rack"
 
-# A web page that shows what the cache does: a Rack application for `config/routes.rb`. It changes nothing and loads no
-# value.
+# A web page that shows what the cache does: a Rack application for `config/routes.rb`. The page changes nothing and
+# loads no value.
 #
 #   mount Tiercel::Insight::Web => "/tiercel"                                                # in development and test
 #   mount Tiercel::Insight::Web.new(user: ENV["TIERCEL_USER"], password: ENV["TIERCEL_PASSWORD"]) => "/tiercel"

@@ -304,7 +304,7 @@ Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
     nil
   end
 
-  # Rails' events do not tell sizes.
+  # Rails' events contain no sizes.
   #
   # @param key [String] of an entry that was read a moment ago
   # @return [Integer, nil]

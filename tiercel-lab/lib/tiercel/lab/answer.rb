@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Tiercel::Lab
-  # The answer to "which store should I use?". It has the application's {Constraints}, {Candidate}s with the {Figures}
-  # of a run, the {Choice} among them, and the {Sheet} at the top of a report.
+  # The answer to "which store should I use?". The answer has the application's {Constraints}, {Candidate}s with the
+  # {Figures} of a run, the {Choice} among them, and the {Sheet} at the top of a report.
   module Answer
     Tiercel::Lab.declare self, "answer/candidate" => %i[Candidate Constraints Memory Now Page Place]
 
@@ -20,8 +20,8 @@ module Tiercel::Lab
       Sheet.new(choice, figures, program:)
     end
 
-    # Chooses the store with the cheapest page among the candidates that meet all constraints. It only decides: it
-    # does not read, measure or print.
+    # Chooses the store with the cheapest page among the candidates that meet all constraints. This class only decides:
+    # it does not read, measure or print.
     class Choice
       # Maximum number of candidates that an answer shows.
       MOST = 3

@@ -53,8 +53,8 @@ module Tiercel::Lab
       end
     end
 
-    # A command. Its name is the first word of the command line. It parses its options, refuses unknown ones, and
-    # runs.
+    # A command. Its name is the first word of the command line. The command parses its options, refuses unknown ones,
+    # and runs.
     #
     # @abstract Subclasses implement {#perform} and {#facts}, and receive arguments in {#accept} and {#options}.
     class Command
@@ -323,8 +323,8 @@ module Tiercel::Lab
         ExitCodes::OK
       end
 
-      # An empty value, or only commas, is most likely an unset variable of a script. It would name the current or the
-      # root folder, or nothing to measure.
+      # An empty value, or only commas, is most likely an unset variable of a script. Such a value would name the
+      # current or the root folder, or nothing to measure.
       #
       # @return [Array<String>] the arguments as UTF-8, whatever the locale is
       # @raise [UsageError]

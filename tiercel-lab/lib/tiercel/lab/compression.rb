@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Tiercel::Lab
-  # The compressors of the tables, by name. They call the libraries directly.
+  # The compressors of the tables, by name. The compressors call the libraries directly.
   #
   #   Compression.fetch("zstd").build(level: 3).deflate(bytes)
   module Compression

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Tiercel::Lab
-  # The measuring engine: plans, fresh processes, slices and their summaries. It does not know the tables, and does
-  # not print.
+  # The measuring engine: plans, fresh processes, slices and their summaries. The engine does not know the tables, and
+  # does not print.
   module Engine
     Tiercel::Lab.declare self,
                          "engine/arm" => %i[Arm ArmProcess Context SingleArm TimedArm],

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Tiercel::Lab
-  # The root of the lab's errors. It does not descend from Tiercel::Error, because a worker's bundle may lack the gem
-  # tiercel.
+  # The root of the lab's errors. The root does not descend from Tiercel::Error, because a worker's bundle may lack the
+  # gem tiercel.
   class Error < StandardError; end
 
   # An invalid command line: exit code 2.

@@ -36,8 +36,8 @@ module Tiercel::Lab
       def reference? = unit == "us"
     end
 
-    # Reads the results of a folder as series. It reads results of all versions of the lab; points of older versions
-    # lack figures that those versions did not record.
+    # Reads the results of a folder as series. The class reads results of all versions of the lab; points of older
+    # versions lack figures that those versions did not record.
     class Archive
       PATTERN = "**/*.{json,jsonl}"
       EXACT = %w[objects stored_bytes round_trips wire_bytes queries].freeze
@@ -102,8 +102,8 @@ module Tiercel::Lab
         first && runs.drop(first)
       end
 
-      # Splits a run of several commands into its parts. It leaves out comparisons of two revisions, whose figures
-      # belong to neither.
+      # Splits a run of several commands into its parts. The method leaves out comparisons of two revisions, whose
+      # figures belong to neither.
       def parts(run)
         inner = run.fetch("parts", []).filter_map { |part| part["results"] if part.is_a?(Hash) }
         (inner.empty? ? [run] : inner).reject { |part| gate?(part) && table(part, "sides").size > 1 }

@@ -85,8 +85,8 @@ module Tiercel::Lab
       private_class_method :once
     end
 
-    # A relay in front of a server that adds distance and faults. It runs in a process of its own. Its address exists
-    # before the server starts, and stays when the server restarts.
+    # A relay in front of a server that adds distance and faults. The relay runs in a process of its own. Its address
+    # exists before the server starts, and stays when the server restarts.
     class Proxy
       HOST = "127.0.0.1"
       RELAY = File.expand_path("network/relay_process.rb", __dir__)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Tiercel::Lab
-  # The serializers of the tables, by name. They call the libraries directly.
+  # The serializers of the tables, by name. The serializers call the libraries directly.
   #
   #   Serialization.fetch("marshal").build.dump(value)
   module Serialization

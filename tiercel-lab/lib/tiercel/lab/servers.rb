@@ -5,8 +5,8 @@ require "openssl"
 require_relative "../lab"
 
 module Tiercel::Lab
-  # Starts servers for tests and measurements, on free loopback ports or Unix sockets, and stops them by PID. It never
-  # uses a server that is running already, and no server outlives the process that started it.
+  # Starts servers for tests and measurements, on free loopback ports or Unix sockets, and stops them by PID. The module
+  # never uses a server that is running already, and no server outlives the process that started it.
   #
   #   server = Tiercel::Lab::Servers::Memcached.new.start
   #   server.url     # => "memcached://127.0.0.1:38211"
@@ -112,8 +112,8 @@ module Tiercel::Lab
       end
     end
 
-    # One server process. It starts on a free loopback port or a Unix socket. It is ready when it answers a request,
-    # without a fixed waiting time. It is stopped by PID.
+    # One server process. The server starts on a free loopback port or a Unix socket. It is ready when it answers a
+    # request, without a fixed waiting time. The server is stopped by PID.
     #
     # @abstract Subclasses implement {.program}, {.package}, #command, #ask_version and #url.
     class Server

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Tiercel::Lab
-  # The lab's statistics: pure functions of Arrays of numbers. They need no library, and a seed gives the same result
-  # on every machine.
+  # The lab's statistics: pure functions of Arrays of numbers. The functions need no library, and a seed gives the same
+  # result on every machine.
   module Statistics
     Tiercel::Lab.declare self, "statistics/change_points" => %i[Autoregression ChangePoints]
 
@@ -268,7 +268,7 @@ module Tiercel::Lab
       # A slow block is at least this many median absolute deviations above the median: 6 standard deviations of a
       # normal distribution.
       FAR = 9.0
-      # It also exceeds the median by at least this share.
+      # The pause also exceeds the median by at least this share.
       LEAST = 0.05
     end
 

@@ -79,7 +79,7 @@ class Tiercel::Insight::Doctor
     end
   end
 
-  # The Redis server behind a store of Tiercel or Rails. It runs only read-only commands.
+  # The Redis server behind a store of Tiercel or Rails. The doctor runs only read-only commands.
   class RedisServer
     # Maximum number of sampled keys, so that a large server takes no longer than a small one.
     SAMPLE = 500

@@ -96,7 +96,7 @@ class Tiercel::Insight::Web::Chart
 
   def hover(at) = %(<rect class="hover" x="#{n(x(at))}" y="#{TOP}" width="#{n(step)}" height="#{ROOM_Y}"/>)
 
-  # Four times; the last one is now.
+  # The labels of the axis: four times, of which the last one is now.
   def labels
     last = @times.size - 1
     (0..3).map { |part| last * part / 3 }.uniq.map do |at|

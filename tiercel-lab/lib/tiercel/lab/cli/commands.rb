@@ -164,8 +164,8 @@ module Tiercel::Lab
   end
 
   module CLI
-    # Writes the files that a gem's or a Rails application's repository needs for gates and histories. It does not
-    # overwrite existing files.
+    # Writes the files that a gem's or a Rails application's repository needs for gates and histories. The command does
+    # not overwrite existing files.
     class InitCommand < Command
       FACTS = Facts.new(name: "init", groups: [],
                         summary: "Writes what CI needs: `init gate`, `init ci`.",

@@ -3,8 +3,8 @@
 module Tiercel::Lab
   module Engine
     # The gems of a worker: the lab's own bundle, or a bundle of `tiercel-lab/gemfiles/NAME.gemfile`. A separate bundle
-    # has gems that conflict with the other gems (Litecache needs sqlite3 1.x). It is installed on first use, into the
-    # user's cache folder.
+    # has gems that conflict with the other gems (Litecache needs sqlite3 1.x). The bundle is installed on first use,
+    # into the user's cache folder.
     class Bundle
       FOLDER = File.expand_path("../../../../gemfiles", __dir__)
 

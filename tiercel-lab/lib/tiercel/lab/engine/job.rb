@@ -138,8 +138,8 @@ module Tiercel::Lab
       end
     end
 
-    # The worker process of a {Round}. It loads gems, makes the values once for all arms, and forks an {ArmProcess}
-    # for each arm of a comparison.
+    # The worker process of a {Round}. The worker loads gems, makes the values once for all arms, and forks an
+    # {ArmProcess} for each arm of a comparison.
     class Worker
       # @return [Array<IO>] pipes to the parent
       attr_writer :pipes
@@ -257,7 +257,7 @@ module Tiercel::Lab
         end
       end
 
-      # Stops a worker that no longer answers. It takes no further part in the comparison.
+      # Stops a worker that no longer answers. The worker takes no further part in the comparison.
       #
       # @param worker [Job]
       # @param error [WorkerLost]

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The program of a {Tiercel::Lab::Engine::Job}: `ruby job_main.rb INPUT_FD OUTPUT_FD PATH [FILE...]`. It does not use
-# standard output, because contestants may print there.
+# The program of a {Tiercel::Lab::Engine::Job}: `ruby job_main.rb INPUT_FD OUTPUT_FD PATH [FILE...]`. The program does
+# not use standard output, because contestants may print there.
 begin
   require "active_support"
   require "active_support/cache"

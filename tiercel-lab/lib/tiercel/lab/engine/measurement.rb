@@ -222,8 +222,8 @@ module Tiercel::Lab
       end
     end
 
-    # Measures comparisons. It starts the servers. For each value it then runs {Protocol#processes} rounds; the fresh
-    # workers of a round go through all comparisons of the value.
+    # Measures comparisons. The class starts the servers. For each value it then runs {Protocol#processes} rounds; the
+    # fresh workers of a round go through all comparisons of the value.
     #
     #   measurement = Measurement.new(comparisons, protocol: Protocol::QUICK, seed: 1)
     #   measurement.run { |value, cells| ... }   # yields a value's cells as soon as they are complete

@@ -142,12 +142,12 @@ module Tiercel::Lab
       # Maximum length of a slice, even if it then has fewer calls than NETWORK_CALLS.
       SLICE_MOST_NS = 60_000_000
 
-      # Untimed calls before each slice, as a share of its calls. They refill the CPU's caches after the previous arm.
-      # (Without them a FileStore arm slowed its neighbours by 20 % in slices of 0.5 ms.)
+      # Untimed calls before each slice, as a share of its calls. These calls refill the CPU's caches after the previous
+      # arm. (Without them a FileStore arm slowed its neighbours by 20 % in slices of 0.5 ms.)
       LEAD_IN = 1 / 16r
 
-      # The longest head start, in slices for each block; see {Slots.head_start}. It exceeds the two recorded slices, so
-      # that some processes also record a pause that comes once in 45 slices.
+      # The longest head start, in slices for each block; see {Slots.head_start}. The head start exceeds the two
+      # recorded slices, so that some processes also record a pause that comes once in 45 slices.
       HEAD_START = 2.5
       # A quick run does not look for rare costs. A store copies its first 16 MB within two slices. The collection after
       # them is the most expensive one of a forked process, because it copies the pages that the fork shares.

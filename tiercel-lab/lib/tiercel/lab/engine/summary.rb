@@ -2,7 +2,7 @@
 
 module Tiercel::Lab
   module Engine
-    # The noise floor of each medium: how much two copies of the same arm differ. It pools the null arms of all
+    # The noise floor of each medium: how much two copies of the same arm differ. The class pools the null arms of all
     # comparisons, because a single comparison has only a few processes.
     class Noise
       # @param cells [Array<Cell>] cells of a run

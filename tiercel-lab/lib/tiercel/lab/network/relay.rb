@@ -207,8 +207,8 @@ module Tiercel::Lab
     # The proxy's process: one loop over all connections. In a process of its own it shares neither lock nor scheduler
     # with the measured client.
     #
-    # It receives new {Conditions} over a control socket as JSON lines, answers each line, and ends when the parent
-    # closes the socket.
+    # The process receives new {Conditions} over a control socket as JSON lines, answers each line, and ends when the
+    # parent closes the socket.
     class Relay
       # Longest wait of a turn, in seconds.
       TURN_SECONDS = 1.0

@@ -132,8 +132,8 @@ module Tiercel::Lab
       put("Proc") { proc {} }
     end
 
-    # Sends objects of every kind through one serializer and records the results. It runs in a process of its own,
-    # because some libraries extend core classes and some crash.
+    # Sends objects of every kind through one serializer and records the results. The program runs in a process of its
+    # own, because some libraries extend core classes and some crash.
     class Fidelity
       SECONDS = 20
 

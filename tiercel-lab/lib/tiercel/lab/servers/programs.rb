@@ -167,7 +167,7 @@ module Tiercel::Lab
     #
     #   Redis.new(maxmemory: "64mb", policy: "allkeys-lru").start.url
     #
-    # The environment variable REDIS_SERVER names another program: another version, or Valkey. It applies to
+    # The environment variable REDIS_SERVER names another program: another version, or Valkey. The variable applies to
     # {RedisCluster} and {RedisSentinel} too.
     class Redis < Server
       PROGRAM_VARIABLE = "REDIS_SERVER"

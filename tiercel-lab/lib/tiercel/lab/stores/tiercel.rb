@@ -20,8 +20,8 @@ module Tiercel::Lab
           patiently { tiers(store).each_value.none? { |tier| tier&.dig(:bus, :trusted) == false } }
         end
 
-        # Waits for the invalidation messages of the block's writes, which arrive within a millisecond. They remove the
-        # copies that the writes left.
+        # Waits for the invalidation messages of the block's writes, which arrive within a millisecond. The messages
+        # remove the copies that the writes left.
         #
         # @param store [Tiercel::Store] a store with tiers
         # @param keys [Integer] number of keys that the block writes, each once

@@ -245,7 +245,7 @@ module Tiercel::Lab
         # @return [Array<Engine::Measurement>]
         def measurements = @measurements ||= []
 
-        # Times as many cells as fit, then those that are left in what is left of the budget, and so on.
+        # Times as many cells as fit into the budget. Repeats this for the other cells with the rest of the budget.
         #
         # @return [Array<Hash{String => Object}>] one row for each cell
         def rows

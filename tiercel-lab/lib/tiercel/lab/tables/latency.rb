@@ -31,7 +31,7 @@ module Tiercel::Lab
         QUICK = FULL.with(round_trips_ms: [0.0, *NAMED.keys], budget_seconds: 0.2)
         # Seconds to start a process and to build its stores.
         PROCESS_SECONDS = 2.0
-        # The fewest iterations of a run, and round trips.
+        # The least number of iterations of a run, and of measured round trips.
         LEAST = 5
         # Maximum number of round trips measured in each process, and the time for them.
         ROUND_TRIPS = 50

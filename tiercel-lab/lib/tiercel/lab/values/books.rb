@@ -3,7 +3,7 @@
 module Tiercel::Lab
   module Values
     # Active Record objects with loaded associations, as applications cache them: Arrays of books, each with its
-    # author and three reviews. They come from a SQLite database in memory.
+    # author and three reviews. The objects come from a SQLite database in memory.
     class Books < Value
       REVIEWS = 3
       # Random strings like the first article's. Its payload compresses to 56 % with brotli, and to 86 % with LZ4. So
