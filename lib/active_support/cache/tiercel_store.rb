@@ -529,6 +529,9 @@ module ActiveSupport
         @middleware ||= STRATEGY::Middleware.new(STRATEGY.name, told)
       end
 
+      # Rails adds the middleware of a store that responds to it; each request through a middleware costs objects.
+      def respond_to?(name, all = false) = super && (name != :middleware || !@settings.request_local.nil?)
+
       # --- for {Tiercel::Fetch} and for tests in parallel ---
 
       # Sends the event of a step of `fetch`, and runs the step in it: the block, or the write of its value.

@@ -6,8 +6,8 @@ module Tiercel
       # Rails' request-local cache, which keeps something only in front of backends that gain from it.
       module LocalCaching
         def test_a_request_has_a_cache_where_it_pays
-          assert_respond_to store, :middleware
-          assert_equal(store.backend.local_cache?, store.with_local_cache { !store.local_cache.nil? })
+          here = store.with_local_cache { !store.local_cache.nil? }
+          assert_equal [store.backend.local_cache?] * 2, [here, store.respond_to?(:middleware)]
           assert_nil store.local_cache
         end
 
