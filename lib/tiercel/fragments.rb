@@ -22,13 +22,24 @@ module Tiercel::Fragments
     store.respond_to?(:fetch_multi_missing)
   end
 
+  # Returns whether fragments are read and written by Rails' own methods. A controller may override them, for example to
+  # render every fragment anew.
+  #
+  # @private
+  # @return [Boolean]
+  def self.unchanged?(controller)
+    %i[read_fragment write_fragment].all? do |name|
+      controller.public_method(name).owner.equal?(AbstractController::Caching::Fragments)
+    end
+  end
+
   # `cache` in a view: {ActionView::Helpers::CacheHelper#cache} calls this when `read_fragment` has found nothing.
   module Fragment
     private
 
     def write_fragment_for(name, options, &block)
       store = controller.cache_store if controller.respond_to?(:cache_store)
-      return super unless Tiercel::Fragments.serve?(store)
+      return super unless Tiercel::Fragments.serve?(store) && Tiercel::Fragments.unchanged?(controller)
       key = controller.combined_fragment_cache_key(name)
       rendered = nil
       found = store.fetch_missing(key, options) do

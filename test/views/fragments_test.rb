@@ -15,6 +15,7 @@ class FragmentsTest < ViewTest
     page = controller(**PAGE)
     2.times { assert_equal "<p><b>é &amp; &lt;</b></p>", get(page).force_encoding("UTF-8") }
     assert_equal [:page], rendered
+    assert_equal 1, store.stats[:misses]
   end
 
   def test_threads_that_miss_at_the_same_time_render_once
@@ -82,10 +83,20 @@ class FragmentsTest < ViewTest
     end
   end
 
-  def test_a_miss_counts_once
-    page = controller(**PAGE)
-    get(page)
-    assert_equal 1, store.stats[:misses]
+  def test_a_controller_that_overrides_how_fragments_are_read_and_written
+    seen = [store, ActiveSupport::Cache::MemoryStore.new].map do |cache|
+      page = controller(store: cache, "index" => "<% cache 'box' do %><%= rendering %><% end %>") do
+        singleton_class.attr_accessor(:anew)
+        def read_fragment(*) = self.class.anew ? nil : super
+        def write_fragment(name, content, *) = super(name, "#{content}!", *)
+      end
+      %w[a b c].each_with_index.map do |text, index|
+        self.on_render = ->(_) { text }
+        page.anew = index == 1
+        get(page)
+      end
+    end
+    assert_equal [%w[a! b! b!]] * 2, seen
   end
 
   def test_an_invalidation_and_a_deletion_while_it_renders
