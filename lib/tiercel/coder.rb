@@ -48,7 +48,7 @@ module Tiercel
       @compressor = Compressors.build(compressor)
       @checksum = checksum || !cipher.nil?
       @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, marshal:, cipher:)
-      @rails_coder = rails_coder if marshal && (cipher.nil? || cipher.accept_plain?)
+      @rails_coder = rails_coder if marshal
     end
 
     # @return [Boolean] whether frames carry a checksum
@@ -199,6 +199,7 @@ module Tiercel
     def load_foreign(bytes)
       counter = Counter.parse(bytes)
       return ActiveSupport::Cache::Entry.new(counter) if counter
+      raise Undecryptable, "the entry is not encrypted" if @cipher && !@cipher.accept_plain?
       binary = bytes.b
       return load_of_rails(binary) if @rails_coder && OF_RAILS.match?(binary)
       text = bytes.dup.force_encoding(Encoding::UTF_8)

@@ -341,8 +341,8 @@ class Tiercel::Frame
     # @return [String]
     def authenticated(bytes)
       parts = bytes.byteslice(HEADER_BYTES, bytes.unpack1("S<", offset: PARTS_BYTES_AT))
-      added = PART_HEADER_BYTES + 8
-      parts = parts.byteslice(0, parts.bytesize - added) if parts.getbyte(-added) == PART_COMPUTED_AT
+      # The bytes of another part may look like this one.
+      parts = parts.byteslice(0, parts.bytesize - PART_HEADER_BYTES - 8) if part(bytes, PART_COMPUTED_AT)
       bytes.byteslice(TYPE_AT, 2) << bytes.byteslice(EXPIRES_AT_AT, 8) << [parts.bytesize].pack("S<") << parts
     end
 

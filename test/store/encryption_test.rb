@@ -25,11 +25,16 @@ class EncryptionTest < Tiercel::TestCase
     redis: lambda do |_dir, &test|
       Servers::Redis.run do |server|
         client = RedisClient.new(url: server.url)
-        test.call(["#{server.url}?timeout=20"]) { client.call("KEYS", "*").map { |key| client.call("DUMP", key) }.join }
+        client.call("CONFIG", "SET", "rdbcompression", "no")
+        folder = client.call("CONFIG", "GET", "dir")["dir"]
+        test.call(["#{server.url}?timeout=20"]) { client.call("SAVE") && File.binread("#{folder}/dump.rdb") }
       end
     end,
     memcached: lambda do |_dir, &test|
-      Servers::Memcached.run { |server| test.call(["#{server.url}?timeout=20"]) { "" } }
+      Servers::Memcached.run do |server|
+        backend = Tiercel.new("#{server.url}?timeout=20").backend
+        test.call(["#{server.url}?timeout=20"]) { backend.get_multi(backend.scan.to_a).to_a.join }
+      end
     end,
   }.freeze
 
@@ -46,9 +51,11 @@ class EncryptionTest < Tiercel::TestCase
   PLACES.each do |name, place|
     define_method(:"test_#{name}") do
       place.call(dir) do |urls, &bytes|
-        check_calls(build(urls))
+        store = build(urls)
+        assert store.write_multi(Array.new(1_000) { |number| ["planted/#{number}", "#{number} #{SECRET}"] }.to_h)
+        check_calls(store)
         refute_includes bytes.call, SECRET
-        check_keys(urls) unless name == :memory
+        check_keys(urls, &bytes) unless name == :memory
       end
     end
   end
@@ -86,7 +93,7 @@ class EncryptionTest < Tiercel::TestCase
     assert_nil store.read("computed")
   end
 
-  def check_keys(urls)
+  def check_keys(urls, &bytes)
     old = build(urls, keys: [OLD])
     old.clear
     assert old.write("k", SECRET)
@@ -97,6 +104,7 @@ class EncryptionTest < Tiercel::TestCase
     assert_equal "fresh", without_reports { new.fetch("k") { "fresh" } }
     plain = build(urls, keys: nil)
     assert plain.write("p", SECRET)
+    assert_includes bytes.call, SECRET, "an unencrypted value can be seen there"
     assert_nil without_reports { new.read("p") }
     assert_equal SECRET, build(urls, accept_plain: true).read("p")
     assert new.write("moved", SECRET)
