@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Creates the pictures in docs/ from a run of the lab. Publish only figures from a quiet machine.
+# Draws pictures of a lab run into tmp/; no picture is committed. Publish only figures from a quiet machine.
 namespace :lab do
   desc "Draw a report's first screen at 1,400 and 400 px (needs Chromium): rake lab:pictures[RESULTS]"
   task :pictures, [:results] do |_task, arguments|
@@ -11,6 +11,7 @@ namespace :lab do
     abort "no Chromium on the PATH: bin/setup installs it" unless Browser.program
     kept = arguments[:results] || "tiercel-lab/test/golden/recordings/compare.json"
     document = Tiercel::Lab::CLI.document(Tiercel::Lab::Engine::Results.load(kept), program: "bin/lab")
+    mkdir_p "tmp"
     Dir.mktmpdir do |folder|
       page = File.join(folder, "report.html")
       File.write(page, Tiercel::Lab::Report::Html.render(document))
@@ -19,8 +20,8 @@ namespace :lab do
         tab = browser.create_page
         tab.set_viewport(width:, height:)
         tab.go_to("file://#{page}")
-        tab.screenshot(path: "docs/report-#{width}.png")
-        puts "docs/report-#{width}.png"
+        tab.screenshot(path: "tmp/report-#{width}.png")
+        puts "tmp/report-#{width}.png"
       end
     ensure
       browser&.quit

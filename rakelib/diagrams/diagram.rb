@@ -2,15 +2,17 @@
 
 require "cgi/escape"
 
-# Draws a diagram of boxes, arrows and text as SVG. The SVG follows the reader's light or dark color scheme.
+# Draws a diagram of boxes, arrows and text as SVG. The SVG follows the reader's light or dark color scheme, and has its
+# own background, because the page around it may not follow that scheme.
 class Diagram
   STYLE = <<~CSS
-    :root { --ink: #1f2328; --soft: #59636e; --line: #8c959f; --edge: #0969da;
+    :root { --page: #ffffff; --ink: #1f2328; --soft: #59636e; --line: #8c959f; --edge: #0969da;
             --box: #f6f8fa; --mark: #ddf4ff; --warm: #fff8c5 }
     @media (prefers-color-scheme: dark) {
-      :root { --ink: #f0f6fc; --soft: #9198a1; --line: #656c76; --edge: #4493f8;
+      :root { --page: #0d1117; --ink: #f0f6fc; --soft: #9198a1; --line: #656c76; --edge: #4493f8;
               --box: #151b23; --mark: #0c2d4a; --warm: #3a2d04 }
     }
+    .page { fill: var(--page) }
     text { font: 14px system-ui, sans-serif; fill: var(--ink) }
     .small { font-size: 12px; fill: var(--soft) }
     .strong { font-weight: 600 }
@@ -81,6 +83,7 @@ class Diagram
       <style>
       #{STYLE}</style>
       <defs>#{HEAD}</defs>
+      <rect class="page" width="100%" height="100%"/>
       #{@parts.join("\n")}
       </svg>
     SVG
