@@ -20,6 +20,12 @@ class LinksTest < Tiercel::TestCase
     end
   end
 
+  # Nobody can check these links before the repository's page exists, so they are in one place.
+  def test_links_to_the_repository
+    linking = PAGES.select { |page| links(page).any?(REPOSITORY) }
+    assert_equal %w[docs/README.md tiercel-insight/README.md], linking.sort
+  end
+
   private
 
   def text(page) = File.read(File.join(ROOT, page)).gsub(FENCE, "")
