@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require_relative "../rakelib/options/options_table"
 
 # The one table of options: conversion, messages, and its agreement with the tables of the docs.
 class OptionsTest < Tiercel::TestCase
@@ -106,6 +107,10 @@ class OptionsTest < Tiercel::TestCase
         assert_equal shown(default), rows[name], "#{name} in #{page}.md" unless default.nil? # then words say it
       end
     end
+  end
+
+  def test_the_table_of_all_options
+    assert_includes File.read(File.expand_path("../docs/store.md", __dir__)), OptionsTable.text, "bin/exec rake options"
   end
 
   def test_the_tables_of_every_store
