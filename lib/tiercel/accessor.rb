@@ -19,8 +19,8 @@
 #
 # `get`, `get_multi`, `set`, `set_multi`, `add`, `delete`, `delete_multi`, `count`, `delete_matching`, `clear`,
 # `cleanup` and `stats` call the backend once through the {Guard}, most of them the {Backend} method of the same name.
-# `add` may need a second step, `count` runs the caller's steps, and `delete_matching` scans. None of them raises a
-# {BackendError}. If the backend fails, each returns the result that docs/failures.md lists.
+# `add` may need a second step, `count` runs the caller's steps, and `delete_matching` scans. No method raises a
+# {BackendError}. If the backend fails, each method returns the result that docs/failures.md lists.
 #
 # == Parameters
 #
@@ -74,7 +74,7 @@ class Tiercel::Accessor
     bytes.nil? ? MISS : decode(key, bytes, version)
   end
 
-  # @param tags [Tags::Named] the tags that the call names. Their generations are read in the same trip
+  # @param tags [Tags::Named] the tags that the call names; the same trip reads their generations
   # @return [Object, Found] as {#read}; a {Found} if only {Store::Reader} can compare the entry's tags
   def read_tagged(key, version, tags, event = nil)
     bytes = get_tagged(key, tags, event)
@@ -273,7 +273,8 @@ class Tiercel::Accessor
 
     def compares_tags? = true
 
-    # These are reads of the store, so the statistics count them. The backend's own `get_multi` also reads generations.
+    # The statistics count these reads, because callers of the store make them. The backend's own `get_multi` also reads
+    # generations.
     def get_multi(keys, _event = nil)
       @guard.call(:read_multi_entries, returning: {}, keys:) { @segment.get_multi(keys, true) }
     end

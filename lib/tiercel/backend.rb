@@ -22,7 +22,7 @@
 #   {PoolExhausted}, {Refused}); its cause is the library's error. A failed call leaves no response behind that a
 #   later caller could receive. No method blocks for longer than the backend's time budget.
 # - Tokens are opaque and compared with `==`. A token is valid only in the process that read it, and no longer valid
-#   after the bytes have changed. If they change back, it may be valid again.
+#   after the bytes have changed. If the bytes change back, the token may be valid again.
 #
 # Traits describe the backend to the layers above. The suite `test/contracts/backend_contract.rb` tests all of these
 # rules.

@@ -18,7 +18,7 @@ class Tiercel::BackendURL
   PORTS = 1..65_535
   # The address in brackets or the host, and the port.
   HOST_AND_PORT = /\A(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?\z/
-  # A server's address without a scheme. Its port shows the kind of server.
+  # A server's address without a scheme. The port shows the kind of server.
   ADDRESS = %r{\A(?:localhost|[\w-]+(?:\.[\w-]+)+|\[[^\]]+\]):(6379|6380|11211)(?=[,/]|\z)}
   SCHEMES = { "6379" => "redis://", "6380" => "rediss://", "11211" => "memcached://" }.freeze
   private_constant :STORES, :PORTS, :HOST_AND_PORT, :ADDRESS, :SCHEMES

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The signals of {Coder#load_value}. The C extension for frames and plain data, {CodecExt}, returns them too.
+# The signals that {Coder#load_value} and the C extension for frames and plain data, {CodecExt}, return.
 module Tiercel::Codec
   # A result in place of a value. A stored value is never a signal, so a caller checks `Codec::Signal === result`.
   class Signal

@@ -42,7 +42,7 @@ module Tiercel
     private_constant :SERIES, :MISS, :NESTED_WAIT, :PAUSE, :SLICE, :STORES_PER_TTL
 
     class << self
-      # A caller has read an entry with tags: the entry that the running block computes depends on them too.
+      # Adds the tags of an entry that the running block has read, because the block's own entry depends on these tags.
       #
       # @param recorded [Hash{String => String}, nil] the generations in the entry, by key; nil if they are unknown
       # @return [void]
@@ -386,7 +386,7 @@ module Tiercel
       end
     end
 
-    # The leader stored nothing, so all waiting callers run their blocks now. One of them acquires the lease.
+    # The leader stored nothing, so all waiting callers run their blocks now. One of the callers acquires the lease.
     def after_release(miss, lease, &)
       answer = acquire(miss)
       return use_stored(miss, answer) if Leases::Present === answer

@@ -2,9 +2,9 @@
 
 # Returns whether a resource belongs to this process.
 #
-# A child must not use its parent's connections, threads, leases and lists. Each of these therefore remembers its
-# process ({.current}), and every use checks it ({.current?}, or on hot paths a direct comparison with {.current}). No
-# hook of Ruby is needed, and none would run for `Process.daemon`.
+# A child must not use its parent's connections, threads, leases and lists. Each such object therefore remembers
+# its process ({.current}), and every use checks the process ({.current?}, or on hot paths a direct comparison with
+# {.current}). No hook of Ruby is needed, and none would run for `Process.daemon`.
 #
 # @private
 module Tiercel::Forks

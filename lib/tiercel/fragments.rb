@@ -55,7 +55,7 @@ module Tiercel::Fragments
   end
 
   # `render partial:, collection:, cached:`. Each missing item has its own lease; the caller takes the leases of a few
-  # items before it renders them. At the end, it waits for the items whose leases other callers hold.
+  # items before it renders them. At the end, the caller waits for the items whose leases other callers hold.
   module Collection
     # Replaces the collection in the renderer, which asks for the size and enumerates. The items come from inside
     # {TiercelStore#fetch_multi_missing}, so an item is rendered while its lease is held.

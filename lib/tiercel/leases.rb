@@ -59,8 +59,8 @@ class Tiercel::Leases
   OUTLIVES = 60.0
   # The result of a guarded call if the backend failed.
   LOST = Object.new.freeze
-  # If another caller changes the key between two steps, the caller tries again. After this many attempts it computes
-  # without a lease.
+  # If another caller changes the key between two steps, this caller tries again. After this many attempts the caller
+  # computes without a lease.
   TRIES = 5
   private_constant :LOST, :TRIES
 

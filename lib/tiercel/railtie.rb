@@ -28,8 +28,8 @@ class Tiercel::Railtie < Rails::Railtie
     end
   end
 
-  # Agents patch Rails' stores when the application has booted. Their blocks were registered before this one, so it runs
-  # after them.
+  # Agents patch Rails' stores when the application has booted. The blocks of agents were registered before this block,
+  # so this block runs after them.
   initializer "tiercel.patches", after: :load_config_initializers do
     ActiveSupport.on_load(:after_initialize) { ::Tiercel::Store::Patches.booted if ::Tiercel.store_loaded? }
   end

@@ -92,7 +92,7 @@ module Tiercel
         attach(::File.expand_path(path), 0, 0, 0, 0, DEFAULT_MODE, nil)
       end
 
-      # Attaches to an existing segment, as {open_existing} does. If its file is lost later, the handle recreates it
+      # Attaches to an existing segment, as {open_existing} does. If the file is lost later, the handle recreates it
       # with the same size.
       #
       # @param (see .open_existing)

@@ -7,7 +7,7 @@
 #   Hooks      the private methods that Rails' own public methods call;  Patches: whether these have to run
 #   Settings   builds the parts of one store
 #
-# All of them reach the stored data through one {Accessor}.
+# Every part reaches the stored data through one {Accessor}.
 module Tiercel::Store
   autoload :CompareAndSet, "tiercel/store/compare_and_set"
   autoload :Counter, "tiercel/store/counter"

@@ -7,7 +7,7 @@ module Tiercel
   # the guard use this backend like any other.
   #
   # - {StackAccessor} reads the near tier, then the last tier. A value from the last tier becomes a near copy.
-  # - A change goes to the last tier. Until it ends, no process of the machine makes copies of its keys ({Near#change}).
+  # - A change goes to the last tier. Until the change ends, no process of the machine copies its keys ({Near#change}).
   # - The last tier alone has counters, raw bytes, leases and tokens.
   # - The guard lists the keys of changes that the last tier did not receive ({Undelivered}). While a key is in this
   #   list, the change is pending: no call of this process reads the key from the last tier. The guard checks the list

@@ -66,8 +66,8 @@ static inline void buffer_reset(buffer *b)
 
 /*
  * plain.c: encodes the value as msgpack into a buffer, behind `front` free bytes, and returns the result of
- * finish(buffer, context); Qnil if the value is not plain data. Before it calls `finish`, it calls no Ruby method,
- * raises nothing, starts no garbage collection and lets no other thread run. So sizes and pointers stay valid. If
+ * finish(buffer, context); Qnil if the value is not plain data. Before `finish`, the encoder calls no Ruby method,
+ * raises nothing, starts no garbage collection and lets no other thread run, so sizes and pointers stay valid. If
  * `finish` raises, nothing leaks.
  */
 typedef VALUE encoded_function(buffer *out, void *context);

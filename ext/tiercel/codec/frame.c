@@ -59,7 +59,7 @@ enum { LANE = 16, STRIDE = 4 * LANE };
 
 FOLDING __m128i load(const uint8_t *bytes) { return _mm_loadu_si128((const __m128i *)bytes); }
 
-/* Moves `sum` by the distance of the constants, and adds `next`. */
+/* Shifts the checksum `sum` by the distance that `constants` stand for, and adds the block `next`. */
 FOLDING __m128i fold(__m128i sum, __m128i constants, __m128i next)
 {
     __m128i high = _mm_clmulepi64_si128(sum, constants, 0x00);

@@ -38,7 +38,7 @@ static bool append_text(VALUE key, VALUE part)
 
 static bool append_name(VALUE key, VALUE name, int depth);
 
-/* A boolean alone, or alone in an Array, is not a valid key. Among other elements it becomes a String. */
+/* A boolean alone, or alone in an Array, is not a valid key. Among other elements a boolean becomes a String. */
 static bool is_boolean(VALUE name) { return name == Qtrue || name == Qfalse; }
 
 static bool append_names(VALUE key, VALUE names, int depth)

@@ -152,7 +152,7 @@ static tseg *attach_file(const char *path, tseg_file *file, tseg_sidecar *sideca
     return segment;
 }
 
-/* Acquires the lock for files. Then it makes the file if it is still missing, or replaces the stale one. */
+/* Acquires the lock for files, then makes the file if the file is still missing, or replaces a stale file. */
 static bool make_file(const char *path, tseg_sidecar *sidecar, const tseg_options *options, tseg_error *error)
 {
     tseg_file file;

@@ -1,6 +1,6 @@
 /*
- * Shared by the files of the Ruby binding. The binding converts arguments and results, and lends the core the GVL. It
- * contains no algorithm of the segment.
+ * Shared by the files of the Ruby binding. The binding converts arguments and results, and lends the core the GVL.
+ * The binding contains no algorithm of the segment.
  */
 #ifndef TIERCEL_SEGMENT_BINDING_H
 #define TIERCEL_SEGMENT_BINDING_H

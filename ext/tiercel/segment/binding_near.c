@@ -87,8 +87,9 @@ static const tseg_begun *parse_begun(VALUE string)
 }
 
 /*
- * Segment#near_end(keys, begun, filled) -> nil. The writer calls it after it has changed the last tier. It deletes the
- * keys, unless the writer has filled them itself (`filled`) and no other process can have filled them.
+ * Segment#near_end(keys, begun, filled) -> nil. A writer calls near_end after its change of the last tier. The
+ * call deletes the keys, unless the writer has filled the keys itself (`filled`) and no other process can have filled
+ * them.
  */
 static VALUE segment_near_end(VALUE self, VALUE keys, VALUE string, VALUE filled)
 {

@@ -104,7 +104,7 @@ typedef struct {
     bool given_up;          /* a process has held the lock for files for too long, so calls do not wait for it */
 } tseg_handle;
 
-/* Seconds of the monotonic clock. Their precision suffices to look at a path once a second. */
+/* Seconds of the monotonic clock, precise enough to look at a path once a second. */
 static inline int64_t tseg_coarse_seconds(void) { return (int64_t)tseg_coarse_time().tv_sec; }
 
 /*

@@ -19,7 +19,7 @@ void tseg_handle_share_budget(tseg_handle *handle)
                                                     attached->references - attached->holds));
 }
 
-/* Other threads run while a file is made. One of them may attach the handle first. */
+/* While this thread makes a file, another thread may run and attach the handle first. */
 static void attach_once(tseg_handle *handle, tseg_host *host)
 {
     tseg_options options = handle->options;
@@ -217,8 +217,8 @@ static bool with_patience(const char *path, const tseg_options *options, bool on
 }
 
 /*
- * Retires and unlinks the file at the path. With only_unused it fails (EBUSY) while a process is registered on the
- * file. Waits for other processes that make or remove the file, unless `host` is NULL.
+ * Retires and unlinks the file at the path. With only_unused the call fails (EBUSY) while a process is registered on
+ * the file. Waits for other processes that make or remove the file, unless `host` is NULL.
  */
 bool tseg_remove(tseg_host *host, const char *path, bool only_unused, tseg_error *error)
 {

@@ -13,8 +13,8 @@
  * - Slot: a word of the index that leads to one entry: its position, its log, its hits, and a fingerprint of its key.
  *   A key has two candidate buckets of eight slots (a bucketized hash table). A lookup reads both buckets, so a delete
  *   stores 0 and needs no tombstone.
- * - Sequence: the counter of a seqlock, one in each entry. A writer makes it odd before it overwrites the value in
- *   place, and even afterwards. A reader retries if the sequence is odd or has changed.
+ * - Sequence: the counter of a seqlock, one in each entry. A writer makes the sequence odd before it overwrites
+ *   the value in place, and even afterwards. A reader retries if the sequence is odd or has changed.
  * - S3-FIFO: the eviction policy (Yang et al., SOSP 2023). New entries go into the small log. An entry with a hit is
  *   promoted from the small log's tail to the main log, or re-appended from the main log's tail; an entry without a hit
  *   is evicted. A ghost is the fingerprint of a key that left the small log without a hit. A key with a ghost goes
@@ -22,7 +22,7 @@
  * - Epoch of the segment: a clear raises it, and entries of an earlier epoch are misses.
  * - Generation of a process slot: the number of processes that have had the slot. The generation distinguishes a dead
  *   owner of a lock from the process that now has the owner's slot.
- * - Stripe: a part of the keys of a near tier. Its epoch rejects fills that are late.
+ * - Stripe: a part of the keys of a near tier. The stripe's epoch rejects fills that are late.
  * - Retired: a retired segment is no longer the current segment. Every process moves to the file that the path leads
  *   to.
  */
@@ -98,8 +98,8 @@ enum {
 };
 #define TSEG_ENTRY_WORDS 5u
 #define TSEG_ENTRY_BYTES 40u
-/* A filler occupies the rest of the ring where the next entry does not fit. Its word 0 has these key bytes; a check of
- * word 0 follows. */
+/* A filler occupies the rest of the ring where the next entry does not fit. Word 0 of a filler has these key bytes; a
+ * check of word 0 follows. */
 #define TSEG_FILLER_KEY_BYTES UINT32_C(0xFFFFFFFF)
 #define TSEG_FILLER_CHECK 1
 #define TSEG_LAST_SEQUENCE UINT32_C(0xFFFFFFF0) /* an entry with this sequence is not overwritten in place any more */

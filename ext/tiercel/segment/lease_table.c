@@ -37,8 +37,8 @@ bool tseg_lease_end_lineage(tseg_lease_slot *slot, uint64_t lineage)
 }
 
 /*
- * These three acquire no lock, and wake the waiters of the lineages that they end: the lineages of a key; the lineages
- * of a shard that are older than an epoch; all lineages of the segment.
+ * The next three functions end lineages: those of a key; those of a shard that are older than an epoch; all of a
+ * segment. The functions acquire no lock, and wake the waiters of the ended lineages.
  */
 void tseg_lease_end(const tseg *segment, const tseg_key *key)
 {
@@ -106,7 +106,7 @@ bool tseg_lease_is_over(const tseg_lease_slot *slot, uint32_t epoch, uint64_t no
            kept_until - now_s > (TSEG_LEASE_OUTLIVES + 1) * (uint32_t)(TSEG_LEASE_MAX_TTL_NS / TSEG_NS_PER_S);
 }
 
-/* tseg_lease_end for a write, which holds the lock. It also frees the slots of leases in the window that are over. */
+/* tseg_lease_end for a write, which holds the lock. The write also frees the slots of leases that have ended. */
 void tseg_lease_end_written(tseg_section *section, const tseg_key *key)
 {
     tseg_lease_group *group = tseg_lease_group_of(section->segment, key);

@@ -70,7 +70,7 @@ typedef struct {
     uint64_t period_bytes; /* the bytes of reads in this period */
 } tseg_memo;
 
-/* A value that might enter. decoded: Ruby has to decode it, and a hit saves that work. */
+/* A value that might enter. decoded: Ruby has to decode the value, and a hit saves that work. */
 typedef struct {
     uint64_t hash; /* of the key */
     const tseg_token *token;

@@ -45,7 +45,8 @@ uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key)
 }
 
 /*
- * Returns whether the word from tseg_near_epoch shows an active writer. If so, no reader may fill a key of the stripe.
+ * Returns whether the word from tseg_near_epoch shows an active writer. While a writer is active, no reader may fill a
+ * key of the stripe.
  */
 bool tseg_near_is_changing(uint64_t word) { return (as_of(word, period_now()) & COUNTS_MASK) != 0; }
 
@@ -68,9 +69,8 @@ tseg_result tseg_near_invalidate(tseg *segment, const tseg_key *key, double *exp
 }
 
 /*
- * A writer calls tseg_near_begin, changes the last tier, deletes its keys in this segment, and calls tseg_near_end. If
- * it is the only writer in the stripe, it may fill its key before the end, with the word from tseg_near_begin as the
- * epoch.
+ * A writer calls tseg_near_begin, changes the last tier, deletes its keys in this segment, and calls tseg_near_end. The
+ * only writer of a stripe may fill its key before the end, with the word from tseg_near_begin as the epoch.
  */
 uint64_t tseg_near_begin(tseg *segment, uint32_t stripe)
 {
@@ -133,7 +133,7 @@ bool tseg_is_begun(const tseg_begun *begun, size_t bytes)
     return bytes == tseg_begun_bytes(begun->count);
 }
 
-/* tseg_near_end for all stripes of the change. Returns false too if the change was begun in another file. */
+/* Ends a change in each of its stripes (tseg_near_end). Also returns false if the change began in another file. */
 bool tseg_near_end_set(tseg *segment, const tseg_begun *begun)
 {
     bool in_time = true;

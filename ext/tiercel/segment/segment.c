@@ -1,9 +1,9 @@
 /*
  * The shared-memory segment. The core contains no Ruby.
  *
- * The core is one translation unit, because a read calls a dozen small functions, which the compiler then inlines. Its
- * files are in the order of their layers: each calls only files above it in this list. A header has the types of its
- * layer; a function is declared by its definition alone. test/native makes a header of all functions.
+ * The core is one translation unit, because a read calls a dozen small functions, which the compiler then inlines. The
+ * files are in the order of their layers: each file calls only files above it in this list. A header has the types of
+ * its layer; a function is declared by its definition alone. test/native makes a header of all functions.
  *
  * A tseg is an attachment of this process to a file or to private memory. Reads and deletes acquire no lock; a write
  * acquires the lock of one shard. memory-model.md explains the protocol and proves it. layout.h explains the terms.

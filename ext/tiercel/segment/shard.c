@@ -239,7 +239,7 @@ static tseg_word *first_empty(const tseg_section *section, tseg_word *slots, uns
     *empties = 0;
     for (unsigned i = 0; i < TSEG_BUCKET_SLOTS; i++) {
         uint64_t word = tseg_load_acquire(slots + i);
-        if (word && tseg_position(word) < section->tail[tseg_log_of(word)]) { /* its writer died while it moved it */
+        if (word && tseg_position(word) < section->tail[tseg_log_of(word)]) { /* a writer died during a move */
             tseg_drop_entry(section->view.control, slots + i, word, 0);
             word = 0;
         }

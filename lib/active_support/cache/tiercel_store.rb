@@ -34,8 +34,8 @@ module ActiveSupport
     # - `write` with no options, or only with `expires_in`, in a store without stale windows
     # - `delete` and `exist?` with no options
     #
-    # Other calls of one name merge their options and run inside Rails' `instrument`. Their reads, and reads of several
-    # names, enter the Reader. The result is the same.
+    # Other calls of one name merge their options and run inside Rails' `instrument`. Reads of this kind, and reads of
+    # several names, enter the Reader. The result is the same.
     #
     # Rails' own methods (`super`) run over {Tiercel::Store::Hooks} in two cases: the store has a `coder:` of its own,
     # or other code has patched a method that Tiercel would bypass. `fetch` then takes no leases, and the log says so
@@ -633,7 +633,7 @@ module ActiveSupport
       #
       # Rails' own `instrument` costs more than a read of shared memory, so it runs only for a subscriber or a logger.
       # The result of a call never depends on either. A `fetch` that misses sends one `cache_generate`, like Rails' own
-      # stores. It sends one `cache_fetch_hit` instead if its caller receives another caller's value, or an expired one.
+      # stores. A `fetch` whose caller receives another caller's value, or an expired one, sends one `cache_fetch_hit`.
 
       # Every call asks the logger, because Rails does not notify stores of a new one. {Tiercel::Store::Subscriptions}
       # keeps the answer about subscribers.

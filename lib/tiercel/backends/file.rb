@@ -327,7 +327,7 @@ class Tiercel::Backends::File < Tiercel::Backend
   # Counts a small folder anew. Users delete files too, and a process that is killed after a change, before it records
   # the change, leaves a wrong number.
   #
-  # @return [Hash{String => ::File::Stat}] the folder's files, of a large folder some of them, by path
+  # @return [Hash{String => ::File::Stat}] the folder's files by path; a sample of a large folder's files
   def survey(ledger, folder, most = RECOUNTED_FILES)
     names = names(folder)
     small = names.size <= most
@@ -340,8 +340,10 @@ class Tiercel::Backends::File < Tiercel::Backend
     files
   end
 
-  # @return [Boolean] whether an entry has expired or is damaged, or a file is unfinished: its writer held this lock, so
-  #   it was killed. (A writer whose lock was removed writes its file again.)
+  # An unfinished file belongs to a killed writer, because a living writer would hold this lock. (A writer whose lock
+  # file was removed writes its entry again.)
+  #
+  # @return [Boolean] whether the file is unfinished, or its entry has expired or is damaged
   def dead?(path, now)
     return true if ::File.basename(path).start_with?(TEMPORARY)
     record = Record.read(path, whole: false)

@@ -144,7 +144,7 @@ module Tiercel
     def touch(key, ttl) = call(key) { |wire_key| "mg #{wire_key} T#{wire_ttl(ttl)}\r\n" }
 
     # The server's own arithmetic stops at 0, wraps at 2**64, and leaves trailing spaces when a number loses a digit.
-    # So it is used only for additions, the common case. Subtractions and negative numbers compare and set.
+    # So only additions, the common case, use that arithmetic. Subtractions and negative numbers compare and set.
     def increment(key, amount = 1, ttl = nil)
       Counter.in_range(amount, key)
       wire_key = WireKey.encode(key)
@@ -326,8 +326,8 @@ module Tiercel
       result(answers, answers.count(true))
     end
 
-    # The server also adds to text that is nearly a number, such as "007". The same trip reads the former bytes. If they
-    # are no counter, they are restored, unless another caller has changed them since.
+    # The server also adds to text that is nearly a number, such as "007". The same trip reads the former bytes.
+    # Bytes that are no counter are restored, unless another caller has changed them since.
     #
     # @return [Integer, nil] nil if the server could not add
     def add_natively(connection, key, wire_key, amount, ttl, deadline)

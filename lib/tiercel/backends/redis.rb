@@ -430,7 +430,8 @@ module Tiercel
       # @return [SeenServers, nil] collects the servers of the connections; must be set before the first call
       attr_accessor :servers
 
-      # Runs the block with a connection to the key's server; see {Remote::Node#call}. Its value may be a {ReplyError}.
+      # Runs the block with a connection to the key's server; see {Remote::Node#call}. The block's value may be a
+      # {ReplyError}.
       alias on call
 
       # Sends the commands in one trip.

@@ -385,8 +385,8 @@ class Tiercel::Fetch
   # A caller never joins a computation by its key alone, because the computation may have begun before a delete that
   # the caller's read has followed. A caller asks for the lease first. If another caller of this process holds that
   # lease, or waits for it, the caller follows that caller's {Miss}. So the flights are known by the lineages of their
-  # leases, and every delete ends a lineage. Only while the backend does not answer, its callers share a block by the
-  # key.
+  # leases, and every delete ends a lineage. While the backend does not answer, there are no leases, so callers share a
+  # block by the key.
   #
   # Each thread holds {Runtime#flights_lock} only for a moment.
   #

@@ -4,7 +4,7 @@
 #
 # A number that a release has used never changes its meaning; the golden frames in test/golden enforce this.
 module Tiercel::Frame::Layout
-  # The first byte. The byte differs from the first bytes of payloads of Rails' stores (00 01 04 78 CC). It also differs
+  # The first byte. The byte differs from the first bytes of payloads of Rails' stores (00 01 04 78 CC), and
   # from digits and the minus sign, with which counters begin.
   MAGIC = 0xF5
   FRAME_VERSION = 1

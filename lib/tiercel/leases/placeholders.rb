@@ -192,10 +192,10 @@ module Tiercel
       def placeholder_ttl(ttl) = ttl + outlives(ttl)
       def outlives(ttl) = [OUTLIVES, ttl * 10].max
 
-      # The remaining TTL on the server determines when a lease lapses. If it is unknown, a lease lapses once this
-      # process has seen it for its ttl. On the same machine the wall clock counts too, so that no caller waits for a
-      # holder that died long ago. The wall clock alone is not enough, because tests move it and other machines' clocks
-      # differ.
+      # The remaining TTL on the server determines when a lease lapses. If the TTL is unknown, a lease lapses once this
+      # process has seen the lease for its ttl. On the same machine the wall clock counts too, so that no caller waits
+      # for a holder that died long ago. The wall clock alone is not enough, because tests move it and other machines'
+      # clocks differ.
       def parse(key, bytes, token = nil, left = nil)
         Placeholder.parse(key, bytes, token) do |ttl, ends_at, lease_name|
           now = Clock.monotonic

@@ -65,8 +65,8 @@ module Tiercel
 
     # Attaches to the existing segment, which keeps its size, or creates it.
     #
-    # @param asked_bytes [Integer, nil] the size of a new segment; nil for the default. If it does not fit, the
-    #   segment gets the default size, and the log says so
+    # @param asked_bytes [Integer, nil] the size of a new segment; nil for the default. A segment that does not fit
+    #   gets the default size, and the log says so
     # @param memo_bytes [Integer, nil] bytes of values that this process keeps; nil for its share of the machine's
     #   budget
     # @return [Segment]

@@ -3,9 +3,9 @@
 # Knows the notifier that has no subscriber to any event of a store. Asking Rails' notifier takes a tenth of a read of
 # shared memory, so the answer is kept until a subscription changes.
 #
-# Rails announces no change, but Ruby does: a TracePoint on the notifier's `subscribe` and `unsubscribe` alone. It
-# replaces no method, and no other method gets slower. The TracePoint cannot see a call from a handler of another
-# TracePoint, as in a debugger's prompt: such a subscription receives events after the next change.
+# Rails announces no change, but Ruby does: a TracePoint on the notifier's `subscribe` and `unsubscribe` alone. The
+# TracePoint replaces no method, and no other method gets slower. The TracePoint cannot see a call from a handler of
+# another TracePoint, as in a debugger's prompt: such a subscription receives events after the next change.
 #
 # @private
 class Tiercel::Store::Subscriptions

@@ -4,7 +4,7 @@ require "weakref"
 
 module Tiercel
   # Deletes near copies of keys that other machines or programs change in the last tier. On each machine, two
-  # processes listen and cover the near tier together ({Coverage}). One of them may exit or be slow without a gap. A
+  # processes listen and cover the near tier together ({Coverage}). One of the two may exit or be slow without a gap. A
   # process with `memory:` as its near tier listens for itself.
   #
   # Two seats exist for listeners. Each reading process has a thread that holds a seat or waits for one; the first
@@ -76,8 +76,8 @@ module Tiercel
     # @return [Boolean] whether the last tier sends a message about each change, also to the process that changed it
     def messages? = true
 
-    # A process that only writes needs no listener, because it deletes the copies of its own changes. But its
-    # connections must lead to the server of the machine's listeners.
+    # A process that only writes needs no listener, because it deletes the copies of its own changes. But the
+    # process's connections must lead to the server of the machine's listeners.
     def before_change = follow_listeners
 
     # @return [Object] the argument of {#fill?}; read after the epoch and before the read

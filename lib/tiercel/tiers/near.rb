@@ -8,7 +8,7 @@ class Tiercel::Tiers < Tiercel::Backend
   #
   # - When a writer begins, the epoch and the count rise, and the copies of its keys are deleted. The writer then
   #   changes the last tier, fills its copy if it was alone in the stripe, and ends.
-  # - A reader takes the epoch before it reads the last tier. Its fill succeeds only if the epoch is unchanged and no
+  # - A reader takes the epoch before it reads the last tier. The fill succeeds only if the epoch is unchanged and no
   #   writer is active. The stripe forgets a killed writer after 8.6 to 17.2 seconds.
   #
   # @private
@@ -98,8 +98,8 @@ class Tiercel::Tiers < Tiercel::Backend
       found
     end
 
-    # Runs a change of the last tier as a writer of its keys' stripes. If the change gets no answer, it may still
-    # arrive. Its writer then stays in the count until the stripe forgets it.
+    # Runs a change of the last tier as a writer of its keys' stripes. A change without an answer may still
+    # arrive. The writer then stays in the count until the stripe forgets it.
     #
     # @param keys [Array<String>] keys that the block changes
     # @param bytes [String, nil] the new copy, if the block returns true. With messages no copy is made, because the

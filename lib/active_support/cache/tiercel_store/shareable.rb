@@ -7,9 +7,9 @@ module ActiveSupport
     #   CACHE = Ractor.make_shareable(Tiercel.new("shared:app"))
     #   Ractor.new { CACHE.fetch("city") { "Duckburgh" } }
     #
-    # Such a store has nothing that changes, only the {Seed} of its parts. The main Ractor keeps the parts that it had.
-    # Every other Ractor builds its own at its first call ({InRactor}), and attaches to the segment as a process does.
-    # So it has flights, events and figures of its own. The store keeps no decoded values (`memo:`).
+    # Such a store has nothing that changes, only the {Seed} of its parts. The main Ractor keeps its parts. Every other
+    # Ractor builds parts of its own at its first call ({InRactor}), and attaches to the segment as a process does. So
+    # each Ractor has its own flights, events and figures. The store keeps no decoded values (`memo:`).
     #
     # @private
     module TiercelStore::Shareable

@@ -4,9 +4,9 @@ require "rails/generators/base"
 require "tiercel"
 
 # `bin/rails generate tiercel:install` replaces `config.cache_store` in production.rb, and Rails' `:memory_store` in
-# development.rb, if the statement is one unconditional line. Without `--url` it replaces only stores without a place
-# and without options of their own. Otherwise it changes nothing and prints the line to paste. The old statement stays
-# above the new one as a comment.
+# development.rb, if the statement is one unconditional line. Without `--url` the generator replaces only stores without
+# a place and without options. In all other cases the generator changes nothing and prints the line to paste. The old
+# statement stays above the new one as a comment.
 module Tiercel::Generators; end
 
 class Tiercel::Generators::InstallGenerator < Rails::Generators::Base

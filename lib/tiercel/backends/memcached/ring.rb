@@ -4,7 +4,7 @@ require "digest/sha1"
 require "zlib"
 
 # Maps keys to servers, by consistent hashing as in libmemcached's ketama: 160 points for each server, weighted,
-# at the first 32 bits of the SHA-1 of "SERVER:INDEX". These are Dalli's points, so a ring that Rails'
+# at the first 32 bits of the SHA-1 of "SERVER:INDEX". Dalli uses the same points, so a ring that Rails'
 # MemCacheStore filled stays warm. There is no failover: a key of a dead server is a miss, never an older value on
 # another server.
 class Tiercel::Backends::Memcached::Ring

@@ -78,7 +78,7 @@ class Tiercel::Backends::SQLite::CacheFile
     database.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'").flatten
   end
 
-  # Creates the file, unless another process was first. It gets its name when it is complete.
+  # Creates the file, unless another process was first. A file gets its name when it is complete.
   #
   # @raise [ConfigurationError, FileLock::Busy, SystemCallError]
   def create
