@@ -270,7 +270,7 @@ PART_OF_READ VALUE finished(const value_read *read, read_kind kind, bool keeps, 
 
 /*
  * Segment#sample chooses keys by their hash, so that every read of a chosen key is seen, and all processes choose the
- * same keys. The shard is the hash's first bits, so the choice mixes all of them.
+ * same keys. The first bits of the hash name the shard, so the choice mixes all bits.
  */
 static const uint64_t GOLDEN_RATIO = UINT64_C(0x9E3779B97F4A7C15);
 #define IS_SAMPLED(read, key) \

@@ -205,7 +205,7 @@ typedef struct tseg {
  */
 extern atomic_bool tseg_parallel;
 
-/* Computed in each call: a table of the addresses would be more memory that a read with cold caches waits for. */
+/* Each call computes the addresses, because a read with cold caches would have to wait for a table of them. */
 static inline tseg_view tseg_view_of(const tseg *segment, uint32_t shard)
 {
     const tseg_geometry *geometry = &segment->geometry;

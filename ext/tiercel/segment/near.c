@@ -113,8 +113,8 @@ bool tseg_near_end(tseg *segment, uint32_t stripe, uint64_t begun)
 }
 
 /*
- * Begins in these stripes, which may repeat; stripes == NULL: in all. *begun has room for tseg_begun_bytes. Returns
- * TSEG_RETIRED if the segment was retired by then: the writer has to begin in the new file too.
+ * Begins a change in these stripes, which may repeat, or in all stripes (NULL). *begun has room for tseg_begun_bytes.
+ * Returns TSEG_RETIRED if the segment was retired by then: the writer has to begin in the new file too.
  */
 tseg_result tseg_near_begin_set(tseg *segment, const uint32_t *stripes, uint64_t count, tseg_begun *begun)
 {

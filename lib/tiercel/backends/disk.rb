@@ -49,7 +49,7 @@ module Tiercel::Backends::Disk
   # repeats. A token has 62 bits: an immediate Integer in Ruby, 8 bytes on disk.
   def next_token
     unless @token_process == Tiercel::Forks.current
-      # Assigned first: another thread must never continue the parent's sequence or start from nil.
+      # The token is assigned first, so that no other thread continues the parent's sequence or starts from nil.
       @token = Random.urandom(8).unpack1("Q") % 2**61
       @token_process = Tiercel::Forks.current
     end

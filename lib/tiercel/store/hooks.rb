@@ -2,7 +2,7 @@
 
 module Tiercel::Store
   # The private methods that Rails' public methods call: they turn entries into bytes and back. Tiercel's own
-  # methods do not call them. Callers are subclasses, gems, and Rails' own public methods, which run if the store has a
+  # methods call no hook. Callers are subclasses, gems, and Rails' own public methods, which run if the store has a
   # `coder:` of its own, or if other code has patched a method that Tiercel would bypass ({Patches}).
   #
   # @private
