@@ -30,6 +30,7 @@ class PromisesTest < Tiercel::TestCase
     ],
     "A cache that fails is a miss." => %w[faults/server_rows#test_killed_in_use faults/file_test#test_a_full_disk],
     "at most 0.25 s" => %w[faults/hung_rows#test_hung_ends_within_the_default_budget],
+    "a `fetch` twice that" => %w[faults/hung_rows#test_a_connection_that_nobody_takes_is_late],
     "no time while the breaker is open" => %w[faults/hung_rows#test_hung_breaker],
     "A delete is not lost in an outage" => %w[
       faults/undelivered_test#test_a_deleted_value_does_not_come_back_with_the_server_
