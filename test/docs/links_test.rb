@@ -26,6 +26,13 @@ class LinksTest < Tiercel::TestCase
     assert_equal %w[docs/README.md tiercel-insight/README.md], linking.sort
   end
 
+  def test_pages_that_code_names
+    code = Dir.chdir(ROOT) { Dir["{lib,ext,tiercel-insight/lib,tiercel-lab/lib}/**/*.{rb,rake,c,h,erb}"] }
+    named = code.flat_map { |file| File.read(File.join(ROOT, file)).scan(%r{(?<![\w/])docs/[\w-]+\.md(?:#[\w-]+)?}) }
+    assert_operator named.size, :>=, 5
+    assert_empty(named.uniq.reject { |target| exists?("README.md", target) })
+  end
+
   private
 
   def text(page) = File.read(File.join(ROOT, page)).gsub(FENCE, "")

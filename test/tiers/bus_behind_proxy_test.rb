@@ -43,7 +43,7 @@ class TiersBusBehindProxyTest < Tiercel::TestCase
       wait_until("a report") { reports.any? }
       wait_until("a copy") { store.read("key") && store.backend.near.get("key") }
       assert_equal [Tiercel::Refused], reports.map(&:class)
-      assert_match(/does not tell of changes.*so near copies live 1.0 s/, reports.first.message)
+      assert_match(/sends no invalidation messages.*so near copies live 1.0 s/, reports.first.message)
       assert_match message, reports.first.message
     ensure
       store&.close

@@ -206,8 +206,9 @@ module Tiercel
       @near.trust_ttl
       return true if @refusal == error.message
       @refusal = error.message
-      report(Refused.new("it does not tell of changes (#{error.message}), so near copies live #{@near.ttl} s: " \
-                         "docs/tiers.md says what a user has to be allowed", backend: @last.to_s))
+      report(Refused.new("it sends no invalidation messages (#{error.message}), so near copies live #{@near.ttl} s. " \
+                         "Rights: docs/tiers.md#redis-two-listeners-for-each-machine in `bundle show tiercel`",
+        backend: @last.to_s))
       true
     rescue BackendError
       false # the segment does not answer, which says nothing about the server

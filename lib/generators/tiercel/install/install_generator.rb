@@ -84,8 +84,9 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
   end
 
   def refuse(reason)
-    raise Thor::Error, "tiercel:install changed nothing: #{reason}.\nTo replace the store by hand, paste (see " \
-                       "docs/migrating.md): #{line(["shared:"])}\nOr name the place: --url=redis://HOST:6379/0"
+    raise Thor::Error, "tiercel:install changed nothing: #{reason}.\nTo replace the store by hand, paste " \
+                       "#{line(["shared:"])}\n(docs/migrating.md in `bundle show tiercel` has each option). " \
+                       "Or name the place: --url=redis://HOST:6379/0"
   end
 
   def absolute(path) = File.expand_path(path, destination_root)

@@ -217,7 +217,8 @@ class Tiercel::Insight::Doctor
     # Do all processes that need the cache share it? If not, deletes, rate limits and sessions go wrong.
     class Reach < Check
       ONE_PROCESS = "rate limits, sessions and deletes affect one process only"
-      private_constant :ONE_PROCESS
+      SHARING = "docs/platforms.md#one-cache-for-the-containers-of-a-host in `bundle show tiercel`"
+      private_constant :ONE_PROCESS, :SHARING
 
       private
 
@@ -252,11 +253,11 @@ class Tiercel::Insight::Doctor
           several("this is the dyno #{deployment.later_dyno}, and each dyno has a separate cache (#{subject})")
         elsif deployment.platform && deployment.container?
           unknown("#{deployment.platform} does not reveal the number of containers; #{subject} serves only one " \
-                  "of them, unless they share its folder (docs/platforms.md)")
+                  "of them, unless they share its folder (#{SHARING})")
         elsif where == "in one container" && deployment.roles.size > 1
           found("config/deploy.yml has the roles #{deployment.roles.keys.join(", ")}: each container has a " \
                 "separate cache, so a delete by a job does not affect the web processes",
-                fix: "let the containers share /dev/shm (docs/platforms.md), or use sqlite: on a shared volume")
+                fix: "let the containers share /dev/shm (#{SHARING}), or use sqlite: on a shared volume")
         else
           sound("all processes #{where} share the cache")
         end
@@ -302,6 +303,9 @@ class Tiercel::Insight::Doctor
 
     # Is Redis configured as a cache: a memory limit, an eviction policy that can evict, no other users?
     class Redis < Check
+      ALONE = "unless this Redis also stores other data, such as Sidekiq's jobs"
+      private_constant :ALONE
+
       private
 
       def examine
@@ -319,10 +323,10 @@ class Tiercel::Insight::Doctor
         return unknown("#{server}: INFO does not contain the memory limit") unless info.key?("maxmemory")
         if limit.zero?
           found("#{server} has no memory limit: the cache grows until the machine is out of memory",
-                fix: "CONFIG SET maxmemory 1gb (and in redis.conf), with maxmemory-policy allkeys-lru")
+                fix: "CONFIG SET maxmemory 1gb (and in redis.conf), with maxmemory-policy allkeys-lru, #{ALONE}")
         elsif policy == "noeviction"
           found("#{server} refuses writes once its #{Text.bytes(limit)} are full (maxmemory-policy noeviction)",
-                fix: "CONFIG SET maxmemory-policy allkeys-lru, unless this Redis also stores other data")
+                fix: "CONFIG SET maxmemory-policy allkeys-lru, #{ALONE}")
         else
           sound("#{server} has a limit of #{Text.bytes(limit)} and evicts (#{policy})")
         end
@@ -367,7 +371,7 @@ class Tiercel::Insight::Doctor
 
       def without_ttl(server, endless, sampled)
         found("#{server}: #{endless} of #{sampled} sampled keys have no TTL, and maxmemory-policy volatile-* never " \
-              "evicts those", fix: "CONFIG SET maxmemory-policy allkeys-lru, or write with expires_in:")
+              "evicts those", fix: "write with expires_in:, or CONFIG SET maxmemory-policy allkeys-lru, #{ALONE}")
       end
     end
 
