@@ -150,6 +150,8 @@ class WorthTest < Tiercel::TestCase
     worth = Tiercel::Insight::Worth.new(reads, 1.0, { warm: 0, reads: 30_000, misses: 1_000, requests: 3_000 },
                                         capacity:, costs: { "feed/*" => 0.002 })
     assert_match(/\A64.0 MB in place of 256.0 MB: 11 ms more per request \[/, worth.sentences.first)
+    shape = ->(text) { text.sub("more", "less").gsub(/\d[\d.]*/, "N") }
+    assert_includes shape[File.read(File.expand_path("../../docs/insight.md", __dir__))], shape[worth.sentences.first]
     one = worth.classes.first
     assert_equal ["feed/*", 505, 29_495], one.to_h.values_at(:name, :entries, :hits)
     assert_in_delta 29_495 * 2 / 3_000.0, one.ms, 0.01
