@@ -185,7 +185,7 @@ class Tiercel::Frame
       bytes == data.bytesize ? tags : raise(Tiercel::MalformedFrame, "part TAGS is truncated")
     end
 
-    # Not `Encoding.find`: it also takes names whose meaning depends on the process ("locale", "internal").
+    # Not `Encoding.find`, which also accepts names whose meaning depends on the process ("locale", "internal").
     def find_encoding(name)
       Encoding.list.find { |encoding| encoding.name == name } or
         raise Tiercel::MalformedFrame, "encoding #{name.byteslice(0, 40).inspect} is unknown to this Ruby"

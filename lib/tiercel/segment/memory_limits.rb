@@ -16,7 +16,7 @@ module Tiercel::Segment::MemoryLimits
     nil
   end
 
-  # The files of the own cgroup; a container sees it as the root. Limits of outer cgroups are not read.
+  # The files of this process's cgroup, which a container sees as the root. Limits of outer cgroups are not read.
   #
   # @param root [String] the mount point of cgroups
   # @param membership [String] the file that names this process' cgroups
