@@ -64,6 +64,14 @@ class PromisesTest < Tiercel::TestCase
     end
   end
 
+  # A page that is followed to the letter must not lose jobs.
+  def test_pages_with_an_evicting_redis_spare_sidekiq
+    pages = Dir[File.join(ROOT, "{README,docs/*}.md")].map { |page| File.read(page) }
+    pages = pages.grep(/allkeys-lru|REDIS_URL/)
+    assert_operator pages.size, :>=, 3
+    pages.each { |text| [/Sidekiq/, /noeviction/, /clear` without a namespace/].each { |one| assert_match one, text } }
+  end
+
   def test_the_tests_exist
     TESTS.each do |words, tests|
       assert_includes README.split.join(" "), words
