@@ -19,11 +19,6 @@ class StorePageTest < Tiercel::TestCase
     assert_equal defaults(&:checksum?).reject { |_, on| on }.keys.sort, stated.sort
   end
 
-  def test_what_lists_the_keys
-    refute_match(/cannot list its keys/, TEXT)
-    assert_includes Tiercel::Backends::REGISTRY.fetch(:memcached).instance_methods(false), :scan
-  end
-
   private
 
   def row(option) = TEXT[/^\| `#{option}` \|.*$/]
