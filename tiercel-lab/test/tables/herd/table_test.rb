@@ -28,7 +28,7 @@ class HerdCommandTest < LabCase
   # While a caller holds the lease, no other caller runs the block.
   def assert_once(rows, stores, blocks: 1)
     stores.each do |store|
-      ["cold, lease: true", "ended, stale_while_revalidate"].each do |condition|
+      ["cold, lease: true", "expired, stale_while_revalidate"].each do |condition|
         assert_equal blocks, runs(rows, store, condition), "#{store}, #{condition}"
       end
       assert_includes 1..8, runs(rows, store, "cold, lease: false")
@@ -81,7 +81,7 @@ class HerdCommandTest < LabCase
       assert_measured(rows)
       assert_equal 8, runs(rows, "null_store", "cold")
       assert_includes 2..8, runs(rows, "memory_store", "cold")
-      assert_includes 2..8, runs(rows, "memory_store", "ended, race_condition_ttl")
+      assert_includes 2..8, runs(rows, "memory_store", "expired, race_condition_ttl")
       assert_includes Lab::Report::Html.render(command.document), "memory_store"
     end
   end

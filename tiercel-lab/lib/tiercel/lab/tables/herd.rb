@@ -38,13 +38,13 @@ module Tiercel::Lab
         WITHOUT = "without a lease"
         RAILS = [
           Condition.new("cold", WITHOUT, {}, false),
-          Condition.new("ended, race_condition_ttl", "with `race_condition_ttl` over a value that has ended",
+          Condition.new("expired, race_condition_ttl", "with `race_condition_ttl` over an expired value",
                         { race_condition_ttl: WINDOW_SECONDS }, true)
         ].freeze
         OURS = [
           Condition.new("cold, lease: false", WITHOUT, { lease: false }, false),
           Condition.new("cold, lease: true", "with `lease: true`", { lease: true }, false),
-          Condition.new("ended, stale_while_revalidate", "with `stale_while_revalidate` over a value that has ended",
+          Condition.new("expired, stale_while_revalidate", "with `stale_while_revalidate` over an expired value",
                         { lease: true, stale_while_revalidate: WINDOW_SECONDS }, true)
         ].freeze
 
@@ -381,7 +381,7 @@ module Tiercel::Lab
           "*Blocks run*: blocks that ran for #{number(callers)} callers. *At once*: blocks that ran concurrently, " \
             "which is the load on the origin. *Median* and *slowest caller*: the duration of a fetch, with the " \
             "least and the most of the rounds in brackets. A *cold* key was never written. The value of an " \
-            "*ended* key expired up to #{Design::LEAD_SECONDS} s before; a store may return it (*stale answers*) " \
+            "*expired* key expired up to #{Design::LEAD_SECONDS} s before; a store may return it (*stale answers*) " \
             "for #{Design::WINDOW_SECONDS} s."
         end
 
