@@ -64,6 +64,21 @@ class CodecDecodingTest < Tiercel::TestCase
     assert_equal({ 1 => { 1 => 2 }, 3 => 4 }, form.load("\x82\x01\x81\x01\x02\x03\x04".b))
   end
 
+  # Such a Hash is a copy of the one before, with a table of its own or without, and each copy stands for itself.
+  def test_hashes_with_the_keys_of_the_one_before
+    rows = [0, 1, 8, 9, 40].flat_map do |size|
+      keys = Array.new(size) { |i| ["key #{i}", :"key_#{i}", i, i / 2.0, "k" * 80 + i.to_s][i % 5] }
+      row = ->(number, of = keys) { of.to_h { |key| [key, ["#{number} #{key}", { key => number }]] } }
+      [row[1], row[2], row[3, keys.reverse], row[4], row[5], row[6, keys + [nil]], row[7, keys.drop(1) + [nil]], row[8]]
+    end
+    found = form.load(form.dump(rows))
+
+    assert_equal Marshal.dump(rows), Marshal.dump(found)
+    found.each_slice(2) { |row, _| row.update("more" => 1).shift }
+    assert_equal rows.each_slice(2).map(&:last), found.each_slice(2).map(&:last)
+    assert_equal [{ 1 => 2 }, { 1 => 3 }], form.load("\x92\x81\x01\x02\x82\x01\x02\x01\x03".b), "a key twice"
+  end
+
   private
 
   def form = Tiercel::CodecExt

@@ -169,6 +169,62 @@ static bool find_functions(void)
 }
 
 /*
+ * The word of the first key of a Hash without a table; the other pairs follow it. 0: in this Ruby the pairs are not
+ * in the object, and every Hash is filled by its keys.
+ */
+static int pairs_at;
+
+static int find_pairs(void)
+{
+    enum { PAIRS = 8 };
+    VALUE hash = hash_of(PAIRS);
+    for (int at = FIRST_WORD; at < END_OF_WORDS; at++) {
+        int pair = 0;
+        while (pair < PAIRS && word(hash, at + 2 * pair) == INT2FIX(pair) && word(hash, at + 2 * pair + 1) == Qtrue)
+            pair++;
+        if (pair == PAIRS) return flags(hash) & flag_table ? 0 : at;
+    }
+    return 0;
+}
+
+/* A copy of a Hash with a table, on the way to its new values. */
+typedef struct {
+    VALUE copy;
+    const VALUE *pairs;
+    size_t done;
+} exchange;
+
+static int compare_key(st_data_t key, st_data_t value, st_data_t arg, int error)
+{
+    const exchange *e = (const exchange *)arg;
+    return key == e->pairs[2 * e->done] ? ST_REPLACE : ST_STOP;
+}
+
+static int replace_value(st_data_t *key, st_data_t *value, st_data_t arg, int existing)
+{
+    exchange *e = (exchange *)arg;
+    RB_OBJ_WRITE(e->copy, value, e->pairs[2 * e->done++ + 1]);
+    return ST_CONTINUE;
+}
+
+VALUE with_keys_of(VALUE model, const VALUE *pairs, size_t size)
+{
+    exchange e = {.pairs = pairs};
+    if (!model || RHASH_SIZE(model) != size) return 0;
+    if (flags(model) & flag_table) {
+        e.copy = rb_hash_dup(model);
+        st_foreach_with_replace(RHASH_TBL(e.copy), compare_key, replace_value, (st_data_t)&e);
+        return e.done == size ? e.copy : 0;
+    }
+    for (size_t at = 0; at < size; at++)
+        if (!pairs_at || word(model, pairs_at + 2 * (int)at) != pairs[2 * at]) return 0;
+    e.copy = rb_hash_dup(model);
+    for (size_t at = 0; at < size; at++)
+        RB_OBJ_WRITE(e.copy, (VALUE *)e.copy + pairs_at + 2 * at + 1, pairs[2 * at + 1]);
+    return e.copy;
+}
+
+/*
  * If this returns false, loading the extension raises a LoadError, because the extension does not know how this Ruby
  * stores Hashes. A test build with TIERCEL_UNKNOWN_HASH_LAYOUT returns false for every Ruby.
  */
@@ -179,6 +235,7 @@ static bool init_hash_layout(void)
 #endif
     VALUE empty = rb_hash_new();
     bool found = find_flags(empty) && find_default(empty) && find_functions();
+    pairs_at = find_pairs();
     RB_GC_GUARD(empty);
     return found;
 }

@@ -79,6 +79,12 @@ VALUE with_plain(VALUE value, size_t front, encoded_function *finish, void *cont
  */
 bool only_pairs(VALUE hash);
 
+/*
+ * codec.c: a new Hash of these keys and values in turn, as a copy of a Hash with the same keys. Hashes no key. Returns
+ * 0 if the model is 0 or has other keys: the same objects in the same order are the same.
+ */
+VALUE with_keys_of(VALUE model, const VALUE *pairs, size_t size);
+
 /* plain.c: decodes one value. The bytes must not move until it returns. Raises malformed_frame. */
 VALUE decode_plain(const uint8_t *bytes, size_t size);
 

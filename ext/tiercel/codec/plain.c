@@ -72,27 +72,24 @@ static void identity_set_start(identity_set *set)
     set->round++;
 }
 
-static size_t identity_set_at(const identity_set *set, uintptr_t address)
+/* The slot of the address, or the free one where it belongs. */
+static identity_slot *identity_set_find(const identity_set *set, uintptr_t address)
 {
     uint64_t hash = (uint64_t)(address >> 3) * UINT64_C(0x9E3779B97F4A7C15);
-    return (size_t)(hash >> 32) & (set->capacity - 1);
-}
-
-static void identity_set_put(identity_set *set, uintptr_t address)
-{
-    size_t at = identity_set_at(set, address);
-    while (set->slots[at].round == set->round) at = (at + 1) & (set->capacity - 1);
-    set->slots[at] = (identity_slot){address, set->round};
-    set->count++;
+    size_t at = (size_t)(hash >> 32) & (set->capacity - 1);
+    while (set->slots[at].round == set->round && set->slots[at].address != address) at = (at + 1) & (set->capacity - 1);
+    return set->slots + at;
 }
 
 static bool identity_set_grow(identity_set *set)
 {
-    identity_set larger = {.capacity = set->capacity ? set->capacity * 4 : IDENTITY_SET_FIRST, .round = 1};
+    identity_set larger = {.capacity = set->capacity ? set->capacity * 4 : IDENTITY_SET_FIRST, .count = set->count,
+                           .round = 1};
     larger.slots = calloc(larger.capacity, sizeof(identity_slot));
     if (!larger.slots) return false;
     for (size_t at = 0; at < set->capacity; at++) {
-        if (set->slots[at].round == set->round) identity_set_put(&larger, set->slots[at].address);
+        uintptr_t address = set->slots[at].address;
+        if (set->slots[at].round == set->round) *identity_set_find(&larger, address) = (identity_slot){address, 1};
     }
     free(set->slots);
     *set = larger;
@@ -102,14 +99,11 @@ static bool identity_set_grow(identity_set *set)
 /* Adds an address. Returns false if the set has it already, or without memory. */
 static bool identity_set_add(identity_set *set, uintptr_t address)
 {
-    size_t at;
+    identity_slot *slot;
     if (set->count * 2 >= set->capacity && !identity_set_grow(set)) return false;
-    at = identity_set_at(set, address);
-    while (set->slots[at].round == set->round) {
-        if (set->slots[at].address == address) return false;
-        at = (at + 1) & (set->capacity - 1);
-    }
-    set->slots[at] = (identity_slot){address, set->round};
+    slot = identity_set_find(set, address);
+    if (slot->round == set->round) return false;
+    *slot = (identity_slot){address, set->round};
     set->count++;
     return true;
 }
@@ -361,7 +355,7 @@ VALUE with_plain(VALUE value, size_t front, encoded_function *finish, void *cont
 }
 
 /* Decoding. */
-enum { CACHED_KEYS = 64, CACHED_KEY_BYTES = 64 };
+enum { CACHED_KEYS = 64, CACHED_KEY_BYTES = 64, MODEL_DEPTHS = 8 };
 
 /*
  * A cache of Hash keys. Rows repeat their keys, and a lookup here costs less than interning the key again. Rows also
@@ -386,6 +380,7 @@ typedef struct {
     cached_key *found; /* the key that was just decoded; NULL: another element, or a key that is not cached */
     cached_key start;  /* stands before the first key of a Hash */
     cached_key keys[CACHED_KEYS];
+    VALUE models[MODEL_DEPTHS]; /* by depth: the last Hash. Rows have the same keys as the row before */
 } decoder;
 
 enum { KIND_UTF_8 = 1, KIND_BINARY, KIND_US_ASCII, KIND_SYMBOL };
@@ -553,16 +548,22 @@ static void decode_pairs(decoder *d, VALUE *pairs, size_t size)
     }
 }
 
-/* Inserts all pairs at once, which is fastest. A second bulk insert would examine all earlier pairs again. */
+/*
+ * A Hash with the keys of the one before is a copy of it. Any other one gets all pairs at once, because a second bulk
+ * insert would examine all earlier pairs again.
+ */
 static VALUE decode_hash(decoder *d, size_t size)
 {
-    VALUE buffer, hash;
-    VALUE *pairs;
+    VALUE buffer, hash, *pairs, *model = d->models + d->depth % MODEL_DEPTHS;
     open_container(d, 2 * size);
-    hash = rb_hash_new_capa((long)size);
     pairs = ALLOCV_N(VALUE, buffer, 2 * size);
     decode_pairs(d, pairs, size);
-    rb_hash_bulk_insert((long)(2 * size), pairs, hash);
+    hash = with_keys_of(*model, pairs, size);
+    if (!hash) {
+        hash = rb_hash_new_capa((long)size);
+        rb_hash_bulk_insert((long)(2 * size), pairs, hash);
+    }
+    *model = hash;
     ALLOCV_END(buffer);
     d->depth--;
     d->found = NULL;
