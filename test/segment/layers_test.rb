@@ -33,8 +33,9 @@ class SegmentLayersTest < Tiercel::TestCase
     headers.each { |header| refute_includes reachable(header), header }
   end
 
-  def test_the_core_contains_no_ruby
-    files.each { |file| refute_match(/\brb_\w+\(|ruby\.h|\bVALUE\b/, code(file), file) }
+  # A system with musl may lack the headers of Linux.
+  def test_the_core_contains_no_ruby_and_no_header_of_linux
+    files.each { |file| refute_match(%r{\brb_\w+\(|ruby\.h|\bVALUE\b|<linux/}, code(file), file) }
   end
 
   # The retry loop and all waits are in the core; binding.c lends it Ruby's lock.

@@ -65,12 +65,16 @@ module Tiercel
         end
 
         def test_odd_characters
-          ["#/:*(<+=> )&$%@?;'\"`~-", "a b\tc\nd", "nul\0byte", "../../etc/passwd", "\u00fcml\u00e4ut",
-           "\u{1F986}", "%41", "*", "[a-z]", "-", "."].each do |name|
+          names = ["#/:*(<+=> )&$%@?;'\"`~-", "a b\tc\nd", "nul\0byte", "../../etc/passwd", "\u00fcml\u00e4ut",
+                   "\u{1F986}", "%41", "*", "[a-z]", "-", "."]
+          names.each do |name|
             assert_equal true, store.write(name, name), name.inspect
             assert_equal name, store.read(name), name.inspect
             assert_equal true, store.delete(name), name.inspect
+            store.write(name, name)
           end
+          assert_equal names.size, store.delete_matched(/./m)
+          assert_empty store.read_multi(*names)
         end
 
         def test_keys_in_every_encoding
