@@ -100,6 +100,14 @@ class FrameTest < Tiercel::TestCase
     frame.bytesize.times { |at| Frame.part(frame.byteslice(0, at), PART_EXCLUSIVE) } # raises nothing
   end
 
+  # Both extensions read and write frames; different constants in them would damage data.
+  def test_the_layout_stands_once_in_c
+    text = Dir[File.expand_path("../ext/**/*.{c,h}", __dir__)].map { |path| File.read(path) }.join
+    names = text.scan(/^ +(FRAME_[A-Z0-9_]+) = /).flatten
+    assert_includes names, "FRAME_HEADER_BYTES"
+    assert_equal names.uniq, names
+  end
+
   private
 
   def sample(checksum:)
@@ -114,13 +122,5 @@ class FrameTest < Tiercel::TestCase
     bytes.setbyte(5, 0)
     bytes.setbyte(5, bytes.bytes.first(24).reduce(:^) ^ 0xA5)
     bytes
-  end
-
-  # Both extensions read and write frames; different constants in them would damage data.
-  def test_the_layout_stands_once_in_c
-    text = Dir[File.expand_path("../ext/**/*.{c,h}", __dir__)].map { |path| File.read(path) }.join
-    names = text.scan(/^ +(FRAME_[A-Z0-9_]+) = /).flatten
-    assert_includes names, "FRAME_HEADER_BYTES"
-    assert_equal names.uniq, names
   end
 end

@@ -34,6 +34,9 @@ module Tiercel
     STORES_THREADS = ["tiercel bus", "tiercel listener", "tiercel leases"].freeze
     private_constant :STORES_THREADS
 
+    # A test below `private` would never run.
+    def self.runnable_methods = super | private_instance_methods.grep(/\Atest_/).map(&:to_s)
+
     # If fork raises in a child, the child leaves its test and would run all remaining tests.
     def run
       exit!(1) unless Process.pid == PID

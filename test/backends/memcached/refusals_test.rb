@@ -92,22 +92,16 @@ class MemcachedRefusalsTest < Tiercel::TestCase
     end
   end
 
-  private
-
   # A full node of a ring that is up again after an outage: its breaker closes, although every write is refused.
   def test_a_refusal_closes_the_breaker_of_its_node
+    connection = Object.new
+    def connection.use(*, **) = raise(Tiercel::Backends::Memcached::Connection::ServerError, "out of memory")
+    def connection.clean? = true
     breaker = Tiercel::Breaker.new(failures: 1)
     node = Tiercel::Backends::Remote::Node.new("memcached://127.0.0.1:1", timeout: 5.0,
-                                               pool: { size: 1, timeout: 1 }, breaker:) { flunk }
+                                               pool: { size: 1, timeout: 1 }, breaker:) { connection }
     breaker.failed
-    breaker.stub(:allow?, true) do
-      pool = Object.new
-      def pool.with(*, **)
-        raise Tiercel::Backends::Memcached::Connection::ServerError, "out of memory storing object"
-      end
-      node.instance_variable_set(:@pool, pool)
-      assert_raises(Tiercel::Refused) { node.call("key") { flunk } }
-    end
+    breaker.stub(:allow?, true) { assert_raises(Tiercel::Refused) { node.call("key") { flunk } } }
     refute breaker.open?
   end
 end
