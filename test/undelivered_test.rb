@@ -145,7 +145,7 @@ class UndeliveredTest < Tiercel::TestCase
 
   def test_the_list_is_bounded_and_says_what_it_loses
     most = Tiercel::Undelivered::MOST_KEYS
-    reports = outage { @guard.undelivered.note(Array.new(most + 3) { |index| "k#{index}" }) }
+    reports = outage { @guard.undelivered.note(Array.new(most + 3) { |index| "k#{index}" }, late: true) }
     assert_equal most, @guard.undelivered.size
     assert_match(/3 deletes .* are lost \(the list holds at most/, reports.last.error.message)
     assert_empty @guard.undelivered.pending(%w[k0 k2])
@@ -153,9 +153,12 @@ class UndeliveredTest < Tiercel::TestCase
   end
 
   def test_the_end_of_the_process_sends_the_list_or_reports_its_loss
-    outage { delete("a") }
+    outage { delete("a", "b") }
+    @server.refused = { "b" => Tiercel::Unavailable.new("node is down") }
+    read("c") # begins a pause
+    @server.refused = {}
     @guard.undelivered.finish
-    assert_equal [[:delete_frames, ["a"]]], @server.asked
+    assert_equal [:delete_frames, ["b"]], @server.asked.last
     reports = outage do
       delete("b")
       @guard.undelivered.finish

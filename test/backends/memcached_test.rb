@@ -4,6 +4,7 @@
 require "test_helper"
 require "dalli"
 require "contracts/backend_contract"
+require "minitest/mock"
 require "tiercel/lab/servers"
 
 # Servers shared by all tests of this file; each test clears them.
@@ -117,6 +118,18 @@ class MemcachedDetailsTest < Tiercel::TestCase
     left = MemcachedServers.one.exchange("mg counter t v\r\n") { |io| [io.gets, io.gets] }
     assert_includes 1..60, left.first[/ t(\d+)/, 1].to_i
     assert_equal "4\r\n", left.last
+  end
+
+  # Another process writes between the two steps.
+  def test_a_frame_that_changes_while_it_is_deleted_stays
+    peer = MemcachedServers.build(MemcachedServers.one.url, timeout: 20)
+    backend.set("key", "old")
+    change = ->(_bytes) { peer.set("key", "new") }
+    failed = Tiercel::Frame.stub(:replaceable?, change) { backend.delete_frames(["key"]) }
+    assert_match(/changed while it was deleted/, failed.fetch("key").message)
+    assert_equal "new", peer.get("key")
+  ensure
+    peer&.close
   end
 
   def test_a_counter_that_others_took_from

@@ -32,6 +32,20 @@ class ReleaseQueueTest < Tiercel::TestCase
     assert_empty answers
   end
 
+  def test_a_child_attempts_none_of_its_parents_releases
+    queue = Tiercel::Leases::ReleaseQueue.new
+    tried_by = []
+    queue.push(lease) { (tried_by << Process.pid) && raise(Tiercel::TimedOut, "late") }
+    children = fork_and_wait(1) do
+      own = Queue.new
+      queue.push(lease) { own << true }
+      own.pop(timeout: 60) && tried_by.include?(Process.pid)
+    end
+    assert_equal [false], children
+  ensure
+    queue&.close
+  end
+
   private
 
   # Calls the block when the thread has just found the queue empty and is about to end.

@@ -3,6 +3,7 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require "support/ruby_memory"
 
 # Tags with a backend that fails between two steps: a value whose generations are unknown is not stored.
 class StoreTagsFaultsTest < Tiercel::TestCase
@@ -21,9 +22,12 @@ class StoreTagsFaultsTest < Tiercel::TestCase
         store.fetch("more", tags: ["other"]) { |_, options| options.tags += ["tag"]; recover.call && "old" }
       end
       failing(store, :get_multi, :compare_exchange_multi) do |recover|
+        store.fetch("late", tags: ["other"]) { |_, options| recover.call && options.tags += ["tag"]; "old" }
+      end
+      failing(store, :get_multi, :compare_exchange_multi) do |recover|
         store.fetch_multi("a", "b", tags: ["tag"]) { |name| recover.call && name }
       end
-      assert_empty store.read_multi("call", "block", "more", "a", "b")
+      assert_empty store.read_multi("call", "block", "more", "late", "a", "b")
       assert_equal("new", store.fetch("call", tags: ["tag"]) { "new" })
       assert_equal "new", store.read("call")
     end
@@ -69,6 +73,25 @@ class StoreTagsFaultsTest < Tiercel::TestCase
       end
     end
     refute_empty reports
+    assert_nil store.read("name")
+  end
+
+  # A backend of two servers, one of which is away.
+  class Halved < RubyMemory
+    def self.option_names = []
+    def self.build(*) = new
+    def remote? = true
+    def delete(key) = key.end_with?("away") ? raise(Tiercel::Unavailable.new("is down", backend: to_s)) : super
+  end
+
+  def test_a_write_with_a_tag_whose_invalidation_waits_is_none
+    Tiercel::Backends::REGISTRY.register(:halved) { Halved }
+    store = Tiercel.new("halved:")
+    without_reports do
+      assert_nil store.invalidate_tags("away", "there")
+      assert_nil store.write("name", 1, tags: %w[away other])
+      assert_equal(2, store.fetch("name", tags: %w[away other]) { 2 })
+    end
     assert_nil store.read("name")
   end
 

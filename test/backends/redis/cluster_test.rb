@@ -37,6 +37,7 @@ class RedisClusterTest < Tiercel::TestCase
     singleton_class.attr_accessor :change
 
     def call(command, deadline) = Watched.change ? Watched.change.call(command, -> { super }) : super
+    def call_all(commands, deadline) = Watched.change ? Watched.change.call(commands.flatten, -> { super }) : super
   end
   Redis::Connection.prepend(Watched)
 
@@ -53,8 +54,11 @@ class RedisClusterTest < Tiercel::TestCase
     cut = lambda do |command, run|
       run.call.tap { raise Redis::Connection::Lost, "cut" if command.include?("counter") && command.first != "GET" }
     end
-    with_commands(cut) { assert_raises(Tiercel::Unavailable) { backend.add("counter", "1") } }
-    assert_equal "1", backend.get("counter")
+    with_commands(cut) do
+      assert_raises(Tiercel::Unavailable) { backend.add("counter", "1") }
+      assert_raises(Tiercel::Unavailable) { backend.increment("counter") }
+    end
+    assert_equal "2", backend.get("counter")
   end
 
   # A few keys with the prefix are among many other keys, which must not be yielded.
