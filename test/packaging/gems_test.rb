@@ -104,37 +104,4 @@ class GemsTest < Tiercel::TestCase
     dependency = specification("tiercel-lab").dependencies.find { |candidate| candidate.name == "tiercel" }
     assert dependency.requirement.satisfied_by?(version)
   end
-
-  # Installs into an empty folder and compiles the extensions from the gem's sources.
-  def test_tiercel_installs_and_works
-    in_empty_gem_home do |home|
-      install(home, "tiercel")
-      output = ruby(home, <<~RUBY)
-        require "active_support/cache/tiercel_store"
-        store = ActiveSupport::Cache.lookup_store(:tiercel_store, "memory:")
-        store.write("a", 1)
-        puts store.read("a"), $LOADED_FEATURES.grep(%r{/lib/tiercel[./]|(codec|segment)_ext\.})
-      RUBY
-      value, *features = output.lines(chomp: true)
-      assert_equal "1", value
-      assert_equal %w[codec_ext segment_ext], features.filter_map { |path| path[/(codec|segment)_ext/] }.sort.uniq
-      assert_empty(features.reject { |path| path.start_with?(home) })
-    end
-  end
-
-  def in_empty_gem_home = with_tmpdir { |home| yield File.realpath(home) }
-
-  def install(home, name)
-    run_command(home, "gem", "install", "--local", "--no-document", "--ignore-dependencies", path_of(name))
-  end
-
-  def ruby(home, code) = run_command(home, RbConfig.ruby, "-e", code)
-
-  # The dependencies come from this suite's Ruby.
-  def run_command(home, *command)
-    paths = [home, *Gem.path].join(File::PATH_SEPARATOR)
-    output, status = Open3.capture2e({ **NO_BUNDLE, "GEM_HOME" => home, "GEM_PATH" => paths }, *command)
-    assert status.success?, "#{command.join(" ")}\n#{output}"
-    output
-  end
 end

@@ -31,10 +31,10 @@ class WithoutCompilerTest < Tiercel::TestCase
 
   def test_the_reason_is_the_compilers_own
     error = assert_raises(RuntimeError) do
-      plant = { "ext/tiercel/segment/segment_ext.c" => "int planted = ;\n" }
+      plant = { "ext/tiercel/codec/codec.c" => "int planted = ;\n" }
       InstalledGem.open(plant:) { flunk "it was installed" }
     end
-    assert_match(/could not be built: .*segment_ext\.c:\d+:\d+: error: expected expression/, error.message)
+    assert_match(/could not be built: .*codec\.c:\d+:\d+: error: expected expression/, error.message)
   end
 
   # Bundler does not compile a gem in a path. The message contains a command, and that command works.

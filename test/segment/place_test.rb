@@ -39,10 +39,6 @@ class SegmentPlaceTest < Tiercel::TestCase
     end
   end
 
-  def place_in(dir, secret, behind)
-    in_rails(secret) { yield Place.new("", directory: dir, behind: behind) }
-  end
-
   def test_in_rails_the_name_differs_by_application_environment_and_secret_and_not_by_release
     paths = [%w[one production], %w[two production], %w[one staging]].map do |secret, environment|
       in_rails(secret, environment) { Place.new("", directory: Dir.tmpdir).path }

@@ -15,8 +15,6 @@ require_relative "segment_files"
 class SegmentRegistrationTest < Tiercel::TestCase
   include SegmentFiles
 
-  OFD_SETLK = 37
-
   def setup
     super
     @open = -> { Tiercel::Segment.open(@path, bytes: 4 << 20, shards: 1) }

@@ -173,11 +173,6 @@ module Tiercel
         ensure
           peer&.close
         end
-
-        private
-
-        def needs_scan
-        end
       end
     end
   end

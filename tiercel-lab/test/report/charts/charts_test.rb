@@ -20,8 +20,6 @@ class ReportChartsTest < Tiercel::TestCase
     REXML::XPath.match(parse(svg), "//*").select { |node| node.attributes["class"].to_s.split.include?(name) }
   end
 
-  def tips(svg) = svg.scan(/data-tip="([^"]*)"/).flatten
-
   def test_every_chart_is_well_formed_and_says_what_it_is
     all.each do |chart|
       root = parse(chart.svg(id: "id")).root
