@@ -76,25 +76,18 @@ class RailsAppBootTest < RailsAppTest
         end
       end
     end
-
-    define_method("test_a_url_that_is_nil_ends_the_boot_on_rails_#{line.tr(".", "_")}") do
-      with_app(line) do |app|
-        app.cache_store = %(:tiercel_store, ENV["THIS_IS_NOT_SET"])
-        ran = app.runner("puts 1")
-        refute ran.ok?, ran.to_s
-        assert_match(/Tiercel::ConfigurationError/, ran.err)
-        assert_match(/nil/, ran.err)
-      end
-    end
   end
 
-
-  def test_a_habit_of_another_store_gets_the_right_form
-    with_app do |app|
-      app.cache_store = %(:tiercel_store, { url: "redis://127.0.0.1:1/0" })
-      ran = app.runner("puts 1")
-      refute ran.ok?, ran.to_s
-      assert_match(%r{url: give the URL first, and options after it: :tiercel_store, "redis://HOST:6379/0"}, ran.err)
+  # A URL from an environment variable that is not set, and a habit of another store, which gets the right form.
+  def test_a_mistake_in_the_configuration_ends_the_boot
+    { 'ENV["THIS_IS_NOT_SET"]' => /URL nil: .*\(Tiercel::ConfigurationError\)/, '{ url: "redis://127.0.0.1:1/0" }' =>
+      %r{url: give the URL first, and options after it: :tiercel_store, "redis://HOST:6379/0"} }.each do |given, words|
+      with_app do |app|
+        app.cache_store = ":tiercel_store, #{given}"
+        ran = app.runner("puts 1")
+        refute ran.ok?, ran.to_s
+        assert_match words, ran.err
+      end
     end
   end
 end

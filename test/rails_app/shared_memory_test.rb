@@ -72,9 +72,9 @@ class RailsAppSharedMemoryTest < RailsAppTest
       rotated = out(app.runner(VISIT, env: { **env, "SECRET_KEY_BASE" => "0ther" * 8 })).split("\n").last
       both = out(app.runner(VISIT, env:)).split("\n").last.split
       assert_equal 2, both.size
-      assert_equal "Removed #{rotated}.\n", out(app.task("tiercel:segments:prune", env:))
-      assert_equal "Nothing to remove.\n", out(app.task("tiercel:segments:prune", env:))
-      assert_equal ["2", *(both - [rotated])], out(app.runner(VISIT, env:)).split("\n")
+      prune = "Rails.application.load_tasks; 2.times { Rake::Task['tiercel:segments:prune'].execute }\n"
+      assert_equal ["Removed #{rotated}.", "Nothing to remove.", "2", *(both - [rotated])],
+                   out(app.runner(prune + VISIT, env:)).split("\n")
     end
   end
 end

@@ -9,14 +9,22 @@ require_relative "insight_app"
 class CommandsTest < InsightAppTest
   def test_commands
     with_app do |app|
-      mount(app)
+      app.cache_store = %(:tiercel_store, "shared:", { size: "8MB" })
       app.runner(%(Rails.cache.write("views/1", "<b>", expires_in: 60, tags: "product:1")
-                    Rails.cache.write("a", 1); Rails.cache.read("a")))
-      an_entry(app)
-      deletes(app)
-      assert_match(/cache:doctor .*cache:stats /m, out(app.rails("-T", "cache")))
-      the_audit(app)
-      the_doctor(app)
+                    Rails.cache.write("a", 1); Rails.cache.read("a")
+                    Tiercel::Insight.audit(1.0); [1, 2].each { |value| Rails.cache.fetch("stale/1") { value } }))
+      # In the order of their effects.
+      parts = [of_entries(profile = app.path("tmp/profile.json")), AUDITS, DELETES, [%w[-T cache], %w[cache:doctor]]]
+      ran = commands(app, *parts.flatten(1))
+      entries, audits, deletes, (tasks, doctor) = parts.map { |part| ran.shift(part.size) }
+      check_entries(*entries)
+      out(entries.last)
+      assert_equal 1, JSON.parse(File.read(profile))["version"]
+      check_audits(*audits)
+      check_deletes(*deletes)
+      assert_match(/cache:doctor .*cache:stats /m, out(tasks))
+      documented(out(doctor), "cache:doctor")
+      assert_match(/Nothing found/, doctor.out)
     end
   end
 
@@ -28,7 +36,10 @@ class CommandsTest < InsightAppTest
       assert_separate(found, missing: true)
       assert_separate cleared
       app.cache_store = ":memory_store"
-      cleared, by_prefix = commands(app, %w[cache:clear --yes], %w[cache:clear views/])
+      cleared, by_prefix, stats, doctor =
+        commands(app, %w[cache:clear --yes], %w[cache:clear views/], %w[cache:stats], %w[cache:doctor --json])
+      assert_match(%r{^No process has counted anything yet in .*tmp/insight/memory_store\.}, stats.out)
+      check_findings(doctor)
       assert_separate cleared
       assert_equal "Deleted every entry that begins with views/\n", out(by_prefix)
     end
@@ -49,21 +60,25 @@ class CommandsTest < InsightAppTest
     define_method(:"test_the_doctor_on_rails_#{line.tr(".", "_")}") do
       with_app(line) do |app|
         app.cache_store = ":memory_store"
-        the_findings_of(app)
+        check_findings(app.rails("cache:doctor", "--json"))
       end
     end
   end
 
   private
 
-  def mount(app) = app.cache_store = %(:tiercel_store, "shared:", { size: "8MB" })
+  MISTAKEN = [%w[cache:get], %w[cache:delete], %w[cache:get a b]].freeze
+  AUDITS = [%w[cache:audit], %w[cache:audit --json]].freeze
+  DELETES = [%w[cache:invalidate product:1], %w[cache:get views/1 --value], %w[cache:get a --value],
+             %w[cache:clear a], %w[cache:clear], %w[cache:clear --yes], %w[cache:delete a]].freeze
+  private_constant :MISTAKEN, :AUDITS, :DELETES
 
-  def an_entry(app)
-    profile = app.path("tmp/profile.json")
-    mistaken = [%w[cache:get], %w[cache:delete], %w[cache:get a b]]
-    get, missing, stats, shown, doctor, help, profiled, *refused =
-      commands(app, %w[cache:get views/1 --json --value], %w[cache:get nothing], %w[cache:stats --json],
-               %w[cache:stats], %w[cache:doctor --help], %w[cache --help], ["cache:profile", profile], *mistaken)
+  def of_entries(profile)
+    [%w[cache:get views/1 --json --value], %w[cache:get nothing], %w[cache:stats --json], %w[cache:stats],
+     %w[cache:doctor --help], %w[cache --help], *MISTAKEN, ["cache:profile", profile]]
+  end
+
+  def check_entries(get, missing, stats, shown, doctor, help, *refused, _profiled)
     found = JSON.parse(out(get))
     assert_equal ["views/1", "<b>".inspect], found.values_at("key", "value")
     assert found["tiers"].first["found"]
@@ -77,9 +92,7 @@ class CommandsTest < InsightAppTest
     assert_match(/Examines the application/, out(doctor))
     assert_match(/cache:doctor .*cache:top/m, out(help))
     refute_match(/\.\.\.$/, help.out)
-    out(profiled)
-    assert_equal 1, JSON.parse(File.read(profile))["version"]
-    mistaken.zip(refused) { |(name), ran| assert_argument_wanted(name, ran) }
+    MISTAKEN.zip(refused) { |(name), ran| assert_argument_wanted(name, ran) }
   end
 
   # README and getting-started.md show a part of a command's real output, apart from paths and numbers.
@@ -109,10 +122,7 @@ class CommandsTest < InsightAppTest
     JSON.parse(ran.out) if ran.out.start_with?("{")
   end
 
-  def deletes(app)
-    invalidated, invalid, kept, cleared, refused, confirmed, absent =
-      commands(app, %w[cache:invalidate product:1], %w[cache:get views/1 --value], %w[cache:get a --value],
-               %w[cache:clear a], %w[cache:clear], %w[cache:clear --yes], %w[cache:delete a])
+  def check_deletes(invalidated, invalid, kept, cleared, refused, confirmed, absent)
     documented(out(invalidated), "cache:invalidate")
     assert_match(/^value: nil$/, invalid.out)
     assert_match(/^value: 1$/, out(kept))
@@ -123,27 +133,14 @@ class CommandsTest < InsightAppTest
     assert_match(/does not exist/, out(absent))
   end
 
-  def the_audit(app)
-    app.runner(%(Tiercel::Insight.audit(1.0); [1, 2].each { |value| Rails.cache.fetch("stale/1") { value } }))
-    text, data = commands(app, %w[cache:audit], %w[cache:audit --json])
+  def check_audits(text, data)
     assert_equal [1, 1], [text, data].map { |ran| ran.status.exitstatus }, text.to_s
     assert_match(/status: stale.*first: \d{4}-\d\d-\d\d \d\d:/m, text.out)
     assert_equal ["stale"], JSON.parse(data.out).map { |one| one["status"] }
   end
 
-  def the_doctor(app)
-    report = app.rails("cache:doctor")
-    assert report.ok?, report.to_s
-    documented(report.out, "cache:doctor")
-    assert_match(/Nothing found/, report.out)
-    app.cache_store = ":memory_store"
-    found, = commands(app, %w[cache:stats])
-    assert_match(%r{^No process has counted anything yet in .*tmp/insight/memory_store\.}, found.out)
-    the_findings_of(app)
-  end
-
-  def the_findings_of(app)
-    report = app.rails("cache:doctor", "--json")
+  # @param report [RailsApp::Ran]
+  def check_findings(report)
     assert_equal 1, report.status.exitstatus, report.to_s
     assert_match(/each of the 2 Puma workers/, JSON.parse(report.out)["findings"].to_s)
   end

@@ -6,6 +6,7 @@ require "tiercel/insight"
 
 # The base class of tests in a real Rails application with tiercel-insight.
 class InsightAppTest < Tiercel::TestCase
+  TOGETHER = true # the application is prepared once
   LIB = File.expand_path("../lib", __dir__)
 
   private

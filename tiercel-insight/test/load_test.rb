@@ -60,7 +60,7 @@ class LoadTest < Tiercel::TestCase
     Tiercel::Lab::Servers::Redis.run(maxmemory: "100mb") do |redis|
       Tiercel::Lab::Servers::Memcached.run do |memcached|
         all = stores(redis.url, memcached.url.delete_prefix("memcached://"))
-        requests = long? ? 2_000 : 100
+        requests = long? ? 2_000 : 50
         found = run_program(Tiercel::Lab::Engine::Shop.new(Dir.tmpdir).bundle, APPLICATION, all.to_json, requests.to_s)
         assert_equal all.keys, (found.map { |one| one[:store] })
         found.each do |one|

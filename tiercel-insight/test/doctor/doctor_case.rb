@@ -27,7 +27,7 @@ class DoctorCase < Tiercel::TestCase
         FileUtils.mkdir_p(File.dirname("#{root}/#{name}"))
         File.write("#{root}/#{name}", text)
       end
-      yield here(root:, **options)
+      yield here(root:, **options), root
     end
   end
 

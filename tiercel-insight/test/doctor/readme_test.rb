@@ -32,8 +32,8 @@ class DoctorReadmeTest < DoctorCase
   private
 
   def assert_sound(line, redis, memcached)
-    deployed(PUMA) do |at|
-      Dir.chdir(at.instance_variable_get(:@root)) do
+    deployed(PUMA) do |at, root|
+      Dir.chdir(root) do
         Dir.mkdir("storage")
         store = build(line, redis, memcached)
         report = examine(store, deployment: at)

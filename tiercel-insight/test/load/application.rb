@@ -147,13 +147,13 @@ def puma(folder, workers)
       config.threads(2, 2)
       config.preload_app!
       # Some worker hangs in closing the socket it accepts from, after its last answer, and is killed at this term.
-      config.worker_shutdown_timeout(10)
+      config.worker_shutdown_timeout(20)
       config.silence_single_worker_warning if config.respond_to?(:silence_single_worker_warning)
       config.bind("tcp://127.0.0.1:0")
     end
-    launcher = Puma::Launcher.new(configuration, log_writer: Puma::LogWriter.null)
-    events = launcher.instance_variable_get(:@events)
-    events.after_booted { File.write(port_file, launcher.connected_ports.first.to_s) } 
+    events = Puma::Events.new
+    launcher = Puma::Launcher.new(configuration, log_writer: Puma::LogWriter.null, events:)
+    events.after_booted { File.write(port_file, launcher.connected_ports.first.to_s) }
     launcher.run
   end
   sleep 0.02 until File.size?(port_file)
@@ -185,7 +185,8 @@ def measure(name, source, workers)
     secrets: Dir["#{folder}/insight/*"].count { |path| File.binread(path).include?("@example.com") } }
 end
 
-STORES.each do |name, (source, workers)|
+# All at once, because each mostly waits for the shutdown of its Puma.
+children = STORES.map do |name, (source, workers)|
   reader, writer = IO.pipe
   pid = fork do
     writer.puts(JSON.generate(measure(name, source, workers)))
@@ -195,7 +196,9 @@ STORES.each do |name, (source, workers)|
     exit!(1)
   end
   writer.close
+  [reader, pid]
+end
+children.each do |reader, pid|
   puts reader.read
-  $stdout.flush
   Process.wait(pid)
 end
