@@ -49,5 +49,7 @@ module StoreContractRemoteTests
     def server = Servers.redis
   end
 
-  StorePlaces.define(self, "Memcached" => InMemcached, "Redis" => InRedis)
+  # On another version of Rails, one server is enough: Rails' own code does not know which one it is.
+  StorePlaces.define(self, "Redis" => InRedis)
+  StorePlaces.define(self, "Memcached" => InMemcached) if ActiveSupport.version >= Gem::Version.new("8.1")
 end
