@@ -100,6 +100,11 @@ class FrameTest < Tiercel::TestCase
     frame.bytesize.times { |at| Frame.part(frame.byteslice(0, at), PART_EXCLUSIVE) } # raises nothing
   end
 
+  def test_a_copy_of_an_encrypted_frame_is_encrypted
+    frame = Frame.build(TYPE_PLAIN, "sealed", encrypted: true)
+    assert_predicate Frame.parse(Frame.copy(frame, { computed_at: 5 })), :encrypted?
+  end
+
   # Both extensions read and write frames; different constants in them would damage data.
   def test_the_layout_stands_once_in_c
     text = Dir[File.expand_path("../ext/**/*.{c,h}", __dir__)].map { |path| File.read(path) }.join

@@ -33,19 +33,17 @@ mutant "cas compares", "lib/tiercel/store/compare_and_set.rb",
 mutant "sqlite: compare_and_set ignores the token", "lib/tiercel/backends/sqlite/connection.rb",
        " AND version = ?8\"", " AND ?8 = ?8\"", tests: "test/backends/sqlite_test.rb"
 mutant "sqlite: a child uses its parent's connection", "lib/tiercel/backends/sqlite.rb",
-       "if current&.own? &&", "if current &&", tests: "test/backends/sqlite_test.rb"
+       "if current&.own? &&", "if current &&"
 mutant "sqlite: nobody shortens the log", "lib/tiercel/backends/sqlite.rb",
-       "attempt(patience_seconds: PATIENCE_SECONDS, &:shorten_log)", "nil", tests: "test/backends/sqlite_test.rb"
+       "attempt(patience_seconds: PATIENCE_SECONDS, &:shorten_log)", "nil"
 mutant "sqlite: a database without our id is a cache", "lib/tiercel/backends/sqlite/cache_file.rb",
-       "(id == APPLICATION_ID || ours)", "id", tests: "test/backends/sqlite/cache_file_test.rb"
+       "(id == APPLICATION_ID || ours)", "id"
 mutant "file: the ledger forgets removals", "lib/tiercel/backends/file.rb",
-       "note(ledger, path, -freed, -1)", "note(ledger, path, 0, 0)",
-       tests: "test/backends/file_test.rb"
+       "note(ledger, path, -freed, -1)", "note(ledger, path, 0, 0)"
 mutant "a child keeps the lock of its parent", "lib/tiercel/file_lock.rb",
-       "    file.flock(::File::LOCK_UN)\n", "", tests: "test/file_lock_test.rb"
+       "    file.flock(::File::LOCK_UN)\n", ""
 mutant "file: add overwrites", "lib/tiercel/backends/file.rb",
-       " unless present(path, key, now, whole: false)\n", "\n",
-       tests: "test/backends/file_test.rb"
+       " unless present(path, key, now, whole: false)\n", "\n"
 mutant "tiers: a delete that was not confirmed leaves the near copy", "lib/tiercel/tiers.rb",
        "          @tier.forget(keys)\n", "", tests: "test/tiers/outage_test.rb"
 mutant "tiers: a pending key is read from the last tier", "lib/tiercel/tiers.rb",
@@ -168,32 +166,27 @@ mutant "files of dead processes are added once", "tiercel-insight/lib/tiercel/in
        'FileUtils.rm_f(["#{folder}/#{id}.json", "#{folder}/#{id}.reads"])', "nil",
        tests: "tiercel-insight/test/collector_test.rb"
 mutant "a child counts anew", "tiercel-insight/lib/tiercel/insight/collector.rb",
-       "@counts = Array.new(FIGURES.size, 0)", "@counts ||= Array.new(FIGURES.size, 0)",
-       tests: "tiercel-insight/test/collector_test.rb"
+       "@counts = Array.new(FIGURES.size, 0)", "@counts ||= Array.new(FIGURES.size, 0)"
 mutant "blocks that wait longer belong to classes", "tiercel-insight/lib/tiercel/insight/collector.rb",
-       "count_untimed(blocks) unless blocks.empty?", "nil", tests: "tiercel-insight/test/collector_test.rb"
+       "count_untimed(blocks) unless blocks.empty?", "nil"
 mutant "exist? is no read", "lib/active_support/cache/tiercel_store.rb",
        "recount(backend, exists ? -1 : 0, exists ? 0 : -1)", "itself", tests: "tiercel-insight/test/collector_test.rb"
 mutant "a caller of an audit keeps its variables", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "hit.source.binding.local_variable_set(name, value)", "nil", tests: "tiercel-insight/test/audit_test.rb"
+       "hit.source.binding.local_variable_set(name, value)", "nil"
 mutant "an audit compares with a second run", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "agrees = completed && @comparison.canonical(second) == fresh", "agrees = true",
-       tests: "tiercel-insight/test/audit_test.rb"
+       "agrees = completed && @comparison.canonical(second) == fresh", "agrees = true"
 mutant "a changed entry is not stale", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "return unless @comparison.canonical(again) == cached", "again", tests: "tiercel-insight/test/audit_test.rb"
+       "return unless @comparison.canonical(again) == cached", "again"
 mutant "an audit stores nothing", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "audit&.running? ? nil : super", "super", tests: "tiercel-insight/test/audit_test.rb"
+       "audit&.running? ? nil : super", "super"
 mutant "values are masked", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "def shown(value) = @values ? Tiercel", "def shown(value) = true ? Tiercel",
-       tests: "tiercel-insight/test/audit_test.rb"
+       "def shown(value) = @values ? Tiercel", "def shown(value) = true ? Tiercel"
 mutant "the page is closed", "tiercel-insight/lib/tiercel/insight/web/access.rb",
        "return Response.text(403, CLOSED) unless local?", "return", tests: "tiercel-insight/test/web_test.rb"
 mutant "the ERB of deploy files is text", "tiercel-insight/lib/tiercel/insight/doctor/deployment.rb",
-       "text = ::File.read(path)", "text = ERB.new(::File.read(path)).result",
-       tests: "tiercel-insight/test/doctor/deployment_test.rb"
+       "text = ::File.read(path)", "text = ERB.new(::File.read(path)).result"
 mutant "predictions start from the measured ratio", "tiercel-insight/lib/tiercel/insight/worth.rb",
-       "measured = @counted[:misses].fdiv([@counted[:reads], 1].max)", "measured = 0.0",
-       tests: "tiercel-insight/test/worth_test.rb"
+       "measured = @counted[:misses].fdiv([@counted[:reads], 1].max)", "measured = 0.0"
 
 # --- the store ---
 
@@ -201,8 +194,7 @@ mutant "entries with invalidated tags are misses in a multi read", "lib/tiercel/
        " if part && recorded.nil?\n", " if false\n", tests: "test/store/tags_contract_test.rb"
 mutant "generations that were guessed are compared", "lib/tiercel/store/tags/generations.rb",
        "(all || own <= read)", "true", tests: "test/store/tags_contract_test.rb"
-mutant "007 is no counter", "lib/tiercel/counter.rb", "(?:0|-?[1-9]\\d{0,18})", "-?\\d{1,19}",
-       tests: "test/counter_test.rb"
+mutant "007 is no counter", "lib/tiercel/counter.rb", "(?:0|-?[1-9]\\d{0,18})", "-?\\d{1,19}"
 mutant "a class that loads a missing file", "lib/tiercel/coder/payload_reader.rb",
        "rescue StandardError, ScriptError, SystemStackError", "rescue StandardError",
        tests: "test/store/contract_test.rb"
@@ -212,31 +204,28 @@ mutant "a stub of a hook is noticed", "lib/active_support/cache/tiercel_store.rb
        "def singleton_method_added(_name) = @patches&.check", "def singleton_method_added(_name) = nil",
        tests: "test/store/hooks_test.rb"
 mutant "a subscription goes unnoticed", "lib/tiercel/store/subscriptions.rb",
-       "%i[subscribe unsubscribe].to_h", "%i[unsubscribe].to_h", tests: "test/store/subscriptions_test.rb"
+       "%i[subscribe unsubscribe].to_h", "%i[unsubscribe].to_h"
 mutant "an answer outlives a change", "lib/tiercel/store/subscriptions.rb",
-       "{ @answer = Answer.new }", "{ @answer.unheard = nil }", tests: "test/store/subscriptions_test.rb"
+       "{ @answer = Answer.new }", "{ @answer.unheard = nil }"
 
 # --- failures, encryption, values ---
 
 mutant "the cool-down has no maximum", "lib/tiercel/breaker.rb",
-       "[@cool_down * 2, @max_cool_down].min", "@cool_down * 2", tests: "test/breaker_test.rb"
+       "[@cool_down * 2, @max_cool_down].min", "@cool_down * 2"
 mutant "the list of undelivered deletes has no bound", "lib/tiercel/undelivered.rb",
-       "surplus.times { @due.shift }", "surplus = 0", tests: "test/undelivered_test.rb"
+       "surplus.times { @due.shift }", "surplus = 0"
 mutant "a late request may revive a deleted key", "lib/tiercel/undelivered.rb",
-       "@late[key] = @clock.call + LATE_SECONDS\n", "\n",
-       tests: "test/undelivered_test.rb"
+       "@late[key] = @clock.call + LATE_SECONDS\n", "\n"
 mutant "a key whose delete is pending is read", "lib/tiercel/guard.rb",
        "if (key || keys) && !CHANGES.include?(method) &&", "if false &&",
        tests: "test/undelivered_test.rb"
 mutant "a child sends its parent's deletes", "lib/tiercel/undelivered.rb",
-       "      forget unless Tiercel::Forks.current?(@process)\n      keys.each", "      keys.each",
-       tests: "test/undelivered_test.rb"
-mutant "the last key encrypts", "lib/tiercel/cipher.rb", "id = keys.each_key.first", "id = keys.keys.last",
-       tests: "test/cipher_test.rb"
+       "      forget unless Tiercel::Forks.current?(@process)\n      keys.each", "      keys.each"
+mutant "the last key encrypts", "lib/tiercel/cipher.rb", "id = keys.each_key.first", "id = keys.keys.last"
 mutant "a nonce is used twice", "lib/tiercel/cipher.rb",
-       "nonce = Random.urandom(NONCE_BYTES)", 'nonce = "\0".b * NONCE_BYTES', tests: "test/cipher_test.rb"
+       "nonce = Random.urandom(NONCE_BYTES)", 'nonce = "\0".b * NONCE_BYTES'
 mutant "plain entries are read beside encrypted ones", "lib/tiercel/cipher.rb",
-       "return sealed if @accept_plain", "return sealed unless @accept_plain.nil?", tests: "test/cipher_test.rb"
+       "return sealed if @accept_plain", "return sealed unless @accept_plain.nil?"
 mutant "jitter lengthens a life", "lib/tiercel/store/writer.rb", "seconds * (1 - (rand * policy.jitter))",
        "seconds * (1 + (rand * policy.jitter))", tests: ["test/store/fetch_contract_test.rb", "-n", "/jitter/"]
 mutant "race_condition_ttl ends after 300 s", "lib/tiercel/store/writer.rb", "race_condition_ttl.to_f * 2].max",
@@ -257,11 +246,9 @@ mutant "clear forgets the namespace", "lib/active_support/cache/tiercel_store.rb
 mutant "a released lease is waited for", "lib/tiercel/leases/placeholders.rb",
        "          return :released if lease.released?\n", "", tests: "test/contracts/backend_contract_test.rb"
 mutant "a copy outlives its value", "lib/tiercel/tiers/near.rb",
-       "longest = ttl && ttl < @ttl ? ttl : @ttl", "longest = @ttl", tests: "test/tiers/near_test.rb"
+       "longest = ttl && ttl < @ttl ? ttl : @ttl", "longest = @ttl"
 mutant "a custom compressor has no limit", "lib/tiercel/compressors/custom.rb",
        "return inflated if inflated.bytesize <= limit", "return inflated", tests: "test/coder/bombs_test.rb"
-mutant "keys are shown", "lib/tiercel/key_mask.rb", '.force_encoding(Encoding::UTF_8) : "*"', " : key",
-       tests: "test/key_mask_test.rb"
+mutant "keys are shown", "lib/tiercel/key_mask.rb", '.force_encoding(Encoding::UTF_8) : "*"', " : key"
 mutant "a test worker leaves its entries", "lib/tiercel/test_worker.rb",
-       "      return unless @number\n      stores.each(&:clear)\n", "      return unless @number\n",
-       tests: "test/test_worker_test.rb"
+       "      return unless @number\n      stores.each(&:clear)\n", "      return unless @number\n"

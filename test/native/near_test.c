@@ -43,6 +43,9 @@ static void test_one_writer(void)
     CHECK(tseg_near_is_changing(begun) && tseg_near_is_alone(begun) && word_now() == begun);
     CHECK(fill(before) == TSEG_CHANGED);
     CHECK(fill(begun) == TSEG_OK && fill(begun) == TSEG_PRESENT);
+    begun = periods_pass(begun, UINT64_MAX); /* the clock of the writer's processor is one period ahead */
+    CHECK(tseg_near_is_changing(word_now()));
+    begun = periods_pass(begun, 1);
     CHECK(end(begun));
     CHECK(!tseg_near_is_changing(word_now()) && word_now() != before && word_now() != begun);
     CHECK(fill(word_now()) == TSEG_PRESENT);

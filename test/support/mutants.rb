@@ -11,8 +11,7 @@ require "tmpdir"
 #
 #   mutant "a TTL is off by one", "ext/tiercel/segment/read.c", "expires <= now", "expires < now",
 #          native: "segment: operations (gcc)"
-#   mutant "the cool-down has no maximum", "lib/tiercel/breaker.rb", "[seconds, MOST].min", "seconds",
-#          tests: "test/breaker_test.rb"
+#   mutant "the cool-down has no maximum", "lib/tiercel/breaker.rb", "[seconds, MOST].min", "seconds"
 class Mutants
   Mutant = Struct.new(:name, :path, :from, :to, :tests, :native)
 
@@ -49,7 +48,9 @@ class Mutants
 
   private
 
+  # By default, the tests of a file are those that mirror it.
   def mutant(name, path, from, to, tests: nil, native: nil)
+    tests ||= path.sub(%r{lib/tiercel/(insight/)?}, "test/").sub(/\.rb\z/, "_test.rb") unless native
     @mutants << Mutant.new(name, path, from, to, [*tests], native)
   end
 

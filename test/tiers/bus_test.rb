@@ -272,6 +272,17 @@ class TiersBusTest < Tiercel::TestCase
     server.command("ACL", "DELUSER", "quiet")
   end
 
+  # The new connections may lead to another server.
+  def test_a_value_that_was_read_before_the_connections_were_replaced_gets_no_copy
+    store = listening(machine(:one))
+    store.read("nothing")
+    bus = store.backend.near.bus
+    seen = bus.before_fill
+    assert bus.fill?(seen)
+    store.backend.last.renew
+    refute bus.fill?(seen)
+  end
+
   # The server disconnects a subscriber that does not read, before its output fills the server's memory.
   def test_the_server_bounds_what_waits_for_a_listener
     listening(machine(:one))

@@ -62,6 +62,16 @@ class TiersComputedTest < Tiercel::TestCase
     end
   end
 
+  # Nobody can compare the generations of its tags.
+  def test_a_value_with_tags_is_not_left_near
+    store = listening(cut_off(trust: 60))
+    store.write("tagged", 1, tags: ["tag"])
+    wait_until("the generation's copy") { store.read("tagged") && store.backend.near.get("tiercel:tag:tag") }
+    cut
+    assert_equal("made", store.fetch("key", expires_in: 60, tags: ["tag"]) { "made" })
+    assert_nil store.backend.near.get("key")
+  end
+
   def test_no_longer_than_copies_are_trusted
     store = listening(cut_off(trust: 60))
     cut_by_hand(store) do |near|

@@ -26,9 +26,9 @@ class FragmentsTest < ViewTest
     callers = Array.new(20) { Thread.new { get(page) } }
     inside.pop
     wait_until("all others wait") { callers.count { |thread| thread.status == "sleep" } == 20 }
+    assert_empty inside
     leave << 1
     assert_equal 1, callers.map(&:value).uniq.size
-    assert_empty inside
   ensure
     20.times { leave << 1 }
   end
