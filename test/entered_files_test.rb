@@ -8,6 +8,7 @@ require "support/entered_files"
 
 # The files that a call enters match the numbers in ARCHITECTURE.md and the names in test/golden/entered_files.txt.
 class EnteredFilesTest < Tiercel::TestCase
+  TOGETHER = true # recorded once
   ANEW = "calls enter other files than before; where that is meant: bin/exec rake files"
 
   # In a separate process, because other tests leave subscribers and patches that change the path of a call.

@@ -8,6 +8,7 @@ require_relative "../support/earlier_revision"
 # During a deploy, processes of two versions share a cache. Each reads the other's frames, SQLite files and file
 # caches; segments of another layout are files of their own.
 class EarlierRevisionTest < Tiercel::TestCase
+  TOGETHER = true # the revision is compiled once
   REVISION = "d6db077"
   VALUES = {
     "text" => "größe", "bytes" => "\xFF\x00".b, "latin" => "gr\xF6\xDFe".dup.force_encoding("ISO-8859-1"),

@@ -10,6 +10,7 @@ require_relative "../../ext/compilation"
 # The portable build: the segment with only POSIX and C11, as on systems other than Linux. The tests of the segment,
 # the leases and the tiers run with it; test/native has the C suites.
 class SegmentPortableTest < Tiercel::TestCase
+  TOGETHER = true # a compilation, and five other files
   ROOT = File.expand_path("../..", __dir__)
   TESTS = %w[segment/segment segment/file_life segment/registration leases/segment tiers/near].freeze
   LONG_TESTS = %w[segment/file_refusals segment/waiting segment/slots segment/daemons segment/processes segment/opening
@@ -30,9 +31,8 @@ class SegmentPortableTest < Tiercel::TestCase
     assert_equal "[true, nil]\n", run_ruby(dir, "-rtiercel/segment", "-e",
                                            "p [Tiercel::Segment::PORTABLE, Tiercel::Segment::Place::SHARED_MEMORY]")
     # Not -e: with Rails' plugin for Minitest it names an environment.
-    [*TESTS, *(LONG_TESTS if long?)].each do |name|
-      run_ruby(dir, File.join(ROOT, "test/#{name}_test.rb"), "--exclude", "/\\A(#{LACKING.keys.join("|")})\\z/")
-    end
+    *more, last = [*TESTS, *(LONG_TESTS if long?)].map { |name| File.join(ROOT, "test/#{name}_test.rb") }
+    run_ruby(dir, *more.map { |file| "-r#{file}" }, last, "--exclude", "/\\A(#{LACKING.keys.join("|")})\\z/")
   end
 
   private

@@ -32,11 +32,18 @@ end
 
 module TestRunner
   # Divides a suite's tests among several processes: each test runs in the first process that creates a folder with
-  # its name.
+  # its name. A class with a constant TOGETHER has a dear set-up, so one process runs all its tests, before those of
+  # other classes.
   module Claims
     FOLDER = ENV.fetch("TIERCEL_TEST_CLAIMS", nil)
 
-    def run_one_method(test_class, name, reporter) = (super if Claims.take("#{test_class}##{name}"))
+    def run_one_method(test_class, name, reporter)
+      super if Claims.mine?(Claims.together?(test_class) ? test_class.name : "#{test_class}##{name}")
+    end
+
+    def self.together?(test_class) = test_class.const_defined?(:TOGETHER)
+
+    def self.mine?(test) = (@mine ||= Hash.new { |mine, key| mine[key] = take(key) })[test]
 
     def self.take(test)
       Dir.mkdir(File.join(FOLDER, Digest::SHA256.hexdigest(test)))
@@ -45,6 +52,9 @@ module TestRunner
     end
   end
   Minitest::Runnable.singleton_class.prepend(Claims) if Claims::FOLDER
+  Minitest::Runnable.runnables.define_singleton_method(:shuffle) do
+    super().partition { |test_class| Claims.together?(test_class) }.flatten(1)
+  end
 end
 
 module Minitest

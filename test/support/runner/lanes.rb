@@ -3,9 +3,8 @@
 require "tempfile"
 
 module TestRunner
-  # The order of the suites. Two lanes run concurrently: one with suites that mostly wait, one with the others in
-  # their declared order. Suites that must run alone follow, one after the other. The output of a suite in the second
-  # lane appears after that suite has ended, between two suites of the first lane.
+  # Two suites run concurrently, begun in their declared order. The output of a suite in the second lane appears after
+  # that suite has ended, between two suites of the first lane.
   class Lanes
     # @param out [IO]
     # @yieldparam suite [Suite]
@@ -23,9 +22,7 @@ module TestRunner
     # @return [Array<Outcome>] in the order of the suites
     def run(chosen)
       @files = chosen
-      alone, company = chosen.keys.partition(&:alone)
-      two_at_a_time(company.partition(&:waits).flatten)
-      alone.each { |suite| run_suite(suite, @out) }
+      two_at_a_time(chosen.keys)
       @outcomes.values_at(*chosen.keys)
     end
 

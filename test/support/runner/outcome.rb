@@ -11,8 +11,8 @@ module TestRunner
     attr_reader :failures
     # @return [Array<Array(String, String)>] test and reason
     attr_reader :skips
-    # @return [Float] seconds
-    attr_accessor :seconds
+    # @return [Float] seconds; seconds of CPU time of the suite's processes and their children
+    attr_accessor :seconds, :computed
 
     def initialize(suite)
       @suite = suite
@@ -20,7 +20,7 @@ module TestRunner
       @failures = []
       @skips = []
       @times = []
-      @seconds = 0.0
+      @seconds = @computed = 0.0
     end
 
     def pass = @passed += 1
@@ -73,7 +73,7 @@ module TestRunner
       parts = ["#{passed} of #{count} passed"]
       parts << "#{skips.size} skipped" if skips.any?
       parts << "#{failures.size} FAILED" if failures.any?
-      format("%s: %s (%.1f s)", suite, parts.join(", "), seconds)
+      format("%s: %s (%.1f s, computing %.1f s)", suite, parts.join(", "), seconds, computed)
     end
   end
 end

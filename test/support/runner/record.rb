@@ -9,7 +9,7 @@ module TestRunner
   #
   #   {"start": "FooTest#test_a"}
   #   {"result": "passed", "test": "FooTest#test_a", "seconds": 0.12, "processor": 0.1}
-  #   {"end": true}
+  #   {"end": true, "processor": 12.3}
   class Record
     # Writes the record in the suite's process.
     class Writer
@@ -28,7 +28,7 @@ module TestRunner
         write(test: test, result: result, reason: reason, seconds: seconds.round(3), processor: processor.round(3))
       end
 
-      def finish = write(end: true)
+      def finish = write(end: true, processor: Process.times.sum.round(1))
 
       private
 
@@ -47,6 +47,7 @@ module TestRunner
         entry = JSON.parse(line)
         running = entry["start"]
         complete ||= entry["end"]
+        outcome.computed += entry["processor"] if entry["end"]
         count(entry, outcome)
         outcome.took(*entry.values_at("test", "seconds", "processor")) if entry["seconds"]
       end

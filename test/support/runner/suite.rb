@@ -11,8 +11,8 @@ module TestRunner
 
   # Tests that run in one process (or as one list of commands), declared in test/suites.rb, which describes the options.
   # Paths are relative to the repository (`root`). `rails_line`: "8.1", for Rails' own test suites.
-  Suite = Struct.new(:name, :root, :gemfile, :tests, :except, :commands, :rails_line, :on_demand, :waits, :alone,
-                     :workers, :needs, :named_only, :quick, keyword_init: true) do
+  Suite = Struct.new(:name, :root, :gemfile, :tests, :except, :commands, :rails_line, :on_demand, :workers, :needs,
+                     :named_only, :quick, keyword_init: true) do
     # @return [String, nil] the reason why the suite cannot run here
     def missing = ("#{needs} is not set (test/README.md)" if needs && ENV[needs].to_s.empty?)
 
