@@ -178,7 +178,7 @@ mutant "an audit compares with a second run", "tiercel-insight/lib/tiercel/insig
 mutant "a changed entry is not stale", "tiercel-insight/lib/tiercel/insight/audit.rb",
        "return unless @comparison.canonical(again) == cached", "again"
 mutant "an audit stores nothing", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "audit&.running? ? nil : super", "super"
+       "next super(*arguments, **options, &block) unless", "next super(*arguments, **options, &block) if true ||"
 mutant "values are masked", "tiercel-insight/lib/tiercel/insight/audit.rb",
        "def shown(value) = @values ? Tiercel", "def shown(value) = true ? Tiercel"
 mutant "the page is closed", "tiercel-insight/lib/tiercel/insight/web/access.rb",

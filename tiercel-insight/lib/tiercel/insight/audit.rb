@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "date"
 require "set"
+require "active_support/core_ext/kernel/reporting"
 
 # Finds cached values that are no longer true. On a share of the hits of `fetch`, and of `cache` in views, the block
 # runs as well, inside the same request. The audit compares its value with the cached value.
@@ -16,39 +18,39 @@ class Tiercel::Insight::Audit
   # caller's block.
   Hit = Struct.new(:name, :options, :value, :block, :reread, :store, :source, keyword_init: true)
 
-  # Time.now for the second run of a block: this thread's clock is ahead, and Time.now is Ruby's own (or a test's)
-  # before and afterwards.
+  # For the second run of a block: this thread's clocks are ahead. Before and afterwards their methods are Ruby's own
+  # (or a test's).
   module MovedClock
-    SECONDS = 90_061
+    # How far each method is ahead: seconds, and days for dates.
+    CLOCKS = [[Time, :now, 90_061], [Date, :today, 1], [DateTime, :now, 1]].freeze
     KEY = :tiercel_insight_moved_clock
     @lock = Mutex.new
 
-    # @return [Object, nil] the block's value; nil if another thread is moving the clock
+    # @return [Object, nil] the block's value; nil if another thread is moving the clocks
     def self.ahead
       return unless @lock.try_lock
       begin
-        # Placed after the modules that tests may have prepended, so that these still win.
-        original = Time.method(:now)
-        original = original.super_method while original.owner != Time.singleton_class && original.super_method
-        define do |*given, **zone|
-          original.call(*given, **zone) + (Thread.current.thread_variable_get(KEY) ? SECONDS : 0)
-        end
-        Thread.current.thread_variable_set(KEY, true)
+        originals = CLOCKS.map { |owner, name, more| move(owner, name, more) }
+        Thread.current.thread_variable_set(KEY, 1)
         yield
       ensure
         Thread.current.thread_variable_set(KEY, nil)
-        define(original) if original
+        originals&.each { |original| define(original.receiver, original.name, original) }
         @lock.unlock
       end
     end
 
-    def self.define(original = nil, &block)
-      verbose, $VERBOSE = $VERBOSE, nil
-      original ? Time.define_singleton_method(:now, original) : Time.define_singleton_method(:now, &block)
-    ensure
-      $VERBOSE = verbose
+    # Placed after the modules that tests may have prepended, so that these still win.
+    def self.move(owner, name, more)
+      original = owner.method(name)
+      original = original.super_method while original.owner != owner.singleton_class && original.super_method
+      moved = ->(*args, **zone) { original.call(*args, **zone) + (more * Thread.current.thread_variable_get(KEY).to_i) }
+      define(owner, name, moved)
+      original
     end
-    private_class_method :define
+
+    def self.define(owner, name, method) = silence_warnings { owner.define_singleton_method(name, method) }
+    private_class_method :move, :define
   end
 
   # Wraps the methods of a store.
@@ -57,24 +59,17 @@ class Tiercel::Insight::Audit
       audit = Tiercel::Insight.auditor
       return super if audit.nil? || block.nil?
       return block.call(name, Ignored.new) if audit.running?
-      return super unless audit.picks?(block)
-      ran = false
-      value = super(name, options) do |*given|
-        ran = true
-        block.call(*given)
-      end
-      forced = options.is_a?(Hash) && options[:force]
-      unless ran || forced
-        audit.check(Hit.new(name:, options:, value:, store: self, source: block, reread: -> { read(name, options) },
-                            block: -> { block.call(name, Ignored.new) }))
-      end
-      value
+      return super if !audit.picks?(block) || (options.is_a?(Hash) && options[:force])
+      hit = Hit.new(name:, options:, store: self, source: block, reread: -> { read(name, options) },
+                    block: -> { block.call(name, Ignored.new) })
+      audit.watch(hit) { |given| super(name, options, &given) }
     end
 
-    %i[write write_multi delete delete_multi delete_matched increment decrement clear].each do |method|
+    # An audit drops these. They seem to succeed, as in the first run of a block; a counter has another value each time.
+    %i[write write_multi delete delete_multi delete_matched clear increment decrement].each do |method|
       define_method(method) do |*arguments, **options, &block|
-        audit = Tiercel::Insight.auditor
-        audit&.running? ? nil : super(*arguments, **options, &block)
+        next super(*arguments, **options, &block) unless Tiercel::Insight.auditor&.running?
+        %i[increment decrement].include?(method) ? rand(1 << 30) : true
       end
     end
   end
@@ -95,35 +90,27 @@ class Tiercel::Insight::Audit
         return
       end
       return super unless controller.respond_to?(:perform_caching) && controller.perform_caching && audit.picks?(block)
-      ran = false
-      content = capture do
-        super(name, options) do
-          ran = true
-          yield
-        end
-      end
-      safe_concat(content) if content
-      audit_fragment(audit, name, options, content, block) unless ran
+      safe_concat(audit.watch(hit_of(name, options, block)) { |given| capture { super(name, options, &given) }.to_s })
       nil
     end
 
     private
 
-    def audit_fragment(audit, name, options, content, block)
+    def hit_of(name, options, block)
       fragment = cache_fragment_name(name, **options.slice(:skip_digest))
       # A block may change state that the rest of the page would see: `content_for`, instance variables.
-      before = instance_variables.to_h { |variable| [variable, instance_variable_get(variable)] }
       render = lambda do
-        self.view_flow = ActionView::OutputFlow.new
+        before = instance_variables.to_h { |variable| [variable, instance_variable_get(variable)] }
+        flow = ActionView::OutputFlow.new
+        view_flow.content.each { |part, text| flow.set(part, text) }
+        self.view_flow = flow
         capture(&block).to_s
       ensure
         (instance_variables - before.keys).each { |variable| remove_instance_variable(variable) }
         before.each { |variable, value| instance_variable_set(variable, value) }
       end
-      audit.check(Tiercel::Insight::Audit::Hit.new(name: controller.combined_fragment_cache_key(fragment), options:,
-                                                   value: content.to_s, block: render, store: controller.cache_store,
-                                                   reread: -> { controller.read_fragment(fragment, options).to_s },
-                                                   source: block))
+      Hit.new(name: controller.combined_fragment_cache_key(fragment), options:, block: render, source: block,
+              store: controller.cache_store, reread: -> { controller.read_fragment(fragment, options).to_s })
     end
   end
 
@@ -209,6 +196,22 @@ class Tiercel::Insight::Audit
     checks = @places[block.source_location] ||= 0
     @places.clear if @places.size > 10_000
     checks <= @checked.fdiv([@places.size, 1].max)
+  end
+
+  # Calls the cache, and checks the value unless the block has run.
+  #
+  # @private
+  # @param hit [Hit] without its value
+  # @yieldparam given [Proc] the caller's block
+  # @return [Object] the value
+  def watch(hit)
+    ran = false
+    hit.value = yield(lambda do |*given|
+      ran = true
+      hit.source.call(*given)
+    end)
+    check(hit) unless ran
+    hit.value
   end
 
   # @private
@@ -348,6 +351,12 @@ end
 class Tiercel::Insight::Comparison
   DEPTH = 40
 
+  # The loaded associations of a record. A caller may have loaded others before it passed the record to a block, so only
+  # those that both records have loaded are compared.
+  class Loaded < Hash
+    def ==(other) = (keys & other.keys).all? { |name| self[name] == other[name] }
+  end
+
   # @param values [Boolean] whether differences show values
   def initialize(values: false)
     @values = values
@@ -426,7 +435,7 @@ class Tiercel::Insight::Comparison
   def record(value, inner)
     loaded = value.class.reflect_on_all_associations.map(&:name).select { |name| value.association(name).loaded? }
     [value.class.name, value.attributes.transform_values(&inner),
-     loaded.to_h { |name| [name.name, inner.call(value.association(name).target)] }]
+     Loaded[loaded.to_h { |name| [name.name, inner.call(value.association(name).target)] }]]
   end
 
   def name_of(key)

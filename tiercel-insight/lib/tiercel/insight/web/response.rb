@@ -44,9 +44,6 @@ class Tiercel::Insight::Web::Response
     end
   end
 
-  # @return [Integer]
-  attr_reader :status
-
   # @param status [Integer]
   # @param body [String]
   # @param headers [Hash{String => String}]
