@@ -127,6 +127,10 @@ class CollectorTest < Tiercel::TestCase
       Array.new(3) { |at| Thread.new { 5_000.times { |index| store.fetch("#{at}/#{index}") { 1 } } } }.each(&:join)
       assert_equal 15_000, Tiercel::Insight.figures.totals[:blocks]
       assert_equal 15_000, Tiercel::Insight.figures.classes.sum { |one| one[:misses] }
+      collector, backend, random = Tiercel::Insight.collector, store.backend, Random.new(1)
+      200_000.times { collector.untimed?(backend) || collector.computed(backend, "a", 2_000 + random.rand(500)) }
+      assert_operator collector.instance_variable_get(:@blocks).size, :<, 4 * 4_000, "records of 200,000 blocks"
+      assert_equal 215_000, Tiercel::Insight.figures.totals[:blocks]
     end
   end
 
@@ -199,8 +203,8 @@ class CollectorTest < Tiercel::TestCase
       collector.instance_variable_get(:@thread).kill.join # it would flush in the midst of a load
       100.times { |index| store.fetch("few/#{index}") { 1 } }
       collector.flush
-      assert_in_delta 1 / 64.0, Tiercel::Insight.figures.sample[1], 0.001
-      [11, 22, 33].each { |later| travel(later) { collector.flush } }
+      assert_in_delta 1 / 1_024.0, Tiercel::Insight.figures.sample[1], 0.0001
+      [11, 22, 33, 44, 55].each { |later| travel(later) { collector.flush } }
       100.times { |index| store.read("few/#{index}") }
       reads, share, counted = Tiercel::Insight.figures.sample
       assert_equal 0.5, share
@@ -209,7 +213,7 @@ class CollectorTest < Tiercel::TestCase
       100.times { 100.times { |index| store.read("few/#{index}") } }
       collector.flush
       assert_operator Tiercel::Insight.figures.sample[1], :<, 0.25, "too many reads"
-      travel(60) { collector.flush }
+      travel(90) { collector.flush }
       assert_operator Tiercel::Insight.figures.sample[1], :<, 0.25, "and no way back"
     end
   end
