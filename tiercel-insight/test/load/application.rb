@@ -181,7 +181,7 @@ def measure(name, source, workers)
   figures = Tiercel::Insight::Figures.new("#{folder}/insight")
   account = File.binread("#{folder}/account")
   { store: name, account: %w[r b w d].to_h { |letter| [letter, account.count(letter)] }, totals: figures.totals,
-    classes: figures.classes.sum { |one| one[:misses] },
+    classes: figures.classes.sum { |one| one[:misses] }, entries: Tiercel::Insight::Capacity.of(Rails.cache)&.entries,
     secrets: Dir["#{folder}/insight/*"].count { |path| File.binread(path).include?("@example.com") } }
 end
 

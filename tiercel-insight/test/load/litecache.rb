@@ -30,6 +30,7 @@ Dir.mktmpdir do |folder|
   files = Dir["#{folder}/insight/*"].map { |path| File.binread(path) }
   puts JSON.generate(store: "Litecache", totals: figures.totals, account: { r: 600, b: 200, w: 400, d: 200 },
                      classes: figures.classes.sum { |one| one[:misses] },
+                     backend: Tiercel::Insight::Summary.new(build.call).backend,
                      limit: Tiercel::Insight::Capacity.of(build.call).limit_bytes,
                      secrets: files.count { |text| text.include?("@example.com") })
 end

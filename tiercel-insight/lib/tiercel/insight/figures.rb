@@ -34,6 +34,7 @@ class Tiercel::Insight::Figures
     result
   end
 
+  # @private
   def self.add_classes(sums, table)
     table.each do |name, (misses, seconds, longest)|
       sum = sums[name] ||= [0, 0.0, 0.0]
@@ -42,7 +43,6 @@ class Tiercel::Insight::Figures
       sum[2] = longest if longest > sum[2]
     end
   end
-  private_class_method :add_classes
 
   # @param folder [String]
   def initialize(folder)
@@ -77,7 +77,7 @@ class Tiercel::Insight::Figures
   #   The class `*`, whose keys share no part, comes last
   def classes(limit = 1_000)
     sums = {}
-    @merged["classes"].each_value { |table| self.class.send(:add_classes, sums, table) }
+    @merged["classes"].each_value { |table| self.class.add_classes(sums, table) }
     sums.map { |name, (misses, seconds, longest)| { name:, misses:, seconds:, longest_seconds: longest } }
         .sort_by { |one| [one[:name].match?(/[A-Za-z]/) ? 0 : 1, -one[:seconds]] }.first(limit)
   end

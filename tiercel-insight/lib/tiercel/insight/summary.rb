@@ -81,6 +81,8 @@ class Tiercel::Insight::Summary
   # @return [Hash, nil] the store's own figures; nil if it has none or does not answer
   def backend
     @store.stats if @store.respond_to?(:stats)
+  rescue NoMethodError
+    {} # of Litestack 0.4, whose method calls one that does not exist
   rescue StandardError => error
     { error: Text.redacted(error.message) }
   end

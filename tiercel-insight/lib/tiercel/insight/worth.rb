@@ -164,7 +164,8 @@ class Tiercel::Insight::Worth
   # @return [Array<ClassWorth>] largest first
   def classes
     sizes = sizes_of_keys
-    @reads.select { |read| read.at >= @warm_until }.group_by(&:class_name).map do |name, reads|
+    @reads.select { |read| read.at >= @warm_until }.group_by(&:class_name).filter_map do |name, reads|
+      next if reads.none?(&:hit?) && !@costs.key?(name) # absent keys, which no block computes
       keys = reads.map(&:hash).uniq
       bytes = keys.filter_map { |key| sizes[key] }
       hits = reads.count(&:hit?) / @share
@@ -334,7 +335,7 @@ Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
        info["maxmemory"].to_i, :lru]
     when :solid_cache_store
       stats = store.stats.values_at(:connection_stats).first.to_h.values.first.to_h
-      [stats[:entries], stats[:entries].to_i * 1_024, store.max_size, :fifo]
+      [stats[:entries], ::SolidCache::Entry::Size::Estimate.new(samples: 10_000).size, store.max_size, :fifo]
     when :litecache # in MB; it drops the entries that were written first
       [store.count, *[store.size, store.max_size].map { |size| (size * (1 << 20)).to_i }, :fifo]
     end
