@@ -111,10 +111,11 @@ class Tiercel::Configuration
   end
 
   def refuse(unknown, place, own, known)
-    hints = Tiercel::Options.hints(unknown, known + own)
-    raise Tiercel::ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}, " \
-                                       "got #{unknown.map { |name| given(name, place) }.join(", ")}#{hints}\n" \
-                                       "This backend knows #{list(own)}.\nEvery store knows #{list(known)}."
+    hints = unknown.uniq.to_h { |name| [name, Tiercel::Options.hint(name, known + own)] }
+    lists = "\nThis backend knows #{list(own)}.\nEvery store knows #{list(known)}." unless hints.values.all?
+    raise Tiercel::ConfigurationError, "unknown option #{unknown.map(&:inspect).join(", ")} for #{place}, got " \
+                                       "#{unknown.map { |name| given(name, place) }.join(", ")}" \
+                                       "#{hints.compact.map { |name, hint| ". #{name}: #{hint}" }.join}#{lists}"
   end
 
   # Quotes only values that look like a size: any other text may be a password under a misspelt name.

@@ -99,16 +99,13 @@ module Tiercel::Options
       end
     end
 
-    # @param unknown [Array<Symbol>]
+    # @param name [Symbol] an unknown option
     # @param known [Array<Symbol>]
-    # @return [String] sentences, each after a space; "" without a suggestion
-    def hints(unknown, known)
-      unknown.uniq.filter_map do |name|
-        hint = INSTEAD[name]
-        hint ||= "the store's, and no backend's: give it as a keyword" if known.include?(name)
-        hint ||= (meant = nearest(name, known)) && "did you mean #{meant}?"
-        ". #{name}: #{hint}" if hint
-      end.join
+    # @return [String, nil] what to use in its place
+    def hint(name, known)
+      return INSTEAD[name] if INSTEAD.key?(name)
+      return "the store's, and no backend's: give it as a keyword" if known.include?(name)
+      (meant = nearest(name, known)) && "did you mean #{meant}?"
     end
 
     # @return [String] " (did you mean ...?)", or ""

@@ -157,8 +157,8 @@ class RedisDetailsTest < Tiercel::TestCase
       assert_raises(Tiercel::ConfigurationError, url) { RedisServers.build(url) }
     end
     assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis://cache", connect_timeout: 0) }
-    [[], "a:99999", [{ port: 1 }]].each do |sentinels|
-      assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis://cache", sentinels: sentinels) }
+    { [] => "cache", "a:99999" => "cache", [{ port: 1 }] => "cache", "a:1" => "" }.each do |sentinels, name|
+      assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis://#{name}", sentinels: sentinels) }
     end
     [{ db: 1 }, { sentinels: "a:1" }, { name: "a" }].each do |options|
       error = assert_raises(Tiercel::ConfigurationError) { RedisServers.build("redis+cluster://a:1", **options) }

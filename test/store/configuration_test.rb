@@ -55,7 +55,7 @@ class StoreConfigurationTest < Tiercel::TestCase
     { ["null:", { url: "redis://user:unspoken@host" }] => /url: give the URL first, .*"redis:\/\/HOST:6379\/0"/,
       ["null:", { read_timeout: 1 }] => /read_timeout: use `timeout: SECONDS`/,
       ["null:", { max_age: 60 }] => /max_age: use `expires_in: SECONDS`/,
-      ["memory:", { sise: "1MB" }] => /got "1MB"\. sise: did you mean size\?$/,
+      ["memory:", { sise: "1MB" }] => /got "1MB"\. sise: did you mean size\?\z/,
       ["memory:?sise=1MB", {}] => /got "1MB"\. sise: did you mean size\?$/,
       ["null:", { namespase: "x" }] => /got a String\. namespase: did you mean namespace\?$/,
       ["reddis://host", {}] => /\(did you mean redis\?\)/,

@@ -27,7 +27,7 @@ module Tiercel
         given = given.is_a?(String) ? given.split(",") : [given].flatten
         sentinels = given.compact.map { |sentinel| sentinel_place(sentinel) }
         @tls = Backends::Remote::TLSContext.build(options[:ssl_params]) if secure? || sentinels.any?(&:last)
-        @sentinels = build_sentinels(sentinels) if options[:sentinels]
+        @sentinels = build_sentinels(sentinels, hosts) if options[:sentinels]
         check
       end
 
@@ -109,10 +109,14 @@ module Tiercel
       end
 
       # @param places [Array<Array(String, Integer, Boolean)>] host, port, and whether it uses TLS
-      def build_sentinels(places)
+      # @param given [String] the URL's hosts, "" without one
+      def build_sentinels(places, given)
         raise ConfigurationError, "sentinels: expected at least one HOST:PORT, got none" if places.empty?
+        name = @options[:name] || (@hosts.first.first unless given.empty?)
+        name or raise ConfigurationError, "sentinels: needs the master's name: \"redis://mymaster/0\", or " \
+                                          "name: \"mymaster\""
         login = @options.values_at(:sentinel_username, :sentinel_password).compact
-        Sentinels.new(@options[:name] || @hosts.first.first, places) do |host, port, tls|
+        Sentinels.new(name, places) do |host, port, tls|
           Connection.new(host, port, login: (-> { login } if login.any?), connect_timeout: @connect_timeout,
                                      tls: (@tls if tls))
         end
