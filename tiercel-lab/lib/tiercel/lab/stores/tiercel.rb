@@ -119,10 +119,7 @@ module Tiercel::Lab
         subject.backend.close
       end
 
-      def stored_bytes(subject, name, _value)
-        key = subject.send(:normalize_key, name, nil)
-        subject.backend.get(key)&.bytesize
-      end
+      def stored_bytes(subject, name, _value) = subject.backend.get(subject.stored_key(name))&.bytesize
 
       def configuration
         shown = urls.map { |url| own?(url) ? url.sub(/\A[^?]*/) { |own| PUBLIC_FORMS.fetch(own.chop, own) } : url }
