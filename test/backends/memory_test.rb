@@ -2,6 +2,7 @@
 # quick
 
 require "test_helper"
+require "objspace"
 
 class MemoryTest < Tiercel::TestCase
   include Tiercel::Contracts::BackendContract
@@ -25,6 +26,22 @@ class MemoryTest < Tiercel::TestCase
     assert_operator stats[:bytes], :<=, 1 << 20
     assert_operator stats[:evictions], :>, 2_000
     assert_operator stats[:entries], :>, 500
+  end
+
+  # The process itself grows by some 60 MB of garbage, which malloc keeps: as much as with a `null:` store.
+  def test_overwrites_of_every_size_keep_nothing
+    store = Tiercel.new("memory:", size: "16MB")
+    random = Random.new(1)
+    kept = Array.new(3) do
+      2_000.times do
+        store.write("key#{random.rand(500)}", "x" * 10**random.rand(1..5))
+        store.read("key#{random.rand(500)}")
+      end
+      GC.start
+      ObjectSpace.memsize_of_all
+    end
+    assert_operator kept.last - kept.first, :<=, store.stats[:memo_limit_bytes] + (1 << 20)
+    assert_operator store.stats[:bytes], :<=, 16 << 20
   end
 
   # 1/256 of 64 MB, at least 128 KB; options override it.
