@@ -31,28 +31,6 @@ class PlacesTest < Tiercel::TestCase
     assert_kind_of Tiercel::Backends::File, store.backend.last
   end
 
-  def test_a_read_brings_the_value_into_the_near_tier
-    build(files).write("key", "value")
-    store = build(shared, files)
-    assert_equal "value", store.read("key")
-    refute_nil store.backend.near.get("key")
-    store.backend.near.forget(["key"])
-    assert_equal({ "key" => "value" }, store.read_multi("key", "absent"))
-    refute_nil store.backend.near.get("key")
-  end
-
-  # Each process keeps values that it reads; each read compares the segment.
-  def test_the_memo_of_a_near_tier
-    store = build(shared("size=1MB&memo=8MB"), files)
-    assert_equal 8 << 20, store.stats[:tiers].values.first[:memo_limit_bytes]
-    text = "text " * 10_000
-    store.write("key", text)
-    9.times { assert_equal text, store.read("key") }
-    assert_operator store.stats[:tiers].values.first[:memo_hits], :>, 0
-    fork_and_wait(1) { build(shared, files).write("key", "new") && nil }
-    assert_equal "new", store.read("key")
-  end
-
   def refused(*urls, **options) = assert_raises(Tiercel::ConfigurationError) { build(*urls, **options) }.message
 
   def test_what_cannot_be_a_tier_there

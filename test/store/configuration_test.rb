@@ -33,11 +33,6 @@ class StoreConfigurationTest < Tiercel::TestCase
                  error.message)
   end
 
-  def test_what_is_no_url
-    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new("memory") }
-    assert_match(/"memory": expected SCHEME:/, error.message)
-  end
-
   def test_the_url_goes_before_the_options
     store = Tiercel.new("memory:?size=1200KB", size: "1300KB")
     assert_equal 1_200 * 1_024, store.stats.values_at(:size, :size_bytes).compact.first
@@ -115,13 +110,6 @@ class StoreConfigurationTest < Tiercel::TestCase
     assert_equal 128 * 1_024, Tiercel.new("memory:").options[:compress_threshold]
     assert_equal 1_024, Tiercel.new("memory:", compress: true).options[:compress_threshold]
     assert_equal 500, Tiercel.new("memory:", compress_threshold: 500).options[:compress_threshold]
-  end
-
-  def test_max_key_size
-    store = Tiercel.new("memory:", max_key_size: 40)
-    store.write("n" * 41, 1)
-    assert_equal 1, store.read("n" * 41)
-    refute_includes store.backend.scan.to_a, "n" * 41
   end
 
   def test_marshal_false_and_a_serializer_that_is_marshal

@@ -29,14 +29,6 @@ class TiersNearCopiesTest < Tiercel::TestCase
     end
   end
 
-  def test_no_copy_of_a_value_whose_end_is_no_number
-    damaged = frame("text").dup
-    damaged[Tiercel::Frame::Layout::EXPIRES_AT_AT, 8] = [Float::NAN].pack("E")
-    @behind.set("key", damaged)
-    assert_equal damaged, read
-    assert_nil @near.get("key")
-  end
-
   def test_a_plain_string_loses_its_checksum_once_it_was_right
     checked = frame("text", checksum: true)
     damaged = checked.dup.tap { |bytes| bytes.setbyte(-1, 0) }

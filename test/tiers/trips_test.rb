@@ -88,25 +88,9 @@ class TiersTripsTest < Tiercel::TestCase
     assert_equal 0, trips { assert_equal "two", @store.read(two) }
   end
 
-  # The segment returns the values directly; with frozen values, others are decoded only once.
   def test_near_hits_are_native
     @far.write("text", "a plain text")
     @store.read("text")
     assert_equal "a plain text", @store.backend.near.backend.segment.read("text")
-    frozen = Tiercel.new("memory:?ttl=600&bus=false", self.class.server.url, timeout: 20, frozen: true)
-    frozen.write("list", %w[one two])
-    3.times { frozen.read("list") }
-    assert_same frozen.read("list"), frozen.read("list")
-  ensure
-    frozen&.close
-  end
-
-  # A frame that a caller stores as raw bytes is returned unchanged.
-  def test_raw_bytes_that_are_a_frame
-    frame = Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, "text", checksum: true)
-    @store.write("raw", frame, raw: true)
-    assert_equal frame, @store.read("raw", raw: true).b
-    assert_equal({ "raw" => frame }, @store.read_multi("raw", raw: true).transform_values(&:b))
-    assert_equal frame, @store.fetch("raw", raw: true) { flunk }.b
   end
 end
