@@ -54,8 +54,8 @@ static bool wants_tagged(tseg_memo *memo, const tseg *segment, const tseg_key *k
 }
 
 /*
- * Copies the payload of a plain String that has tags, and checks the tags. The processor fetches their generations
- * while this function copies the payload.
+ * Copies the payload of a plain String that has tags, and checks the tags. The processor fetches the tags'
+ * generations while this function copies the payload.
  */
 __attribute__((noinline))
 static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_key *key, const tseg_entry *entry,

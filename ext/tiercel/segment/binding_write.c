@@ -136,7 +136,7 @@ static VALUE segment_near_fill_frame(VALUE self, VALUE key, VALUE frame, VALUE l
         header.compressor || header.flags || header.parts_bytes)
         return Qnil;
     call.times = segment_times_of(longest, true);
-    if (!(header.expires_at > call.times.now)) return Qfalse; /* also if a damaged frame expires at no number */
+    if (!(header.expires_at > call.times.now)) return Qfalse; /* false for NaN too, in a damaged frame */
     if (header.expires_at < call.times.expires_at) call.times.expires_at = header.expires_at;
     return may_be_filled(self, &call, epoch) && make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }

@@ -31,8 +31,8 @@ module TestRunner
 end
 
 module TestRunner
-  # Divides a suite's tests among several processes: each test runs in the first process that creates a folder with
-  # its name. A class with a constant TOGETHER has a dear set-up, so one process runs all its tests, before those of
+  # Divides a suite's tests among several processes: each test runs in the first process that creates a folder with its
+  # name. A class with a constant TOGETHER has an expensive set-up, so one process runs all its tests, before those of
   # other classes.
   module Claims
     FOLDER = ENV.fetch("TIERCEL_TEST_CLAIMS", nil)
