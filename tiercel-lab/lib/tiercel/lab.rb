@@ -51,6 +51,6 @@ module Tiercel
             "stores" => %i[Contestant Contestants StoreOptions], "stores/raw_socket" => %i[RawSocket RawStore],
             "stores/clients" => %i[Clients], "serialization" => %i[Serialization], "compression" => %i[Compression],
             "answer" => %i[Answer], "history" => %i[History], "engine" => %i[Engine], "report" => %i[Report],
-            "load" => %i[Load], "published" => %i[Published], "cli" => %i[CLI]
+            "load" => %i[Load], "sides" => %i[Sides], "published" => %i[Published], "cli" => %i[CLI]
   end
 end

@@ -6,7 +6,7 @@ require_relative "../support/small_gem"
 # Counts how often a gate finds a change: 20 gates of 10 % more work, 20 of the same work, 10 of the same work beside a
 # busy loop; 5 each of a pause of 60 ms every 40,000 calls (asleep, or as CPU work) and of 1.5 million kept objects.
 # `GATES=slower=5,same=0,busy=0` chooses some of them. `RECORD=FILE` keeps their samples in the form of
-# tiercel-lab/test/tables/gate/recorded.json.
+# tiercel-lab/test/sides/recorded.json.
 class LongGateTest < LabCase
   LIBRARY = <<~RUBY
     module SmallGem

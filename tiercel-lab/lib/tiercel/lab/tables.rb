@@ -35,7 +35,7 @@ module Tiercel::Lab
     def self.spaced(word) = word.match?(/[\s>|&;<()$?*]/) ? CommandLine.quote(word) : word
     private_class_method :spaced
 
-    %w[table view checkout profile gate gate/tree gate/judgement compare compare/sides app boot capabilities client cold
+    %w[table view profile gate compare compare/sides app boot capabilities client cold
        compressors end_to_end herd latency selfcheck serializers sizes sqlite switch].each do |file|
       require_relative "tables/#{file}"
     end

@@ -3,7 +3,7 @@
 require_relative "../../support/lab_case"
 
 class SidesTest < LabCase
-  Sides = Lab::Tables::Compare::Sides
+  Arguments = Lab::Tables::Compare::Arguments
 
   class Progress
     def say(*); end
@@ -37,9 +37,9 @@ class SidesTest < LabCase
     git(repository, "commit", "--quiet", "-m", title)
   end
 
-  def parse(text, repository: ".") = Sides.parse("base", text, repository:)
+  def parse(text, repository: ".") = Arguments.parse("base", text, repository:)
 
-  def cell(store) = Lab::Tables::Gate::GatedCell.store(store, "read", "string-100b")
+  def cell(store) = Lab::Sides::Cell.store(store, "read", "string-100b")
 
   def test_revisions_are_copied_and_compiled_once
     with_repository do |repository|
@@ -95,15 +95,15 @@ class SidesTest < LabCase
       %w[tiercel:memory: tiercel:memory:] => /same store with the same options/,
       %w[tiercel:memory:#compress=false x=tiercel:memory:#compress=false] => /same store/ }.each do |texts, words|
       sides = texts.map { |text| parse(text) }
-      assert_match words, assert_raises(Lab::UsageError) { Sides.check(sides, same: false) }.message
-      assert_nil Sides.check(sides, same: true)
+      assert_match words, assert_raises(Lab::UsageError) { Arguments.check(sides, same: false) }.message
+      assert_nil Arguments.check(sides, same: true)
     end
   end
 
   def test_sides_of_different_kinds_are_refused
     { %w[dalli@5.3.1 redis@5.0.0] => /two versions of one gem/,
       %w[dalli@5.3.1 memory_store] => /a version of a gem and a store/ }.each do |texts, words|
-      error = assert_raises(Lab::UsageError) { Sides.check(texts.map { |text| parse(text) }, same: true) }
+      error = assert_raises(Lab::UsageError) { Arguments.check(texts.map { |text| parse(text) }, same: true) }
       assert_match words, error.message
     end
     assert_match(/no-such-thing: neither a store/,

@@ -136,6 +136,12 @@ class GateTableTest < LabCase
       gate(gem, "--exact", "--accept", "fresh") do |code, rows, _command|
         assert_equal [4, %w[fresh]], [code, verdicts(rows, "wrong")]
       end
+      gem.write("bench/fresh_bench.rb", "%w[ends later].each { |name| " \
+                                        "Tiercel::Lab.benchmark(name) { name == 'ends' ? exit!(3) : 1 } }\n")
+      gate(gem, "--exact") do |code, rows, _command|
+        assert_equal [3, %w[ends]], [code, verdicts(rows, "cannot tell")]
+        assert_includes verdicts(rows, "same"), "later"
+      end
       gem.write("bench/fresh_bench.rb", "raise 'no'\n")
       gate(gem, "--exact") do |code, _rows, command|
         assert_equal 3, code
@@ -185,7 +191,7 @@ class GateTableTest < LabCase
 
   # A gate whose arms are slow to open times fewer cells, so that it keeps its budget.
   def test_the_timed_cells_fit_into_the_budget
-    timing = Lab::Tables::Gate::Timing
+    timing = Lab::Sides::Timing
     rooms = [[180, 0.1], [180, 1.0], [180, 20.0], [0, 0.1]].map do |seconds, open_seconds|
       room = timing.room(seconds, 3, open_seconds)
       blocks = timing::PROTOCOL.slices * timing::PROTOCOL.slice_ns / 1e9

@@ -33,6 +33,7 @@ module Tiercel::Lab
       # @raise [CannotRun] with a command for the user to run
       def install(progress: nil)
         return if name.nil?
+        raise CannotRun, @failure if @failure
         prepare_gemfile unless File.exist?(gemfile) && File.read(gemfile) == File.read(source)
         return if installed?
         progress&.say("installing the bundle #{name} (once)")
@@ -40,8 +41,9 @@ module Tiercel::Lab
         return if alone do
           installed? || system(clean_environment, bundler, "install", "--quiet", in: File::NULL, out: log, err: log)
         end
-        raise CannotRun, "the bundle #{name} could not be installed (#{File.readlines(log).last.to_s.strip}); " \
-                         "see #{log}, or type: BUNDLE_GEMFILE=#{gemfile} bundle install"
+        raise CannotRun, @failure = "the bundle #{name} could not be installed " \
+                                    "(#{File.readlines(log).last.to_s.strip}); see #{log}, or type: " \
+                                    "BUNDLE_GEMFILE=#{gemfile} bundle install"
       end
 
       # @return [Boolean]

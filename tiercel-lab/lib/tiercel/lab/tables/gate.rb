@@ -4,369 +4,138 @@ module Tiercel::Lab
   module Tables
     # Finds out whether a change makes anything slower, for continuous integration.
     module Gate
-      Tiercel::Lab.declare self, "tables/gate/counter" => %i[Counter]
+      Judgement = Sides::Judgement
 
-      # A cell of a gate: a benchmark of the user, or an operation of a store on a value.
-      GatedCell = Data.define(:label, :text, :operation, :value) do
-        # @param name [String]
-        # @param clock [String] "cpu" or "wall"
-        # @param servers [Array<String>]
-        def self.benchmark(name, clock:, servers:)
-          facts = URI.encode_www_form(clock:, servers: servers.join(","))
-          new(label: name, text: "benchmark:#{URI.encode_www_form_component(name)}?#{facts}",
-              operation: Operations.fetch("benchmark"), value: Values.fetch("benchmark"))
+      # The settings of a repository's gate: the section `gate` of `.tiercel-lab.yml`. Unknown keys are errors,
+      # because a misspelled margin would gate nothing.
+      class Configuration
+        FILE = ".tiercel-lab.yml"
+        SERVERS = Sides::Counting::SERVERS
+        ON_CANNOT_TELL = %w[pass fail].freeze
+        DEFAULTS = { "benchmarks" => "bench/**/*_bench.rb", "cells" => [], "servers" => [], "margins" => {},
+                     "budget" => 300, "prepare" => [], "sources" => nil, "cannot_tell" => "pass" }.freeze
+        CELL = { "store" => nil, "operations" => %w[read write], "values" => %w[html-2kb] }.freeze
+
+        # @param path [String] path of the file
+        # @return [Configuration]
+        # @raise [UsageError] if the file is missing or invalid
+        def self.read(path)
+          raise UsageError, "#{path}: there is no such file; `init gate` writes it" unless File.file?(path)
+          new(YAML.safe_load_file(path) || {}, path:)
+        rescue Psych::Exception => e
+          raise UsageError, "#{path}: not YAML: #{e.message}"
         end
 
-        # @raise [UsageError] if one of them is not known
-        def self.store(store, operation, value)
-          new(label: [operation, value, store].join(" "), text: Contestants.parse(store).text,
-              operation: Operations.fetch(operation), value: Values.fetch(value))
+        # @param facts [Hash] the file's content
+        # @param path [String] the file's path, for messages
+        def initialize(facts, path: FILE)
+          @path = path
+          own = facts.is_a?(Hash) ? facts["gate"] || {} : facts
+          @facts = DEFAULTS.merge(mapping(own, "gate", DEFAULTS.keys).compact)
+          check
         end
-      end
 
-      # A step of a gate. All steps have the same cells and sides.
-      class Step
-        # @param cells [Array<GatedCell>]
-        # @param trees [Array<Tree>] base and head
-        # @param run [Engine::Run]
-        # @param configuration [Configuration]
-        # @param settings [CLI::Settings]
-        def initialize(cells, trees, run:, configuration:, settings:)
-          @cells = cells
-          @trees = trees
-          @run = run
-          @configuration = configuration
-          @settings = settings
+        # @return [Array<String>] globs of files with benchmarks, below the repository
+        def benchmarks = list("benchmarks")
+
+        # @return [Array<Array(String, String, String)>] store, operation and value of each cell of the lab's own
+        def cells
+          @facts["cells"].flat_map do |cell|
+            store, *others = CELL.merge(cell.compact).values_at(*CELL.keys).map { |part| Array(part) }
+            store.product(*others)
+          end
+        end
+
+        # @return [Array<String>] servers that run for the benchmarks
+        def servers = list("servers")
+
+        # @return [Hash{String => Float, nil}] the allowed growth of each figure: a share for the time, a number for
+        #   exact figures; nil if the figure cannot fail the gate (a time is then not even measured)
+        def margins = Judgement::MARGINS.merge(@facts["margins"])
+
+        # @return [Float] seconds for timings
+        def budget_seconds = Float(@facts["budget"])
+
+        # @return [Array<String>] shell commands that make a tree ready
+        def prepare = list("prepare")
+
+        # @return [Array<String>, nil] globs of files that figures can depend on; nil: all
+        def sources = @facts["sources"] && list("sources")
+
+        # @return [Hash{String => Object}] the form of the results file
+        def describe
+          { "benchmarks" => benchmarks, "cells" => cells.map { |cell| cell.join(" ") }, "margins" => margins,
+            "budget_seconds" => budget_seconds, "servers" => servers, "cannot_tell" => @facts["cannot_tell"] }
         end
 
         private
 
-        # @return [Hash] arguments for {Engine::Trial#initialize}
-        def inputs = { seed: @settings.seed, requires: @settings.requires }
-      end
-
-      # Counts the exact figures of every cell on both sides. A fresh process of the side counts objects, queries and
-      # bytes; a relay in front of its server counts round trips and bytes on the wire.
-      class Counting < Engine::Trial
-        # Number of fresh processes for each side. A figure is exact if all of them agree.
-        PROCESSES = 2
-        START_SECONDS = 1.5
-        CELL_SECONDS = 0.3
-        PASSES = 3
-
-        # Rows have "cell", "side", "process" and figures.
-        #
-        # @param trees [Array<Tree>] base and head
-        # @param cells [Array<GatedCell>]
-        # @param first [Integer] number of the first process
-        # @param calls [Hash{String => Integer}] calls of a pass by cell; all processes make as many as the first
-        def initialize(trees, cells:, first: 0, calls: {}, **)
-          super(**)
-          @trees = trees
-          @cells = cells
-          @first = first
-          @calls = calls
+        def check
+          mapping(@facts["margins"], "margins", Judgement::MARGINS.keys).each { |pair| check_margin(*pair) }
+          cells, budget, word = @facts.values_at("cells", "budget", "cannot_tell")
+          refuse("cells", cells, "a list of mappings with store, operations, values") unless cells.is_a?(Array)
+          cells.each { |cell| check_cell(cell) }
+          (servers - SERVERS).each { |name| refuse("servers", name, SERVERS.join(", ")) }
+          refuse("budget", budget, "seconds above 0") unless budget.is_a?(Numeric) && budget.positive?
+          refuse("cannot_tell", word, ON_CANNOT_TELL.join(" or ")) unless ON_CANNOT_TELL.include?(word)
+          %w[benchmarks prepare sources].each { |key| list(key) }
         end
 
-        def expected_seconds = @trees.size * PROCESSES * (START_SECONDS + (@cells.size * CELL_SECONDS))
-
-        private
-
-        def measure
-          @relays = {}
-          PROCESSES.times do |process|
-            in_turn(@trees, process).each { |tree| count_all(tree, @first + process) }
-          end
-        ensure
-          @relays&.each_value { |relay, _facts| relay.stop }
+        def check_margin(name, margin)
+          return if margin.nil? || (margin.is_a?(Numeric) && !margin.negative?)
+          refuse("margins: #{name}", margin, "a number of at least 0 (time: a share, 0.05 is 5 %), or null")
         end
 
-        def count_all(tree, process)
-          @cells.group_by { |cell| tree.contestant(cell).bundle }.each do |bundle, cells|
-            count_with(bundle, tree, cells, process)
-          end
+        def check_cell(cell)
+          mapping(cell, "cells", CELL.keys)
+          refuse("cells", cell, "a store") unless cell["store"]
         end
 
-        def count_with(bundle, tree, cells, process)
-          job = job("tables/gate/counter", bundle:)
-          cells.each do |cell|
-            found = count(job, cell, tree.contestant(cell))
-            @rows << { "cell" => cell.label, "side" => tree.name, "process" => process, **found }
-            @progress.advance(CELL_SECONDS, "#{tree.name}: #{cell.label}")
-          end
-          @progress.advance(START_SECONDS, tree.name)
-        rescue WorkerLost, CannotRun => e
-          lost(tree, cells, process, e)
-        ensure
-          job&.stop
+        def mapping(facts, key, known)
+          refuse(key, facts, "a mapping of #{known.join(", ")}") unless facts.is_a?(Hash)
+          unknown = facts.keys.map(&:to_s) - known
+          return facts if unknown.empty?
+          raise UsageError, "#{@path}: #{key}: #{Catalogue.unknown("key", unknown.first, known)}"
         end
 
-        # Records the cells that a process died before reporting.
-        def lost(tree, cells, process, error)
-          said = rows.filter_map { |row| row["cell"] if row.values_at("side", "process") == [tree.name, process] }
-          failure = Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, error.message)
-          (cells.map(&:label) - said).each do |label|
-            @rows << { "cell" => label, "side" => tree.name, "process" => process, **failure }
-          end
+        def list(key)
+          found = Array(@facts[key])
+          return found if found.all?(String)
+          refuse(key, found, "words, or a list of them")
         end
 
-        def count(job, cell, contestant)
-          servers = facts(contestant.servers)
-          opened = job.call("open", text: contestant.text, operation: cell.operation.name, value: cell.value.to_spec,
-                                    seed: @seed, calls: @calls[cell.label],
-                                    context: { servers:, folders: @scratch.folders, label: "gate" })
-          return opened unless Engine::Outcome.measured?(opened)
-          @calls[cell.label] ||= opened["calls"]
-          relays = @relays.slice(*servers.keys).values.map(&:first)
-          figures = job.call("count").merge(passing(job, relays, opened["calls"]))
-          closed = job.call("close")
-          Engine::Outcome.measured?(closed) ? figures : closed
-        end
-
-        # A cluster announces the addresses of its servers, so no relay can stand in front of them.
-        def facts(names)
-          @pool.facts(names).to_h do |name, facts|
-            next [name, facts] unless Configuration::SERVERS.include?(name) && facts["url"].to_s[Network::Proxy::PLACE]
-            [name, facts.merge((@relays[name] ||= Network::Proxy.before(facts)).last)]
-          end
-        end
-
-        # Takes the least of several passes, because background traffic of a connection is not in all of them.
-        def passing(job, relays, calls)
-          return {} if relays.empty?
-          passes = Array.new(PASSES) do
-            job.call("ready")
-            before = relays.map(&:traffic)
-            job.call("run")
-            relays.map(&:traffic).flatten.zip(before.flatten).map { |after, earlier| after - earlier }
-                  .each_slice(2).to_a.transpose.map(&:sum)
-          end
-          trips, bytes = passes.transpose.map { |figures| figures.min.fdiv(calls).round(2) }
-          { "round_trips" => trips, "wire_bytes" => bytes }
+        def refuse(key, found, expected)
+          raise UsageError, "#{@path}: #{key}: #{found.inspect}: expected #{expected}"
         end
       end
 
-      # The exact figures of all cells. Cells whose figures changed are counted again in fresh processes.
-      class Exact < Step
-        # @return [Array<Hash{String => Object}>] a row for each metric, or one row with the reason
-        def rows
-          @rows ||= begin
-            count(@cells)
-            suspects = @cells.select { |cell| changed?(judged(cell)) }
-            count(suspects) if suspects.any? && !@run.interrupted?
-            @run.table("counted", counted)
-            @cells.flat_map { |cell| judged(cell) }
+      # Accepts intended regressions. A commit of the change says `Accept-Regression: CELL`, optionally with a reason
+      # after a dash. After the merge the commit belongs to the base, so the line can stay.
+      class Acceptance
+        TRAILER = "Accept-Regression"
+
+        # @param texts [Array<String>] cells, with or without reasons
+        def initialize(texts)
+          @texts = texts
+        end
+
+        # @param rows [Array<Hash{String => Object}>] see {Judgement}
+        # @return [Array<Hash{String => Object}>] the rows; an accepted one has "accepted"
+        def apply(rows)
+          rows.map do |row|
+            accepted = @texts.find { |text| of?(text, row["cell"]) }
+            next row unless accepted && row["verdict"] == Judgement::REGRESSED
+            row.merge("verdict" => Judgement::ACCEPTED, "reason" => accepted)
           end
-        end
-
-        # @return [Array<GatedCell>] the cells with figures of both sides
-        def sound
-          broken = rows.filter_map { |row| row["cell"] if row["metric"] == "values" }
-          @cells.reject { |cell| broken.include?(cell.label) }
-        end
-
-        # Time to open one cell on one side, from the counting itself.
-        #
-        # @return [Float]
-        def open_seconds = counted.empty? ? Counting::CELL_SECONDS : @seconds / counted.size
-
-        private
-
-        def count(cells)
-          started = Engine::Stopwatch.seconds
-          first = counted.map { |row| row["process"] + 1 }.max.to_i
-          counting = Counting.new(@trees, cells:, first:, calls: (@calls ||= {}), **inputs)
-          @run.try(counting, counting.expected_seconds)
-          counted.concat(counting.rows)
-          @seconds = @seconds.to_f + Engine::Stopwatch.seconds - started
-        end
-
-        def changed?(rows) = rows.any? { |row| [Judgement::REGRESSED, Judgement::IMPROVED].include?(row["verdict"]) }
-
-        def judged(cell)
-          sides = @trees.map { |tree| counted_of(cell, tree) }
-          return [] if sides.any?(&:empty?) # interrupted
-          status = Judgement.status(*sides.map { |rows| worst(rows) })
-          return [status.merge("cell" => cell.label)] if status
-          Configuration::EXACT.keys.filter_map do |metric|
-            base, head = sides.map { |rows| rows.filter_map { |row| row[metric] } }
-            next if base.empty? || head.empty?
-            Judgement.exact(metric, base, head, margin: @configuration.margins[metric]).merge("cell" => cell.label)
-          end
-        end
-
-        def counted = @counted ||= []
-
-        def counted_of(cell, tree)
-          counted.select { |row| row.values_at("cell", "side") == [cell.label, tree.name] }
-        end
-
-        def worst(rows) = rows.find { |row| !Engine::Outcome.measured?(row) } || rows.first
-      end
-
-      # Times both sides, interleaved. Cells that seem slower are timed again in fresh processes: only a repeated
-      # result proves a regression.
-      class Timing < Step
-        # A gate needs fewer blocks than a table, because it only asks whether a cell is slower.
-        PROTOCOL = Engine::Protocol::FULL.with(blocks: 12, slice_ns: 10_000_000)
-
-        # The share of the time left for a pass; what is left then confirms its slower cells.
-        SHARE = 0.7
-        # A pass with fewer processes decides nothing.
-        LEAST_PROCESSES = 4
-        # A pass with fewer cells mostly starts processes.
-        LEAST_CELLS = 4
-        # One in this many cells of a medium has a null arm. A noise floor pools the null arms of its medium.
-        CELLS_OF_A_NULL = 4
-        # The usual arms of a cell.
-        ARMS = 2.0 + (1.0 / CELLS_OF_A_NULL)
-        NO_TIME = "there was no time within the gate's budget"
-
-        # @param until_at [Float] monotonic seconds at which the gate's budget ends
-        # @param open_seconds [Float] time to open an arm, as the counting of exact figures took here
-        def within(until_at, open_seconds)
-          @until_at = until_at
-          @open_seconds = open_seconds
-          self
-        end
-
-        # The number of cells that a pass can measure, after it has started its workers.
-        #
-        # @param seconds [Float] time left
-        # @param arms [Float] arms of a cell
-        # @param workers [Integer] workers of a process
-        # @return [Integer]
-        def self.room(seconds, arms, open_seconds, workers: 0)
-          of_arm = open_seconds + (PROTOCOL.slices * PROTOCOL.slice_ns / 1e9)
-          seconds -= workers * LEAST_PROCESSES * Engine::Protocol::WORKER_SECONDS
-          (seconds / (arms * of_arm * LEAST_PROCESSES)).floor.clamp(0..)
-        end
-
-        # @return [Array<Engine::Measurement>]
-        def measurements = @measurements ||= []
-
-        # Times as many cells as fit into the budget. Repeats this for the other cells with the rest of the budget.
-        #
-        # @return [Array<Hash{String => Object}>] one row for each cell
-        def rows
-          untimed, found = @cells, {}
-          until untimed.empty? || @run.interrupted?
-            timed = fitting(untimed, left * SHARE, ARMS)
-            break if timed.size < [LEAST_CELLS, untimed.size].min
-            untimed -= timed
-            found.merge!(confirmed(timed))
-          end
-          @cells.map { |cell| row(cell, *found[cell]) }
         end
 
         private
 
-        def left = [@until_at - Engine::Stopwatch.seconds, 0.0].max
-
-        # @return [Hash{GatedCell => Array}] head's records of two passes; nil for a cell that seems no slower
-        def confirmed(cells)
-          first = pass(cells, budget: left * SHARE)
-          slower = cells.select { |cell| Judgement.slower?(ratio(first[cell]), margin(cell)) }
-          slower = @settings.quick || @run.interrupted? ? [] : fitting(slower, left, 2)
-          again = slower.empty? ? {} : pass(slower, null: false, budget: left)
-          cells.to_h { |cell| [cell, [first[cell], again[cell]]] }
-        end
-
-        def fitting(cells, seconds, arms)
-          workers = cells.map(&:value).uniq.size * arms.ceil
-          cells.first(Timing.room(seconds, arms, @open_seconds, workers:))
-        end
-
-        # @return [Hash{GatedCell => Hash}] head's records
-        def pass(cells, budget:, null: true)
-          nulls = null ? nulls(cells) : []
-          comparisons = cells.to_h { |cell| [cell, comparison(cell, null: nulls.include?(cell))] }
-          protocol = protocol(comparisons.each_value.sum { |comparison| comparison.arms.size }, budget)
-          measurement = @run.measure(comparisons.values, protocol:, decided: method(:decided?))
-          measurements << measurement
-          comparisons.transform_values do |comparison|
-            measurement.cells.find { |cell| cell.comparison.equal?(comparison) && cell.arm.role == :contestant }
-          end
-        end
-
-        def nulls(cells)
-          media = cells.group_by { |cell| @trees.last.contestant(cell).medium }
-          media.values.flat_map { |group| group.each_slice(CELLS_OF_A_NULL).map(&:first) }
-        end
-
-        # The protocol with as many processes as the budget allows.
-        def protocol(arms, budget)
-          base = @settings.quick ? Engine::Protocol::QUICK : PROTOCOL
-          of_process = arms * (@open_seconds + (base.blocks * 2 * base.slice_ns / 1e9))
-          processes = (budget / of_process).floor.clamp(LEAST_PROCESSES, base.processes) / 2 * 2
-          base.with(processes:, most_processes: (base.most_processes if processes == base.processes),
-                    budget_seconds: [budget, base.budget_seconds].compact.min)
-        end
-
-        # A cell is decided once it is known to be slower, or known not to be.
-        def decided?(cell)
-          found = ratio(cell) or return false
-          margin = margin_of(cell.arm.contestant)
-          Judgement.slower?(found, margin) || Judgement.within?(found, margin)
-        end
-
-        # @param null [Boolean] whether the base has a second arm, for the noise floor
-        def comparison(cell, null:)
-          base, head = @trees.map { |tree| tree.contestant(cell) }
-          arms = [[base, cell.operation, :baseline, nil], [head, cell.operation, :contestant, nil]]
-          arms << [@trees.first.contestant(cell, again: true), cell.operation, :null, 0] if null
-          Engine::Comparison.rows(cell.value, arms)
-        end
-
-        def ratio(cell)
-          summary = cell&.summary
-          summary&.ratio&.record&.merge("mean" => summary.mean_ratio.record)
-        end
-
-        def margin(cell) = @trees.map { |tree| margin_of(tree.contestant(cell)) }.compact.max
-
-        # A medium's own margin is the least: disks and remote servers vary more than memory.
-        def margin_of(contestant)
-          own = @configuration.margins[Configuration::TIME] or return
-          [own, Engine::Protocol::MARGINS.fetch(contestant.medium)].max
-        end
-
-        def row(cell, first = nil, again = nil)
-          row = Judgement.time([ratio(first), ratio(again)], margin: margin(cell))
-          row.merge("cell" => cell.label, "id" => first&.id, "floor" => first&.summary&.floor,
-                    "reason" => first ? (first.reason unless first.measured?) : NO_TIME)
-        end
-      end
-
-      # Records one revision for a history: counts every cell of a tree, and times it together with the reference
-      # work.
-      class Recording < Step
-        REFERENCE = "reference=reference_work"
-
-        # @return [Engine::Measurement]
-        def take
-          counting = Counting.new(@trees, cells: @cells, **inputs)
-          @run.try(counting, counting.expected_seconds)
-          @run.table("counted", counting.rows)
-          @run.measure(@cells.map { |cell| comparison(cell) }, protocol:)
-        end
-
-        private
-
-        # Every night has the same number of processes.
-        def protocol
-          Timing::PROTOCOL.with(most_processes: nil, budget_seconds: @configuration.budget_seconds)
-        end
-
-        def comparison(cell)
-          reference = Compare::Placed.contestant(REFERENCE, name: "reference work", bundle: @trees.last.bundle)
-          Engine::Comparison.rows(cell.value, [[reference, Operations.fetch("benchmark"), :baseline, nil],
-                                               [@trees.last.contestant(cell), cell.operation, :contestant, nil]])
-        end
+        def of?(text, cell) = text == cell || text.match?(/\A#{Regexp.escape(cell)}\s+(-|--|\u2013|\u2014)\s/)
       end
 
       # Profiles every cell on both sides. The profiler's own viewer opens the files, alone or one beside the other.
-      class Profiles < Step
+      class Profiles < Sides::Step
         SECONDS = 2.0
 
         # Uses the profiler of the lab's bundle, even if the tree's bundle has another profiler.
@@ -395,30 +164,6 @@ module Tiercel::Lab
         def stem
           report = @settings.report_files.first || @run.recorder.path
           File.expand_path(report.sub(/\.\w+\z/, ""))
-        end
-      end
-
-      # Lists the benchmarks that the files of a tree declare. A process of the tree loads the files, because they may
-      # load an application.
-      class Listing < Engine::Trial
-        SECONDS = 2.0
-
-        # @param tree [Tree]
-        def initialize(tree, **)
-          super(**)
-          @tree = tree
-        end
-
-        private
-
-        # @raise [CannotRun] if a file cannot be loaded
-        def measure
-          job = job("tables/gate/counter", bundle: @tree.bundle)
-          found = job.call("list", files: @tree.files)
-          raise CannotRun, "#{@tree.files.join(", ")}: #{found["reason"]}" unless Engine::Outcome.measured?(found)
-          @rows = found["benchmarks"]
-        ensure
-          job&.stop
         end
       end
 
@@ -455,7 +200,7 @@ module Tiercel::Lab
           files = configuration.benchmarks.flat_map { |glob| Dir.glob(glob, base: root) }
           ["#{configuration.cells.size} cells of stores, #{files.size} files of benchmarks, of #{base} and " \
            "#{head}; at most as long as the `budget` of #{File.basename(file)}",
-           *configuration.cells.map { |cell| GatedCell.store(*cell).label },
+           *configuration.cells.map { |cell| Sides::Cell.store(*cell).label },
            *files].join("\n")
         end
 
@@ -497,9 +242,9 @@ module Tiercel::Lab
         private
 
         def base = @base || BASE
-        def head = @head || Checkout::HERE
+        def head = @head || Sides::Checkout::HERE
 
-        def checkout = @checkout ||= Checkout.new(@repository || Dir.pwd)
+        def checkout = @checkout ||= Sides::Checkout.new(@repository || Dir.pwd)
 
         def root
           checkout.folder
@@ -519,13 +264,16 @@ module Tiercel::Lab
             unless @record
               sides.unshift(["base", base, checkout.tree(base, over: sha, globs: configuration.benchmarks)])
             end
-            sides.map { |name, revision, tree| Tree.new(name, revision:, sha: tree, checkout:, configuration:) }
+            sides.map do |name, revision, tree|
+              Sides::Tree.new(name, revision:, sha: tree, checkout:, prepare: configuration.prepare,
+                                    benchmarks: configuration.benchmarks)
+            end
           end
         end
 
         def record
           run.table("gate", [], reason: "measured for the history, against nothing")
-          @measurements << step(Recording).take
+          @measurements << step(Sides::Recording).take(configuration.budget_seconds)
         end
 
         def profile
@@ -540,37 +288,37 @@ module Tiercel::Lab
         end
 
         def gated_cells
-          stores = configuration.cells.map { |store, operation, value| GatedCell.store(store, operation, value) }
+          stores = configuration.cells.map { |store, operation, value| Sides::Cell.store(store, operation, value) }
           stores + declared_benchmarks
         end
 
         def declared_benchmarks
           tree = trees.last
           return [] if tree.files.empty?
-          listing = Listing.new(tree, seed: settings.seed)
-          run.try(listing, Listing::SECONDS)
+          listing = Sides::Listing.new(tree, seed: settings.seed)
+          run.try(listing, Sides::Listing::SECONDS)
           listing.rows.map do |row|
-            GatedCell.benchmark(row["name"], clock: row["clock"], servers: configuration.servers)
+            Sides::Cell.benchmark(row["name"], clock: row["clock"], servers: configuration.servers)
           end
         end
 
         # @return [Array<Hash{String => Object}>] a row for each metric of each cell
         def judge
-          exact = step(Exact)
+          exact = step(Sides::Exact)
           rows = exact.rows
           rows += timing(exact).rows if timed?
           acceptance.apply(rows)
         end
 
-        def timed? = !@exact && !run.interrupted? && configuration.margins[Configuration::TIME]
+        def timed? = !@exact && !run.interrupted? && configuration.margins[Judgement::TIME]
 
         def timing(exact)
-          timing = step(Timing, exact.sound).within(@until_at, exact.open_seconds)
+          timing = step(Sides::Timing, exact.sound).within(@until_at, exact.open_seconds)
           timing.tap { @measurements = timing.measurements }
         end
 
         # @param type [Class<Step>]
-        def step(type, cells = @cells) = type.new(cells, trees, run:, configuration:, settings:)
+        def step(type, cells = @cells) = type.new(cells, trees, run:, margins: configuration.margins, settings:)
 
         def acceptance
           Acceptance.new(@accept.to_a + checkout.trailers(*trees.map(&:commit), Acceptance::TRAILER))
@@ -588,6 +336,172 @@ module Tiercel::Lab
         end
 
         def recorded(name) = results["tables"].select { |table| table["name"] == name }.flat_map { |one| one["rows"] }
+      end
+
+      # Shows the verdicts of a gate, failures first.
+      class View < Tables::View
+        TONES = { Judgement::WRONG => :slower, Judgement::REGRESSED => :slower,
+                  Judgement::CANNOT_TELL => :cannot_tell }.freeze
+        # Rows are sorted by their verdicts in this order.
+        ORDER = [Judgement::WRONG, Judgement::REGRESSED, Judgement::CANNOT_TELL, Judgement::NOT_CONFIRMED,
+                 Judgement::ACCEPTED, Judgement::NEW, Judgement::IMPROVED, Judgement::SAME].freeze
+        LEGEND = "Exact figures gate any growth beyond their margin; times where the whole interval of head by " \
+                 "base, of the median or of the mean, is beyond its margin in two passes, both sides in turn in " \
+                 "fresh processes."
+        ACCEPT = "Where that is wanted, say so in a commit of the change, with the reason: the line " \
+                 "`Accept-Regression: CELL - REASON` at the end of its message."
+
+        def title
+          return "Recorded for the history: #{side_words("head")}" if sides.one?
+          "Gate: #{side_words("head")} against #{side_words("base")}"
+        end
+
+        def tone = TONES.find { |verdict, _tone| count(verdict).positive? }&.last || :same
+
+        def sentence
+          return "Recorded: #{cells(role: "contestant").size} cells, by the reference work." if sides.one?
+          return "Passed: #{notes("gate")["reason"]}." if gate_rows.empty?
+          failing = gate_rows.select { |row| [Judgement::WRONG, Judgement::REGRESSED].include?(row["verdict"]) }
+          return passed if failing.empty?
+          more = failing.size - 1
+          "Failed: #{failing.first["cell"]}: #{failing.first["words"]}#{"; #{more} more" if more.positive?}."
+        end
+
+        def fill(document)
+          add_verdicts(document)
+          add_times(document) if cells.any?
+          add_profiles(document) if rows("profiles").any?
+          add_sides(document)
+        end
+
+        # A short report for a pull request.
+        #
+        # @return [Report::Document]
+        def brief
+          document = Report::Document.new(title:)
+          document.verdict(sentence, tone:, warnings:)
+          shown = gate_rows.reject { |row| row["verdict"] == Judgement::SAME }
+          document.section("What changed") do |section|
+            section.add(verdict_table(shown, command: nil)) if shown.any?
+            same = gate_rows.size - shown.size
+            section.text("#{same} of #{gate_rows.size} figures are the same, within their margins.")
+            section.text(accept) if accept && count(Judgement::REGRESSED).positive?
+          end
+          document.section("The same on your machine") { |section| section.code(here) }
+          document
+        end
+
+        # @return [Array<Hash{String => Object}>] see {Judgement}, with "words"; failures first
+        def gate_rows
+          @gate_rows ||= rows("gate").map { |row| row.merge("words" => words(row)) }
+                                     .sort_by.with_index { |row, index| [ORDER.index(row["verdict"]), index] }
+        end
+
+        def environment
+          super.merge("Revision" => sides.map { |side| "#{side["name"]} #{side["sha"].to_s[0, 12]}" }.join(", "))
+        end
+
+        private
+
+        def noun = "Gate"
+
+        # Instructions for accepting figures that grew.
+        def accept = ACCEPT
+
+        def sides = rows("sides")
+
+        def side_words(name)
+          side = sides.find { |one| one["name"] == name } or return name
+          side["text"] == "." ? "this checkout" : side["text"].sub(/\A(\h{12})\h{28}\z/, "\\1")
+        end
+
+        def count(verdict) = gate_rows.count { |row| row["verdict"] == verdict }
+
+        def passed
+          counts = ORDER.filter_map { |verdict| "#{verdict} #{count(verdict)}" if count(verdict).positive? }
+          word = count(Judgement::CANNOT_TELL).positive? ? "Undecided" : "Passed"
+          "#{word}: of #{gate_rows.size} figures of #{gate_rows.map { |row| row["cell"] }.uniq.size} cells: " \
+            "#{counts.join(", ")}."
+        end
+
+        def words(row)
+          case row["metric"]
+          when "values" then "#{row["verdict"]}: #{row["reason"]}"
+          when Judgement::TIME then time_words(row)
+          else exact_words(row)
+          end
+        end
+
+        def exact_words(row)
+          base, head = row.values_at("base", "head").map { |figures| range(figures) }
+          same = base == head
+          "#{Judgement::EXACT.fetch(row["metric"])}: #{same ? head : "#{base} \u2192 #{head}"}#{because(row)}"
+        end
+
+        def time_words(row)
+          return "time: cannot tell#{because(row)}" unless row["ratio"]
+          second = row["again"] ? ", and again #{ratio_text(row["again"], row["margin"])}" : ""
+          margin = row["margin"] ? " (margin #{Report::Format.percent(row["margin"])})" : ""
+          "time: #{ratio_text(row["ratio"], row["margin"])} the base's#{second}#{margin}#{because(row)}"
+        end
+
+        def because(row) = row["reason"] ? "; #{row["verdict"]}: #{row["reason"]}" : ""
+
+        # Adds the mean if it differs from the median.
+        def ratio_text(ratio, margin)
+          median, mean = [ratio, ratio["mean"]].map { |found| interval(found) }
+          texts = [median, mean].compact.map { |found| Report::Cell.interval(found, unit: "x").to_s }
+          apart = mean && Statistics::Verdict.apart?(median, mean, 1.0 + margin.to_f)
+          apart ? texts.join(", by the mean ") : texts.first
+        end
+
+        def range(figures)
+          figures.minmax.uniq.map { |figure| Report::Cell.count(figure).to_s }.join("\u2013")
+        end
+
+        def add_verdicts(document)
+          document.section("Verdicts") do |section|
+            section.text(LEGEND)
+            section.text(accept) if accept && count(Judgement::REGRESSED).positive?
+            section.add(verdict_table(gate_rows)) if gate_rows.any?
+          end
+        end
+
+        # The command to repeat the gate on another machine, without paths of the CI runner.
+        def here
+          base = sides.find { |side| side["name"] == "base" }
+          ["bundle exec tiercel-lab gate", ("--base #{CommandLine.quote(base["text"])}" if base)].compact.join(" ")
+        end
+
+        def verdict_table(rows, command: self.command)
+          columns = { "cell" => "cell", "figure" => "words", "verdict" => "verdict" }
+          columns_table("#{noun}: verdicts", rows, columns, command:)
+        end
+
+        def add_times(document)
+          document.section("Time") do |section|
+            section.add(cell_table("#{noun}: times", cells, { "cell" => :name, "median" => :time, "ratio" => :ratio }))
+            heads = cells(role: "contestant")
+            baseline = sides.one? ? "reference work" : "base"
+            plot = forest("#{noun}: by #{baseline}", heads, baseline:) and section.add(plot)
+          end
+        end
+
+        def add_profiles(document)
+          file = ->(row) { row["file"] ? File.basename(row["file"]) : missing(row) }
+          columns = { "cell" => "cell", "side" => "side", "file for the profiler's viewer" => file }
+          document.section("Where the time goes") do |section|
+            section.add(columns_table("#{noun}: profiles", rows("profiles"), columns))
+          end
+        end
+
+        def add_sides(document)
+          document.section("What was compared") do |section|
+            columns = { "side" => "name", "what" => "text", "revision" => ->(side) { side["sha"].to_s[0, 12] },
+                        "title" => "title" }
+            section.add(columns_table("#{noun}: the sides", sides, columns))
+          end
+        end
       end
     end
   end

@@ -3,20 +3,6 @@
 module Tiercel::Lab
   module Tables
     module Compare
-      # Lets a contestant run with the bundle of a side, under the side's name.
-      module Placed
-        # @return [String, nil] path of a gemfile
-        attr_reader :bundle
-        # @return [String]
-        attr_reader :name
-
-        # @param text [String] text of the contestant
-        # @return [Contestant]
-        def self.contestant(text, name:, bundle:)
-          Contestants.parse(text).extend(self).tap { |one| one.instance_exec { @name, @bundle = name, bundle } }
-        end
-      end
-
       # One side of a comparison: two with equal fingerprints do not differ, for the reason that `sameness` has. The
       # side measures `stores`, if the user names none.
       #
@@ -31,12 +17,13 @@ module Tiercel::Lab
       Side = Data.define(:name, :text, :kind, :fingerprint, :sameness, :stores, :bundled) do
         def prepare(_progress = nil) = nil
 
-        # @param cell [Gate::GatedCell]
+        # @param cell [Sides::Cell]
         # @param again [Boolean] true for the null arm, which runs in its own worker
         # @return [Contestant]
         def contestant(cell, again: false)
-          store = kind == Sides::STORE ? text : cell.text
-          Placed.contestant(store, name: "#{name}: #{cell.label}", bundle: bundled.call(store, ("-again" if again)))
+          store = kind == Arguments::STORE ? text : cell.text
+          Sides::Placed.contestant(store, name: "#{name}: #{cell.label}",
+                                          bundle: bundled.call(store, ("-again" if again)))
         end
 
         # @return [Hash{String => Object}] the form of the results file
@@ -44,14 +31,14 @@ module Tiercel::Lab
       end
 
       # A revision of the repository whose gem runs in the lab's own bundle. "." is the working copy.
-      class Revision < Gate::Tree
+      class Revision < Sides::Tree
         # The files that can change a measurement.
         SOURCES = ["{lib,ext}/**/*.{rb,c,h}"].freeze
 
         # @return [String] the repository that the lab lies in
         # @raise [UsageError] if it lies in none
         def self.repository
-          Checkout.new(__dir__).folder
+          Sides::Checkout.new(__dir__).folder
         rescue UsageError
           raise UsageError, "the lab lies in no git repository here; --repository DIR says where the checkout of " \
                             "tiercel is"
@@ -61,8 +48,8 @@ module Tiercel::Lab
         # @param repository [String] folder
         # @raise [UsageError] if it is not one
         def initialize(name, text, repository:)
-          checkout = Checkout.new(repository)
-          super(name, revision: text, sha: checkout.tree(text), checkout:, configuration: Gate::Configuration.new({}))
+          checkout = Sides::Checkout.new(repository)
+          super(name, revision: text, sha: checkout.tree(text), checkout:)
         rescue UsageError
           raise UsageError, "compare #{text}: neither a store (TYPE[:PLACE][#OPTION=VALUE]), nor GEM@VERSION, " \
                             "nor a revision in #{File.expand_path(repository)}"
@@ -78,8 +65,8 @@ module Tiercel::Lab
 
         def contestant(cell, again: false)
           gemfile = Engine::Gemfile.new(base: nil, name: "tiercel", source: "path: #{folder.inspect}")
-          Placed.contestant(cell.text, name: "#{name}: #{cell.label}",
-                                       bundle: gemfile.write("tiercel-#{sha[0, 12]}#{"-again" if again}"))
+          Sides::Placed.contestant(cell.text, name: "#{name}: #{cell.label}",
+                                   bundle: gemfile.write("tiercel-#{sha[0, 12]}#{"-again" if again}"))
         end
 
         private
@@ -88,7 +75,7 @@ module Tiercel::Lab
       end
 
       # Finds out what the arguments of `compare A B` name.
-      module Sides
+      module Arguments
         GEM_VERSION, STORE = "a version of a gem", "a store"
         # The store that uses each gem.
         STORES = { "dalli" => "mem_cache_store", "redis" => "redis_cache_store",
@@ -216,8 +203,8 @@ module Tiercel::Lab
 
         def trees
           @trees ||= %w[base head].zip(@texts).map { |name, text|
-            Sides.parse(name, text, repository: @repository || Revision.repository)
-          }.tap { |sides| Sides.check(sides, same: @same) }
+            Arguments.parse(name, text, repository: @repository || Revision.repository)
+          }.tap { |sides| Arguments.check(sides, same: @same) }
         end
 
         def configuration
@@ -233,27 +220,27 @@ module Tiercel::Lab
         def write(_view) = nil
 
         def gated_cells
-          of_stores = trees.first.kind == Sides::STORE
+          of_stores = trees.first.kind == Arguments::STORE
           stores = of_stores ? trees.last.stores : @stores&.map(&:text) || trees.first.stores
           operations = facts_given[:operations] ||
                        (settings.quick ? QUICK_OPERATIONS : OPERATIONS).map { |name| Operations.fetch(name) }
           values = chosen_values(settings.quick ? QUICK_VALUES : VALUES)
           stores.product(values, operations).map do |store, value, operation|
             label = [operation.name, value.name, *(store unless of_stores)].join(" ")
-            Gate::GatedCell.new(label:, text: store, operation:, value:)
+            Sides::Cell.new(label:, text: store, operation:, value:)
           end
         end
       end
 
       class SidesView < Gate::View
-        WORDS = { Gate::Judgement::REGRESSED => "slower", Gate::Judgement::NOT_CONFIRMED => "slower once",
-                  Gate::Judgement::IMPROVED => "faster" }.freeze
-        MORE = { Gate::Judgement::REGRESSED => "more", Gate::Judgement::IMPROVED => "less" }.freeze
+        WORDS = { Sides::Judgement::REGRESSED => "slower", Sides::Judgement::NOT_CONFIRMED => "slower once",
+                  Sides::Judgement::IMPROVED => "faster" }.freeze
+        MORE = { Sides::Judgement::REGRESSED => "more", Sides::Judgement::IMPROVED => "less" }.freeze
 
         def title = "#{names.last} against #{names.first}"
 
         def sentence
-          times, counts = gate_rows.partition { |row| row["metric"] == Gate::Configuration::TIME }
+          times, counts = gate_rows.partition { |row| row["metric"] == Sides::Judgement::TIME }
           return "Nothing could be measured." if gate_rows.empty? || times.none? { |row| row["ratio"] }
           told = times.map { |row| WORDS.fetch(row["verdict"], row["verdict"]) }.tally
           changed = counts.select { |row| MORE.key?(row["verdict"]) }

@@ -5,7 +5,7 @@ require_relative "../support/small_gem"
 
 # A gate reads a repository and leaves it unchanged.
 class CheckoutTest < LabCase
-  def checkout(gem) = Lab::Tables::Checkout.new(gem.folder)
+  def checkout(gem) = Lab::Sides::Checkout.new(gem.folder)
 
   # Git takes a file of the same length and second for unchanged, unless its index is older.
   def test_a_change_of_the_same_length_within_a_second_is_seen_each_time
@@ -48,7 +48,7 @@ class CheckoutTest < LabCase
       gem.write("a", "1").commit("Second")
       shallow = File.join(gem.folder, "..", "shallow")
       gem.git("clone", "--quiet", "--depth=1", "file://#{gem.folder}", shallow)
-      error = assert_raises(Lab::UsageError) { Lab::Tables::Checkout.new(shallow).commit("HEAD^") }
+      error = assert_raises(Lab::UsageError) { Lab::Sides::Checkout.new(shallow).commit("HEAD^") }
       assert_match(/revision "HEAD\^" is not in .*shallow.*fetch-depth: 0/, error.message)
     end
   end

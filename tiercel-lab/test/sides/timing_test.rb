@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-require_relative "../../support/lab_case"
+require_relative "../support/lab_case"
 
 # Verdicts on recorded gates of test/long/gate_test.rb: logarithms of head / base by pass, process and block. A head
 # that is 10 % slower fails, and an equal head never fails.
 class GateRecordedTest < LabCase
   GATES = JSON.parse(File.read(File.join(__dir__, "recorded.json")))
-  MARGIN = Lab::Tables::Gate::Configuration::MARGINS.fetch("time")
-  Judgement = Lab::Tables::Gate::Judgement
+  MARGIN = Lab::Sides::Judgement::MARGINS.fetch("time")
+  Judgement = Lab::Sides::Judgement
 
   # Analyzes as a gate does: after six processes, then after twice as many until it is decided.
   def ratio(processes)
-    analyses = Lab::Tables::Gate::Timing::PROTOCOL.analyses
+    analyses = Lab::Sides::Timing::PROTOCOL.analyses
     sizes = analyses.sizes.select { |size| size <= processes.size }
     sizes.each_with_index do |size, index|
       found = Lab::Statistics::MedianInterval.of(processes.first(size), alpha: analyses.alpha(size)).exp.record
@@ -23,7 +23,7 @@ class GateRecordedTest < LabCase
 
   # Some recordings end where narrower intervals than today's had decided. A gate would measure on.
   def whole?(gate)
-    last = Lab::Tables::Gate::Timing::PROTOCOL.analyses.sizes.last
+    last = Lab::Sides::Timing::PROTOCOL.analyses.sizes.last
     gate["passes"].all? { |pass| pass.size >= last || decided?(ratio(pass)) }
   end
 
@@ -44,14 +44,14 @@ class GateRecordedTest < LabCase
   end
 
   # A timing whose passes take as long as planned.
-  class Planned < Tiercel::Lab::Tables::Gate::Timing
+  class Planned < Tiercel::Lab::Sides::Timing
     attr_reader :sizes
 
     def initialize(cells, seconds)
       tree = Struct.new(:name) { def contestant(cell) = Tiercel::Lab::Contestants.parse(cell.text) }.new("head")
       run = Class.new { def interrupted? = false }.new
       settings = Struct.new(:quick).new(false)
-      super(cells, [tree], run:, configuration: Tiercel::Lab::Tables::Gate::Configuration.new({}), settings:)
+      super(cells, [tree], run:, margins: Tiercel::Lab::Sides::Judgement::MARGINS, settings:)
       @left, @sizes = seconds, []
       within(nil, 0.3)
     end
@@ -67,7 +67,7 @@ class GateRecordedTest < LabCase
 
   def test_what_a_pass_leaves_of_the_budget_times_further_cells
     cells = Array.new(50) do |index|
-      Lab::Tables::Gate::GatedCell.store("memory_store", "read", "string-100b").with(label: "cell #{index}")
+      Lab::Sides::Cell.store("memory_store", "read", "string-100b").with(label: "cell #{index}")
     end
     { 1_000.0 => [50], 240.0 => [25, 8], 30.0 => [], 0.0 => [] }.each do |seconds, sizes|
       timing = Planned.new(cells, seconds)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../support/lab_case"
+require_relative "../support/lab_case"
 require "tiercel/lab/network"
 require "tiercel/lab/servers"
 require "tiercel/lab"
@@ -10,7 +10,7 @@ class GateCounterTest < LabCase
 
   # @return [Array(Float, Float)] objects and round trips of one call
   def count(operation, relay, folder)
-    counter = Lab::Tables::Gate::Counter.new
+    counter = Lab::Sides::Counter.new
     spec = JSON.parse(JSON.generate(Lab::Values.fetch("string-100b").to_spec), symbolize_names: true)
     context = { servers: { redis: { "url" => relay.url } }, folders: { tmpfs: folder, disk: folder }, label: "gate" }
     opened = counter.open(text: "tiercel:shared: redis:", operation:, value: spec, seed: 1, context:)
@@ -28,7 +28,7 @@ class GateCounterTest < LabCase
 
   # Beside a busy machine a listener is late, near copies lapse, and every pass counted 11 objects and a trip.
   def test_every_pass_waits_for_near_copies
-    counter = Lab::Tables::Gate::Counter.new
+    counter = Lab::Sides::Counter.new
     spec = JSON.parse(JSON.generate(Lab::Values.fetch("string-100b").to_spec), symbolize_names: true)
     objects = %w[memory_store planted_lapsing].map do |text|
       opened = counter.open(text:, operation: "read", value: spec, seed: 1,
