@@ -72,12 +72,14 @@ class MeasurementTest < LabCase
   end
 
   def test_an_arm_that_is_lost_takes_nobody_with_it
-    comparisons = [compare("memory_store", "planted_dying"), compare("memory_store", operation: "miss")]
+    lost = { "planted_dying" => /signal 9/, "planted_raising" => /the connection is lost/, "planted_ending" => /ended/ }
+    comparisons = [compare("memory_store", *lost.keys), compare("memory_store", operation: "miss")]
     cells = Lab::Engine::Measurement.new(comparisons, protocol: TINY, seed: 1,
                                          requires: [PLANTED]).run.group_by(&:comparison)
-    status = cells.fetch(comparisons.first).to_h { |cell| [cell.arm.contestant.name, cell] }
-    assert_predicate status.fetch("memory_store"), :measured?
-    assert_match(/signal 9/, status.fetch("planted_dying").reason)
+    found = cells.fetch(comparisons.first).to_h { |cell| [cell.arm.name, cell] }
+    assert_equal %w[memory_store] + ["memory_store (again)"], found.select { |_, cell| cell.measured? }.keys
+    assert_equal 2, found.fetch("memory_store").block_ns.size
+    lost.each { |name, reason| assert_match(reason, found.fetch(name).reason) }
     assert_equal [true], cells.fetch(comparisons.last).map(&:measured?).uniq
   end
 

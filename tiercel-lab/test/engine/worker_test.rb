@@ -77,6 +77,13 @@ class WorkerTest < LabCase
     end
   end
 
+  def test_an_arm_that_hangs_is_ended
+    arm = Lab::Engine::ArmProcess.new([], seconds: 0.1) { Class.new { def wait = sleep }.new }
+    assert_match(/did not answer within 0.1 s/, assert_raises(Lab::WorkerLost) { arm.call(:wait) }.message)
+    assert_match(/ended by signal 9/, assert_raises(Lab::WorkerLost) { arm.call(:wait) }.message)
+    arm.stop
+  end
+
   def test_an_unknown_request_is_an_error_and_not_the_end
     worker do |process|
       assert_raises(Lab::WorkerLost) { process.call("pass", arms: [[9, 1]]) }

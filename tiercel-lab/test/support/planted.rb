@@ -31,6 +31,19 @@ module Planted
     end
   end
 
+  # Fails in a timed slice.
+  class FailingStore < ActiveSupport::Cache::MemoryStore
+    def initialize(&failure)
+      @failure = failure
+      super()
+    end
+
+    def read(...)
+      timed = caller_locations.any? { |line| line.path.end_with?("engine/arm.rb") && line.label.end_with?("slice") }
+      timed ? @failure.call : super
+    end
+  end
+
   # Makes fetch return another value than its block's.
   class MixingStore < ActiveSupport::Cache::MemoryStore
     def fetch(...) = super.sub("x", "y")
@@ -67,6 +80,8 @@ module Planted
   define.call("planted_copying") { def build(_context) = CopyingStore.new }
   define.call("planted_mixing") { def build(_context) = MixingStore.new }
   define.call("planted_dying") { def build(_context) = Process.kill(:KILL, Process.pid) }
+  define.call("planted_raising") { def build(_context) = FailingStore.new { raise "the connection is lost" } }
+  define.call("planted_ending") { def build(_context) = FailingStore.new { exit!(3) } }
   define.call("planted_absent", gems: %w[a_gem_that_nobody_has])
   # Loads a library whose files depend on their order, as Active Record does.
   define.call("planted_library") do

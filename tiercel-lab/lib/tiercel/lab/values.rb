@@ -263,8 +263,10 @@ module Tiercel::Lab
       private
 
       def readable
-        Dir.glob("**/*", base: @directory).sort.map { |path| File.join(@directory, path) }
-           .select { |path| File.file?(path) && File.readable?(path) }.first(MOST_FILES)
+        # Without a locale Ruby calls these names US-ASCII, and cannot join them with a folder in UTF-8.
+        names = Dir.glob("**/*", base: @directory).each { |name| name.force_encoding(Encoding::UTF_8) }
+        names.sort.map { |name| File.join(@directory, name) }
+             .select { |path| File.file?(path) && File.readable?(path) }.first(MOST_FILES)
       end
 
       def within_bytes(paths)

@@ -418,8 +418,10 @@ module Tiercel::Lab
     class ArmProcess
       # @param inherited [Array<IO>] pipes of the worker and of other arms; the new process closes them, so that each
       #   pipe ends when its owner does
+      # @param seconds [Numeric] for each answer
       # @yieldreturn [Object] the object in the new process that {#call} calls
-      def initialize(inherited)
+      def initialize(inherited, seconds: Protocol::ARM_SECONDS)
+        @seconds = seconds
         requests, @requests = IO.pipe(binmode: true)
         @answers, answers = IO.pipe(binmode: true)
         @pid = fork do
@@ -436,6 +438,7 @@ module Tiercel::Lab
       # @raise [WorkerLost] if the process ended, or the method raised
       def call(method, *arguments)
         Marshal.dump([method, arguments], @requests)
+        silent unless @answers.wait_readable(@seconds)
         state, answer = Marshal.load(@answers) # rubocop:disable Security/MarshalLoad
         raise WorkerLost, answer if state == :raised
         answer
@@ -462,8 +465,13 @@ module Tiercel::Lab
 
       def answer(object, method, arguments)
         [:returned, object.public_send(method, *arguments)]
-      rescue StandardError, NotImplementedError => e
+      rescue StandardError, ScriptError => e
         [:raised, "#{e.class}: #{e.message} (#{e.backtrace&.first})"]
+      end
+
+      def silent
+        Process.kill(:KILL, @pid)
+        raise WorkerLost, "the worker did not answer within #{@seconds} s"
       end
 
       # Waits until the process ends.

@@ -248,12 +248,12 @@ module Tiercel::Lab
 
       def measured? = sound? && slices.any?
 
-      # Records an outcome. One failure fails the cell, even if the other processes have figures.
+      # Records an outcome. The first failure fails the cell, even if the other processes have figures.
       #
       # @param outcome [Hash{String => Object}] a worker's answer for this arm
       def note(outcome)
         unless Outcome.measured?(outcome)
-          @status, @reason = outcome.values_at("status", "reason")
+          @status, @reason = outcome.values_at("status", "reason") if sound?
           return
         end
         @calls ||= outcome["calls"]

@@ -18,14 +18,12 @@ module Tiercel::Lab
 
       # @param path [String] the file of the object's class, without extension, relative to the lab's folder
       # @param requires [Array<String>] files with contestants of the user's
-      # @param answer_seconds [Numeric]
-      def initialize(path, bundle: Bundle.new(nil), pinning: Pinning.new, requires: [],
-                     answer_seconds: Protocol::JOB_SECONDS)
+      def initialize(path, bundle: Bundle.new(nil), pinning: Pinning.new, requires: [])
         @path = path
         @bundle = bundle
         @pinning = pinning
         @requires = requires
-        @answer_seconds = answer_seconds
+        @answer_seconds = Protocol::JOB_SECONDS
         @unanswered = 0
       end
 
@@ -174,8 +172,8 @@ module Tiercel::Lab
       end
 
       # @param arms [Array<Array(Integer, Integer)>] id and calls
-      # @return [Array<Array<Integer>>] one slice of each arm, see {Cell::Slice}
-      def pass(arms:) = arms.map { |id, calls| [id, *@arms.fetch(id).call(:slice, calls)] }
+      # @return [Array<Array>] one slice of each arm, see {Cell::Slice}; an outcome in place of its figures if it failed
+      def pass(arms:) = arms.map { |id, calls| [id, *slice(id, calls)] }
 
       # Verifies the arms again and ends their processes.
       def close
@@ -186,6 +184,13 @@ module Tiercel::Lab
       end
 
       private
+
+      # An arm that raises, ends or hangs does not affect the other arms.
+      def slice(id, calls)
+        @arms.fetch(id).call(:slice, calls)
+      rescue WorkerLost => e
+        [Outcome.failure(Outcome::CANNOT_RUN, e.message)]
+      end
 
       # Makes the values once for all comparisons of this worker.
       def objects_of(value, seed)
@@ -293,9 +298,7 @@ module Tiercel::Lab
       def start(name)
         bundle = name.is_a?(Bundle) ? name : Bundle.new(name)
         bundle.install(progress: @progress)
-        Job.new("engine/worker", bundle:, pinning: @pinning, requires: @requires,
-                answer_seconds: Protocol::ANSWER_SECONDS)
-           .start
+        Job.new("engine/worker", bundle:, pinning: @pinning, requires: @requires).start
       rescue CannotRun => e
         @failures[name] = e.message
         nil

@@ -199,9 +199,11 @@ module Tiercel::Lab
       # Arms that follow each other in the same worker share one call.
       def run_block(block, arms, cells)
         position = 0
+        arms = arms.select { |arm| cells[arm.id].sound? }
         Slots.block(arms, block).chunk_while { |one, other| bundle(one) == bundle(other) }.each do |pass|
           slices = ask(pass, cells, "pass") { |share| { arms: share.map { |arm| [arm.id, cells[arm.id].calls] } } }
           slices.flatten(1).each do |id, *figures|
+            next cells[id].note(figures.first) if figures.first.is_a?(Hash)
             cells[id].slices << Cell::Slice.new(@process, block, position, *figures)
             position += 1
           end
@@ -308,8 +310,8 @@ module Tiercel::Lab
         scratch = Scratch.new
         yield pool, scratch
       ensure
-        @servers = pool.describe
-        pool.stop
+        @servers = pool ? pool.describe : []
+        pool&.stop
         scratch&.remove
       end
 

@@ -156,8 +156,8 @@ module Tiercel::Lab
       # Calls in the pass that counts objects. The loop's own objects are subtracted.
       ALLOCATION_CALLS = 50
 
-      # The lab stops a worker that does not answer within this time, and its cells say so. Other jobs have more time.
-      ANSWER_SECONDS = 120
+      # The lab stops an arm, or another process, that does not answer within this time, and its cells say so.
+      ARM_SECONDS = 100
       JOB_SECONDS = 300
 
       # A client on a socket that uses more CPU than this share measures itself rather than its server.

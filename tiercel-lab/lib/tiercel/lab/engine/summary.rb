@@ -207,8 +207,8 @@ module Tiercel::Lab
       def told_apart(cells)
         wrong = cells.select { |cell| cell.arm.role == :null && %i[faster slower].include?(cell.summary&.verdict) }
         return if wrong.empty?
-        "Two copies of the same code were told apart (#{wrong.map(&:id).join(", ")}): do not trust verdicts near " \
-          "their margins."
+        names = wrong.map { |cell| cell.id.delete_suffix(" (again)") }
+        "Two copies of the same code were told apart (#{names.join(", ")}): do not trust verdicts near their margins."
       end
       private_class_method :told_apart
 

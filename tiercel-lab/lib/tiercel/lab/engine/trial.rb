@@ -162,6 +162,11 @@ module Tiercel::Lab
         Job.new(path, bundle:, pinning:, requires: @requires).start
       end
 
+      # @return [Hash] see {Context#initialize}
+      def context(contestant, label, **more)
+        { servers: @pool.facts(contestant.servers), folders: @scratch.folders, label:, **more }
+      end
+
       def blank(**facts) = facts.transform_keys(&:to_s).merge("status" => Outcome::MEASURED, "reason" => nil)
 
       def measured?(row) = Outcome.measured?(row)
