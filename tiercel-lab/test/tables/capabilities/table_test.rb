@@ -40,12 +40,4 @@ class CapabilitiesTest < LabCase
     assert_equal [["local store", "no", "yes"], ["remote", "no", "yes"], ["cluster", "no", "yes"]],
                  different.rows.map { |row| row.drop(1).map(&:to_s) }
   end
-
-  def test_a_plan_starts_nothing
-    run_table(TABLE, "--plan") do |code, command|
-      assert_equal 0, code
-      assert_match(/\A\d+ stores are asked by two processes each.*tiercel:redis:, .*tiercel:shared: redis:\.$/,
-                   command.out.string)
-    end
-  end
 end

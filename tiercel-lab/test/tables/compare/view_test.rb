@@ -38,7 +38,7 @@ class CompareViewTest < LabCase
     noisy = view(cells).tap { |one| one.results["cells"].each { |cell| cell["summary"]&.store("floor", 11.23) } }
     text = Lab::Report::Terminal.render(noisy.build)
     assert_match(/^null_store +0\.60\d us .*n\/a \[1\]/, text)
-    assert_match(/^\[1\] within [\d,.]+ %$/, text)
+    assert_match(/^\[1\] within the noise of [\d,.]+ %$/, text)
     refute_match(/0\.20\dx/, text)
   end
 
@@ -56,7 +56,7 @@ class CompareViewTest < LabCase
     comparison = compare("memory_store", "tiercel:memory:")
     same = comparison.arms.map { |arm| cell_of(comparison, arm, Array.new(4) { Array.new(5) { 3_000 } }) }
     Lab::Engine::Summary.fill(same, protocol: Lab::Engine::Protocol::QUICK)
-    assert_match(/: not to be told from tiercel:memory: here/, headline(same))
+    assert_match(/: cannot be told from tiercel:memory: here/, headline(same))
   end
 
   # @param ratios [Hash{String => Array(Float, Float)}] bounds of each store's blocks by memory_store's
@@ -78,7 +78,7 @@ class CompareViewTest < LabCase
   end
 
   def test_who_did_not_win_does_not_lead
-    { [0.5, 1.1] => "not to be told from", [0.985, 0.999] => "the same as" }.each do |between, words|
+    { [0.5, 1.1] => "cannot be told from", [0.985, 0.999] => "the same as" }.each do |between, words|
       assert_match(/with memory_store .*: #{words} tiercel:memory: here/, compared("tiercel:memory:" => between))
     end
   end

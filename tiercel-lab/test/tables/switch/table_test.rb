@@ -7,9 +7,9 @@ class SwitchTableTest < LabCase
 
   # No pair mixes CPU time and wall time, or a store in the process with one elsewhere.
   def test_the_stores_of_a_pair_have_the_same_clock
-    Switch::PAIRS.each do |name, texts|
+    Switch::PAIRS.each do |texts|
       one, other = texts.map { |text| Lab::Contestants.parse(text) }
-      assert_equal one.clock, other.clock, name
+      assert_equal one.clock, other.clock, texts.first
       refute_nil one.configuration
       refute_nil other.configuration
     end
@@ -24,7 +24,7 @@ class SwitchTableTest < LabCase
   # Stores in four processes hold four copies; a segment holds one.
   def test_memory_of_the_workers
     skip "long tier" unless long?
-    rows = trial("MemoryStore", workers: 4, entries: 6_000).rows.to_h { |row| [row["store"], row] }
+    rows = trial("memory_store", workers: 4, entries: 6_000).rows.to_h { |row| [row["store"], row] }
     rows.each_value { |row| assert_equal "measured", row["status"], row["reason"] }
     assert_operator rows["memory_store"]["grown"], :>, 6_000 * 2_048 * 3
     assert_operator rows["memory_store"]["grown"], :>, rows["tiercel:shared:"]["grown"]
@@ -34,7 +34,7 @@ class SwitchTableTest < LabCase
   # A server keeps the memory of deleted entries: the second store on one server grew it by -0.25 MB.
   def test_each_store_has_a_server_of_its_own
     skip "redis-server is not installed" unless Lab::Servers::Redis.installed?
-    trial = trial("RedisCacheStore", workers: 1, entries: 100)
+    trial = trial("redis_cache_store", workers: 1, entries: 100)
     trial.rows.each { |row| assert_kind_of Integer, row["server_bytes"], row.inspect }
     assert_equal 2, trial.servers.map { |server| server["pid"] }.uniq.size
   end
@@ -49,10 +49,10 @@ class SwitchTableTest < LabCase
   end
 
   def test_a_run_of_one_pair
-    run_table(Switch::Table, "--quick", "--budget", "0.001", "--from", "MemoryStore", "--workers", "2", "--entries",
+    run_table(Switch::Table, "--quick", "--budget", "0.001", "--from", "memory_store", "--workers", "2", "--entries",
               "200") do |code, command|
       assert_equal 0, code, command.out.string
-      assert_match(/A read of 2 KB of HTML\. MemoryStore to shared:/, command.out.string)
+      assert_match(/A read of 2 KB of HTML\. memory_store to shared:/, command.out.string)
       assert_match(/^memory_store +[\d.]+ MB +[\d.]+ MB +-?[\d.]+ MB/, command.out.string)
       assert_match(/config\.cache_store = :tiercel_store, "shared:"/, command.out.string)
     end

@@ -32,7 +32,7 @@ module Tiercel::Lab
       end
 
       # Tests stores with two processes each, which have the store's own bundle. A row has "marks", or a "reason".
-      class Examination < Engine::Trial
+      class Examination < Load::Trial
         private
 
         def measure
@@ -44,19 +44,14 @@ module Tiercel::Lab
         end
 
         def examine(contestant)
+          label = "capabilities-#{Process.pid}-#{contestant.name.gsub(/\W+/, "-")}"
+          context = context(contestant, label, shared: true) # both processes use the same folder
           Engine::Outcome.of do
-            jobs = Array.new(2) { job("tables/capabilities/probe", bundle: contestant.bundle) }
-            reason = jobs.filter_map { |job| open(job, contestant)["reason"] }.first
-            raise CannotRun, reason if reason
-            { marks: ask(contestant, *jobs) }.tap { jobs.each { |job| job.call("close") } }
-          ensure
-            jobs&.each(&:stop)
+            with_fleet(2, path: "tables/capabilities/probe", bundle: contestant.bundle) do |probes|
+              probes.open(text: contestant.text) { { context: } }
+              { marks: ask(contestant, *probes.jobs) }
+            end
           end
-        end
-
-        def open(job, contestant)
-          job.call("open", text: contestant.text, servers: @pool.facts(contestant.servers), folders: @scratch.folders,
-                           label: "capabilities-#{Process.pid}-#{contestant.name.gsub(/\W+/, "-")}")
         end
 
         # The tests run one after the other, because each changes the store.

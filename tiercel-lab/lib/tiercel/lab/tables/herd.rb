@@ -161,10 +161,8 @@ module Tiercel::Lab
         end
 
         def open(contestant, members, label)
-          servers = @pool.facts(contestant.servers)
           members.open(text: contestant.text, label:, threads: @design.threads) do |index|
-            { index:, context: { servers:, folders: @scratch.folders, label:, shared: index.positive?,
-                                 capacity_bytes: CAPACITY_BYTES } }
+            { index:, context: context(contestant, label, shared: index.positive?, capacity_bytes: CAPACITY_BYTES) }
           end
         end
 

@@ -30,7 +30,7 @@ module Tiercel::Lab
         # A quick run has the article's distances, and fewer iterations of slow loops.
         QUICK = FULL.with(round_trips_ms: [0.0, *NAMED.keys], budget_seconds: 0.2)
         # Seconds to start a process and to build its stores.
-        PROCESS_SECONDS = 2.0
+        PROCESS_SECONDS = 3.0
         # The least number of iterations of a run, and of measured round trips.
         LEAST = 5
         # Maximum number of round trips measured in each process, and the time for them.
@@ -47,9 +47,6 @@ module Tiercel::Lab
         # @!attribute [r] delay_ms
         #   @return [Float, nil] asked of the proxy
         Slot = Data.define(:contestant, :delay_ms) do
-          # @return [String] description of the store and its connection to the server
-          def subject = "#{contestant.name}#{" (far)" if delay_ms}"
-
           # @return [String]
           def place
             return ["+#{delay_ms.to_s.delete_suffix(".0")} ms", NAMED[delay_ms]].compact.join(", ") if delay_ms
@@ -172,7 +169,7 @@ module Tiercel::Lab
       end
 
       # Measures a {Design} with fresh client processes. In each process all stores and places take turns, in order
-      # and in reverse.
+      # and in reverse. A store in each place is another store, and a proxy stands for each distance to a server.
       class Trial < Load::Trial
         # A request with a single line as its answer, of each server that can be far.
         QUESTIONS = { memcached: "version\r\n", redis: "PING\r\n" }.freeze
@@ -192,8 +189,10 @@ module Tiercel::Lab
         end
 
         def measure
-          @near = @pool.facts(@design.contestants.flat_map(&:servers).uniq)
-          place_far
+          @proxies = []
+          near = @pool.facts(@design.contestants.flat_map(&:servers).uniq)
+          @servers_at = { nil => near }
+          @design.round_trips_ms.each { |ms| @servers_at[ms] = near.transform_values { |facts| moved(facts, ms) } }
           @design.processes.times do |process|
             with_fleet(1, path: "tables/latency/client", pinnings: [@pinning]) do |fleet|
               run_process(fleet.jobs.first, process)
@@ -203,26 +202,23 @@ module Tiercel::Lab
           @proxies&.each(&:stop)
         end
 
-        # Puts a delay proxy in front of each server.
-        def place_far
-          @proxies = []
-          @far = @near.transform_values do |facts|
-            next facts if facts["error"]
-            proxy, moved = Network::Proxy.before(facts, cpu: @pinning.server_cpu)
-            @proxies << proxy
-            moved
-          rescue IO::TimeoutError
-            { "error" => "the delay proxy did not start in time: the machine is too busy" }
-          end
+        # Puts a delay proxy in front of a server.
+        def moved(facts, ms)
+          return facts if facts["error"]
+          proxy, moved = Network::Proxy.before(facts, cpu: @pinning.server_cpu, delay: ms / 1e3)
+          @proxies << proxy
+          moved
+        rescue IO::TimeoutError
+          { "error" => "the delay proxy did not start in time: the machine is too busy" }
         end
 
         def run_process(client, process)
           @client = client
-          running.uniq(&:subject).each_with_index { |slot, index| open(slot, label(process, index)) }
+          running.each_with_index { |slot, index| open(slot, label(process, index)) }
           @progress.advance(Design::PROCESS_SECONDS, "stores built")
           in_turn(@design.slots, process).each { |slot| run_loop(slot, process) if running.include?(slot) }
           running.each { |slot| ask_round_trip(slot) }
-          running.uniq(&:subject).each { |slot| ask(slot, "verify") }
+          running.each { |slot| ask(slot, "verify") }
         rescue WorkerLost => e
           lost = Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
           running.each { |slot| note(@by_slot[slot], lost) }
@@ -231,27 +227,16 @@ module Tiercel::Lab
         def running = @design.slots.select { |slot| measured?(@by_slot[slot]) }
 
         def open(slot, label)
-          context = { servers: slot.delay_ms ? @far : @near, folders: @scratch.folders, label: }
+          context = { servers: @servers_at.fetch(slot.delay_ms), folders: @scratch.folders, label: }
           ask(slot, "open", text: slot.contestant.text, value: @design.value, seed: @seed, context:)
         end
 
-        def same_subject(slot) = @by_slot.filter_map { |other, row| row if other.subject == slot.subject }
-
-        # A store that fails to open or to verify fails in all its places.
-        #
-        # @return [Hash, nil] the answer; nil after a failure, which the rows record
+        # @return [Hash, nil] the answer; nil after a failure, which the row records
         def ask(slot, method, **arguments)
-          move_to(slot)
-          outcome = @client.call(method, id: slot.subject, **arguments)
+          outcome = @client.call(method, id: "#{slot.contestant.name} #{slot.delay_ms}", **arguments)
           return outcome if measured?(outcome)
-          (%w[open verify].include?(method) ? same_subject(slot) : [@by_slot[slot]]).each { |row| note(row, outcome) }
+          note(@by_slot[slot], outcome)
           nil
-        end
-
-        def move_to(slot)
-          return if slot.delay_ms.nil? || slot.delay_ms == @distance
-          @proxies.each { |proxy| proxy.change(delay: slot.delay_ms / 1e3) }
-          @distance = slot.delay_ms
         end
 
         # The first process determines the number of iterations; all processes use it.
@@ -267,8 +252,7 @@ module Tiercel::Lab
 
         def ask_round_trip(slot)
           name = slot.contestant.servers.first or return
-          move_to(slot)
-          host, port = (slot.delay_ms ? @far : @near).fetch(name.to_s)["url"][Network::Proxy::PLACE].split(":")
+          host, port = @servers_at.fetch(slot.delay_ms).fetch(name.to_s)["url"][Network::Proxy::PLACE].split(":")
           @by_slot[slot]["round_trips"] << @client.call("round_trip", host:, port: port.to_i,
                                                         samples: @design.samples(slot), request: QUESTIONS.fetch(name))
         rescue WorkerLost

@@ -42,8 +42,7 @@ module Tiercel::Lab
             job = job("tables/profile/recorder", bundle: bundle_of(contestant))
             job.call("watch", text: contestant.text, operation: operation.name, value: @value.to_spec, seed: @seed,
                               seconds: @seconds, file: file_of(contestant, operation),
-                              context: { servers: @pool.facts(contestant.servers), folders: @scratch.folders,
-                                         label: "#{Process.pid}-#{index}" })
+                              context: context(contestant, "#{Process.pid}-#{index}"))
           ensure
             job&.stop
           end

@@ -7,10 +7,7 @@ module Tiercel::Lab
     module Switch
       Tiercel::Lab.declare self, "tables/switch/memory" => %i[Memory]
 
-      PAIRS = { "RedisCacheStore" => ["redis_cache_store", "tiercel:redis:"],
-                "MemCacheStore" => ["mem_cache_store", "tiercel:memcached:"],
-                "Solid Cache" => ["solid_cache_store", "tiercel:shared: sqlite:"],
-                "MemoryStore" => ["memory_store", "tiercel:shared:"] }.freeze
+      PAIRS = Answer::Now::IN_PLACE
       VALUES = %w[html-2kb html-24kb].freeze
       OPERATIONS = %w[read write read_multi].freeze
       VALUE = "html-2kb"
@@ -33,7 +30,7 @@ module Tiercel::Lab
         CALL_SECONDS = 1.5e-4
 
         # @return [Array<String>]
-        def stores = PAIRS.values_at(*pairs).flatten
+        def stores = PAIRS.slice(*pairs).flatten
 
         # @return [Float] the estimate for one store
         def store_seconds
@@ -78,7 +75,7 @@ module Tiercel::Lab
 
       class Table < Tables::Table
         called "switch", "One line changed: each store of Rails beside Tiercel."
-        example "switch --quick", "switch --from RedisCacheStore", "switch --plan"
+        example "switch --quick", "switch --from redis_cache_store", "switch --plan"
         takes :quick, :seed, :cells
         full blocks: 16
         in_all 7, weight: 2
@@ -96,7 +93,7 @@ module Tiercel::Lab
         def plan
           values = (settings.quick ? VALUES.first(1) : VALUES).map { |name| Values.fetch(name) }
           operations = (settings.quick ? OPERATIONS.first(2) : OPERATIONS).map { |name| Operations.fetch(name) }
-          design.pairs.flat_map { |name| comparisons_of(values, operations, parse_all(PAIRS.fetch(name))) }
+          design.stores.each_slice(2).flat_map { |pair| comparisons_of(values, operations, parse_all(pair)) }
         end
 
         # @return [Design]
@@ -112,7 +109,7 @@ module Tiercel::Lab
         def title = "One line changed"
 
         def sentence
-          found = PAIRS.filter_map do |name, (_, ours)|
+          found = PAIRS.filter_map do |name, ours|
             cell = cells(role: "contestant").find do |one|
               one["contestant"]["text"] == ours && one["operation"] == "read"
             end
@@ -126,7 +123,7 @@ module Tiercel::Lab
         def fill(document)
           document.section("Time") { |section| add_times(section) } if cells.any?
           document.section("Memory") { |section| add_memory(section) } if rows("memory").any?
-          document.section("The lines") { |section| PAIRS.each { |name, texts| line(section, name, texts) } }
+          document.section("The lines") { |section| PAIRS.each { |pair| line(section, pair) } }
         end
 
         private
@@ -159,9 +156,9 @@ module Tiercel::Lab
 
         def megabytes(bytes) = bytes && (bytes / 1e6)
 
-        def line(section, name, texts)
-          lines = texts.map { |text| Contestants.parse(text, checks: false).configuration }
-          section.code(lines.join("\n"), title: "#{name}:")
+        def line(section, pair)
+          lines = pair.map { |text| Contestants.parse(text, checks: false).configuration }
+          section.code(lines.join("\n"), title: "#{pair.first}:")
         end
       end
     end

@@ -3,8 +3,8 @@
 module Tiercel::Lab
   module Tables
     module Capabilities
-      # Tests one store in the process of a job ({Engine::Job}). Two such processes open the same store.
-      class Probe
+      # Tests one store. Two such processes open the same store.
+      class Probe < Load::Client
         # An object that counts how often it is serialized.
         class Specimen
           class << self
@@ -34,34 +34,26 @@ module Tiercel::Lab
         SOCKETS = %w[/proc/self/net/tcp /proc/self/net/tcp6].freeze
         ESTABLISHED = "01"
 
-        # Keeps existing folders, because the first process may have already written to them.
-        #
-        # @return [Hash{String => Object}] an {Engine::Outcome}, with a "reason" if the store cannot be built
-        def open(text:, servers:, folders:, label:)
-          Engine::Outcome.of do
-            @label = label
-            @contestant = Contestants.parse(text)
-            @contestant.load_gems
-            @context = Engine::Context.new(servers:, folders:, label:, shared: true)
-            @ports = @context.server_urls.filter_map { |url| url[/:(\d+)/, 1]&.to_i }
-            @store = @contestant.build(@context)
-          end
+        # @param context [Hash] see {Engine::Context#initialize}
+        # @return [Hash{String => Object}] an {Engine::Outcome}
+        def open(text:, context:)
+          Engine::Outcome.of { build(text, context) && {} }
         end
 
         # @return [String, nil]
-        def read(name:) = @store.read(name)
+        def read(name:) = store.read(name)
 
         # @return [Boolean]
-        def write(name:, value:) = @store.write(name, value) ? true : false
+        def write(name:, value:) = store.write(name, value) ? true : false
 
         # @return [Hash] "mark" and "note"
         def serializes
           specimen = Specimen.new("first")
           Specimen.dumps = 0
-          kept = @store.write("specimen", specimen)
+          kept = store.write("specimen", specimen)
           dumped = Specimen.dumps.positive?
           specimen.word = "changed"
-          found = @store.read("specimen")
+          found = store.read("specimen")
           return mark(:no, "it keeps nothing") unless kept && found
           return mark(:no, "a change of what was written shows in what is read") unless found.word == "first"
           dumped ? mark(:yes) : mark(:partly, "a copy is kept, not bytes")
@@ -69,9 +61,9 @@ module Tiercel::Lab
 
         # @return [Hash]
         def compression
-          return mark(:no, "it keeps nothing") unless @store.write("text", TEXT) && @store.read("text") == TEXT
+          return mark(:no, "it keeps nothing") unless store.write("text", TEXT) && store.read("text") == TEXT
           return mark(:yes) if squeezed?("text")
-          return mark(:no) unless @store.write("asked", TEXT, compress: true) && squeezed?("asked", compress: true)
+          return mark(:no) unless store.write("asked", TEXT, compress: true) && squeezed?("asked", compress: true)
           mark(:partly, "when asked to (`compress: true`), not by itself")
         end
 
@@ -82,12 +74,12 @@ module Tiercel::Lab
         #
         # @return [void]
         def local_begin
-          return unless @store.respond_to?(:with_local_cache)
+          return unless store.respond_to?(:with_local_cache)
           middle = Fiber.new do
-            @store.with_local_cache do
-              first = @store.read("shared")
+            store.with_local_cache do
+              first = store.read("shared")
               Fiber.yield first
-              @store.read("shared")
+              store.read("shared")
             end
           end
           @second_read = middle
@@ -97,35 +89,31 @@ module Tiercel::Lab
         # @return [String, nil]
         def local_end = @second_read&.resume
 
-        # @return [void]
-        def close
-          @contestant.tear_down(@store, [])
-        rescue StandardError
-          nil # The run's folder contains this one, and is removed later.
-        end
-
         private
+
+        def contestant = subject.contestant
 
         def mark(mark, note = nil) = { mark:, note: }
 
         def squeezed?(name, **options)
-          own_options = options.any? && !@contestant.text.start_with?("tiercel")
-          bytes = own_options ? entry_bytes(options) : @contestant.stored_bytes(@store, name, TEXT)
+          own_options = options.any? && !contestant.text.start_with?("tiercel")
+          bytes = own_options ? entry_bytes(options) : contestant.stored_bytes(store, name, TEXT)
           bytes && bytes < TEXT.bytesize / 2
         end
 
         def entry_bytes(options)
-          @store.send(:serialize_entry, ActiveSupport::Cache::Entry.new(TEXT),
-                      **@store.send(:merged_options, options)).bytesize
+          store.send(:serialize_entry, ActiveSupport::Cache::Entry.new(TEXT),
+                      **store.send(:merged_options, options)).bytesize
         end
 
         # Returns whether this process holds a connection to one of the store's servers.
         def connected?
+          ports = subject.context.server_urls.filter_map { |url| url[/:(\d+)/, 1]&.to_i }
           links = Dir.glob("/proc/self/fd/*").select { |link| File.symlink?(link) }
           inodes = links.filter_map { |link| File.readlink(link)[/\Asocket:\[(\d+)\]\z/, 1] }
           SOCKETS.select { |table| File.exist?(table) }.flat_map { |table| File.readlines(table).drop(1).map(&:split) }
                  .any? do |fields|
-            fields[3] == ESTABLISHED && @ports.include?(fields[2][/:(\h+)\z/, 1].hex) && inodes.include?(fields[9])
+            fields[3] == ESTABLISHED && ports.include?(fields[2][/:(\h+)\z/, 1].hex) && inodes.include?(fields[9])
           end
         rescue SystemCallError
           false

@@ -25,78 +25,71 @@ module Tiercel::Lab
             server_pids = context.server_pids(contestant.servers)
             server = server_bytes(server_pids)
             Process.warmup if Process.respond_to?(:warmup)
-            forked = Array.new(workers) { worker(contestant, context, objects, entries) }
-            before = forked.map { |one| one.fetch(:bytes) }.sum
-            forked.each { |one| one[:go].puts("fill") } # the first of them writes, all read
-            forked.each do |one|
-              line = one[:said].gets.to_s
-              raise CannotRun, line.strip unless line == "full\n"
+            forked = []
+            workers.times do
+              inherited = forked.flat_map(&:pipes)
+              forked << Engine::ArmProcess.new(inherited, seconds: Engine::Protocol::JOB_SECONDS) do
+                Worker.new(contestant, context, objects, entries)
+              end
+              forked.last.call(:build)
             end
+            before = memory_of(forked)
+            # The first to come to an entry writes it, and all read it.
+            forked.map { |one| Thread.new { one.call(:fill) } }.each(&:value)
             bytes = memory_of(forked)
-            forked.each { |one| one[:go].puts("trim") }
-            forked.each { |one| one[:said].gets }
+            forked.each { |one| one.call(:trim) }
             trimmed = memory_of(forked)
             { bytes:, trimmed:, grown: trimmed && (trimmed - before),
               server_bytes: server && (server_bytes(server_pids) - server) }
           ensure
-            forked.to_a.each { |one| stop(one) }
+            forked.to_a.reverse_each(&:stop)
             context.clean_up
           end
         end
 
         private
 
-        def memory_of(forked) = Engine::ResidentMemory.bytes(forked.map { |one| one[:pid] })
+        def memory_of(forked)
+          bytes = forked.map { |one| one.call(:bytes) }
+          bytes.sum if bytes.all?
+        end
 
         def server_bytes(pids) = pids.any? ? Engine::ResidentMemory.bytes(pids) : nil
 
-        def worker(contestant, context, objects, entries)
-          wait, go = IO.pipe
-          said, say = IO.pipe
-          pid = fork { run(contestant, context, objects, entries, wait, say) }
-          [wait, say].each(&:close)
-          line = said.gets.to_s
-          raise CannotRun, line.strip unless line.start_with?("built:")
-          { pid:, go:, said:, bytes: line[/\d+/].to_i }
-        end
-
-        def run(contestant, context, objects, entries, wait, say)
-          store = contestant.build(context)
-          trim
-          say.puts("built:#{Engine::ResidentMemory.bytes([Process.pid])}")
-          wait.gets
-          names = Array.new(entries) { |index| "entry:#{index}" }
-          PASSES.times do
-            names.each_with_index do |name, index|
-              store.read(name) || store.write(name, "#{objects[index % objects.size]}#{index}")
-            end
+        # A worker of the application.
+        class Worker
+          def initialize(contestant, context, objects, entries)
+            @contestant = contestant
+            @context = context
+            @objects = objects
+            @entries = entries
           end
-          say.puts("full")
-          wait.gets
-          trim
-          say.puts("trimmed")
-          wait.gets
-        rescue StandardError, LoadError => e
-          say.puts("#{e.class}: #{e.message}")
-        ensure
-          exit!(0)
-        end
 
-        # Returns freed memory to the system. The copies that reads return are garbage by now, and do not belong to a
-        # store.
-        def trim
-          3.times { GC.start }
-          Fiddle::Function.new(Fiddle.dlopen(nil)["malloc_trim"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT).call(0)
-        rescue Fiddle::DLError
-          nil # only glibc has it
-        end
+          def build
+            @store = @contestant.build(@context)
+            trim
+          end
 
-        def stop(one)
-          one.values_at(:go, :said).each(&:close)
-          Process.kill(:KILL, one[:pid]) # later workers hold the pipes of earlier ones
-          Process.wait(one[:pid])
-        rescue Errno::ECHILD, Errno::ESRCH
-          nil
+          def fill
+            @names = Array.new(@entries) { |index| "entry:#{index}" }
+            PASSES.times do
+              @names.each_with_index do |name, index|
+                @store.read(name) || @store.write(name, "#{@objects[index % @objects.size]}#{index}")
+              end
+            end
+            nil
+          end
+
+          # Returns freed memory to the system. The copies that reads return are garbage by now, and do not belong to a
+          # store.
+          def trim
+            3.times { GC.start }
+            Fiddle::Function.new(Fiddle.dlopen(nil)["malloc_trim"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT).call(0)
+          rescue Fiddle::DLError
+            nil # only glibc has it
+          end
+
+          def bytes = Engine::ResidentMemory.bytes([Process.pid])
         end
       end
     end
