@@ -35,6 +35,7 @@ class AnswerSheetTest < LabCase
     assert_match(/^  config\.cache_store = :tiercel_store, "shared:"$/, text)
     refute_match(/^- memory_store/, text)
     assert_match(/^- with --machines 2: not measured; bin\/lab --quick --machines 2$/, text)
+    assert_match(/^- with --workers 1: not measured; bin\/lab --quick --workers 1 --machines 1$/, text)
     assert_match(/^- with --survives reboot: not measured; bin\/lab --quick --survives reboot$/, text)
     assert_match(/^Left out: memory_store \(each of 2 workers has its own\)\.$/, text)
   end
@@ -46,6 +47,21 @@ class AnswerSheetTest < LabCase
     assert_match(/21\.0 us of cache work a page, 2\.52 ms with redis_cache_store now: 2\.50 ms less\./, text)
     private_now = sheet(results.merge("now" => "memory_store")).lines.join(" ").squeeze(" ")
     assert_match(/with memory_store now: 42\.0 us less/, private_now)
+    assert_match(%r{Memory of 8 workers: bin/lab switch --quick --from memory_store}, private_now)
+    equal = sheet(results(NS.merge("memory_store" => 1_000)).merge("now" => "memory_store")).lines.join(" ")
+    assert_match(/with memory_store now: this run cannot tell them apart/, equal.squeeze(" "))
+    tied = sheet(results(NS.merge("file_store:disk" => 1_000)).merge("now" => "redis_cache_store")).sentence
+    assert_match(/\ACannot tell which is cheapest: \S+ or \S+\. With \S+ 21\.0 us .* now: 2\.50 ms less\.\z/, tied)
+    own = sheet(results.merge("now" => "tiercel:shared:")).sentence
+    assert_match(/\Atiercel:shared: is the first choice, and your store of now: 21\.0 us/, own)
+  end
+
+  # A store in the process has CPU time, a server wall time, which other programs stretch.
+  def test_no_cost_comes_from_a_ratio_of_wall_time_and_a_baseline_of_cpu_time
+    found = results.merge("now" => "redis_cache_store")
+    of_servers = found["cells"].select { |cell| cell["clock"] == "wall" && cell.dig("summary", "mean_ratio") }
+    of_servers.each { |cell| cell["summary"]["mean_ratio"].transform_values! { |ratio| ratio / 2 } }
+    assert_match(/2\.52 ms with redis_cache_store now/, sheet(found).sentence)
   end
 
   def test_a_command_for_another_constraint_keeps_the_page_and_the_data_of_the_reader
@@ -58,7 +74,9 @@ class AnswerSheetTest < LabCase
 
   def test_the_store_of_an_application_is_read_as_text
     { ":redis_cache_store, { url: ENV['X'] }" => "redis_cache_store", ":solid_cache_store" => "solid_cache_store",
-      ":tiercel_store, \"sqlite:storage/c.sqlite3\"" => "tiercel:sqlite:storage/c.sqlite3",
+      ":tiercel_store, \"sqlite:storage/c.sqlite3\"" => "tiercel:sqlite:", ":tiercel_store, ENV[\"CACHE\"]" => nil,
+      ":tiercel_store, { size: \"1GB\" }" => "tiercel", ":tiercel_store, size: \"1GB\"" => "tiercel",
+      ":tiercel_store, \"shared:app?size=1GB\",\n    'rediss://a:b@c:1/0'" => "tiercel:shared: redis:",
       ":tiercel_store" => "tiercel", ":my_store" => nil }.each do |line, store|
       with_tmpdir do |folder|
         FileUtils.mkdir_p(File.join(folder, "config/environments"))
@@ -88,7 +106,9 @@ class AnswerSheetTest < LabCase
     assert_in_delta 0.1, found.misses
     assert_equal [12_500.0, [[0.125, 0.4]]], [found.miss_us, found.shrunk]
     assert_equal found.reads, Answer::Page.from(JSON.parse(JSON.generate(found.record))).reads
-    { "version" => 9, "miss_ratio" => 9, "bytes" => {}, "reads_per_request" => nil }.each do |name, wrong|
+    assert_in_delta 1_500.0, page(PROFILE.merge("round_trip_ms" => 1.5)).round_trip_us
+    { "version" => 9, "miss_ratio" => 9, "round_trip_ms" => -1, "bytes" => {},
+      "reads_per_request" => nil }.each do |name, wrong|
       assert_match(/#{name}/, assert_raises(Lab::UsageError) { page(PROFILE.merge(name => wrong)) }.message)
     end
     assert_raises(Lab::UsageError) { Answer::Page.read("/nowhere.yml") }
@@ -112,6 +132,9 @@ class AnswerSheetTest < LabCase
       assert_in_delta 5.0, found.reads["html-2kb"]
       assert_in_delta 0.1, found.misses
       assert_operator found.miss_us, :>, 0
+      assert_in_delta 500.0, found.round_trip_us
+      remote = Class.new(ActiveSupport::Cache::MemoryStore) { def self.name = "RedisCacheStore" }.new
+      assert_operator Tiercel::Insight::Summary.new(remote).profile["round_trip_ms"], :>, 0
     ensure
       Tiercel::Insight.stop
     end

@@ -5,6 +5,7 @@ class Tiercel::Insight::Summary
   Text = Tiercel::Insight::Text
   CLEAR = "\e[H\e[2J"
   CLASSES = 15
+  TRIPS = 21
   # Of the stores' own figures, `cache:stats` prints these with an explanation. --json has all of them.
   EXPLAINED = {
     entries: "entries, with those of tags and counters", bytes: "bytes of these entries",
@@ -17,7 +18,7 @@ class Tiercel::Insight::Summary
     evicted_keys: "since the server's start", curr_items: "entries", limit_maxbytes: "bytes that the server may use",
     evictions: "since the server's start"
   }.freeze
-  private_constant :CLEAR, :CLASSES, :EXPLAINED
+  private_constant :CLEAR, :CLASSES, :TRIPS, :EXPLAINED
 
   # @param store [ActiveSupport::Cache::Store]
   # @param figures [Tiercel::Insight::Figures]
@@ -75,7 +76,7 @@ class Tiercel::Insight::Summary
       "miss_ms" => ratio(totals[:block_seconds] * 1_000, totals[:blocks]),
       "writes_per_request" => per_request(totals[:writes]),
       "bytes" => (1..9).to_h { |tenth| ["p#{tenth}0", sizes[sizes.size * tenth / 10]] },
-      "classes" => profile_classes(worth), "worth" => worth_of(worth)[:sizes] }
+      "round_trip_ms" => round_trip_ms, "worth" => worth_of(worth)[:sizes] }
   end
 
   # @return [Hash, nil] the store's own figures; nil if it has none or does not answer
@@ -97,14 +98,16 @@ class Tiercel::Insight::Summary
       classes: worth.classes.first(100).map(&:to_h) }
   end
 
-  def profile_classes(worth)
-    costs = @figures.classes.to_h { |one| [one[:name], one] }
-    worth.classes.first(100).map do |one|
-      cost = costs[one.name]
-      { "name" => one.name, "reads" => one.hits + one.misses, "misses" => one.misses,
-        "mean_bytes" => one.bytes && (one.bytes / [one.entries, 1].max),
-        "miss_ms" => cost && ratio(cost[:seconds] * 1_000, cost[:misses]) }
+  # The median time to ask a server for a missing key; nil for a store without a server.
+  def round_trip_ms
+    remote = @store.respond_to?(:backend) ? @store.backend.remote? : @store.class.name.match?(/Redis|MemCache/)
+    return unless remote
+    times = Array.new(TRIPS) do
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_millisecond)
+      Tiercel::Insight.uncounted { @store.exist?("tiercel-insight:nothing") }
+      Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_millisecond) - started
     end
+    times.sort[TRIPS / 2].round(3)
   end
 
   def ratio(part, whole) = whole.positive? ? (part / whole.to_f).round(5) : nil

@@ -62,6 +62,12 @@ module Tiercel::Lab
       # @return [Array<Candidate>] other candidates whose difference from the first choice is undecided
       def tied = suiting.drop(1).reject { |other| verdict(other) == :slower }
 
+      # @return [Symbol] verdict on the other's cost compared with the first choice's
+      def verdict(other)
+        margin = [other, first].map(&:margin).max
+        Statistics::Verdict.of(cost(other).over(cost(first)), margin:, equality: @equality)
+      end
+
       # @return [Boolean] whether the first choice is cheaper than all others
       def clear? = !first.nil? && tied.empty?
 
@@ -71,10 +77,12 @@ module Tiercel::Lab
       # @return [Candidate, nil] the application's store of now, if the run measured it
       def now = @candidates.find { |one| one.text == @now }
 
-      # @return [Statistics::Interval] microseconds of a page, with round trips to other machines and with its misses
+      # Every store computes the misses of an undivided memory. They would hide what differs, so only further ones count.
+      #
+      # @return [Statistics::Interval] microseconds of a page, with round trips to other machines and further misses
       def cost(candidate)
         place = candidate.place
-        missed = @page.reads.each_value.sum * misses(candidate) * @page.miss_us
+        missed = @page.reads.each_value.sum * (misses(candidate) - @page.misses) * @page.miss_us
         far = constraints.machines > 1 && place.reach == :network && (!place.remote || place.near)
         trips = far ? candidate.page_calls * @page.round_trip_us * (place.near ? FAR_SHARE : 1.0) : 0.0
         candidate.page_us.map { |us| us + trips + missed }
@@ -119,12 +127,6 @@ module Tiercel::Lab
         return Change.new(other, :nothing, []) unless choice.first
         Change.new(other, choice.clear? ? :clear : :tied, [choice.first, *choice.tied].map(&:text))
       end
-
-      # @return [Symbol] verdict on the other's cost compared with the first choice's
-      def verdict(other)
-        margin = [other, first].map(&:margin).max
-        Statistics::Verdict.of(cost(other).over(cost(first)), margin:, equality: @equality)
-      end
     end
 
     # The cost of a page with each store: the sum of its calls, by means with garbage collection. A store needs a
@@ -152,9 +154,9 @@ module Tiercel::Lab
 
       # @return [String] a sentence with the calls of a page
       def words
-        reads = values.map { |value| "#{Report::Format.number(reads_of(value))} of #{value}" }.join(", ")
-        return "An assumed page: hits: #{reads}." unless weights.any? { |(_, operation), _| operation == "write" }
-        "#{@page.source ? "The page of #{@page.source}" : "An assumed page"}: #{reads}; #{@page.miss_words}."
+        reads = values.map { |value| "#{Report::Cell.count(reads_of(value).round(1))} of #{value}" }.join(", ")
+        misses = weights.any? { |(_, operation), _| operation == "write" } ? @page.miss_words : "all of them hits"
+        "#{@page.source ? "The page of #{@page.source}" : "An assumed page"}: reads: #{reads}; #{misses}."
       end
 
       private
@@ -196,13 +198,14 @@ module Tiercel::Lab
 
       def cell_of(cells, name) = cells.find { |cell| cell["contestant"]["name"] == name }
 
-      # The ratio to the baseline, from blocks that ran next to each other, times the baseline's cost.
+      # The ratio to the baseline, from blocks that ran next to each other, times the baseline's cost. Between CPU time
+      # and wall time no ratio counts.
       #
       # @return [Statistics::Interval] microseconds of a call
       def cost(cells, name)
         cell = cell_of(cells, name)
         baseline = cells.find { |other| other["role"] == "baseline" }
-        return whole(cell) unless baseline && cell["summary"]["ratio"]
+        return whole(cell) unless baseline && cell["summary"]["ratio"] && cell["clock"] == baseline["clock"]
         ratio = interval(cell["summary"]["mean_ratio"] || cell["summary"]["ratio"])
         ratio.map { |times| times * whole(baseline).estimate }
       end
@@ -263,11 +266,11 @@ module Tiercel::Lab
         if choice.shown.one? && !other_now
           return "#{first.text} is the first choice: no other store of this run suits."
         end
-        unless choice.clear?
-          others = [first, *choice.tied].map { |one| one.text }
-          return "Cannot tell which is cheapest: #{listed(others)}."
-        end
-        "#{first.text} is the first choice: #{compared}."
+        now = ", and your store of now" if choice.now == first
+        return "#{first.text} is the first choice#{now}: #{compared}." if choice.clear?
+        others = [first, *choice.tied].map(&:text)
+        than_now = " With #{first.text}: #{compared}." if other_now
+        "Cannot tell which is cheapest: #{listed(others)}.#{than_now}"
       end
 
       # The stores that break a constraint, with the reasons.
@@ -320,8 +323,10 @@ module Tiercel::Lab
       def compared
         return "#{cost(choice.first)} of cache work a page#{against}" unless other_now
         gain = choice.cost(other_now).estimate - choice.cost(choice.first).estimate
+        less = "#{Report::Format.duration(gain.abs / 1e6)} #{gain.negative? ? "more" : "less"}"
+        told = %i[slower faster].include?(choice.verdict(other_now))
         "#{cost(choice.first)} of cache work a page, #{cost(other_now)} with #{other_now.text} now: " \
-          "#{Report::Format.duration(gain.abs / 1e6)} #{gain.negative? ? "more" : "less"}"
+          "#{told ? less : "this run cannot tell them apart"}"
       end
 
       def against
@@ -354,7 +359,13 @@ module Tiercel::Lab
         "#{Report::Format.number(pages)} pages in #{copies > 1 ? "each of #{copies} processes" : "memory"}"
       end
 
-      def notes = [@figures.words, *(trip_words if trips?), *memory_words, *left_out]
+      def notes = [@figures.words, *(trip_words if trips?), *memory_words, *left_out, *switch_words]
+
+      # The answer has no memory of processes, because cells are measured in one.
+      def switch_words
+        from = Now::IN_PLACE.keys.find { |text| text == choice.now&.text }
+        "Memory of 8 workers: #{@program.split.first} switch --quick --from #{from}" if from
+      end
 
       def memory_words
         bytes = choice.first&.page_bytes
@@ -376,8 +387,9 @@ module Tiercel::Lab
       end
 
       def change_words(change)
-        given = change.constraints.given - choice.constraints.given
-        with = "with #{given.flat_map { |name| change.constraints.option(name) }.join(" ")}"
+        other = change.constraints
+        changed = other.given.reject { |name| other.public_send(name) == choice.constraints.public_send(name) }
+        with = "with #{changed.flat_map { |name| change.constraints.option(name) }.join(" ")}"
         case change.state
         when :clear then "#{with}, the first choice is #{change.names.first}"
         when :tied then "#{with}, #{listed(change.names)} (cannot tell)"

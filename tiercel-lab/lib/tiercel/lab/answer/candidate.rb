@@ -366,16 +366,17 @@ module Tiercel::Lab
       # @return [Float] share of the reads that miss
       def misses_with(part)
         return misses if part >= 1 || shrunk.empty?
-        shrunk.min_by { |factor, _| (Math.log(factor) - Math.log(part)).abs }.last
+        [shrunk.min_by { |factor, _| (Math.log(factor) - Math.log(part)).abs }.last, misses].max
       end
 
       def values = reads.keys
 
       # @return [String]
       def miss_words
-        return "" if misses.zero?
-        "one read in #{(1 / misses).round} is missed and written" \
-          "#{"; a miss takes #{Report::Format.duration(miss_us / 1e6)} more" if miss_us.positive?}"
+        return "all of them hits" if misses.zero?
+        all = Report::Format.duration(reads.each_value.sum * misses * miss_us / 1e6)
+        "#{Report::Format.percent(misses)} of them miss and are written" \
+          "#{"; to compute them takes #{all} with any store, not counted here" if miss_us.positive?}"
       end
     end
 
@@ -406,8 +407,10 @@ module Tiercel::Lab
           end
           ratio = misses.is_a?(Numeric) && misses.between?(0, 1)
           refuse(path, "miss_ratio", misses, "a number from 0 to 1") unless ratio
+          trip = facts["round_trip_ms"] || (ASSUMED.round_trip_us / 1e3)
+          refuse(path, "round_trip_ms", trip, "milliseconds >= 0") unless trip.is_a?(Numeric) && !trip.negative?
           new(reads: sizes(facts["bytes"], reads.to_f, path), misses: misses.to_f, source: path,
-              miss_us: facts["miss_ms"].to_f * 1e3, round_trip_us: ASSUMED.round_trip_us,
+              miss_us: facts["miss_ms"].to_f * 1e3, round_trip_us: trip * 1e3,
               shrunk: Array(facts["worth"]).map { |one| one.values_at("factor", "miss_ratio") })
         rescue SystemCallError, Psych::Exception => e
           raise UsageError, "--profile #{path}: #{e.message.lines.first.strip}"
@@ -436,12 +439,19 @@ module Tiercel::Lab
     # as text and never run.
     module Now
       FILE = "config/environments/production.rb"
-      LINE = /^\s*config\.cache_store\s*=\s*\[?\s*:(\w+)\s*,?\s*(?:"([^"]*)")?/
+      # The store's name, its literal places, and whether another argument follows that is no option.
+      LINE = /^\s*config\.cache_store\s*=\s*\[?\s*:(\w+)((?:\s*,\s*["'][^"'#]*["'])*)(\s*,\s*+(?!\{|\w+:\s))?/
       # Rails' names, and the lab's contestant for each.
       STORES = { "memory_store" => "memory_store", "file_store" => "file_store:disk",
                  "mem_cache_store" => "mem_cache_store", "redis_cache_store" => "redis_cache_store",
                  "solid_cache_store" => "solid_cache_store", "litecache" => "litecache",
                  "null_store" => "null_store" }.freeze
+
+      # The store of Tiercel that takes the place of each store of Rails, with one line changed (`switch`).
+      IN_PLACE = { "redis_cache_store" => "tiercel:redis:", "mem_cache_store" => "tiercel:memcached:",
+                   "solid_cache_store" => "tiercel:shared: sqlite:", "memory_store" => "tiercel:shared:" }.freeze
+      # Schemes of Tiercel's that stand for another one.
+      SCHEMES = { "rediss" => "redis", "unix" => "redis" }.freeze
 
       module_function
 
@@ -450,13 +460,18 @@ module Tiercel::Lab
       # @raise [UsageError]
       def named(text) = Contestants.parse(STORES.fetch(text.delete_prefix(":"), text)).text
 
+      # A store of the user's servers and files becomes the same store in the lab's own places: the lab never writes
+      # into an application's cache.
+      #
       # @param folder [String] root of an application
-      # @return [String, nil] text of a contestant; nil without such a line
+      # @return [String, nil] text of a contestant; nil without such a line, or if its places are no literals
       def found(folder = Dir.pwd)
-        line = File.read(File.join(folder, FILE), encoding: "BINARY")[LINE] or return
-        store, place = line.match(LINE).captures
+        match = File.read(File.join(folder, FILE), encoding: "BINARY").match(LINE) or return
+        store, places, more = match.captures
         return STORES[store] unless store == "tiercel_store"
-        place ? "tiercel:#{place}" : "tiercel"
+        schemes = places.scan(/["']([a-z+]+):/).flatten
+        more ? nil : ["tiercel", schemes.map { |scheme| "#{SCHEMES.fetch(scheme, scheme)}:" }.join(" ")]
+                     .reject(&:empty?).join(":")
       rescue SystemCallError
         nil
       end

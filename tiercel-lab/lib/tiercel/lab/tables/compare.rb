@@ -102,7 +102,10 @@ module Tiercel::Lab
 
         def headline
           group = first_comparison or return "Nothing could be measured."
-          others = (group - [hero]).map { |cell| leader(group).compared(hero, cell, name(cell)) }
+          leader = leader(group)
+          told, tied = (group - [hero]).partition { |cell| leader.verdict(hero, cell) != :cannot_tell }
+          others = told.map { |cell| leader.compared(hero, cell, name(cell)) }
+          others << leader.compared(hero, tied.first, tied.map { |cell| name(cell) }.join(" or ")) if tied.any?
           call = Operations.fetch(hero["operation"]).phrase.sub(/\A./, &:upcase)
           "#{call} costs #{us(hero["summary"]["ns"])} with #{name(hero)} (#{title_of(hero["value"])})" \
             "#{": #{others.join(", ")} here" if others.any?}; floor " \

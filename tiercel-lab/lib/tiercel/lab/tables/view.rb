@@ -79,7 +79,7 @@ module Tiercel::Lab
         when :faster then "#{Report::Format.number(1.0 / times)}x as fast as #{called}"
         when :slower then "#{Report::Format.number(times)}x the time of #{called}"
         when :same then "the same as #{called}"
-        else "not to be told from #{called}"
+        else "cannot be told from #{called}"
         end
       end
 
@@ -352,7 +352,8 @@ module Tiercel::Lab
       def noise(cell, ratio)
         floor = cell["summary"]["floor"]
         return unless floor && Engine::Protocol.noise?(ratio.estimate, floor)
-        Report::Cell.missing("within #{Report::Format.percent(Engine::Protocol.noise_factor(floor) - 1.0)}")
+        noise = Report::Format.percent(Engine::Protocol.noise_factor(floor) - 1.0)
+        Report::Cell.missing("within the noise of #{noise}")
       end
 
       # @return [Report::Cell, nil] by the means, which include the cost of few slow calls
