@@ -113,12 +113,8 @@ class HistoryTest < LabCase
       assert_match(/else\.json: JSON, but not a result of the lab/, out)
       assert_match(/1 runs from/, out)
     end
-    { ["history"] => /name one folder/, ["history", "/nowhere"] => /folder does not exist/,
-      ["history", __dir__] => /no results of the lab/ }.each do |arguments, words|
-      code, _out, err = lab(*arguments)
-      assert_equal 2, code
-      assert_match words, err
-    end
+    assert_refused(["history"] => /name one folder/, ["history", "/nowhere"] => /folder does not exist/,
+                   ["history", __dir__] => /no results of the lab/)
     _code, _out, err = history("--since", "2030-01-01", nights: 2) { |number| night(number, ratio: 1.0) }
     assert_match(/no run is that recent; name an earlier date or revision/, err)
   end

@@ -88,15 +88,13 @@ class LabCase < Tiercel::TestCase
     variables.each_key { |name| ENV[name] = before[name] }
   end
 
-  # @param complaints [Hash{Array<String> => Regexp}] error messages by invalid arguments
-  # @yieldparam arguments [Array<String>]
-  # @yieldparam check [Proc] the block for {#run_command}
-  def assert_refused(complaints)
+  # @param complaints [Hash{Array<String> => Regexp}] what the command says about each command line
+  # @param more [Array<String>] further words of each
+  def assert_refused(complaints, more = [])
     complaints.each do |arguments, complaint|
-      yield arguments, lambda { |code, command|
-        assert_equal 2, code
-        assert_match complaint, command.err.string
-      }
+      code, out, err = lab(*arguments, *more)
+      assert_equal [2, ""], [code, out], arguments.inspect
+      assert_match complaint, err
     end
   end
 

@@ -75,13 +75,9 @@ class InitWorkflowsTest < LabCase
       lab("init", "gate", "--repository", folder, "--force")
       refute_equal "mine", File.read(File.join(folder, ".tiercel-lab.yml"))
     end
-    { %w[init] => /expected gate or ci/, %w[init all] => /expected gate or ci/,
-      %w[init ci --servers oracle] => /oracle/,
-      %w[init ci --repository /nowhere] => /folder does not exist/ }.each do |arguments, words|
-      code, _out, err = lab(*arguments)
-      assert_equal 2, code
-      assert_match words, err
-    end
+    assert_refused(%w[init] => /expected gate or ci/, %w[init all] => /expected gate or ci/,
+                   %w[init ci --servers oracle] => /oracle/,
+                   %w[init ci --repository /nowhere] => /folder does not exist/)
   end
 
   # GitHub and gates look for the files in the repository's root.

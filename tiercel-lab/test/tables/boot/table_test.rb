@@ -34,8 +34,7 @@ class BootTest < LabCase
   end
 
   def test_what_makes_no_sense_is_refused
-    complaints = { ["--store", "tiercel:null:"] => /--store:.*"tiercel:null:"/, ["--rounds", "0"] => /--rounds 0/ }
-    assert_refused(complaints) { |arguments, check| run_command(Boot::Table, *arguments, &check) }
+    assert_refused(%w[boot --store tiercel:null:] => /--store:.*"tiercel:null:"/, %w[boot --rounds 0] => /--rounds 0/)
   end
 
   private

@@ -50,10 +50,7 @@ class ClientCommandTest < LabCase
   end
 
   def test_what_is_no_client_is_refused
-    complaints = {
-      ["--client", "memory_store"] => /not a client/, ["--op", "fly"] => /client_get/,
-      ["--server", "sun"] => /memcached/,
-    }
-    assert_refused(complaints) { |arguments, check| client(*arguments, &check) }
+    assert_refused(["client", "--client", "memory_store"] => /not a client/, ["client", "--op", "fly"] => /client_get/,
+                   ["client", "--server", "sun"] => /memcached/)
   end
 end

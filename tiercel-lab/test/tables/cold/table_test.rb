@@ -46,7 +46,7 @@ class ColdTest < LabCase
   end
 
   def test_what_makes_no_sense_is_refused
-    complaints = { ["--keys", "few"] => /--keys few: expected a number/, ["--op", "write"] => /--op:.*"write"/ }
-    assert_refused(complaints) { |arguments, check| run_command(Cold::Table, *arguments, &check) }
+    assert_refused(%w[cold --keys few] => /--keys few: expected a number/,
+                   %w[cold --op write] => /--op:.*"write"/)
   end
 end

@@ -62,12 +62,9 @@ class ProfileCommandTest < LabCase
   end
 
   def test_the_command_line
-    { %w[profile a_b] => /a_b.*not known/, %w[profile memory_store dalli] => /one is a store, the other a client/,
-      %w[profile memory_store --seconds 0] => /> 0/ }.each do |arguments, words|
-      code, _out, err = lab(*arguments)
-      assert_equal 2, code
-      assert_match words, err
-    end
+    assert_refused(%w[profile a_b] => /a_b.*not known/,
+                   %w[profile memory_store dalli] => /one is a store, the other a client/,
+                   %w[profile memory_store --seconds 0] => /> 0/)
     assert_match(/^html-2kb +read +3 .*mem_cache_store, raw_memcached$|mem_cache_store, raw_memcached/,
                  lab("profile", "--plan", "--quick")[1])
     refute_match(/raw_memcached/, lab("profile", "--plan", "--quick", "--no-raw")[1])

@@ -55,8 +55,6 @@ class SelfCheckCommandTest < LabCase
       assert_includes [1, 3], code
       assert_match(/1 recordings, \d+ s each/, command.out.string)
     end
-    assert_refused(%w[--kind pauses] => /pause/) do |arguments, check|
-      run_command(Lab::Tables::Selfcheck::Table, *arguments, &check)
-    end
+    assert_refused(%w[selfcheck --kind pauses] => /pause/)
   end
 end

@@ -63,11 +63,8 @@ class SizesCommandTest < LabCase
   end
 
   def test_what_makes_no_sense_is_refused
-    complaints = {
-      ["--size", "big"] => /512B, 20KB or 2MB/,
-      ["--dir", "/no/such/folder"] => /folder \/no\/such\S* does not exist/,
-      ["--size", "0KB"] => /at least 1 byte/,
-    }
-    assert_refused(complaints) { |arguments, check| sizes(*arguments, &check) }
+    assert_refused(["sizes", "--size", "big"] => /512B, 20KB or 2MB/,
+                   ["sizes", "--dir", "/no/such/folder"] => /folder \/no\/such\S* does not exist/,
+                   ["sizes", "--size", "0KB"] => /at least 1 byte/)
   end
 end
