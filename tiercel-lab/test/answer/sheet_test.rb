@@ -51,7 +51,7 @@ class AnswerSheetTest < LabCase
     equal = sheet(results(NS.merge("memory_store" => 1_000)).merge("now" => "memory_store")).lines.join(" ")
     assert_match(/with memory_store now: this run cannot tell them apart/, equal.squeeze(" "))
     tied = sheet(results(NS.merge("file_store:disk" => 1_000)).merge("now" => "redis_cache_store")).sentence
-    assert_match(/\ACannot tell which is cheapest: \S+ or \S+\. With \S+ 21\.0 us .* now: 2\.50 ms less\.\z/, tied)
+    assert_match(/\ACannot tell which is cheapest: \S+ or \S+\. \S+ takes 21\.0 us .* now: 2\.50 ms less\.\z/, tied)
     own = sheet(results.merge("now" => "tiercel:shared:")).sentence
     assert_match(/\Atiercel:shared: is the first choice, and your store of now: 21\.0 us/, own)
   end

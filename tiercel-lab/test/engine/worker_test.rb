@@ -84,6 +84,15 @@ class WorkerTest < LabCase
     arm.stop
   end
 
+  def test_a_folder_and_a_file_of_any_name_without_a_locale
+    folder = File.join(dir, "d\u00e4t\u00e4").tap { |path| FileUtils.mkdir_p(path) }
+    File.write(File.join(folder, "fr\u00fch.txt"), "text")
+    request = open_request("memory_store").merge(value: Lab::Values::Files.new(directory: folder).to_spec)
+    with_env("LC_ALL" => "C") do
+      worker { |process| assert_equal "measured", process.call("open", **request)["arms"].first["status"] }
+    end
+  end
+
   def test_an_unknown_request_is_an_error_and_not_the_end
     worker do |process|
       assert_raises(Lab::WorkerLost) { process.call("pass", arms: [[9, 1]]) }

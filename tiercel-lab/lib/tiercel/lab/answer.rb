@@ -269,7 +269,7 @@ module Tiercel::Lab
         now = ", and your store of now" if choice.now == first
         return "#{first.text} is the first choice#{now}: #{compared}." if choice.clear?
         others = [first, *choice.tied].map(&:text)
-        than_now = " With #{first.text}: #{compared}." if other_now
+        than_now = " #{first.text} takes #{compared}." if other_now
         "Cannot tell which is cheapest: #{listed(others)}.#{than_now}"
       end
 

@@ -30,7 +30,7 @@ module Tiercel::Lab
       # @return [self]
       def start
         child_input, @to_child = IO.pipe
-        @from_child, child_output = IO.pipe
+        @from_child, child_output = IO.pipe(Encoding::UTF_8)
         @log = Tempfile.new("tiercel-lab-job")
         # Has its own process group: Ctrl-C at the terminal reaches the parent alone, which then stops the process.
         @pid = Process.spawn(environment, *command, in: File::NULL, out: @log, err: @log, pgroup: true,

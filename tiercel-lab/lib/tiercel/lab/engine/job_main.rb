@@ -18,7 +18,7 @@ require_relative "../#{path}" if path.start_with?("tables/")
 files.each { |file| require File.expand_path(file) }
 Signal.trap("INT", "IGNORE") # the parent decides
 
-input = IO.for_fd(Integer(input), "r")
+input = IO.for_fd(Integer(input), "r:UTF-8") # whatever the locale is
 output = IO.for_fd(Integer(output), "w")
 name = path.split("/").map { |part| part.split("_").map(&:capitalize).join }.join("::")
 object = Tiercel::Lab.const_get(name).new
