@@ -298,7 +298,7 @@ class Tiercel::Accessor
   class Native < Segment
     def initialize(backend, guard, coder)
       super
-      @frames_strings = !coder.checksum? # the segment's own frames have no checksum
+      @frames_strings = coder.plain_frames?
     end
 
     # The segment returns a frozen result if it could not decode the frame: the frame, or an Array of the frame and

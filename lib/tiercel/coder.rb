@@ -46,13 +46,13 @@ module Tiercel
       @serializer = Serializers.build(serializer, marshal:)
       @plain = @serializer.is_a?(Serializers::Auto)
       @compressor = Compressors.build(compressor)
-      @checksum = checksum || !cipher.nil?
+      @checksum = checksum && cipher.nil? # encryption authenticates the payload
       @reader = PayloadReader.new(serializer: @serializer, compressor: @compressor, marshal:, cipher:)
       @rails_coder = rails_coder if marshal
     end
 
-    # @return [Boolean] whether frames carry a checksum
-    def checksum? = @checksum
+    # @return [Boolean] whether the frame of a String is only a header and its bytes, as a segment writes it by itself
+    def plain_frames? = !@checksum && @cipher.nil?
 
     # @return [Boolean] whether payloads are encrypted
     def encrypts? = !@cipher.nil?

@@ -66,7 +66,7 @@ module Tiercel
       @generations = generations
       @request_local = request_local
       @frozen_values = frozen_values
-      @plain_strings = !coder.checksum?
+      @plain_strings = coder.plain_frames?
       @runtime = Runtime.current
       @flights = Flights.new
       @counts_series = backend.exchanges_at_once?
