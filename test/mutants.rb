@@ -5,8 +5,8 @@
 # --- views ---
 
 mutant "a fragment's miss takes the flight and the lease", "lib/tiercel/fragments.rb",
-       "return super unless Tiercel::Fragments.serve?(store)\n      key =", "return super\n      key =",
-       tests: "test/views/fragments_test.rb"
+       "return super unless Tiercel::Fragments.serve?(store) && Tiercel::Fragments.unchanged?(controller)",
+       "return super", tests: "test/views/fragments_test.rb"
 mutant "views never refresh in the background", "lib/active_support/cache/tiercel_store.rb",
        "{ **options.to_h, refresh: :inline }", "options", tests: "test/views/fragments_test.rb"
 mutant "an item has its own tags", "lib/tiercel/fragments.rb",

@@ -16,10 +16,12 @@ module Tiercel::Fragments
     JbuilderTemplate.prepend(Json)
   end
 
+  # A decorator of a store (SimpleDelegator) has these methods too, but expects every call of `read` and `write`.
+  #
   # @private
   # @return [Boolean] whether fragments in this store are rendered by `fetch`
   def self.serve?(store)
-    store.respond_to?(:fetch_multi_missing)
+    ::Tiercel.store_loaded? && ::Tiercel::Store::Hooks === store
   end
 
   # Returns whether fragments are read and written by Rails' own methods. A controller may override them, for example to

@@ -99,6 +99,17 @@ class FragmentsTest < ViewTest
     assert_equal [%w[a! b! b!]] * 2, seen
   end
 
+  def test_a_decorator_of_the_store_sees_every_read_and_write
+    tenant = Class.new(SimpleDelegator) do
+      def read(name, *) = super([name, "tenant"], *)
+      def write(name, value, *) = super([name, "tenant"], value, *)
+    end
+    page = controller(**PAGE, store: tenant.new(store))
+    2.times { get(page) }
+    assert_equal [:page], rendered
+    assert_equal ["tenant"], store.backend.scan.map { |key| key[/\w+\z/] }
+  end
+
   def test_an_invalidation_and_a_deletion_while_it_renders
     key = nil
     page = controller("index" => "<% cache 'box', tags: ['shop'] do %><%= rendering %><% end %>")
