@@ -33,7 +33,7 @@ module Tiercel::Lab
         @from_child, child_output = IO.pipe(Encoding::UTF_8)
         @log = Tempfile.new("tiercel-lab-job")
         # Has its own process group: Ctrl-C at the terminal reaches the parent alone, which then stops the process.
-        @pid = Process.spawn(environment, *command, in: File::NULL, out: @log, err: @log, pgroup: true,
+        @pid = Process.spawn(@bundle.environment, *command, in: File::NULL, out: @log, err: @log, pgroup: true,
                                                     chdir: @bundle.directory || Dir.pwd,
                                                     3 => child_input, 4 => child_output)
         [child_input, child_output].each(&:close)
@@ -96,8 +96,6 @@ module Tiercel::Lab
         [*@pinning.worker_prefix, RbConfig.ruby, *("--yjit" if defined?(RubyVM::YJIT)), "-I", LIBRARY, MAIN, "3", "4",
          @path, *@requires]
       end
-
-      def environment = @bundle.environment.merge("TIERCEL_LAB_OTHER_CPU" => @pinning.server_cpu.to_s)
 
       def lost(how)
         status = end_process
