@@ -101,7 +101,7 @@ mutant "a release wakes no waiter", "ext/tiercel/segment/leases.c",
        native: "segment: leases (AddressSanitizer)"
 mutant "a namespaced clear leaves leases alive", "lib/tiercel/segment.rb",
        "        end_leases\n", "",
-       tests: "test/store/fetch/full_lease_table_test.rb"
+       tests: "test/leases/segment_test.rb"
 mutant "a delete whose swap fails is lost", "ext/tiercel/segment/entries.c",
        "if (!tseg_swap(slots + i, &word, 0)) continue;\n                tseg_count_live",
        "if (!tseg_swap(slots + i, &word, 0)) break;\n                tseg_count_live",

@@ -66,6 +66,7 @@ class LeasesSegmentTest < Tiercel::TestCase
     { filled: ->(mine) { @leases.fill(mine, "value", nil) }, released: ->(mine) { @leases.release(mine) },
       paused: ->(mine) { @leases.release(mine, pause: 5.0) }, gone: ->(mine) { @backend.delete(mine.key) },
       cleared: ->(_) { @backend.clear }, matched: ->(_) { @backend.end_leases },
+      namespace: ->(_) { @backend.segment.clear_prefix("app:") },
       written: ->(mine) { @backend.set(mine.key, "value") } }.each do |what, change|
       mine = take("k")
       waiters = Array.new(10) { Thread.new { @leases.wait(take("k"), monotonic + 60) } }

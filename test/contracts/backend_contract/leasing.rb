@@ -115,6 +115,8 @@ module Tiercel
           theirs = take_lease
           backend.delete("key")
           assert_equal :gone, wait_for_lease(theirs)
+          take_lease # another lineage
+          assert_equal :gone, wait_for_lease(theirs)
         end
 
         def test_leases_of_many_keys

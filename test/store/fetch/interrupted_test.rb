@@ -31,6 +31,7 @@ class FetchInterruptedTest < Tiercel::TestCase
       assert_raises(Interrupted) { @store.fetch("key") { "made" } }
       assert_equal [0, false], [@store.stats[:flights], Tiercel::Runtime.current.inside_block?]
       Timeout.timeout(30) { assert_equal "made", @store.fetch("key") { "made" } }
+      assert_equal 0, @store.stats[:lease_waits]
     end
   end
 
