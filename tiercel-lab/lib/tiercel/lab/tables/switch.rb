@@ -114,7 +114,7 @@ module Tiercel::Lab
               one["contestant"]["text"] == ours && one["operation"] == "read"
             end
             next unless cell && measured?(cell) && cell["summary"]["ratio"] && cell["summary"]["verdict"]
-            "#{name} to #{ours.delete_prefix("tiercel:")}: #{words(cell)}"
+            "#{name} to #{ours.delete_prefix("tiercel:")} #{words(cell)}"
           end
           return "Nothing could be measured." if found.empty?
           "A read of #{title_of(cells.first["value"])}. #{found.join("; ")}."
@@ -123,7 +123,8 @@ module Tiercel::Lab
         def fill(document)
           document.section("Time") { |section| add_times(section) } if cells.any?
           document.section("Memory") { |section| add_memory(section) } if rows("memory").any?
-          document.section("The lines") { |section| PAIRS.each { |pair| line(section, pair) } }
+          pairs = PAIRS.slice(*notes("memory").fetch("pairs", PAIRS.keys))
+          document.section("The lines") { |section| pairs.each { |pair| line(section, pair) } }
         end
 
         private
