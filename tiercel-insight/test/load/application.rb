@@ -91,6 +91,9 @@ end
 
 class PagesController < ActionController::Base
   prepend_view_path "#{ROOT}/views"
+  around_action do |_, action|
+    Rails.cache.respond_to?(:with_local_cache) ? Rails.cache.with_local_cache(&action) : action.call
+  end
 
   def show
     @id = Integer(params[:id])

@@ -53,11 +53,13 @@ class Tiercel::Insight::Collector
              "cache_delete_multi.active_support" => :delete,
              "read_fragment.action_controller" => :read_fragment,
              "write_fragment.action_controller" => :write_fragment }.freeze
+  # The store in the event of a hit in Rails' request-local cache.
+  LOCAL_STORE = "ActiveSupport::Cache::Strategy::LocalCache::LocalStore"
   # Tiercel reports these to the observer, not as events.
   BLOCK_EVENTS = %i[generate read_fragment write_fragment].freeze
   FRAGMENTS = :tiercel_insight_fragments
   WRITTEN = :tiercel_insight_written
-  private_constant :EVENTS, :BLOCK_EVENTS, :FRAGMENTS, :WRITTEN
+  private_constant :LOCAL_STORE, :EVENTS, :BLOCK_EVENTS, :FRAGMENTS, :WRITTEN
 
   # @return [ActiveSupport::Cache::Store]
   attr_reader :store
@@ -212,7 +214,7 @@ class Tiercel::Insight::Collector
     handler = method(method)
     @subscribers << ActiveSupport::Notifications.monotonic_subscribe(event) do |_, start, finish, _, payload|
       run unless @pid == Process.pid
-      ours = payload[:store].nil? || payload[:store] == @name
+      ours = [nil, @name, LOCAL_STORE].include?(payload[:store])
       failed = payload[:exception] && method != :generate
       handler.call(payload, finish - start, finish) unless !ours || failed || Tiercel::Insight.uncounted?
     rescue StandardError => error
