@@ -59,8 +59,9 @@ class CommandsTest < InsightAppTest
   [RailsApp::LINES.last].each do |line|
     define_method(:"test_the_doctor_on_rails_#{line.tr(".", "_")}") do
       with_app(line) do |app|
-        app.cache_store = ":memory_store"
+        app.cache_store = 'ActiveSupport::Cache::MemoryStore.new.tap { |store| store.write("\xFF", 1) }'
         check_findings(app.rails("cache:doctor", "--json"))
+        assert_match(/entries may remain, because/, commands(app, %w[cache:clear views/]).first.err)
       end
     end
   end
@@ -74,7 +75,7 @@ class CommandsTest < InsightAppTest
   private_constant :MISTAKEN, :AUDITS, :DELETES
 
   def of_entries(profile)
-    [%w[cache:get views/1 --json --value], %w[cache:get nothing], %w[cache:stats --json], %w[cache:stats],
+    [%w[cache:get views/1 --json --value], ["cache:get", "\xFF"], %w[cache:stats --json], %w[cache:stats],
      %w[cache:doctor --help], %w[cache --help], *MISTAKEN, ["cache:profile", profile]]
   end
 

@@ -23,10 +23,12 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     exit 2
   end
 
-  # `bin/rails cache`, with or without `--help`.
+  # `bin/rails cache`, with or without `--help`. Thor cannot parse arguments that are no UTF-8, as a key may be.
   #
   # @private
-  def self.perform(command, arguments, config) = super(command, command == "cache" ? [] : arguments, config)
+  def self.perform(command, arguments, config)
+    super(command, command == "cache" ? [] : arguments.map { |one| one.valid_encoding? ? one : one.b }, config)
+  end
 
   remove_command :tree
 
@@ -102,6 +104,8 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     answer({ prefix:, deleted: count }, "Deleted #{which}")
   rescue NotImplementedError
     refuse("#{store.class} cannot list its keys, so it cannot delete by prefix")
+  rescue ArgumentError => error # Rails' stores cannot compare keys that are no UTF-8
+    refuse("entries may remain, because #{store.class} has a key that it cannot compare: #{error.message}")
   end
 
   desc "invalidate TAG...", "Invalidate entries by tag (Tiercel)"
