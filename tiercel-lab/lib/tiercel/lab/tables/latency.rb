@@ -397,7 +397,7 @@ module Tiercel::Lab
         end
 
         def real_cell(row, count)
-          note = "Computed from as many iterations as the third column says." if row["iterations"] < count
+          note = "Computed from as many iterations as its column says." if row["iterations"] < count
           figure(row.real(count), "s", note:)
         end
 
