@@ -110,23 +110,23 @@ static bool nap(tseg_wait *wait, long pause_ns)
 }
 
 /*
- * Blocks until the shard's lock word changes, the bound is reached or a signal arrives. Blocks for 5 ms at most, so
- * that the next attempt can find out whether the owner is alive. The function reads only the lock word and changes only
- * *wait, so threads call it without the host's lock.
+ * Blocks until the shard's lock word changes, the bound is reached or a signal arrives. Blocks for 5 ms at first, then
+ * for as long as before, so that the next attempt can find out whether the owner is alive. The naps of a call become
+ * longer and do not become short again, because many waiting processes would otherwise take the owner's processor. The
+ * function reads only the lock word and changes only *wait, so threads call it without the host's lock.
  */
 void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait)
 {
     const tseg_word *lock = &tseg_view_of(segment, shard).control->lock;
-    uint64_t seen = tseg_load(lock), before_ns;
-    long pause_ns = 20000;
+    uint64_t seen = tseg_load(lock), until_ns;
 
     if (seen != wait->word) wait->word_ns = 0;
     wait->word = seen;
-    before_ns = wait->word_ns;
-    while (!is_free(seen) && tseg_load(lock) == seen && wait->word_ns - before_ns < TSEG_LONGEST_WATCH_NS) {
+    until_ns = wait->word_ns + (wait->word_ns > TSEG_FIRST_WATCH_NS ? wait->word_ns : TSEG_FIRST_WATCH_NS);
+    while (!is_free(seen) && tseg_load(lock) == seen && wait->word_ns < until_ns) {
         if (wait->ns >= TSEG_LOCK_WAIT_NS || wait->word_ns >= TSEG_LOCK_WAIT_NS) return;
-        if (!nap(wait, pause_ns)) return; /* the caller handles the signal */
-        if (pause_ns < TSEG_LONGEST_PAUSE_NS) pause_ns *= 2;
+        if (wait->pause_ns < TSEG_LONGEST_PAUSE_NS) wait->pause_ns = wait->pause_ns ? wait->pause_ns * 2 : 20000;
+        if (!nap(wait, wait->pause_ns)) return; /* the caller handles the signal */
     }
 }
 

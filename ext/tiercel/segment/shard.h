@@ -12,7 +12,7 @@
 #define TSEG_LOCK_WAIT_NS 250000000u
 #endif
 #define TSEG_LONGEST_PAUSE_NS 1000000
-#define TSEG_LONGEST_WATCH_NS UINT64_C(5000000)
+#define TSEG_FIRST_WATCH_NS UINT64_C(5000000)
 
 /*
  * A call that meets a live writer returns TSEG_WOULD_WAIT. While tseg_may_wait returns true, wait_for_writer then
@@ -25,6 +25,7 @@ typedef struct {
     uint64_t word;    /* the shard's lock word when tseg_watch last read it */
     uint64_t word_ns; /* how long tseg_watch has seen that word; a nap counts as 10 ms at most */
     uint64_t ns;      /* how long the call has waited in all; a nap counts as 2 ms at most */
+    long pause_ns;    /* the last nap; 0: none yet */
 } tseg_wait;
 /*
  * The part of a nap that counts towards a bound. Without the limit, a live owner would look stuck on a machine that was
