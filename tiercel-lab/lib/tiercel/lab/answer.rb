@@ -77,7 +77,7 @@ module Tiercel::Lab
       # @return [Candidate, nil] the application's store of now, if the run measured it
       def now = @candidates.find { |one| one.text == @now }
 
-      # Every store computes the misses of an undivided memory. They would hide what differs, so only further ones count.
+      # Every store computes the misses of an undivided memory. They would hide what differs: only further ones count.
       #
       # @return [Statistics::Interval] microseconds of a page, with round trips to other machines and further misses
       def cost(candidate)
