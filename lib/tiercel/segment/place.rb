@@ -50,7 +50,7 @@ module Tiercel
 
     # @param text [String] the part of the URL after "shared:": a path, a name, or "" in a Rails application
     # @param directory [String] where a named segment is
-    # @param behind [String, nil] for a near tier: identifies the last tier, because each last tier has its own near segment
+    # @param behind [String, nil] for a near tier: identifies the last tier, because each has its own near segment
     # @raise [ConfigurationError] if there is neither a name nor a Rails application, or the name is not a valid
     #   file name
     def initialize(text, directory: self.class.directory, behind: nil)
