@@ -13,6 +13,7 @@ class AuditTest < Tiercel::TestCase
   include Tiercel::Insight::TestHelper
 
   Product = Struct.new(:name, :price)
+  Node = Class.new { attr_accessor :others }
 
   def teardown = Tiercel::Insight.audit(nil)
 
@@ -73,6 +74,19 @@ class AuditTest < Tiercel::TestCase
         assert_equal ["not repeatable"], (audit.to_a.map { |one| one["status"] }), "#{name}, #{key}"
       end
     end
+  end
+
+  # Through 14 records that know each other lead more paths than anybody could compare.
+  def test_a_graph_of_objects
+    store = ActiveSupport::Cache::MemoryStore.new
+    audit = Tiercel::Insight.audit(1.0, store:)
+    nodes = ->(name) { Array.new(14) { Node.new }.tap { |all| all.each { |one| one.others = [*all, name] } } }
+    name = "old"
+    2.times { store.fetch("graph") { nodes.call(name) } }
+    assert_empty audit.to_a
+    name = "new"
+    store.fetch("graph") { nodes.call(name) }
+    assert_equal 1, audit.stale.size
   end
 
   def test_equal_values_are_equal

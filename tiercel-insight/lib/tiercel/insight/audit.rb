@@ -231,7 +231,7 @@ class Tiercel::Insight::Audit
       @due -= 1
       @places[place] = @places[place].to_i + 1
     end
-  rescue StandardError
+  rescue StandardError, SystemStackError
     nil # an audit changes nothing for the caller
   ensure
     @spent += monotonic - began if began
@@ -384,7 +384,7 @@ class Tiercel::Insight::Comparison
   def same_for_store?(hit, cached, fresh)
     raw = hit.options.is_a?(Hash) && hit.options[:raw]
     raw ? canonical(hit.value.to_s) == canonical(fresh.to_s) : cached == canonical(fresh.as_json)
-  rescue StandardError
+  rescue StandardError, SystemStackError # objects that refer to each other have no end as JSON
     false
   end
 
@@ -409,7 +409,7 @@ class Tiercel::Insight::Comparison
 
   def deep(value, seen, depth)
     return :cycle if seen[value] || depth > DEPTH
-    seen[value] = true
+    entered = seen[value] = true
     inner = ->(one) { canonical(one, seen, depth + 1) }
     case value
     when Array then value.map(&inner)
@@ -419,7 +419,8 @@ class Tiercel::Insight::Comparison
     else object(value, inner)
     end
   ensure
-    seen.delete(value)
+    # Records that refer to each other form too many paths, so each counts once.
+    seen.delete(value) if entered && value.is_a?(Enumerable)
   end
 
   def object(value, inner)
