@@ -12,7 +12,7 @@ module Tiercel::Backends::Disk
   private
 
   # @yieldreturn [Object] the digest of the key
-  # @return [Hash] digests by key, which computes and keeps them
+  # @return [Hash{String => Object}] computes the digest of a key at its first look-up, and keeps it
   def digests
     Hash.new do |memo, key|
       digest = yield key

@@ -356,7 +356,7 @@ module Tiercel::Lab
           section.add(article(path)) if article(path)
         end
 
-        # The third article's requests, if both stores were asked.
+        # Our figure (the file store by the memcached store) beside the third article's, if both stores were measured.
         def article(path)
           file, memcached = %w[file_store mem_cache_store].map { |store| measured(path).find { _1["store"] == store } }
           return unless file && memcached
