@@ -82,6 +82,12 @@ class StoreTagsFaultsTest < Tiercel::TestCase
     def self.build(*) = new
     def remote? = true
     def delete(key) = key.end_with?("away") ? raise(Tiercel::Unavailable.new("is down", backend: to_s)) : super
+
+    def delete_multi(keys)
+      super
+    rescue Tiercel::Unavailable => error
+      raise error.with_partial(1) # as a ring does
+    end
   end
 
   def test_a_write_with_a_tag_whose_invalidation_waits_is_none

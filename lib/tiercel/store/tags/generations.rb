@@ -113,8 +113,11 @@ module Tiercel
       end
 
       # @param keys [Array<String>]
-      # @return [true, nil] nil if the backend failed
-      def invalidate(keys) = keys.empty? || @accessor.invalidate(keys)
+      # @return [true, nil] nil if the backend, or one of its servers, failed
+      def invalidate(keys)
+        return true if keys.empty?
+        true if @accessor.invalidate(keys) == true # a ring whose other servers answered returns a count
+      end
 
       private
 
