@@ -40,7 +40,7 @@ class Tiercel::Insight::Audit
       end
     end
 
-    # Placed after the modules that tests may have prepended, so that these still win.
+    # Replaces Ruby's own method, below the modules that a test has prepended, so that the test's clock still wins.
     def self.move(owner, name, more)
       original = owner.method(name)
       original = original.super_method while original.owner != owner.singleton_class && original.super_method
@@ -65,7 +65,7 @@ class Tiercel::Insight::Audit
       audit.watch(hit) { |given| super(name, options, &given) }
     end
 
-    # An audit drops these. They seem to succeed, as in the first run of a block; a counter has another value each time.
+    # In an audit these change nothing. They return true, as after a success; a counter returns a random number.
     %i[write write_multi delete delete_multi delete_matched clear increment decrement].each do |method|
       define_method(method) do |*arguments, **options, &block|
         next super(*arguments, **options, &block) unless Tiercel::Insight.auditor&.running?
@@ -300,7 +300,7 @@ class Tiercel::Insight::Audit
   def locals_of(block)
     block.binding.then { |scope| scope.local_variables.to_h { |name| [name, scope.local_variable_get(name)] } }
   rescue ArgumentError
-    {} # of a Symbol
+    {} # the block of a Symbol has no binding
   end
 
   def without_writes(&block)

@@ -21,8 +21,8 @@ class Tiercel::Insight::Collector
   KEPT_CLASSES = 500
   # Maximum number of sampled reads that wait for the thread; further reads are dropped.
   MOST_PENDING = 8_192
-  # If more blocks than this wait for the thread, one record stands for several short blocks: the more records wait, the
-  # more blocks. So a flood of 400,000 misses a second costs the thread less than a hundredth of the time. Blocks below
+  # If more blocks than this wait for the thread, short blocks share records: the more records wait, the more blocks
+  # share one. So a flood of 400,000 misses a second costs the thread less than a hundredth of the time. Blocks below
   # TRIVIAL_NS are then not even timed: that would slow a miss down by a twentieth.
   MOST_BLOCKS = 512
   SHORT_NS = 200_000
@@ -336,7 +336,7 @@ class Tiercel::Insight::Collector
 
   def now = Time.now.to_i
 
-  # A forked child counts from zero: for a file at once, for `memory:` from the child's first call on.
+  # A forked child counts from zero. Over `memory:` the counters keep the parent's values until the child's first call.
   def first_counters
     return @segment&.counters if @of_segment.nil?
     @inherited = @of_segment unless @segment.path
@@ -391,7 +391,7 @@ class Tiercel::Insight::Collector
     reduce(table) if table.size > MOST_CLASSES
   end
 
-  # No other block followed these ones.
+  # Adds the blocks after the last record to that record.
   def count_untimed(blocks)
     untimed, @untimed, @to_skip = @untimed, 0, 0
     @counts[BLOCKS] += untimed

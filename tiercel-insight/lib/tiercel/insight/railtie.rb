@@ -12,7 +12,7 @@ class Tiercel::Insight::Railtie < Rails::Railtie
 
   config.after_initialize do |application|
     options = application.config.tiercel
-    # Another store begins with figures of its own.
+    # A store of another class starts new figures, in a folder of its own.
     default = "tmp/insight/#{Rails.cache.class.to_s.demodulize.underscore}"
     Tiercel::Insight.folder = application.root.join(options.insight_folder || default).to_s
     Tiercel::Insight.audit(options.audit, **(options.audit_options || {})) if options.audit

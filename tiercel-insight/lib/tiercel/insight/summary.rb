@@ -83,7 +83,7 @@ class Tiercel::Insight::Summary
   def backend
     @store.stats if @store.respond_to?(:stats)
   rescue NoMethodError
-    {} # of Litestack 0.4, whose method calls one that does not exist
+    {} # Litestack 0.4: its `stats` calls a method that does not exist
   rescue StandardError => error
     { error: Text.redacted(error.message) }
   end

@@ -77,7 +77,7 @@ module Tiercel::Lab
       # @return [Candidate, nil] the application's store of now, if the run measured it
       def now = @candidates.find { |one| one.text == @now }
 
-      # Every store computes the misses of an undivided memory. They would hide what differs: only further ones count.
+      # Every store has the misses of an undivided memory, so only further misses count: a divided memory has more.
       #
       # @return [Statistics::Interval] microseconds of a page, with round trips to other machines and further misses
       def cost(candidate)
@@ -198,8 +198,8 @@ module Tiercel::Lab
 
       def cell_of(cells, name) = cells.find { |cell| cell["contestant"]["name"] == name }
 
-      # The ratio to the baseline, from blocks that ran next to each other, times the baseline's cost. Between CPU time
-      # and wall time no ratio counts.
+      # The ratio to the baseline, from blocks that ran next to each other, times the baseline's cost. If only one was
+      # timed by CPU time, the cost is the cell's own mean.
       #
       # @return [Statistics::Interval] microseconds of a call
       def cost(cells, name)
@@ -214,7 +214,7 @@ module Tiercel::Lab
 
       def interval(record) = Statistics::Interval.new(*record.values_at("estimate", "low", "high"))
 
-      # Other processes measure other values, so their errors are independent.
+      # Each value ran in processes of its own, so the errors are independent.
       def sum(calls)
         total = calls.sum { |count, us| count * us.estimate }
         below, above = [:low, :high].map do |bound|
@@ -244,7 +244,7 @@ module Tiercel::Lab
       # Maximum number of lines about changes of the answer.
       CHANGES = 4
       CHANGES_TITLE = "What would change the answer:"
-      # The command that measures it follows.
+      # The words before the command that measures a store.
       UNMEASURED = ": not measured; "
 
       # @return [Choice]
@@ -361,7 +361,7 @@ module Tiercel::Lab
 
       def notes = [@figures.words, *(trip_words if trips?), *memory_words, *left_out, *switch_words]
 
-      # The answer has no memory of processes, because cells are measured in one.
+      # The command that measures the memory of 8 workers, which no cell has: a cell runs in one process.
       def switch_words
         from = Now::IN_PLACE.keys.find { |text| text == choice.now&.text }
         "Memory of 8 workers: #{@program.split.first} switch --quick --from #{from}" if from

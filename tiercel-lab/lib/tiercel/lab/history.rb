@@ -211,7 +211,7 @@ module Tiercel::Lab
 
     # Finds the steps of all series of a history. Counted figures change exactly; for measured ones
     # {Statistics::ChangePoints} decides. {ALPHA} is the probability of a step in a history without one. The series
-    # share it equally (Bonferroni's inequality); beyond fifty, each has the share of fifty.
+    # share it equally (Bonferroni's inequality); with more than a hundred series, each has a hundredth of it.
     class Changes
       ALPHA = 0.002
       # With fewer runs the correlation between nights is unknown: half of all false alerts about times came before

@@ -24,8 +24,8 @@ module Tiercel::Lab
     #
     # - `delay`: seconds added to a round trip, half of them each way
     # - `hold`: the messages that the proxy delays until the hold ends: :replies (or true), :requests, :both, or
-    #   false. It then sends everything in the order of each connection. It keeps up to 4 MB each way; then the sender
-    #   waits. Requests reach the server even if their client has disconnected in the meantime
+    #   false. The proxy then sends everything in the order of each connection. It keeps up to 4 MB each way; then the
+    #   sender waits. Requests reach the server even if their client has disconnected in the meantime
     # - `garble`: changes every byte of the replies
     # - `cut_after`: number of bytes of replies after which a connection is closed; nil: never
     # - `refuse`: closes new connections at once

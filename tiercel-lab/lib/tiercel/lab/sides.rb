@@ -224,15 +224,15 @@ module Tiercel::Lab
       # A gate needs fewer blocks than a table, because it only asks whether a cell is slower.
       PROTOCOL = Engine::Protocol::FULL.with(blocks: 12, slice_ns: 10_000_000)
 
-      # The share of the time left for a pass; what is left then confirms its slower cells.
+      # A pass gets this share of the time left; the rest is for the confirmation of its slower cells.
       SHARE = 0.7
       # A pass with fewer processes decides nothing.
       LEAST_PROCESSES = 4
-      # A pass with fewer cells mostly starts processes.
+      # With fewer cells, a pass would mostly start processes.
       LEAST_CELLS = 4
       # One in this many cells of a medium has a null arm. A noise floor pools the null arms of its medium.
       CELLS_OF_A_NULL = 4
-      # The usual arms of a cell.
+      # The average number of arms of a cell.
       ARMS = 2.0 + (1.0 / CELLS_OF_A_NULL)
       NO_TIME = "there was no time within the gate's budget"
 

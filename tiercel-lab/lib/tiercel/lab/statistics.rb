@@ -221,7 +221,7 @@ module Tiercel::Lab
         Interval.new(middle, middle - reach, middle + reach)
       end
 
-      # The same for times, which are positive and skew: by their logarithms.
+      # The same for times, which are positive and skewed: computes with their logarithms.
       #
       # @return [Interval]
       def of_times(processes, alpha: ALPHA)

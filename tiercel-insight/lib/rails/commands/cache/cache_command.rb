@@ -14,7 +14,7 @@ class Rails::Command::CacheCommand < Rails::Command::Base
 
   class_option :json, type: :boolean, default: false, desc: "Print JSON"
 
-  # Thor raises an error that Rails shows with its backtrace.
+  # Prints one line, because Rails would show Thor's error with its backtrace.
   #
   # @private
   def self.handle_argument_error(command, _error, arguments, _arity)
@@ -23,7 +23,7 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     exit 2
   end
 
-  # `bin/rails cache`, with or without `--help`. Thor cannot parse arguments that are no UTF-8, as a key may be.
+  # `bin/rails cache`, with or without `--help`. Thor cannot parse invalid UTF-8, so such arguments become binary.
   #
   # @private
   def self.perform(command, arguments, config)
@@ -104,7 +104,7 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     answer({ prefix:, deleted: count }, "Deleted #{which}")
   rescue NotImplementedError
     refuse("#{store.class} cannot list its keys, so it cannot delete by prefix")
-  rescue ArgumentError => error # Rails' stores cannot compare keys that are no UTF-8
+  rescue ArgumentError => error # Rails' stores cannot compare keys that are not UTF-8
     refuse("entries may remain, because #{store.class} has a key that it cannot compare: #{error.message}")
   end
 
@@ -119,7 +119,7 @@ class Rails::Command::CacheCommand < Rails::Command::Base
 
   private
 
-  # Only here is Rails loaded, so that the gem's railtie takes part. A command serves no requests, and counts nothing.
+  # Boots Rails before it loads the gem, so that the railtie takes part. A command serves no requests, and counts none.
   def boot
     return if @booted
     @booted = true

@@ -165,8 +165,8 @@ class Tiercel::Insight::Doctor
 
       private
 
-      # The test must not change the hit counts. Events of other stores are not counted during it. A segment does not
-      # count a write that is refused because the entry exists.
+      # The test must not change the hit counts. Events are not counted during it. Instead of a read from a segment, it
+      # makes a write that the existing entry refuses, because a segment does not count such a write.
       def examine
         return sound("stores nothing, by configuration") if subject.kind == :null_store
         Tiercel::Insight.uncounted do

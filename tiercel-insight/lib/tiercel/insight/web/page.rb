@@ -37,7 +37,7 @@ class Tiercel::Insight::Web::Page
   Tiercel::Insight::Web::Template.define(self, :render, "page")
 
   def day? = @request.day?
-  # A change of the period, or the page itself.
+  # The page's address; with a period, its address for that period.
   def address(period = nil) = "#{@request.base}/#{"?period=#{period}" if period}"
   def host = Text.printable(Socket.gethostname, most: 60)
   def environment = (Rails.env if defined?(Rails) && Rails.respond_to?(:env))

@@ -32,7 +32,7 @@ module Tiercel::Lab
       #
       # - `name`: of the command
       # - `arguments`: in `lab all`
-      # - `weight`: of its expected time, if a quick run shares its time among the tables
+      # - `weight`: a factor of its expected time when a quick run shares its time among the tables
       Entry = Data.define(:name, :arguments, :weight) do
         # @return [Array<Entry>] all tables: first those of the articles in their order, then the others
         def self.all = Tables.in_all.map { |table| new(name: table.name, **table.facts_in_all) }

@@ -7,7 +7,7 @@ module Tiercel::Lab
   module CLI
     # Measures a table, keeps the run, and prints the report of the kept run.
     class TableCommand < Command
-      # A plan names so many stores of a comparison (`end-to-end` has 36).
+      # Maximum number of stores that a plan names for a comparison (`end-to-end` has 36).
       MOST_STORES = 6
       private_constant :MOST_STORES
 
@@ -70,7 +70,7 @@ module Tiercel::Lab
         named ? command_line(name, named, "[options]") : super
       end
 
-      # The last line has the time of everything, also of what has no cells.
+      # The last line has the time of all measurements, including those without cells.
       def plan
         comparisons, seconds = table.plan, table.expected_seconds
         words = [table.plan_in_words, *(planned(comparisons, settings.bounded(table.protocol)) if comparisons.any?),

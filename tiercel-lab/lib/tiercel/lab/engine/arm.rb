@@ -390,7 +390,7 @@ module Tiercel::Lab
         end
       end
 
-      # Probes of a quarter of a slice, until their cost falls no more.
+      # Runs probes of a quarter of a slice until their cost stops falling.
       def steady?(calls)
         part = [calls / 4, 1].max
         return true if @arm.operation.prepared?

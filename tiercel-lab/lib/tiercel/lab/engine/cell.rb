@@ -2,8 +2,8 @@
 
 module Tiercel::Lab
   module Engine
-    # The outcome of an arm, a store or a page, as processes answer and results record it: a status with figures, or a
-    # status with a reason.
+    # The outcome of an arm, a store or a page: a status with figures, or a status with a reason. Processes answer with
+    # it, and results record it.
     module Outcome
       MEASURED = "measured"
       MISSES = "misses"

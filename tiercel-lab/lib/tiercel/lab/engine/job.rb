@@ -67,7 +67,7 @@ module Tiercel::Lab
 
       # Waits for the answers that nobody has read, because of an error or of Ctrl-C.
       #
-      # @param by [Float] monotonic seconds of the last moment to wait for
+      # @param by [Float] the latest moment to wait until, in monotonic seconds
       # @raise [WorkerLost] if the process does not answer
       def finish_calls(by:)
         receive([by - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max) while @unanswered.positive?
@@ -197,7 +197,7 @@ module Tiercel::Lab
         end
       end
 
-      # Rails' stores. Their files, loaded in each arm, would take a third of its time.
+      # Rails' stores. Loading their files in each arm would take a third of the arm's time.
       STORES = %i[FileStore MemoryStore MemCacheStore RedisCacheStore].freeze
       private_constant :STORES
 

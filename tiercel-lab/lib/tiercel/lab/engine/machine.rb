@@ -150,7 +150,7 @@ module Tiercel::Lab
           "load_average" => read("/proc/loadavg")&.split&.first(3)&.map(&:to_f), "git" => git }
       end
 
-      # The price of a page of 4 KB that a process touches first: filling new memory against filling it again.
+      # The cost of the first write to a page of 4 KB: the time to fill new memory, less the time to fill it again.
       #
       # @return [Float] microseconds; the least of several, because other programs only add to it
       def first_touch_us(bytes: 16 * 1024 * 1024)

@@ -40,8 +40,8 @@ module Tiercel::Lab
       def head_start(process, most:) = (process * GOLDEN_RATIO) % 1.0 * most
     end
 
-    # Keeps a run's time budget. Each value has a share of it, in proportion to its planned time, and also what the
-    # values before it have left.
+    # Keeps a run's time budget. Each value gets a share of it in proportion to its planned time, and the time that
+    # earlier values did not use.
     class Pace
       # @param expected_seconds [Float] planned time of the whole run
       # @param budget_seconds [Numeric, nil] nil: no limit
@@ -85,8 +85,8 @@ module Tiercel::Lab
       #
       # @param size [Integer] rounds that the analysis uses
       # @param again [Boolean] whether to replace disturbed rounds, up to a third of `size`
-      # @param whole [Boolean] whether the budget was asked for all of them already
-      # @yieldparam number [Integer] of further rounds
+      # @param whole [Boolean] whether the caller has already found room in the budget for all of them
+      # @yieldparam number [Integer] number of further rounds
       # @yieldreturn [Boolean] whether the budget has room for them
       # @return [void]
       def make(size, again:, whole: false)
@@ -336,7 +336,7 @@ module Tiercel::Lab
         yield value, mine if block_given?
       end
 
-      # Rounds that the budget has no room for are done, as far as the shown progress is concerned.
+      # Advances the shown progress by the rounds that the budget has no room for.
       def skip(comparisons, rounds)
         return unless rounds.positive?
         seconds = comparisons.sum { |one| one.expected_seconds(@protocol, processes: rounds) }
@@ -399,8 +399,8 @@ module Tiercel::Lab
         end
       end
 
-      # Whether the budget has room for more rounds, at the price of the last one. If it has not, the cells that are
-      # plain already leave their time to the others.
+      # Returns whether the budget has room for more rounds, at the price of the last one. If it has not, plain cells
+      # ({Protocol::PLAIN}) leave their time to the others.
       def room?(cells, rounds)
         return true if fits?(cells, rounds)
         Summary.fill(cells, protocol: @protocol, run: @cells)
@@ -411,8 +411,8 @@ module Tiercel::Lab
 
       def fits?(cells, rounds) = @pace.room?(@price * rounds * cells.count { |cell| !cell.decided? })
 
-      # A store inside this process is never plain: its cost differs more between processes, and it is what the answer
-      # is mostly about.
+      # A store inside this process is never plain: its cost differs more between processes, and the answer is mostly
+      # about such stores.
       def plain?(cell)
         ratio = cell.summary&.ratio
         ratio && cell.arm.contestant.medium != :process &&

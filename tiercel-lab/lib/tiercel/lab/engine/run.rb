@@ -75,7 +75,7 @@ module Tiercel::Lab
 
     # Reads the results of a run from its file.
     module Results
-      # The warning of a run whose file has no end.
+      # The warning about a run whose file has no end record.
       KILLED = "The run was killed, or still runs: tables, cells or processes are missing."
 
       # @param path [String] a run's JSON lines, or a document of `--json`
@@ -124,7 +124,7 @@ module Tiercel::Lab
       private_class_method :assemble
     end
 
-    # Connects to every server of the user's before anything is measured: an unreachable one would cost the whole run.
+    # Connects to every server of the user's before the measurement: an unreachable one would cost the whole run.
     module Reachable
       SECONDS = 2.0
       # HOST:PORT after a scheme, a user, or a store's type.

@@ -2,11 +2,11 @@
 
 module Tiercel::Lab
   module Network
-    # One direction of a connection: bytes, each with the time at which it sends them.
+    # One direction of a connection. A lane keeps the bytes that it has read until it is time to send them.
     class Lane
       # Maximum number of bytes of one read.
       CHUNK_BYTES = 65_536
-      # With more waiting bytes it stops reading, so that the sender notices the congestion.
+      # A lane with more waiting bytes stops reading, so that the sender notices the congestion.
       FULL_BYTES = 4 * 1024 * 1024
 
       # @return [IO]
@@ -200,7 +200,7 @@ module Tiercel::Lab
 
       def cut? = !cut_at.nil? && replies.sent_bytes >= cut_at
 
-      # Changes every byte, and none of them to a digit or a line end.
+      # Changes every byte, but never to a digit or a line end.
       def garbled(bytes) = bytes.bytes.map { |byte| ((byte ^ 0x5A) | 0x80).chr }.join.b
     end
 
@@ -222,7 +222,7 @@ module Tiercel::Lab
         @control = control
         @conditions = Conditions.new
         @routes = []
-        @new = {}.compare_by_identity # routes since connections are refused
+        @new = {}.compare_by_identity # routes that opened while connections were refused
         @round_trips = 0
         @bytes = 0
       end

@@ -4,7 +4,7 @@
 # socket, whether the listener is a Unix socket, and the target.
 require_relative "../../lab"
 
-trap("INT", "IGNORE") # a Ctrl-C at the terminal is for the parent, whose end ends this
+trap("INT", "IGNORE") # Ctrl-C is for the parent; this process ends when the parent ends
 listener_fd, control_fd, kind, *target = ARGV
 listener = (kind == "unix" ? UNIXServer : TCPServer).for_fd(Integer(listener_fd))
 control = UNIXSocket.for_fd(Integer(control_fd))

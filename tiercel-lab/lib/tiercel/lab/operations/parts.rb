@@ -91,7 +91,7 @@ module Tiercel::Lab
     # would take longer than timing them.
     COMPARED = 25
 
-    # A hit through serializer, compressor and store. A store does not fail for types that its serializer cannot keep.
+    # A hit through serializer, compressor and store. A store does not fail for a type that its serializer loses.
     define "end_to_end_read", "a hit, all layers", like: "read", internal?: true do
       include SaysTheSame
 

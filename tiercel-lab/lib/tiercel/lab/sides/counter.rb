@@ -5,7 +5,7 @@ module Tiercel::Lab
     # Counts the cost of one call of a cell, in a process of its own. During {#run} the parent counts the traffic
     # between this process and its servers.
     class Counter
-      # So many that one turn of a store's housekeeping more or less is below {Judgement::LEAST} a call.
+      # So many calls that one more turn of a store's housekeeping adds less than {Judgement::LEAST} to each.
       CALLS = 100
       # A pass lasts at most this long, so a slow benchmark makes fewer calls.
       SECONDS = 0.1

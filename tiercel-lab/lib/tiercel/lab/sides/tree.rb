@@ -170,7 +170,7 @@ module Tiercel::Lab
 
       # @param directory [String] directory of the tree
       # @param variables [Hash{String => String}] further ones
-      # @param libraries [Array<String>] folders to require from that the tree's own gems need not have
+      # @param libraries [Array<String>] folders of libraries that the tree's own gems may lack
       def initialize(directory, variables: {}, libraries: [])
         super(File.exist?(File.join(directory, "Gemfile")) ? directory : nil)
         @directory = directory
@@ -225,7 +225,7 @@ module Tiercel::Lab
         root = defined?(Bundler) && Bundler.respond_to?(:root) ? Bundler.root.to_s : Dir.pwd
         settings = { "BUNDLE_FROZEN" => "false", "BUNDLE_DEPLOYMENT" => "false" }
         path ? settings.merge("BUNDLE_PATH" => File.expand_path(path, root)) : settings
-      rescue StandardError # a Gemfile of the lab's own process may be nowhere
+      rescue StandardError # the lab's own process may have no Gemfile
         { "BUNDLE_FROZEN" => "false", "BUNDLE_DEPLOYMENT" => "false" }
       end
     end

@@ -38,7 +38,7 @@ module Tiercel::Lab
       def close = @client.close
     end
 
-    # The gem redis, on top of it.
+    # The gem redis, which uses redis-client.
     class RedisGem
       # @param options [Hash] options for Redis.new
       def initialize(url, **options)

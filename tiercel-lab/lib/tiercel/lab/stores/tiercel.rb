@@ -16,7 +16,7 @@ module Tiercel::Lab
         # @param store [Tiercel::Store] a store with tiers
         # @return [Boolean]
         def trusted(store)
-          store.read("tiercel-lab:nothing") # as of any reader, the first read that misses near begins it
+          store.read("tiercel-lab:nothing") # the first read that misses the near tier starts the listener
           patiently { tiers(store).each_value.none? { |tier| tier&.dig(:bus, :trusted) == false } }
         end
 
@@ -73,7 +73,7 @@ module Tiercel::Lab
       # Only a process with the gem can check backends and options. Without the gem, the build of the store checks them.
       def check
         require "tiercel"
-        # Revisions before autoload: `compare` measures them too.
+        # Older revisions, which `compare` measures too, have no autoload.
         require "tiercel/configuration" unless ::Tiercel.const_defined?(:Configuration)
         refuse_glued_tiers
         bare = urls.find { |url| !url.include?(":") }

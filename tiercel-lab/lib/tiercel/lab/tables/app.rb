@@ -11,7 +11,7 @@ module Tiercel::Lab
       # @!attribute [r] pages
       #   @return [Array<String>] some of {PAGES}
       # @!attribute [r] requests
-      #   @return [Integer] requests to a store in half a block: as many over each connection
+      #   @return [Integer] requests to a store in half a block, in equal parts over the connections
       # @!attribute [r] connections
       #   @return [Integer]
       # @!attribute [r] line

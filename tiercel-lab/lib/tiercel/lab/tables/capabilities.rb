@@ -2,7 +2,7 @@
 
 module Tiercel::Lab
   module Tables
-    # The table of stores of the first article. Every mark is the result of a test of the store.
+    # The table of stores of the first article. Tests give all marks but `cluster`, which follows the documentation.
     module Capabilities
       Tiercel::Lab.declare self, "tables/capabilities/probe" => %i[Probe]
 

@@ -94,7 +94,7 @@ module Tiercel::Lab
                           .group_by { |warm, _cold| warm.values_at("value", "operation") }
         end
 
-        # A value that a process reads first from a segment maps its pages; a copy of a large one touches new memory.
+        # The first read of a value from a segment maps the value's pages; a copy of a large value touches new memory.
         def touch_words
           us = Report::Format.number(rows("first touch").first["us"])
           "A page of 4 KB that a process touches first costs #{us} us on this machine."

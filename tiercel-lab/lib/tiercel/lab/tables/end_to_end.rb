@@ -161,8 +161,8 @@ module Tiercel::Lab
           { "serialize" => layers[0], "compress" => layers[1], "client" => client, "wire" => wire, "server" => served }
         end
 
-        # A layer alone and the whole call ran in separate slices, and a whole call may take a shorter way. What is left
-        # of the call is zero then, with a note.
+        # A layer alone and the whole call ran in separate slices, and a whole call may take a shorter way. The rest of
+        # the call is then zero, with a note.
         def rest(part, whole, layers)
           @notes[part] = format(NOTES.fetch(part), (100 * ((layers / whole) - 1)).round) if layers > whole
           [whole - layers, 0.0].max

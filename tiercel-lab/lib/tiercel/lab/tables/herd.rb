@@ -331,7 +331,7 @@ module Tiercel::Lab
           "The #{PageDesign::FRAGMENTS} fragments of a page were rendered: #{words.join(", ")}."
         end
 
-        # Over the requests of all rounds.
+        # The quantile over the requests of all rounds.
         def quantile(row, share) = Statistics.quantile(row["ms"].flatten, share)
 
         def page_table

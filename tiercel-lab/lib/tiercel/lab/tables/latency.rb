@@ -169,7 +169,7 @@ module Tiercel::Lab
       end
 
       # Measures a {Design} with fresh client processes. In each process all stores and places take turns, in order
-      # and in reverse. A store in each place is another store, and a proxy stands for each distance to a server.
+      # and in reverse. Each place of a store has a store object of its own, and each distance to a server has a proxy.
       class Trial < Load::Trial
         # A request with a single line as its answer, of each server that can be far.
         QUESTIONS = { memcached: "version\r\n", redis: "PING\r\n" }.freeze
@@ -256,7 +256,7 @@ module Tiercel::Lab
           @by_slot[slot]["round_trips"] << @client.call("round_trip", host:, port: port.to_i,
                                                         samples: @design.samples(slot), request: QUESTIONS.fetch(name))
         rescue WorkerLost
-          nil # the server's own business, such as a password; the loop has been measured
+          nil # the server refuses, perhaps without a password; the loop has its figures
         end
       end
 

@@ -89,7 +89,7 @@ module Tiercel::Lab
       end
     end
 
-    # A table of the lab: a folder of `tables/` with a `table.rb`. The table measures, and its `View` renders:
+    # A table of the lab: a file of `tables/`. The `Table` measures, and its `View` renders:
     #
     # 1. {#plan} returns the cells to measure (none if the table has no cells).
     # 2. {#take} measures the cells and other figures. `run.watch` shows progress and handles Ctrl-C.
@@ -155,13 +155,13 @@ module Tiercel::Lab
 
         # The place of the table in `lab all`, and its arguments there.
         #
-        # @param weight [Numeric] of its planned time, if a quick run shares its time among the tables
+        # @param weight [Numeric] a factor of its planned time when a quick run shares its time among the tables
         def in_all(rank, arguments: [], weight: 1)
           @rank = rank
           @facts_in_all = { arguments:, weight: }
         end
 
-        # @return [Hash{Symbol => Object}] of a table in `lab all`
+        # @return [Hash{Symbol => Object}] arguments and weight of a table in `lab all`
         attr_reader :facts_in_all
 
         # Changes the lab's own protocol for this table.
@@ -174,7 +174,7 @@ module Tiercel::Lab
 
         # @param results [Hash{String => Object}] see {Engine::Results.load}
         # @param command [String] the command that repeats the run
-        # @return [View] the view in the table's folder
+        # @return [View] the view in the table's module
         def view(results, command:)
           folder = Object.const_get(to_s[/\A[A-Z].*(?=::)/] || "Object")
           return superclass.view(results, command:) unless folder.const_defined?(:View, false)

@@ -3,8 +3,8 @@
 module Tiercel::Lab
   module Tables
     module Compare
-      # One side of a comparison: two with equal fingerprints do not differ, for the reason that `sameness` has. The
-      # side measures `stores`, if the user names none.
+      # One side of a comparison. Two sides with equal fingerprints do not differ; `sameness` has the reason. If the
+      # user names no store, the side measures its `stores`.
       #
       # @!attribute [r] name
       #   @return [String] "base" or "head"

@@ -34,7 +34,7 @@ module Tiercel::Lab
               forked.last.call(:build)
             end
             before = memory_of(forked)
-            # The first to come to an entry writes it, and all read it.
+            # The first worker to reach an entry writes it, and all workers read it.
             forked.map { |one| Thread.new { one.call(:fill) } }.each(&:value)
             bytes = memory_of(forked)
             forked.each { |one| one.call(:trim) }
