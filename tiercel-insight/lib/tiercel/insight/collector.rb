@@ -398,7 +398,7 @@ class Tiercel::Insight::Collector
     blocks[-2] += untimed
   end
 
-  # The size of the entry of a sampled hit. A log at DEBUG would show a read that the application did not make.
+  # The size of the entry of a sampled hit; unknown while the log is at DEBUG, because it would show this further read.
   def measured(hash, key)
     return ProcessFile::SIZE_UNKNOWN if @to_measure <= 0 || ActiveSupport::Cache::Store.logger&.debug?
     bytes = Tiercel::Insight.uncounted { Tiercel::Insight::Capacity.bytes_of(@store, key) }

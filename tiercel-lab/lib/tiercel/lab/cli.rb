@@ -278,7 +278,7 @@ module Tiercel::Lab
         ExitCodes::USAGE
       rescue SignalException # Ctrl-C or SIGTERM, outside of a measurement
         ExitCodes::INTERRUPTED
-      rescue Errno::EPIPE # the reader of a pipe has seen enough
+      rescue Errno::EPIPE # the reader has closed the pipe
         ExitCodes::OK
       rescue Errno::ENOSPC, Errno::EDQUOT => e
         err.puts "#{program}: not everything was written: #{e.message}; free some space, or name another place"

@@ -251,7 +251,7 @@ module Tiercel::Lab
 
       def gems = Gem.loaded_specs.transform_values { |spec| spec.version.to_s }.sort.to_h
 
-      # Adds up: a command may measure several times.
+      # Adds the facts up, because a command may measure several times.
       def add_facts(measurement)
         @facts["workload"].merge!(measurement.digests)
         @facts["servers"] |= measurement.servers

@@ -77,7 +77,7 @@ module Tiercel::Lab
         # workers.
         WARM_UP = 80
 
-        # The name of the second application of the first store ends with it.
+        # The end of the name of the first store's second application.
         AGAIN = " again"
 
         # @return [Array<String>] names of the applications; the first store has a second one, for the noise floor

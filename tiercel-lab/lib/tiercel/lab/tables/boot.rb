@@ -24,7 +24,7 @@ module Tiercel::Lab
                                tiercel:redis:],
                     rounds: 8)
 
-        # Starting a process: Ruby, its bundle and Active Support.
+        # Seconds to start a process: Ruby, its bundle and Active Support.
         PROCESS_SECONDS = 0.7
 
         # @return [Float] an estimate

@@ -8,7 +8,7 @@ module Tiercel::Lab
 
       # Profiles several contestants, one after the other, each in a fresh process. Profiled runs are not timed.
       class Trial < Engine::Trial
-        # Starting a process, building the contestant, and warming up.
+        # Seconds to start a process, build the contestant and warm it up.
         START_SECONDS = 3.0
 
         # Rows have "calls", "file" and "top".

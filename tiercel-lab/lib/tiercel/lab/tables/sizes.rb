@@ -8,7 +8,7 @@ module Tiercel::Lab
         called "sizes", "The cost of a hit by the size of the value."
         example "sizes --quick", "sizes --dir /mnt/nfs/cache", "sizes --size 300KB,2MB --store file_store:disk"
         takes :quick, :seed, :cells, :data, :url
-        in_all 70, weight: 2 # as for client
+        in_all 70, weight: 2 # for the reason in client.rb
         quick blocks: 3
         full processes: 4, most_processes: 8, blocks: 6, budget_seconds: 210
 

@@ -22,9 +22,9 @@ module Tiercel::Lab
                    threads: 5, processes: Load::PumaServer::WORKERS, block_ms: 50.0, rounds: 5, requests: 50)
         QUICK = FULL.with(stores: %w[memory_store redis_cache_store solid_cache_store tiercel:shared: tiercel:redis:],
                           rounds: 2)
-        # Starting an application, and the requests that warm it up.
+        # Seconds to start an application and to warm it up.
         START_SECONDS = 6.0
-        # A round of a store that renders every fragment for nearly every request.
+        # Seconds of a round of a store that renders every fragment for nearly every request.
         ROUND_SECONDS = 3.0
 
         # @raise [UsageError]
