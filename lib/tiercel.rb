@@ -31,12 +31,12 @@ module Tiercel
     ActiveSupport::Cache::TiercelStore.new(*urls, **options)
   end
 
-  # Some need gems, or other parts of Rails.
+  # Constants that {eager_load!} leaves out. Some of them need gems, or other parts of Rails.
   ON_DEMAND = %i[Backends Cipher Compressors Fragments Insight Lab ModelTags Railtie Serializers TestWorker].freeze
   private_constant :ON_DEMAND
 
-  # Loads what every store runs, so that the workers of a forking server share it. In a Rails application with a
-  # store of ours and `config.eager_load` the boot calls it.
+  # Loads the code that every store runs, so that the workers of a forking server share it. The boot of a Rails
+  # application calls this method if the application has a Tiercel store and `config.eager_load`.
   #
   # @return [void]
   def self.eager_load!(namespace = self)
@@ -47,7 +47,7 @@ module Tiercel
   end
 
   # @private
-  # @return [Boolean] whether the process has a store of ours: an application with another store loads nothing of it
+  # @return [Boolean] whether the process has loaded Tiercel's store; an application with another store does not
   def self.store_loaded? = defined?(ActiveSupport::Cache::TiercelStore) ? true : false
 
   # @private

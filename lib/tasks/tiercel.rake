@@ -6,7 +6,7 @@ namespace :tiercel do
   missing = lambda do |task, name|
     raise ArgumentError, "#{name} missing: expected rake \"#{task.name}[#{task.arg_names.join(",").upcase}]\""
   end
-  # The segment at the path, or that of Rails.cache.
+  # Returns the path of a segment: the argument, or the path of the segment of Rails.cache.
   one = lambda do |task, path|
     if path.to_s.empty?
       boot.call

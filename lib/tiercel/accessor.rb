@@ -12,8 +12,8 @@
 # - `write(key, value, version, expires_at, ttl, threshold)`: as `Store#write`
 #
 # A {Found} carries the bytes of an entry that is no value yet: an expired, damaged or mismatched entry, a placeholder,
-# bytes without a frame, or an entry with tags that nobody has compared. {Store::Reader} decides about these bytes. Only
-# generations that are not known yet cost it another trip.
+# bytes without a frame, or an entry with tags that nobody has compared. {Store::Reader} decides about these bytes. The
+# Reader needs another trip only to read generations that are not known yet.
 #
 # == Bytes
 #
@@ -260,9 +260,8 @@ class Tiercel::Accessor
             .sum { |keys| @backend.delete_multi(keys) }
   end
 
-  # Reads entries of a {Tiercel::Segment}, which compares their tags. A store with `encrypt:` uses it as it is:
-  # encrypted payloads must not reach the segment's shortcuts ({Native}), which encode plain Strings and keep decoded
-  # values.
+  # Reads entries of a {Tiercel::Segment}, which compares their tags. A store with `encrypt:` uses this class, and not
+  # {Native}, because the segment's shortcuts for plain Strings and decoded values must not receive encrypted payloads.
   #
   # @private
   class Segment < Tiercel::Accessor
@@ -273,7 +272,7 @@ class Tiercel::Accessor
 
     def compares_tags? = true
 
-    # The statistics count these reads, because callers of the store make them. The backend's own `get_multi` also reads
+    # The store's statistics count these reads. They do not count the backend's own `get_multi`, which also reads
     # generations.
     def get_multi(keys, _event = nil)
       @guard.call(:read_multi_entries, returning: {}, keys:) { @segment.get_multi(keys, true) }
@@ -304,7 +303,7 @@ class Tiercel::Accessor
     # The segment returns a frozen result if it could not decode the frame: the frame, or an Array of the frame and
     # its token.
     def read(key, version, _event = nil)
-      # A block inherits the tags, which the segment would compare without showing them.
+      # Inside a block, Ruby has to see the tags, which the block inherits. The segment would not return them.
       return super if @runtime.blocks > 0 && @runtime.inside_block?
       value = @segment.read(key, version)
       return value unless value.frozen?
@@ -379,7 +378,7 @@ class Tiercel::Accessor
       Tiercel::Memo.watch(@segment) if Tiercel::Runtime.main?
     end
 
-    # The segment returns an unfrozen result if it has to be decoded: the frame, with its token if the memo would keep
+    # The segment returns an unfrozen result if Ruby has to decode it: the frame, with its token if the memo would keep
     # the value.
     def read(key, version, _event = nil)
       return super if @runtime.blocks > 0 && @runtime.inside_block?

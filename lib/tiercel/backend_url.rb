@@ -80,7 +80,7 @@ class Tiercel::BackendURL
 
   # The query may contain a password, and URI's error message quotes the query.
   def self.query_options(query, scheme, rest)
-    require "uri" # of which most stores need nothing
+    require "uri" # here, because most stores do not need it
     URI.decode_www_form(query).to_h.transform_keys(&:to_sym)
   rescue ArgumentError
     raise Tiercel::ConfigurationError,

@@ -7,7 +7,7 @@ module Tiercel::Clock
   def self.now = Time.now.to_f
 
   # Returns whether no code of this process will move `Time.now`. C code then reads the machine's clock, at a tenth of
-  # the cost. Tests move it with travel_to, Timecop or a stub, consoles in development too.
+  # the cost. Tests and development consoles move `Time.now` with travel_to, Timecop or a stub.
   #
   # @return [Boolean]
   def self.stays?

@@ -17,7 +17,7 @@ class Tiercel::Configuration
   # @raise [ConfigurationError] for invalid URLs and options
   def initialize(urls, options)
     @options = options.transform_keys(&:to_sym)
-    # Rails' Dockerfile sets this variable for `assets:precompile`, which has no variables and volumes of production.
+    # Rails' Dockerfile sets this variable for `assets:precompile`, which lacks production's variables and volumes.
     unless ENV["SECRET_KEY_BASE_DUMMY"].to_s.empty?
       urls = ["memory:"]
       @options = @options.slice(*STORE_OPTIONS, *RAILS_OPTIONS)

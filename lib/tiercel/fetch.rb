@@ -236,7 +236,7 @@ module Tiercel
     end
 
     # Callers share no block while a delete or an invalidation of the key or its tags is undelivered: the block may have
-    # begun before it. A delete that a disk refused leaves the old entry anyway.
+    # begun before it. A disk has no undelivered deletes: a delete that it refuses leaves the old entry anyway.
     #
     # @return [Miss] the miss itself, or another one that computes the same value
     def share_by_key(miss)

@@ -37,7 +37,7 @@ class Tiercel::FileLock
   def hold(budget_seconds = @budget_seconds)
     give_up_at = Tiercel::Clock.monotonic + budget_seconds
     file = nil
-    until file && locked?(file, give_up_at) # not if the file was removed or replaced meanwhile
+    until file && locked?(file, give_up_at) # again if another process removed or replaced the file
       raise Busy if file && Tiercel::Clock.monotonic >= give_up_at
       file&.close
       file = open

@@ -137,7 +137,7 @@ module Tiercel::Fragments
     end
   end
 
-  # `json.cache!`, `cache_if!` and `cache_root!` of jbuilder, which use `Rails.cache`. BasicObject is above the class.
+  # `json.cache!`, `cache_if!` and `cache_root!` of jbuilder, which use `Rails.cache`. Their class is a BasicObject.
   module Json
     private
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Shows of a key in log lines and error reports only the path of its template, because every other part may contain an
-# address or a name. The store's option `log_keys: true` shows keys.
+# In log lines and error reports, shows only the path of the template in a key, because every other part may contain an
+# address or a name. The store's option `log_keys: true` shows whole keys.
 #
 #   views/products/show:9a0364b9e99bb480dd25e1f0284c8555/products/7  ->  views/products/show:*
 #   user:alice@example.com                                           ->  *

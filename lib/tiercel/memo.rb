@@ -4,8 +4,7 @@
 # whole objects. docs/memo.md has the guarantees.
 #
 # The table belongs to the segment ({Segment#keep}, `memo_bytes=`). The segment finds a kept value while it looks up
-# the entry, and knows whether the value is current. This module passes decoded values to the
-# segment.
+# the entry, and knows whether the value is current. This module passes decoded values to the segment.
 #
 # @private
 module Tiercel::Memo

@@ -12,7 +12,7 @@ module Tiercel::ModelTags
   #   end
   #
   # Statements without callbacks (`update_all`, `insert_all`, `delete_all`, SQL) invalidate nothing. Call
-  # `Rails.cache.invalidate_tags` after them. A store without tags is left alone.
+  # `Rails.cache.invalidate_tags` after them. Does nothing over a store without tags.
   #
   # @param tags [Array<String, Symbol>] a String is a tag; a Symbol is a method whose result is a tag, a record, nil,
   #   or a list of these

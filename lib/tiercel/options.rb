@@ -120,7 +120,7 @@ module Tiercel::Options
       converted.first
     end
 
-    # @return [Array(Object), nil] the value in the type's form; nil if it is none
+    # @return [Array(Object), nil] the value, converted; nil if the type does not accept it
     def converted(type, value)
       valid = case type
               when :any then true

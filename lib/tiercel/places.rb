@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The backends named by a store's URLs: one, or a near tier and the last tier. Assigns each option to a backend, and
-# builds them. One URL gives one backend; two give {Tiers}.
+# builds the backends. One URL gives one backend; two give {Tiers}.
 #
 # @private
 class Tiercel::Places
@@ -78,8 +78,8 @@ class Tiercel::Places
   end
 
   # Identifies the backend behind a segment and, over Redis, the key prefix whose messages the segment's listeners
-  # receive. A store with another backend behind the same segment must not find these copies. Another spelling of the
-  # same place gets a segment of its own.
+  # receive. Stores with different backends must not share a near segment, or one would read the other's copies. The
+  # same place in another spelling gets a segment of its own.
   def behind(options)
     place = ON_DISK.include?(url.scheme) ? "#{url.scheme}:#{::File.expand_path(url.place)}" : url.to_s
     namespace = options[:namespace] if WITH_PREFIX.match?(url.scheme) && !options[:namespace].respond_to?(:call)
@@ -91,7 +91,7 @@ class Tiercel::Places
     if wanted && !last.subscribable?
       raise Tiercel::ConfigurationError, "bus: #{last} sends no invalidation messages. Remove bus=true"
     end
-    # Other machines do not read the keys of parallel test processes, so no bus is needed.
+    # Other machines do not use the keys of parallel test processes, so no bus is needed.
     bus = last.subscribable? && wanted != false && !Tiercel::TestWorker.number
     # Over SQLite the file itself shows whether other programs change it.
     watched = last.respond_to?(:others_since?) && wanted != false && !backend.segment.path.nil?

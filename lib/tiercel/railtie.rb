@@ -39,7 +39,7 @@ class Tiercel::Railtie < Rails::Railtie
     ActiveSupport::Reloader.before_class_unload { ::Tiercel::Memo.clear_all if ::Tiercel.store_loaded? }
   end
 
-  # Before a server forks.
+  # Loads the code before a server forks, so that its workers share it.
   config.after_initialize do |application|
     ::Tiercel.eager_load! if application.config.eager_load && ::Tiercel.store_loaded?
   end

@@ -14,7 +14,7 @@ class Tiercel::ReportLimit
   def initialize(pause_seconds: 5.0, clock: Tiercel::Clock.method(:monotonic))
     @pause_seconds = pause_seconds
     @clock = clock
-    @causes = {} # for each: when it was reported, and how many failures since then were not
+    @causes = {} # by cause: time of its last report, number of failures since then
     @lock = Mutex.new
   end
 

@@ -33,7 +33,7 @@ class Tiercel::Runtime
   MAIN = new
   private_constant :MAIN
 
-  # Parts of a store ask once and keep the answer, because a question costs as much as a third of a read.
+  # Parts of a store call this once and keep the result, because a call costs as much as a third of a read.
   #
   # @return [Runtime] of this Ractor
   def self.current = main? ? MAIN : Ractor.current[:tiercel_runtime] ||= new

@@ -135,7 +135,7 @@ module Tiercel
       # Called from C once, before the first call that needs the time.
       def reads_clock? = Clock.stays?
 
-      # Called from C if the file is gone and could not be recreated in this second. The first call has reported why.
+      # Called from C if the file is gone, and an attempt in the same second could not recreate it and has reported why.
       #
       # @param segment [Segment]
       # @raise [BreakerOpen]
@@ -254,7 +254,7 @@ module Tiercel
     # After this time, an iteration over many entries lets other threads run.
     TURN_SECONDS = 0.005
     ALL_BUCKETS = 1 << 40
-    # The names of the figures from C, in the order of layout.h; nil: nobody reads it.
+    # The names of the figures from C, in the order of layout.h; nil for a figure that nobody reads.
     CONTENT = %i[entries bytes dead_bytes log_bytes size_bytes shards processes leases memo_entries memo_bytes
                  memo_limit_bytes memo_hits memo_evictions].freeze
     PROCESS_COUNTERS = [*%i[hits misses writes deletes refused_writes lock_waits lock_timeouts], nil, nil, nil, nil,

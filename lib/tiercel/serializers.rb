@@ -28,7 +28,7 @@ module Tiercel::Serializers
 
   # @param option [Symbol, String, nil, #dump] the `serializer:` option: a name, nil for the default, or an object with
   #   dump and load
-  # @param marshal [Boolean] whether it may use Marshal
+  # @param marshal [Boolean] whether the serializer may use Marshal
   # @return [Object] a serializer
   # @raise [ConfigurationError] if the option is none of these, or contradicts `marshal: false`
   # @raise [MissingDependency] if its library is not installed

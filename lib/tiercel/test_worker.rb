@@ -91,8 +91,8 @@ module Tiercel::TestWorker
 
     private
 
-    # parallel_tests leaves the variable empty for its first process, which shares servers with the others too. Minitest
-    # runs its tests at exit, after blocks that were registered later than its own.
+    # parallel_tests leaves the variable empty for its first process, which uses the same servers as the others.
+    # Minitest may run the tests after this block of `at_exit`, so `after_run` removes the files once more.
     def from_environment(number)
       return unless number && @number.nil?
       enter(number.empty? ? "1" : number, empty: false)

@@ -49,8 +49,8 @@ module Tiercel
     def add(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @last.add(key, bytes, ttl) }
     def add_or_get(key, bytes, ttl = nil) = @near.change([key], bytes, ttl) { @last.add_or_get(key, bytes, ttl) }
 
-    # A value computed before a pending change is older than the change, so it is not stored. That is an error: with
-    # false and an unchanged entry, the last tier has refused the size of the value.
+    # A value computed before a pending change is older than the change, so this method raises and does not store it.
+    # Returning false with an unchanged entry would mean that the value is too large for the last tier.
     def compare_and_set(key, bytes, token, ttl = nil)
       @near.change([key], bytes, ttl) do
         raise BreakerOpen.quick("a change of this key did not reach it yet", backend: @last.to_s, key:) if pending?(key)
@@ -114,7 +114,7 @@ module Tiercel
     def tiered? = true
     def tiers = [@near.backend, @last]
     def to_s = "#{@near} > #{@last}"
-    def local_cache? = false # the near tier does the same
+    def local_cache? = false # the near tier already saves the trips
 
     private
 
@@ -373,7 +373,7 @@ module Tiercel
 
       def fill(lease, bytes, ttl)
         return @last.fill(lease, bytes, ttl) unless near?(lease)
-        near = @near.fill(lease, bytes, ttl) # first: waiting callers get the value whatever the last tier answers
+        near = @near.fill(lease, bytes, ttl) # first, so that waiting callers get the value in any case
         sent = lease.token.last
         last = @last.fill(sent, bytes, ttl) if sent&.sent?
         last.nil? ? near : last
@@ -398,13 +398,13 @@ module Tiercel
       private
 
       # @param last [Lease, Present] the last tier's answer
-      # @return [Lease, Present] the last tier's answer; the near table's, if the last tier did not answer
+      # @return [Lease, Present] the last tier's answer, or the near table's if the last tier did not answer
       def beside(last, &)
         return last unless last.is_a?(Lease) && last.mine? && !last.sure?
         met_at = @tier.now
         near = @near.acquire(@near.own(last.key, last.ttl, last.version), &)
         own = near.is_a?(Lease) && near.mine?
-        return last if own && !near.sure? # the table does not exist either
+        return last if own && !near.sure? # the near table grants no lease either
         @last.release(last) unless own
         near.is_a?(Lease) ? near.stored_as(Beside.new(met_at, (last if own))) : near
       end

@@ -20,9 +20,9 @@ module ActiveSupport
     #
     # Every call begins here and takes one path:
     #
-    #   read    name -> key, version -> Accessor -> guard -> backend; the Reader decides what the accessor cannot
+    #   read    name -> key, version -> Accessor -> guard -> backend; the Reader handles what the accessor cannot decode
     #   write   name -> key, version -> Writer -> Accessor -> guard -> backend
-    #   fetch   as a read; on a miss Fetch: lease -> block -> fill of the lease
+    #   fetch   as a read; on a miss Fetch: acquire the lease -> run the block -> store the value under the lease
     #
     # Without encryption, the accessor reads and writes a segment's values directly, and calls the guard only for
     # failures.
@@ -31,7 +31,7 @@ module ActiveSupport
     #
     # - `read` and `fetch` with no options, or only with `expires_in`, `race_condition_ttl`, `skip_nil: true`,
     #   `version`, `namespace`, and, if the accessor compares tags (segments and tiers), `tags`
-    # - `write` with no options, or only with `expires_in`, in a store without stale windows
+    # - `write` with no options, or only with `expires_in`, in a store that serves no stale values
     # - `delete` and `exist?` with no options
     #
     # Other calls of one name merge their options and run inside Rails' `instrument`. Reads of this kind, and reads of
@@ -61,8 +61,8 @@ module ActiveSupport
       RULES = ::Tiercel::CodecExt
       # If the store itself has one of these options, every call merges its options.
       SLOW_OPTIONS = %i[raw version force expires_at unless_exist tags skip_nil].freeze
-      # The code of failures. The store loads it, because a process that fails may have no descriptor left, or be in a
-      # chroot.
+      # The classes that handle failures. The store loads them early, because a failing process may have no file
+      # descriptor left, or run in a chroot.
       LOADED_FOR_FAILURES = [::Tiercel::Counter, ::Tiercel::KeyMask, ::Tiercel::OneLine, ::Tiercel::Reports,
                              ::Tiercel::Coder::LazyEntry, ::Tiercel::Leases::Placeholder,
                              ActiveSupport::ExecutionContext].freeze
@@ -254,7 +254,7 @@ module ActiveSupport
         options = names.extract_options!
         options = options.empty? ? @options : merged_options(options)
         heard = heard?(READ_MULTI)
-        keys = keys_of(names, options) if KEYS_IN_EVENTS || !heard # else a name that is refused is within the event
+        keys = keys_of(names, options) if KEYS_IN_EVENTS || !heard # else in the event, where Rails 7.2 rejects names
         return read_several(names, keys, versions_of(names, keys, options), options, nil) unless heard
         instrument_heard(:read_multi, names, options) do |event|
           keys ||= keys_of(names, options)
@@ -343,8 +343,8 @@ module ActiveSupport
 
       # --- counters ---
 
-      # Increments a counter and returns the new count. An absent counter starts at `amount`, and only then `expires_in`
-      # applies. An entry with an Integer (written without `raw: true`) becomes a counter.
+      # Increments a counter and returns the new count. An absent counter starts at `amount`; `expires_in` applies only
+      # in this case. An entry with an Integer (written without `raw: true`) becomes a counter.
       #
       # @param name [Object] as for `read`
       # @param amount [Integer]
@@ -419,7 +419,7 @@ module ActiveSupport
 
       # Deletes expired entries, if the backend does not do this by itself.
       #
-      # @return [Integer, nil] number of deleted entries; nil if the backend does not know it
+      # @return [Integer, nil] number of deleted entries; nil if the backend failed
       def cleanup(_options = nil)
         size = @accessor.stats(:cleanup)&.[](:entries)
         instrument(:cleanup, nil, { size: size }) { @accessor.cleanup }
@@ -456,11 +456,11 @@ module ActiveSupport
         { **figures, failures: guard.failures, breaker_openings: guard.breaker_openings, **@settings.fetch.stats }
       end
 
-      # Subscribes this process to the invalidation messages of other machines at once. Otherwise a process subscribes
-      # at its first near miss. Use it for a store with tiers over Redis, in an idle process such as Puma's master: it
-      # then listens for all processes that share its `shared:` tier, even while they are busy. Returns without waiting.
-      # Has no effect if the process already listens; `stats` shows whether it does. A forked child has to call it
-      # again.
+      # Subscribes this process to the invalidation messages of other machines at once. Without this call, a process
+      # subscribes at its first near miss. Call it in an idle process such as Puma's master, for a store with tiers over
+      # Redis: this process then listens for all processes that share its `shared:` tier, even while they are busy. The
+      # call does not wait, and has no effect in a process that already listens (see `stats`). A forked child has to
+      # call it again.
       #
       # @return [Boolean] whether the store has a bus, which delivers these messages
       def listen = backend.listen
@@ -529,7 +529,7 @@ module ActiveSupport
         @middleware ||= STRATEGY::Middleware.new(STRATEGY.name, told)
       end
 
-      # Rails adds the middleware of a store that responds to it; each request through a middleware costs objects.
+      # Returns false for `middleware` without a local cache: Rails would add a middleware, at a cost in each request.
       def respond_to?(name, all = false) = super && (name != :middleware || !@settings.request_local.nil?)
 
       # --- for {Tiercel::Fetch} and for tests in parallel ---
@@ -662,7 +662,7 @@ module ActiveSupport
       end
 
       # @param names [Array<Object>, Hash{Object => Object}] names, or values by name
-      # @return [Array<Object>, Hash{Object => Object}] with the keys in place of the names; on Rails 7.2 as before
+      # @return [Array<Object>, Hash{Object => Object}] with the keys in place of the names; on Rails 7.2 the argument
       def in_event(names, options)
         return names unless KEYS_IN_EVENTS
         return names.transform_keys { |name| normalize_key(name, options) } if names.is_a?(Hash)
@@ -716,7 +716,7 @@ module ActiveSupport
         version == false ? normalize_version(name) : version
       end
 
-      # @return [Array<String>] the names themselves if all are their own keys
+      # @return [Array<String>] the keys; `names` itself if every name is its own key
       def keys_of(names, options)
         keys = RULES.keys(names, namespace_of(options), @settings.max_key_bytes) if @plain
         keys || names.map { |name| normalize_key(name, options) }
@@ -731,7 +731,7 @@ module ActiveSupport
         versions if versions.any?
       end
 
-      # Accepts an expiry, valid tags, and the options that a miss commonly uses.
+      # An expiry, valid tags, and the options that a miss commonly uses need no merge.
       #
       # @return [Hash, nil, false] the options if the key or the version depends on them, nil if neither does; false if
       #   the call has to merge its options
@@ -888,7 +888,7 @@ module ActiveSupport
 
       def local_cache_key = @settings.request_local&.registry_key || :tiercel_no_local_cache
 
-      # Rails' own tests of stores with a local cache call this method of its stores.
+      # Rails' own tests of stores with a local cache call this method of the store.
       def bypass_local_cache(&) = use_temporary_local_cache(nil, &)
 
       def use_temporary_local_cache(temporary)

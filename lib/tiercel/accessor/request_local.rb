@@ -20,7 +20,7 @@ module Tiercel
 
     # @param far [Accessor] the wrapped accessor
     def initialize(far, coder, frozen: false)
-      super(far.backend, nil, coder, frozen:) # blocks inherit tags by the backend
+      super(far.backend, nil, coder, frozen:) # the backend decides whether a running block inherits tags
       @far = far
       @registry_key = :"tiercel_local_cache_#{object_id}"
       @invalidations = 0

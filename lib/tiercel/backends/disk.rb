@@ -2,7 +2,7 @@
 
 # The common parts of `sqlite:` and `file:`: the largest value, tokens, and a memo of digests.
 module Tiercel::Backends::Disk
-  # A larger value is refused: one write may exceed `size` by this share at most.
+  # The largest value is `size` divided by this number, so one write exceeds `size` by no more than this share.
   LARGEST_VALUE_SHARE = 20
 
   # Bounds of the memory for the digests of recently used keys.

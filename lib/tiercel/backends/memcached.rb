@@ -188,7 +188,7 @@ module Tiercel
                         "they are not stored", backend: @name, key: large.first)
     end
 
-    # Writes, then reads what is there.
+    # Writes, then reads the entries, in one trip to each server.
     def compare_exchange_multi(pairs, ttl = nil, tokens = {})
       return {} if pairs.empty?
       keys = pairs.keys
@@ -216,7 +216,7 @@ module Tiercel
 
     def delete_multi(keys) = keys.empty? ? 0 : delete_wire_keys(keys.map { |key| WireKey.encode(key) })
 
-    # A frame that changes between the two steps stays, for another attempt.
+    # A frame that changes between the two steps stays. Its key counts as failed, so that the caller tries again.
     def delete_frames(keys)
       found = look_at(keys)
       frames = found.each_index.select do |index|
@@ -273,7 +273,7 @@ module Tiercel
 
     def node(wire_key) = @only || @ring.node_for(wire_key)
 
-    # @return [String] a request that writes, and one that reads what is there then
+    # @return [String] a request that writes, and one that then reads the entry
     def exchange_requests(wire_key, bytes, ttl, token, connection)
       write = if token then Connection.set_request(wire_key, bytes, ttl, token.cas_over(connection))
               else Connection.add_request(wire_key, bytes, ttl)
@@ -392,7 +392,7 @@ module Tiercel
     #
     # - A key in this form that has no "%" is sent unchanged.
     # - Any other key is percent-encoded as in Rails' MemCacheStore (control characters, space, "%" and all bytes
-    #   from 7F), so that both find the same entries.
+    #   from 7F), so that both stores find the same entries.
     # - If the result exceeds 250 bytes, bytes from 80 stay unencoded, which memcached permits.
     # - A key that is still too long becomes "%=", the beginning of the key, and a SHA-256. This key cannot be decoded;
     #   only its beginning is recognizable.

@@ -26,7 +26,7 @@ module Tiercel
     autoload :Subscription, "tiercel/backends/redis/subscription"
 
     ENDLESS_MS = 2**51
-    # Up to this size the expected bytes are sent themselves, which costs less than a digest.
+    # Expected bytes up to this size are sent themselves, which costs less than a digest.
     SHORT_BYTES = 256
     SCAN_COUNT = "1000"
     GLOB_CHARACTERS = /[*?\[\]\\]/n
@@ -173,7 +173,7 @@ module Tiercel
       result(replies, changes.keys.select.with_index { |_, index| replies[index] == 1 })
     end
 
-    # Writes, then reads what is there, in one trip. The written bytes are their own token, because no other caller
+    # Writes, then reads the entry, in one trip. The written bytes are their own token, because no other caller
     # writes the same bytes.
     def compare_exchange(key, bytes, ttl = nil, token = nil)
       milliseconds = ms(ttl)
@@ -330,7 +330,7 @@ module Tiercel
       [write, ["GET", key], ["PTTL", key]]
     end
 
-    # @return [Array, nil] what is there after these replies to {#exchange_commands}; see {#shown}
+    # @return [Array, nil] the entry according to the replies to {#exchange_commands}; see {#shown}
     def exchanged(key, bytes, token, milliseconds, written, present, left)
       if wrong_type?(present) # replaced, as by a plain write
         call(["SET", key, bytes, "PX", milliseconds], key)
@@ -383,7 +383,7 @@ module Tiercel
     end
 
     # A reply of another kind comes from a server outside Redis' family, or belongs to another command: then no
-    # connection that is open is used again.
+    # open connection is used again.
     #
     # @param kind [#===]
     # @return [Object] the reply

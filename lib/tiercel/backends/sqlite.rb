@@ -25,8 +25,8 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
   # Calls between two checks of the path.
   CHECK_INTERVAL = 64
   PAUSE_SECONDS = 0.0003
-  # How long a write waits for other processes to do housekeeping, and the pause after the log could not be emptied. A
-  # stopped reader, for example, keeps it long.
+  # Seconds for which a write tries its housekeeping on a busy file, and the pause after a write could not empty the
+  # log (because of a stopped reader, for example).
   PATIENCE_SECONDS = 0.1
   LOG_PAUSE_SECONDS = 1.0
   # Seconds after which a change renews its member's row.
@@ -199,7 +199,7 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
   def close = @lock.synchronize { drop }
 
   # @private
-  # Removes the files of the cache, if the file is one.
+  # Removes the files of the cache, if the file is a cache.
   def remove_files
     close
     @file.remove
@@ -248,7 +248,7 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
     row
   end
 
-  # @return [Boolean] whether the row was inserted: now, or just before
+  # @return [Boolean] whether the row is the one that this connection has inserted last
   def put(connection, key, bytes, ttl, now)
     connection.set(@ids[key], blob(key), blob(bytes), expiry(ttl, now), next_token, micros(now))
   end
@@ -278,8 +278,8 @@ class Tiercel::Backends::SQLite < Tiercel::Backend
 
   # Runs a change that may add rows, and then housekeeping.
   #
-  # @yieldreturn [Boolean] whether bytes were added. Where the newest row is replaced, this is true too, and costs no
-  #   entry: {Housekeeping} evicts only while the file is nearly full.
+  # @yieldreturn [Boolean] whether bytes were added. True also if the newest row was replaced, which costs no entry:
+  #   {Housekeeping} evicts only while the file is nearly full.
   def write(key, bytes, now, &)
     added = change(key, now, &)
     keep_house(now) if @housekeeping.due?(bytes, added ? bytes : 0)

@@ -16,7 +16,7 @@ module Tiercel
     # @param inflated_bytes [Integer] the size claimed by the frame
     # @param limit [Integer] bytes
     # @return [String] binary
-    # @raise [MalformedFrame] if they are damaged, or inflate to more than `limit` or not to `inflated_bytes`
+    # @raise [MalformedFrame] if the bytes are damaged, or inflate to more than `limit` or not to `inflated_bytes`
     def inflate(bytes, inflated_bytes:, limit: Compressors::INFLATE_LIMIT)
       check_claim(inflated_bytes, limit)
       inflated = expand(bytes, inflated_bytes)

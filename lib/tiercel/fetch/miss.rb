@@ -160,7 +160,7 @@ class Tiercel::Fetch
       Tiercel::Frame::Version.kept("tags:#{digest}:#{version}")
     end
 
-    # A later attempt has to ask again.
+    # Each method returns its object once, for the first attempt. A later attempt has to ask the backend.
     def take_seen = @seen.tap { @seen = nil }
     def take_shown = @shown.tap { @shown = nil }
 

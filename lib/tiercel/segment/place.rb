@@ -148,10 +148,10 @@ module Tiercel
       segment
     end
 
-    # A failing allocation would briefly use up the free space of all programs. If a file
-    # in memory is larger than the process's limit, the system kills the process while it creates the file, and again
-    # after each restart. The file system decides whether the file is in memory, and not the path: a container may have
-    # a host's /dev/shm/shop at /cache.
+    # A failing allocation would briefly use up the free space of all programs. If a file in memory is larger than the
+    # process's limit, the system kills the process while it creates the file, and again after each restart. The file
+    # system decides whether the file is in memory, and not the path: a container may have a host's /dev/shm/shop at
+    # /cache.
     #
     # @return [String, nil] the reason why a new segment of this size does not fit
     def too_large(bytes)

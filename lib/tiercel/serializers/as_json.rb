@@ -30,7 +30,7 @@ class Tiercel::Serializers::AsJSON
   #
   # @param bytes [String]
   # @return [Object]
-  # @raise [MalformedFrame] if they are not JSON
+  # @raise [MalformedFrame] if the bytes are not JSON
   def load(bytes)
     ::JSON.parse(bytes.dup.force_encoding(Encoding::UTF_8))
   rescue ::JSON::ParserError, EncodingError => error

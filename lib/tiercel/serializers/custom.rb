@@ -3,7 +3,7 @@
 # Wraps a user's serializer: any object with `dump(value)` and `load(bytes)`.
 class Tiercel::Serializers::Custom
   # @param serializer [#dump, #load]
-  # @raise [ConfigurationError] if it is none
+  # @raise [ConfigurationError] if the object lacks one of these methods
   def initialize(serializer)
     unless serializer.respond_to?(:dump) && serializer.respond_to?(:load)
       raise Tiercel::ConfigurationError,

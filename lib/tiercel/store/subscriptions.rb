@@ -14,8 +14,8 @@ class Tiercel::Store::Subscriptions
   Answer = Struct.new(:unheard)
   private_constant :NOTIFIER, :Answer
 
-  # @return [Answer] a change puts another one in its place. So a caller that has asked before the change writes into
-  #   the old one, which nobody reads any more
+  # @return [Answer] the current answer. A change of subscriptions replaces this object, so a caller that asked before
+  #   the change writes into the old one, which nobody reads any more
   attr_reader :answer
 
   # @param events [Array<String>] the names of all events of a store
@@ -28,7 +28,7 @@ class Tiercel::Store::Subscriptions
     end
   end
 
-  # @param answer [Answer] the one from before the caller has asked the notifier about one event
+  # @param answer [Answer] the {#answer} before the caller asked the notifier about one event
   # @return [false] keeps the answer if no other event has subscribers either, and changes can be seen
   def none(notifier, answer)
     answer.unheard = notifier if traced?(notifier) && @events.all? { |name| notifier.all_listeners_for(name).empty? }
@@ -37,7 +37,7 @@ class Tiercel::Store::Subscriptions
 
   private
 
-  # Code may have put another method before Rails' own.
+  # Returns whether the TracePoints see every change: other code may have overridden `subscribe` or `unsubscribe`.
   def traced?(notifier)
     notifier.instance_of?(NOTIFIER) && @methods.all? { |name, method| notifier.method(name).unbind == method }
   end

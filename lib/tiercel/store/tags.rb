@@ -5,14 +5,14 @@ module Tiercel
   # compares these generations with the backend's.
   #
   #   options: names -> {Named} -> {Generations#fix} before the block -> {Writer#tagged}: the frame's part TAGS
-  #   {Reader#outdated?}: are they still what the backend has?
+  #   {Reader#outdated?}: compares this part with the backend's generations
   #
   # docs/tags.md lists the guarantees.
   module Store::Tags
     autoload :Generations, "tiercel/store/tags/generations"
     autoload :Named, "tiercel/store/tags/named"
 
-    # The prefix of generations' keys, behind the namespace.
+    # The prefix of generations' keys, after the namespace.
     KEY_PREFIX = Frame::Layout::GENERATION_KEY
 
     # @param tag [Object] an argument of the application

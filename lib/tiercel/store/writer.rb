@@ -65,7 +65,7 @@ class Tiercel::Store::Writer
     tagged(key, with_stale_windows(key, bytes, policy), options[:tags])&.freeze
   end
 
-  # A block has inherited tags.
+  # Adds the tags that a block has inherited.
   #
   # @param recorded [Hash{String => String}]
   # @return [String] the frame with these tags

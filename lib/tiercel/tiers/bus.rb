@@ -176,8 +176,8 @@ module Tiercel
       listener&.close
     end
 
-    # Reports near hits to a server that evicts by use: it would evict the entries that are read most, since near hits
-    # do not reach it. The segment counts hits for its own eviction, so a near hit costs nothing for this.
+    # Reports near hits to a server that evicts by use. Near hits do not reach the server, which would otherwise evict
+    # the entries that are read most. The segment counts hits for its own eviction, so the report adds nothing to a hit.
     def tell_uses
       return unless @last.uses_wanted?
       @cursor, keys = @segment.used_keys(@cursor, USED_ENTRIES, USED_BUCKETS)
@@ -340,7 +340,7 @@ module Tiercel
       def proven
         @proven = true
         @probe = @asked = nil
-        @news.push(true) # the first question need not wait
+        @news.push(true) # wakes the bus, so that the first query need not wait
       end
 
       def answered

@@ -40,7 +40,7 @@ class Tiercel::Tiers::Watch
     false # the file or the segment does not answer: copies stay trusted for {Coverage#trust} at most
   end
 
-  # A write before the first read leaves a copy, too.
+  # Runs before a change too, so that a write before the first read can leave a copy.
   alias before_change listen
 
   # @return [Boolean] whether the last tier sends a message about each change

@@ -13,7 +13,7 @@ module ActiveSupport
     #
     # @private
     module TiercelStore::Shareable
-      # The values from which a Ractor builds its parts. A {Tiercel::Configuration} may name anything.
+      # The values from which a Ractor builds its parts. A {Tiercel::Configuration} may contain unshareable objects.
       Seed = Struct.new(:path, :options, :coder, :policy, :max_key_size, :threshold, :compress?, :race_condition_ttl,
                         :frozen_values?, :guard_options) do
         def build_backend = ::Tiercel::Backends::Shared.new(::Tiercel::Segment.join(path))
@@ -95,7 +95,7 @@ module ActiveSupport
       # share.
       class InRactor < TiercelStore
         ALIASES = Ractor.make_shareable(OPTION_ALIASES.transform_values(&:dup))
-        # Patches were looked for in the main Ractor.
+        # The main Ractor has already looked for patches.
         NO_PATCHES = Struct.new(:any, :events, :check).new(false, false).freeze
         private_constant :ALIASES, :NO_PATCHES
 
@@ -114,7 +114,7 @@ module ActiveSupport
 
         def find_patches = NO_PATCHES
 
-        # Rails 8.2 has a notifier in each Ractor, from Ruby 4.0 on.
+        # From Ruby 4.0 on, Rails 8.2 has a notifier in each Ractor.
         def notifies?
           !ActiveSupport::Notifications.notifier.nil?
         rescue Ractor::IsolationError, NoMethodError

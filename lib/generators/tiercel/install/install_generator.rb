@@ -20,7 +20,7 @@ class Tiercel::Generators::InstallGenerator < Rails::Generators::Base
   URLS = { nil => %w[shared:], "memory_store" => %w[shared:], "null_store" => %w[shared:],
            "solid_cache_store" => %w[shared: sqlite:storage/tiercel.sqlite3] }.freeze
   STATEMENT = /^[^#\n]*\bconfig\.cache_store\s*=/
-  # A statement in no branch, which the next line does not continue.
+  # START: the first line of the block. LINE: a statement outside of any branch, complete on its line.
   START = /^.*\.configure do\n/
   LINE = /^  config\.cache_store = (?!.*\s(?:if|unless|\?)\s)(.+[^,\\(\[{])\n(?!   )/
   # Settings of Solid Cache, read as text: the application's YAML may run code.

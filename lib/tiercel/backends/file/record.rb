@@ -43,7 +43,7 @@ class Tiercel::Backends::File::Record <
 
     private
 
-    # The lengths in the header are believed only if the file is as long.
+    # Accepts the lengths in the header only if the file has exactly the length that they add up to.
     def parse(head, size, whole)
       magic, key_bytes, expires_at, token, length = head.unpack(FORMAT)
       return unless magic == MAGIC && length && size == HEADER_BYTES + key_bytes + length

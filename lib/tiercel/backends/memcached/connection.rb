@@ -51,7 +51,7 @@ module Tiercel
       class << self
         # @return [Integer] number of this process' newest connection
         attr_reader :newest
-        # @return [String] the same in the form of a flag
+        # @return [String] this number in the form of a flag
         attr_reader :mark
 
         # @return [Integer] the number for a connection that was just opened

@@ -166,7 +166,7 @@ module Tiercel
       # servers costs no trip.
       def greet(deadline)
         @connected_at = Clock.monotonic
-        @server = nil # of the connection before
+        @server = nil # forgets the server of the earlier connection
         login = Array(@login&.call)
         commands = []
         if @protocol == 3

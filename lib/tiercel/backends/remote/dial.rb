@@ -88,8 +88,8 @@ module Tiercel::Backends::Remote
     end
   end
 
-  # Makes the TLS context of a store's connections of the option `ssl_params`: once and not for each connection, because
-  # reading the machine's certificate authorities takes 20 ms.
+  # Makes the TLS context of a store from the option `ssl_params`. All connections of the store share the context,
+  # because reading the machine's certificate authorities takes 20 ms.
   module TLSContext
     # Options that name files.
     PLACES = %i[ca_file ca_path].freeze
@@ -113,7 +113,7 @@ module Tiercel::Backends::Remote
         "#{error.message.lines.first&.chomp}"
     end
 
-    # @raise [ConfigurationError] if it is no Hash, or names a file that cannot be read
+    # @raise [ConfigurationError] if the option is no Hash, or names a file that cannot be read
     def self.checked(given)
       given ||= {}
       raise Tiercel::ConfigurationError, "ssl_params: expected a Hash, got a #{given.class}" unless given.is_a?(Hash)

@@ -7,7 +7,7 @@
 # If a server hangs, the other servers' responses arrive before the deadline, and the call still reads them.
 class Tiercel::Backends::Remote::Exchange
   # @param replies [Array<Object>] of all keys
-  # @param result [Object] what the replies without an error say
+  # @param result [Object] the result according to the replies without an error
   # @param name [String] the backend's name
   # @return [Object] the result, unless a reply is an error
   # @raise [Tiercel::BackendError] with the result, if only some of the keys have an error

@@ -50,7 +50,7 @@ class Tiercel::Backends::SQLite::CacheFile
 
   # Checks the file without changing it.
   #
-  # @return [Boolean] whether there is one
+  # @return [Boolean] whether the file exists
   # @raise [ConfigurationError] if it is not a cache of this user; then it stays unchanged
   # @raise [Refused] if this process or this release cannot use the cache
   # @raise [SQLite3::Exception] if the file cannot be examined
@@ -95,7 +95,7 @@ class Tiercel::Backends::SQLite::CacheFile
 
   # Moves a damaged file away, only once even if several processes find it. Keeps only the latest damaged file.
   #
-  # @param damaged [Array(Integer, Integer), nil] its inode
+  # @param damaged [Array(Integer, Integer), nil] device and inode of the damaged file
   # @return [String] the new name
   def set_aside(damaged)
     target = "#{@path}.damaged"
@@ -107,7 +107,7 @@ class Tiercel::Backends::SQLite::CacheFile
     target
   end
 
-  # Removes the cache with its lock, if it is one.
+  # Removes the file with its lock file, if it is a cache.
   def remove
     return unless ::File.exist?(@path) # the lock would be created again
     @lock.hold { FileUtils.rm_f([*paths, @lock.path]) if verify }

@@ -9,15 +9,15 @@
 class Tiercel::Backends::SQLite::Housekeeping
   # Writes between two rounds. A round starts earlier once half of the log was written.
   INTERVAL = 32
-  # Rows in one sample, and the share of a sample that may be evicted; in a file above its limit, rows smaller than a
-  # page free it only together.
+  # Rows in one sample; the share of them that may be evicted; and this share in a file above its limit, where rows
+  # smaller than a page free the page only together.
   SAMPLE_ROWS = 64
   EVICTED_SHARE = 0.25
   FREED_SHARE = 0.9
   # Fill levels at which hits are recorded and at which eviction begins.
   NOTING_FILL = 0.75
   EVICTING_FILL = 0.95
-  # Factor for a nearly full file: at its limit, it evicts this many times the bytes that were added.
+  # A file at its limit evicts 0.5 + URGENCY times the added bytes; at EVICTING_FILL, half of the added bytes.
   URGENCY = 3
   # Maximum number of hits recorded in memory, and number of hits that one round stores.
   MOST_NOTED = 4_096
@@ -42,7 +42,7 @@ class Tiercel::Backends::SQLite::Housekeeping
     @refresh_us = 0
   end
 
-  # Records that an entry was read from the file; a later round stores it. A read itself never writes.
+  # Records that an entry was read from the file; a later round stores this use. A read itself never writes.
   def note(id)
     @noted[id] = true if @noting && @noted.size < MOST_NOTED
   end
@@ -80,9 +80,9 @@ class Tiercel::Backends::SQLite::Housekeeping
     end
   end
 
-  # Evicts the bytes added since the last round, multiplied as the file approaches its limit, until the fill is again
-  # where eviction begins. The number of used pages alone would evict too much, because it does not show free space
-  # inside pages.
+  # Evicts the bytes added since the last round, times a factor that grows as the file approaches its limit, but at most
+  # the bytes above {EVICTING_FILL}. The number of used pages alone would evict too much, because it does not show free
+  # space inside pages.
   def evict(connection, now, fill)
     excess = fill - EVICTING_FILL
     urgency = 0.5 + (URGENCY * [excess / (1 - EVICTING_FILL), 1].min)

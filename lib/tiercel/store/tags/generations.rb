@@ -60,7 +60,7 @@ module Tiercel
           Frame::Parts.each_tag(part) { |key, generation| own[key] = generation }
           [part, own]
         end
-        wanted = {} # false: entries differ
+        wanted = {} # false for a generation in which the entries differ
         recorded.each_value { |own| wanted.update(own) { |_, one, other| one == other && one } }
         found = tags&.known || {}
         unknown = tags&.known ? wanted.keys - tags.keys : wanted.keys
@@ -93,8 +93,8 @@ module Tiercel
 
       # The parts and generations that entries had when this process last read them.
       class Guess
-        # @param remembered [Array<Array(String, Hash), nil>] of each entry
-        # @param generations [Hash{String => String}] of all entries; false if they differ
+        # @param remembered [Array<Array(String, Hash), nil>] parts and generations of each entry
+        # @param generations [Hash{String => String}] those of all entries by key; false if the entries differ in one
         def initialize(remembered, generations)
           @remembered = remembered
           @generations = generations
@@ -104,7 +104,7 @@ module Tiercel
         def keys = @generations.keys
 
         # @param read [Hash{String => String}] the current generations by key, among other entries
-        # @return [Array<String, nil>] of each entry its parts, if their generations are current. An entry with other
+        # @return [Array<String, nil>] for each entry its parts, if their generations are current. An entry with other
         #   parts has to be compared tag by tag
         def current(read)
           all = @generations <= read
