@@ -169,8 +169,8 @@ static bool find_functions(void)
 }
 
 /*
- * The word of the first key of a Hash without a table; the other pairs follow it. 0: in this Ruby the pairs are not
- * in the object, and every Hash is filled by its keys.
+ * The word of the first key of a Hash without a table; the other pairs follow it. 0: this Ruby does not store the pairs
+ * in the object, so with_keys_of copies only Hashes with a table.
  */
 static int pairs_at;
 
@@ -187,7 +187,7 @@ static int find_pairs(void)
     return 0;
 }
 
-/* A copy of a Hash with a table, on the way to its new values. */
+/* A copy of a Hash with a table, while its values are replaced. `done`: the number of pairs so far. */
 typedef struct {
     VALUE copy;
     const VALUE *pairs;

@@ -80,8 +80,8 @@ VALUE with_plain(VALUE value, size_t front, encoded_function *finish, void *cont
 bool only_pairs(VALUE hash);
 
 /*
- * codec.c: a new Hash of these keys and values in turn, as a copy of a Hash with the same keys. Hashes no key. Returns
- * 0 if the model is 0 or has other keys: the same objects in the same order are the same.
+ * codec.c: copies the Hash `model`, and gives the copy the values of `pairs` (`size` keys and values in turn). Computes
+ * no hash of a key. Returns 0 if the model is 0, or if its keys are not the same objects in the same order.
  */
 VALUE with_keys_of(VALUE model, const VALUE *pairs, size_t size);
 

@@ -86,7 +86,7 @@ FOLDING uint32_t remainder_of(__m128i sum)
 }
 
 /*
- * Of at least STRIDE bytes. A CRC begins with 32 ones and ends inverted. The tables add the bytes behind the last lane.
+ * The CRC of STRIDE or more bytes. A CRC begins with 32 ones and ends inverted. Tables add the bytes behind the lanes.
  */
 __attribute__((target("pclmul,sse4.1")))
 static uint32_t by_folding(const uint8_t *bytes, size_t size)
@@ -219,7 +219,7 @@ static enum verdict check_part(uint8_t id, const uint8_t *data, size_t size, VAL
 
 /*
  * Checks the optional parts, and every length in them, because a frame may hold any bytes. SUITS: the version is the
- * wanted one, and there are no tags. ASK_RUBY also for parts that are cut off, repeated, of a wrong size, or critical
+ * wanted one, and there are no tags. Returns ASK_RUBY also if a part is cut off, repeated, of a wrong size, or critical
  * and unknown. tags_compared: the caller has checked the tags.
  */
 static enum verdict check_parts(const uint8_t *parts, size_t size, VALUE wanted, bool tags_compared)
@@ -414,8 +414,8 @@ static VALUE load_frame(VALUE self, VALUE bytes, VALUE now, VALUE wanted, VALUE 
 }
 
 /*
- * unchecked_frame(bytes): the frame without its checksum, after a check. A frame without one comes back as the same
- * String. nil if the frame has tags, or if Ruby has to read it.
+ * unchecked_frame(bytes): checks the frame, and returns it without its checksum. Returns the same String if the frame
+ * has no checksum, and nil if the frame has tags or Ruby has to read it.
  */
 static VALUE unchecked_frame(VALUE self, VALUE bytes)
 {

@@ -189,7 +189,7 @@ static VALUE find_version(VALUE name, int depth)
 /* version(name): String or nil; false if Rails has to compute the version */
 static VALUE version_of(VALUE self, VALUE name) { return find_version(name, 0); }
 
-/* With these options alone a call merges no options. Rails' merged_options handles all others, and reports mistakes. */
+/* A call with no other options than these merges none. Rails' merged_options handles others, and reports mistakes. */
 static VALUE expires_in, namespace, race_condition_ttl, skip_nil, tags, version; /* Symbols */
 static ID id_model_name, id_value;
 

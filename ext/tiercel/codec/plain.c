@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 
 /*
- * The first bytes of the formats that plain data uses. Where a name ends in 8, the next bytes are the formats with two
- * and four bytes of size (of integers: up to eight).
+ * The first bytes of the formats that plain data uses. After a format whose name ends in 8, the next numbers are the
+ * formats with a size of two and four bytes (for integers: with a number of two, four and eight bytes).
  */
 enum {
     MP_FIXMAP = 0x80,   /* low 4 bits: size */
@@ -549,8 +549,8 @@ static void decode_pairs(decoder *d, VALUE *pairs, size_t size)
 }
 
 /*
- * A Hash with the keys of the one before is a copy of it. Any other one gets all pairs at once, because a second bulk
- * insert would examine all earlier pairs again.
+ * If a Hash has the keys of the Hash before, it becomes a copy of that Hash. Every other Hash gets all pairs at once,
+ * because a second bulk insert would examine all earlier pairs again.
  */
 static VALUE decode_hash(decoder *d, size_t size)
 {

@@ -96,7 +96,7 @@ static bool unmap(void *argument, const atomic_bool *stop)
     return true;
 }
 
-/* Through the host: unmapping is long work if it frees memory. */
+/* Unmaps the segment through the host, because unmapping is long work if it frees memory. */
 void tseg_release_by(tseg_host *host, tseg *segment)
 {
     tseg **link = &tseg_attachments;

@@ -110,7 +110,7 @@ static inline void segment_key(const tseg *segment, tseg_key *key, VALUE string)
 bool segment_near_expected(VALUE epoch, uint64_t *expected);
 
 /*
- * The memo's values in Ruby. All of them are frozen. A reader gets a String that shares the bytes, or the object
+ * The memo's values in Ruby. All of them are frozen. A reader gets a String that shares the value's bytes, or the value
  * itself.
  */
 /* The memo of the segment, or NULL if it keeps nothing. The caller has checked that self is a Tiercel::Segment. */

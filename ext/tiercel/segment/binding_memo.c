@@ -61,7 +61,7 @@ bool segment_wants_frame(VALUE self, VALUE frame, const tseg_key *key, const tse
     return tseg_memo_wants(memo, &candidate);
 }
 
-/* The last step. Everything that allocates comes before it, so that a garbage collection finds a consistent table. */
+/* Keeping a value: the last step. All allocations come before it, so a garbage collection finds a consistent table. */
 static bool keep_value(VALUE self, const tseg_memo_candidate *candidate, double expires_at, VALUE value, VALUE terms,
                        unsigned reads)
 {
@@ -74,8 +74,8 @@ static bool keep_value(VALUE self, const tseg_memo_candidate *candidate, double 
 }
 
 /*
- * The memory of a String beyond TSEG_MEMO_ENTRY_BYTES. A long String has its bytes there; a short one lies within the
- * object, in a slot of Ruby's heap of 40 * 2^n bytes.
+ * The memory of a String beyond TSEG_MEMO_ENTRY_BYTES. A long String has its bytes outside its object. A short String
+ * has them within the object, whose slot in Ruby's heap has 40 * 2^n bytes.
  */
 static uint64_t bytes_of_string(VALUE string)
 {

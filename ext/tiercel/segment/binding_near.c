@@ -1,7 +1,7 @@
 #include "binding.h"
 
 /* A segment as a near tier, in front of the last tier. Ruby keeps a begun change (a tseg_begun) as a String. */
-/* The number differs for each file, so that an epoch of another file matches nothing. */
+/* The Ruby number of an epoch differs for each file, so that an epoch of another file matches nothing. */
 static VALUE epoch_number(const tseg *segment, uint64_t word) { return ULL2NUM(word ^ segment->file_id); }
 
 /*
@@ -43,7 +43,7 @@ typedef struct {
     } result;
 } begin_call;
 
-/* Begins in the stripe of each key; in all stripes if any key may change, or very many. */
+/* Begins a change in the stripe of each key, or in all stripes if any key or more keys than stripes may change. */
 static tseg_result attempt_begin(tseg_call *base, tseg *segment)
 {
     begin_call *call = (begin_call *)base;
@@ -147,7 +147,7 @@ static VALUE segment_near_cover(VALUE self, VALUE since, VALUE sent, VALUE serve
     tseg_result result;
 
     segment_current(self);
-    /* A listener knows nothing of the time before this process attached the segment. Server 0 is a file, which does. */
+    /* A listener has no report of the time before this process attached the segment. A watch (server 0) has one. */
     result = tseg_cover_or_clear(&host.base, since_ns, sent_ns, server_id,
                                  server_id ? segment_handle_of(self)->attached_ns : 0);
     segment_raise(&host);
@@ -172,7 +172,7 @@ static VALUE segment_near_listen(VALUE self, VALUE busy)
     return tseg_acquire_seat(segment_current(self), RTEST(busy)) ? Qtrue : Qfalse;
 }
 
-/* Segment#near_gaps -> how often all copies were deleted because no listener had covered them */
+/* Segment#near_gaps -> how often all copies were deleted because no listener of the same server had covered them */
 static VALUE segment_near_gaps(VALUE self)
 {
     return ULL2NUM(atomic_load_explicit(&segment_current(self)->header->near_gaps, memory_order_seq_cst));

@@ -23,7 +23,7 @@ typedef enum { READ_BYTES, READ_VALUE, READ_FROZEN, READ_SERVED_BYTES } read_kin
 /* One read: its arguments, then the value that it has found. */
 typedef struct {
     VALUE self, key_string;
-    const tseg_key *made; /* the key, if the caller has made it; for the first attempt alone. Or NULL */
+    const tseg_key *made; /* the key for the first attempt, if the caller has made it; else NULL */
     tseg_memo *memo;      /* NULL: the segment has no memo */
     VALUE version;        /* the wanted version, or nil */
     VALUE value;          /* a copy of the entry's value, or the value in the memo */
@@ -358,7 +358,7 @@ READS_IN_ONE_PIECE read_made(VALUE self, tseg *segment, VALUE key, const tseg_ke
     return read_key(&read, read_value_copy, READ_VALUE, false, segment, NULL);
 }
 
-/* Segment#get(key, late = false) -> String or nil. late: also if this Segment does not trust its copies */
+/* Segment#get(key, late = false) -> String or nil. late: reads even if this Segment does not trust its copies */
 static VALUE segment_get(int count, VALUE *arguments, VALUE self)
 {
     tseg *segment = count > 1 && RTEST(arguments[1]) ? segment_current(self) : segment_to_read(self);

@@ -426,8 +426,8 @@ static VALUE segment_lease_acquire(VALUE self, VALUE key, VALUE ttl, VALUE linea
 
 /*
  * @private Segment#lease_fill(key, lineage, bytes, ttl, expires_at) -> whether the bytes are stored, or :too_large.
- * expires_at: false if the bytes are a frame; otherwise the core writes the frame of a String that expires then (nil:
- * never). nil, and no call of the core, if the String has no plain frame.
+ * expires_at: false if the bytes are a frame; otherwise the bytes are a String, whose frame the core writes with this
+ * time (nil: never). Returns nil, without a call of the core, if the String has no plain frame.
  */
 static VALUE segment_lease_fill(VALUE self, VALUE key, VALUE lineage, VALUE bytes, VALUE ttl, VALUE expires_at)
 {

@@ -48,8 +48,8 @@ static tseg_result wait_for_writer(tseg_host *host, tseg *segment, uint32_t shar
 }
 
 /*
- * A pass never fails: if a writer blocks it for the longest permitted wait, the writer counts as stuck, and the next
- * attempt empties its slot. Returns false if the host was interrupted.
+ * Waits in a pass over all entries, which never fails: a writer that blocks the pass for the longest permitted wait
+ * counts as stuck, and the next attempt empties the slot. Returns false if the host was interrupted.
  */
 static bool wait_in_pass(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait *wait)
 {
@@ -141,7 +141,7 @@ static bool sleep_on_lease(tseg_host *host, tseg *segment, const tseg_lease *lea
     return block_held(host, segment, sleep_on_signal, &wait);
 }
 
-/* Waits for that end, at most longest_ns, and sets *state. Returns false if the host was interrupted. */
+/* Waits for the lease's end, at most longest_ns, and sets *state. Returns false if the host was interrupted. */
 bool tseg_lease_wait(tseg_host *host, const tseg_awaited_lease *awaited, uint64_t longest_ns, tseg_lease_state *state)
 {
     uint64_t deadline_ns = tseg_monotonic_ns() + longest_ns, file_id = 0;
@@ -221,8 +221,8 @@ static void prefetch_ahead(const tseg *segment, const tseg_view *view, uint32_t 
 }
 
 /*
- * Turns every entry into a miss: raises the segment's epoch, and ends all leases. The next write of each shard empties
- * it. The time does not depend on the number of entries.
+ * Turns every entry into a miss: raises the segment's epoch, and ends all leases. The next write of a shard empties the
+ * shard. The time of this call does not depend on the number of entries.
  */
 void tseg_clear_at_once(tseg *segment)
 {

@@ -116,8 +116,8 @@ static inline int64_t tseg_coarse_seconds(void) { return (int64_t)tseg_coarse_ti
      !tseg_is_retired(attached))
 
 /*
- * A begun change: the file, and the word of each stripe. The host keeps it as bytes between the two calls, so the
- * second call does not trust it.
+ * A begun change: the file, and the word of each stripe. The host keeps the change as bytes from tseg_near_begin_set to
+ * tseg_near_end_set, so tseg_is_begun checks the bytes before they are used.
  */
 typedef struct {
     uint64_t stripe, word;

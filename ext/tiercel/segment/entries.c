@@ -28,8 +28,8 @@ static void map_pages(const tseg_word *at, uint64_t units)
 
 /*
  * Maps the pages that a large value will cover, before the lock is acquired. If this process has not touched a page
- * yet, a write maps that page alone, at four times the cost for each page. A read also maps the neighbours, and also
- * for writing. See adr/002.
+ * yet, a write maps that page alone, at four times the cost for each page. A read also maps the neighbours, and all of
+ * them for writing too. See adr/002.
  */
 void tseg_map_ahead(const tseg *segment, const tseg_change *change)
 {
@@ -44,7 +44,7 @@ void tseg_map_ahead(const tseg *segment, const tseg_change *change)
     at = tseg_load(&view.control->head[log]) % ring;
     if (ring - at < units) at = 0;
     first = tseg_at(segment, &view, log, at);
-    /* A read of a page that a sparse file does not have yet ends the process if the system has none. */
+    /* A read of a page that a sparse file does not have yet ends the process if the system has no memory for it. */
     if (at + units <= tseg_load(&view.control->backed[log])) map_pages(first, units);
     else tseg_back(segment->map, (uint64_t)((char *)first - (char *)segment->map),
                    (uint64_t)((char *)first - (char *)segment->map) + units * TSEG_UNIT);
@@ -79,8 +79,8 @@ static int choose_log(tseg_section *section, const tseg_change *change, uint64_t
 }
 
 /*
- * An overwrite stays in the log of its key, with one exception. If the small log is full and the main log has room, the
- * entry goes into the main log; otherwise the write would evict large entries, which it cannot promote.
+ * An overwrite stays in the log of its key. It moves to the main log if it needs over a quarter of the small log, or if
+ * only the main log has room: in the small log the write would evict large entries, which it cannot promote.
  */
 static int log_to_append(tseg_section *section, const tseg_change *change, const tseg_entry *old, uint64_t units)
 {
@@ -174,7 +174,7 @@ tseg_result tseg_append(tseg_section *section, const tseg_change *change, const 
  * 16 KB, that happened to 0.1 % of the reads of a key that was written 340 times a second.
  */
 #define TSEG_IN_PLACE_BYTES (UINT64_C(4) << 10)
-/* An overwrite in place may leave half of the allocation unused, or this many units. */
+/* An overwrite in place may leave half of the allocation unused, or this many units if that is more. */
 #define TSEG_SPARE_UNITS 16u
 
 bool tseg_too_large(const tseg *segment, const tseg_change *change)

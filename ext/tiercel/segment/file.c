@@ -28,7 +28,7 @@ static const char *what_is_damaged(const tseg_header *header, uint64_t bytes)
     return NULL;
 }
 
-/* A process that cannot read the id shares the file with those that can. */
+/* A process that cannot read the boot's id shares the file with processes that can read it. */
 static bool is_from_before_boot(const tseg_header *header)
 {
     uint64_t boot_id[2];
@@ -461,7 +461,7 @@ static bool allocate(int descriptor, const char *path, const tseg_options *optio
         code = errno;
         if (code == ENOSPC) {
             bool given = *stale != NULL;
-            if (ftruncate(descriptor, 0) != 0) {} /* the next attempt reserves less, over the room that is left */
+            if (ftruncate(descriptor, 0) != 0) {} /* else the next attempt reserves over the room that is left */
             if (given) remove_stale(path, *stale, options->host);
             *stale = NULL;
             if (!given) bytes /= 2;

@@ -84,7 +84,7 @@ static uint64_t lease_groups(uint64_t file_bytes, uint32_t shards)
     return groups;
 }
 
-/* The division of a file of this size. Returns false if a log would have no room. */
+/* Divides a file of this size. Returns false if an argument is out of range or a log would have no room. */
 bool tseg_lay_out(tseg_geometry *geometry, uint64_t bytes, uint32_t shards, uint32_t average_entry_bytes,
                   uint32_t process_slots)
 {

@@ -144,9 +144,9 @@ typedef enum {
     TSEG_OK,
     TSEG_ABSENT,        /* the key has no entry (any more) */
     TSEG_PRESENT,       /* add: the key has an entry */
-    TSEG_CHANGED,       /* compare_and_set: the entry has changed since the caller got the token */
-    TSEG_TOO_LARGE,     /* the entry needs more than a quarter of the main log */
-    TSEG_BUSY,          /* the lock's owner is stuck: a call has waited for it for the longest permitted time */
+    TSEG_CHANGED,       /* compare_and_set: the entry has changed since the caller got the token; a fill: it is late */
+    TSEG_TOO_LARGE,     /* the entry is too large (tseg_too_large), or the system has no memory for it */
+    TSEG_BUSY,          /* a call of this process has waited for the lock for the longest permitted time */
     TSEG_WOULD_WAIT,    /* a writer holds the lock: see tseg_may_wait */
     TSEG_READ_ONLY,     /* this process has no process slot, so it cannot write */
     TSEG_NOT_A_COUNTER,

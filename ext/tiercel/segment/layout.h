@@ -20,7 +20,7 @@
  *   is evicted. A ghost is the fingerprint of a key that left the small log without a hit. A key with a ghost goes
  *   straight into the main log.
  * - Epoch of the segment: a clear raises it, and entries of an earlier epoch are misses.
- * - Generation of a process slot: the number of processes that have had the slot. The generation distinguishes a dead
+ * - Generation of a process slot: the number of registrations in the slot. The generation distinguishes a dead
  *   owner of a lock from the process that now has the owner's slot.
  * - Stripe: a part of the keys of a near tier. The stripe's epoch rejects fills that are late.
  * - Retired: a retired segment is no longer the current segment. Every process moves to the file that the path leads
@@ -46,7 +46,7 @@ typedef _Atomic uint32_t tseg_half;
 #define TSEG_MAX_SHARDS 1024u
 #define TSEG_MIN_FILE_BYTES (UINT64_C(1) << 20)
 #define TSEG_MAX_FILE_BYTES (UINT64_C(1) << 42)
-/* By default up to 64 shards of at least 8 MB, and more of at least 64 MB. */
+/* The default: up to 64 shards if each has at least 8 MB, and more than 64 if each has at least 64 MB. */
 #define TSEG_FEW_SHARDS 64u
 #define TSEG_LEAST_SHARD_BYTES (UINT64_C(8) << 20)
 #define TSEG_LEAST_LARGE_SHARD_BYTES (UINT64_C(64) << 20)
@@ -157,7 +157,7 @@ typedef struct {
     _Alignas(TSEG_CACHE_LINE) tseg_half epoch;
     tseg_half retired;      /* not 0: every process moves to the file that the path leads to now */
     tseg_word near_covered; /* end of the covered time, in ns of the monotonic clock; 0: never covered */
-    tseg_word near_gaps;    /* number of times that all copies were deleted because no listener had covered them */
+    tseg_word near_gaps;    /* how often all copies were deleted because no listener of the server had covered them */
     tseg_word spare;
     tseg_word near_server;  /* identifies the server and the keys that the listeners subscribe to; 0: unknown */
     tseg_word near_seats;   /* the two processes that listen: see near.c */
@@ -178,7 +178,7 @@ enum {
     TSEG_COUNT_LEASE_WAITS = 11, /* 10 and 14 are spare */
     TSEG_COUNT_LEASE_TAKEOVERS, /* of leases that had lapsed or whose holder was dead */
     TSEG_COUNT_LEASE_FULL,      /* no slot was free for a lease */
-    TSEG_COUNT_SERVED = 15, /* values found for the store; HITS also counts reads of tags and of raw bytes */
+    TSEG_COUNT_SERVED = 15, /* values found for the store; HITS also counts reads of tags and leases */
     TSEG_PROCESS_COUNTERS
 };
 
@@ -217,7 +217,7 @@ enum {
     TSEG_COUNT_EVICTED_SMALL,   /* at the small log's tail, without a hit */
     TSEG_COUNT_EVICTED_MAIN,    /* at the main log's tail, with no hit left */
     TSEG_COUNT_EVICTED_EXPIRED, /* at a tail, expired or of an earlier epoch */
-    TSEG_COUNT_EVICTED_BOUND,   /* at a tail, with hits; but the write had moved as many entries as it may */
+    TSEG_COUNT_EVICTED_BOUND,   /* at a tail, with hits, because the write had moved as many entries as it may */
     TSEG_COUNT_EVICTED_INDEX,   /* to free a slot, because both buckets of a new key were full */
     TSEG_COUNT_PROMOTED,
     TSEG_COUNT_REAPPENDED,
@@ -236,7 +236,7 @@ typedef struct {
      * next owner of the lock then empties the shard.
      */
     tseg_word emptied;
-    tseg_word backed[TSEG_LOGS]; /* units from the ring's start that have memory; a large file gets it bit by bit */
+    tseg_word backed[TSEG_LOGS]; /* units from the ring's start that have memory; a large file gets it in steps */
     _Alignas(TSEG_CACHE_LINE) tseg_word head[TSEG_LOGS];
     tseg_word tail[TSEG_LOGS];
     tseg_word records[TSEG_LOGS]; /* entries between tail and head */

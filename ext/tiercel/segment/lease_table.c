@@ -184,7 +184,7 @@ bool tseg_lease_is_held(const tseg *segment, const tseg_lease_slot *slot, uint64
     return holder != TSEG_LEASE_RELEASED && !tseg_lease_has_lapsed(segment, slot, holder, now_ns);
 }
 
-/* Standing leases. */
+/* The number of leases that are held. */
 uint64_t tseg_lease_count(const tseg *segment)
 {
     uint64_t count = 0, now_ns = tseg_monotonic_ns();

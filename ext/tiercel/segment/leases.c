@@ -186,8 +186,8 @@ tseg_result tseg_lease_fill(tseg *segment, const tseg_key *key, uint64_t lineage
 
 /*
  * For a fill or a release that cannot acquire the lock: ends the lineage without the lock, so that waiters continue.
- * Returns TSEG_ABSENT and does nothing if another process holds the lease by now, or another holder than this one (0:
- * any holder of this process).
+ * Returns TSEG_ABSENT and does nothing if another process has the lease by now, or a holder other than `holder` (0: any
+ * holder of this process).
  */
 tseg_result tseg_lease_abandon(const tseg *segment, const tseg_key *key, uint64_t lineage, uint64_t holder)
 {

@@ -14,7 +14,7 @@ enum {
     TSEG_MEMO_LEAST_BYTES = 640,
     /* The cost of a value beside its own bytes: Ruby's object and malloc's header. The table counts separately. */
     TSEG_MEMO_ENTRY_BYTES = 56,
-    /* From this size on malloc maps whole pages. (After the program has freed such a mapping, malloc may map fewer.) */
+    /* From this size on malloc maps whole pages. (malloc may raise this size after it has unmapped such a block.) */
     TSEG_MEMO_MAPPED_BYTES = 128 << 10,
     TSEG_MEMO_PAGE_BYTES = 4096,
     TSEG_MEMO_INDEX_BITS = 24,

@@ -37,7 +37,7 @@ static const tseg_word *word_of(const tseg *segment, const tseg_key *key)
 }
 
 /*
- * A caller loads the epoch before it reads the last tier; an invalidation rejects older epochs.
+ * A caller loads the epoch before it reads the last tier. A fill with an epoch from before an invalidation is rejected.
  */
 uint64_t tseg_near_epoch(const tseg *segment, const tseg_key *key)
 {
@@ -169,7 +169,7 @@ tseg_result tseg_near_fill(tseg *segment, const tseg_key *key, const tseg_value 
     result = tseg_enter(&section, segment, key->shard, now);
     if (result != TSEG_OK) return result;
     found = tseg_find(segment, key, &old) == TSEG_OK;
-    /* A live entry is newer or just as good. */
+    /* A live entry is at least as new as this value. */
     if (found && tseg_is_live_in(&section, &old)) result = TSEG_PRESENT;
     else result = tseg_append(&section, &change, found ? &old : NULL);
     tseg_leave(&section);
@@ -216,8 +216,8 @@ bool tseg_handle_trusts(const tseg_handle *handle, const tseg *segment)
 }
 
 /*
- * Returns false if there is a gap before since_ns, or another server. The caller then records the gap, deletes all
- * copies, rejects late fills, and covers the segment again. A process that dies in between has covered nothing.
+ * Returns false if there is a gap before since_ns, or another server covered the copies. The caller then records the
+ * gap, deletes all copies, rejects late fills, and covers the segment again. A caller that dies first covers nothing.
  */
 static bool cover(tseg *segment, uint64_t since_ns, uint64_t sent_ns, uint64_t server)
 {

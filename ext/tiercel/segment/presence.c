@@ -386,7 +386,7 @@ static bool lock_files(tseg_sidecar *sidecar, tseg_error *error)
         sidecar->files_descriptor = descriptor;
         if (descriptor < 0) return tseg_fail(error, EBADF, "%s cannot be opened again", sidecar->path);
         locked = lock_byte(sidecar, descriptor, 0);
-        if (!shared && sidecar->record_locks) { /* only now known: again, with the descriptor of the slot */
+        if (!shared && sidecar->record_locks) { /* this is known only now: try again with the slot's descriptor */
             close_files(sidecar);
             continue;
         }
@@ -491,7 +491,7 @@ void tseg_register(tseg *segment)
     tseg_store(&segment->owner, (uint64_t)(slot + 1) | (uint64_t)generation << TSEG_LOCK_GENERATION_SHIFT);
 }
 
-/* Another process that has acquired this process's slot, and with it all locks, has raised the slot's generation. */
+/* If another process has acquired this process's slot, and with it the slot's locks, the generation has changed. */
 static bool is_registered(tseg *segment)
 {
     uint64_t owner, generation;
@@ -571,8 +571,8 @@ int tseg_registered(tseg *segment, uint32_t *pids, int capacity)
 }
 
 /*
- * A call begins with this: it registers the process again after a fork. Holds of the parent's waiting threads stay
- * counted in the child, so it never unmaps those segments.
+ * Every call begins with this function, which registers the process again after a fork. The child keeps the counted
+ * holds of the parent's waiting threads, so it never unmaps the segments that these threads hold.
  */
 void tseg_after_fork(void)
 {

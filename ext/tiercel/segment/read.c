@@ -7,7 +7,7 @@
  * Copies words into the file and out of it. Each word is accessed once, with relaxed ordering. A reader checks
  * afterwards whether the words belong together.
  */
-/* The copy goes word by word: an array would go through the stack, and a wide load from there stalls. */
+/* Words are copied one by one: an array of words would go through the stack, and a wide load from there stalls. */
 static inline void put_word(uint8_t *to, uint64_t word) { memcpy(to, &word, 8); }
 
 /*
@@ -35,7 +35,7 @@ static inline void copy_block(void *to, const void *from)
 
 /*
  * The processor prefetches only within a page, so a long copy prefetches one page ahead by itself. A cold copy of 24 KB
- * then takes 0.8 of the time; a warm copy takes as long as without.
+ * then takes 0.8 of the time; a warm copy takes as long as without the prefetch.
  */
 #define PAGE_BYTES 4096u
 
@@ -275,10 +275,10 @@ bool tseg_is_same(const tseg_token *one, const tseg_token *other)
 }
 
 /* Tags: reads the current generations of an entry's tags, and compares them with those in its frame. */
-/* A table in two halves. A generation has a row in each half, and uses a free one, or else a random one of the two. */
+/* The known generations, in two halves. A generation has a row in each half, and uses a free one or a random one. */
 /*
- * 256 KB, for 4,000 tags in use. A process gets only the pages of the tags that it reads, and the processor caches one
- * line for each tag.
+ * The halves have 256 KB, for 4,000 tags in use. A process gets only the pages of the tags that it reads, and the
+ * processor caches one line for each tag.
  */
 enum { HALF_ROWS = 2048 };
 
@@ -319,7 +319,7 @@ static bool generation_is_current(tseg *segment, const tseg_known_generation *kn
     return true;
 }
 
-/* Rows that begin where a cache line begins. */
+/* Allocates the rows, so that each begins where a cache line begins. */
 static void allocate_rows(tseg *segment)
 {
     char *memory = calloc(2 * HALF_ROWS + 1, sizeof(tseg_known_generation));

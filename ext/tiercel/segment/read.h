@@ -132,7 +132,7 @@ static inline bool tseg_read_slot(const tseg *segment, const tseg_view *view, ui
  */
 /*
  * The place where this process has found the generation of a tag. A generation is a random number, so it leads to its
- * entry without a hash of the tag's key and without a look-up. The callers of an attachment take turns.
+ * entry without a hash of the tag's key and without a look-up. One thread at a time uses the table.
  */
 typedef struct tseg_known_generation {
     uint64_t generation;

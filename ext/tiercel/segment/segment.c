@@ -8,8 +8,8 @@
  * A tseg is an attachment of this process to a file or to private memory. Reads and deletes acquire no lock; a write
  * acquires the lock of one shard. memory-model.md explains the protocol and proves it. layout.h explains the terms.
  *
- * Processes synchronize through the segment alone. Threads of a process also need a host's lock, which lets one of the
- * threads run at a time that use the same handle (in Ruby the GVL of a Ractor):
+ * Processes synchronize through the segment alone. Threads of a process also need a host's lock (in Ruby the GVL of a
+ * Ractor), so that only one of the threads that use the same handle runs at a time:
  * - A thread holds the host's lock in every call of the core, unless the call's comment says otherwise. A call never
  *   releases the lock, never waits, and keeps no pointer for the next call.
  * - tseg_watch, tseg_sleep and tseg_wake need a tseg_hold instead of the host's lock. The hold keeps the segment

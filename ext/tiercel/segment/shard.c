@@ -78,8 +78,8 @@ tseg_result tseg_lock(tseg *segment, uint32_t shard, uint64_t *lock_word, bool *
 }
 
 /*
- * Returns false once word_ns or ns has reached the bound; the call then fails as TSEG_BUSY. If word_ns has reached it,
- * the owner is stuck, and later calls of this process fail at once until the word changes.
+ * Returns false once word_ns or ns has reached TSEG_LOCK_WAIT_NS; the call then fails as TSEG_BUSY. If word_ns has
+ * reached it, the owner is stuck, and later calls of this process fail at once until the lock word changes.
  */
 bool tseg_may_wait(tseg *segment, uint32_t shard, tseg_wait *wait)
 {
@@ -110,10 +110,10 @@ static bool nap(tseg_wait *wait, long pause_ns)
 }
 
 /*
- * Blocks until the shard's lock word changes, the bound is reached or a signal arrives. Blocks for 5 ms at first, then
- * for as long as before, so that the next attempt can find out whether the owner is alive. The naps of a call become
- * longer and do not become short again, because many waiting processes would otherwise take the owner's processor. The
- * function reads only the lock word and changes only *wait, so threads call it without the host's lock.
+ * Blocks until the shard's lock word changes, the bound is reached or a signal arrives. Also returns after 5 ms, and
+ * then each time word_ns has doubled, so that the next attempt can find out whether the owner is alive. The naps of a
+ * call only become longer, because many waiting processes would otherwise take the owner's processor. The function
+ * reads only the lock word and changes only *wait, so threads call it without the host's lock.
  */
 void tseg_watch(const tseg *segment, uint32_t shard, tseg_wait *wait)
 {

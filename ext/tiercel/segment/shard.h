@@ -57,7 +57,7 @@ typedef struct {
 #define TSEG_MAX_MOVES 64u
 #define TSEG_MAX_MOVED_BYTES (UINT64_C(512) << 10)
 
-/* The entry that `changing` names is whole, or no slot leads to it any more. */
+/* Called once the entry that `changing` names is whole, or no slot leads to it any more. */
 static inline void tseg_end_change(tseg_section *section) { tseg_store_release(&section->view.control->changing, 0); }
 /* Returns whether the entry is live for this call. An entry of a later epoch cannot exist. */
 static inline bool tseg_is_live_in(const tseg_section *section, const tseg_entry *entry)

@@ -43,7 +43,7 @@ struct tseg;
 typedef struct {
     int code;          /* errno, or 0; EAGAIN: another process is making or removing the file, so try again */
     bool replaced;     /* not a failure: a damaged file of ours was replaced; the message gives the reason */
-    bool paused;       /* the lost file could not be made in this second, which was reported */
+    bool paused;       /* an attempt to make the lost file in this second failed, and was reported */
     char message[512]; /* names the path and says what to do */
 } tseg_error;
 
@@ -53,7 +53,7 @@ typedef bool tseg_step(void *argument, const atomic_bool *stop);
 typedef struct tseg_host {
     /*
      * Runs step(argument, &stop) without the host's lock, and repeats it until it returns true. After the host sets
-     * `stop`, the step soon returns false. The next call of the step continues from there. Returns false if an
+     * `stop`, the step soon returns false. The next call of the step continues the work. Returns false if an
      * exception ends the work early.
      */
     bool (*run)(struct tseg_host *host, tseg_step *step, void *argument);
