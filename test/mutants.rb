@@ -75,8 +75,8 @@ mutant "the later generation of an inherited tag wins", "lib/tiercel/fetch/miss.
        "@lost = true unless inherited == own # the tag was invalidated while the block ran", "inherited == own || own",
        tests: "test/store/fetch/inherited_tags_test.rb"
 mutant "the segment's own comparison of tags serves a block", "lib/tiercel/accessor.rb",
-       "showing them.\n      return super if @runtime.blocks > 0",
-       "showing them.\n      return super if false",
+       "would not return them.\n      return super if @runtime.blocks > 0",
+       "would not return them.\n      return super if false",
        tests: "test/store/fetch/inherited_tags_test.rb"
 mutant "a delete that was not delivered leaves the block shared", "lib/tiercel/fetch.rb",
        "pending.nil? || pending.empty?", "true",
