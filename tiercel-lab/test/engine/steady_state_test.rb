@@ -30,6 +30,22 @@ class SteadyStateTest < LabCase
     assert_operator made, :>=, 15
   end
 
+  # Recorded: new pages in each probe of a write of 50 rows by `memory:`. The time of the probes did not fall before.
+  def test_a_process_that_touches_new_memory_is_waited_for
+    made = pages = 0
+    of_probe = [*([235] * 8), *([183] * 20), 36, 9, 53, 52, 52, 49]
+    touched = -> { pages += of_probe.fetch((made += 1) - 1, 0) }
+    assert_equal [true, 31], reach([20.0], pages: touched)
+    always = -> { pages += 183 }
+    assert_equal [true, 40], reach([20.0], pages: always), "some stores always touch new pages"
+  end
+
+  # Two full marks in the 0.08 s of a quick run made reads of 2 KB 20 to 30 % dearer than in a full run.
+  def test_garbage_causes_no_full_mark
+    cell = measure("planted_copying", value: "html-2kb").fetch("planted_copying")
+    assert_equal ["measured", nil], [cell.status, cell.reason]
+  end
+
   def test_what_never_settles_is_said
     assert_equal [false, 100], reach(Array.new(200) { |index| 0.95**(index / 3.0) * 100 }, most_seconds: 0.995)
   end

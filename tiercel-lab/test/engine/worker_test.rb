@@ -15,26 +15,6 @@ class WorkerTest < LabCase
     { value: { name: "string-100b" }, seed: 1, slice_ns: 500_000, label: "t", servers: {}, folders: {}, arms: }
   end
 
-  def test_it_is_another_ruby_with_the_same_bundle_and_yjit
-    worker do |process|
-      hello = process.call("hello")
-      assert_equal process.pid, hello["pid"]
-      assert_equal Gem.loaded_specs["activesupport"].version.to_s, hello["gems"]["activesupport"]
-      assert_equal defined?(RubyVM::YJIT) ? true : false, hello["yjit"]
-    end
-  end
-
-  def test_each_arm_is_answered_for
-    worker do |process|
-      answer = process.call("open", **open_request("memory_store", "planted_wrong", "planted_absent"))
-      assert_equal ["measured", "wrong values", "cannot run"], answer["arms"].map { |arm| arm["status"] }
-      assert_match(/gem a_gem_that_nobody_has.*Gemfile/, answer["arms"].last["reason"])
-      assert_operator answer["arms"].first["calls"], :>, 1
-      slices = process.call("pass", arms: [[0, 10], [0, 10]])
-      assert_equal [[0, 10], [0, 10]], slices.map { |slice| slice.first(2) }
-    end
-  end
-
   def test_values_are_looked_at_again_after_the_blocks
     request = open_request("planted_tiring")
     request[:arms].first.update(warm_up: 10, calls: 10, exact: false)

@@ -49,10 +49,13 @@ module Planted
     def fetch(...) = super.sub("x", "y")
   end
 
-  # A read allocates a copy, which becomes garbage, and nothing else.
+  # A read allocates a copy, which becomes garbage. The store fails if the collector marked all objects since its first
+  # read.
   class CopyingStore < ActiveSupport::Cache::MemoryStore
     def read(name, ...)
       value = (@values ||= {})[name] ||= super
+      marks = GC.stat(:major_gc_count)
+      raise "a full mark" if marks > (@marks ||= marks)
       String.new(value, capacity: value.bytesize + 1)
     end
   end

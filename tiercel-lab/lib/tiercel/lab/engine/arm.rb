@@ -361,11 +361,16 @@ module Tiercel::Lab
       private
 
       # Makes the process like one that has run for a while. First touches the memory in which Ruby lets garbage
-      # accumulate; keeps the last piece, so that malloc does not return the memory to the system. Then makes the
-      # store's objects old, because the collector would otherwise mark them in each of the first collections.
+      # accumulate. No collection makes the pieces old meanwhile, or only a full mark would free them. Keeps the last
+      # piece, so that malloc does not return the memory to the system. Then makes the store's objects old, because the
+      # collector would otherwise mark them in each of the first collections.
       def age
         pieces = @spec[:garbage_bytes].to_i / Protocol::GARBAGE_PIECE
-        @last = Array.new(pieces) { "\0" * Protocol::GARBAGE_PIECE }.last
+        GC.disable
+        garbage = Array.new(pieces) { "\0" * Protocol::GARBAGE_PIECE }
+        @last = garbage.pop
+        garbage.clear # the collector takes anything on the stack for a reference
+        GC.enable
         Protocol::AGEING_COLLECTIONS.times { GC.start(full_mark: false) }
       end
 
@@ -394,7 +399,9 @@ module Tiercel::Lab
       def steady?(calls)
         part = [calls / 4, 1].max
         return true if @arm.operation.prepared?
-        SteadyState.reach(least_seconds: SteadyState::LEAST_SECONDS[@arm.contestant.medium]) do
+        medium = @arm.contestant.medium
+        pages = Stopwatch.method(:pages) if medium == :process
+        SteadyState.reach(least_seconds: SteadyState::LEAST_SECONDS[medium], **{ pages: }.compact) do
           Stopwatch.time { @arm.run(part) }.first.fdiv(part)
         end
       end

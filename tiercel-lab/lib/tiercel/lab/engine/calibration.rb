@@ -103,6 +103,11 @@ module Tiercel::Lab
       MOST_SECONDS = 1.0
       # Minimum duration of the probes, by medium: short calls inside the process reach their pace within 0.1 s.
       LEAST_SECONDS = Hash.new(0.0).merge(process: 0.08).freeze
+      # Probing continues while the process touches more new pages than this, for at most so long: writes of 50 rows
+      # take 20 us while they fill the memory of `memory:` for the first time, which takes 0.2 s, and 15 us from then
+      # on. Some stores always touch new pages.
+      PAGES_A_SECOND = 10_000
+      TOUCHING_SECONDS = 0.4
       # The first blocks are warm-up if each of them costs this much more than every later one.
       FALL = 1.15
 
@@ -111,17 +116,24 @@ module Tiercel::Lab
       # Probes until two windows in a row do not fall.
       #
       # @param least_seconds [Float]
+      # @param pages [#call] pages that the process has touched so far
       # @yieldreturn [Float] nanoseconds of a call in one more probe
       # @return [Boolean] whether a steady state was reached
-      def reach(least_seconds: 0.0, most_seconds: MOST_SECONDS,
-                clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
-        started, probes = clock.call, []
+      def reach(least_seconds: 0.0, most_seconds: MOST_SECONDS, pages: -> { 0 }, clock: Stopwatch.method(:seconds))
+        started, probes, touched = clock.call, [], []
         loop do
           probes << yield
           spent = clock.call - started
-          return true if spent >= least_seconds && steady?(probes)
+          touched << [spent, pages.call]
+          return true if spent >= least_seconds && steady?(probes) && !touching?(touched)
           return false if spent >= most_seconds
         end
+      end
+
+      # @param touched [Array<Array(Float, Integer)>] after each probe, the time since the first one and the pages
+      def touching?(touched)
+        (since, before), (spent, pages) = touched.last(WINDOW).minmax
+        spent < TOUCHING_SECONDS && pages - before > PAGES_A_SECOND * (spent - since)
       end
 
       # @param probes [Array<Float>]

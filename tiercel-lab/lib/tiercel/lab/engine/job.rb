@@ -18,8 +18,10 @@ module Tiercel::Lab
 
       # @param path [String] the file of the object's class, without extension, relative to the lab's folder
       # @param requires [Array<String>] files with contestants of the user's
-      def initialize(path, bundle: Bundle.new(nil), pinning: Pinning.new, requires: [])
+      # @param environment [Hash{String => String}] variables that the user may have set otherwise
+      def initialize(path, bundle: Bundle.new(nil), pinning: Pinning.new, requires: [], environment: {})
         @path = path
+        @environment = environment.reject { |name, _| ENV.key?(name) }
         @bundle = bundle
         @pinning = pinning
         @requires = requires
@@ -33,9 +35,9 @@ module Tiercel::Lab
         @from_child, child_output = IO.pipe(Encoding::UTF_8)
         @log = Tempfile.new("tiercel-lab-job")
         # Has its own process group: Ctrl-C at the terminal reaches the parent alone, which then stops the process.
-        @pid = Process.spawn(@bundle.environment, *command, in: File::NULL, out: @log, err: @log, pgroup: true,
-                                                    chdir: @bundle.directory || Dir.pwd,
-                                                    3 => child_input, 4 => child_output)
+        @pid = Process.spawn(@bundle.environment.merge(@environment), *command,
+                             in: File::NULL, out: @log, err: @log, pgroup: true,
+                             chdir: @bundle.directory || Dir.pwd, 3 => child_input, 4 => child_output)
         [child_input, child_output].each(&:close)
         self
       end
@@ -296,7 +298,8 @@ module Tiercel::Lab
       def start(name)
         bundle = name.is_a?(Bundle) ? name : Bundle.new(name)
         bundle.install(progress: @progress)
-        Job.new("engine/worker", bundle:, pinning: @pinning, requires: @requires).start
+        Job.new("engine/worker", bundle:, pinning: @pinning, requires: @requires,
+                                 environment: Protocol::COLLECTOR).start
       rescue CannotRun => e
         @failures[name] = e.message
         nil

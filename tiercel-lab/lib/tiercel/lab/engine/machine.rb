@@ -49,6 +49,13 @@ module Tiercel::Lab
         nil
       end
 
+      # @return [Integer] pages of memory that the process has touched (proc(5), minflt); 0 if unknown
+      def pages
+        File.read("/proc/self/stat").rpartition(")").last.split[7].to_i
+      rescue SystemCallError
+        0
+      end
+
       # @return [Array(Integer, Integer)] number of ISEQs that YJIT has compiled, and nanoseconds that this took
       def compilations
         return [0, 0] unless defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?

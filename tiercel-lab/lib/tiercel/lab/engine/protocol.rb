@@ -125,11 +125,18 @@ module Tiercel::Lab
       # kept objects cost a read 4.6 us of collection during the first 0.2 s, and 0.6 us afterwards.
       AGEING_COLLECTIONS = 3
 
-      # Ruby collects at the latest after Strings of this many bytes (its RUBY_GC_MALLOC_LIMIT_MAX). A process touches
+      # Ruby collects at the latest after Strings of this many bytes (its RUBY_GC_MALLOC_LIMIT_MAX).
+      COLLECTED_BYTES = 32 * 1024 * 1024
+      # The most garbage of a process: as much again accumulates before the lazy sweep has freed it. A process touches
       # this memory only once, but a new page takes 12 us on some systems. During the first tenth of a second, reads of
-      # 1 KB by `shared:` then took 3 to 12 us instead of 0.3 us. A quick run touches the memory only for stores inside
-      # the process, whose calls are that short.
-      GARBAGE_BYTES = 32 * 1024 * 1024
+      # 1 KB by `shared:` then took 3 to 12 us instead of 0.3 us, and writes of 50 rows 25 us instead of 15. A quick run
+      # touches the memory only for stores inside the process, whose calls are that short.
+      GARBAGE_BYTES = 2 * COLLECTED_BYTES
+      # The collector marks all objects when more bytes than a limit were allocated and not freed. Ruby begins with a
+      # limit of 16 MB and raises it by a fifth each time, until garbage alone no longer reaches it. Workers begin with
+      # the limit of a process that has run for a while: a full mark takes 14 ms, and one or two of them in the 0.08 s
+      # that a quick run records made reads of 2 KB 20 to 30 % dearer than in a full run.
+      COLLECTOR = { "RUBY_GC_OLDMALLOC_LIMIT" => (GARBAGE_BYTES * 5 / 4).to_s }.freeze
       # The length of the Strings that touch this memory. malloc maps Strings of 128 KB and more separately.
       GARBAGE_PIECE = 64 * 1024
 
