@@ -234,7 +234,7 @@ module Tiercel::Lab
       CELLS_OF_A_NULL = 4
       # The average number of arms of a cell.
       ARMS = 2.0 + (1.0 / CELLS_OF_A_NULL)
-      NO_TIME = "there was no time within the gate's budget"
+      NO_TIME = "no time was left of the budget"
 
       # @param until_at [Float] monotonic seconds at which the gate's budget ends
       # @param open_seconds [Float] time to open an arm, as the counting of exact figures took here

@@ -44,14 +44,6 @@ class ReportChartsTest < Tiercel::TestCase
     end
   end
 
-  def test_every_chart_has_a_text_twin_with_all_its_rows
-    all.each do |chart|
-      table = chart.table
-      assert_operator table.rows.size, :>=, 2, chart.title
-      assert_equal "#{chart.anchor}-table", table.anchor
-    end
-  end
-
   def test_names_are_escaped
     nasty = %(<script>"&'\xFF)
     plot = Charts::ForestPlot.new(nasty, baseline: nasty, margin: Interval.new(1.0, 0.98, 1.02))

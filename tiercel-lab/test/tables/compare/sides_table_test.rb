@@ -21,11 +21,15 @@ class CompareSidesTest < LabCase
 
   # The exit code of a run comes from its results alone, also where no cell is decided.
   def test_an_undecided_cell_fails_a_gate_that_asks_for_it
+    reason = Lab::Sides::Timing::NO_TIME
     { "compare" => [nil, 0], "gate" => [nil, 3], "gate " => ["fail", 1] }.each do |command, (cannot_tell, code)|
       sides = [%w[base a], %w[head b]].map { |name, text| { name:, text:, title: "a store" } }
       tables = { "sides" => [sides, { cannot_tell: }],
-                 "gate" => [[{ cell: "c", metric: "time", verdict: "cannot tell" }], {}] }
-      assert_equal code, Lab::CLI.exit_code(Canned.results(command: command.strip, tables:)), command
+                 "gate" => [[{ cell: "c", metric: "time", verdict: "cannot tell", reason: }], {}] }
+      results = Canned.results(command: command.strip, tables:)
+      assert_equal code, Lab::CLI.exit_code(results), command
+      assert_match(/^c +time: cannot tell: no time was left of the budget +cannot tell$/,
+                   Lab::Report::Terminal.render(Lab::CLI.document(results, program: "lab")))
     end
   end
 

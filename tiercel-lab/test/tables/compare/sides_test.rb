@@ -100,17 +100,6 @@ class SidesTest < LabCase
     end
   end
 
-  def test_sides_of_different_kinds_are_refused
-    { %w[dalli@5.3.1 redis@5.0.0] => /two versions of one gem/,
-      %w[dalli@5.3.1 memory_store] => /a version of a gem and a store/ }.each do |texts, words|
-      error = assert_raises(Lab::UsageError) { Arguments.check(texts.map { |text| parse(text) }, same: true) }
-      assert_match words, error.message
-    end
-    assert_match(/no-such-thing: neither a store/,
-                 assert_raises(Lab::UsageError) { parse("no-such-thing", repository: __dir__) }.message)
-    assert_match(/"nonsense:x".*not known/, assert_raises(Lab::UsageError) { parse("nonsense:x") }.message)
-  end
-
   # By hand: log 2 +- log 1.1 and log 4 +- log 1.2 differ by log 2 +- sqrt(log(1.1)^2 + log(1.2)^2) = 0.2058.
   def test_the_interval_of_a_difference
     one, other = [[2.0, 1.1], [4.0, 1.2]].map do |middle, factor|

@@ -439,7 +439,7 @@ module Tiercel::Lab
         end
 
         def time_words(row)
-          return "time: cannot tell#{because(row)}" unless row["ratio"]
+          return ["time: #{row["verdict"]}", row["reason"]].compact.join(": ") unless row["ratio"]
           second = row["again"] ? ", and again #{ratio_text(row["again"], row["margin"])}" : ""
           margin = row["margin"] ? " (margin #{Report::Format.percent(row["margin"])})" : ""
           "time: #{ratio_text(row["ratio"], row["margin"])} the base's#{second}#{margin}#{because(row)}"
