@@ -24,28 +24,6 @@ class ServersTest < Tiercel::TestCase
     assert_equal ["Tiercel::Lab::Servers::Error\n", true], [out, status.success?]
   end
 
-  def test_memcached_answers_where_its_url_says
-    Servers::Memcached.run do |server|
-      assert_equal "memcached://127.0.0.1:#{server.port}", server.url
-      assert_equal "127.0.0.1:#{server.port}", server.address
-      assert_equal "127.0.0.1", server.host
-      assert_nil server.socket
-      assert_match(/\A\d+\.\d+/, server.version)
-      assert_equal "STORED\r\n", server.exchange("set a 0 0 1\r\n1\r\n", &:gets)
-    end
-  end
-
-  def test_redis_answers_where_its_url_says
-    Servers::Redis.run do |server|
-      assert_equal "redis://127.0.0.1:#{server.port}/0", server.url
-      assert_equal "OK", server.command("SET", "a", "x y")
-      assert_equal "x y", server.command("GET", "a")
-      assert_equal "1", server.command("INCR", "n")
-      assert_nil server.command("GET", "absent")
-      assert_match(/\A-ERR/, server.command("NO SUCH"))
-    end
-  end
-
   def test_redis_with_a_password_and_a_limit
     Servers::Redis.run(password: "secret", maxmemory: "2mb", policy: "allkeys-lru") do |server|
       assert_equal "redis://:secret@127.0.0.1:#{server.port}/0", server.url

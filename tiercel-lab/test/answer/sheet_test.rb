@@ -48,6 +48,13 @@ class AnswerSheetTest < LabCase
     private_now = sheet(results.merge("now" => "memory_store")).lines.join(" ").squeeze(" ")
     assert_match(/with memory_store now: 42\.0 us less/, private_now)
     assert_match(%r{Memory of 8 workers: bin/lab switch --quick --from memory_store}, private_now)
+    rows = { "tiercel:shared:" => [400e6, nil], "redis_cache_store" => [420e6, 9e6] }.map do |store, (bytes, server)|
+      { "store" => store, "bytes" => bytes, "trimmed" => bytes / 2, "server_bytes" => server }
+    end
+    found["tables"] = [{ "name" => "workers", "rows" => rows, "notes" => { "workers" => 8, "entries" => 2_000 } }]
+    assert_includes sheet(found).lines.join(" "),
+                    "2,000 entries of 2 KB: 381 MB (191 MB after malloc_trim) with tiercel:shared:, 401 MB (200 MB " \
+                    "after malloc_trim) and 8.58 MB of its server with redis_cache_store now."
     equal = sheet(results(NS.merge("memory_store" => 1_000)).merge("now" => "memory_store")).lines.join(" ")
     assert_match(/with memory_store now: this run cannot tell them apart/, equal.squeeze(" "))
     tied = sheet(results(NS.merge("file_store:disk" => 1_000)).merge("now" => "redis_cache_store")).sentence

@@ -149,6 +149,9 @@ module Tiercel::Lab
       # @return [Array<Candidate>]
       def candidates = @candidates ||= weights.any? ? complete.filter_map { |name| candidate(name) } : []
 
+      # @return [Hash{String => Object}, nil] the table of the workers' memory, see {Tables::Switch}
+      def workers = @results["tables"].find { |table| table["name"] == "workers" }
+
       # @return [Boolean] whether two costs can be found equal
       def equality? = @results["run"]["protocol"]["equality"]
 
@@ -359,12 +362,24 @@ module Tiercel::Lab
         "#{Report::Format.number(pages)} pages in #{copies > 1 ? "each of #{copies} processes" : "memory"}"
       end
 
-      def notes = [@figures.words, *(trip_words if trips?), *memory_words, *left_out, *switch_words]
+      def notes = [@figures.words, *(trip_words if trips?), *memory_words, *left_out, *workers_words]
 
-      # The command that measures the memory of 8 workers, which no cell has: a cell runs in one process.
-      def switch_words
-        from = Now::IN_PLACE.keys.find { |text| text == choice.now&.text }
-        "Memory of 8 workers: #{@program.split.first} switch --quick --from #{from}" if from
+      # The memory of all workers, or the command that measures it: a cell runs in one process.
+      def workers_words
+        rows, facts = @figures.workers&.values_at("rows", "notes")
+        from = choice.now&.text
+        unless rows
+          return Now::IN_PLACE[from] && "Memory of 8 workers: #{@program.split.first} switch --quick --from #{from}"
+        end
+        words = rows.map { |row| "#{held(row)} with #{row["store"]}#{" now" if row["store"] == from}" }
+        entries = Report::Format.number(facts["entries"])
+        "Memory of #{facts["workers"]} workers that read #{entries} entries of 2 KB: #{words.join(", ")}."
+      end
+
+      def held(row)
+        found = { "bytes" => "%s", "trimmed" => "(%s after malloc_trim)", "server_bytes" => "and %s of its server" }
+        words = found.filter_map { |name, text| format(text, Report::Format.bytes(row[name])) if row[name] }
+        words.empty? ? "not measured" : words.join(" ")
       end
 
       def memory_words

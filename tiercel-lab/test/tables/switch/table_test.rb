@@ -16,7 +16,7 @@ class SwitchTableTest < LabCase
   end
 
   def trial(pair, **numbers)
-    Switch::Trial.new(Switch::Design.new(pairs: [pair], **numbers), seed: 1).tap do |trial|
+    Switch::Trial.new(Switch::Design.new(stores: Switch::PAIRS.assoc(pair), **numbers), seed: 1).tap do |trial|
       trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
     end
   end

@@ -48,7 +48,25 @@ module Tiercel::Lab
           comparisons_of(values, operations, contestants, baseline:, loop: !settings.quick)
         end
 
+        def expected_seconds = super&.+(settings.now ? workers([settings.now] * 2).expected_seconds : 0)
+
+        # Adds the memory of the workers with the store of now and with the first choice, which no cell has.
+        def take(comparisons)
+          super
+          return unless settings.now && !run.interrupted?
+          found = run.results.merge(constraints)
+          choice = Answer.of(found, found["constraints"], program: "")&.choice
+          stores = [choice&.first, choice&.now].compact.map(&:text).uniq
+          @workers = workers(stores.reject { |text| Contestants.parse(text).foreign? })
+          run.table("workers", tried(Switch::Trial).rows, **design.to_h, kind: "PSS") if design.stores.any?
+        end
+
+        # @return [Switch::Design, nil] nil until the cells are measured
+        def design = @workers
+
         private
+
+        def workers(stores) = Switch::Design::FULL.with(stores:)
 
         def baseline_contestant = @baseline_contestant ||= @baseline || Contestants.parse(BASELINE)
 

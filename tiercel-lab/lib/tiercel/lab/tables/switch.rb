@@ -14,23 +14,20 @@ module Tiercel::Lab
 
       # The stores whose memory counts.
       #
-      # @!attribute [r] pairs
-      #   @return [Array<String>] names in {PAIRS}
+      # @!attribute [r] stores
+      #   @return [Array<String>] texts of contestants
       # @!attribute [r] workers
       #   @return [Integer] processes
       # @!attribute [r] entries
       #   @return [Integer] entries that all of them read
-      Design = Data.define(:pairs, :workers, :entries)
+      Design = Data.define(:stores, :workers, :entries)
 
       class Design
-        FULL = new(pairs: PAIRS.keys, workers: 8, entries: 12_000)
+        FULL = new(stores: PAIRS.to_a.flatten, workers: 8, entries: 12_000)
         QUICK = FULL.with(entries: 2_000)
         # Seconds to build a store in all workers, and of a call.
         STORE_SECONDS = 2.5
         CALL_SECONDS = 1.5e-4
-
-        # @return [Array<String>]
-        def stores = PAIRS.slice(*pairs).flatten
 
         # @return [Float] the estimate for one store
         def store_seconds
@@ -97,7 +94,9 @@ module Tiercel::Lab
         end
 
         # @return [Design]
-        def design = @design ||= designed(Design)
+        def design
+          @design ||= designed(Design, stores: facts_given.delete(:pairs)&.flat_map { |from| PAIRS.assoc(from) })
+        end
 
         def take(comparisons)
           super
@@ -123,7 +122,7 @@ module Tiercel::Lab
         def fill(document)
           document.section("Time") { |section| add_times(section) } if cells.any?
           document.section("Memory") { |section| add_memory(section) } if rows("memory").any?
-          pairs = PAIRS.slice(*notes("memory").fetch("pairs", PAIRS.keys))
+          pairs = PAIRS.slice(*(notes("memory").values_at("pairs", "stores").compact.first || PAIRS.keys))
           document.section("The lines") { |section| pairs.each { |pair| line(section, pair) } }
         end
 
