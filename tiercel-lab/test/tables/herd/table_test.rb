@@ -65,16 +65,6 @@ class HerdCommandTest < LabCase
     end
   end
 
-  def test_with_a_lease_the_block_runs_once_for_all_processes_of_a_server
-    servers = { "tiercel:memcached:" => Lab::Servers::Memcached, "tiercel:redis:" => Lab::Servers::Redis }
-    stores = servers.select { |_store, server| server.installed? }.keys
-    skip "neither memcached nor Redis is installed" if stores.empty?
-    herd(*stores) do |rows, _command|
-      assert_measured(rows)
-      assert_once(rows, stores)
-    end
-  end
-
   # With a store that keeps nothing every caller runs the block.
   def test_without_one_everybody_runs_it_and_a_store_of_each_process_is_known_as_such
     herd("null_store", "memory_store") do |rows, command|

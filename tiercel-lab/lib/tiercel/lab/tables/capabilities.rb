@@ -4,13 +4,7 @@ module Tiercel::Lab
   module Tables
     # The table of stores of the first article. Tests give all marks but `cluster`, which follows the documentation.
     module Capabilities
-      Tiercel::Lab.declare self, "tables/capabilities/probe" => %i[Probe]
-
-      # Whether a store spreads its keys over several servers, as its documentation says.
-      CLUSTER = { "mem_cache_store" => ["yes"], "tiercel:memcached:" => ["yes"],
-                  "tiercel:redis:" => ["yes", "as `redis+cluster:`"],
-                  "redis_cache_store" => ["partly", "by a client that the application builds (`redis:`)"],
-                  "solid_cache_store" => ["partly", "by shards over several databases"] }.freeze
+      Tiercel::Lab.declare self, "tables/capabilities/probe" => %i[Examination Probe]
 
       # The stores to test.
       #
@@ -29,76 +23,6 @@ module Tiercel::Lab
 
         # @return [Float]
         def expected_seconds = stores.size * SECONDS
-      end
-
-      # Tests stores with two processes each, which have the store's own bundle. A row has "marks", or a "reason".
-      class Examination < Load::Trial
-        private
-
-        def measure
-          @design.stores.each do |text|
-            contestant = Contestants.parse(text)
-            rows << { "store" => contestant.name }.merge(examine(contestant))
-            @progress.advance(Design::SECONDS, text)
-          end
-        end
-
-        def examine(contestant)
-          label = "capabilities-#{Process.pid}-#{contestant.name.gsub(/\W+/, "-")}"
-          context = context(contestant, label, shared: true) # both processes use the same folder
-          Engine::Outcome.of do
-            with_fleet(2, path: "tables/capabilities/probe", bundle: contestant.bundle) do |probes|
-              probes.open(text: contestant.text) { { context: } }
-              { marks: ask(contestant, *probes.jobs) }
-            end
-          end
-        end
-
-        # The tests run one after the other, because each changes the store.
-        def ask(contestant, one, other)
-          shared = shared?(one, other)
-          remote = one.call("remote")
-          { "serializes" => one.call("serializes"), "compression" => one.call("compression"),
-            "local store" => local_store(one, other, shared), "cross process" => mark(shared),
-            "node local" => node_local(shared, remote), "remote" => remote,
-            "cluster" => cluster(contestant), "limited by" => { "words" => limit(contestant) } }
-        end
-
-        def shared?(one, other)
-          one.call("write", name: "shared", value: "one")
-          other.call("read", name: "shared") == "one"
-        end
-
-        def mark(yes, note = nil) = { "mark" => yes ? "yes" : "no", "note" => note }
-
-        # Within a request-local cache, a process does not see the writes of another process.
-        def local_store(one, other, shared)
-          one.call("write", name: "shared", value: "one")
-          first = one.call("local_begin")
-          other.call("write", name: "shared", value: "two")
-          second = one.call("local_end")
-          return mark(false) unless first == "one"
-          return mark(second == "one") if shared
-          { "mark" => "partly", "note" => "there is one, and nobody else who could change anything" }
-        end
-
-        def node_local(shared, remote)
-          return mark(false, "each process has its own") unless shared
-          mark(true, ("with a server on the node" if remote["mark"] == "yes"))
-        end
-
-        # In a stack of tiers the last tier counts.
-        def cluster(contestant)
-          last = contestant.tiers.empty? ? contestant.text : "tiercel:#{contestant.tiers.last}"
-          word, note = CLUSTER[last] || CLUSTER.find { |store, _| last.start_with?("#{store}:") }&.last || ["no"]
-          { "mark" => word, "note" => note }
-        end
-
-        def limit(contestant)
-          return "nothing is kept" unless contestant.keeps?
-          place = contestant.medium == :disk || contestant.servers.include?(:postgresql) ? "disk" : "memory"
-          contestant.servers.any? ? "#{place} of the server" : place
-        end
       end
 
       class Table < Tables::Table
@@ -144,7 +68,7 @@ module Tiercel::Lab
 
         def fill(document)
           document.section("Stores") do |section|
-            section.text("`serializes`: the store serialized an object, so later changes of the object are not " \
+            section.text("`serializes`: the store keeps a copy, so later changes of a written object are not " \
                          "seen. `local store`: within `with_local_cache` a second read comes from memory. `cross " \
                          "process`: another process can read a written value. `remote`: the process holds a TCP " \
                          "connection to the store's server. `cluster` and `limited by` are what the store is " \

@@ -5,34 +5,8 @@ module Tiercel::Lab
     module Capabilities
       # Tests one store. Two such processes open the same store.
       class Probe < Load::Client
-        # An object that counts how often it is serialized.
-        class Specimen
-          class << self
-            # @return [Integer]
-            attr_accessor :dumps
-          end
-
-          # @return [String]
-          attr_accessor :word
-
-          # @param word [String]
-          def initialize(word) = @word = word
-
-          # @private
-          def marshal_dump
-            Specimen.dumps = Specimen.dumps.to_i + 1
-            @word
-          end
-
-          # @private
-          def marshal_load(word) = @word = word
-        end
-
         # A text of 300 KB, which exceeds the compression threshold of every store.
         TEXT = "All work and no play makes Jack a dull boy. " * 7_000
-        # TCP connections of this process (proc(5)).
-        SOCKETS = %w[/proc/self/net/tcp /proc/self/net/tcp6].freeze
-        ESTABLISHED = "01"
 
         # @param context [Hash] see {Engine::Context#initialize}
         # @return [Hash{String => Object}] an {Engine::Outcome}
@@ -46,77 +20,113 @@ module Tiercel::Lab
         # @return [Boolean]
         def write(name:, value:) = store.write(name, value) ? true : false
 
-        # @return [Hash] "mark" and "note"
-        def serializes
-          specimen = Specimen.new("first")
-          Specimen.dumps = 0
-          kept = store.write("specimen", specimen)
-          dumped = Specimen.dumps.positive?
-          specimen.word = "changed"
-          found = store.read("specimen")
-          return mark(:no, "it keeps nothing") unless kept && found
-          return mark(:no, "a change of what was written shows in what is read") unless found.word == "first"
-          dumped ? mark(:yes) : mark(:partly, "a copy is kept, not bytes")
+        # @return [Hash] marks, each with "mark" and "note"
+        def marks
+          { "serializes" => serializes, "compression" => compression, "local store" => local_store,
+            "remote" => mark(connected?) }
         end
-
-        # @return [Hash]
-        def compression
-          return mark(:no, "it keeps nothing") unless store.write("text", TEXT) && store.read("text") == TEXT
-          return mark(:yes) if squeezed?("text")
-          return mark(:no) unless store.write("asked", TEXT, compress: true) && squeezed?("asked", compress: true)
-          mark(:partly, "when asked to (`compress: true`), not by itself")
-        end
-
-        # @return [Hash]
-        def remote = mark(connected? ? :yes : :no)
-
-        # Reads within the request-local cache, before and after another process changes the entry.
-        #
-        # @return [void]
-        def local_begin
-          return unless store.respond_to?(:with_local_cache)
-          middle = Fiber.new do
-            store.with_local_cache do
-              first = store.read("shared")
-              Fiber.yield first
-              store.read("shared")
-            end
-          end
-          @second_read = middle
-          middle.resume
-        end
-
-        # @return [String, nil]
-        def local_end = @second_read&.resume
 
         private
 
         def contestant = subject.contestant
 
-        def mark(mark, note = nil) = { mark:, note: }
+        def mark(mark, note = nil) = { mark: { true => "yes", false => "no" }.fetch(mark, mark), note: }
+
+        def serializes
+          written = [[+"first"]]
+          return mark(false, "it keeps nothing") unless store.write("nested", written) && store.read("nested")
+          written.first.first << " changed"
+          return mark(true) if store.read("nested") == [["first"]]
+          mark(false, "a change of what was written shows in what is read")
+        end
+
+        def compression
+          return mark(false, "it keeps nothing") unless store.write("text", TEXT) && store.read("text") == TEXT
+          return mark(true) if squeezed?("text")
+          return mark(false) unless store.write("asked", TEXT, compress: true) && squeezed?("asked", compress: true)
+          mark("partly", "when asked to (`compress: true`), not by itself")
+        end
+
+        # Within a request-local cache, a thread does not see the writes of another thread.
+        def local_store
+          return mark(false) unless store.respond_to?(:with_local_cache) && store.write("local", "one")
+          mark(store.with_local_cache do
+            store.read("local")
+            Thread.new { store.write("local", "two") }.join
+            store.read("local") == "one"
+          end)
+        end
 
         def squeezed?(name, **options)
-          own_options = options.any? && !contestant.text.start_with?("tiercel")
-          bytes = own_options ? entry_bytes(options) : contestant.stored_bytes(store, name, TEXT)
-          bytes && bytes < TEXT.bytesize / 2
+          asked = options.any? && !contestant.text.start_with?("tiercel")
+          entry = ActiveSupport::Cache::Entry.new(TEXT)
+          payload = store.send(:serialize_entry, entry, **store.send(:merged_options, options)) if asked
+          bytes = payload ? payload.bytesize : contestant.stored_bytes(store, name, TEXT)
+          bytes ? bytes < TEXT.bytesize / 2 : false
         end
 
-        def entry_bytes(options)
-          store.send(:serialize_entry, ActiveSupport::Cache::Entry.new(TEXT),
-                      **store.send(:merged_options, options)).bytesize
-        end
-
-        # Returns whether this process holds a connection to one of the store's servers.
+        # Returns whether this process holds a TCP connection to one of the store's servers.
         def connected?
           ports = subject.context.server_urls.filter_map { |url| url[/:(\d+)/, 1]&.to_i }
-          links = Dir.glob("/proc/self/fd/*").select { |link| File.symlink?(link) }
-          inodes = links.filter_map { |link| File.readlink(link)[/\Asocket:\[(\d+)\]\z/, 1] }
-          SOCKETS.select { |table| File.exist?(table) }.flat_map { |table| File.readlines(table).drop(1).map(&:split) }
-                 .any? do |fields|
-            fields[3] == ESTABLISHED && ports.include?(fields[2][/:(\h+)\z/, 1].hex) && inodes.include?(fields[9])
+          Dir.children("/dev/fd").any? do |descriptor|
+            peer = Socket.for_fd(descriptor.to_i).tap { |socket| socket.autoclose = false }.remote_address
+            peer.ip? && ports.include?(peer.ip_port)
+          rescue SystemCallError
+            false # no socket, or one without a peer
           end
-        rescue SystemCallError
-          false
+        end
+      end
+
+      # Tests stores with two processes each, which have the store's own bundle. A row has "marks", or a "reason".
+      class Examination < Load::Trial
+        # Whether a store spreads its keys over several servers, as its documentation says.
+        CLUSTER = { "mem_cache_store" => ["yes"], "tiercel:memcached:" => ["yes"],
+                    "tiercel:redis:" => ["yes", "as `redis+cluster:`"],
+                    "redis_cache_store" => ["partly", "by a client that the application builds (`redis:`)"],
+                    "solid_cache_store" => ["partly", "by shards over several databases"] }.freeze
+
+        private
+
+        def measure
+          @design.stores.each do |text|
+            contestant = Contestants.parse(text)
+            rows << { "store" => contestant.name, **Engine::Outcome.of { { marks: marks(contestant) } } }
+            @progress.advance(Design::SECONDS, text)
+          end
+        end
+
+        def marks(contestant)
+          label = "capabilities-#{Process.pid}-#{contestant.name.gsub(/\W+/, "-")}"
+          context = context(contestant, label, shared: true) # both processes use the same folder
+          with_fleet(2, path: "tables/capabilities/probe", bundle: contestant.bundle) do |probes|
+            probes.open(text: contestant.text) { { context: } }
+            ask(contestant, *probes.jobs)
+          end
+        end
+
+        def ask(contestant, one, other)
+          one.call("write", name: "shared", value: "one")
+          shared = other.call("read", name: "shared") == "one"
+          found = one.call("marks")
+          server = "with a server on the node" if shared && found["remote"]["mark"] == "yes"
+          { **found, "cross process" => mark(shared), "cluster" => cluster(contestant),
+            "node local" => mark(shared, shared ? server : "each process has its own"),
+            "limited by" => { "words" => limit(contestant) } }
+        end
+
+        def mark(yes, note = nil) = { "mark" => yes ? "yes" : "no", "note" => note }
+
+        # In a stack of tiers the last tier counts.
+        def cluster(contestant)
+          last = contestant.tiers.empty? ? contestant.text : "tiercel:#{contestant.tiers.last}"
+          word, note = CLUSTER[last] || CLUSTER.find { |store, _| last.start_with?("#{store}:") }&.last || ["no"]
+          { "mark" => word, "note" => note }
+        end
+
+        def limit(contestant)
+          return "nothing is kept" unless contestant.keeps?
+          place = contestant.medium == :disk || contestant.servers.include?(:postgresql) ? "disk" : "memory"
+          contestant.servers.any? ? "#{place} of the server" : place
         end
       end
     end
