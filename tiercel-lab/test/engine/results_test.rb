@@ -46,6 +46,42 @@ class ResultsTest < LabCase
     end
   end
 
+  # A limit of the file's size, as a full disk, cuts a line. The next record writes it again.
+  def test_a_full_disk_loses_no_record_and_cuts_no_line
+    before, most = Process.getrlimit(:FSIZE)
+    signal = trap(:XFSZ, "IGNORE")
+    recorded do |recorder, _folder|
+      size = File.size(recorder.path)
+      Process.setrlimit(:FSIZE, size + 10, most)
+      recorder.table("marks", [{ "store" => "x" }])
+      assert_equal [1, size, Errno::EFBIG], [recorder.unwritten.size, File.size(recorder.path), recorder.error.class]
+      assert_equal [3, []], Results.load(recorder.path).values_at("cells", "tables").then { |c, t| [c.size, t] }
+      Process.setrlimit(:FSIZE, before, most)
+      recorder.finish(FACTS, complete: true)
+      assert_equal recorder.document, Results.load(recorder.path)
+    end
+  ensure
+    Process.setrlimit(:FSIZE, before, most)
+    trap(:XFSZ, signal)
+  end
+
+  def test_a_run_whose_file_is_lost_prints_its_report_and_says_so
+    table = Class.new(Lab::Tables::Capabilities::Table) do
+      define_method(:take) do |_plan|
+        run.start
+        FileUtils.rm_rf(run.recorder.path)
+        FileUtils.mkdir_p(run.recorder.path)
+        run.table("capabilities", [{ "store" => "memory_store", "reason" => "none" }])
+      end
+    end
+    table.called("capabilities", "Fails.")
+    run_command(table) do |code, command|
+      assert_equal 2, code
+      assert_match(/^0 stores asked, 1 could not be/, command.out.string)
+      assert_match(/jsonl was not written: Is a directory.*; 2 records of this run are missing$/, command.err.string)
+    end
+  end
+
   def test_other_files_are_refused
     { "a" => "{\"schema\":\"other/1\"}", "b" => "no json", "c" => "" }.each do |name, text|
       path = File.join(dir, name)

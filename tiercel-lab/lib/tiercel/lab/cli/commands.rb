@@ -35,6 +35,7 @@ module Tiercel::Lab
         @document = @table_class.report(results, command: Tables.command_line(name, @arguments, @program))
         publish(path: run.recorder.path)
         export(run.recorder)
+        check_file(run.recorder)
         run.interrupted? ? ExitCodes::INTERRUPTED : @table_class.exit_code(results)
       rescue CannotRun => e # a side that cannot be built leaves nothing to compare
         err.puts "#{@program}: #{e.message}"
@@ -52,6 +53,12 @@ module Tiercel::Lab
       end
 
       private
+
+      def check_file(recorder)
+        return if recorder.unwritten.empty?
+        why = Folder.not_written(recorder.path, recorder.error)
+        raise UsageError, "#{why}; #{Report::Format.several(recorder.unwritten.size, "record")} of this run are missing"
+      end
 
       # A new table for each command line, because options change it.
       def table = @table ||= @table_class.new(settings)

@@ -263,6 +263,18 @@ module Tiercel::Lab
         @bytes ||= outcome["exact"]
       end
 
+      # Records that a process was lost. Its slices do not count. The cell fails if no earlier process has any.
+      #
+      # @param process [Integer]
+      # @param outcome [Hash{String => Object}]
+      def lose(process, outcome)
+        slices.reject! { |slice| slice.process == process }
+        slices.empty? ? note(outcome) : lost[process] ||= outcome["reason"]
+      end
+
+      # @return [Hash{Integer => String}] lost processes with the reasons
+      def lost = @lost ||= {}
+
       # @return [Array<Slice>] the slices of all processes that are not set aside
       def used = aside.empty? ? slices : slices.reject { |slice| aside.include?(slice.process) }
 

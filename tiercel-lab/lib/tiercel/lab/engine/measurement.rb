@@ -162,7 +162,7 @@ module Tiercel::Lab
         cells = @cells.fetch(comparison).to_h { |cell| [cell.arm.id, cell] }
         arms = open(comparison, running(comparison, cells), cells)
         @protocol.blocks.times { |block| run_block(block, arms, cells) } if arms.any?
-        ask(arms, cells, "close") { {} }.flatten.each { |outcome| cells[outcome["id"]].note(outcome) }
+        ask(arms, cells, "close") { {} }.flatten.each { |outcome| note(cells[outcome["id"]], outcome) }
       end
 
       # The arms that can run, in the order of this process.
@@ -185,10 +185,17 @@ module Tiercel::Lab
         end
         answers.each do |answer|
           @digests[comparison.value.name] ||= answer["digest"]
-          answer["arms"].each { |outcome| cells[outcome["id"]].note(outcome) }
+          answer["arms"].each { |outcome| note(cells[outcome["id"]], outcome) }
         end
-        arms.select { |arm| cells[arm.id].sound? }
+        arms.select { |arm| runs?(cells[arm.id]) }
       end
+
+      # A process that ended or raised costs a cell this round alone; a wrong value costs it all.
+      def note(cell, outcome)
+        outcome["status"] == Outcome::CANNOT_RUN ? cell.lose(@process, outcome) : cell.note(outcome)
+      end
+
+      def runs?(cell) = cell.sound? && !cell.lost.key?(@process)
 
       def arm_request(arm, cell)
         { id: arm.id, text: arm.contestant.text, operation: arm.operation.name, calls: cell.calls,
@@ -199,11 +206,11 @@ module Tiercel::Lab
       # Arms that follow each other in the same worker share one call.
       def run_block(block, arms, cells)
         position = 0
-        arms = arms.select { |arm| cells[arm.id].sound? }
+        arms = arms.select { |arm| runs?(cells[arm.id]) }
         Slots.block(arms, block).chunk_while { |one, other| bundle(one) == bundle(other) }.each do |pass|
           slices = ask(pass, cells, "pass") { |share| { arms: share.map { |arm| [arm.id, cells[arm.id].calls] } } }
           slices.flatten(1).each do |id, *figures|
-            next cells[id].note(figures.first) if figures.first.is_a?(Hash)
+            next note(cells[id], figures.first) if figures.first.is_a?(Hash)
             cells[id].slices << Cell::Slice.new(@process, block, position, *figures)
             position += 1
           end
@@ -218,7 +225,7 @@ module Tiercel::Lab
           worker.call(method, **yield(share))
         rescue WorkerLost => e
           @workers.lose(worker, e)
-          share.each { |arm| cells[arm.id].note(Outcome.failure(Outcome::CANNOT_RUN, e.message)) }
+          share.each { |arm| note(cells[arm.id], Outcome.failure(Outcome::CANNOT_RUN, e.message)) }
           nil
         end
       end

@@ -20,6 +20,10 @@ module Tiercel::Lab
       end
 
       attr_reader :path
+      # @return [Array<String>] lines that could not be written, such as those of a full disk
+      attr_reader :unwritten
+      # @return [SystemCallError, nil] the reason
+      attr_reader :error
       # @return [Hash{String => Object}] the run as one document, see schema/tiercel-lab-1.json
       attr_reader :document
 
@@ -28,6 +32,7 @@ module Tiercel::Lab
       # @raise [UsageError] if the file cannot be written
       def initialize(path, run:, environment:)
         @path = path
+        @unwritten = []
         @document = { "schema" => SCHEMA, "run" => run, "environment" => environment, "workload" => {},
                       "cells" => [], "tables" => [], "complete" => false }
         FileUtils.mkdir_p(File.dirname(path))
@@ -58,7 +63,7 @@ module Tiercel::Lab
       def finish(facts, complete:)
         @document.merge!(facts)
         @document["complete"] = complete
-        append({ "type" => "end", "complete" => complete }.merge(facts))
+        keep({ "type" => "end", "complete" => complete }.merge(facts))
       end
 
       def export(file) = File.write(file, "#{JSON.generate(@document)}\n")
@@ -67,10 +72,29 @@ module Tiercel::Lab
 
       def add(kind, record)
         (@document["#{kind}s"] ||= []) << record
-        append("type" => kind, kind => record)
+        keep("type" => kind, kind => record)
       end
 
-      def append(record) = File.open(@path, "a") { |file| file.puts(JSON.generate(record)) }
+      # A full disk ends no run: the next record tries again, and the report is made from the document.
+      def keep(record)
+        append(record)
+      rescue SystemCallError => e
+        @error = e
+      end
+
+      # Leaves no part of a line, which would make the file unreadable.
+      def append(record)
+        @unwritten << "#{JSON.generate(record)}\n"
+        File.open(@path, "a") do |file|
+          file.sync = true
+          size = file.size
+          file.write(*@unwritten)
+        rescue SystemCallError
+          file.truncate(size)
+          raise
+        end
+        @unwritten.clear
+      end
     end
 
     # Reads the results of a run from its file.

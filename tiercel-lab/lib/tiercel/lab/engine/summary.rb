@@ -192,7 +192,7 @@ module Tiercel::Lab
         [share(disturbances, "steal", Protocol::STEAL_SHARE, "The hypervisor took up to %s of the CPUs."),
          share(disturbances, "pressure", Protocol::PRESSURE_SHARE,
                "Other programs used the CPUs (pressure up to %s), which widens the intervals."),
-         aside(disturbances), told_apart(cells),
+         aside(disturbances), told_apart(cells), *lost(cells),
          ("To end in time, some cells have fewer processes." if flags.intersect?(%w[plain incomplete]) && !interrupted),
          ("Interrupted: some cells are missing or have fewer processes." if interrupted)].compact
       end
@@ -202,6 +202,13 @@ module Tiercel::Lab
         "#{count} of #{disturbances.size} rounds were set aside: other programs had the CPU." if count.positive?
       end
       private_class_method :aside
+
+      # Cells whose other processes have figures.
+      def lost(cells)
+        lost = cells.flat_map { |cell| cell.lost.values.map { |reason| [reason, cell.id] } }.group_by(&:first)
+        lost.map { |why, all| "A process was lost, #{why}; the others count: #{all.map(&:last).uniq.join(", ")}." }
+      end
+      private_class_method :lost
 
       # If the verdict distinguishes two copies of the same code, other verdicts of the run may be wrong too.
       def told_apart(cells)

@@ -198,6 +198,7 @@ module Tiercel::Lab
               run_process(fleet.jobs.first, process)
             end
           end
+          rows.each { |row| note(row, @lost) if @lost && row["runs"].empty? }
         ensure
           @proxies&.each(&:stop)
         end
@@ -219,9 +220,9 @@ module Tiercel::Lab
           in_turn(@design.slots, process).each { |slot| run_loop(slot, process) if running.include?(slot) }
           running.each { |slot| ask_round_trip(slot) }
           running.each { |slot| ask(slot, "verify") }
-        rescue WorkerLost => e
-          lost = Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
-          running.each { |slot| note(@by_slot[slot], lost) }
+        rescue WorkerLost => e # the other processes count
+          @progress.say("process #{process} of #{@design.processes} is lost: #{e.message}")
+          @lost = Engine::Outcome.failure(Engine::Outcome::CANNOT_RUN, e.message)
         end
 
         def running = @design.slots.select { |slot| measured?(@by_slot[slot]) }
