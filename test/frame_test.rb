@@ -24,25 +24,11 @@ class FrameTest < Tiercel::TestCase
     assert_equal "#{parts}payload", bytes.byteslice(24..)
   end
 
-  def test_what_is_built_is_parsed
-    parts = Parts.encode(version: "v1")
-    bytes = Frame.build(TYPE_JSON, "[1]", compressor: COMPRESSOR_ZLIB, expires_at: 12.25, parts:)
-    frame = Frame.parse(bytes)
-
-    assert_equal [TYPE_JSON, COMPRESSOR_ZLIB, 12.25, "[1]", "v1"],
-                 [frame.type, frame.compressor, frame.expires_at, frame.payload, frame.parts.version]
-    refute_predicate frame, :placeholder?
-  end
-
   def test_no_end_is_infinity_in_the_header_and_nil_outside
     bytes = Frame.build(TYPE_PLAIN, "\xC0".b)
 
     assert_equal Float::INFINITY, bytes.unpack1("@8E")
     assert_nil Frame.parse(bytes).expires_at
-  end
-
-  def test_without_a_checksum_its_field_is_zero
-    assert_equal 0, Frame.build(TYPE_PLAIN, "\xC0".b).unpack1("@20L<")
   end
 
   def test_a_payload_in_any_encoding_is_its_bytes

@@ -25,6 +25,9 @@ class CoderPayloadsTest < Tiercel::TestCase
     assert_equal [[1, 2]] * 2, [with, without].map { |frame| coder(checksum: false).load_value(frame, NOW) }
     with.setbyte(with.bytesize - 1, 3)
     assert_raises(Tiercel::MalformedFrame) { coder(checksum: false).load_value(with, NOW) }
+    # Without its flag; the header's check is right.
+    [4, 5].each { |position| with.setbyte(position, with.getbyte(position) ^ 1) }
+    assert_raises(Tiercel::MalformedFrame) { coder(checksum: false).load_value(with, NOW) }
   end
 
   def test_an_entry_of_another_version_is_not_decoded

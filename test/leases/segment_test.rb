@@ -56,6 +56,7 @@ class LeasesSegmentTest < Tiercel::TestCase
     longer = @leases.acquire(@leases.own("k", 10.0, nil)) { "for longer" }
 
     assert_equal [mine.lineage, "for longer", "for longer"], [longer.lineage, longer.stale, @backend.get("k")]
+    travel(100) { assert_equal "for longer", @backend.get("k"), "ten times as long as the lease" }
     @leases.release(longer)
 
     assert_nil @leases.acquire(@leases.own("k", 10.0, nil)) { nil }.stale

@@ -91,6 +91,15 @@ static void what_ends_a_lineage(void)
     CHECK(slot && !tseg_lease_is_over(slot, tseg_epoch(segment) - 1, now_ns));
     CHECK(tseg_lease_is_over(slot, tseg_epoch(segment) + 1, now_ns));
     delete_text(KEY);
+    /* A lineage outlives its lease by ten times the lease's time, and by a minute at least. */
+    for (uint64_t ttl_s = 1; ttl_s <= 10; ttl_s += 9) {
+        uint64_t kept_s = ttl_s == 1 ? 61 : 110;
+        CHECK(take_for(KEY, next_name += 2, ttl_s * SECOND, NULL) == TSEG_OK);
+        slot = tseg_find_lease(segment, &key, tseg_epoch(segment), &lineage);
+        CHECK(slot && !tseg_lease_is_over(slot, tseg_epoch(segment), now_ns + kept_s * SECOND));
+        CHECK(tseg_lease_is_over(slot, tseg_epoch(segment), now_ns + (kept_s + 600) * SECOND));
+        delete_text(KEY);
+    }
 }
 
 static void a_stale_value_stays_until_the_fill(void)

@@ -22,6 +22,9 @@ class Mutants
     @root = root
     @out = out
     @mutants = []
+    @passed = {}
+    @commands = {}
+    instance_eval(File.read("#{root}/test/native/commands.rb"))
     instance_eval(File.read("#{root}/test/mutants.rb"), "#{root}/test/mutants.rb")
   end
 
@@ -29,9 +32,8 @@ class Mutants
   # @return [Array<Mutant>] faults that no test noticed
   def run(pattern)
     in_copy do |copy|
-      chosen = @mutants.select { |mutant| mutant.name.match?(pattern) }
       misplaced(copy).each { |words| raise words } # before the first fault costs time
-      passes_unchanged(copy, chosen)
+      chosen = @mutants.select { |mutant| mutant.name.match?(pattern) }
       survivors = chosen.reject { |mutant| noticed?(copy, mutant) }
       @out.puts "#{chosen.size - survivors.size} of #{chosen.size} faults noticed"
       survivors
@@ -47,6 +49,9 @@ class Mutants
   end
 
   private
+
+  # The C tests: test/native/commands.rb.
+  def command(name, shell, **) = @commands[name] = shell
 
   # By default, the tests of a file are those that mirror it.
   def mutant(name, path, from, to, tests: nil, native: nil)
@@ -71,39 +76,41 @@ class Mutants
   end
 
   def content_of(copy, mutant) = File.read("#{copy}/#{mutant.path}")
-  # A test that fails without a fault would notice every fault.
-  def passes_unchanged(copy, chosen)
-    chosen.flat_map { |mutant| commands(mutant) }.uniq.each do |command|
-      by = failed(copy, command)
-      raise "#{command.join(" ")} fails without a fault: #{by}" if by
-    end
-  end
 
   def noticed?(copy, mutant)
-    content = content_of(copy, mutant)
-    File.write("#{copy}/#{mutant.path}", content.sub(mutant.from) { mutant.to })
-    if mutant.path.start_with?("ext/") && failed(copy, %w[bin/setup --quiet core])
-      raise "#{mutant.name}: does not compile"
-    end
-    by = commands(mutant).filter_map { |command| failed(copy, command) }.first
+    by = with_fault(copy, mutant) { failed(copy, mutant) }
     raise "#{mutant.name}: cannot be loaded (a warning?)" if by&.start_with?("LoadError#")
+    # A test that fails without a fault would notice every fault.
+    raise "#{by} fails without a fault" if by && !(@passed[[by, mutant.tests]] ||= failed(copy, mutant, by).nil?)
     @out.puts "#{by ? "noticed " : "SURVIVED"}  #{mutant.name}#{"  (#{by})" if by}"
     @out.flush
     !by.nil?
+  end
+
+  def with_fault(copy, mutant)
+    content = content_of(copy, mutant)
+    File.write("#{copy}/#{mutant.path}", content.sub(mutant.from) { mutant.to })
+    yield
   ensure
     File.write("#{copy}/#{mutant.path}", content)
   end
 
-  def commands(mutant)
-    [*([%w[bin/test] + mutant.tests] if mutant.tests.any?),
-     *([["bin/test", "native", "-n", mutant.native]] if mutant.native)]
+  # Runs the fault's tests, or `only` one of them. The C tests need no build of the extensions.
+  #
+  # @return [String, nil] the first test that failed
+  def failed(copy, mutant, only = nil)
+    build, test = @commands.fetch(mutant.native).split(" && ", 2) if mutant.native
+    build ||= "bin/setup --quiet core" if mutant.path.start_with?("ext/")
+    raise "#{mutant.name}: does not compile" if build && !status_of(copy, "bash", "-c", build).last.success?
+    return (mutant.native unless status_of(copy, "bash", "-c", test).last.success?) if test
+
+    output, status = status_of(copy, "bin/test", *mutant.tests, *(["-n", only] if only&.include?("#")))
+    return if status.success?
+    raise output if status.exitstatus == 2
+    output[/^  \w+: (\S+#\S+)$/, 1] || mutant.tests.join(" ")
   end
 
-  # @return [String, nil] the first test that failed
-  def failed(copy, command)
-    output, status = Open3.capture2e("timeout", "-k", "5", LIMIT.to_s, *command, chdir: copy, stdin_data: "")
-    return if status.success?
-    raise "#{command.join(" ")}: #{output}" if status.exitstatus == 2
-    status.exitstatus == 124 ? "#{LIMIT} s" : output[/^  \w+: (\S+#\S+)$/, 1] || command.drop(1).join(" ")
+  def status_of(copy, *command)
+    Open3.capture2e("timeout", "-k", "5", LIMIT.to_s, *command, chdir: copy, stdin_data: "")
   end
 end

@@ -20,6 +20,14 @@ module TiersBackendContractTests
   class SharedAndSQLiteTest < Tiercel::TestCase
     include Stack
     def urls = [shared, sqlite]
+
+    # The copy's own end may be later.
+    def test_a_touch_leaves_no_near_copy
+      backend.set("key", Tiercel::Frame.build(Tiercel::Frame::Layout::TYPE_STRING_UTF_8, "text"))
+      refute_nil backend.near.get("key")
+      assert backend.touch("key", 60)
+      assert_nil backend.near.get("key")
+    end
   end
 
   class MemoryAndRedisTest < Tiercel::TestCase
