@@ -260,19 +260,14 @@ class AuditTest < Tiercel::TestCase
   end
 
   def test_findings_reach_the_files_and_the_summary
-    with_tmpdir do |folder|
-      store = ActiveSupport::Cache::MemoryStore.new
-      Tiercel::Insight.start(store, folder:)
-      Tiercel::Insight.audit(1.0)
-      value = 1
-      store.fetch("a/1") { value }
-      value = 2
-      2.times { store.fetch("a/1") { value } }
-      found = Tiercel::Insight.figures.audit
-      assert_equal [["stale", 2]], (found.map { |one| one.values_at("status", "count") })
-      assert_match(/- stale, 2 times: /, Tiercel::Insight::Summary.new(store).to_text)
-    ensure
-      Tiercel::Insight.stop
-    end
+    Tiercel::Insight.start(store = ActiveSupport::Cache::MemoryStore.new, folder: dir)
+    20.times { |index| store.fetch("price/#{index}") { 1 } }
+    Tiercel::Insight.figures # learns the word
+    Tiercel::Insight.audit(1.0)
+    2.times { store.fetch("price/1") { 2 } }
+    assert_equal [["stale", 2]], (Tiercel::Insight.figures.audit.map { |one| one.values_at("status", "count") })
+    assert_match(%r{^- stale, 2 times: price/\* }, Tiercel::Insight::Summary.new(store).to_text)
+  ensure
+    Tiercel::Insight.stop
   end
 end

@@ -60,8 +60,9 @@ class CommandsTest < InsightAppTest
     define_method(:"test_the_doctor_on_rails_#{line.tr(".", "_")}") do
       with_app(line) do |app|
         app.cache_store = 'ActiveSupport::Cache::MemoryStore.new.tap { |store| store.write("\xFF", 1) }'
-        check_findings(app.rails("cache:doctor", "--json"))
         assert_match(/entries may remain, because/, commands(app, %w[cache:clear views/]).first.err)
+        app.write("config/initializers/log.rb", "puts 1; Rails.logger = Logger.new(STDOUT); Rails.logger.warn(1)")
+        check_findings(app.rails("cache:doctor", "--json"))
       end
     end
   end
@@ -71,7 +72,8 @@ class CommandsTest < InsightAppTest
   MISTAKEN = [%w[cache:get], %w[cache:delete], %w[cache:get a b]].freeze
   AUDITS = [%w[cache:audit], %w[cache:audit --json]].freeze
   DELETES = [%w[cache:invalidate product:1], %w[cache:get views/1 --value], %w[cache:get a --value],
-             %w[cache:clear a], %w[cache:clear], %w[cache:clear --yes], %w[cache:delete a]].freeze
+             %w[cache:clear a], %w[cache:clear], ["cache:clear", ""], ["cache:delete", ""], %w[cache:clear --yes],
+             %w[cache:delete a]].freeze
   private_constant :MISTAKEN, :AUDITS, :DELETES
 
   def of_entries(profile)
@@ -123,13 +125,15 @@ class CommandsTest < InsightAppTest
     JSON.parse(ran.out) if ran.out.start_with?("{")
   end
 
-  def check_deletes(invalidated, invalid, kept, cleared, refused, confirmed, absent)
+  def check_deletes(invalidated, invalid, kept, cleared, refused, unset, blank, confirmed, absent)
     documented(out(invalidated), "cache:invalidate")
     assert_match(/^value: nil$/, invalid.out)
     assert_match(/^value: 1$/, out(kept))
     assert_match(/\ADeleted entries: 1$/, out(cleared))
-    assert_equal 2, refused.status.exitstatus, refused.to_s
-    assert_match(/confirm with --yes/, refused.err)
+    { refused => /confirm with --yes/, unset => /confirm with --yes/, blank => /\Acache: key / }.each do |ran, text|
+      assert_equal 2, ran.status.exitstatus, ran.to_s
+      assert_match(text, ran.err)
+    end
     out(confirmed)
     assert_match(/does not exist/, out(absent))
   end

@@ -87,10 +87,6 @@ module Tiercel::Insight
       @auditor = share.nil? || share.zero? ? nil : Audit.new(share, **options).tap { Audit.install(store && [store]) }
     end
 
-    # @private
-    # @return [Array<Hash>] of this process
-    def audit_findings = @auditor ? @auditor.to_a : []
-
     # Runs the block without counting this thread's calls of caches, and without an audit.
     #
     # @return [Object] the block's value

@@ -222,7 +222,7 @@ class Tiercel::Insight::Audit
     place = hit.source.source_location
     key = hit.name.is_a?(String) ? hit.name : ActiveSupport::Cache.expand_cache_key(hit.name)
     return if @except.any? { |pattern| pattern.is_a?(Regexp) ? pattern.match?(key) : key.include?(pattern) }
-    class_name = @lock.synchronize { @classes.of(key) }
+    class_name = @lock.synchronize { (Tiercel::Insight.collector&.key_class || @classes).of(key) }
     return unless @share >= 1 || in_this_minute?(class_name)
     began = monotonic
     compare(hit, class_name, place)
@@ -370,8 +370,7 @@ class Tiercel::Insight::Comparison
     when Float then value.nan? ? :nan : value
     when Symbol then value.name
     when String then String.new(value).b # servers return bytes
-    when Time then value.to_r.round(6)
-    when defined?(ActiveSupport::TimeWithZone) ? ActiveSupport::TimeWithZone : Time then value.to_r.round(6)
+    when Time, defined?(ActiveSupport::TimeWithZone) ? ActiveSupport::TimeWithZone : Time then value.to_r.round(6)
     when DateTime then value.to_time.to_r.round(6)
     when Numeric, Date, Range, Module then value
     else deep(value, seen, depth)

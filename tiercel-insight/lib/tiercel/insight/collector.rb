@@ -22,8 +22,9 @@ class Tiercel::Insight::Collector
   # Maximum number of sampled reads that wait for the thread; further reads are dropped.
   MOST_PENDING = 8_192
   # If more blocks than this wait for the thread, short blocks share records: the more records wait, the more blocks
-  # share one. So a flood of 400,000 misses a second costs the thread less than a hundredth of the time. Blocks below
-  # TRIVIAL_NS are then not even timed: that would slow a miss down by a twentieth.
+  # share one. So a flood of 400,000 misses a second costs the thread less than a hundredth of the time. Tiercel's
+  # blocks below TRIVIAL_NS are then not even timed, because that would slow a miss down by a twentieth. While longer
+  # blocks take a tenth of the time, all are timed: they decide which classes are expensive.
   MOST_BLOCKS = 512
   SHORT_NS = 200_000
   TRIVIAL_NS = 10_000
@@ -62,7 +63,8 @@ class Tiercel::Insight::Collector
   private_constant :LOCAL_STORE, :EVENTS, :BLOCK_EVENTS, :FRAGMENTS, :WRITTEN
 
   # @return [ActiveSupport::Cache::Store]
-  attr_reader :store
+  # @return [KeyClass] with the words of all processes
+  attr_reader :store, :key_class
 
   # @param store [ActiveSupport::Cache::Store]
   # @param folder [String] of the machine's files
@@ -145,6 +147,7 @@ class Tiercel::Insight::Collector
     @lock.synchronize do
       next unless @pid == Process.pid
       @changed = false
+      @long_ns, @flushed_ns = 0, nanoseconds
       count_segment
       classify
       checkpoint
@@ -173,7 +176,8 @@ class Tiercel::Insight::Collector
     @of_segment = first_counters
     @reads = []
     @blocks = []
-    @to_skip = @untimed = 0
+    @to_skip = @untimed = @long_ns = 0
+    @flushed_ns = nanoseconds
     @dropped = 0
     @buckets = {}
     @classes = {}
@@ -206,6 +210,7 @@ class Tiercel::Insight::Collector
         end
       end
       @thread.name = "tiercel-insight"
+      @thread.thread_variable_set(:fork_safe, true) # Puma warns about other threads when it forks its workers
       @thread.report_on_exception = false
     end
   end
@@ -305,8 +310,10 @@ class Tiercel::Insight::Collector
     @counts[BLOCKS] += number
     @counts[BLOCK_NS] += duration_ns * number
     @blocks.push(key, duration_ns * number, number, duration_ns)
+    @long_ns += duration_ns * number if duration_ns >= SHORT_NS
+    @trivial &&= short
     return unless short && @blocks.size >= 4 * MOST_BLOCKS
-    @trivial = duration_ns < TRIVIAL_NS
+    @trivial = @backend && duration_ns < TRIVIAL_NS && @long_ns * 10 < nanoseconds - @flushed_ns
     @to_skip = duration_ns % (@blocks.size / 16) # the last digits of a duration are random
   end
 
@@ -335,6 +342,7 @@ class Tiercel::Insight::Collector
   # --- the thread ---
 
   def now = Time.now.to_i
+  def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
   # A forked child counts from zero. Over `memory:` the counters keep the parent's values until the child's first call.
   def first_counters
@@ -357,11 +365,11 @@ class Tiercel::Insight::Collector
     nil # the segment is closed
   end
 
-  # Learns the words of all waiting keys first. Otherwise the first keys of a class would be classified before their
-  # words are known to be shared.
+  # Learns the words of the waiting keys first, the most expensive ones before the others. Otherwise the first keys of a
+  # class would be classified before their words are known to be shared.
   def learn_words
-    keys = @reads.each_slice(4).map(&:first) + @blocks.each_slice(4).map(&:first)
-    keys.first(1_024).each { |key| @key_class.of(key) }
+    blocks = @blocks.each_slice(4).sort_by { |_, duration_ns| -duration_ns }
+    (blocks + @reads.each_slice(4).to_a).first(1_024).map(&:first).each { |key| @key_class.of(key) }
   end
 
   def classify
@@ -391,11 +399,12 @@ class Tiercel::Insight::Collector
     reduce(table) if table.size > MOST_CLASSES
   end
 
-  # Adds the blocks after the last record to that record.
+  # Adds the blocks after the last record to the last short one.
   def count_untimed(blocks)
     untimed, @untimed, @to_skip = @untimed, 0, 0
     @counts[BLOCKS] += untimed
-    blocks[-2] += untimed
+    at = (blocks.size - 4).step(0, -4).find { |index| blocks[index + 3] < SHORT_NS } || (blocks.size - 4)
+    blocks[at + 2] += untimed
   end
 
   # The size of the entry of a sampled hit; unknown while the log is at DEBUG, because it would show this further read.
@@ -477,10 +486,10 @@ class Tiercel::Insight::Collector
 
   def to_h
     { "version" => 1, "id" => @file.id, "pid" => @pid, "since" => @since, "at" => now, "store" => @name,
-      "figures" => FIGURES.map(&:to_s).zip(@counts).to_h, "buckets" => @buckets, "classes" => @classes,
+      "namespace" => @key_class.shown_namespace, "figures" => FIGURES.map(&:to_s).zip(@counts).to_h,
+      "buckets" => @buckets, "classes" => @classes, "words" => @key_class.words.to_a,
       "ring" => { "written" => @file.written, "below" => @below, "classes" => @class_names,
-                  "checkpoints" => @checkpoints },
-      "words" => @key_class.words.to_a, "audit" => Tiercel::Insight.audit_findings }
+                  "checkpoints" => @checkpoints }, "audit" => Tiercel::Insight.auditor.to_a }
   end
 
   # Once a minute, reads the words of other processes and folds the files of dead ones.

@@ -17,9 +17,9 @@ class Tiercel::Insight::Figures
   # @param all [Array<Hash>]
   # @return [Hash] as one file, without its ring
   def self.merge(all)
-    result = { "version" => 1, "since" => all.filter_map { |one| one["since"] }.min,
-               "at" => all.filter_map { |one| one["at"] }.max, "figures" => Hash.new(0), "buckets" => {},
-               "classes" => {}, "words" => all.flat_map { |one| Array(one["words"]) }.uniq.first(4_096),
+    result = { "version" => 1, "since" => all.filter_map { |one| one["since"] }.min, "figures" => Hash.new(0),
+               "at" => all.filter_map { |one| one["at"] }.max, "namespace" => all.last&.fetch("namespace", nil),
+               "buckets" => {}, "classes" => {}, "words" => all.flat_map { |one| one["words"].to_a }.uniq.first(4_096),
                "audit" => Tiercel::Insight::Audit.merge(all.map { |one| Array(one["audit"]) }) }
     all.each do |one|
       one["figures"].each { |name, figure| result["figures"][name] += figure if figure.is_a?(Numeric) }
@@ -76,10 +76,10 @@ class Tiercel::Insight::Figures
   # @return [Array<Hash{Symbol => Object}>] :name, :misses (blocks), :seconds, :longest_seconds; most expensive first.
   #   The class `*`, whose keys share no part, comes last
   def classes(limit = 1_000)
-    sums = {}
+    sums, namespace = {}, @merged["namespace"].to_s
     @merged["classes"].each_value { |table| self.class.add_classes(sums, table) }
     sums.map { |name, (misses, seconds, longest)| { name:, misses:, seconds:, longest_seconds: longest } }
-        .sort_by { |one| [one[:name].match?(/[A-Za-z]/) ? 0 : 1, -one[:seconds]] }.first(limit)
+        .sort_by { |one| [one[:name].delete_prefix(namespace).match?(/[A-Za-z]/) ? 0 : 1, -one[:seconds]] }.first(limit)
   end
 
   # @return [Array<Hash>] see {Audit}

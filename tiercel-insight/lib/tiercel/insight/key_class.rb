@@ -64,7 +64,8 @@ class Tiercel::Insight::KeyClass
   private_constant :SEPARATORS, :TEMPLATE, :MASK
 
   # @return [Words]
-  attr_reader :words
+  # @return [String] the beginning of the names of classes
+  attr_reader :words, :shown_namespace
 
   # @param namespace [String, nil] the beginning of the store's keys
   def initialize(namespace = nil)

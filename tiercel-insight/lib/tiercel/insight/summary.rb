@@ -15,8 +15,8 @@ class Tiercel::Insight::Summary
     ghost_hits: "misses of keys that had left shortly before: more memory would help",
     failures: "calls that failed in this process", memo_hits: "values that needed no decoding in this process",
     used_memory: "bytes of the whole server", maxmemory: "its limit; 0: none", maxmemory_policy: "what it evicts",
-    evicted_keys: "since the server's start", curr_items: "entries", limit_maxbytes: "bytes that the server may use",
-    evictions: "since the server's start"
+    evicted_keys: "since its start", curr_items: "entries", limit_maxbytes: "bytes that the server may use",
+    evictions: "since its start"
   }.freeze
   private_constant :CLEAR, :CLASSES, :TRIPS, :EXPLAINED
 
@@ -68,7 +68,6 @@ class Tiercel::Insight::Summary
     totals = @figures.totals
     reads, share, counted = @figures.sample
     sizes = reads.filter_map { |read| read.bytes if read.bytes.is_a?(Integer) }.sort
-    worth = self.worth
     { "version" => 1, "store" => @store.class.name, "requests" => totals[:requests],
       "reads_per_request" => per_request(totals[:hits] + totals[:misses]),
       "miss_ratio" => ratio(totals[:misses], totals[:hits] + totals[:misses]), "sampled_share" => share,

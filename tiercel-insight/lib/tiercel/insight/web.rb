@@ -82,9 +82,4 @@ class Tiercel::Insight::Web
   end
 end
 
-require_relative "web/request"
-require_relative "web/response"
-require_relative "web/access"
-require_relative "web/template"
-require_relative "web/chart"
-require_relative "web/page"
+%w[request response access template chart page].each { |name| require_relative "web/#{name}" }

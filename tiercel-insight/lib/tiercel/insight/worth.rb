@@ -184,7 +184,7 @@ class Tiercel::Insight::Worth
 
   def reason
     return "the store has no size" if @capacity.nil?
-    return "cannot tell yet: the store that this process sees is empty" if @capacity.entries.zero?
+    return "cannot tell: the store is empty here; see the page in the server" if @capacity.entries.zero?
     keys = @reads.map(&:hash).uniq.size
     return if keys >= LEAST_KEYS && @reads.size >= LEAST_READS
     "cannot tell yet: #{@reads.size} sampled reads of #{keys} keys, expected #{LEAST_READS} of #{LEAST_KEYS}"
@@ -340,7 +340,6 @@ Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
       [store.count, *[store.size, store.max_size].map { |size| (size * (1 << 20)).to_i }, :fifo]
     end
   end
-  private_class_method :figures
 
   def self.tiercel(store)
     stats = store.stats or return
@@ -348,5 +347,5 @@ Tiercel::Insight::Capacity = Struct.new(:entries, :limit_bytes, :policy) do
     log = stats[:log_bytes]
     [stats[:entries], stats[:bytes], log || stats[:size_bytes] || stats[:size], log ? :s3fifo : :lru]
   end
-  private_class_method :tiercel
+  private_class_method :figures, :tiercel
 end

@@ -92,13 +92,15 @@ class Rails::Command::CacheCommand < Rails::Command::Base
   def delete(key)
     deleted = store(separate: true) && answered { store.delete(key) }
     answer({ key:, deleted: }, deleted ? "Deleted #{printable(key)}." : "#{printable(key)} does not exist.")
+  rescue ArgumentError => error # an empty key
+    refuse(error.message)
   end
 
   desc "clear [PREFIX]", "Delete entries by prefix, or all"
   method_option :yes, type: :boolean, default: false, desc: "Do not ask for confirmation"
   def clear(prefix = nil)
     store(separate: true)
-    return clear_all if prefix.nil?
+    return clear_all if prefix.to_s.empty? # perhaps an unset variable of a script
     count = answered { store.delete_matched(pattern_of(prefix)) }
     which = count.is_a?(Integer) ? "entries: #{count}" : "every entry that begins with #{printable(prefix)}"
     answer({ prefix:, deleted: count }, "Deleted #{which}")
@@ -120,12 +122,16 @@ class Rails::Command::CacheCommand < Rails::Command::Base
   private
 
   # Boots Rails before it loads the gem, so that the railtie takes part. A command serves no requests, and counts none.
+  # An application may log to its standard output; these lines go to standard error, beside the command's answer.
   def boot
     return if @booted
     @booted = true
     ENV["TIERCEL_INSIGHT"] = "quiet"
+    output = STDOUT.dup
+    STDOUT.reopen(STDERR)
     boot_application!
     require "tiercel/insight"
+    $stdout = output if $stdout.equal?(STDOUT)
   end
 
   # @param separate [Boolean] whether the command is useless on a cache of another process

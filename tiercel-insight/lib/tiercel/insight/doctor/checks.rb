@@ -30,8 +30,6 @@ class Tiercel::Insight::Doctor
 
     attr_reader :subject, :deployment
 
-    def examine = raise(NotImplementedError)
-
     def name = self.class.name[/\w+\z/].downcase
 
     def sound(text) = add(:sound, text)
