@@ -29,14 +29,6 @@ class BreakerTest < Tiercel::TestCase
     refute_predicate @breaker, :open?
   end
 
-  def test_it_is_failing_until_a_success
-    refute_predicate @breaker, :failing?
-    @breaker.failed
-    assert_predicate @breaker, :failing?
-    @breaker.succeeded
-    refute_predicate @breaker, :failing?
-  end
-
   def test_one_probe_after_the_cool_down
     open
     @now += 0.99
@@ -95,17 +87,6 @@ class BreakerTest < Tiercel::TestCase
     @now += 1.01
     allowed = Array.new(8) { Thread.new { @breaker.allow? } }.map(&:value)
     assert_equal 1, allowed.count(true)
-  end
-
-  def test_a_fork_can_go_on
-    open
-    @now += 1.01
-    assert_equal true, @breaker.allow?
-    answers = fork_and_wait(1) do
-      @now += 1.01
-      [@breaker.allow?, @breaker.tap(&:succeeded).open?]
-    end
-    assert_equal [[true, false]], answers
   end
 
   def test_options

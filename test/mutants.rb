@@ -202,7 +202,10 @@ mutant "the list of undelivered deletes has no bound", "lib/tiercel/undelivered.
 mutant "a late request may revive a deleted key", "lib/tiercel/undelivered.rb",
        "@late[key] = @clock.call + LATE_SECONDS\n", "\n"
 mutant "a key whose delete is pending is read", "lib/tiercel/guard.rb",
-       "if (key || keys) && !CHANGES.include?(method) &&", "if false &&", tests: "test/undelivered_test.rb"
+       "if reads?(method, key, keys) && (pending", "if false && (pending", tests: "test/undelivered_test.rb"
+mutant "a list waits for a call of its process", "lib/tiercel/undelivered.rb", "    @thread.start\n", ""
+mutant "what others have deleted is read after an outage", "lib/tiercel/undelivered.rb",
+       "settling? ? keys :", "false ? keys :"
 mutant "a child sends its parent's deletes", "lib/tiercel/undelivered.rb",
        "      forget unless Tiercel::Forks.current?(@process)\n      keys.each", "      keys.each"
 mutant "the last key encrypts", "lib/tiercel/cipher.rb", "id = keys.each_key.first", "id = keys.keys.last"

@@ -3,6 +3,7 @@
 # quick
 
 require "test_helper"
+require "minitest/mock"
 
 class UndeliveredTest < Tiercel::TestCase
   # A server that can be away. The server records what it is asked.
@@ -42,6 +43,12 @@ class UndeliveredTest < Tiercel::TestCase
     @guard = Tiercel::Guard.new(@server, clock: -> { @now }, breaker: false)
   end
 
+  # Without the attempts in the background, which would deliver beside the test's calls.
+  def run
+    return super if name == "test_the_list_is_sent_without_a_call"
+    Tiercel::BackgroundThread.stub(:new, ->(*, **) { Struct.new(:start, :stop).new }) { super }
+  end
+
   def delete(*keys)
     @guard.call(:delete_multi_entries, returning: 0, keys:) { keys.each { |key| @server.delete(key) }.size }
   end
@@ -58,14 +65,14 @@ class UndeliveredTest < Tiercel::TestCase
 
   # Keys of the rest are not read as long as they wait.
   def test_a_long_list_takes_a_bounded_time_of_each_call
-    keys = Array.new(5_000) { |index| "key-#{index}" }
+    keys = Array.new(1_000) { |index| "key-#{index}" }
     outage { delete(*keys) }
     @server.on_ask = ->(method) { @now += 0.15 if method == :delete_frames }
     assert_nil read(keys.last)
-    assert_equal [1_000, 1_000], @server.asked.map { |_, page| page.size }
-    assert_equal 3_000, @guard.undelivered.size
+    assert_equal [200, 200], @server.asked.map { |_, page| page.size }
+    assert_equal 600, @guard.undelivered.size
     assert_equal "bytes", read("other")
-    assert_equal 1_000, @guard.undelivered.size
+    assert_equal 200, @guard.undelivered.size
     assert_equal "bytes", read(keys.last)
     assert_equal 0, @guard.undelivered.size
   end
@@ -94,16 +101,38 @@ class UndeliveredTest < Tiercel::TestCase
     refute @guard.undelivered.any?
   end
 
-  def test_a_skipped_delete_is_noted_too
+  # Other processes may still have to delete what the server has. Writes and deletes lose nothing.
+  def test_after_an_outage_nothing_is_read_until_other_lists_are_sent
     @guard = Tiercel::Guard.new(@server, clock: -> { @now }, breaker: { failures: 1 })
-    outage do
-      read("x")
-      delete("a")
-    end
+    outage { read("x") || delete("a") }
     assert_nil read("a"), "the breaker is open"
-    @now += 60
-    read("b")
-    assert_equal [[:delete_frames, ["a"]], [:get, "b"]], @server.asked
+    @now += 1
+    assert_nil read("b"), "this call asks whether the server answers"
+    assert_equal [nil, {}], [read("b"), @guard.call(:read_multi_entries, returning: {}, keys: %w[a b]) { flunk }]
+    assert_equal "bytes", @guard.call(:write_entry, "b") { @server.get("c") }
+    assert_equal [[:delete_frames, ["a"]], [:get, "b"], [:get, "c"]], @server.asked
+    @now += Tiercel::Undelivered::SETTLE_SECONDS
+    assert_equal ["bytes", false], [read("b"), @guard.undelivered.any?]
+  end
+
+  def test_a_short_failure_and_one_of_several_servers_cost_no_misses
+    @guard = Tiercel::Guard.new(@server, clock: -> { @now }, breaker: { failures: 2, cool_down: 1 })
+    outage { read("x") }
+    assert_equal "bytes", read("a")
+    outage { 2.times { read("x") } }
+    @now += 1
+    @server.stub(:several_servers?, true) { read("a") }
+    assert_equal "bytes", read("a")
+  end
+
+  def test_the_list_is_sent_without_a_call
+    @guard = Tiercel::Guard.new(@server, clock: -> { @now }, breaker: { failures: 1, cool_down: 600 })
+    outage { delete("a") }
+    assert_predicate @guard, :open?
+    wait_until("the delete") { @server.asked.any? }
+    wait_until("the end of the outage") { !@guard.open? }
+    assert_nil read("b"), "others have lists too"
+    assert_equal [[:delete_frames, ["a"]]], @server.asked
   end
 
   # One server of several is away: its keys are misses, the others are read.

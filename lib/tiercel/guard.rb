@@ -52,8 +52,7 @@ module Tiercel
       @clock = clock
       @failing = false
       @timeouts = 0
-      @undelivered =
-        (Undelivered.new(backend, clock:) { |error, method| failed(error, method, nil, nil) } if backend.remote?)
+      @undelivered = build_undelivered(clock) if backend.remote?
       @failures = @breaker_openings = 0
     end
 
@@ -82,18 +81,18 @@ module Tiercel
           @undelivered.deliver
           # After the delivery a key can still be pending: one of several servers may not answer, or a late request may
           # still arrive.
-          if (key || keys) && !CHANGES.include?(method) && (pending = @undelivered.pending(keys || [key])).any?
+          if reads?(method, key, keys) && (pending = @undelivered.pending(keys || [key])).any?
             keys = keys ? keys - pending : []
             return returning if keys.empty?
           end
         end
+        return probe(key || keys.first, returning) if @failing && open? && reads?(method, key, keys)
         result = yield keys
       rescue BackendError => error
         @undelivered&.note(keys || [key]) if DELETES.include?(method)
         return failed(error, method, key, returning)
       end
       recovered if @failing
-      @timeouts = 0
       result
     end
 
@@ -129,8 +128,28 @@ module Tiercel
       @failing = true # a call that succeeded concurrently may not have seen this failure
     end
 
+    def build_undelivered(clock)
+      Undelivered.new(@backend, clock:, answered: method(:recovered)) { |error, name| failed(error, name, nil, nil) }
+    end
+
+    def reads?(method, key, keys) = @undelivered && (key || keys&.any?) && !CHANGES.include?(method)
+
+    # Asks whether the server answers. The caller does not get the bytes: another process may still have to delete them.
+    def probe(key, returning)
+      @backend.tiers.last.get(key)
+      recovered
+      returning
+    end
+
     def recovered
+      answered
+      @timeouts = 0
       @failing = false
+    end
+
+    # Several servers return one by one, each with a breaker of its own, so the end of their outage is not known here.
+    def answered
+      @undelivered&.settle if open? && !@backend.tiers.last.several_servers? # first: other threads may call at once
       @breaker&.succeeded
       @log.closed
     end
@@ -143,8 +162,7 @@ module Tiercel
       return false if skipped && error.partial.nil?
       return true if error.is_a?(PoolExhausted) && error.partial.nil? # no server was called
       return @backend.answers_elsewhere? || @breaker.failed if error.counts_for_breaker? && error.partial.nil?
-      @breaker.succeeded
-      @log.closed
+      answered
       !skipped
     end
 

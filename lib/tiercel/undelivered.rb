@@ -8,16 +8,27 @@
 # have written a newer value in between. A repeated delete removes that value too, which costs a miss.
 # {Backend#delete_frames} spares raw values, counters and entries written with `unless_exist`. At exit, the process
 # sends the list once more and reports the deletes that still fail.
+#
+# No process knows the lists of the others. So a list is sent in the background too, at most {RETRY_SECONDS} and a
+# call's time budget after the server answers again, and a process whose breaker was open reads nothing from the server
+# for {SETTLE_SECONDS} after its first answer. A process whose breaker stayed closed does not wait: it made fewer than
+# three calls during the outage, or the server answered it.
 class Tiercel::Undelivered
   # Maximum number of keys in a list. A full list drops its oldest keys and reports the loss.
   MOST_KEYS = 100_000
-  # Number of keys sent in one trip.
-  PAGE = 1_000
+  # Number of keys sent in one trip. A server that has just returned may need the time budget for a larger page, and
+  # then works for a caller that has given up.
+  PAGE = 200
   # Maximum time in seconds that one call spends on the list; the next call continues.
   SECONDS_PER_CALL = 0.2
   # Seconds before the list is sent again, if one of several servers refuses or does not answer. Calls to the other
   # servers continue.
   PAUSE_SECONDS = 0.25
+  # Seconds between two attempts in the background. Each one may be a new connection to a server that is down.
+  RETRY_SECONDS = 0.1
+  # Seconds after an outage in which all keys count as pending, so that others send their lists. The next attempt and
+  # its budget take up to 0.35 s, and six lists of 10,000 keys at once less than a second.
+  SETTLE_SECONDS = 2.0
   # A request that timed out may still arrive within this time, so a key noted as late is pending until then, and is
   # deleted again.
   LATE_SECONDS = 8.0
@@ -29,17 +40,21 @@ class Tiercel::Undelivered
 
   # @param backend [Backend]
   # @param clock [#call] returns seconds of a monotonic clock
+  # @param answered [#call] called when the server has answered an attempt in the background
   # @param handle [#call] reports a {BackendError} as the guard does: handle(error, method)
-  def initialize(backend, clock: Tiercel::Clock.method(:monotonic), &handle)
+  def initialize(backend, clock: Tiercel::Clock.method(:monotonic), answered: -> {}, &handle)
     @backend = backend
     @clock = clock
+    @answered = answered
     @handle = handle
     @lock = Mutex.new
+    @settled_at = nil
+    @thread = Tiercel::BackgroundThread.new("tiercel undelivered", again: -> { waiting? }) { retry_later }
     forget
     LISTS[self] = true
   end
 
-  # @return [Boolean] whether keys are waiting: a variable, because each call of the backend asks
+  # @return [Boolean] whether keys are pending: a variable, because each call of the backend asks
   attr_reader :any
   alias any? any
 
@@ -65,16 +80,31 @@ class Tiercel::Undelivered
       surplus.times { @due.shift }
     end
     report_lost(dropped, "the list holds at most #{MOST_KEYS} keys") if dropped.positive?
+    @thread.start
+  end
+
+  # The server answers after an outage: all keys are pending for {SETTLE_SECONDS}.
+  #
+  # @return [void]
+  def settle
+    @lock.synchronize do
+      @settled_at = @clock.call + SETTLE_SECONDS
+      @any = true
+    end
   end
 
   # @param keys [Array<String>]
-  # @return [Array<String>] the keys whose delete is waiting; callers must not use the backend's bytes under these keys
-  def pending(keys) = any? ? @lock.synchronize { keys.select { |key| @due.key?(key) || @late.key?(key) } } : []
+  # @return [Array<String>] the keys whose delete is waiting, here or perhaps in another process; callers must not use
+  #   the backend's bytes under these keys
+  def pending(keys)
+    return [] unless any?
+    @lock.synchronize { settling? ? keys : keys.select { |key| @due.key?(key) || @late.key?(key) } }
+  end
 
   # Sends the waiting deletes. The guard calls this before each call while {#any?} is true; one thread at a time sends.
   #
   # @param all [Boolean] whether to go on until the list is empty
-  # @return [void]
+  # @return [Boolean, nil] whether keys were sent
   # @raise [BackendError] if the only server does not answer
   def deliver(all: false)
     return if @again_at && @clock.call < @again_at
@@ -82,15 +112,24 @@ class Tiercel::Undelivered
     begin
       @lock.synchronize { forget unless Tiercel::Forks.current?(@process) }
       due_late
+      sent = false
       finish_at = @clock.call + SECONDS_PER_CALL
       until (page = @lock.synchronize { @due.first(PAGE).to_h }).empty?
-        break if send_page(page).any? || (@clock.call >= finish_at && !all)
+        failed = send_page(page)
+        sent ||= failed.size < page.size
+        break if failed.any? || (@clock.call >= finish_at && !all)
       end
-      @lock.synchronize { @any = !(@due.empty? && @late.empty?) }
+      @lock.synchronize { @any = waiting? || settling? }
+      sent
     ensure
       @sending.unlock
     end
   end
+
+  # Stops the attempts in the background. The next call of the backend, or the next note, continues.
+  #
+  # @return [void]
+  def close = @thread.stop
 
   # Sends the list once more at the end of the process, and reports the deletes that are lost.
   #
@@ -113,9 +152,20 @@ class Tiercel::Undelivered
     @process = Tiercel::Forks.current
     @due = {} # by key, in the order of delivery: an object that another note of the key replaces
     @late = {} # by key, in the order of time: when to delete it once more
-    @any = false
+    @any = settling?
     @again_at = nil
     @sending = Mutex.new
+  end
+
+  def waiting? = !(@due.empty? && @late.empty?)
+  def settling? = !@settled_at.nil? && @clock.call < @settled_at
+
+  # Sends the whole list at once: no caller waits for it.
+  def retry_later
+    sleep RETRY_SECONDS
+    @answered.call if deliver(all: true)
+  rescue Tiercel::BackendError
+    nil # the next attempt follows
   end
 
   def due_late

@@ -31,7 +31,7 @@ module Tiercel
     private_constant :PID
 
     # Threads of one store each, which may live on after the store's test.
-    STORES_THREADS = ["tiercel bus", "tiercel listener", "tiercel leases"].freeze
+    STORES_THREADS = ["tiercel bus", "tiercel listener", "tiercel leases", "tiercel undelivered"].freeze
     private_constant :STORES_THREADS
 
     # A test below `private` would never run.

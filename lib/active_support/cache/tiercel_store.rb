@@ -470,6 +470,7 @@ module ActiveSupport
       # @return [void]
       def close
         @settings.leases&.close
+        @settings.guard.undelivered&.close
         backend.close
         nil
       end
