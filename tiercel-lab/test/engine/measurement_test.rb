@@ -83,25 +83,26 @@ class MeasurementTest < LabCase
     assert_equal [true], cells.fetch(comparisons.last).map(&:measured?).uniq
   end
 
-  # The worker is killed between the two comparisons of its second round.
+  # The worker is killed between the two comparisons of its first round, or of its second one.
   def test_a_killed_worker_costs_one_comparison_of_its_round
-    steps = 0
-    progress = Object.new
-    progress.define_singleton_method(:advance) do |*|
-      next unless (steps += 1) == 3
-      Dir["/proc/[0-9]*/stat"].each do |path|
-        pid, _name, _state, parent = File.read(path).split rescue next
-        next unless parent.to_i == Process.pid && File.read("/proc/#{pid}/cmdline").include?("engine/worker")
-        Process.kill(:KILL, pid.to_i)
+    { 1 => [[0, 1], [1]], 3 => [[0], [0, 1]] }.each do |last, processes|
+      steps = 0
+      progress = Object.new
+      progress.define_singleton_method(:advance) do |*|
+        next unless (steps += 1) == last
+        Dir["/proc/[0-9]*/stat"].each do |path|
+          pid, _name, _state, parent = File.read(path).split rescue next
+          next unless parent.to_i == Process.pid && File.read("/proc/#{pid}/cmdline").include?("engine/worker")
+          Process.kill(:KILL, pid.to_i)
+        end
       end
+      comparisons = [compare("memory_store"), compare("memory_store", operation: "miss")]
+      measurement = Lab::Engine::Measurement.new(comparisons, protocol: TINY, seed: 1, progress:)
+      found = measurement.run.group_by(&:comparison).values.map { |cells| cells.map { |cell| cell.block_ns.keys }.uniq }
+      assert_equal processes.map { |of_cells| [of_cells] }, found
+      said = Lab::Engine::Warnings.of([], measurement.cells, interrupted: false).grep(/lost/).join
+      assert_match(/\AA process was lost, .*signal 9.*; the others count: string-100b.(read|miss).memory_store, /, said)
     end
-    comparisons = [compare("memory_store"), compare("memory_store", operation: "miss")]
-    measurement = Lab::Engine::Measurement.new(comparisons, protocol: TINY, seed: 1, progress:)
-    read, miss = measurement.run.group_by(&:comparison).values
-    assert_equal [[[0]], [[0, 1]]], [read, miss].map { |cells| cells.map { |cell| cell.block_ns.keys }.uniq }
-    said = Lab::Engine::Warnings.of([], measurement.cells, interrupted: false).grep(/lost/)
-    assert_match(/\AA process was lost, .*signal 9.*; the others count: string-100b.read.memory_store, /, said.join)
-    assert_equal 1, said.size
   end
 
   def test_servers_are_started_and_stopped

@@ -263,13 +263,19 @@ module Tiercel::Lab
         @bytes ||= outcome["exact"]
       end
 
-      # Records that a process was lost. Its slices do not count. The cell fails if no earlier process has any.
+      # Records that a process was lost. Its slices do not count. The cell fails if no other process has any: at once if
+      # this is the second one, or if no signal has ended it.
       #
       # @param process [Integer]
       # @param outcome [Hash{String => Object}]
       def lose(process, outcome)
         slices.reject! { |slice| slice.process == process }
-        slices.empty? ? note(outcome) : lost[process] ||= outcome["reason"]
+        lost[process] ||= outcome["reason"]
+        give_up if lost.size > 1 || !outcome["reason"].to_s.include?(" by signal ")
+      end
+
+      def give_up
+        note(Outcome.failure(Outcome::CANNOT_RUN, lost.values.first)) if slices.empty? && lost.any?
       end
 
       # @return [Hash{Integer => String}] lost processes with the reasons

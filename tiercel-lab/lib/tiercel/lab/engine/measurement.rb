@@ -339,6 +339,7 @@ module Tiercel::Lab
         end
       ensure
         mine.each { |cell| cell.keep(done) } if done.positive?
+        mine.each(&:give_up)
         Summary.fill(mine, protocol: @protocol, run: @cells)
         yield value, mine if block_given?
       end

@@ -192,7 +192,7 @@ module Tiercel::Lab
         [share(disturbances, "steal", Protocol::STEAL_SHARE, "The hypervisor took up to %s of the CPUs."),
          share(disturbances, "pressure", Protocol::PRESSURE_SHARE,
                "Other programs used the CPUs (pressure up to %s), which widens the intervals."),
-         aside(disturbances), told_apart(cells), *lost(cells),
+         aside(disturbances), told_apart(cells), *lost(cells.select(&:measured?)),
          ("To end in time, some cells have fewer processes." if flags.intersect?(%w[plain incomplete]) && !interrupted),
          ("Interrupted: some cells are missing or have fewer processes." if interrupted)].compact
       end
