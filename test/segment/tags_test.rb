@@ -23,28 +23,28 @@ class SegmentTagsTest < Tiercel::TestCase
     super
   end
 
-  def test_a_string_with_current_tags_comes_decoded
+  def test_a_string_with_the_wanted_version_and_current_tags_comes_decoded
     STRINGS.each do |string|
-      [nil, Time.now.to_f + 60].each do |ends|
-        @segment.set("name", frame(string, ends: ends), nil)
+      [{}, { ends: Time.now.to_f + 60 }, { version: "1" }, { version: "é", tags: nil }].each do |parts|
+        @segment.set("name", frame(string, **parts), nil)
         2.times do
-          value = @segment.read("name")
+          value = @segment.read("name", parts[:version])
           assert_equal [string, string.encoding, false], [value, value.encoding, value.frozen?]
           assert_equal "#{string}!", value << "!"
         end
-        assert_equal string, @segment.read_multi(["name"], framed = [])["name"]
-        assert_empty framed
+        found = @segment.read_multi(["name"], framed = [], [parts[:version]])
+        assert_equal [string, []], [found["name"], framed]
       end
     end
   end
 
   def test_everything_else_is_left_to_ruby
-    lost = { "one" => 1, "two" => 2 }
-    gone = { "one" => 1, "three" => 3 }
+    lost, gone = %w[two three].map { |name| { "one" => 1, name => 2 } }
     [frame("s", tags: lost), frame("s", tags: gone), frame("s", ends: 1.0), frame("s", version: "1"),
      frame("s", checksum: true), frame("s", type: TYPE_PLAIN), frame("s", compressor: COMPRESSOR_ZLIB)].each do |bytes|
       @segment.set("name", bytes, nil)
-      assert_equal [bytes, true], [@segment.read("name"), @segment.read("name").frozen?]
+      reads = [nil, "2", "10", "1".encode("UTF-16LE"), "1".b, 1].map { |version| @segment.read("name", version) }
+      reads.each { |read| assert_equal [bytes, true], [read, read.frozen?] }
       assert_equal ["name"], [].tap { |framed| @segment.read_multi(["name"], framed) }
     end
     @segment.set("one", "counter", nil)

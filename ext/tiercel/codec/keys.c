@@ -12,15 +12,14 @@ enum {
 
 static ID id_cache_key, id_cache_version, id_to_param, id_to_a;
 
-/*
- * Returns whether the name is an instance of exactly this class. The name must have no singleton methods, and the
- * application must not have added cache_key or cache_version to the class.
- */
-static bool plain(VALUE name, VALUE class)
+/* Returns whether the application has not added cache_key or cache_version to the class. */
+static bool unchanged(VALUE class)
 {
-    if (RB_SPECIAL_CONST_P(name) || RBASIC_CLASS(name) != class) return false;
     return !rb_method_boundp(class, id_cache_key, 0) && !rb_method_boundp(class, id_cache_version, 0);
 }
+
+/* Returns whether the name is an instance of exactly this class, which is unchanged, without singleton methods. */
+static bool plain(VALUE name, VALUE class) { return CLASS_OF(name) == class && unchanged(class); }
 
 /* Returns whether the String is UTF-8. Rails would relabel the bytes of another encoding. */
 static bool text(VALUE string)
@@ -80,10 +79,10 @@ static bool append_name(VALUE key, VALUE name, int depth)
 
 static long most_bytes(VALUE max_bytes) { return RTEST(max_bytes) ? NUM2LONG(max_bytes) : LONG_MAX; }
 
-/* Returns whether the name is a valid key without changes. */
+/* Returns whether the name is a valid key without changes. The caller has checked that String is unchanged. */
 static bool own_key(VALUE name, long max_bytes)
 {
-    return plain(name, rb_cString) && RSTRING_LEN(name) > 0 && RSTRING_LEN(name) <= max_bytes && text(name);
+    return CLASS_OF(name) == rb_cString && RSTRING_LEN(name) > 0 && RSTRING_LEN(name) <= max_bytes && text(name);
 }
 
 /* Returns nil for a name that Rails has to normalize. */
@@ -107,7 +106,7 @@ static VALUE key_of(VALUE self, VALUE name, VALUE namespace, VALUE max_bytes)
 {
     long most = most_bytes(max_bytes);
     if (!NIL_P(namespace)) Check_Type(namespace, T_STRING);
-    else if (own_key(name, most)) return name;
+    else if (own_key(name, most) && unchanged(rb_cString)) return name;
     return build_key(name, namespace, most);
 }
 
@@ -121,7 +120,7 @@ static VALUE keys_of(VALUE self, VALUE names, VALUE namespace, VALUE max_bytes)
     VALUE keys;
     Check_Type(names, T_ARRAY);
     if (!NIL_P(namespace)) Check_Type(namespace, T_STRING);
-    else while (at < RARRAY_LEN(names) && own_key(RARRAY_AREF(names, at), most)) at++;
+    else if (unchanged(rb_cString)) while (at < RARRAY_LEN(names) && own_key(RARRAY_AREF(names, at), most)) at++;
     if (at == RARRAY_LEN(names)) return names;
     keys = rb_ary_new_capa(RARRAY_LEN(names));
     for (at = 0; at < RARRAY_LEN(names); at++) {

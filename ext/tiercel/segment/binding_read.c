@@ -29,7 +29,7 @@ typedef struct {
     VALUE value;          /* a copy of the entry's value, or the value in the memo */
     VALUE tags;           /* the frame's part TAGS if the memo wants the value, or nil */
     bool kept;            /* `value` is in the memo */
-    bool tagged;          /* `value` is a String whose tags are current */
+    bool tagged;          /* `value` is a String whose version and tags suit the read */
     int frame_type;       /* the frame's type; 0 for bytes that are no frame */
     bool framed;          /* `value` is a frame, which Ruby decodes */
     double expires_at;    /* the end of a plain String's frame */
@@ -40,6 +40,12 @@ PART_OF_READ void copy_whole(value_read *read, const tseg_entry *entry)
     tseg_prefetch_value(entry);
     read->value = rb_str_new(NULL, entry->value_bytes);
     tseg_copy_value(entry, RSTRING_PTR(read->value), 0, entry->value_bytes);
+}
+
+/* Returns whether the entry's String is long enough for the memo. */
+static inline bool is_long(const value_read *read, const tseg_entry *entry)
+{
+    return entry->value_bytes >= (uint64_t)read->memo->least_bytes + FRAME_HEADER_BYTES;
 }
 
 /* Ruby reads longer parts, which have more than 100 tags of the usual length. */
@@ -53,32 +59,42 @@ static bool wants_tagged(tseg_memo *memo, const tseg *segment, const tseg_key *k
     return candidate.bytes >= memo->least_bytes && tseg_memo_wants(memo, &candidate);
 }
 
+/* Returns whether the part VERSION has the wanted version. Ruby compares versions in other encodings. */
+static bool is_wanted(const uint8_t *version, size_t bytes, VALUE wanted)
+{
+    return RB_TYPE_P(wanted, T_STRING) && bytes == (size_t)RSTRING_LEN(wanted) + 1 &&
+           version[0] <= FRAME_TYPE_STRING_US_ASCII && encoding_of_type[version[0]] == rb_enc_get_index(wanted) &&
+           memcmp(version + 1, RSTRING_PTR(wanted), bytes - 1) == 0;
+}
+
 /*
- * Copies the payload of a plain String that has tags, and checks the tags. The processor fetches the tags'
- * generations while this function copies the payload.
+ * Copies the payload of a plain String that has a version, tags, or both, and checks them. The processor fetches the
+ * tags' generations while this function copies the payload.
  */
 __attribute__((noinline))
-static tseg_tags_answer copy_tagged(value_read *read, tseg *segment, const tseg_key *key, const tseg_entry *entry,
-                                    const tseg_clock *clock, int type, uint32_t parts_bytes)
+static tseg_tags_answer copy_with_parts(value_read *read, tseg *segment, const tseg_key *key, const tseg_entry *entry,
+                                        const tseg_clock *clock, int type, uint32_t parts_bytes)
 {
     uint8_t parts[TAGS_MOST_BYTES];
-    uint32_t from;
-    const uint8_t *part;
-    size_t part_bytes;
+    uint32_t from = FRAME_HEADER_BYTES + parts_bytes;
+    const uint8_t *part, *version;
+    size_t part_bytes = 0, version_bytes = 0;
     tseg_tags tags;
-    VALUE value;
 
     if (parts_bytes > TAGS_MOST_BYTES) return TSEG_TAGS_OUTDATED;
     tseg_copy_value(entry, parts, FRAME_HEADER_BYTES, parts_bytes);
     part = tseg_part_among(parts, parts_bytes, FRAME_PART_TAGS, &part_bytes);
-    if (!part || part_bytes + FRAME_PART_HEADER_BYTES != parts_bytes) return TSEG_TAGS_OUTDATED;
-    tseg_tags_begin(&tags, segment, part, part_bytes);
-    from = FRAME_HEADER_BYTES + parts_bytes;
-    value = rb_str_new(NULL, entry->value_bytes - from);
-    tseg_copy_value(entry, RSTRING_PTR(value), from, entry->value_bytes - from);
-    if (encoding_of_type[type]) ENCODING_SET_INLINED(value, encoding_of_type[type]);
-    read->value = value;
-    if (read->memo && wants_tagged(read->memo, segment, key, entry))
+    version = tseg_part_among(parts, parts_bytes, FRAME_PART_VERSION, &version_bytes);
+    if ((part ? part_bytes + FRAME_PART_HEADER_BYTES : 0) + (version ? version_bytes + FRAME_PART_HEADER_BYTES : 0) !=
+        parts_bytes) return TSEG_TAGS_OUTDATED;
+    /* The memo keeps a version with a value that Ruby has decoded. */
+    if (version && ((read->memo && is_long(read, entry)) || !is_wanted(version, version_bytes, read->version)))
+        return TSEG_TAGS_OUTDATED;
+    tseg_tags_begin(&tags, segment, part, part ? part_bytes : 0);
+    read->value = rb_str_new(NULL, entry->value_bytes - from);
+    tseg_copy_value(entry, RSTRING_PTR(read->value), from, entry->value_bytes - from);
+    if (encoding_of_type[type]) ENCODING_SET_INLINED(read->value, encoding_of_type[type]);
+    if (part && read->memo && wants_tagged(read->memo, segment, key, entry))
         read->tags = rb_obj_freeze(rb_str_new((const char *)part, (long)part_bytes));
     return tseg_tags_finish(&tags, segment, clock);
 }
@@ -101,10 +117,9 @@ PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, 
     if (type && !tseg_knows_time(clock, read->expires_at)) return false;
     read->framed = !type || !(read->expires_at > clock->now);
     if (parts_bytes && !read->framed) {
-        tseg_tags_answer answer = copy_tagged(read, segment, key, entry, clock, type, parts_bytes);
+        tseg_tags_answer answer = copy_with_parts(read, segment, key, entry, clock, type, parts_bytes);
         if (answer == TSEG_TAGS_NEED_TIME) return false;
-        read->tagged = answer == TSEG_TAGS_CURRENT;
-        if (read->tagged) return true;
+        if ((read->tagged = answer == TSEG_TAGS_CURRENT)) return true;
         read->framed = true;
     }
     if (read->framed) {
@@ -162,12 +177,6 @@ PART_OF_READ VALUE memo_value(const value_read *read, read_kind kind, tseg *segm
     }
     tseg_memo_hit(read->memo, slot);
     return (VALUE)slot->value;
-}
-
-/* Returns whether the entry's String is long enough for the memo. */
-static inline bool is_long(const value_read *read, const tseg_entry *entry)
-{
-    return entry->value_bytes >= (uint64_t)read->memo->least_bytes + FRAME_HEADER_BYTES;
 }
 
 /* Returns whether the read looks into the memo before it looks at the frame. */
