@@ -85,10 +85,8 @@ class CompareViewTest < LabCase
 
   # A run with the store of now ends with the memory of the workers.
   def test_the_answer_has_the_memory_of_the_workers
-    table = Class.new(Lab::Tables::Compare::Table) do
-      called "compare", "With few workers."
-      define_method(:workers) { |stores| Lab::Tables::Switch::Design.new(stores:, workers: 2, entries: 50) }
-    end
+    table = Class.new(Lab::Tables::Compare::Table) { called "compare", "With few workers." }
+    table.define_method(:workers) { |stores| Lab::Tables::Switch::Design.new(stores:, workers: 2, entries: 50) }
     arguments = %w[--quick --store memory_store --store tiercel:shared: --value html-2kb --op read --workers 2]
     run_table(table, *arguments, "--now", "memory_store") do |_code, command|
       text = command.out.string.split.join(" ").gsub(/[\d.]+ MB/, "M").gsub(" (M after malloc_trim)", "")
