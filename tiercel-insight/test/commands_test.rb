@@ -72,8 +72,8 @@ class CommandsTest < InsightAppTest
   MISTAKEN = [%w[cache:get], %w[cache:delete], %w[cache:get a b]].freeze
   AUDITS = [%w[cache:audit], %w[cache:audit --json]].freeze
   DELETES = [%w[cache:invalidate product:1], %w[cache:get views/1 --value], %w[cache:get a --value],
-             %w[cache:clear a], %w[cache:clear], ["cache:clear", ""], ["cache:delete", ""], %w[cache:clear --yes],
-             %w[cache:delete a]].freeze
+             %w[cache:clear a], %w[cache:clear], ["cache:clear", ""], ["cache:delete", ""], ["cache:invalidate", ""],
+             %w[cache:clear --yes], %w[cache:delete a]].freeze
   private_constant :MISTAKEN, :AUDITS, :DELETES
 
   def of_entries(profile)
@@ -125,12 +125,13 @@ class CommandsTest < InsightAppTest
     JSON.parse(ran.out) if ran.out.start_with?("{")
   end
 
-  def check_deletes(invalidated, invalid, kept, cleared, refused, unset, blank, confirmed, absent)
+  def check_deletes(invalidated, invalid, kept, cleared, refused, unset, blank, tag, confirmed, absent)
     documented(out(invalidated), "cache:invalidate")
     assert_match(/^value: nil$/, invalid.out)
     assert_match(/^value: 1$/, out(kept))
     assert_match(/\ADeleted entries: 1$/, out(cleared))
-    { refused => /confirm with --yes/, unset => /confirm with --yes/, blank => /\Acache: key / }.each do |ran, text|
+    { refused => /confirm with --yes/, unset => /confirm with --yes/, blank => /\Acache: key /,
+      tag => /\Acache: tags: / }.each do |ran, text|
       assert_equal 2, ran.status.exitstatus, ran.to_s
       assert_match(text, ran.err)
     end

@@ -23,11 +23,13 @@ class Tiercel::Insight::Collector
   MOST_PENDING = 8_192
   # If more blocks than this wait for the thread, short blocks share records: the more records wait, the more blocks
   # share one. So a flood of 400,000 misses a second costs the thread less than a hundredth of the time. Tiercel's
-  # blocks below TRIVIAL_NS are then not even timed, because that would slow a miss down by a twentieth. While longer
-  # blocks take a tenth of the time, all are timed: they decide which classes are expensive.
+  # blocks below TRIVIAL_NS are then not even timed, because that would slow a miss down by a twentieth. If fewer than
+  # 50,000 blocks a second arrive, or longer blocks take a tenth of the time, all are timed: longer blocks decide which
+  # classes are expensive.
   MOST_BLOCKS = 512
   SHORT_NS = 200_000
   TRIVIAL_NS = 10_000
+  FREQUENT_NS = 20_000
   # A ring of reads should cover at least this time.
   RING_SECONDS = 600
   # Maximum number of sampled reads of a process per second, averaged over two seconds. A sampled hit of a segment costs
@@ -313,7 +315,8 @@ class Tiercel::Insight::Collector
     @long_ns += duration_ns * number if duration_ns >= SHORT_NS
     @trivial &&= short
     return unless short && @blocks.size >= 4 * MOST_BLOCKS
-    @trivial = @backend && duration_ns < TRIVIAL_NS && @long_ns * 10 < nanoseconds - @flushed_ns
+    elapsed_ns, number = nanoseconds - @flushed_ns, @counts[BLOCKS] - @before[BLOCKS]
+    @trivial = @backend && duration_ns < TRIVIAL_NS && @long_ns * 10 < elapsed_ns && number * FREQUENT_NS > elapsed_ns
     @to_skip = duration_ns % (@blocks.size / 16) # the last digits of a duration are random
   end
 

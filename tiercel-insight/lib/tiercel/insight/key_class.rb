@@ -61,7 +61,6 @@ class Tiercel::Insight::KeyClass
   # The path and the digest of a template in the name of an Action View fragment.
   TEMPLATE = %r{\Aviews/([A-Za-z0-9_\-/]{1,100}):\h{32}(?=/|\z)}
   MASK = "*"
-  private_constant :SEPARATORS, :TEMPLATE, :MASK
 
   # @return [Words]
   # @return [String] the beginning of the names of classes

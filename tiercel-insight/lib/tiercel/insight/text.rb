@@ -8,7 +8,6 @@ module Tiercel::Insight::Text
   # Control characters, and characters that change the text's direction or break a line.
   UNPRINTABLE = /[^[:print:]]|[\p{Cf}\p{Zl}\p{Zp}]/
   LONGEST = 600
-  private_constant :UNITS
 
   module_function
 

@@ -117,6 +117,8 @@ class Rails::Command::CacheCommand < Rails::Command::Base
     refuse("#{store.class} has no tags") unless store.respond_to?(:invalidate_tags)
     refuse("the backend did not answer: the tags may still be valid") unless store.invalidate_tags(*tags)
     answer({ invalidated: tags }, "#{tags.map { |tag| printable(tag) }.join(", ")}: invalidated.")
+  rescue ArgumentError => error # an empty tag
+    refuse(error.message)
   end
 
   private

@@ -21,7 +21,6 @@ class Tiercel::Insight::Web::Access
   TEXT
   UNKNOWN_HOST = "This page is open in development, but only under localhost, an IP address or a name of " \
                  "config.hosts: otherwise another site could read it through its own host name.\n"
-  private_constant :LOCAL_HOST, :CHALLENGE, :CLOSED, :UNKNOWN_HOST
 
   # @param authenticate [#call, nil]
   # @param user [String, nil]

@@ -14,7 +14,6 @@ class Tiercel::Insight::Web::Page
   end
   Tile = Struct.new(:name, :value, :note)
   CLASSES = 25
-  private_constant :ASSETS, :Tile, :CLASSES
 
   # @param store [ActiveSupport::Cache::Store]
   # @param request [Request]
