@@ -18,9 +18,9 @@ class Tiercel::Runtime
   # `shared:` costs less than an event. A segment therefore passes on the reads of some keys only ({Segment#sample}),
   # and a `fetch` only the durations of its blocks.
   #
-  # @return [#untimed?, #computed, #recount, nil] `untimed?` says whether the next block of a backend needs no timing;
-  #   `computed` receives the backend, the key and the duration in nanoseconds of each other block of `fetch`;
-  #   `recount` receives corrections of the hits and misses that a segment counts
+  # @return [#untimed?, #computed, #recount, nil] `untimed?` receives a backend and the id of the process, and says
+  #   whether the next block needs no timing; `computed` receives the backend, the key and the duration in nanoseconds
+  #   of each other block of `fetch`; `recount` receives corrections of the hits and misses that a segment counts
   attr_accessor :observer
   # @return [Mutex] guards all flights, so that a cycle of waits is found even across stores
   attr_reader :flights_lock

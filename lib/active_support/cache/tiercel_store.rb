@@ -834,7 +834,8 @@ module ActiveSupport
       # {Tiercel::Fetch} times the blocks that it runs.
       def timed(key)
         observer = @settings.fetch.runtime.observer
-        began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) if observer && !observer.untimed?(backend)
+        timed = observer && !observer.untimed?(backend, ::Tiercel::Forks.current)
+        began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) if timed
         yield
       ensure
         observer.computed(backend, key, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began) if began

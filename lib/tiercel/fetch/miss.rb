@@ -241,7 +241,7 @@ class Tiercel::Fetch
       @computed = true
       @given = WriteOptions.allocate.of_miss(@options, @store)
       observer = @fetch.runtime.observer
-      began = nanoseconds if observer && !observer.untimed?(@fetch.backend)
+      began = nanoseconds unless observer.nil? || observer.untimed?(@fetch.backend, @process)
       value = yield(@name, @given)
       record_tags
       value

@@ -65,6 +65,30 @@ class Tiercel::Insight::Audit
       audit.watch(hit) { |given| super(name, options, &given) }
     end
 
+    # In an audit, these run all blocks and store nothing, as `fetch` does.
+    %i[fetch_missing fetch_multi fetch_multi_missing].each do |method|
+      define_method(method) do |*names, &block|
+        next super(*names, &block) unless block && Tiercel::Insight.auditor&.running?
+        names.extract_options!
+        values = names.compact.to_h { |name| [name, block.lambda? ? block.call(name) : block.call(name, Ignored.new)] }
+        method == :fetch_missing ? values.values.first : values
+      end
+    end
+
+    # A segment counts reads itself, so the collector subtracts those of an audit. Only `read_multi` distinguishes a
+    # cached nil from a miss.
+    def read(name, options = nil)
+      Tiercel::Insight.uncounted? && respond_to?(:backend) ? read_multi(name, options.to_h).values.first : super
+    end
+
+    def read_multi(*names)
+      return super unless Tiercel::Insight.uncounted? && respond_to?(:backend)
+      found = super
+      names.extract_options!
+      Tiercel::Insight.collector&.recount(backend, -found.size, found.size - names.uniq.size)
+      found
+    end
+
     # In an audit these change nothing. They return true, as after a success; a counter returns a random number.
     %i[write write_multi delete delete_multi delete_matched clear increment decrement].each do |method|
       define_method(method) do |*arguments, **options, &block|

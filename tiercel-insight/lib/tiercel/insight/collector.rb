@@ -21,13 +21,13 @@ class Tiercel::Insight::Collector
   KEPT_CLASSES = 500
   # Maximum number of sampled reads that wait for the thread; further reads are dropped.
   MOST_PENDING = 8_192
-  # If more blocks than this wait for the thread, short blocks share records: the more records wait, the more blocks
-  # share one. So a flood of 400,000 misses a second costs the thread less than a hundredth of the time. Tiercel's
-  # blocks below TRIVIAL_NS are then not even timed, because that would slow a miss down by a twentieth. If fewer than
-  # 50,000 blocks a second arrive, or longer blocks take a tenth of the time, all are timed: longer blocks decide which
+  # If more records of blocks than this wait for the thread, short blocks share records. The number of blocks of the two
+  # seconds before decides how many share one. So 400,000 misses a second make about 800 records in two seconds, which
+  # cost the thread a five-hundredth of the time. Tiercel's blocks below TRIVIAL_NS are then not even timed. If fewer
+  # than 50,000 blocks a second arrive, or long blocks take a tenth of the time, all are timed: long blocks decide which
   # classes are expensive.
-  MOST_BLOCKS = 512
-  SHORT_NS = 200_000
+  MOST_BLOCKS = 256
+  SHORT_NS = 1_000_000
   TRIVIAL_NS = 10_000
   FREQUENT_NS = 20_000
   # A ring of reads should cover at least this time.
@@ -119,13 +119,15 @@ class Tiercel::Insight::Collector
 
   # @private A sampled read of a segment.
   def sampled(key, hash, bytes)
+    return if Tiercel::Insight.uncounted?
     note_read(key, hash >> 21, bytes.negative? ? ProcessFile::MISS : [bytes, ProcessFile::SIZE_UNKNOWN - 1].min)
   end
 
-  # @private Whether the next block needs no timing.
-  def untimed?(backend)
-    return false unless @to_skip.positive? && @trivial && backend.equal?(@backend) && @pid == Process.pid
-    skip
+  # @private Whether the next block needs no timing. Every miss calls this, so it only compares and subtracts.
+  def untimed?(backend, pid)
+    return false unless @to_skip > 0 && @trivial && pid == @pid && backend.equal?(@backend)
+    @to_skip -= 1
+    true
   end
 
   # @private A block of `fetch`.
@@ -176,23 +178,16 @@ class Tiercel::Insight::Collector
     @pid = Process.pid
     @counts = Array.new(FIGURES.size, 0)
     @of_segment = first_counters
-    @reads = []
-    @blocks = []
-    @to_skip = @untimed = @long_ns = 0
-    @flushed_ns = nanoseconds
-    @dropped = 0
-    @buckets = {}
-    @classes = {}
-    @class_numbers = {}
-    @class_names = []
-    @class_of_hash = {}
-    @bytes_of_hash = {}
+    @reads, @blocks = [], []
+    @to_skip = @skips = @spacing = @dropped = @long_ns = @folded_at = 0
+    @flushed_ns, @random = nanoseconds, Random.new
+    @buckets, @classes, @class_numbers = {}, {}, {}
+    @class_of_hash, @bytes_of_hash = {}, {}
     @key_class = Tiercel::Insight::KeyClass.new(@namespace)
     @checkpoints = [[0, 0, 0, 0, 0]]
     @below = (@share * HASHES).to_i
     @since = @since_share = now
-    @folded_at = 0
-    @wrote = nil
+    @wrote = @trivial = nil
     @before = @counts.dup
     @lock = Mutex.new
     @file = ProcessFile.new(@folder)
@@ -306,25 +301,27 @@ class Tiercel::Insight::Collector
   # @blocks is a flat list of key, total duration, number of blocks, and longest duration.
   def note_block_ns(key, duration_ns)
     short = duration_ns < SHORT_NS || @blocks.size >= 4 * MOST_PENDING
-    return skip if short && @to_skip.positive?
-    number = short || @trivial ? 1 + @untimed : 1
-    @untimed -= number - 1
+    return @to_skip -= 1 if short && @to_skip > 0
+    number = 1
+    if short || @trivial
+      beyond = [(@blocks.size / 4) - MOST_BLOCKS, 0].max
+      elapsed_ns, count = nanoseconds - @flushed_ns, @counts[BLOCKS] - @before[BLOCKS]
+      @trivial = @backend && beyond.positive? && duration_ns < TRIVIAL_NS && @long_ns * 10 < elapsed_ns &&
+                 count * FREQUENT_NS > elapsed_ns
+      number += skipped(beyond.positive? ? @random.rand(1 + @spacing + (beyond / 2)) : 0)
+    end
     @counts[BLOCKS] += number
     @counts[BLOCK_NS] += duration_ns * number
     @blocks.push(key, duration_ns * number, number, duration_ns)
     @long_ns += duration_ns * number if duration_ns >= SHORT_NS
-    @trivial &&= short
-    return unless short && @blocks.size >= 4 * MOST_BLOCKS
-    elapsed_ns, number = nanoseconds - @flushed_ns, @counts[BLOCKS] - @before[BLOCKS]
-    @trivial = @backend && duration_ns < TRIVIAL_NS && @long_ns * 10 < elapsed_ns && number * FREQUENT_NS > elapsed_ns
-    @to_skip = duration_ns % (@blocks.size / 16) # the last digits of a duration are random
   end
 
-  # The next block that is recorded also stands for this one.
-  def skip
-    @to_skip -= 1
-    @untimed += 1
-    true
+  # The number of blocks that were skipped since the last call. No block is lost, because CRuby switches threads at
+  # branches and returns only.
+  def skipped(to_skip)
+    skipped = @skips - @to_skip
+    @skips = @to_skip = to_skip
+    skipped
   end
 
   def note_read(key, hash, bytes)
@@ -369,19 +366,22 @@ class Tiercel::Insight::Collector
   end
 
   # Learns the words of the waiting keys first, the most expensive ones before the others. Otherwise the first keys of a
-  # class would be classified before their words are known to be shared.
+  # class would be classified before their words are known to be shared. Returns the classes of these keys; none if a
+  # word was new.
   def learn_words
     blocks = @blocks.each_slice(4).sort_by { |_, duration_ns| -duration_ns }
-    (blocks + @reads.each_slice(4).to_a).first(1_024).map(&:first).each { |key| @key_class.of(key) }
+    known = @key_class.words.to_a.size
+    names = (blocks + @reads.each_slice(4).to_a).first(1_024).to_h { |key, *| [key, @key_class.of(key)] }
+    @key_class.words.to_a.size == known ? names : {}
   end
 
   def classify
-    learn_words
+    names = learn_words
     records = +"".b
     @to_measure = MOST_MEASURED_BYTES
     @reads.shift(@reads.size).each_slice(4) do |key, hash, bytes, at|
       next if hash >= @below
-      number = @class_of_hash[hash] ||= number_of(@key_class.of(key))
+      number = @class_of_hash[hash] ||= number_of(names[key] || @key_class.of(key))
       bytes = @bytes_of_hash[hash] || measured(hash, key) if bytes == ProcessFile::SIZE_UNKNOWN
       records << [hash, at & 0xFFFF_FFFF, bytes, number].pack(ProcessFile::RECORD)
     end
@@ -393,10 +393,7 @@ class Tiercel::Insight::Collector
     blocks = @blocks.shift(@blocks.size)
     count_untimed(blocks) unless blocks.empty?
     blocks.each_slice(4) do |key, duration_ns, number, longest_ns|
-      cost = table[@key_class.of(key)] ||= [0, 0.0, 0.0]
-      cost[0] += number
-      cost[1] += duration_ns / 1e9
-      cost[2] = longest_ns / 1e9 if longest_ns / 1e9 > cost[2]
+      add_cost(table, names[key] || @key_class.of(key), [number, duration_ns / 1e9, longest_ns / 1e9])
     end
     @classes.shift if @classes.size > 2
     reduce(table) if table.size > MOST_CLASSES
@@ -404,10 +401,10 @@ class Tiercel::Insight::Collector
 
   # Adds the blocks after the last record to the last short one.
   def count_untimed(blocks)
-    untimed, @untimed, @to_skip = @untimed, 0, 0
-    @counts[BLOCKS] += untimed
+    number = skipped(0)
+    @counts[BLOCKS] += number
     at = (blocks.size - 4).step(0, -4).find { |index| blocks[index + 3] < SHORT_NS } || (blocks.size - 4)
-    blocks[at + 2] += untimed
+    blocks[at + 2] += number
   end
 
   # The size of the entry of a sampled hit; unknown while the log is at DEBUG, because it would show this further read.
@@ -420,22 +417,16 @@ class Tiercel::Insight::Collector
 
   # Keeps the sum of all classes correct: the class `*` absorbs the dropped classes.
   def reduce(table)
-    dropped = table.sort_by { |_, cost| -cost[1] }.drop(KEPT_CLASSES)
-    rest = table["*"] ||= [0, 0.0, 0.0]
-    dropped.each do |name, cost|
-      next if name == "*"
-      table.delete(name)
-      rest[0] += cost[0]
-      rest[1] += cost[1]
-      rest[2] = cost[2] if cost[2] > rest[2]
-    end
+    dropped = table.sort_by { |_, cost| -cost[1] }.drop(KEPT_CLASSES).to_h.except("*")
+    dropped.each { |name, _| table.delete(name) }
+    dropped.each_value { |cost| add_cost(table, "*", cost) }
   end
 
+  def add_cost(table, name, cost) = Tiercel::Insight::Figures.add_classes(table, { name => cost })
+
   def number_of(name)
-    @class_numbers[name] ||= begin
-      return 0 if @class_names.size >= MOST_CLASSES
-      @class_names << name
-      @class_names.size - 1
+    @class_numbers.fetch(name) do
+      @class_numbers.size < MOST_CLASSES ? @class_numbers[name] = @class_numbers.size : 0
     end
   end
 
@@ -444,10 +435,7 @@ class Tiercel::Insight::Collector
     point = [@file.written, @counts[HITS] + @counts[MISSES], @counts[MISSES], @counts[REQUESTS], now]
     return if @checkpoints.last.first(4) == point.first(4)
     @checkpoints << point
-    return if @checkpoints.size <= CHECKPOINTS
-    last = @checkpoints.last
-    @checkpoints = @checkpoints.each_slice(2).map(&:first)
-    @checkpoints << last unless @checkpoints.last.equal?(last)
+    @checkpoints = [*@checkpoints.each_slice(2).map(&:first), point].uniq if @checkpoints.size > CHECKPOINTS
   end
 
   # Implements SHARDS with a fixed amount of memory: if samples come too fast, samples fewer keys from now on.
@@ -479,6 +467,7 @@ class Tiercel::Insight::Collector
 
   def note_bucket
     more = @counts.zip(@before).map { |after, before| after - before }
+    @spacing = more[BLOCKS] / MOST_BLOCKS
     return if more.all?(&:zero?)
     @changed = true
     @before = @counts.dup
@@ -491,7 +480,7 @@ class Tiercel::Insight::Collector
     { "version" => 1, "id" => @file.id, "pid" => @pid, "since" => @since, "at" => now, "store" => @name,
       "namespace" => @key_class.shown_namespace, "figures" => FIGURES.map(&:to_s).zip(@counts).to_h,
       "buckets" => @buckets, "classes" => @classes, "words" => @key_class.words.to_a,
-      "ring" => { "written" => @file.written, "below" => @below, "classes" => @class_names,
+      "ring" => { "written" => @file.written, "below" => @below, "classes" => @class_numbers.keys,
                   "checkpoints" => @checkpoints }, "audit" => Tiercel::Insight.auditor.to_a }
   end
 

@@ -13,6 +13,8 @@ class Tiercel::Insight::EntryReport
     @name = name
   end
 
+  # Reads with tokens, because a segment does not count such reads.
+  #
   # @return [Hash{Symbol => Object}] :key, and :tiers, nearest first. Each tier has :tier (its name) and :found. An
   #   entry of Tiercel also has :bytes, :type, :compressor, :ttl_seconds, :version and :tags, and :invalidated_tags if
   #   an invalidated tag makes it a miss
@@ -23,7 +25,7 @@ class Tiercel::Insight::EntryReport
     backend = @store.backend
     places = backend.tiered? ? [backend.near, backend.last] : [backend]
     tiers = places.to_h { |place| [place.to_s, place] }
-    { key:, tiers: tiers.map { |tier, place| { tier:, **described(place.get(key)) } } }
+    { key:, tiers: tiers.map { |tier, place| { tier:, **described(place.get_with_token(key)&.first) } } }
   end
 
   private
@@ -54,8 +56,8 @@ class Tiercel::Insight::EntryReport
   # @param tags [Hash{String => Integer}] the generations in the frame, by the tags' keys
   # @return [Array<String>, nil] nil if none was invalidated
   def invalidated(tags)
-    current = @store.backend.tiers.last.get_multi(tags.keys)
-    tag_names(tags.keys.reject { |key| current[key] == tags[key] }).presence
+    current = @store.backend.tiers.last.get_multi_with_tokens(tags.keys)
+    tag_names(tags.keys.reject { |key| current[key]&.first == tags[key] }).presence
   end
 
   # Tags as `invalidate_tags` takes them.

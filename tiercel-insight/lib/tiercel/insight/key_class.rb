@@ -57,7 +57,7 @@ class Tiercel::Insight::KeyClass
   # Only the first bytes of a longer key count.
   LONGEST = 512
   MOST_PARTS = 12
-  SEPARATORS = %r{[:/?&=|, ]}
+  SEPARATORS = %r{([:/?&=|, ])}
   # The path and the digest of a template in the name of an Action View fragment.
   TEMPLATE = %r{\Aviews/([A-Za-z0-9_\-/]{1,100}):\h{32}(?=/|\z)}
   MASK = "*"
@@ -76,7 +76,7 @@ class Tiercel::Insight::KeyClass
   # @param key [String] any bytes
   # @return [String] printable ASCII after the namespace
   def of(key)
-    text = key.byteslice(0, LONGEST).dup.force_encoding(Encoding::UTF_8)
+    text = key.byteslice(0, LONGEST).force_encoding(Encoding::UTF_8)
     text = text.b unless text.valid_encoding?
     return masked(text, key.hash, 0) unless @namespace && text.b.start_with?(@namespace.b)
     @shown_namespace + masked(text.byteslice(@namespace.bytesize, LONGEST), key.hash, 1)
@@ -91,15 +91,13 @@ class Tiercel::Insight::KeyClass
   end
 
   def parts(text, hash, position)
-    separator = SEPARATORS.match?(text) || text.include?("@") ? SEPARATORS : /\./
-    result = +""
-    count = 0
-    until text.empty?
-      part, between, text = text.partition(separator)
-      result << (shown?(part, position + count, hash) ? part : (part.empty? ? "" : MASK)) << between
-      return result << MASK if (count += 1) >= MOST_PARTS && !text.empty?
+    separator = SEPARATORS.match?(text) || text.include?("@") ? SEPARATORS : /(\.)/
+    parts = text.split(separator, MOST_PARTS + 1)
+    parts.each_with_index do |part, index|
+      next if part.empty? || index.odd? # a separator
+      parts[index] = MASK unless index < 2 * MOST_PARTS && shown?(part, position + (index / 2), hash)
     end
-    result
+    parts.join
   end
 
   def shown?(part, position, hash)
@@ -117,5 +115,4 @@ class Tiercel::Insight::KeyClass
     end
   end
   NO_MODELS = {}.freeze
-  private_constant :NO_MODELS
 end

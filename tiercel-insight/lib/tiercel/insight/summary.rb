@@ -16,7 +16,7 @@ class Tiercel::Insight::Summary
     failures: "calls that failed in this process", memo_hits: "values that needed no decoding in this process",
     used_memory: "bytes of the whole server", maxmemory: "its limit; 0: none", maxmemory_policy: "what it evicts",
     evicted_keys: "since its start", curr_items: "entries", limit_maxbytes: "bytes that the server may use",
-    evictions: "since its start"
+    evictions: "since its start", error: "the reason why there are no figures"
   }.freeze
   private_constant :CLEAR, :CLASSES, :TRIPS, :EXPLAINED
 
@@ -81,9 +81,9 @@ class Tiercel::Insight::Summary
   # @return [Hash, nil] the store's own figures; nil if it has none or does not answer
   def backend
     @store.stats if @store.respond_to?(:stats)
-  rescue NoMethodError
-    {} # Litestack 0.4: its `stats` calls a method that does not exist
   rescue StandardError => error
+    # Litestack 0.4: the store's `stats` calls a method that its cache does not have.
+    return {} if error.is_a?(NoMethodError) && error.name == :stats && @store.class.to_s.end_with?("::Litecache")
     { error: Text.redacted(error.message) }
   end
 
