@@ -87,8 +87,7 @@ module Tiercel
             leases.release(mine)
             wait_for_lease(theirs)
           end
-          assert_equal :released, seen
-          assert_predicate take_lease, :mine?
+          assert_equal [:released, true], [seen, take_lease.mine?]
         end
 
         def test_nobody_has_a_paused_lease
