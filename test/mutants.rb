@@ -159,9 +159,9 @@ mutant "exist? is no read", "lib/active_support/cache/tiercel_store.rb",
 mutant "a caller of an audit keeps its variables", "tiercel-insight/lib/tiercel/insight/audit.rb",
        "hit.source.binding.local_variable_set(name, value)", "nil"
 mutant "an audit compares with a second run", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "agrees = completed && @comparison.canonical(second) == fresh", "agrees = second || true"
+       "completed && @comparison.canonical(value) == fresh", "true"
 mutant "a changed entry is not stale", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "return unless @comparison.canonical(again) == cached", "again.itself"
+       "return unless @comparison.canonical(Tiercel::Insight.uncounted { hit.reread.call }) == cached", "nil"
 mutant "an audit stores nothing", "tiercel-insight/lib/tiercel/insight/audit.rb",
        "next super(*arguments, **options, &block) unless", "next super(*arguments, **options, &block) if true ||"
 mutant "values are masked", "tiercel-insight/lib/tiercel/insight/audit.rb", "def shown(value) = @values ? Tiercel",

@@ -27,7 +27,8 @@ class Tiercel::Undelivered
   # Seconds between two attempts in the background. Each one may be a new connection to a server that is down.
   RETRY_SECONDS = 0.1
   # Seconds after an outage in which all keys count as pending, so that others send their lists. The next attempt and
-  # its budget take up to 0.35 s, and six lists of 10,000 keys at once less than a second.
+  # its budget take up to 0.35 s, and six lists of 10,000 keys at once less than a second (2 s with
+  # `appendfsync always`).
   SETTLE_SECONDS = 2.0
   # A request that timed out may still arrive within this time, so a key noted as late is pending until then, and is
   # deleted again.

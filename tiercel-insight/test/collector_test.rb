@@ -215,6 +215,16 @@ class CollectorTest < Tiercel::TestCase
     assert_operator Tiercel::Insight.figures.sample[1], :<, 0.25, "and no way back"
   end
 
+  def test_checkpoints_cover_the_sample_evenly
+    collector = Tiercel::Insight.start(store = ActiveSupport::Cache::MemoryStore.new, folder: dir, share: 1.0)
+    1_000.times do |round|
+      (round < 300 ? 30 : 7).times { |at| store.fetch("a/#{(round * 7) + at}") { 1 } }
+      collector.flush
+    end
+    reads, _, counted = Tiercel::Insight.figures.sample
+    assert_in_delta reads.drop(counted[:warm]).count { |read| !read.hit? }, counted[:misses], 30
+  end
+
   def test_damaged_files_are_left_out
     store = ActiveSupport::Cache::MemoryStore.new
     Tiercel::Insight.start(store, folder: dir)

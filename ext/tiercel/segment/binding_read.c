@@ -285,14 +285,14 @@ static const uint64_t GOLDEN_RATIO = UINT64_C(0x9E3779B97F4A7C15);
 #define IS_SAMPLED(read, key) \
     RB_UNLIKELY((key)->hash * GOLDEN_RATIO < segment_handle_in((read)->self)->sample_below)
 
-/* Passes the key, 53 bits of its mixed hash, and the value's size in bytes (-1: a miss) to the observer. */
+/* Passes the key, 53 bits of its mixed hash, the value's size in bytes (-1: a miss) and its expiry to the observer. */
 __attribute__((noinline))
-static void notify_observer(VALUE self, VALUE key_string, const tseg_key *key, long bytes)
+static void notify_observer(VALUE self, VALUE key_string, const tseg_key *key, long bytes, double expires_at)
 {
-    VALUE observer = rb_attr_get(self, rb_intern("@observer"));
+    VALUE observer = rb_attr_get(self, rb_intern("@observer")), hash = ULL2NUM(key->hash * GOLDEN_RATIO >> 11);
 
     if (NIL_P(observer)) return;
-    rb_funcall(observer, rb_intern("sampled"), 3, key_string, ULL2NUM(key->hash * GOLDEN_RATIO >> 11), LONG2NUM(bytes));
+    rb_funcall(observer, rb_intern("sampled"), 4, key_string, hash, LONG2NUM(bytes), DBL2NUM(expires_at));
 }
 
 /* The observer runs Ruby code, which may close the segment. So the result is complete before the observer runs. */
@@ -300,10 +300,11 @@ PART_OF_READ VALUE sampled_result(const value_read *read, read_kind kind, bool k
                                   const tseg_key *key, const tseg_entry *entry)
 {
     VALUE key_string = read->key_string;
-    long bytes = (long)entry->value_bytes;
+    double expires_at = read->kept ? NAN : read->framed ? entry->expires_at : read->expires_at;
     volatile VALUE result = finished(read, kind, keeps, segment, key, entry);
 
-    notify_observer(read->self, key_string, key, bytes);
+    if (read->framed && read->frame_type) memcpy(&expires_at, RSTRING_PTR(read->value) + 8, sizeof expires_at);
+    notify_observer(read->self, key_string, key, (long)entry->value_bytes, expires_at);
     return result;
 }
 
@@ -319,7 +320,7 @@ PART_OF_READ VALUE read_key(value_read *read, tseg_value_function *callback, rea
     if (tseg_read(&segment, make_key, ask_time, callback, read, &key, &entry) != TSEG_OK) {
         if (kind == READ_BYTES) return Qnil;
         tseg_bump(&segment->self->counters[TSEG_COUNT_MISSES]);
-        if (IS_SAMPLED(read, &key)) notify_observer(read->self, key_string, &key, -1);
+        if (IS_SAMPLED(read, &key)) notify_observer(read->self, key_string, &key, -1, 0.0);
         return Qnil;
     }
     if (token) *token = tseg_token_of(segment, &entry);

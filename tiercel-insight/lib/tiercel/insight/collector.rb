@@ -118,9 +118,9 @@ class Tiercel::Insight::Collector
   end
 
   # @private A sampled read of a segment.
-  def sampled(key, hash, bytes)
+  def sampled(key, hash, bytes, expires_at)
     return if Tiercel::Insight.uncounted?
-    note_read(key, hash >> 21, bytes.negative? ? ProcessFile::MISS : [bytes, ProcessFile::SIZE_UNKNOWN - 1].min)
+    note_read(key, hash >> 21, bytes & ProcessFile::MISS, expires_at) # -1 becomes MISS
   end
 
   # @private Whether the next block needs no timing. Every miss calls this, so it only compares and subtracts.
@@ -181,10 +181,9 @@ class Tiercel::Insight::Collector
     @reads, @blocks = [], []
     @to_skip = @skips = @spacing = @dropped = @long_ns = @folded_at = 0
     @flushed_ns, @random = nanoseconds, Random.new
-    @buckets, @classes, @class_numbers = {}, {}, {}
-    @class_of_hash, @bytes_of_hash = {}, {}
+    @buckets, @classes, @class_numbers, @class_of_hash, @bytes_of_hash, @ttl_of_hash = Array.new(6) { {} }
     @key_class = Tiercel::Insight::KeyClass.new(@namespace)
-    @checkpoints = [[0, 0, 0, 0, 0]]
+    @checkpoints = [[0, 0, 0, 0]]
     @below = (@share * HASHES).to_i
     @since = @since_share = now
     @wrote = @trivial = nil
@@ -249,8 +248,9 @@ class Tiercel::Insight::Collector
 
   def generate(payload, duration, _finish) = note_block(payload[:key], duration)
 
-  def write(_payload, _duration, finish)
+  def write(payload, _duration, finish)
     @counts[WRITES] += 1
+    note_ttl(payload[:key], payload[:expires_in])
     ActiveSupport::IsolatedExecutionState[WRITTEN] = finish
   end
 
@@ -266,6 +266,7 @@ class Tiercel::Insight::Collector
   def write_multi(payload, duration, finish)
     names = payload[:key].is_a?(Hash) ? payload[:key].keys : Array(payload[:key])
     @counts[WRITES] += names.size
+    names.each { |name| note_ttl(name, payload[:expires_in]) }
     seconds = since_missing(finish - duration) { |missing| missing.is_a?(Hash) && names.all? { |name| missing[name] } }
     names.each { |name| note_block(name, seconds / names.size) } if seconds
   end
@@ -290,9 +291,16 @@ class Tiercel::Insight::Collector
     now - pending.slice!(at..).first.last
   end
 
+  def hash_of(key) = (Zlib.crc32(key) * 0x9E3779B1) & 0xFFFF_FFFF
+
+  def note_ttl(name, ttl)
+    hash = hash_of(text_of(name)) if ttl
+    @ttl_of_hash[hash] = ttl.to_f if hash && hash < @below
+  end
+
   def note_name(name, hit)
     key = text_of(name)
-    hash = (Zlib.crc32(key) * 0x9E3779B1) & 0xFFFF_FFFF
+    hash = hash_of(key)
     note_read(key, hash, hit ? ProcessFile::SIZE_UNKNOWN : ProcessFile::MISS) if hash < @below
   end
 
@@ -324,10 +332,10 @@ class Tiercel::Insight::Collector
     skipped
   end
 
-  def note_read(key, hash, bytes)
+  def note_read(key, hash, bytes, expires_at = nil)
     run unless @pid == Process.pid
-    return @dropped += 1 if @reads.size >= 4 * MOST_PENDING
-    @reads.push(key, hash, bytes, Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond))
+    return @dropped += 1 if @reads.size >= 5 * MOST_PENDING
+    @reads.push(key, hash, bytes, Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond), expires_at)
   end
 
   # In the events of a FileStore, a key is the path of its file.
@@ -371,7 +379,7 @@ class Tiercel::Insight::Collector
   def learn_words
     blocks = @blocks.each_slice(4).sort_by { |_, duration_ns| -duration_ns }
     known = @key_class.words.to_a.size
-    names = (blocks + @reads.each_slice(4).to_a).first(1_024).to_h { |key, *| [key, @key_class.of(key)] }
+    names = (blocks + @reads.each_slice(5).to_a).first(1_024).to_h { |key, *| [key, @key_class.of(key)] }
     @key_class.words.to_a.size == known ? names : {}
   end
 
@@ -379,13 +387,16 @@ class Tiercel::Insight::Collector
     names = learn_words
     records = +"".b
     @to_measure = MOST_MEASURED_BYTES
-    @reads.shift(@reads.size).each_slice(4) do |key, hash, bytes, at|
+    @reads.shift(@reads.size).each_slice(5) do |key, hash, bytes, at, expires_at|
       next if hash >= @below
       number = @class_of_hash[hash] ||= number_of(names[key] || @key_class.of(key))
+      ttl = expires_at ? expires_at - (at / 1_000.0) : @ttl_of_hash.fetch(bytes == ProcessFile::MISS && hash, 0)
+      bytes = ProcessFile::MISS if ttl.negative? # a segment keeps a frame beyond its TTL
+      ttl = ttl.positive? && ttl < 1_000_000 ? ttl.ceil << ProcessFile::CLASS_BITS : 0
       bytes = @bytes_of_hash[hash] || measured(hash, key) if bytes == ProcessFile::SIZE_UNKNOWN
-      records << [hash, at & 0xFFFF_FFFF, bytes, number].pack(ProcessFile::RECORD)
+      records << [hash, at & 0xFFFF_FFFF, bytes, number | ttl].pack(ProcessFile::RECORD)
     end
-    [@class_of_hash, @bytes_of_hash].each { |known| known.clear if known.size > MOST_PENDING }
+    [@class_of_hash, @bytes_of_hash, @ttl_of_hash].each { |known| known.clear if known.size > MOST_PENDING }
     dropped, @dropped = @dropped, 0
     @sampled = (records.bytesize / ProcessFile::RECORD_BYTES) + dropped
     @file.append(records) unless records.empty?
@@ -430,12 +441,13 @@ class Tiercel::Insight::Collector
     end
   end
 
-  # Records the numbers of reads, misses and requests for the present number of records in the ring.
+  # Records the numbers of reads, misses and requests for the present number of records in the ring. The distance
+  # between two checkpoints is at least a part of the ring, so that they cover the whole ring evenly.
   def checkpoint
-    point = [@file.written, @counts[HITS] + @counts[MISSES], @counts[MISSES], @counts[REQUESTS], now]
-    return if @checkpoints.last.first(4) == point.first(4)
-    @checkpoints << point
-    @checkpoints = [*@checkpoints.each_slice(2).map(&:first), point].uniq if @checkpoints.size > CHECKPOINTS
+    point = [@file.written, @counts[HITS] + @counts[MISSES], @counts[MISSES], @counts[REQUESTS]]
+    before, last = @checkpoints.last(2)
+    @checkpoints.pop if last && last[0] - before[0] < ProcessFile::RECORDS / CHECKPOINTS
+    @checkpoints = [*@checkpoints, point].last(CHECKPOINTS + 2)
   end
 
   # Implements SHARDS with a fixed amount of memory: if samples come too fast, samples fewer keys from now on.
@@ -456,7 +468,7 @@ class Tiercel::Insight::Collector
     return if @below >= HASHES / 2 || @file.written * 4 > @most_sampled * seconds / SECONDS
     self.below = [@below * 4, HASHES / 2].min
     @file.restart
-    @checkpoints = [[0, @counts[HITS] + @counts[MISSES], @counts[MISSES], @counts[REQUESTS], now]]
+    @checkpoints = [[0, @counts[HITS] + @counts[MISSES], @counts[MISSES], @counts[REQUESTS]]]
   end
 
   def below=(below)

@@ -7,8 +7,10 @@
 #   figures.classes     # the classes of keys, most expensive misses first
 class Tiercel::Insight::Figures
   ProcessFile = Tiercel::Insight::ProcessFile
-  # A sampled read: time in milliseconds, hash, bytes (nil: a miss; :unknown), name of its class.
-  Read = Struct.new(:at, :hash, :bytes, :class_name) do
+  # A sampled read: time in milliseconds, hash, bytes (nil: a miss; :unknown), name of its class, and seconds: of a hit
+  # in a segment until its expiry, of a miss in another store the TTL of the entry that was written (nil: none or
+  # unknown).
+  Read = Struct.new(:at, :hash, :bytes, :class_name, :ttl) do
     def hit? = !bytes.nil?
   end
 
@@ -82,8 +84,8 @@ class Tiercel::Insight::Figures
         .sort_by { |one| [one[:name].delete_prefix(namespace).match?(/[A-Za-z]/) ? 0 : 1, -one[:seconds]] }.first(limit)
   end
 
-  # @return [Array<Hash>] see {Audit}
-  def audit = @merged["audit"]
+  # @return [Array<Hash>] see {Audit}; stale values first
+  def audit = @merged["audit"].sort_by { |one| [one["status"] == "stale" ? 0 : 1, -one["count"].to_i] }
 
   # The sampled reads of all processes in the time that all of them cover. The first third warms simulated caches up.
   #
@@ -120,7 +122,8 @@ class Tiercel::Insight::Figures
     reads = numbers.each_slice(4).filter_map do |hash, at, bytes, number|
       next if number.nil?
       size = { ProcessFile::MISS => nil, ProcessFile::SIZE_UNKNOWN => :unknown }.fetch(bytes, bytes)
-      Read.new(at, hash, size, names[number] || "*")
+      ttl, number = number.divmod(1 << ProcessFile::CLASS_BITS)
+      Read.new(at, hash, size, names[number] || "*", (ttl if ttl.positive?))
     end
     { below:, reads:, written:, wrapped: written > ProcessFile::RECORDS, points: }
   rescue NoMethodError, TypeError

@@ -150,7 +150,7 @@ class Tiercel::Insight::Summary
   def audit_text
     findings = @figures.audit
     return if findings.empty?
-    rows = findings.sort_by { |one| [one["status"] == "stale" ? 0 : 1, -one["count"]] }.first(CLASSES).map do |one|
+    rows = findings.first(CLASSES).map do |one|
       found = "- #{one["status"]}, #{one["count"]} times: #{one["class"]} (#{one["at"]})"
       [found, one["difference"]].compact.join(": ")
     end

@@ -82,4 +82,4 @@ class Tiercel::Insight::Web
   end
 end
 
-%w[request response access template chart page].each { |name| require_relative "web/#{name}" }
+%w[request response access chart page].each { |name| require_relative "web/#{name}" }

@@ -4,15 +4,17 @@
 #
 # The sample contains every read of the keys whose hash is below a threshold. The threshold falls until the keys fit
 # into a fixed amount of memory (SHARDS with fixed size: Waldspurger et al., FAST'15). The sampled reads run through
-# small caches with the store's own policy and a capacity reduced by the same share (miniature simulation: Waldspurger
-# et al., ATC'17). Two corrections:
+# small caches with the store's own policy, the entries' TTLs and a capacity reduced by the same share (miniature
+# simulation: Waldspurger et al., ATC'17). Two corrections:
 #
-# - The misses are divided by the expected number of reads, not by the sampled number, because a few hot keys decide the
-#   sampled number (SHARDS-adj). All hot keys hit at every size, so the difference belongs to the hits.
-# - Misses that no size avoids (expired, deleted) are in the measured miss ratio, but not in the simulated one. A
-#   prediction is therefore the measured ratio plus the simulated difference.
+# - A few hot keys decide the number of sampled reads, but not the number of misses. So the simulated misses are not
+#   divided by the sampled reads (SHARDS-adj does this, too), but compared with the sampled misses: the number of all
+#   misses is known (a ratio estimator: Cochran, Sampling Techniques, 1977).
+# - Misses that no size avoids (deleted keys) are in the measured miss ratio, but not in the simulated one. A prediction
+#   is therefore the measured ratio plus the simulated difference.
 #
-# The interval comes from 16 groups of keys.
+# The interval has two parts: how much 16 groups of keys differ (jackknife), and half of the simulation's own error at
+# the present size.
 class Tiercel::Insight::Worth
   FACTORS = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0].freeze
   MOST_KEYS = 8_192
@@ -29,100 +31,91 @@ class Tiercel::Insight::Worth
   # per 1,000 reads if there are no requests.
   ClassWorth = Struct.new(:name, :bytes, :entries, :hits, :misses, :ms, :saves_nothing, keyword_init: true)
 
-  # LRU, as in memcached and Redis.
+  # LRU, as in memcached and Redis. A full MemoryStore drops its expired entries, and then others until a quarter of its
+  # room is free. Solid Cache (:fifo) evicts entries in the order of their writes.
   class Lru
-    def initialize(capacity)
-      @capacity = capacity
+    def initialize(capacity, _share = 1.0, policy = :lru)
+      @capacity, @policy = capacity, policy
       @entries = {}
       @used = 0
     end
 
+    # @param expires_at [Numeric] if the read misses
     # @return [Boolean] whether the read hits; a miss stores the key
-    def read(key, size)
-      if (known = @entries.delete(key))
-        @entries[key] = size
-        @used += size - known
-        return true
-      end
-      @entries[key] = size
-      @used += size
-      prune if @used > @capacity
-      false
+    def read(key, size, now = 0, expires_at = Float::INFINITY)
+      known_size, known_expiry = @entries[key]
+      hit = known_size && known_expiry > now
+      return true if hit && @policy == :fifo
+      @entries.delete(key)
+      @entries[key] = [size, hit ? known_expiry : expires_at]
+      @used += size - known_size.to_i
+      prune(now) if @used > @capacity
+      hit
     end
 
     private
 
-    def prune(most = @capacity)
-      @used -= @entries.shift.last while @used > most && !@entries.empty?
-    end
-  end
-
-  # A full MemoryStore drops a quarter of its bytes at once.
-  class PrunedLru < Lru
-    private
-
-    def prune = super(@capacity * 0.75)
-  end
-
-  # Evicts entries in the order of their writes, as Solid Cache does.
-  class Fifo < Lru
-    def read(key, size)
-      return true if @entries.key?(key)
-      super
+    def prune(now)
+      room = @capacity * (@policy == :memory_store ? 0.75 : 1)
+      @entries.delete_if { |_, (size, expires_at)| expires_at <= now && @used -= size } if room < @capacity
+      @used -= @entries.shift.last.first while @used > room && !@entries.empty?
     end
   end
 
   # S3-FIFO as in Tiercel's segments: a small queue for newcomers, a main queue, and a list of recently dropped keys.
-  # Each queue has its own room. Newcomers go into the main queue while only it has room.
+  # Each queue has its own room. Newcomers go into the main queue while only it has room, and if they fill more than a
+  # quarter of the real small queue, or more than the simulated one.
   class S3Fifo
     MOST_HITS = 3
 
-    def initialize(capacity)
+    def initialize(capacity, share = 1.0, *)
       @small_room = @small_capacity = capacity * 0.1
       @main_room = capacity * 0.9
+      @large = [@small_capacity / 4 / share, @small_capacity].min
       @small, @main, @ghost = {}, {}, {}
     end
 
     # (see Lru#read)
-    def read(key, size)
+    def read(key, size, now = 0, expires_at = Float::INFINITY)
+      @now = now
       if (entry = @small[key] || @main[key])
         entry[1] += 1 if entry[1] < MOST_HITS
-        return true
+        return true if entry[2] > now
+        entry[2] = expires_at
+        return false
       end
-      if @ghost.delete(key) || size > @small_capacity / 4 || (size > @small_room && size <= @main_room)
-        into_main(key, size)
-      else
-        from_small while size > @small_room && !@small.empty?
-        @small[key] = [size, 0]
-        @small_room -= size
-      end
+      entry = [size, 0, expires_at]
+      return into_main(key, entry) if @ghost.delete(key) || size > @large || (size > @small_room && size <= @main_room)
+      from_small while size > @small_room && !@small.empty?
+      @small[key] = entry
+      @small_room -= size
       false
     end
 
     private
 
-    def into_main(key, size, hits = 0)
-      from_main while size > @main_room && !@main.empty?
-      @main[key] = [size, hits]
-      @main_room -= size
+    def into_main(key, entry)
+      from_main while entry[0] > @main_room && !@main.empty?
+      @main[key] = entry
+      @main_room -= entry[0]
+      false
     end
 
     def from_small
-      key, (size, hits) = @small.shift
+      key, (size, hits, expires_at) = @small.shift
       @small_room += size
-      return into_main(key, size) if hits.positive?
+      return if expires_at <= @now
+      return into_main(key, [size, 0, expires_at]) if hits.positive?
       @ghost[key] = true
       @ghost.shift while @ghost.size > [@main.size, 16].max
     end
 
     def from_main
-      key, (size, hits) = @main.shift
+      key, (size, hits, expires_at) = @main.shift
       @main_room += size
-      into_main(key, size, hits - 1) if hits.positive?
+      into_main(key, [size, hits - 1, expires_at]) if hits.positive? && expires_at > @now
     end
   end
-
-  POLICIES = { lru: Lru, memory_store: PrunedLru, fifo: Fifo, s3fifo: S3Fifo }.freeze
 
   # @return [String, nil] the reason why sizes cannot be compared; nil if they can
   attr_reader :unknown
@@ -207,76 +200,71 @@ class Tiercel::Insight::Worth
     end
   end
 
+  # @return [Hash{Integer => Numeric}] by key: the milliseconds from the write of an entry until its expiry. A key of
+  #   which this is unknown has the TTL of its class
+  def ttls_of_keys
+    written, ttls, of_class = {}, {}, {}
+    @reads.each do |read|
+      written[read.hash] = read.at unless read.hit?
+      next unless read.ttl || read.hit?
+      before = read.hit? ? read.at - written.fetch(read.hash, read.at) : 0
+      ttls[read.hash] = read.ttl ? (read.ttl * 1_000) + before : ttls[read.hash] || Float::INFINITY
+      of_class[read.class_name] = ttls[read.hash]
+    end
+    @reads.each { |read| ttls[read.hash] ||= of_class[read.class_name] || Float::INFINITY }
+    ttls
+  end
+
   def simulate
-    known = sizes_of_keys
+    known, ttls = sizes_of_keys, ttls_of_keys
     mean = known.empty? ? 1.0 : known.values.sum.fdiv(known.size)
     warm = @reads.index { |read| read.at >= @warm_until } || 0
-    measured = @counted[:misses].fdiv([@counted[:reads], 1].max)
-    runs = FACTORS.map { |factor| run(factor, known, mean, warm) }
-    present = runs[FACTORS.index(1.0)]
-    runs = runs.map { |one| with_firsts(one, present) }
-    now = runs[FACTORS.index(1.0)]
-    @sizes = FACTORS.zip(runs).map { |factor, one| size(factor, one, now, measured) }
+    really = by_group(@reads.drop(warm).reject(&:hit?))
+    runs = FACTORS.to_h { |factor| [factor, by_group(run(factor, known, ttls, mean, warm))] }
+    @sizes = runs.map { |factor, one| size(factor, one, runs[1.0], really) }
   end
 
-  # The first read of a key in the sample says little about larger sizes. If the read missed, an entry from before the
-  # sample may have been evicted, or the key may never have been cached. See {#with_firsts}.
-  #
-  # @return [Array(Array<Float>, Array<Float>)] misses and their cost in seconds, by group of keys
-  def run(factor, known, mean, warm)
-    cache = POLICIES.fetch(@capacity.policy).new(@capacity.entries * mean * factor * @share)
-    known_misses, first_misses = Array.new(GROUPS) { [0, 0.0] }, Array.new(GROUPS) { [0, 0.0] }
+  # @param misses [Array<Figures::Read>]
+  # @return [Array(Array<Integer>, Array<Float>)] their number and their cost in seconds, by group of keys
+  def by_group(misses)
+    groups = misses.group_by { |read| (read.hash * 2_654_435_761 >> 7) % GROUPS }
+    groups = Array.new(GROUPS) { |group| groups.fetch(group, []) }
+    [groups.map(&:size), groups.map { |reads| reads.sum(0.0) { |read| cost(read.class_name) } }]
+  end
+
+  # @return [Array<Figures::Read>] the reads that miss
+  def run(factor, known, ttls, mean, warm)
+    policy = @capacity.policy
+    cache = (policy == :s3fifo ? S3Fifo : Lru).new(@capacity.entries * mean * factor * @share, @share, policy)
     seen = {}
-    @reads.each_with_index do |read, index|
-      hit = cache.read(read.hash, known.fetch(read.hash, mean))
-      first = seen[read.hash].nil?
+    @reads.each_with_index.filter_map do |read, index|
+      hit = cache.read(read.hash, known.fetch(read.hash, mean), read.at, read.at + ttls[read.hash])
+      # If the first read of a key hits, its entry is from before the sample: larger caches have it, too.
+      hit ||= read.hit? && factor >= 1 && !seen[read.hash]
       seen[read.hash] = true
-      hit ||= first && read.hit? && factor >= 1 # from before the sample began: larger caches have it too
-      next if hit || index < warm
-      sums = (first ? first_misses : known_misses)[(read.hash * 2_654_435_761 >> 7) % GROUPS]
-      sums[0] += 1
-      sums[1] += cost(read.class_name)
-    end
-    [known_misses, first_misses]
-  end
-
-  # If many first reads hit, keys are older than the sample. Some of the first reads that missed would then hit in a
-  # larger cache. Their share is estimated from the other misses: the part of them that the larger size avoids.
-  def with_firsts((known, first), (now_known, _))
-    now = now_known.sum(&:first)
-    avoided = now.zero? ? 0.0 : 1 - [known.sum(&:first).fdiv(now), 1.0].min
-    part = 1 - (avoided * older_keys)
-    [0, 1].map { |at| known.zip(first).map { |one, other| one[at] + (part * other[at]) } }
-  end
-
-  # @return [Float] estimated probability that a key whose first read missed is older than the sample, 0 to 1
-  def older_keys
-    @older_keys ||= begin
-      firsts = @reads.select { |read| read.at >= @warm_until }.then do |late|
-        early = @reads.first(@reads.size - late.size).to_h { |read| [read.hash, true] }
-        late.uniq(&:hash).reject { |read| early[read.hash] }
-      end
-      [2 * firsts.count(&:hit?).fdiv([firsts.size, 1].max), 1.0].min
+      read unless hit || index < warm
     end
   end
 
-  def size(factor, one, now, measured)
-    expected = @counted[:reads] * @share
-    ratios = differences(one[0], now[0]).map { |more| more / expected }
-    ms = differences(one[1], now[1]).map { |more| more * 1_000 / (@share * per) }
-    ratio, around = estimate(ratios)
-    change, around_ms = estimate(ms)
-    Size.new(factor, (measured + ratio).clamp(0.0, 1.0), (measured + ratio - around).clamp(0.0, 1.0),
-             (measured + ratio + around).clamp(0.0, 1.0), change, change - around_ms, change + around_ms)
+  def size(factor, one, now, sampled)
+    measured = @counted[:misses].fdiv([@counted[:reads], 1].max)
+    enough = sampled[0].sum >= 100 && @counted[:misses].positive?
+    scale = enough ? @counted[:misses].fdiv(sampled[0].sum) : 1 / @share
+    ratio, around = estimate(one[0], now[0], sampled[0], scale / [@counted[:reads], 1].max)
+    ms, around_ms = estimate(one[1], now[1], sampled[1], scale * 1_000 / per)
+    Size.new(factor, *[ratio, ratio - around, ratio + around].map { |more| (measured + more).clamp(0.0, 1.0) },
+             ms, ms - around_ms, ms + around_ms)
   end
 
-  def differences(one, now) = one.zip(now).map { |a, b| a - b }
-
-  # @return [Array(Float, Float)] the sum over the groups, and half of the width of its 95 % interval
-  def estimate(parts)
-    mean = parts.sum.fdiv(GROUPS)
-    deviation = Math.sqrt(parts.sum { |part| (part - mean)**2 } / (GROUPS - 1))
-    [parts.sum, T * deviation * Math.sqrt(GROUPS)]
+  # @param sampled [Array<Numeric>] what really happened, by group, as `one` and `now`
+  # @param scale [Float] of a sampled miss to the result's unit
+  # @return [Array(Float, Float)] the change, and half of the width of its 95 % interval
+  def estimate(one, now, sampled, scale)
+    changes = one.zip(now).map { |a, b| a - b }
+    part = changes.sum.fdiv([sampled.sum, 1e-9].max)
+    squares = changes.zip(sampled).sum { |change, really| (change - (part * really))**2 }
+    error = changes.sum.zero? ? 0 : (now.sum - sampled.sum) / 2.0
+    [changes.sum * scale, Math.hypot(T * Math.sqrt(squares.fdiv(GROUPS - 1) * GROUPS), error) * scale]
   end
 
   def change(size)

@@ -390,12 +390,9 @@ class Tiercel::Insight::Doctor
 
       def each_server(&)
         if subject.over?("Memcached") then subject.last.server_stats.each(&)
-        elsif subject.kind == :mem_cache_store then rails_stats.each(&)
+        elsif subject.kind == :mem_cache_store
+          subject.store.stats.each { |server, stats| yield "memcached #{server}", stats || {} }
         end
-      end
-
-      def rails_stats
-        subject.store.stats.to_h { |server, stats| ["memcached #{server}", stats || {}] }
       end
     end
 
@@ -410,7 +407,6 @@ class Tiercel::Insight::Doctor
 
       def examine
         segments = subject.tiers.filter_map { |tier| tier.segment if tier.respond_to?(:segment) }.select(&:path)
-        return if segments.empty?
         segments.each do |segment|
           placed(segment)
           sized(segment)

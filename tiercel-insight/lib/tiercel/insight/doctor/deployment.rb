@@ -46,11 +46,8 @@ class Tiercel::Insight::Doctor
     # @return [Boolean]
     def container? = @container
 
-    # @return [String] /proc/mounts, "" if it does not exist
-    attr_reader :mounts
-
-    # @return [String] the folder for shared-memory files
-    attr_reader :shared_memory
+    # The text of /proc/mounts ("" if it does not exist), and the folder for shared-memory files.
+    attr_reader :mounts, :shared_memory
 
     # @return [Integer, nil] number of Puma workers in cluster mode, 0 for single mode; nil if config/puma.rb is
     #   missing or unreadable

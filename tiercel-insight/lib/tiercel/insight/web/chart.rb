@@ -16,14 +16,8 @@ class Tiercel::Insight::Web::Chart
   ROOM_X, ROOM_Y = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
   private_constant :LEFT, :RIGHT, :TOP, :BOTTOM, :STEPS, :ROOM_X, :ROOM_Y
 
-  # @return [String]
-  attr_reader :title
-  # @return [String] the anchor in the page
-  attr_reader :id
-  # @return [Array<Series>]
-  attr_reader :series
-  # @return [String] the latest value, shown in large type
-  attr_reader :headline
+  # The title, the anchor in the page, the {Series}, and the latest value, shown in large type.
+  attr_reader :title, :id, :series, :headline
 
   # @param id [String]
   # @param title [String]

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "active_support"
+require "active_support/core_ext/string/output_safety"
+require "erb"
 require "socket"
 
 # The page: the doctor's report, what the cache did, what it is worth, and the audit's findings.
@@ -26,14 +29,16 @@ class Tiercel::Insight::Web::Page
     @buckets = @figures.buckets(request.day? ? 288 : 12)
   end
 
-  # @return [String]
-  def to_s = render
+  # @!method to_s
+  #   @return [String]
+  template = File.expand_path("templates/page.erb", __dir__)
+  # Escapes every value, unless it is a SafeBuffer.
+  source = File.read(template, encoding: "UTF-8").gsub(/<%=(.+?)%>/m) { "<%=ERB::Util.html_escape((#{$1}))%>" }
+  class_eval("def to_s\n#{ERB.new(source, trim_mode: "-").src.dup.force_encoding(Encoding::UTF_8)}\nend", template, -1)
 
   private
 
   attr_reader :nonce, :report, :worth, :figures
-
-  Tiercel::Insight::Web::Template.define(self, :render, "page")
 
   def day? = @request.day?
   # The page's address; with a period, its address for that period.
@@ -122,6 +127,4 @@ class Tiercel::Insight::Web::Page
     return "–" if one.nil?
     one.saves_nothing ? "nothing" : "#{Text.seconds(one.ms / 1_000)}"
   end
-
-  def audit = figures.audit.sort_by { |one| [one["status"] == "stale" ? 0 : 1, -one["count"].to_i] }
 end
