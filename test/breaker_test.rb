@@ -82,13 +82,6 @@ class BreakerTest < Tiercel::TestCase
     assert_equal true, @breaker.allow?, "late failures do not move the probe"
   end
 
-  def test_of_many_threads_one_probes
-    open
-    @now += 1.01
-    allowed = Array.new(8) { Thread.new { @breaker.allow? } }.map(&:value)
-    assert_equal 1, allowed.count(true)
-  end
-
   def test_options
     assert_kind_of Tiercel::Breaker, Tiercel::Breaker.build(true)
     assert_kind_of Tiercel::Breaker, Tiercel::Breaker.build({ "failures" => 1 })

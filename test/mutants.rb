@@ -114,6 +114,11 @@ mutant "an append asks for 2 MB under the lock", "ext/tiercel/segment/log.c",
        native: "segment: what the system does to its file (AddressSanitizer)"
 mutant "a read at the end of a TTL", "ext/tiercel/segment/read.c", "entry->expires_at > now;",
        "entry->expires_at >= now;", native: "segment: operations (gcc)"
+mutant "expired entries are moved", "ext/tiercel/segment/log.c", "!(expires_at > section->now))", "!(expires_at > 0))",
+       native: "segment: operations (gcc)"
+mutant "the generation of a popular tag counts no hits", "ext/tiercel/segment/read.c",
+       "    tseg_hit(segment, &(tseg_entry){.slot = known->slot, .word = word});\n", "",
+       native: "segment: tags (AddressSanitizer)"
 mutant "a walk at the end of a TTL", "ext/tiercel/segment/calls.c", "!(entry->expires_at > now)",
        "!(entry->expires_at >= now)", native: "segment: operations (gcc)"
 mutant "a sequence wraps", "ext/tiercel/segment/entries.c", "old->sequence < TSEG_LAST_SEQUENCE && ", "",
@@ -219,6 +224,9 @@ mutant "race_condition_ttl ends after 300 s", "lib/tiercel/store/writer.rb", "ra
        "0].max", tests: ["test/store/contract_test.rb", "-n", "/MemoryTest/"]
 mutant "a raw value of unless_exist is deleted after an outage", "lib/tiercel/store/writer.rb",
        "@coder.with_parts(bytes, key, exclusive: true)", "bytes", tests: "test/faults/undelivered_test.rb"
+mutant "exist? takes a value away", "lib/active_support/cache/tiercel_store.rb",
+       "      options = options.except(:delete) if options[:delete]\n", "",
+       tests: ["test/store/contract_test.rb", "-n", "/MemoryTest/"]
 mutant "a counter continues an invalidated number", "lib/tiercel/store/counter.rb",
        " || entry.expired? || @reader.outdated?(entry)", " || entry.expired?",
        tests: ["test/store/tags_contract_test.rb", "-n", "/counter/"]

@@ -35,6 +35,13 @@ class CodecPartsTest < Tiercel::TestCase
     end
   end
 
+  def test_what_only_ruby_decides
+    [[Parts.encode(version: "v") * 2, "v"],
+     [Parts.encode(version: "\u00fc"), (+"\u00fc").force_encoding("US-ASCII")]].each do |parts, version|
+      assert_equal Coder::FALLBACK, native(frame(0x11, parts), version)
+    end
+  end
+
   private
 
   def frame(type, parts, expires_at: nil) = Tiercel::Frame.build(type, PAYLOAD, expires_at:, parts:, checksum: true)

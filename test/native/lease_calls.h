@@ -15,7 +15,8 @@ static uint64_t next_name = 1000;
 static inline tseg_result take_for(const char *text, uint64_t name, uint64_t ttl_ns, const tseg_token *replaces)
 {
     tseg_key key = key_of(segment, text);
-    tseg_lease_request request = {.lineage = name, .holder = name + 1, .ttl_ns = ttl_ns, .replaces = replaces};
+    tseg_lease_request request = {.lineage = name, .holder = name + 1, .ttl_ns = ttl_ns, .replaces = replaces,
+                                  .version = 7};
     return PATIENTLY(segment, key.shard, tseg_lease_acquire(segment, &key, &request, time_now, &lease));
 }
 static inline tseg_result take(const char *text) { return take_for(text, next_name += 2, 10 * SECOND, NULL); }

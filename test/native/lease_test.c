@@ -55,7 +55,7 @@ static void given_back(void)
     /* A caller that waits for the first lease learns this, although another caller has acquired it again. */
     CHECK(state_of(KEY, &first) == TSEG_LEASE_GIVEN_BACK && state_of(KEY, &lease) == TSEG_LEASE_STANDS);
     CHECK(give_back(KEY, lease.lineage, lease.holder, 10 * SECOND) == TSEG_OK);
-    CHECK(take(KEY) == TSEG_HELD && lease.holder == TSEG_LEASE_PAUSED);
+    CHECK(take(KEY) == TSEG_HELD && lease.holder == TSEG_LEASE_PAUSED && lease.version == 7);
     CHECK(fill(KEY, first.lineage, "late") == TSEG_OK && reads(KEY, "late"));
     delete_text(KEY);
 }

@@ -106,6 +106,19 @@ static void test_sizes(tseg *segment)
     }
 }
 
+static const char *number_text(unsigned number)
+{
+    static char text[16];
+    snprintf(text, sizeof text, "small %u", number);
+    return text;
+}
+
+static void set_number(tseg *segment, unsigned number, const tseg_value *value)
+{
+    tseg_key key = key_of(segment, number_text(number));
+    CHECK(tseg_set(segment, &key, value, INFINITY, time_now) == TSEG_OK);
+}
+
 /* A large value over many small entries: each attempt passes a bounded number of them, and then leaves the lock. */
 static void test_a_large_value_over_small_ones(void)
 {
@@ -118,12 +131,7 @@ static void test_a_large_value_over_small_ones(void)
     unsigned attempts = 0;
 
     CHECK(tseg_set(segment, &key, &value, INFINITY, time_now) == TSEG_TOO_LARGE);
-    for (unsigned i = 0; i < 500000; i++) {
-        char text[16];
-        snprintf(text, sizeof text, "small %u", i);
-        tseg_key other = key_of(segment, text);
-        CHECK(set_value(segment, &other, &small) == TSEG_OK);
-    }
+    for (unsigned i = 0; i < 500000; i++) set_number(segment, i, &small);
     value.body_bytes = 16 << 20;
     do {
         tseg_collect_stats(segment, &before);
@@ -133,6 +141,52 @@ static void test_a_large_value_over_small_ones(void)
         attempts++;
     } while (result == TSEG_WOULD_WAIT);
     CHECK(result == TSEG_OK && attempts > 8);
+    tseg_release(segment);
+}
+
+/* Hits keep an entry: a promotion takes them, and each pass of the main log takes one. Expiry ignores hits. */
+static void test_what_leaves(void)
+{
+    static uint8_t bytes[30000];
+    tseg *segment = attach_or_die(NULL, 1 << 20, 1);
+    tseg_value large = value_of(bytes, sizeof bytes), small = value_of(bytes, 300);
+    tseg_key key = key_of(segment, "hot");
+    tseg_stats stats;
+
+    for (int round = 0; round < 3; round++) {
+        CHECK(tseg_set(segment, &key, round < 2 ? &large : &small, round == 1 ? time_now + 1 : INFINITY, time_now) ==
+              TSEG_OK);
+        for (int i = 0; i < 5; i++) CHECK(read_value(segment, &key, bytes, sizeof bytes, NULL) > 0);
+        time_now += 2;
+        for (unsigned i = 0; i < 1000; i++) set_number(segment, i, round == 2 && i < 900 ? &small : &large);
+        CHECK(read_value(segment, &key, bytes, sizeof bytes, NULL) < 0);
+        tseg_collect_stats(segment, &stats);
+        CHECK(stats.shard[TSEG_COUNT_REAPPENDED] == 3 && stats.shard[TSEG_COUNT_PROMOTED] == (round == 2));
+        CHECK(stats.shard[TSEG_COUNT_EVICTED_EXPIRED] == (round > 0));
+    }
+    /* These keys left more entries ago than the main log has, so they are no ghosts any more. */
+    for (unsigned i = 200; i < 300; i++) set_number(segment, i, &small);
+    tseg_collect_stats(segment, &stats);
+    CHECK(stats.shard[TSEG_COUNT_EVICTED_SMALL] && !stats.shard[TSEG_COUNT_GHOST_HITS]);
+    tseg_release(segment);
+}
+
+/* A full index drops entries without hits. */
+static void test_a_full_index(void)
+{
+    tseg *segment = attach_or_die(NULL, 1 << 20, 1);
+    tseg_value value = value_of("", 0);
+    unsigned found = 0;
+    tseg_stats stats;
+
+    for (unsigned i = 0; i < 6000; i++) {
+        set_number(segment, i, &value);
+        for (int hit = 0; hit < 3 && i >= 1000 && i < 1100; hit++) found += reads_as(segment, number_text(i), "");
+    }
+    tseg_collect_stats(segment, &stats);
+    found = 0;
+    for (unsigned i = 1000; i < 1100; i++) found += reads_as(segment, number_text(i), "");
+    CHECK(stats.shard[TSEG_COUNT_EVICTED_INDEX] > 100 && found == 100);
     tseg_release(segment);
 }
 
@@ -313,6 +367,8 @@ int main(int count, char **arguments)
     CHECK(tseg_remove(NULL, path, true, &error));
     test_last_position(path);
     test_a_large_value_over_small_ones();
+    test_what_leaves();
+    test_a_full_index();
     test_a_call_during_the_unmapping();
     CHECK(tseg_remove(NULL, path, true, &error));
     printf("operations: %lu checks\n", (unsigned long)checks_made);

@@ -196,6 +196,7 @@ module StoreErrorsTests
         store.backend.failure = nil
         assert_equal "old", store.read("a")
         assert_nil store.read("b")
+        assert_equal [2, 0], store.stats.values_at(:failures, :breaker_openings)
       end
     end
 

@@ -46,7 +46,7 @@ class StoreHooksTest < Tiercel::TestCase
   end
 
   def test_a_stub_of_one_store
-    store = TiercelStore.new("memory:")
+    store = TiercelStore.new("memory:").dup
     store.define_singleton_method(:read_entry) { |*, **| ActiveSupport::Cache::Entry.new("stubbed") }
     assert_equal %w[stubbed stubbed], [store.read("a"), store.fetch("a") { 1 }]
     store.singleton_class.remove_method(:read_entry)
@@ -96,6 +96,17 @@ class StoreHooksTest < Tiercel::TestCase
       ActiveSupport::Notifications.notifier = notifier
       [before, TiercelStore.new("memory:")].each { |store| store.read("a") }
       assert_equal ["cache_read.active_support"] * 2, @seen
+    end
+  end
+
+  def test_notifications_that_are_replaced
+    in_child do
+      seen = @seen
+      ActiveSupport::Notifications.singleton_class.prepend(Module.new do
+        define_method(:instrument) { |name, *rest, &block| seen << name; super(name, *rest, &block) }
+      end)
+      TiercelStore.new("memory:").read("a")
+      assert_equal ["cache_read.active_support"], @seen
     end
   end
 

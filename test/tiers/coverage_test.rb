@@ -131,7 +131,7 @@ class TiersCoverageTest < Tiercel::TestCase
   end
 
   def test_an_echo_of_before_the_listener_and_one_of_the_time_to_come_say_nothing
-    assert_nil @coverage.cover(@coverage.now, @since)
+    assert_equal [nil, nil], [@coverage.cover(@coverage.now, @since), @coverage.cover(0, 1, 7)]
     assert_equal 0, @segment.near_covered
     @coverage.cover(@since, @coverage.now + (3600 * SECOND))
     assert_operator @segment.near_covered, :<=, @coverage.now

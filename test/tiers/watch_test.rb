@@ -146,17 +146,6 @@ class TiersWatchTest < Tiercel::TestCase
     assert_operator near(store).coverage.covered, :>, covered
   end
 
-  def test_a_process_that_begins_puts_nothing_away_while_others_cover
-    store = stack
-    store.write("key", "value")
-    store.read("key")
-    gaps = near(store).stats[:bus][:gaps]
-    look(store)
-    fork_and_wait(1) { stack.then { |other| other.read("nothing") || other.read("key") } }
-    assert_equal gaps, near(store).stats[:bus][:gaps]
-    assert near(store).get("key")
-  end
-
   # A console or a cron job on a machine without traffic. No process has looked at the file for five seconds.
   def test_a_new_process_on_an_idle_machine_keeps_the_copies
     store = stack

@@ -16,6 +16,8 @@ class CollectionsTest < ViewTest
     @products = products(4, 2, 1, 5)
     assert_equal "<i>d0/2</i><i>b1/3</i><i>a0/3</i><i>e1/2</i>", get(page)
     assert_equal [4, 5], rendered
+    @products = products(1, 5, 1)
+    assert_equal "<i>a0/3</i><i>e1/2</i><i>a0/3</i>", get(page)
   end
 
   def test_the_events_and_the_entries_are_those_of_rails

@@ -72,20 +72,6 @@ module Tiercel
           assert_equal value, backend.get("large")
         end
 
-        def test_set_replaces
-          backend.set("key", "one")
-          backend.set("key", "two, and longer than one")
-          assert_equal "two, and longer than one".b, backend.get("key")
-          backend.set("key", "3")
-          assert_equal "3".b, backend.get("key")
-        end
-
-        def test_delete_tells_whether_there_was_something
-          backend.set("key", "value")
-          assert_equal true, backend.delete("key")
-          assert_equal false, backend.delete("key")
-        end
-
         def test_multi_operations
           assert_equal true, backend.set_multi({ "a" => "1", "b" => "", "ö" => "3" })
           keys = ["ö", "absent", "a", "b"]
@@ -140,22 +126,6 @@ module Tiercel
           backend.set("two:a", "x")
           backend.clear("one:")
           assert_equal ["two:a"], backend.get_multi(["one:a", "one:b", "two:a"]).keys
-        end
-
-        def test_stats
-          backend.set("key", "value")
-          backend.get("key")
-          stats = backend.stats
-          assert_kind_of Hash, stats
-          %i[entries bytes hits misses evictions].each do |name|
-            assert_kind_of Integer, stats[name], name if stats.key?(name)
-          end
-          assert_operator stats[:entries], :>=, 1 if stats.key?(:entries)
-        end
-
-        def test_it_names_itself
-          refute_empty backend.to_s
-          assert_includes backend.inspect, backend.to_s
         end
 
         def test_it_can_be_used_after_close

@@ -69,11 +69,6 @@ module Tiercel
           assert_equal("made", store.fetch("name") { "made" })
         end
 
-        def test_a_block_may_break
-          assert_equal(:left, store.fetch("name") { break :left })
-          assert_equal false, store.exist?("name")
-        end
-
         def test_fetch_within_fetch
           outer = store.fetch("outer") { "#{store.fetch("inner") { "in" }} out" }
           assert_equal "in out", outer

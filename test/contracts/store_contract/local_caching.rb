@@ -76,6 +76,7 @@ module Tiercel
             store.write(Record.new("b", 1), 2)
             assert_equal [1, nil], [store.read("a"), store.read(Record.new("b", 2))]
             assert_equal 2, store.read(Record.new("b", 1))
+            assert_equal [true, 3], [store.cas("a", expires_in: 60) { 3 }, store.read("a")]
             later(61) { assert_nil store.read("a") }
           end
         end

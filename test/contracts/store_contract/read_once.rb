@@ -8,6 +8,7 @@ module Tiercel
         def test_a_read_that_deletes
           [["text", {}], [[1, { a: 2 }], {}], ["7", { raw: true }]].each do |value, options|
             store.write("name", value, **options)
+            assert_equal true, store.exist?("name", delete: true, **options)
             assert_equal value, store.read("name", delete: true, **options)
             assert_nil store.read("name", **options)
             assert_equal false, store.exist?("name")

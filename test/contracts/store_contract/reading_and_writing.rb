@@ -68,15 +68,6 @@ module Tiercel
           assert_equal "text", store.read("string")
         end
 
-        def test_neither_the_written_nor_the_read_value_is_frozen
-          text = +"text"
-          store.write("name", text)
-          refute_predicate text, :frozen?
-          refute_predicate store.read("name"), :frozen?
-          refute_predicate store.fetch("name") { "not run" }, :frozen?
-          refute_predicate store.read_multi("name").fetch("name"), :frozen?
-        end
-
         def test_delete_tells_whether_something_was_there
           store.write("name", "value")
           assert_equal true, store.delete("name")

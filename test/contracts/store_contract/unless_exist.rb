@@ -17,12 +17,6 @@ module Tiercel
           assert_nil store.read("name")
         end
 
-        def test_after_a_delete_it_writes
-          store.write("name", "first")
-          store.delete("name")
-          assert_equal true, store.write("name", "second", unless_exist: true)
-        end
-
         def test_an_ended_entry_is_nothing
           store.write("name", "first", expires_in: 60)
           later(61) do

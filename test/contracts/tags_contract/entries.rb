@@ -51,16 +51,9 @@ module Tiercel
           2.times { assert_equal({ "b" => 6, "c" => 7, "d" => 4 }, read.call) }
           store.write("a", 8, tags: ["y"], version: "1")
           2.times { assert_equal({ "a" => 8 }, store.read_multi("a", version: "1")) }
+          assert_equal({}, store.read_multi("a", version: "2"))
           store.invalidate_tags("y")
           assert_equal({}, store.read_multi("a", version: "1"))
-        end
-
-        def test_another_store_sees_it
-          other = new_store
-          store.write("name", "value", tags: ["tag"])
-          assert_equal "value", other.read("name")
-          other.invalidate_tags("tag")
-          assert_equal [nil, nil, false, nil, nil], all_reads("name")
         end
 
         def test_a_generation_that_is_lost_is_a_miss
