@@ -102,8 +102,8 @@ module Tiercel::Lab
 
         CALLS = %w[--op read,write].freeze
         # Planned times of a run. On a slow machine, the budget shortens a full run to fewer processes.
-        EXHAUSTIVE_SECONDS = 125
-        QUICK_SECONDS = 25
+        EXHAUSTIVE_SECONDS = 170
+        QUICK_SECONDS = 60
         # All stores in fresh processes; a fourth of the processes that the verdicts of a full run may take.
         EXHAUSTIVE = [*CALLS, "--processes", "6", "--budget", "115",
                       *Answer::Candidate::ALL.flat_map { |store| ["--store", store] }].freeze

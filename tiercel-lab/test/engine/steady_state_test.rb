@@ -39,9 +39,9 @@ class SteadyStateTest < LabCase
     assert_equal [true, 40], reach([20.0], pages: -> { pages += 183 }), "some stores always touch new pages"
   end
 
-  # Two full marks in the 0.08 s of a quick run made reads of 2 KB 20 to 30 % dearer than in a full run.
+  # A full mark in the 0.08 s of a process made reads of 2 KB 20 to 30 % dearer than in a full run.
   def test_garbage_causes_no_full_mark
-    cell = measure("planted_copying", value: "html-2kb").fetch("planted_copying")
+    cell = measure("planted_littering", value: "html-2kb").fetch("planted_littering")
     assert_equal ["measured", nil], [cell.status, cell.reason]
   end
 

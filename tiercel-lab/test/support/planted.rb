@@ -49,14 +49,19 @@ module Planted
     def fetch(...) = super.sub("x", "y")
   end
 
-  # A read allocates a copy, which becomes garbage. The store fails if the collector marked all objects since its first
-  # read.
-  class CopyingStore < ActiveSupport::Cache::MemoryStore
-    def read(name, ...)
-      value = (@values ||= {})[name] ||= super
-      marks = GC.stat(:major_gc_count)
-      raise "a full mark" if marks > (@marks ||= marks)
-      String.new(value, capacity: value.bytesize + 1)
+  # The first read leaves more garbage than a process accumulates. The store fails if the collector marks all
+  # objects from then on.
+  class LitteringStore < ActiveSupport::Cache::MemoryStore
+    def read(...)
+      @marks ||= GC.stat(:major_gc_count).tap { litter }
+      GC.stat(:major_gc_count) > @marks ? raise("a full mark") : super
+    end
+
+    def litter
+      GC.disable
+      Array.new(1_800) { "\0" * Tiercel::Lab::Engine::Protocol::GARBAGE_PIECE }.clear
+      GC.enable
+      2.times { GC.start(full_mark: false) }
     end
   end
 
@@ -80,7 +85,7 @@ module Planted
     def wait_until_ready(store) = store.ready
   end
   define.call("planted_tiring") { def build(_context) = TiringStore.new }
-  define.call("planted_copying") { def build(_context) = CopyingStore.new }
+  define.call("planted_littering") { def build(_context) = LitteringStore.new }
   define.call("planted_mixing") { def build(_context) = MixingStore.new }
   define.call("planted_dying") { def build(_context) = Process.kill(:KILL, Process.pid) }
   define.call("planted_raising") { def build(_context) = FailingStore.new { raise "the connection is lost" } }

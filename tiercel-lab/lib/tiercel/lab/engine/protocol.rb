@@ -94,7 +94,8 @@ module Tiercel::Lab
                  threshold: nil, budget_seconds: nil)
 
       # A quick run is for a first impression: its verdicts need a difference of 10 % and of twice the noise floor.
-      QUICK = new(name: "quick", processes: 4, most_processes: nil, blocks: 5, slice_ns: 8_000_000, equality: false,
+      # With eight blocks, at most one of 18 ratios differed by more than 15 % from a full run's; with five, two did.
+      QUICK = new(name: "quick", processes: 4, most_processes: nil, blocks: 8, slice_ns: 8_000_000, equality: false,
                   threshold: 0.10, budget_seconds: 150)
 
       # Differences within these margins have no practical importance, and lie within each medium's repeatability.
@@ -127,16 +128,17 @@ module Tiercel::Lab
 
       # Ruby collects at the latest after Strings of this many bytes (its RUBY_GC_MALLOC_LIMIT_MAX).
       COLLECTED_BYTES = 32 * 1024 * 1024
-      # The most garbage of a process: as much again accumulates before the lazy sweep has freed it. A process touches
-      # this memory only once, but a new page takes 12 us on some systems. During the first tenth of a second, reads of
-      # 1 KB by `shared:` then took 3 to 12 us instead of 0.3 us, and writes of 50 rows 25 us instead of 15. A quick run
-      # touches the memory only for stores inside the process, whose calls are that short.
-      GARBAGE_BYTES = 2 * COLLECTED_BYTES
+      # The most garbage of a process. Ruby counts new garbage less what the lazy sweep frees meanwhile, so more than
+      # COLLECTED_BYTES accumulate: up to 87 MB in reads of 2 KB. A process touches this memory only once, but a new
+      # page takes 3 to 12 us on some systems. During the first tenth of a second, reads of 1 KB by `shared:` then took
+      # 3 to 12 us instead of 0.3 us, and writes of 50 rows 25 us instead of 15. A quick run touches the memory only for
+      # stores inside the process, whose calls are that short.
+      GARBAGE_BYTES = 3 * COLLECTED_BYTES
       # The collector marks all objects when more bytes than a limit were allocated and not freed. Ruby begins with a
-      # limit of 16 MB and raises it by a fifth each time, until garbage alone no longer reaches it. Workers begin with
-      # the limit of a process that has run for a while: a full mark takes 14 ms, and one or two of them in the 0.08 s
-      # that a quick run records made reads of 2 KB 20 to 30 % dearer than in a full run.
-      COLLECTOR = { "RUBY_GC_OLDMALLOC_LIMIT" => (GARBAGE_BYTES * 5 / 4).to_s }.freeze
+      # limit of 16 MB and raises it by a fifth each time, to at most 128 MB (its RUBY_GC_OLDMALLOC_LIMIT_MAX). Workers
+      # begin with 128 MB, as a process that has run for a while. With a limit of 80 MB, one process of four that read
+      # 2 KB had a full mark in its recording: it takes 20 ms, and the reads of a quick run were 20 to 30 % dearer.
+      COLLECTOR = { "RUBY_GC_OLDMALLOC_LIMIT" => (4 * COLLECTED_BYTES).to_s }.freeze
       # The length of the Strings that touch this memory. malloc maps Strings of 128 KB and more separately.
       GARBAGE_PIECE = 64 * 1024
 
