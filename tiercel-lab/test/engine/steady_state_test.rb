@@ -41,7 +41,7 @@ class SteadyStateTest < LabCase
 
   # A full mark in the 0.08 s of a process made reads of 2 KB 20 to 30 % dearer than in a full run.
   def test_garbage_causes_no_full_mark
-    cell = measure("planted_littering", value: "html-2kb").fetch("planted_littering")
+    cell = measure("planted_littering").fetch("planted_littering")
     assert_equal ["measured", nil], [cell.status, cell.reason]
   end
 

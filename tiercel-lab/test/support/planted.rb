@@ -49,22 +49,6 @@ module Planted
     def fetch(...) = super.sub("x", "y")
   end
 
-  # The first read leaves more garbage than a process accumulates. The store fails if the collector marks all
-  # objects from then on.
-  class LitteringStore < ActiveSupport::Cache::MemoryStore
-    def read(...)
-      @marks ||= GC.stat(:major_gc_count).tap { litter }
-      GC.stat(:major_gc_count) > @marks ? raise("a full mark") : super
-    end
-
-    def litter
-      GC.disable
-      Array.new(1_800) { "\0" * Tiercel::Lab::Engine::Protocol::GARBAGE_PIECE }.clear
-      GC.enable
-      2.times { GC.start(full_mark: false) }
-    end
-  end
-
   # Answers from near copies, which lapse after many reads until somebody waits for them again.
   class LapsingStore < ActiveSupport::Cache::MemoryStore
     READS = 120
@@ -85,7 +69,16 @@ module Planted
     def wait_until_ready(store) = store.ready
   end
   define.call("planted_tiring") { def build(_context) = TiringStore.new }
-  define.call("planted_littering") { def build(_context) = LitteringStore.new }
+  # Leaves more garbage than a process accumulates, and fails if the collector then marks all objects.
+  define.call("planted_littering") do
+    def build(_context)
+      marks = GC.stat(:major_gc_count)
+      String.new(capacity: 118_000_000)
+      2.times { GC.start(full_mark: false) }
+      raise "a full mark" if GC.stat(:major_gc_count) > marks
+      ActiveSupport::Cache::MemoryStore.new
+    end
+  end
   define.call("planted_mixing") { def build(_context) = MixingStore.new }
   define.call("planted_dying") { def build(_context) = Process.kill(:KILL, Process.pid) }
   define.call("planted_raising") { def build(_context) = FailingStore.new { raise "the connection is lost" } }
