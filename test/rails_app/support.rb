@@ -10,8 +10,8 @@ class RailsAppTest < Tiercel::TestCase
 
   # @param line [String] a Rails version
   # @yieldparam app [RailsApp]
-  def with_app(line = "8.1", &)
-    RailsApp.open(line:, &)
+  def with_app(line = "8.1", **options, &)
+    RailsApp.open(line:, **options, &)
   rescue Tiercel::Lab::CannotRun => error
     raise if ENV["CI"]
     skip(error.message)

@@ -56,14 +56,12 @@ class CommandsTest < InsightAppTest
     end
   end
 
-  [RailsApp::LINES.last].each do |line|
-    define_method(:"test_the_doctor_on_rails_#{line.tr(".", "_")}") do
-      with_app(line) do |app|
-        app.cache_store = 'ActiveSupport::Cache::MemoryStore.new.tap { |store| store.write("\xFF", 1) }'
-        assert_match(/entries may remain, because/, commands(app, %w[cache:clear views/]).first.err)
-        app.write("config/initializers/log.rb", "puts 1; Rails.logger = Logger.new(STDOUT); Rails.logger.warn(1)")
-        check_findings(app.rails("cache:doctor", "--json"))
-      end
+  def test_the_doctor_on_the_oldest_rails
+    with_app(RailsApp::LINES.last) do |app|
+      app.cache_store = 'ActiveSupport::Cache::MemoryStore.new.tap { |store| store.write("\xFF", 1) }'
+      assert_match(/entries may remain, because/, commands(app, %w[cache:clear views/]).first.err)
+      app.write("config/initializers/log.rb", "puts 1; Rails.logger = Logger.new(STDOUT); Rails.logger.warn(1)")
+      check_findings(app.rails("cache:doctor", "--json"))
     end
   end
 
@@ -74,7 +72,6 @@ class CommandsTest < InsightAppTest
   DELETES = [%w[cache:invalidate product:1], %w[cache:get views/1 --value], %w[cache:get a --value],
              %w[cache:clear a], %w[cache:clear], ["cache:clear", ""], ["cache:delete", ""], ["cache:invalidate", ""],
              %w[cache:clear --yes], %w[cache:delete a]].freeze
-  private_constant :MISTAKEN, :AUDITS, :DELETES
 
   def of_entries(profile)
     [%w[cache:get views/1 --json --value], ["cache:get", "\xFF"], %w[cache:stats --json], %w[cache:stats],
@@ -89,7 +86,7 @@ class CommandsTest < InsightAppTest
     assert_equal 1, missing.status.exitstatus, missing.to_s
     assert_operator JSON.parse(out(stats))["backend"]["entries"], :>=, 2
     assert_match(/^  entries: \d+  \(entries, with those of tags/, out(shown))
-    assert_match(/^\d+ hits, \d+ misses.* in all processes of this machine\./, shown.out)
+    assert_match(/^\d+ hits, \d+ misses.* in all processes of this machine\..*^- stale, 1 times: \S+ /m, shown.out)
     assert_empty shown.err
     documented(shown.out, "cache:stats", /.*this machine\./)
     assert_match(/Examines the application/, out(doctor))

@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-require "test_helper"
-require "support/rails_app"
+require "rails_app/support"
 require "tiercel/insight"
 
 # The base class of tests in a real Rails application with tiercel-insight.
-class InsightAppTest < Tiercel::TestCase
+class InsightAppTest < RailsAppTest
   TOGETHER = true # the application is prepared once
   LIB = File.expand_path("../lib", __dir__)
 
@@ -13,16 +12,13 @@ class InsightAppTest < Tiercel::TestCase
 
   # @yieldparam app [RailsApp]
   def with_app(line = "8.1")
-    RailsApp.open(line:, tests: false) do |app|
+    super(line, tests: false) do |app|
       app.prefix = ["env", "RUBYLIB=#{LIB}"]
       boot = app.read("config/application.rb")
       app.write("config/application.rb", boot.sub(/^Bundler\.require.*$/) { |line| "#{line}
 require \"tiercel/insight\"" })
       yield app
     end
-  rescue Tiercel::Lab::CannotRun => error
-    raise if ENV["CI"]
-    skip(error.message)
   end
 
   # Runs commands one after another, each in a fork of one process that has booted the application.
@@ -44,12 +40,5 @@ require \"tiercel/insight\"" })
       $stdout.binmode.write(Marshal.dump(results))
     RUBY
     Marshal.load(out(app.runner(code, env: { "TIERCEL_INSIGHT" => "quiet" })).b).map { |one| RailsApp::Ran.new(*one) }
-  end
-
-  # @param ran [RailsApp::Ran]
-  # @return [String] the output
-  def out(ran)
-    assert ran.ok?, ran.to_s
-    ran.out
   end
 end

@@ -99,6 +99,17 @@ module Tiercel::Insight
     end
 
     # @private
+    # @return [Float] the median duration of eleven calls of the block, in seconds
+    def median_seconds
+      times = Array.new(11) do
+        began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        yield
+        Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+      end
+      times.sort[5]
+    end
+
+    # @private
     def uncounted? = ActiveSupport::IsolatedExecutionState[UNCOUNTED]
 
     # @private

@@ -40,9 +40,7 @@ class Tiercel::Insight::Doctor
 
     # @return [Hash] the report in a form for JSON
     def to_h
-      printed = findings.map do |finding|
-        finding.to_h.transform_values { |value| Tiercel::Insight::Text.printable(value) }
-      end
+      printed = findings.map { |one| one.to_h.transform_values { |value| Tiercel::Insight::Text.printable(value) } }
       { sound: sound?, findings: printed }
     end
 
@@ -73,56 +71,40 @@ class Tiercel::Insight::Doctor
     def counted(count, noun) = "#{count} #{noun}#{"s" unless count == 1}"
   end
 
+  # Rails' own stores by class name, so that none of them has to be loaded.
+  KINDS = {
+    "ActiveSupport::Cache::MemoryStore" => :memory_store, "ActiveSupport::Cache::FileStore" => :file_store,
+    "ActiveSupport::Cache::NullStore" => :null_store, "ActiveSupport::Cache::MemCacheStore" => :mem_cache_store,
+    "ActiveSupport::Cache::RedisCacheStore" => :redis_cache_store,
+    "ActiveSupport::Cache::DeprecatedRedisCacheStore" => :redis_cache_store, # Rails 8.2 with `redis:`
+    "SolidCache::Store" => :solid_cache_store, "ActiveSupport::Cache::Litecache" => :litecache,
+    "ActiveSupport::Cache::TiercelStore" => :tiercel_store
+  }.freeze
+
   # An examined store and its parts.
-  class Subject
-    # Rails' own stores by class name, so that none of them has to be loaded.
-    KINDS = {
-      "ActiveSupport::Cache::MemoryStore" => :memory_store, "ActiveSupport::Cache::FileStore" => :file_store,
-      "ActiveSupport::Cache::NullStore" => :null_store, "ActiveSupport::Cache::MemCacheStore" => :mem_cache_store,
-      "ActiveSupport::Cache::RedisCacheStore" => :redis_cache_store,
-      "ActiveSupport::Cache::DeprecatedRedisCacheStore" => :redis_cache_store, # Rails 8.2 with `redis:`
-      "SolidCache::Store" => :solid_cache_store, "ActiveSupport::Cache::Litecache" => :litecache,
-      "ActiveSupport::Cache::TiercelStore" => :tiercel_store
-    }.freeze
-
-    # @return [String] for example "Rails.cache"
-    attr_reader :name
-    # @return [ActiveSupport::Cache::Store]
-    attr_reader :store
-
+  #
+  # @!attribute name [String] for example "Rails.cache"
+  # @!attribute store [ActiveSupport::Cache::Store]
+  Subject = Struct.new(:name, :store) do
     # @return [Hash{String => ActiveSupport::Cache::Store}] the stores of the Rails application, each one once
     def self.of_application
       stores = { "Rails.cache" => Rails.cache }
       stores["fragment cache"] = ActionController::Base.cache_store if defined?(ActionController::Base)
-      stores["session cache"] = session_cache
+      in_cache = Rails.application.config.session_store.to_s == "ActionDispatch::Session::CacheStore"
+      stores["session cache"] = Rails.application.config.session_options[:cache] if in_cache
       stores.compact.uniq { |_, store| store.object_id }.to_h
-    end
-
-    # @return [ActiveSupport::Cache::Store, nil] the session store's cache, if it is a separate one
-    def self.session_cache
-      configured = Rails.application.config
-      return unless configured.session_store.to_s == "ActionDispatch::Session::CacheStore"
-      configured.session_options[:cache]
-    end
-    private_class_method :session_cache
-
-    # @param name [String]
-    # @param store [ActiveSupport::Cache::Store]
-    def initialize(name, store)
-      @name = name
-      @store = store
     end
 
     # @return [Symbol, nil] one of {KINDS}; nil for another gem's store
     def kind
-      @kind ||= @store.class.ancestors.lazy.filter_map { |ancestor| KINDS[ancestor.name] }.first
+      @kind ||= store.class.ancestors.lazy.filter_map { |ancestor| KINDS[ancestor.name] }.first
     end
 
     # @return [Boolean]
     def tiercel? = kind == :tiercel_store
 
     # @return [Array<Backend>] the tiers of a Tiercel store, nearest first; empty for other stores
-    def tiers = tiercel? ? @store.backend.tiers : []
+    def tiers = tiercel? ? store.backend.tiers : []
 
     # @return [Backend, nil] the last tier of a Tiercel store
     def last = tiers.last
@@ -135,7 +117,7 @@ class Tiercel::Insight::Doctor
     def of_each_process? = kind == :memory_store || over?("Memory") || over?("MemorySegment")
 
     # @return [String] a short description of the store, without passwords
-    def to_s = tiercel? ? @store.backend.to_s : @store.class.name
+    def to_s = tiercel? ? store.backend.to_s : store.class.name
   end
 
   require_relative "doctor/deployment"
@@ -159,9 +141,6 @@ class Tiercel::Insight::Doctor
   #
   # @return [Report]
   def examine
-    findings = @subjects.flat_map do |subject|
-      CHECKS.flat_map { |check| check.new(subject, @deployment).findings }
-    end
-    Report.new(findings)
+    Report.new(@subjects.product(CHECKS).flat_map { |subject, check| check.new(subject, @deployment).findings })
   end
 end

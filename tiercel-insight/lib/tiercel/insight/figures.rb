@@ -67,9 +67,7 @@ class Tiercel::Insight::Figures
   def buckets(count = 288)
     seconds = Tiercel::Insight::Collector::BUCKET_SECONDS
     last = Time.now.to_i / seconds
-    ((last - count + 1)..last).map do |at|
-      { at: at * seconds, **named(@merged["buckets"][at.to_s] || []) }
-    end
+    ((last - count + 1)..last).map { |at| { at: at * seconds, **named(@merged["buckets"][at.to_s] || []) } }
   end
 
   # The classes of keys in the last 12 to 24 hours.

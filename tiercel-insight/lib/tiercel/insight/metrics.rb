@@ -45,10 +45,8 @@ module Tiercel::Insight::Metrics
     #
     # @return [Array<Symbol>] the active exporters: `:yabeda`, `:open_telemetry`
     def export
-      done = []
-      done << :yabeda if defined?(::Yabeda::DSL) && to_yabeda
-      done << :open_telemetry if defined?(::OpenTelemetry::Metrics) && to_open_telemetry
-      done
+      [(:yabeda if defined?(::Yabeda::DSL) && to_yabeda),
+       (:open_telemetry if defined?(::OpenTelemetry::Metrics) && to_open_telemetry)].compact
     end
 
     private
@@ -63,9 +61,8 @@ module Tiercel::Insight::Metrics
 
     def of_audit(figures)
       stale = figures.audit.select { |one| one["status"] == "stale" }
-      counts = stale.group_by { |one| one["class"] }.map do |name, all|
-        [{ class: name }, all.sum { |one| one["count"] }]
-      end
+      counts = stale.group_by { |one| one["class"] }
+                    .map { |name, all| [{ class: name }, all.sum { |one| one["count"] }] }
       metric("stale_values_total", "counter", "Hits that the audit found to be stale", counts)
     end
 

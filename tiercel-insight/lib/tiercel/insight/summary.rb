@@ -5,7 +5,6 @@ class Tiercel::Insight::Summary
   Text = Tiercel::Insight::Text
   CLEAR = "\e[H\e[2J"
   CLASSES = 15
-  TRIPS = 21
   # Of the stores' own figures, `cache:stats` prints these with an explanation. --json has all of them.
   EXPLAINED = {
     entries: "entries, with those of tags and counters", bytes: "bytes of these entries",
@@ -18,7 +17,7 @@ class Tiercel::Insight::Summary
     evicted_keys: "since its start", curr_items: "entries", limit_maxbytes: "bytes that the server may use",
     evictions: "since its start", error: "the reason why there are no figures"
   }.freeze
-  private_constant :CLEAR, :CLASSES, :TRIPS, :EXPLAINED
+  private_constant :CLEAR, :CLASSES, :EXPLAINED
 
   # @param store [ActiveSupport::Cache::Store]
   # @param figures [Tiercel::Insight::Figures]
@@ -101,12 +100,8 @@ class Tiercel::Insight::Summary
   def round_trip_ms
     remote = @store.respond_to?(:backend) ? @store.backend.remote? : @store.class.name.match?(/Redis|MemCache/)
     return unless remote
-    times = Array.new(TRIPS) do
-      started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_millisecond)
-      Tiercel::Insight.uncounted { @store.exist?("tiercel-insight:nothing") }
-      Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_millisecond) - started
-    end
-    times.sort[TRIPS / 2].round(3)
+    seconds = Tiercel::Insight.uncounted { Tiercel::Insight.median_seconds { @store.exist?("tiercel-insight:none") } }
+    (seconds * 1_000).round(3)
   end
 
   def ratio(part, whole) = whole.positive? ? (part / whole.to_f).round(5) : nil

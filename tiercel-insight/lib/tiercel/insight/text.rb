@@ -42,7 +42,6 @@ module Tiercel::Insight::Text
   # @return [String] "3 us", "340 ms", "2.5 s", "3.4 min", "1.5 h", "3 d"
   def seconds(seconds)
     return "0 s" if seconds.zero?
-    return "-#{self.seconds(-seconds)}" if seconds.negative?
     unit, size = [["us", 1e-6], ["ms", 1e-3], ["s", 1], ["min", 60], ["h", 3_600], ["d", 86_400]]
                  .reverse.find { |_, least| seconds >= least * (least > 1 ? 2 : 1) } || ["us", 1e-6]
     "#{short(seconds / size.to_f)} #{unit}"

@@ -77,9 +77,7 @@ class Tiercel::Insight::Web
     end
   end
 
-  def doctor
-    @store ? Tiercel::Insight::Doctor.new({ "cache" => @store }) : Tiercel::Insight::Doctor.of_application
-  end
+  def doctor = @store ? Tiercel::Insight::Doctor.new({ "cache" => @store }) : Tiercel::Insight::Doctor.of_application
 end
 
 %w[request response access chart page].each { |name| require_relative "web/#{name}" }

@@ -82,10 +82,13 @@ class Rails::Command::CacheCommand < Rails::Command::Base
             "with 1 if it does not exist."
   method_option :value, type: :boolean, default: false, desc: "Also load and print the value"
   def get(key)
-    report = located(key)
+    store(separate: true)
+    report = ::Tiercel::Insight::EntryReport.new(store, key).to_h
     report[:value] = store.read(key).inspect if options[:value]
     say options[:json] ? json(report) : lines(report)
     exit 1 if report[:tiers].none? { |tier| tier[:found] }
+  rescue StandardError => error
+    refuse(error.message)
   end
 
   desc "delete KEY", "Delete one entry"
@@ -147,13 +150,6 @@ class Rails::Command::CacheCommand < Rails::Command::Base
   end
 
   def summary = @summary ||= store.then { |cache| ::Tiercel::Insight::Summary.new(cache) }
-
-  def located(key)
-    store(separate: true)
-    ::Tiercel::Insight::EntryReport.new(store, key).to_h
-  rescue StandardError => error
-    refuse(error.message)
-  end
 
   def pattern_of(prefix)
     case @subject.kind

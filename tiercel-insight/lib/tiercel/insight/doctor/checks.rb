@@ -91,15 +91,10 @@ class Tiercel::Insight::Doctor
         backend = subject.last
         new(backend.to_s, backend.database) { |*command| backend.ask(*command) }
       elsif subject.kind == :redis_cache_store
-        of_rails(subject.store.redis)
+        redis = subject.store.redis
+        new("redis_cache_store", config(redis).db) { |*command| redis.then { |client| client.call(*command) } }
       end
     end
-
-    # @param redis [Redis, ConnectionPool]
-    def self.of_rails(redis)
-      new("redis_cache_store", config(redis).db) { |*command| redis.then { |client| client.call(*command) } }
-    end
-    private_class_method :of_rails
 
     # Rails 8.2 uses redis-client instead of the gem redis. Both have pools.
     def self.config(redis)
@@ -125,24 +120,19 @@ class Tiercel::Insight::Doctor
     # @return [Array<Array(String, String, Integer)>, nil] key, type and TTL in ms (-1: none); nil if SCAN is
     #   refused
     def sample
-      keys = keys_of_sample or return
-      keys.map { |key| [key, ask("TYPE", key).to_s, ask("PTTL", key).to_i] }
-    end
-
-    # @return [String] the URL without its password
-    def to_s = @name
-
-    private
-
-    def keys_of_sample
       keys, cursor = [], "0"
       until keys.size >= SAMPLE
         cursor, page = ask("SCAN", cursor, "COUNT", "100") || (return)
         keys.concat(page)
         break if cursor == "0"
       end
-      keys.first(SAMPLE)
+      keys.first(SAMPLE).map { |key| [key, ask("TYPE", key).to_s, ask("PTTL", key).to_i] }
     end
+
+    # @return [String] the URL without its password
+    def to_s = @name
+
+    private
 
     # @return [Object, nil] nil if the user lacks the permission
     def ask(*command)
@@ -156,10 +146,9 @@ class Tiercel::Insight::Doctor
   module Checks
     # Does the store answer? Writes a value, reads it back, deletes it, and measures the time of calls.
     class Answers < Check
-      READS = 11
       # A longer round trip means another region or an overloaded server.
       SLOW_SECONDS = 0.010
-      private_constant :READS, :SLOW_SECONDS
+      private_constant :SLOW_SECONDS
 
       private
 
@@ -171,7 +160,7 @@ class Tiercel::Insight::Doctor
           key = "tiercel:doctor:#{SecureRandom.hex(8)}"
           next unanswered unless subject.store.write(key, key, expires_in: 60)
           next lost unless kept?(key)
-          judge(round_trip(key))
+          judge(Tiercel::Insight.median_seconds { kept?(key) })
         ensure
           subject.store.delete(key) if key
         end
@@ -198,18 +187,6 @@ class Tiercel::Insight::Doctor
         found("#{subject}: a call takes #{milliseconds}",
               fix: "use a nearer server, or put shared: in front: #{tiercel_store('"shared:", "redis://..."')}")
       end
-
-      # The median time of a call without the request-local cache.
-      def round_trip(key)
-        times = Array.new(READS) do
-          began = now
-          kept?(key)
-          now - began
-        end
-        times.sort[READS / 2]
-      end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
     # Do all processes that need the cache share it? If not, deletes, rate limits and sessions go wrong.
@@ -467,7 +444,7 @@ class Tiercel::Insight::Doctor
         return of_rails if RAILS.include?(subject.kind)
         return unless subject.tiercel? && subject.last.remote?
         url = subject.store.configuration.url
-        return sound("the connection uses TLS") if tls?(url)
+        return sound("the connection uses TLS") if url.scheme.start_with?("rediss") || subject.store.configuration.tls?
         return sound("the server is on this machine") if local?(url)
         return sound("nothing is loaded with Marshal") unless subject.store.configuration.marshal?
         marshal_in_the_clear(url, "use TLS (rediss://, or ssl: true for memcached), or marshal: false")
@@ -497,8 +474,6 @@ class Tiercel::Insight::Doctor
         found("#{place}: values are loaded with Marshal over a network without TLS: a host on the path can run " \
               "code in this process", fix:)
       end
-
-      def tls?(url) = url.scheme.start_with?("rediss") || subject.store.configuration.tls?
 
       def local?(url)
         return true if url.scheme == "unix" || url.place.start_with?("/")

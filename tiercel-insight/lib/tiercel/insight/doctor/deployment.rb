@@ -88,8 +88,8 @@ class Tiercel::Insight::Doctor
     private
 
     def capistrano_hosts
-      folder = @root && ::File.join(@root, "config/deploy")
-      @capistrano_hosts ||= folder && ::File.directory?(folder) ? CapistranoFiles.new(folder).hosts(stage) : []
+      path = @root && ::File.join(@root, "config/deploy/#{stage}.rb")
+      @capistrano_hosts ||= path && ::File.file?(path) ? CapistranoFile.new(path).hosts : []
     end
 
     def stage = @env["RAILS_ENV"] || @env["RACK_ENV"] || "production"
@@ -113,35 +113,34 @@ class Tiercel::Insight::Doctor
     end
   end
 
-  # Finds the hosts in Capistrano's files for a stage without running them: `server "web1"` and `role :app, %w[web1
-  # web2]`.
-  class CapistranoFiles
-    # @param folder [String] config/deploy
-    def initialize(folder)
-      @folder = folder
-    end
-
-    # @param stage [String] for example "production"
-    # @return [Array<String>] hosts without users and ports; empty if the file computes them
-    def hosts(stage)
-      path = ::File.join(@folder, "#{stage}.rb")
-      return [] unless ::File.file?(path)
-      calls(Prism.parse_file(path).value).flat_map { |call| texts(call) }
-                                         .map { |host| host.sub(/\A.*@/, "").sub(/:\d+\z/, "") }.uniq
+  # A Ruby file that is read without running it.
+  class RubyFile
+    # @param path [String]
+    # @param env [#[]] environment variables
+    def initialize(path, env = ENV)
+      @path = path
+      @env = env
     end
 
     private
 
-    def calls(node)
-      return [node] if node.is_a?(Prism::CallNode) && node.receiver.nil? && %i[server role].include?(node.name)
-      node.compact_child_nodes.flat_map { |child| calls(child) }
+    # The calls of these methods without a receiver.
+    def calls(names, node = Prism.parse_file(@path).value)
+      found = node.compact_child_nodes.flat_map { |child| calls(names, child) }
+      node.is_a?(Prism::CallNode) && names.include?(node.name) && node.receiver.nil? ? [node, *found] : found
+    end
+  end
+
+  # Capistrano's file of a stage, with `server "web1"` and `role :app, %w[web1 web2]`.
+  class CapistranoFile < RubyFile
+    # @return [Array<String>] hosts without users and ports; empty if the file computes them
+    def hosts
+      # For a server, options follow the host; for a role, the name precedes the hosts.
+      named = calls(%i[server role]).map { |call| call.arguments&.arguments.to_a[call.name == :server ? 0 : 1] }
+      named.flat_map { |node| strings(node) }.map { |host| host.sub(/\A.*@/, "").sub(/:\d+\z/, "") }.uniq
     end
 
-    # For a server, options follow the host; for a role, the name precedes the hosts.
-    def texts(call)
-      first, second = call.arguments&.arguments
-      strings(call.name == :server ? first : second)
-    end
+    private
 
     def strings(node)
       case node
@@ -152,29 +151,17 @@ class Tiercel::Insight::Doctor
     end
   end
 
-  # Reads the number of workers in config/puma.rb without running it.
-  class PumaFile
-    # @param path [String]
-    # @param env [#[]] environment variables
-    def initialize(path, env)
-      @path = path
-      @env = env
-    end
-
+  # config/puma.rb.
+  class PumaFile < RubyFile
     # Puma uses WEB_CONCURRENCY if the file has no `workers`.
     #
     # @return [Integer, nil] 0 for single mode; nil if the file computes the number
     def workers
-      call = calls.last or return number_of(@env["WEB_CONCURRENCY"] || "0")
+      call = calls(%i[workers]).last or return number_of(@env["WEB_CONCURRENCY"] || "0")
       value_of(call.arguments&.arguments&.first)
     end
 
     private
-
-    def calls(node = Prism.parse_file(@path).value)
-      found = node.compact_child_nodes.flat_map { |child| calls(child) }
-      node.is_a?(Prism::CallNode) && node.name == :workers && node.receiver.nil? ? [node, *found] : found
-    end
 
     # A number, or ENV["NAME"], ENV.fetch("NAME", 2), ENV.fetch("NAME") { 2 }, each perhaps in Integer() or to_i.
     def value_of(node)

@@ -75,9 +75,7 @@ class Tiercel::Insight::Web::Page
   def charts
     slices = @buckets.each_slice(day? ? 6 : 1).to_a
     times = slices.map { |slice| Time.at(slice.first[:at]) }
-    series = lambda do |name, css, figure|
-      Chart::Series.new(name, css, slices.map { |slice| slice.sum { |one| one[figure] } })
-    end
+    series = ->(name, css, figure) { Chart::Series.new(name, css, slices.map { |all| all.sum { |one| one[figure] } }) }
     [Chart.new(id: "reads", title: "Reads", times:, headline: Text.compact(sum(:hits) + sum(:misses)),
                series: [series["hits", "hit", :hits], series["misses", "miss", :misses]]),
      Chart.new(id: "cost", title: "Cost of misses", times:, format: :seconds,

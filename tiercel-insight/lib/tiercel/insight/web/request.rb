@@ -5,42 +5,30 @@ require "rack"
 # A request to the page.
 #
 # @private
-class Tiercel::Insight::Web::Request
-  # @return [Hash{String => Object}] the Rack environment
-  attr_reader :env
-
-  # @param env [Hash{String => Object}] the Rack environment
-  def initialize(env)
-    @env = env
-  end
-
+class Tiercel::Insight::Web::Request < ::Rack::Request
   # @return [String] "/" for the page, "/metrics" for Prometheus
-  def path
-    path = @env["PATH_INFO"].to_s
-    path.empty? ? "/" : path
-  end
+  def path = path_info.empty? ? "/" : path_info
 
   # @return [String] the path at which the page is mounted, "" for the root
   def base
-    path = @env["SCRIPT_NAME"].to_s.gsub(/[^!-~]/, "").squeeze("/").chomp("/")
+    path = script_name.gsub(/[^!-~]/, "").squeeze("/").chomp("/")
     path.empty? || path.start_with?("/") ? path : "/#{path}"
   end
 
-  def get? = @env["REQUEST_METHOD"] == "GET" || head?
-  def head? = @env["REQUEST_METHOD"] == "HEAD"
+  def get? = super || head?
 
   # @return [Boolean] whether the page shows the last day instead of the last hour
-  def day? = @env["QUERY_STRING"].to_s.b.split("&").include?("period=day")
+  def day? = query_string.b.split("&").include?("period=day")
 
   # @return [Array<String>] the host names that the client and the proxies used
   def hosts = [header("Host").to_s, *header("X-Forwarded-Host").to_s.split(",").map(&:strip)]
 
   # @param name [String] for example "Origin"
   # @return [String, nil] the header's value, as bytes
-  def header(name) = @env["HTTP_#{name.upcase.tr("-", "_")}"]&.b
+  def header(name) = get_header("HTTP_#{name.upcase.tr("-", "_")}")&.b
 
   # @return [Rack::Request] the request in the class that an application's code expects
   def for_application
-    defined?(ActionDispatch::Request) ? ActionDispatch::Request.new(@env) : ::Rack::Request.new(@env)
+    defined?(ActionDispatch::Request) ? ActionDispatch::Request.new(env) : ::Rack::Request.new(env)
   end
 end
