@@ -162,9 +162,9 @@ mutant "blocks that wait longer belong to classes", "tiercel-insight/lib/tiercel
 mutant "exist? is no read", "lib/active_support/cache/tiercel_store.rb",
        "recount(backend, exists ? -1 : 0, exists ? 0 : -1)", "itself", tests: "tiercel-insight/test/collector_test.rb"
 mutant "a caller of an audit keeps its variables", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "hit.source.binding.local_variable_set(name, value)", "nil"
+       "hit.surroundings.restore", "nil"
 mutant "an audit compares with a second run", "tiercel-insight/lib/tiercel/insight/audit.rb",
-       "completed && @comparison.canonical(value) == fresh", "true"
+       "completed && value == fresh", "true"
 mutant "a changed entry is not stale", "tiercel-insight/lib/tiercel/insight/audit.rb",
        "return unless @comparison.canonical(Tiercel::Insight.uncounted { hit.reread.call }) == cached", "nil"
 mutant "an audit stores nothing", "tiercel-insight/lib/tiercel/insight/audit.rb",

@@ -14,6 +14,7 @@ class AuditTest < Tiercel::TestCase
 
   Product = Struct.new(:name, :price)
   Node = Class.new { attr_accessor :others }
+  class Moment < ActiveSupport::CurrentAttributes; attribute :at; end
 
   def teardown = Tiercel::Insight.audit(nil)
 
@@ -63,17 +64,52 @@ class AuditTest < Tiercel::TestCase
 
   def test_what_differs_by_itself_is_not_repeatable
     each_store do |store, name|
-      today, @now = Date.current, Time.current # the caller's, from before the block
-      blocks = { local: -> { today.yday }, own: -> { @now.to_i }, time: -> { Time.now.to_i / 60 }, random: -> { rand },
-                 day: -> { Date.current.to_s }, token: -> { SecureRandom.hex }, object: -> { [Object.new.to_s] },
-                 today: -> { Date.today.to_s }, date: -> { DateTime.now.day }, counted: -> { store.increment("calls") },
-                 counter: -> { @number = @number.to_i + 1 }, greeting: -> { Time.now.hour < 12 } }
+      counter = Struct.new(:number).new(0)
+      blocks = { time: -> { Time.now.to_i / 60 }, random: -> { rand }, day: -> { Date.current.to_s },
+                 new: -> { Time.new.day }, token: -> { SecureRandom.hex }, object: -> { [Object.new.to_s] },
+                 today: -> { Date.today.to_s }, date: -> { DateTime.now.day }, counter: -> { counter.number += 1 },
+                 counted: -> { store.increment("calls") }, greeting: -> { Time.now.hour < 12 },
+                 weekend: -> { Date.current.on_weekend? }, ago: -> { (Time.now - 9_000_000).month } }
       blocks.each do |key, block|
         store.write(key, "outdated")
         audit = Tiercel::Insight.audit(1.0, store:)
         store.fetch(key) { block.call }
         assert_equal ["not repeatable"], (audit.to_a.map { |one| one["status"] }), "#{name}, #{key}"
       end
+    end
+  end
+
+  # Of any distance, as a whole day, a number, in containers and objects.
+  def test_a_time_that_the_caller_took_from_the_clock_is_not_repeatable
+    store = ActiveSupport::Cache::MemoryStore.new
+    times = { far: 30.days.ago, day: 1.week.ago.beginning_of_day, date: Date.current - 30, seconds: 9.days.ago.to_i,
+              month: Time.current.beginning_of_month, float: 5.days.ago.to_f, range: (1.week.ago..),
+              object: Node.new.tap { |one| one.others = [3.days.ago] }, hash: { list: [2.days.ago] },
+              struct: Product.new("a", 1.day.ago), text: 1.day.ago.iso8601 }
+    check = lambda do |key, time|
+      Tiercel::Insight.audit(1.0, store:)
+      store.write(key, "outdated")
+      store.fetch(key) { (time.is_a?(Node) ? time.others : time || Moment.at).inspect }
+      assert_equal ["not repeatable"], Tiercel::Insight.auditor.to_a.map { |one| one["status"] }, key
+    end
+    times.each { |key, time| check.call(key, time) }
+    check.call("seconds without fractions", Time.at(Time.now.to_i - 2_592_000))
+    Moment.set(at: 30.days.ago) { check.call("current", nil) }
+    # Such a time keeps its distance, if it moves in step with the clock.
+    day = 70.days.ago.to_date
+    [0, 1].each { |days| travel(days.days) { store.fetch("distance") { (Date.current - day).to_i } } }
+    assert_empty Tiercel::Insight.auditor.stale
+  end
+
+  def test_a_time_of_the_key_or_with_the_digits_of_a_column_is_an_input
+    store = ActiveSupport::Cache::MemoryStore.new
+    at = Time.at(1_700_000_061, 123_456)
+    { "calendar/2026-12-24" => Date.new(2026, 12, 24), "day_20261224" => Date.new(2026, 12, 24), at.to_s => at.round,
+      "month/2026/12" => Date.new(2026, 12), "since/#{at.to_i}" => at.round, "epoch/1700000061" => at.to_i,
+      "column" => at }.each do |key, time|
+      audit = Tiercel::Insight.audit(1.0, store:)
+      ["title", "new title"].each { |title| store.fetch(key) { [title, time.to_s] } }
+      assert_equal 1, audit.stale.size, key
     end
   end
 
@@ -106,14 +142,12 @@ class AuditTest < Tiercel::TestCase
       value = 1
       store.fetch("a") { value }
       value = 2
-      Tiercel::Insight.audit(nil)
-      auditor = Tiercel::Insight.audit(1.0, store:)
       store.fetch("a") do
         Tiercel::Insight.audit(nil)
         store.write("a", 3)
         2
       end
-      assert_empty auditor.to_a, name
+      assert_empty @audit.to_a, name
     end
   end
 
@@ -129,13 +163,10 @@ class AuditTest < Tiercel::TestCase
     end
   end
 
-  # A flag of the caller, an error of another kind, and a caller that handles an exception.
-  def test_the_caller_keeps_its_state
+  # Errors of other kinds, and a caller that handles an exception.
+  def test_errors_do_not_reach_the_caller
     each_store do |store, name|
       store.fetch("a") { 1 }
-      hit = true
-      store.fetch("a") { hit = false; 1 }
-      assert hit, name
       assert_equal 1, store.fetch("a") { raise NotImplementedError }
       assert_equal 1, store.fetch("a") { deep = -> { deep.call }; deep.call }
       begin
@@ -212,11 +243,27 @@ class AuditTest < Tiercel::TestCase
     end
   end
 
+  def test_variables_and_entries_are_as_before
+    each_store do |store, name|
+      store.write("a", "outdated")
+      store.write("hour", 1, expires_in: 3_600)
+      list, text, @hash = [], +"", { b: 1 }
+      store.fetch("a") do
+        list << text.replace("c")
+        @hash.delete(:b)
+        [@memo ||= rand, store.read("hour")]
+      end
+      assert_equal [[], "", { b: 1 }, nil], [list, text, @hash, defined?(@memo)], name
+      assert store.exist?("hour"), "#{name}: a read in a run whose clock is ahead"
+      assert_equal ["not repeatable"], @audit.to_a.map { |one| one["status"] }, name
+    end
+  end
+
   def test_limits
     store = ActiveSupport::Cache::MemoryStore.new
     audit = Tiercel::Insight.audit(0.5, store:)
-    clock, ran, slow = [6_000.0], [], []
-    audit.define_singleton_method(:monotonic) { clock.first }
+    clock, ran, slow = Struct.new(:now).new(6_000.0), Queue.new, Queue.new
+    audit.define_singleton_method(:monotonic) { clock.now }
     { began: 6_000.0, due: 0.0 }.each { |name, value| audit.instance_variable_set(:"@#{name}", value) }
     visits = ->(count) { count.times { store.fetch("products/1") { ran << 1; 1 } } }
     visits.call(1_000)
@@ -262,17 +309,5 @@ class AuditTest < Tiercel::TestCase
       text = Tiercel::Insight::Summary.new(store).to_text
       expected ? assert_match(expected, text) : refute_match(/own figures/, text)
     end
-  end
-
-  def test_findings_reach_the_files_and_the_summary
-    Tiercel::Insight.start(store = ActiveSupport::Cache::MemoryStore.new, folder: dir)
-    20.times { |index| store.fetch("price/#{index}") { 1 } }
-    Tiercel::Insight.figures # learns the word
-    Tiercel::Insight.audit(1.0)
-    2.times { store.fetch("price/1") { 2 } }
-    assert_equal [["stale", 2]], (Tiercel::Insight.figures.audit.map { |one| one.values_at("status", "count") })
-    assert_match(%r{^- stale, 2 times: price/\* }, Tiercel::Insight::Summary.new(store).to_text)
-  ensure
-    Tiercel::Insight.stop
   end
 end

@@ -14,7 +14,6 @@ require "tiercel"
 require "tiercel/insight"
 
 FORM, STORE, SHARE, ROUNDS = ARGV
-FAULTY = FORM == "faulty"
 ROOT = Dir.mktmpdir
 ENV["RAILS_ENV"] = "production"
 ENV["DATABASE_URL"] = "sqlite3:#{ROOT}/shop.sqlite3"
@@ -57,7 +56,7 @@ PAGES = {}
 def page(name, template, visits: [{}, {}], travel: 0, &change)
   PAGES[name] = Page.new(name, template, change, visits, travel)
 end
-def correct? = !FAULTY
+def correct? = FORM == "correct"
 
 # --- fragments ---
 page("forgotten_touch", "<% cache @product do %><%= @product.reviews.map(&:text).join %><% end %>") do |it|
@@ -66,13 +65,6 @@ page("forgotten_touch", "<% cache @product do %><%= @product.reviews.map(&:text)
 end
 page("update_all", "<% cache @product do %><%= @product.price %><% end %>") do |it|
   Product.where(id: it.id).update_all(price: rand(1_000_000), **(correct? ? { updated_at: Time.current } : {}))
-end
-page("update_column", "<% cache @product do %><b><%= @product.name %></b><% end %>") do |it|
-  correct? ? it.update!(name: "n#{rand}") : it.update_column(:name, "n#{rand}")
-end
-page("deleted_children", "<% cache @product do %><%= @product.reviews.count %> reviews<% end %>") do |it|
-  it.reviews.create!(text: "new").tap { |one| correct? || one }
-  it.touch if correct?
 end
 page("touch_on_the_wrong_side",
      "<% cache @product.category do %><%= @product.category.products.map(&:name).join %><% end %>") do |it|
@@ -88,29 +80,24 @@ end
 page("counter", "<% cache @product do %><%= @product.views %> views<% end %>") do |it|
   Product.increment_counter(:views, it.id, **(correct? ? { touch: true } : {}))
 end
-page("no_user", "<% cache [@product, :hello, *(params[:user] if correct?)] do %>Hello <%= params[:user] %><% end %>",
-     visits: [{ user: "ann" }, { user: "bob" }])
-page("no_role",
-     "<% cache [@product, :role, *(params[:admin] if correct?)] do %><%= 'Edit' if params[:admin] %><% end %>",
-     visits: [{ admin: "1" }, {}])
-page("no_host",
-     "<% cache [@product, :host, *(params[:tenant] if correct?)] do %>http://<%= params[:tenant] %>/<% end %>",
-     visits: [{ tenant: "a" }, { tenant: "b" }])
+# Keys without a part that the content depends on.
+{ user: %w[ann bob], admin: ["1", nil], tenant: %w[a b], beta: ["1", nil], device: %w[phone tv] }.each do |part, values|
+  page("no_#{part}", "<% cache [@product, :#{part}, *(params[:as] if correct?)] do %><%= params[:as] %><% end %>",
+       visits: values.map { |as| { as: } })
+end
 # --- values ---
 page("no_locale",
      "<%= Rails.cache.fetch([:title, *(I18n.locale if correct?)]) " \
      "{ I18n.l(Date.new(2026, 3, 1), format: I18n.locale.to_s) } %>",
      visits: [{ locale: "en" }, { locale: "fr" }])
-page("no_format",
-     "<%= Rails.cache.fetch([:export, *(params[:as] if correct?)]) { params[:as] == 'json' ? '{}' : '<p>' } %>",
-     visits: [{ as: "html" }, { as: "json" }])
 page("no_page",
      "<%= Rails.cache.fetch([:list, *(params[:page] if correct?)]) " \
      "{ Product.order(:id).offset(params[:page].to_i).limit(3).pluck(:id) }.join %>",
      visits: [{ page: "0" }, { page: "2" }])
-page("no_currency",
-     "<%= Rails.cache.fetch([:price_in, *(params[:currency] if correct?)]) { params[:currency].to_s + ' 5' } %>",
-     visits: [{ currency: "EUR" }, { currency: "USD" }])
+{ format: %w[html json], currency: %w[EUR USD] }.each do |part, values|
+  page("no_#{part}", "<%= Rails.cache.fetch([:#{part}, *(params[:as] if correct?)]) { params[:as] + '1' } %>",
+       visits: values.map { |as| { as: } })
+end
 page("stale_association",
      "<%= Rails.cache.fetch([:with_reviews, @product.id, " \
      "*(@product.reviews.maximum(:updated_at).to_f if correct?)]) " \
@@ -121,11 +108,6 @@ page("expired_discount",
      "<%= Rails.cache.fetch([:discount, *(@product.discount_until.past? if correct?)]) " \
      "{ @product.discount_until.past? ? 10 : 5 } %>",
      travel: 7_200) { nil }
-page("key_by_id",
-     "<%= Rails.cache.fetch(\"product/\#{@product.id}/label\#{@product.updated_at.to_f if correct?}\") " \
-     "{ @product.name + '!' } %>") do |it|
-  it.update!(name: "n#{rand}")
-end
 page("settings", "<%= Rails.cache.fetch('settings') { Setting.all.to_a }.map(&:value).join %>") do
   Setting.first.update!(value: "v#{rand}")
   Rails.cache.delete("settings") if correct?
@@ -140,9 +122,11 @@ page("deleted_from_a_list",
   Product.where.not(id: [Product.order(:updated_at).last.id, *Product.first(40).map(&:id)]).first&.delete
   Rails.cache.delete("products/count") if correct?
 end
-page("menu", "<%= Rails.cache.fetch('menu') { Category.order(:id).pluck(:name) }.join %>") do
-  Category.first.update!(name: "c#{rand}")
-  Rails.cache.delete("menu") if correct?
+page("calendar", "<% day = Date.parse(params[:day]) %>" \
+                 "<%= Rails.cache.fetch([:calendar, day]) { \"\#{day} \#{@product.name}\" } %>",
+     visits: [{ day: "2026-12-24" }] * 2) do |it|
+  it.update!(name: "n#{rand}")
+  Rails.cache.delete([:calendar, "2026-12-24"]) if correct?
 end
 
 # --- nothing is wrong with these ---
@@ -154,10 +138,14 @@ SOUND = {
               "<%= rand %> <%= SecureRandom.hex %> <%= [*1..9].shuffle.join %><% end %>",
   "csrf" => "<% cache [:csrf, params[:key]] do %><%= csrf_meta_tags %><%= button_to 'x', '/' %><% end %>",
   "object" => "<% cache [:object, params[:key]] do %><%= Object.new %><% end %>",
-  "record" => "<%= Rails.cache.fetch([:record, @product]) { Product.find(@product.id) }.name %>",
-  "relation" => "<%= Rails.cache.fetch([:all, @product]) { Product.where(id: @product.id).to_a }.size %>",
   "content_for" => "<% cache [:content, params[:key]] do %><% content_for(:side) { 'once' } %>a<% end %>" \
                    "<%= content_for(:side) %>",
+  "since" => "<% since = 30.days.ago %><% posts = Product.where('created_at > ?', since) %>" \
+             "<% cache [:since, params[:key]] do %><%= since.to_i %><%= posts.to_sql %><% end %>",
+  "posts" => "<% @all = Product.where(created_at: 30.days.ago..) %><% cache [:posts] do %><%= @all.to_sql %><% end %>",
+  "request" => "<% cache [:request] do %><%= request.request_id %><% end %>",
+  "flash" => "<% cache [:flash, params[:key]] do %><% flash.now[:a] = @missed = true %><%= rand %><% end %>" \
+             "<% raise 'changed' unless flash[:a] == @missed %>",
   "title" => "<% content_for(:title, 'a') %><% cache [:title, params[:key]] do %><%= content_for(:title) %><% end %>",
   "loaded" => "<% @product.reviews.load if rand < 0.5 %><%= Rails.cache.fetch([:loaded, @product]) { @product }.name %>"
 }.freeze

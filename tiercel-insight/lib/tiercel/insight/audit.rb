@@ -7,52 +7,180 @@ require "active_support/core_ext/kernel/reporting"
 # Finds cached values that are no longer true. On a share of the hits of `fetch`, and of `cache` in views, the block
 # runs as well, inside the same request. The audit compares its value with the cached value.
 #
-# A difference counts as a stale value under two conditions: the cached entry is still the same, and a second run of the
-# block agrees with the first one, and so do three more. In these runs the clock is 25, 7, 13 and 19 hours ahead, and so
-# are the times that the caller has taken from the clock before. Values that depend on the time, a random number or a
+# A difference counts as a stale value under two conditions: the cached entry is still the same, and four more runs of
+# the block agree with the first one. In these runs the clock is 1 to 404 days ahead, and the times that the caller has
+# taken from the clock before have moved as well ({Surroundings}). Values that depend on the time, a random number or a
 # CSRF token then differ, and count as "not repeatable".
 #
 # These runs store nothing: nested `fetch` and `cache` run their blocks, writes to the cache are dropped, and the
 # database refuses writes. An audit raises nothing, and does not run inside an open transaction.
 class Tiercel::Insight::Audit
   # A checked value: the value that the caller got from the cache, and the ways to compute it again. :source is the
-  # caller's block.
-  Hit = Struct.new(:name, :options, :value, :block, :reread, :store, :source, keyword_init: true)
+  # caller's block, :surroundings its variables.
+  Hit = Struct.new(:name, :options, :value, :block, :reread, :store, :source, :surroundings, keyword_init: true)
 
   # For the further runs of a block: this thread's clocks are ahead. Before and afterwards their methods are Ruby's own
   # (or a test's).
   module MovedClock
-    # How far each method is ahead: seconds, and days for dates.
-    CLOCKS = [[Time, :now, 90_061], [Date, :today, 1], [DateTime, :now, 1]].freeze
+    # The methods, with the units of a day: seconds, and days for dates.
+    CLOCKS = [[Time, :now, 86_400], [Time, :new, 86_400], [Date, :today, 1], [DateTime, :now, 1]].freeze
     KEY = :tiercel_insight_moved_clock
     @lock = Mutex.new
 
     # @return [Object, nil] the block's value; nil if another thread is moving the clocks
-    def self.ahead(days)
+    def self.ahead(days, &block)
       return unless @lock.try_lock
       begin
-        originals = CLOCKS.map { |owner, name, more| move(owner, name, more) }
-        Thread.current.thread_variable_set(KEY, days)
-        yield
+        originals = CLOCKS.map { |owner, name, units| move(owner, name, units) }
+        at(days, &block)
       ensure
-        Thread.current.thread_variable_set(KEY, nil)
         originals&.each { |original| define(original.receiver, original.name, original) }
+        Time.singleton_class.remove_method(:new) if originals&.any? { |original| original.owner == Class }
         @lock.unlock
       end
     end
 
+    # Moves this thread's clocks within {.ahead}; nil: the clocks show the time, as for reads of the cache.
+    def self.at(days)
+      before = Thread.current.thread_variable_get(KEY)
+      Thread.current.thread_variable_set(KEY, days)
+      yield
+    ensure
+      Thread.current.thread_variable_set(KEY, before)
+    end
+
     # Replaces Ruby's own method, below the modules that a test has prepended, so that the test's clock still wins.
-    def self.move(owner, name, more)
+    def self.move(owner, name, units)
       original = owner.method(name)
       original = original.super_method while original.owner != owner.singleton_class && original.super_method
-      days = -> { Thread.current.thread_variable_get(KEY).to_f }
-      moved = ->(*args, **zone) { original.call(*args, **zone) + (more * days.call).floor }
+      moved = lambda do |*args, **zone|
+        time = original.call(*args, **zone)
+        args.empty? ? time + (units * Thread.current.thread_variable_get(KEY).to_f).floor : time
+      end
       define(owner, name, moved)
       original
     end
 
     def self.define(owner, name, method) = silence_warnings { owner.define_singleton_method(name, method) }
     private_class_method :move, :define
+  end
+
+  # The variables that a block shares with its caller: local variables, those of its object and of CurrentAttributes; in
+  # a request also those of the controller, the request, the response and the session. After a run of the block, all of
+  # them are as before.
+  #
+  # In the further runs, times in these variables move if they come from the clock, also inside of containers, objects
+  # and relations, and as numbers or texts. A time comes from the clock if it has more digits than a column
+  # (microseconds), is a full quarter of an hour (as a date is), or is whole minutes away from now. A time is an input
+  # of the block, and stays, if its parts are in the key or in a parameter of the request, or if it is an attribute of a
+  # record among the variables.
+  class Surroundings
+    # Each request has its own; each further run has others.
+    TOKENS = %w[action_dispatch.request_id action_dispatch.content_security_policy_nonce].freeze
+    PARTS = %w[rack.session rack.session.options action_dispatch.request.flash_hash action_dispatch.cookies].freeze
+    # Numbers are times if they differ less from the epoch seconds of now.
+    EPOCH_RANGE = 10 * 365 * 86_400
+    # Larger containers are neither restored nor searched for times.
+    MOST_ELEMENTS = 1_000
+    LEVELS_OF_RELATION = 8
+    CONTAINER = ->(value) { Array === value || Hash === value || Set === value || String === value }
+    RECORD = ->(value) { defined?(::ActiveRecord::Base) && ::ActiveRecord::Base === value }
+    CONTROLLER = ->(value) { defined?(::ActionController::Metal) && ::ActionController::Metal === value }
+    RELATION = ->(value) { defined?(::ActiveRecord::Base) && ::ActiveRecord::Relation === value }
+
+    # @param block [Proc]
+    # @param key [String] the entry's key
+    def initialize(block, key)
+      @key = key
+      @objects = objects_of(block.binding)
+      @names = @objects.map { |one| names(one) }
+      @variables = @objects.flat_map { |one| names(one).map { |name| [one, name, get(one, name)] } }
+      containers = @variables.map(&:last).grep(CONTAINER).reject { |one| one.frozen? || one.size > MOST_ELEMENTS }
+      @contents = containers.map { |one| [one, one.dup] }
+    rescue StandardError
+      @objects = @names = @variables = @contents = [] # the block of a Symbol has no binding, a BasicObject no variables
+    end
+
+    # @param days [Numeric] how far the times move
+    # @return [Array<Array>] object, name and value of each variable
+    def moved(days)
+      @days, @now = days, Time.now
+      text = [@key, @request&.params.to_s].map(&:b).join(" ")
+      @numbers = (text.scan(/\d+/) + text.scan(/(?<!\d)(\d{4})(\d\d)(\d\d)(?!\d)/).flatten).map(&:to_i)
+      @attributes = (@objects + @variables.map(&:last)).grep(RECORD).flat_map { |one| one.attributes.values }
+      @variables.map do |one, name, value|
+        next [one, name, with_tokens(value)] if name == :@env && one.equal?(@request)
+        [one, name, name.start_with?("@_") ? value : shifted(value)]
+      end
+    end
+
+    # @return [void]
+    def assign(variables = @variables)
+      variables.each { |one, name, value| set(one, name, value) unless value.equal?(get(one, name)) }
+    end
+
+    # @return [void]
+    def restore
+      @objects.zip(@names) { |one, known| (names(one) - known).each { |name| one.remove_instance_variable(name) } }
+      assign
+      @contents.each { |value, copy| value.replace(copy) unless value == copy }
+    end
+
+    private
+
+    def objects_of(scope)
+      own = scope.receiver
+      controller = own.controller if own.respond_to?(:controller)
+      all = [scope, own, controller, *ActiveSupport::CurrentAttributes.send(:current_instances).values]
+      @request = [own, controller].grep(CONTROLLER).first&.request
+      all += [@request, @request.controller_instance&.response, *@request.env.values_at(*PARTS)] if @request
+      all.reject { |one| one.nil? || one.is_a?(Module) || one.frozen? }
+    end
+
+    def with_tokens(env) = env.merge(TOKENS.to_h { |token| [token, SecureRandom.hex] })
+
+    def names(object) = object.is_a?(Binding) ? object.local_variables : object.instance_variables
+
+    def get(one, name) = one.is_a?(Binding) ? one.local_variable_get(name) : one.instance_variable_get(name)
+
+    def set(one, name, to) = one.is_a?(Binding) ? one.local_variable_set(name, to) : one.instance_variable_set(name, to)
+
+    # A copy of the value with other times; the value itself if it has none. Objects are opened one level deep.
+    def shifted(value, levels = 1)
+      case value
+      when Date then from_clock?(value) ? value + @days.floor : value
+      when Time, Integer, Float then from_clock?(value) ? value + (86_400 * @days).floor : value
+      when /\A\d{4}-\d\d-\d\d/ then value.sub($&) { |date| shifted(Date.parse(date)).to_s }
+      when Range
+        copy = Range.new(shifted(value.begin), shifted(value.end), value.exclude_end?)
+        copy == value ? value : copy
+      when Array then rebuilt(value, levels, :[]=, value.each_index.zip(value))
+      when Hash then rebuilt(value, levels, :[]=, value.each_pair)
+      when nil, true, false, String, Symbol, Module, Proc, RECORD then value
+      when RELATION then rebuilt(value, LEVELS_OF_RELATION, :instance_variable_set, [[:@values, value.values]])
+      when Struct then rebuilt(value, levels - 1, :[]=, value.each_pair)
+      when Data then value.with(**value.to_h.transform_values { |one| shifted(one, levels) })
+      else rebuilt(value, levels - 1, :instance_variable_set, names(value).map { |name| [name, get(value, name)] })
+      end
+    rescue StandardError
+      value # it permits no copy
+    end
+
+    def rebuilt(value, levels, setter, parts)
+      return value if levels.negative? || parts.size > MOST_ELEMENTS
+      changed = parts.map { |name, one| [name, one, shifted(one, levels)] }.reject { |_, one, later| one.equal?(later) }
+      return value if changed.empty?
+      changed.each_with_object(value.dup) { |(name, _, later), copy| copy.public_send(setter, name, later) }
+    end
+
+    def from_clock?(time)
+      return false if @attributes.any? { |one| one.equal?(time) }
+      return (time - @now.to_f).abs < EPOCH_RANGE && !@numbers.include?(time.to_i) if time.is_a?(Numeric)
+      parts = time.strftime("%Y %m %d %H %M %S").split.map(&:to_i) - [0, 1]
+      time = time.to_time
+      return false if (parts - @numbers).empty? || @numbers.include?(time.to_i)
+      (time.nsec % 1_000).positive? || (time.to_i % 900).zero? || (@now - time) % 60 < 5
+    end
   end
 
   # Wraps the methods of a store.
@@ -77,15 +205,17 @@ class Tiercel::Insight::Audit
       end
     end
 
-    # A segment counts reads itself, so the collector subtracts those of an audit. Only `read_multi` distinguishes a
-    # cached nil from a miss.
+    # An audit reads at the present time, because a read deletes an expired entry. A segment counts reads itself, so the
+    # collector subtracts those of an audit. Only `read_multi` distinguishes a cached nil from a miss.
     def read(name, options = nil)
-      Tiercel::Insight.uncounted? && respond_to?(:backend) ? read_multi(name, options.to_h).values.first : super
+      return super unless Tiercel::Insight.uncounted?
+      MovedClock.at(nil) { respond_to?(:backend) ? read_multi(name, options.to_h).values.first : super }
     end
 
     def read_multi(*names)
-      return super unless Tiercel::Insight.uncounted? && respond_to?(:backend)
-      found = super
+      return super unless Tiercel::Insight.uncounted?
+      found = MovedClock.at(nil) { super }
+      return found unless respond_to?(:backend)
       names.extract_options!
       Tiercel::Insight.collector&.recount(backend, -found.size, found.size - names.uniq.size)
       found
@@ -95,7 +225,7 @@ class Tiercel::Insight::Audit
     %i[write write_multi delete delete_multi delete_matched clear increment decrement].each do |method|
       define_method(method) do |*arguments, **options, &block|
         next super(*arguments, **options, &block) unless Tiercel::Insight.auditor&.running?
-        %i[increment decrement].include?(method) ? rand(1 << 30) : true
+        %i[increment decrement].include?(method) ? SecureRandom.random_number(1 << 30) : true
       end
     end
   end
@@ -124,16 +254,16 @@ class Tiercel::Insight::Audit
 
     def hit_of(name, options, block)
       fragment = cache_fragment_name(name, **options.slice(:skip_digest))
-      # A block may change state that the rest of the page would see: `content_for`, instance variables.
+      # The rest of the page sees neither `content_for` nor `cycle` of a run.
       render = lambda do
-        before = instance_variables.to_h { |variable| [variable, instance_variable_get(variable)] }
-        flow = ActionView::OutputFlow.new
-        view_flow.content.each { |part, text| flow.set(part, text) }
-        self.view_flow = flow
+        before, cycles = view_flow, @_cycles
+        self.view_flow = ActionView::OutputFlow.new
+        before.content.each { |part, text| view_flow.set(part, text) }
+        @_cycles = cycles.deep_dup if cycles
         capture(&block).to_s
       ensure
-        (instance_variables - before.keys).each { |variable| remove_instance_variable(variable) }
-        before.each { |variable, value| instance_variable_set(variable, value) }
+        self.view_flow = before
+        @_cycles = cycles if cycles
       end
       Hit.new(name: controller.combined_fragment_cache_key(fragment), options:, block: render, source: block,
               store: controller.cache_store, reread: -> { controller.read_fragment(fragment, options).to_s })
@@ -168,7 +298,11 @@ class Tiercel::Insight::Audit
   PER_MINUTE = 10
   # Maximum number of checks that are saved up while no place needs one.
   MOST_DUE = 20
-  private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE
+  # How far the clock is ahead in the further runs: other times of the day, other weekdays, and far enough to change "10
+  # months ago" and to empty the window of a query. In the second run, the caller's times stay: moved in step with the
+  # clock, they keep their distance from now.
+  DAYS = { 402.28 => 402.28, 404.52 => 0, 6.76 => 6.76, 1.04 => 1.04 }.freeze
+  private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE, :DAYS
 
   # @param share [Float] the share of the hits, 0.0 to 1.0; 1.0 checks every hit, without limits
   # @param except [Array<Regexp, String>] keys that are not checked
@@ -183,14 +317,10 @@ class Tiercel::Insight::Audit
     @except = Array(except)
     @comparison = Tiercel::Insight::Comparison.new(values:)
     @classes = Tiercel::Insight::KeyClass.new
-    @findings = {}
-    @minutes = {}
+    @findings, @places = {}, {}
     @lock = Mutex.new
-    @spent = 0.0
     @began = monotonic
-    @checked = 0
-    @due = rand
-    @places = {}
+    @spent, @checked, @due = 0.0, 0, rand
   end
 
   # @return [Integer] number of hits that were checked
@@ -250,6 +380,7 @@ class Tiercel::Insight::Audit
     class_name = @lock.synchronize { (Tiercel::Insight.collector&.key_class || @classes).of(key) }
     return unless @share >= 1 || in_this_minute?(class_name)
     began = monotonic
+    hit.surroundings = Surroundings.new(hit.source, key)
     compare(hit, class_name, place)
     @lock.synchronize do
       @checked += 1
@@ -267,8 +398,7 @@ class Tiercel::Insight::Audit
   def monotonic = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   def in_transaction?
-    return false unless defined?(::ActiveRecord::Base) && ::ActiveRecord::Base.respond_to?(:current_transaction)
-    ::ActiveRecord::Base.current_transaction.open?
+    defined?(::ActiveRecord::Base) && ::ActiveRecord::Base.current_transaction.open?
   rescue StandardError
     false # no connection
   end
@@ -276,85 +406,51 @@ class Tiercel::Insight::Audit
   def in_this_minute?(class_name)
     minute = (monotonic / 60).to_i
     @lock.synchronize do
-      @minutes.clear if @minutes.first&.last&.first != minute && @minutes.size > 1_000
-      at, count = @minutes[class_name]
-      @minutes[class_name] = [minute, at == minute ? count + 1 : 1]
-      at != minute || count < PER_MINUTE
+      @minute, @in_minute = minute, Hash.new(0) unless @minute == minute
+      (@in_minute[class_name] += 1) <= PER_MINUTE
     end
   end
 
   def compare(hit, class_name, place)
     cached = @comparison.canonical(hit.value)
-    completed, value = run(hit)
-    fresh = @comparison.canonical(value)
-    return if !completed || cached == fresh || @comparison.same_for_store?(hit, cached, value)
+    completed, (fresh, same) = run(hit) do |value|
+      canonical = @comparison.canonical(value)
+      [canonical, cached == canonical || @comparison.same_for_store?(hit, cached, value)]
+    end
+    return if !completed || same
     return unless @comparison.canonical(Tiercel::Insight.uncounted { hit.reread.call }) == cached # changed meanwhile
     # A random choice among few values, or of a part of the day, may agree by chance in one run.
-    agrees = [1, 0.28, 0.52, 0.76].all? do |days|
-      completed, value = run_later(hit, days) || return
-      completed && @comparison.canonical(value) == fresh
+    agrees = DAYS.all? do |days, of_caller|
+      moved = hit.surroundings.moved(of_caller)
+      completed, value = MovedClock.ahead(days) { run(hit, moved) { |one| @comparison.canonical(one) } } || return
+      completed && value == fresh
     end
     difference = @comparison.first_difference(cached, fresh) if agrees
     note(class_name, place, agrees ? "stale" : "not repeatable", difference, hit)
   end
 
-  # Runs the block with a clock that is ahead. The times that the caller has taken from the clock are ahead, too.
-  def run_later(hit, days)
-    times = recent_times(hit.source)
-    MovedClock.ahead(days) do
-      times.each { |set, name, time| set.call(name, time + (time.is_a?(Date) ? days.floor : 90_061 * days)) }
-      run(hit)
-    ensure
-      times.each { |set, name, time| set.call(name, time) }
-    end
-  end
-
-  # The variables of the block with a time of this minute or a date around today, such as `today` in
-  # `today = Date.current; fetch(name) { today.year }`. A class or module shares its variables with other threads.
-  #
-  # @return [Array<Array>] the method that sets the variable, its name, and its value
-  def recent_times(block)
-    own = block.binding.receiver
-    names = own.is_a?(Module) || own.frozen? ? [] : own.instance_variables
-    all = locals_of(block).map { |name, value| [block.binding.method(:local_variable_set), name, value] }
-    all += names.map { |name| [own.method(:instance_variable_set), name, own.instance_variable_get(name)] }
-    all.select do |*, time|
-      case time
-      when Time, DateTime then (Time.now - time.to_time).abs < 60
-      when Date then (time - Time.now.to_date).abs <= 1
-      end
-    end
-  rescue ArgumentError, NoMethodError
-    [] # the block of a Symbol has no binding, a BasicObject no variables
-  end
-
   # Runs the block. The `return` in `ensure` stops a `break`, `throw` or `return` of the block, which must not reach the
   # caller. An exception that another thread raises here, such as a timeout, continues.
   #
-  # @return [Array(Boolean, Object)] whether the block has completed, and its value
-  def run(hit)
+  # @param variables [Array<Array>] those of the further runs, see {Surroundings#moved}
+  # @yieldparam value [Object] the block's value, before the variables are restored
+  # @return [Array(Boolean, Object)] whether the block has completed, and the result of `yield`
+  def run(hit, variables = [])
     completed = false
     failure = $! # of the caller, who may be in a `rescue`
-    locals = locals_of(hit.source)
     before = ActiveSupport::IsolatedExecutionState[RUNNING]
     ActiveSupport::IsolatedExecutionState[RUNNING] = true
-    value = without_writes { Tiercel::Insight.uncounted { hit.block.call } }
+    hit.surroundings.assign(variables)
+    result = without_writes { Tiercel::Insight.uncounted { yield hit.block.call } }
     completed = true
-    [true, value]
+    [true, result]
   rescue StandardError, ScriptError, SystemStackError
     completed = true
-    [false, nil]
+    [false]
   ensure
     ActiveSupport::IsolatedExecutionState[RUNNING] = before
-    locals.each { |name, value| hit.source.binding.local_variable_set(name, value) }
-    return [false, nil] if !completed && $!.equal?(failure) # rubocop:disable Lint/EnsureReturn
-  end
-
-  # The local variables that the block shares with its caller, such as `hit = true; fetch(name) { hit = false; ... }`.
-  def locals_of(block)
-    block.binding.then { |scope| scope.local_variables.to_h { |name| [name, scope.local_variable_get(name)] } }
-  rescue ArgumentError
-    {} # the block of a Symbol has no binding
+    hit.surroundings.restore
+    return [false] if !completed && $!.equal?(failure) # rubocop:disable Lint/EnsureReturn
   end
 
   def without_writes(&block)
@@ -376,7 +472,8 @@ class Tiercel::Insight::Audit
       one.update("count" => one["count"] + 1, "last" => now, "difference" => difference,
                  **lifetime(hit)) { |_, _, new| new }
     end
-    report(class_name, at, difference) if status == "stale"
+    return if status != "stale"
+    ActiveSupport::Notifications.instrument("stale_value.tiercel", class: class_name, at:, difference:)
   end
 
   # The TTL, age and number of tags of the entry, as far as they are known.
@@ -390,10 +487,6 @@ class Tiercel::Insight::Audit
     { "ttl" => ttl&.to_f, "age" => age, "tags" => tier[:tags] && tier[:tags].size }
   rescue StandardError
     {}
-  end
-
-  def report(class_name, at, difference)
-    ActiveSupport::Notifications.instrument("stale_value.tiercel", class: class_name, at:, difference:)
   end
 end
 
@@ -424,8 +517,7 @@ class Tiercel::Insight::Comparison
     when Float then value.nan? ? :nan : value
     when Symbol then value.name
     when String then String.new(value).b # servers return bytes
-    when Time, defined?(ActiveSupport::TimeWithZone) ? ActiveSupport::TimeWithZone : Time then value.to_r.round(6)
-    when DateTime then value.to_time.to_r.round(6)
+    when Time, DateTime then value.to_time.to_r.round(6)
     when Numeric, Date, Range, Module then value
     else deep(value, seen, depth)
     end
