@@ -190,6 +190,18 @@ static void test_a_full_index(void)
     tseg_release(segment);
 }
 
+/* The hash of this key has the fingerprint of an empty slot. */
+static void test_an_empty_fingerprint(tseg *segment)
+{
+    tseg_key key;
+    unsigned i = 0;
+
+    do key = key_of(segment, number_text(i++));
+    while (key.hash >> 35 & (TSEG_FINGERPRINT_MASK >> TSEG_FINGERPRINT_SHIFT));
+    CHECK(delete_key(segment, &key) == TSEG_ABSENT);
+    check_counts(segment);
+}
+
 static void test_clear_and_walk(tseg *segment)
 {
     char text[32];
@@ -353,6 +365,7 @@ int main(int count, char **arguments)
         test_clear_and_walk(segments[i]);
         test_prefix_beyond_a_key(segments[i]);
         test_the_end_of_a_sequence(segments[i]);
+        test_an_empty_fingerprint(segments[i]);
         test_against_model(segments[i], calls, 42 + (uint64_t)i);
         tseg_stats stats;
         check_counts(segments[i]);

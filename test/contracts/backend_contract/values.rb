@@ -127,22 +127,6 @@ module Tiercel
           backend.clear("one:")
           assert_equal ["two:a"], backend.get_multi(["one:a", "one:b", "two:a"]).keys
         end
-
-        def test_it_can_be_used_after_close
-          backend.close
-          assert_equal true, backend.set("key", "value")
-          assert_equal "value".b, backend.get("key")
-        end
-
-        def test_a_peer_sees_what_was_written
-          peer = build_peer or skip("#{backend} has no peers")
-          backend.set("key", "value")
-          assert_equal "value".b, peer.get("key")
-          peer.delete("key")
-          assert_nil backend.get("key")
-        ensure
-          peer&.close
-        end
       end
     end
   end

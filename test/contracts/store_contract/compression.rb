@@ -32,6 +32,9 @@ module Tiercel
         def test_by_default_very_large_values_are_compressed
           skip "this store does not compress" unless store.options[:compress]
           assert_operator stored_bytes(store, LARGE * 20), :<, LARGE.bytesize * 10
+          store.delete("name")
+          store.fetch("name") { LARGE * 20 }
+          assert_operator store.backend.get(key_of("name")).bytesize, :<, LARGE.bytesize * 10
         end
 
         def test_the_call_goes_before_the_store

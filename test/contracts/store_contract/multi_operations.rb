@@ -35,11 +35,6 @@ module Tiercel
           assert_equal 2, store.read("b")
         end
 
-        def test_two_names_of_one_key
-          store.write("a/b", 1)
-          assert_equal 1, store.read_multi("a/b", ["a", "b"]).values.uniq.fetch(0)
-        end
-
         def test_write_multi
           assert store.write_multi({ "a" => 1, :b => nil, ["c", 1] => [false] })
           assert_equal [1, nil, [false]], [store.read("a"), store.read("b"), store.read("c/1")]
@@ -68,10 +63,6 @@ module Tiercel
           assert_equal %w[b a c], values.keys
           assert_equal %w[b c], made
           assert_equal({ "b" => "bb", "c" => "cc" }, store.read_multi("b", "c"))
-        end
-
-        def test_fetch_multi_needs_a_block
-          assert_raises(ArgumentError) { store.fetch_multi("a") }
         end
 
         def test_fetch_multi_with_force

@@ -28,6 +28,11 @@ module Tiercel
           later(61) { assert_nil store.read("name", delete: true) }
         end
 
+        def test_a_read_that_deletes_takes_no_lease
+          assert_equal(1, store.fetch("name") { store.read("name", delete: true) || 1 })
+          assert_equal 1, store.read("name")
+        end
+
         def test_after_a_read_that_deletes_the_name_is_free
           store.write("name", 1)
           store.read("name", delete: true)

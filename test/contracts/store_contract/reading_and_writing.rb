@@ -81,12 +81,6 @@ module Tiercel
           assert_raises(StandardError) { store.write("name", -> {}) }
           assert_equal false, store.exist?("name")
         end
-
-        def test_large_values
-          value = (0...50_000).map { |number| (number * 7_919 % 256).chr }.join.b * 20
-          assert_equal true, store.write("large", value)
-          assert_equal value, store.read("large")
-        end
       end
     end
   end
