@@ -139,9 +139,7 @@ class AuditTest < Tiercel::TestCase
 
   def test_an_entry_that_changes_meanwhile_is_not_reported
     each_store do |store, name|
-      value = 1
-      store.fetch("a") { value }
-      value = 2
+      store.fetch("a") { 1 }
       store.fetch("a") do
         Tiercel::Insight.audit(nil)
         store.write("a", 3)
@@ -157,7 +155,7 @@ class AuditTest < Tiercel::TestCase
       assert_equal 1, store.fetch("a") { raise "failed" }
       assert_equal(1, store.fetch("a") { break 2 })
       assert_equal(1, catch(:out) { store.fetch("a") { throw :out, 3 } })
-      assert_equal 1, returning(store)
+      assert_equal 1, -> { store.fetch("a") { return 4 } }.call
       assert_equal 1, store.fetch("a") { next 1 }
       assert_empty @audit.to_a, name
     end
@@ -209,10 +207,6 @@ class AuditTest < Tiercel::TestCase
     300.times { |index| store.fetch("choice/#{index % 3}") { random.rand(2) } }
     assert_empty audit.stale
     assert_equal ["not repeatable"], (audit.to_a.map { |one| one["status"] })
-  end
-
-  def returning(store)
-    store.fetch("a") { return 4 }
   end
 
   # Blocks in blocks store nothing, and neither their reads nor the audit's own one after a difference count.
@@ -294,8 +288,7 @@ class AuditTest < Tiercel::TestCase
     assert_match(/No hit was verified/, assert_raises(Minitest::Assertion, &read).message)
     read.call
     price = 2
-    error = assert_raises(Minitest::Assertion, &read)
-    assert_match(/stale values:\nprice .*value: 1 cached, 2 now|stale values:\n\* /, error.message)
+    assert_match(/stale values:\n(price .*value: 1 cached, 2|\* )/, assert_raises(Minitest::Assertion, &read).message)
     assert_nil Tiercel::Insight.auditor
   end
 
