@@ -107,7 +107,8 @@ static void a_stale_value_stays_until_the_fill(void)
     char buffer[20];
     tseg_token token;
     tseg_key key = key_of(segment, KEY);
-    tseg_value stale = value_of("longer", 6);
+    static const char bytes[300000];
+    tseg_value stale = value_of("longer", 6), large = value_of(bytes, sizeof bytes);
     tseg_lease_request request = {.lineage = 50, .holder = 51, .ttl_ns = SECOND, .replaces = &token, .stale = &stale,
                                   .stale_expires_at = INFINITY};
 
@@ -121,6 +122,10 @@ static void a_stale_value_stays_until_the_fill(void)
     CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 3);
     CHECK(tseg_lease_acquire(segment, &key, &request, time_now, &lease) == TSEG_OK && reads(KEY, "longer"));
     CHECK(fill(KEY, 50, "newer") == TSEG_OK && reads(KEY, "newer"));
+    CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 5);
+    CHECK(tseg_lease_acquire(segment, &key, &request, time_now, &lease) == TSEG_OK && reads(KEY, "longer"));
+    CHECK(tseg_lease_fill(segment, &key, 50, &large, INFINITY, time_now) == TSEG_TOO_LARGE && reads(KEY, NULL));
+    set_text(KEY, "stale");
     CHECK(read_text(KEY, buffer, sizeof buffer, &token) == 5);
     request.stale = NULL;
     request.drops = true;

@@ -130,6 +130,12 @@ class TiersCoverageTest < Tiercel::TestCase
     other&.close
   end
 
+  def test_a_listener_of_another_server_puts_all_copies_away
+    @coverage.cover(@since, @coverage.now, 7)
+    fill
+    assert_equal [false, nil], [@coverage.cover(@since, @coverage.now, 8), @segment.get("key")]
+  end
+
   def test_an_echo_of_before_the_listener_and_one_of_the_time_to_come_say_nothing
     assert_equal [nil, nil], [@coverage.cover(@coverage.now, @since), @coverage.cover(0, 1, 7)]
     assert_equal 0, @segment.near_covered

@@ -68,13 +68,6 @@ module Tiercel
           assert_equal("made", store.fetch("name") { "made" })
         end
 
-        def test_fetch_within_fetch
-          outer = store.fetch("outer") { "#{store.fetch("inner") { "in" }} out" }
-          assert_equal "in out", outer
-          assert_equal "in", store.read("inner")
-          assert_equal "in out", store.read("outer")
-        end
-
         def test_the_block_sets_options_of_the_write
           store.fetch("name") do |_name, options|
             options.expires_in = 30

@@ -48,6 +48,8 @@ module Tiercel
             store.read("b")["list"] << 1
             assert_equal "text", store.read("a")
             assert_equal({ "list" => [] }, store.read("b"))
+            store.delete_matched(/a/)
+            assert_nil store.read("a")
           end
         end
 
