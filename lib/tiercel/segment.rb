@@ -56,6 +56,7 @@ module Tiercel
   # processes.
   class Segment
     autoload :Absent, "tiercel/segment/absent"
+    autoload :EvictionModel, "tiercel/segment/eviction_model"
     autoload :MemoryLimits, "tiercel/segment/memory_limits"
     autoload :Place, "tiercel/segment/place"
     autoload :Report, "tiercel/segment/report"

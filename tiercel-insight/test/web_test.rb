@@ -80,7 +80,7 @@ class WebTest < Tiercel::TestCase
         Tiercel::Insight::Figures::Read.new(at, (at * at % 4_001) * 1_000_000, at < 2_000 ? nil : 900, "a/*")
       end
       worth = Tiercel::Insight::Worth.new(reads, 1.0, { warm: 0, reads: 20_000, misses: 2_000, requests: 100 },
-                                          capacity: Tiercel::Insight::Capacity.new(1_500, 4 << 20, :s3fifo),
+                                          capacity: Tiercel::Insight::Capacity.new(1_500, 4 << 20, :lru),
                                           costs: { "a/*" => 0.001 })
       request = Tiercel::Insight::Web::Request.new(Rack::MockRequest.env_for("/"))
       page = Tiercel::Insight::Web::Page.new(@store, request, "n", report: nil, worth:)

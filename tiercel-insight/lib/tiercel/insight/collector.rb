@@ -120,7 +120,7 @@ class Tiercel::Insight::Collector
   # @private A sampled read of a segment.
   def sampled(key, hash, bytes, expires_at)
     return if Tiercel::Insight.uncounted?
-    note_read(key, hash >> 21, bytes & ProcessFile::MISS, expires_at) # -1 becomes MISS
+    note_read(key, hash >> 21, bytes.negative? ? ProcessFile::MISS : key.bytesize + bytes + 51, expires_at)
   end
 
   # @private Whether the next block needs no timing. Every miss calls this, so it only compares and subtracts.
@@ -387,6 +387,7 @@ class Tiercel::Insight::Collector
     names = learn_words
     records = +"".b
     @to_measure = MOST_MEASURED_BYTES
+    costs = @blocks.each_slice(4).to_h { |key, _, _, ns| [key, [ns / 1_000, ProcessFile::COST - 3].min] }
     @reads.shift(@reads.size).each_slice(5) do |key, hash, bytes, at, expires_at|
       next if hash >= @below
       number = @class_of_hash[hash] ||= number_of(names[key] || @key_class.of(key))
@@ -394,6 +395,7 @@ class Tiercel::Insight::Collector
       bytes = ProcessFile::MISS if ttl.negative? # a segment keeps a frame beyond its TTL
       ttl = ttl.positive? && ttl < 1_000_000 ? ttl.ceil << ProcessFile::CLASS_BITS : 0
       bytes = @bytes_of_hash[hash] || measured(hash, key) if bytes == ProcessFile::SIZE_UNKNOWN
+      bytes = ProcessFile::COST + costs[key] if bytes == ProcessFile::MISS && costs[key]
       records << [hash, at & 0xFFFF_FFFF, bytes, number | ttl].pack(ProcessFile::RECORD)
     end
     [@class_of_hash, @bytes_of_hash, @ttl_of_hash].each { |known| known.clear if known.size > MOST_PENDING }
@@ -453,7 +455,7 @@ class Tiercel::Insight::Collector
   # Implements SHARDS with a fixed amount of memory: if samples come too fast, samples fewer keys from now on.
   def adapt_share
     rings = @file.written / ProcessFile::RECORDS
-    wrapped_early = rings.positive? && now - @since < RING_SECONDS * rings && @class_of_hash.size >= FEW_KEYS
+    wrapped_early = rings.positive? && now - @since < RING_SECONDS * rings && @class_of_hash.size >= 4 * FEW_KEYS
     too_many = @sampled.to_i > @most_sampled
     return sample_more unless (wrapped_early && rings > @halved.to_i) || too_many
     @halved = rings
@@ -473,6 +475,7 @@ class Tiercel::Insight::Collector
 
   def below=(below)
     @below = [below.to_i, 1 << 12].max
+    @class_of_hash.select! { |hash, _| hash < @below }
     @since_share = now
     @segment&.sample(self, @below.fdiv(HASHES))
   end

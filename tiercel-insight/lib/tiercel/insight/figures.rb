@@ -7,10 +7,10 @@
 #   figures.classes     # the classes of keys, most expensive misses first
 class Tiercel::Insight::Figures
   ProcessFile = Tiercel::Insight::ProcessFile
-  # A sampled read: time in milliseconds, hash, bytes (nil: a miss; :unknown), name of its class, and seconds: of a hit
-  # in a segment until its expiry, of a miss in another store the TTL of the entry that was written (nil: none or
-  # unknown).
-  Read = Struct.new(:at, :hash, :bytes, :class_name, :ttl) do
+  # A sampled read: time in milliseconds, hash, bytes of the entry (nil: a miss; :unknown), name of its class, and
+  # seconds: of a hit in a segment until its expiry, of a miss in another store the TTL of the entry that was written
+  # (nil: none or unknown); of a miss those of its block (nil: unknown).
+  Read = Struct.new(:at, :hash, :bytes, :class_name, :ttl, :seconds) do
     def hit? = !bytes.nil?
   end
 
@@ -119,9 +119,10 @@ class Tiercel::Insight::Figures
     numbers = ProcessFile.ring(@folder, file["id"].to_s.delete("/"), written).unpack("L<*")
     reads = numbers.each_slice(4).filter_map do |hash, at, bytes, number|
       next if number.nil?
-      size = { ProcessFile::MISS => nil, ProcessFile::SIZE_UNKNOWN => :unknown }.fetch(bytes, bytes)
+      size = bytes < ProcessFile::COST ? bytes : (:unknown if bytes == ProcessFile::SIZE_UNKNOWN)
+      seconds = (bytes - ProcessFile::COST) / 1e6 if bytes.between?(ProcessFile::COST, ProcessFile::SIZE_UNKNOWN - 1)
       ttl, number = number.divmod(1 << ProcessFile::CLASS_BITS)
-      Read.new(at, hash, size, names[number] || "*", (ttl if ttl.positive?))
+      Read.new(at, hash, size, names[number] || "*", (ttl if ttl.positive?), seconds)
     end
     { below:, reads:, written:, wrapped: written > ProcessFile::RECORDS, points: }
   rescue NoMethodError, TypeError

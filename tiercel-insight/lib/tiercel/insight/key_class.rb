@@ -106,7 +106,7 @@ class Tiercel::Insight::KeyClass
 
   # The names of the loaded Active Record models, as they appear in keys.
   def models
-    return NO_MODELS unless defined?(::ActiveRecord::Base)
+    return {} unless defined?(::ActiveRecord::Base)
     loaded = ::ActiveRecord::Base.descendants.size
     return @models if @loaded == loaded
     @loaded = loaded
@@ -114,5 +114,4 @@ class Tiercel::Insight::KeyClass
       names[model.model_name.cache_key] = true if model.name
     end
   end
-  NO_MODELS = {}.freeze
 end

@@ -61,8 +61,7 @@ module Tiercel::Insight::Metrics
 
     def of_audit(figures)
       stale = figures.audit.select { |one| one["status"] == "stale" }
-      counts = stale.group_by { |one| one["class"] }
-                    .map { |name, all| [{ class: name }, all.sum { |one| one["count"] }] }
+      counts = stale.group_by { |one| one.slice("class") }.transform_values { |all| all.sum { |one| one["count"] } }
       metric("stale_values_total", "counter", "Hits that the audit found to be stale", counts)
     end
 

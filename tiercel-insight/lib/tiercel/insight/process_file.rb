@@ -16,7 +16,8 @@ class Tiercel::Insight::ProcessFile
   CLASS_BITS = 12
   RECORD_BYTES = 16
   RECORDS = 32_768
-  # Values in place of the bytes.
+  # Values in place of the bytes. From COST on: a miss, with the microseconds of its block.
+  COST = 0x8000_0000
   MISS = 0xFFFF_FFFF
   SIZE_UNKNOWN = 0xFFFF_FFFE
   # Number of file ids that `past.json` remembers, so that an interrupted addition is not repeated.

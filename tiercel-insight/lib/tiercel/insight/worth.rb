@@ -4,26 +4,36 @@
 #
 # The sample contains every read of the keys whose hash is below a threshold. The threshold falls until the keys fit
 # into a fixed amount of memory (SHARDS with fixed size: Waldspurger et al., FAST'15). The sampled reads run through
-# small caches with the store's own policy, the entries' TTLs and a capacity reduced by the same share (miniature
-# simulation: Waldspurger et al., ATC'17). Two corrections:
+# small caches with the store's own policy, the entries' sizes and TTLs, and a capacity reduced by the same share
+# (miniature simulation: Waldspurger et al., ATC'17). Two corrections:
 #
 # - A few hot keys decide the number of sampled reads, but not the number of misses. So the simulated misses are not
 #   divided by the sampled reads (SHARDS-adj does this, too), but compared with the sampled misses: the number of all
-#   misses is known (a ratio estimator: Cochran, Sampling Techniques, 1977).
-# - Misses that no size avoids (deleted keys) are in the measured miss ratio, but not in the simulated one. A prediction
-#   is therefore the measured ratio plus the simulated difference.
+#   misses is known (a ratio estimator: Cochran, Sampling Techniques, 1977, chapter 6).
+# - The sampled keys fill more or less than their share of the cache. The number of all reads corrects the capacity (a
+#   regression estimator: Cochran, chapter 7), and then the real misses of the sampled keys do (one Gauss-Newton step).
 #
-# The interval has two parts: how much 16 groups of keys differ (jackknife), and half of the simulation's own error at
-# the present size.
+# The costs of misses are those of the sampled keys' own blocks, or the means of their classes. The 95 % interval adds
+# up, as independent errors:
+#
+# - how much 16 groups of keys differ (jackknife; Student's t), in misses and costs
+# - the change if the capacity is wrong by two standard errors of its correction
+# - entries from before the sample that a larger cache would still have: the rate of first reads falls in the course of
+#   the sample, and is extrapolated to the time that the cache needs to become full
+# - MODEL_ERROR, chosen so that the interval in milliseconds holds in nine of ten predictions for half and twice the
+#   size: on 23 generated traces (loops, scans, TTLs, deletes, growth, phases), in 42 of 46 of a segment, and on 21 of
+#   them in 41 of 42 of a MemoryStore
 class Tiercel::Insight::Worth
   FACTORS = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0].freeze
   MOST_KEYS = 8_192
-  MOST_READS = 120_000
+  MOST_READS = 60_000
   GROUPS = 16
   # Student's t for 15 degrees of freedom, 95 %.
   T = 2.131
   LEAST_KEYS = 200
   LEAST_READS = 2_000
+  # Half of the 95 % interval of the simulation's own error, as a part of the change.
+  MODEL_ERROR = 0.15
 
   # A size: its factor, the miss ratio with its interval, and the change per request in milliseconds with its interval.
   Size = Struct.new(:factor, :miss_ratio, :low, :high, :ms, :ms_low, :ms_high)
@@ -34,7 +44,9 @@ class Tiercel::Insight::Worth
   # LRU, as in memcached and Redis. A full MemoryStore drops its expired entries, and then others until a quarter of its
   # room is free. Solid Cache (:fifo) evicts entries in the order of their writes.
   class Lru
-    def initialize(capacity, _share = 1.0, policy = :lru)
+    attr_reader :full, :used
+
+    def initialize(capacity, policy = :lru)
       @capacity, @policy = capacity, policy
       @entries = {}
       @used = 0
@@ -49,71 +61,12 @@ class Tiercel::Insight::Worth
       @entries.delete(key)
       @entries[key] = [size, hit ? known_expiry : expires_at]
       @used += size - known_size.to_i
-      prune(now) if @used > @capacity
-      hit
-    end
-
-    private
-
-    def prune(now)
+      return hit if @used <= @capacity
+      @full = true
       room = @capacity * (@policy == :memory_store ? 0.75 : 1)
-      @entries.delete_if { |_, (size, expires_at)| expires_at <= now && @used -= size } if room < @capacity
+      @entries.delete_if { |_, (bytes, ends)| ends <= now && @used -= bytes } if room < @capacity
       @used -= @entries.shift.last.first while @used > room && !@entries.empty?
-    end
-  end
-
-  # S3-FIFO as in Tiercel's segments: a small queue for newcomers, a main queue, and a list of recently dropped keys.
-  # Each queue has its own room. Newcomers go into the main queue while only it has room, and if they fill more than a
-  # quarter of the real small queue, or more than the simulated one.
-  class S3Fifo
-    MOST_HITS = 3
-
-    def initialize(capacity, share = 1.0, *)
-      @small_room = @small_capacity = capacity * 0.1
-      @main_room = capacity * 0.9
-      @large = [@small_capacity / 4 / share, @small_capacity].min
-      @small, @main, @ghost = {}, {}, {}
-    end
-
-    # (see Lru#read)
-    def read(key, size, now = 0, expires_at = Float::INFINITY)
-      @now = now
-      if (entry = @small[key] || @main[key])
-        entry[1] += 1 if entry[1] < MOST_HITS
-        return true if entry[2] > now
-        entry[2] = expires_at
-        return false
-      end
-      entry = [size, 0, expires_at]
-      return into_main(key, entry) if @ghost.delete(key) || size > @large || (size > @small_room && size <= @main_room)
-      from_small while size > @small_room && !@small.empty?
-      @small[key] = entry
-      @small_room -= size
-      false
-    end
-
-    private
-
-    def into_main(key, entry)
-      from_main while entry[0] > @main_room && !@main.empty?
-      @main[key] = entry
-      @main_room -= entry[0]
-      false
-    end
-
-    def from_small
-      key, (size, hits, expires_at) = @small.shift
-      @small_room += size
-      return if expires_at <= @now
-      return into_main(key, [size, 0, expires_at]) if hits.positive?
-      @ghost[key] = true
-      @ghost.shift while @ghost.size > [@main.size, 16].max
-    end
-
-    def from_main
-      key, (size, hits, expires_at) = @main.shift
-      @main_room += size
-      into_main(key, [size, hits - 1, expires_at]) if hits.positive? && expires_at > @now
+      hit
     end
   end
 
@@ -133,8 +86,7 @@ class Tiercel::Insight::Worth
     @warm_until = reads[counted[:warm]]&.at || 0
     @reads, @share = reduce(reads, share)
     @capacity = capacity
-    @costs = costs
-    @mean_cost = costs.empty? ? 0.0 : costs.values.sum / costs.size
+    @costs = Hash.new(costs.empty? ? 0.0 : costs.values.sum / costs.size).merge(costs)
     @sizes = []
     @unknown = reason
     simulate unless @unknown
@@ -148,9 +100,9 @@ class Tiercel::Insight::Worth
     return [] if @unknown
     now = @capacity.limit_bytes
     sizes.reject { |size| size.factor == 1.0 }.map do |size|
-      what = now ? "#{Tiercel::Insight::Text.bytes(now * size.factor)} in place of #{Tiercel::Insight::Text.bytes(now)}"
-                 : "#{size.factor} times the entries"
-      "#{what}: #{change(size)}, miss ratio #{percent(size)}"
+      what = "#{Tiercel::Insight::Text.bytes(now * size.factor)} in place of #{Tiercel::Insight::Text.bytes(now)}"
+      ratios = [size.miss_ratio, size.low, size.high].map { |ratio| ratio * 100 }
+      format("%s: %s, miss ratio %.1f %% [%.1f to %.1f]", what, change(size), *ratios)
     end
   end
 
@@ -162,7 +114,7 @@ class Tiercel::Insight::Worth
       keys = reads.map(&:hash).uniq
       bytes = keys.filter_map { |key| sizes[key] }
       hits = reads.count(&:hit?) / @share
-      ms = hits * cost(name) * 1_000 / per
+      ms = hits * @costs[name] * 1_000 / per
       ClassWorth.new(name:, entries: (keys.size / @share).round, hits: hits.round,
                      bytes: (bytes.sum.fdiv(bytes.size) * keys.size / @share if bytes.any?)&.round,
                      misses: (reads.count { |read| !read.hit? } / @share).round, ms:,
@@ -173,7 +125,6 @@ class Tiercel::Insight::Worth
   private
 
   def per = requests? ? @counted[:requests] : [@counted[:reads] / 1_000.0, 1e-9].max
-  def cost(name) = @costs.fetch(name, @mean_cost)
 
   def reason
     return "the store has no size" if @capacity.nil?
@@ -185,13 +136,10 @@ class Tiercel::Insight::Worth
 
   # Lowers the threshold until the keys and the reads are few enough.
   def reduce(reads, share)
-    loop do
-      keys = reads.map(&:hash).uniq
-      return [reads, share] if keys.size <= MOST_KEYS && reads.size <= MOST_READS || keys.size < 16
-      below = keys.max / 2
-      share *= below.fdiv(share * (1 << 32))
-      reads = reads.select { |read| read.hash < below }
-    end
+    keys = reads.map(&:hash).uniq
+    return [reads, share] if keys.size <= MOST_KEYS && reads.size <= MOST_READS || keys.size < 16
+    below = keys.max / 2
+    reduce(reads.select { |read| read.hash < below }, below.fdiv(1 << 32))
   end
 
   def sizes_of_keys
@@ -200,71 +148,136 @@ class Tiercel::Insight::Worth
     end
   end
 
-  # @return [Hash{Integer => Numeric}] by key: the milliseconds from the write of an entry until its expiry. A key of
-  #   which this is unknown has the TTL of its class
+  # @return [Hash{Integer => Numeric}] by key: the longest time in milliseconds from the write of an entry until its
+  #   expiry. A key of which this is unknown has the TTL of its class
   def ttls_of_keys
     written, ttls, of_class = {}, {}, {}
     @reads.each do |read|
       written[read.hash] = read.at unless read.hit?
       next unless read.ttl || read.hit?
-      before = read.hit? ? read.at - written.fetch(read.hash, read.at) : 0
-      ttls[read.hash] = read.ttl ? (read.ttl * 1_000) + before : ttls[read.hash] || Float::INFINITY
-      of_class[read.class_name] = ttls[read.hash]
+      ttl = (read.ttl * 1_000) + read.at - written.fetch(read.hash, read.at) if read.ttl
+      ttl ||= ttls[read.hash] || Float::INFINITY
+      of_class[read.class_name] = ttls[read.hash] = [ttls[read.hash] || 0, ttl].max
     end
     @reads.each { |read| ttls[read.hash] ||= of_class[read.class_name] || Float::INFINITY }
     ttls
   end
 
   def simulate
-    known, ttls = sizes_of_keys, ttls_of_keys
-    mean = known.empty? ? 1.0 : known.values.sum.fdiv(known.size)
-    warm = @reads.index { |read| read.at >= @warm_until } || 0
-    really = by_group(@reads.drop(warm).reject(&:hit?))
-    runs = FACTORS.to_h { |factor| [factor, by_group(run(factor, known, ttls, mean, warm))] }
-    @sizes = runs.map { |factor, one| size(factor, one, runs[1.0], really) }
+    describe_reads
+    find_lost_entries
+    fit_room
+    now, = run(1.0)
+    @sizes = FACTORS.map { |factor| size(factor, now) }
   end
 
-  # @param misses [Array<Figures::Read>]
-  # @return [Array(Array<Integer>, Array<Float>)] their number and their cost in seconds, by group of keys
-  def by_group(misses)
-    groups = misses.group_by { |read| (read.hash * 2_654_435_761 >> 7) % GROUPS }
-    groups = Array.new(GROUPS) { |group| groups.fetch(group, []) }
-    [groups.map(&:size), groups.map { |reads| reads.sum(0.0) { |read| cost(read.class_name) } }]
+  # Each Array has a value for each read.
+  def describe_reads
+    @known, @ttls, seen = sizes_of_keys, ttls_of_keys, {}
+    # Keys of unknown size had no hit, so they resemble those with one.
+    once = @reads.select(&:hit?).map(&:hash).tally.filter_map { |key, number| @known[key] if number == 1 }
+    @size = once.size < 100 ? mean_size : once.sum.fdiv(once.size)
+    own = @reads.select(&:seconds).to_h { |read| [read.hash, read.seconds] }
+    @cost = @reads.map { |read| own[read.hash] || @costs[read.class_name] }
+    @missed = @reads.map { |read| read.hit? ? 0.0 : 1.0 }
+    @group = @reads.map { |read| (read.hash * 2_654_435_761 >> 7) % GROUPS }
+    @first = @reads.map { |read| !seen[read.hash] && seen[read.hash] = true }
+    @older = @reads.zip(@first).count { |read, first| first && read.hit? } > seen.size / 50
+    @warm = @reads.index { |read| read.at >= @warm_until } || 0
+    # A segment's index has a slot for each 354 bytes.
+    @bytes = @share * (s3fifo? ? @capacity.limit_bytes * [@size / 354, 1].min : @capacity.entries * mean_size)
   end
 
-  # @return [Array<Figures::Read>] the reads that miss
-  def run(factor, known, ttls, mean, warm)
-    policy = @capacity.policy
-    cache = (policy == :s3fifo ? S3Fifo : Lru).new(@capacity.entries * mean * factor * @share, @share, policy)
-    seen = {}
-    @reads.each_with_index.filter_map do |read, index|
-      hit = cache.read(read.hash, known.fetch(read.hash, mean), read.at, read.at + ttls[read.hash])
-      # If the first read of a key hits, its entry is from before the sample: larger caches have it, too.
-      hit ||= read.hit? && factor >= 1 && !seen[read.hash]
-      seen[read.hash] = true
-      read unless hit || index < warm
+  def s3fifo? = @capacity.policy == :s3fifo
+  def mean_size = @known.empty? ? 1.0 : @known.values.sum.fdiv(@known.size)
+
+  # If a key misses that even a much smaller cache still has, it was deleted, or its value is never stored. Other reads
+  # of the class miss with the same probability.
+  def find_lost_entries
+    @deleted, @lost = {}, Hash.new(0.0)
+    kept, = run(s3fifo? ? 0.08 : 0.5, 1.0, :lru)
+    again = @reads.each_index.select { |index| kept[index].zero? && !@first[index] }
+    again.each { |index| @deleted[index] = true unless @reads[index].hit? }
+    again.group_by { |index| @reads[index].class_name }.each do |name, some|
+      @lost[name] = @missed.values_at(*some).sum / some.size
     end
   end
 
-  def size(factor, one, now, sampled)
-    measured = @counted[:misses].fdiv([@counted[:reads], 1].max)
-    enough = sampled[0].sum >= 100 && @counted[:misses].positive?
-    scale = enough ? @counted[:misses].fdiv(sampled[0].sum) : 1 / @share
-    ratio, around = estimate(one[0], now[0], sampled[0], scale / [@counted[:reads], 1].max)
-    ms, around_ms = estimate(one[1], now[1], sampled[1], scale * 1_000 / per)
-    Size.new(factor, *[ratio, ratio - around, ratio + around].map { |more| (measured + more).clamp(0.0, 1.0) },
-             ms, ms - around_ms, ms + around_ms)
+  # @return [Array(Array<Float>, Integer, Float)] by read: the probability of a miss; the index of the first eviction;
+  #   the part of the cache that is full at the end
+  def run(factor, room = @room, policy = @capacity.policy)
+    bytes = @bytes * factor * room
+    cache = policy == :s3fifo ? Tiercel::Segment::EvictionModel.new(bytes, @share) : Lru.new(bytes, policy)
+    full = nil
+    misses = @reads.each_with_index.map do |read, index|
+      cache.delete(read.hash) if @deleted[index] && policy == :s3fifo
+      # If the first read of a key hits, its entry is from before the sample: larger caches have it, too.
+      older = @first[index] && read.hit?
+      ttl = older && read.ttl ? read.ttl * 1_000 : @ttls[read.hash]
+      hit = cache.read(read.hash, @known.fetch(read.hash, @size), read.at, read.at + ttl)
+      full ||= index if cache.full
+      next 0.0 if factor >= 1 && older
+      hit && !@deleted[index] ? @lost[read.class_name] : 1.0
+    end
+    [misses, full || @reads.size, cache.used / bytes]
   end
 
-  # @param sampled [Array<Numeric>] what really happened, by group, as `one` and `now`
-  # @param scale [Float] of a sampled miss to the result's unit
+  # Corrects the share of the keys, first by the number of all reads, then by the real misses at the present size.
+  def fit_room
+    reads = @reads.drop(@warm).map(&:hash).tally
+    bytes = reads.to_h { |key, _| [key, @known.fetch(key, @size).to_f] }
+    all, squares = bytes.values.sum, bytes.values.sum { |one| one**2 }
+    both, frequent = reads.sum { |key, number| number * bytes[key] }, reads.values.sum { |number| number**2 }
+    number, missed = reads.values.sum, @missed.drop(@warm).sum
+    @room = prior = 1 + (both / frequent * (number - (@share * @counted[:reads])) / all).clamp(-0.2, 0.2)
+    variance = (1 - @share) * squares / (all**2) * [1 - (both**2 / (squares * frequent)), 0.02].max
+    @room_error = Math.sqrt(variance)
+    at_prior, more, less = [1, 1.1, 1 / 1.1].map { |part| run(1.0, prior * part).first.drop(@warm).sum }
+    slope = (more - less) / (2 * Math.log(1.1))
+    gain = slope / ((slope**2) + ((((0.004 * number)**2) + missed) / variance))
+    @room *= Math.exp((gain * (missed - at_prior)).clamp(-0.2, 0.2))
+  end
+
+  def size(factor, now)
+    misses, full, used = run(factor)
+    larger, = run(factor, @room * (1 + (2 * @room_error)))
+    quarter = @reads.size / 4
+    start = @older ? [@warm, [full, 3 * quarter].min].max : @warm
+    # Whenever the sample gets 1.4 times as long, the rate of first reads falls by about the same amount.
+    later = @older && full > start ? [Math.log(1 / (used * 0.875), 1.4), 0].max : 0
+    fresh = misses.zip(@first).map { |miss, first| first && @older ? miss : 0.0 }
+    all = Array.new(@reads.size, 1.0)
+    # A larger cache keeps a part of the misses, so that its prediction is not below 0.
+    base = factor > 1 ? now : @missed
+    base, scale = base.drop(start).sum >= 100 ? [base, @counted[:misses]] : [all, @counted[:reads]]
+    scale /= base.drop(start).sum
+    ratio, wide, ms, wide_ms = [[all, 1.0 / [@counted[:reads], 1].max], [@cost, 1_000.0 / per]].flat_map do |by, unit|
+      sums = [misses, larger, now, base].map { |values| by_group(values, by, start) }
+      fades = [2, 3].map { |part| by_group(fresh, by, part * quarter, (part + 1) * quarter) }.transpose
+                    .map { |before, after| (before - after) * (@reads.size - start) / quarter }
+      estimate(*sums, fades, later).map { |figure| figure * scale * unit }
+    end
+    measured = @counted[:misses].fdiv([@counted[:reads], 1].max)
+    Size.new(factor, *[ratio, ratio - wide, ratio + wide].map { |more| (measured + more).clamp(0.0, 1.0) },
+             ms, ms - wide_ms, ms + wide_ms)
+  end
+
+  def by_group(values, weights, from, upto = @reads.size)
+    (from...upto).each_with_object(Array.new(GROUPS, 0.0)) do |index, sums|
+      sums[@group[index]] += values[index] * weights[index]
+    end
+  end
+
   # @return [Array(Float, Float)] the change, and half of the width of its 95 % interval
-  def estimate(one, now, sampled, scale)
-    changes = one.zip(now).map { |a, b| a - b }
-    part = changes.sum.fdiv([sampled.sum, 1e-9].max)
-    squares = changes.zip(sampled).sum { |change, really| (change - (part * really))**2 }
-    error = changes.sum.zero? ? 0 : (now.sum - sampled.sum) / 2.0
-    [changes.sum * scale, Math.hypot(T * Math.sqrt(squares.fdiv(GROUPS - 1) * GROUPS), error) * scale]
+  def estimate(misses, larger, now, base, fades, later)
+    changes = misses.zip(now).map { |one, before| one - before }
+    return [0.0, 0.0] if changes.all?(&:zero?)
+    part = changes.sum / [base.sum, 1e-9].max
+    sampling = changes.zip(base).sum { |change, of| (change - (part * of))**2 } * GROUPS / (GROUPS - 1)
+    old = fades.sum.clamp(0, misses.sum)
+    unsure = ((old**2) + (T * T * fades.sum { |one| one**2 })) * ((later + 0.5)**2)
+    [changes.sum - (old * later), Math.sqrt((T * T * sampling) + ((MODEL_ERROR * changes.sum)**2) +
+                                            ((larger.sum - misses.sum)**2) + unsure)]
   end
 
   def change(size)
@@ -272,10 +285,6 @@ class Tiercel::Insight::Worth
     return "no difference that this sample shows" if size.ms_low <= 0 && size.ms_high >= 0
     low, high = [size.ms_low.abs, size.ms_high.abs].sort
     format("%.2g ms %s %s [%.2g to %.2g]", size.ms.abs, size.ms.negative? ? "less" : "more", of, low, high)
-  end
-
-  def percent(size)
-    format("%.1f %% [%.1f to %.1f]", size.miss_ratio * 100, size.low * 100, size.high * 100)
   end
 end
 

@@ -158,9 +158,15 @@ class Tiercel::Insight::Doctor
         return sound("stores nothing, by configuration") if subject.kind == :null_store
         Tiercel::Insight.uncounted do
           key = "tiercel:doctor:#{SecureRandom.hex(8)}"
-          next unanswered unless subject.store.write(key, key, expires_in: 60)
-          next lost unless kept?(key)
-          judge(Tiercel::Insight.median_seconds { kept?(key) })
+          if !subject.store.write(key, key, expires_in: 60)
+            found("#{subject}: a write failed: the backend is unreachable, full or read-only",
+                  fix: "see the log for the reason; check the address and that the server is running")
+          elsif !kept?(key)
+            found("#{subject}: a value that was just written cannot be read back",
+                  fix: "check the server's memory limit: it may evict new entries immediately")
+          else
+            judge(Tiercel::Insight.median_seconds { kept?(key) })
+          end
         ensure
           subject.store.delete(key) if key
         end
@@ -169,16 +175,6 @@ class Tiercel::Insight::Doctor
       def kept?(key)
         return subject.store.read(key) == key unless subject.tiercel?
         !subject.store.write(key, key, unless_exist: true, expires_in: 60)
-      end
-
-      def unanswered
-        found("#{subject}: a write failed: the backend is unreachable, full or read-only",
-              fix: "see the log for the reason; check the address and that the server is running")
-      end
-
-      def lost
-        found("#{subject}: a value that was just written cannot be read back",
-              fix: "check the server's memory limit: it may evict new entries immediately")
       end
 
       def judge(seconds)
@@ -331,21 +327,16 @@ class Tiercel::Insight::Doctor
         keys = server.sample
         return unknown("#{server}: SCAN is refused, so its keys could not be sampled") if keys.nil?
         foreign = keys.reject { |_key, type, _ttl| type == "string" }
-        used_for_more(server, foreign) if foreign.any?
+        types = foreign.map { |_key, type, _ttl| type }.tally.map { |type, count| "#{count} of type #{type}" }
+        if types.any?
+          found("#{server} is not used only for caching: a sample has #{types.join(", ")}",
+                fix: "use a separate Redis for the cache: `clear` without a namespace flushes the whole database, " \
+                     "and eviction may drop jobs")
+        end
         endless = keys.count { |_key, _type, ttl| ttl == -1 }
         volatile = info["maxmemory_policy"].to_s.start_with?("volatile")
-        without_ttl(server, endless, keys.size) if volatile && endless.positive?
-      end
-
-      def used_for_more(server, foreign)
-        types = foreign.map { |_key, type, _ttl| type }.tally.map { |type, count| "#{count} of type #{type}" }
-        found("#{server} is not used only for caching: a sample has #{types.join(", ")}",
-              fix: "use a separate Redis for the cache: `clear` without a namespace flushes the whole database, " \
-                   "and eviction may drop jobs")
-      end
-
-      def without_ttl(server, endless, sampled)
-        found("#{server}: #{endless} of #{sampled} sampled keys have no TTL, and maxmemory-policy volatile-* never " \
+        return unless volatile && endless.positive?
+        found("#{server}: #{endless} of #{keys.size} sampled keys have no TTL, and maxmemory-policy volatile-* never " \
               "evicts those", fix: "write with expires_in:, or CONFIG SET maxmemory-policy allkeys-lru, #{ALONE}")
       end
     end
@@ -392,7 +383,9 @@ class Tiercel::Insight::Doctor
 
       def placed(segment)
         small = small_room
-        if displaced?(segment.path)
+        # A path in the configuration is the user's choice; a name uses shared memory if there is enough space.
+        named = ::File.basename(segment.path).match?(/\Atiercel-.*\.v\d+\z/)
+        if named && !segment.path.start_with?("#{deployment.shared_memory}/")
           found("#{segment.path} is not in #{deployment.shared_memory}#{" (#{small})" if small}, so its pages are " \
                 "written to a disk", fix: small ? LARGER : "give #{deployment.shared_memory} more space, or set a " \
                                                            "smaller size:")
@@ -417,11 +410,6 @@ class Tiercel::Insight::Doctor
         room = room_of_shared_memory
         return unless deployment.container? && room && room <= CONTAINER_DEFAULT_BYTES
         "#{Text.bytes(room)}#{", Docker's default" if room == CONTAINER_DEFAULT_BYTES}"
-      end
-
-      # A path in the configuration is the user's choice; a name uses shared memory if there is enough space.
-      def displaced?(path)
-        ::File.basename(path).match?(/\Atiercel-.*\.v\d+\z/) && !path.start_with?("#{deployment.shared_memory}/")
       end
 
       # The mount's size limit, which the kernel lists in kB; nil for a mount without a limit.
