@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "minitest/mock"
+
 module Tiercel
   module Contracts
     module BackendContract
@@ -28,6 +30,15 @@ module Tiercel
             assert_equal "new".b, backend.get("added")
             assert_equal false, backend.compare_and_set("swapped", "new", token)
             assert_equal [nil, 5], [backend.get("counter"), backend.increment("counter", 5)]
+          end
+        end
+
+        def test_an_entry_is_absent_from_its_last_instant_on
+          skip "#{backend} has its server's clock" if backend.remote?
+          now = Time.at(1_900_000_000)
+          Time.stub(:now, now) { backend.set("key", "value", TTL) }
+          Time.stub(:now, now + TTL) do
+            assert_equal [nil, [], false], [backend.get("key"), backend.scan.to_a, backend.delete("key")]
           end
         end
 

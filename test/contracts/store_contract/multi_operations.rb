@@ -65,12 +65,6 @@ module Tiercel
           assert_equal({ "b" => "bb", "c" => "cc" }, store.read_multi("b", "c"))
         end
 
-        def test_fetch_multi_with_force
-          store.write("a", "old")
-          assert_equal({ "a" => "new", "b" => "new" }, store.fetch_multi("a", "b", force: true) { "new" })
-          assert_equal "new", store.read("a")
-        end
-
         def test_fetch_multi_with_skip_nil
           values = store.fetch_multi("a", "b", skip_nil: true) { |name| 1 if name == "b" }
           assert_equal({ "a" => nil, "b" => 1 }, values)

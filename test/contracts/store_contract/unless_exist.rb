@@ -11,12 +11,6 @@ module Tiercel
           assert_equal "first", store.read("name")
         end
 
-        def test_a_cached_nil_is_something
-          store.write("name", nil)
-          assert_equal false, store.write("name", 1, unless_exist: true)
-          assert_nil store.read("name")
-        end
-
         def test_an_ended_entry_is_nothing
           store.write("name", "first", expires_in: 60)
           later(61) do
