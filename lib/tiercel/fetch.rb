@@ -118,7 +118,20 @@ module Tiercel
       values_by_name
     end
 
+    # Runs a block of `fetch`, and reports its duration to an observer that wants to know it.
+    #
+    # @return [Object] the block's value
+    def timed(key)
+      observer = @runtime.observer
+      began = nanoseconds unless observer.nil? || observer.untimed?(@backend, Forks.current)
+      yield
+    ensure
+      observer.computed(@backend, key, nanoseconds - began) if began
+    end
+
     private
+
+    def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
     def resolve(miss, &)
       value = miss.seen ? serve_stale(miss, miss.stale_beside(miss.seen)) : MISS

@@ -138,10 +138,7 @@ static uint32_t checksum(const uint8_t *bytes, size_t size)
  */
 enum { SHARED_PAYLOAD_BYTES = 640 };
 
-#define FRAME_MAX_PAYLOAD_BYTES UINT32_MAX
-
 static VALUE signal_miss, signal_expired, signal_slow, signal_fallback, clock_module;
-static ID id_now;
 
 /* A version that C can write and compare: a String in UTF-8 or US-ASCII. */
 typedef struct {
@@ -284,7 +281,7 @@ static VALUE dump_string(VALUE value, const planned_frame *planned, VALUE thresh
     uint8_t type = encoding_type(value);
     size_t size = (size_t)RSTRING_LEN(value), front = front_bytes(planned);
     VALUE frame;
-    if (!type || rb_ivar_count(value) != 0 || size > FRAME_MAX_PAYLOAD_BYTES) return Qnil;
+    if (!type || rb_ivar_count(value) != 0 || size > UINT32_MAX) return Qnil;
     if (!NIL_P(threshold) && (!FIXNUM_P(threshold) || (long)size >= FIX2LONG(threshold))) return Qnil;
     frame = rb_str_new(NULL, (long)(front + size));
     memcpy(RSTRING_PTR(frame) + front, RSTRING_PTR(value), size);
@@ -296,7 +293,7 @@ static VALUE dump_string(VALUE value, const planned_frame *planned, VALUE thresh
 static VALUE make_plain_frame(buffer *encoded, void *planned)
 {
     size_t payload_bytes = encoded->size - front_bytes(planned);
-    if (payload_bytes > FRAME_MAX_PAYLOAD_BYTES) return Qnil;
+    if (payload_bytes > UINT32_MAX) return Qnil;
     write_front(encoded->data, FRAME_TYPE_PLAIN, payload_bytes, planned);
     return rb_str_new((const char *)encoded->data, (long)encoded->size);
 }
@@ -364,7 +361,7 @@ static bool read_header(VALUE bytes, frame_header *header)
 static bool expired(double expires_at, VALUE now)
 {
     if (isinf(expires_at)) return expires_at < 0;
-    if (NIL_P(now)) now = rb_funcall(clock_module, id_now, 0);
+    if (NIL_P(now)) now = rb_funcall(clock_module, rb_intern("now"), 0);
     return expires_at <= NUM2DBL(now);
 }
 
@@ -454,7 +451,6 @@ void init_frame(VALUE tiercel, VALUE module)
     signal_expired = constant(codec, "EXPIRED");
     signal_slow = constant(codec, "SLOW");
     signal_fallback = constant(codec, "FALLBACK");
-    id_now = rb_intern("now");
     rb_define_singleton_method(module, "dump_frame", dump_frame, 6);
     rb_define_singleton_method(module, "load_frame", load_frame, 4);
     rb_define_singleton_method(module, "unchecked_frame", unchecked_frame, 1);

@@ -10,12 +10,11 @@ enum {
     USUAL_KEY_BYTES = 135 /* such a String fills a slot of 160 bytes in Ruby's heap */
 };
 
-static ID id_cache_key, id_cache_version, id_to_param, id_to_a;
-
 /* Returns whether the application has not added cache_key or cache_version to the class. */
 static bool unchanged(VALUE class)
 {
-    return !rb_method_boundp(class, id_cache_key, 0) && !rb_method_boundp(class, id_cache_version, 0);
+    return !rb_method_boundp(class, rb_intern("cache_key"), 0) &&
+           !rb_method_boundp(class, rb_intern("cache_version"), 0);
 }
 
 /* Returns whether the name is an instance of exactly this class, which is unchanged, without singleton methods. */
@@ -58,7 +57,7 @@ static bool append_param(VALUE key, VALUE name, int depth)
 {
     VALUE param;
     if (RB_TYPE_P(name, T_STRING) || RB_TYPE_P(name, T_ARRAY) || RB_TYPE_P(name, T_HASH)) return false;
-    param = rb_check_funcall(name, id_to_param, 0, NULL);
+    param = rb_check_funcall(name, rb_intern("to_param"), 0, NULL);
     if (param == Qundef) return false;
     if (NIL_P(param)) return true;
     if (is_boolean(param)) return depth > 0 && param == name && append_text(key, rb_obj_as_string(param));
@@ -73,8 +72,8 @@ static bool append_name(VALUE key, VALUE name, int depth)
     if (plain(name, rb_cString)) return append_text(key, name);
     if (plain(name, rb_cArray)) return append_names(key, name, depth);
     if (rb_obj_class(name) == rb_cString || rb_obj_class(name) == rb_cArray) return false;
-    if (!rb_respond_to(name, id_cache_key)) return append_param(key, name, depth);
-    return append_text(key, rb_obj_as_string(rb_funcall(name, id_cache_key, 0)));
+    if (!rb_respond_to(name, rb_intern("cache_key"))) return append_param(key, name, depth);
+    return append_text(key, rb_obj_as_string(rb_funcall(name, rb_intern("cache_key"), 0)));
 }
 
 static long most_bytes(VALUE max_bytes) { return RTEST(max_bytes) ? NUM2LONG(max_bytes) : LONG_MAX; }
@@ -157,12 +156,13 @@ static VALUE no_versions(void) { return rb_usascii_str_new("", 0); }
 static VALUE own_version(VALUE name)
 {
     VALUE version;
-    if (!rb_respond_to(name, id_cache_version)) {
+    if (!rb_respond_to(name, rb_intern("cache_version"))) {
         if (NIL_P(name)) return no_versions(); /* Rails treats nil as an empty Array */
-        return rb_respond_to(name, id_to_a) ? Qfalse : Qnil;
+        return rb_respond_to(name, rb_intern("to_a")) ? Qfalse : Qnil;
     }
-    version = rb_funcall(name, id_cache_version, 0);
-    return NIL_P(version) || rb_obj_class(version) == rb_cString ? version : rb_funcall(version, id_to_param, 0);
+    version = rb_funcall(name, rb_intern("cache_version"), 0);
+    if (NIL_P(version) || rb_obj_class(version) == rb_cString) return version;
+    return rb_funcall(version, rb_intern("to_param"), 0);
 }
 
 /* An Array always has a version, which may be empty. Rails does the same. */
@@ -190,7 +190,6 @@ static VALUE version_of(VALUE self, VALUE name) { return find_version(name, 0); 
 
 /* A call with no other options than these merges none. Rails' merged_options handles others, and reports mistakes. */
 static VALUE expires_in, namespace, race_condition_ttl, skip_nil, tags, version; /* Symbols */
-static ID id_model_name, id_value;
 
 static VALUE duration_class(void)
 {
@@ -206,7 +205,7 @@ static bool lasts(VALUE seconds)
     if (FIXNUM_P(seconds)) return FIX2LONG(seconds) > 0;
     if (RB_FLOAT_TYPE_P(seconds)) return RFLOAT_VALUE(seconds) > 0;
     return RB_TYPE_P(seconds, T_OBJECT) && RBASIC_CLASS(seconds) == duration_class() &&
-           lasts(rb_attr_get(seconds, id_value));
+           lasts(rb_attr_get(seconds, rb_intern("@value")));
 }
 
 /*
@@ -218,7 +217,7 @@ static bool usual_tag(VALUE tag, long bytes)
     if (SYMBOL_P(tag)) tag = rb_sym2str(tag);
     if (RB_TYPE_P(tag, T_STRING))
         return RBASIC_CLASS(tag) == rb_cString && RSTRING_LEN(tag) > 0 && RSTRING_LEN(tag) <= bytes;
-    return (RB_TYPE_P(tag, T_OBJECT) || RB_TYPE_P(tag, T_STRUCT)) && rb_respond_to(tag, id_model_name);
+    return (RB_TYPE_P(tag, T_OBJECT) || RB_TYPE_P(tag, T_STRUCT)) && rb_respond_to(tag, rb_intern("model_name"));
 }
 
 /* Returns whether `names` is a tag, or an Array of at most `most` tags. */
@@ -268,10 +267,6 @@ static VALUE lasts_p(VALUE self, VALUE seconds) { return lasts(seconds) ? Qtrue 
 
 void init_keys(VALUE module)
 {
-    id_cache_key = rb_intern("cache_key");
-    id_cache_version = rb_intern("cache_version");
-    id_to_param = rb_intern("to_param");
-    id_to_a = rb_intern("to_a");
     rb_define_singleton_method(module, "key", key_of, 3);
     rb_define_singleton_method(module, "keys", keys_of, 3);
     rb_define_singleton_method(module, "frozen", frozen_keys, 1);
@@ -282,8 +277,6 @@ void init_keys(VALUE module)
     skip_nil = ID2SYM(rb_intern("skip_nil"));
     tags = ID2SYM(rb_intern("tags"));
     version = ID2SYM(rb_intern("version"));
-    id_model_name = rb_intern("model_name");
-    id_value = rb_intern("@value");
     rb_define_singleton_method(module, "naming_options", naming_options, 4);
     rb_define_singleton_method(module, "lasts?", lasts_p, 1);
 }

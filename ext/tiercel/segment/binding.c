@@ -45,23 +45,9 @@ static bool run_without_gvl(tseg_host *base, tseg_step *step, void *argument)
     }
 }
 
-typedef struct {
-    void (*work)(void *argument);
-    void *argument;
-} sleeping_work;
-
-static void *perform_sleep(void *argument)
+static bool block_without_gvl(tseg_host *base, void *(*work)(void *argument), void *argument)
 {
-    const sleeping_work *work = argument;
-    work->work(work->argument);
-    return NULL;
-}
-
-static bool block_without_gvl(tseg_host *base, void (*work)(void *argument), void *argument)
-{
-    sleeping_work sleeping = {work, argument};
-
-    rb_thread_call_without_gvl2(perform_sleep, &sleeping, RUBY_UBF_IO, NULL);
+    rb_thread_call_without_gvl2(work, argument, RUBY_UBF_IO, NULL);
     return protect(base, handle_interrupts, Qnil);
 }
 
@@ -104,9 +90,6 @@ void segment_raise(const segment_host *host)
 }
 
 /* The time as Ruby sees it. An application's tests can move it. */
-static ID id_now, id_to_f;
-
-
 /*
  * Positive if Time.now will stay Ruby's own method: this file then reads the machine's clock, which gives the same time
  * without a call. Negative until Tiercel::Clock has decided.
@@ -135,7 +118,7 @@ double segment_now(void)
 
     if (RB_LIKELY(read_without_ruby(&now))) return now;
     if (reads_clock < 0) reads_clock = RTEST(rb_funcall(tiercel_segment_class, rb_intern("reads_clock?"), 0));
-    return NUM2DBL(rb_funcallv(rb_funcallv(rb_cTime, id_now, 0, NULL), id_to_f, 0, NULL));
+    return NUM2DBL(rb_funcall(rb_funcall(rb_cTime, rb_intern("now"), 0), rb_intern("to_f"), 0));
 }
 
 double segment_coarse_now(void) { return seconds_of(TSEG_COARSE_REALTIME); }
@@ -157,12 +140,6 @@ __attribute__((noinline)) bool segment_ask_time(VALUE self, tseg_clock *clock, t
     if (RB_LIKELY(unmapped == tseg_unmapped && handle->attached == *segment && !tseg_forked())) return true;
     *segment = segment_current(self);
     return false;
-}
-
-void segment_init_time(void)
-{
-    id_now = rb_intern("now");
-    id_to_f = rb_intern("to_f");
 }
 
 /* Calls that the core may have to repeat. */

@@ -131,22 +131,16 @@ static VALUE copy_of_string(VALUE string)
     return rb_obj_freeze(copy);
 }
 
-/* The frame's part TAGS, frozen, or nil. */
-static VALUE tags_of_frame(VALUE frame)
+/* The version, with the frame's part TAGS if it has one. */
+static VALUE terms_of(VALUE version, VALUE frame)
 {
     size_t bytes;
     const uint8_t *part = tseg_part_of((const uint8_t *)RSTRING_PTR(frame), (size_t)RSTRING_LEN(frame), FRAME_PART_TAGS,
                                        &bytes);
-
-    return part ? rb_obj_freeze(rb_str_new((const char *)part, (long)bytes)) : Qnil;
-}
-
-static VALUE terms_of(VALUE version, VALUE frame)
-{
-    VALUE tags = tags_of_frame(frame);
+    VALUE tags = part ? rb_obj_freeze(rb_str_new((const char *)part, (long)bytes)) : Qnil;
 
     if (!NIL_P(version)) version = rb_str_new_frozen(StringValue(version));
-    return NIL_P(tags) ? version : rb_obj_freeze(rb_assoc_new(version, tags));
+    return part ? rb_obj_freeze(rb_assoc_new(version, tags)) : version;
 }
 
 /*

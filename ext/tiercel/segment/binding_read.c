@@ -29,7 +29,7 @@ typedef struct {
     VALUE value;          /* a copy of the entry's value, or the value in the memo */
     VALUE tags;           /* the frame's part TAGS if the memo wants the value, or nil */
     bool kept;            /* `value` is in the memo */
-    bool tagged;          /* `value` is a String whose version and tags suit the read */
+    bool has_parts;       /* `value` is a String whose frame has a version or tags, which suit the read */
     int frame_type;       /* the frame's type; 0 for bytes that are no frame */
     bool framed;          /* `value` is a frame, which Ruby decodes */
     double expires_at;    /* the end of a plain String's frame */
@@ -119,7 +119,7 @@ PART_OF_READ bool copy_decoded(value_read *read, read_kind kind, tseg *segment, 
     if (parts_bytes && !read->framed) {
         tseg_tags_answer answer = copy_with_parts(read, segment, key, entry, clock, type, parts_bytes);
         if (answer == TSEG_TAGS_NEED_TIME) return false;
-        if ((read->tagged = answer == TSEG_TAGS_CURRENT)) return true;
+        if ((read->has_parts = answer == TSEG_TAGS_CURRENT)) return true;
         read->framed = true;
     }
     if (read->framed) {
@@ -205,7 +205,7 @@ PART_OF_READ bool read_value(value_read *read, read_kind kind, bool keeps, tseg 
 {
     VALUE kept = Qnil;
 
-    read->kept = read->framed = read->tagged = false;
+    read->kept = read->framed = read->has_parts = false;
     read->tags = Qnil;
     if (keeps && tries_memo_first(read, kind, entry)) kept = memo_value(read, kind, segment, key, entry, clock);
     if (kind == READ_BYTES) {
@@ -261,7 +261,7 @@ PART_OF_READ VALUE result_of(const value_read *read, read_kind kind, const tseg 
 
     if (!kept && (read->framed || is_long(read, entry))) token = tseg_token_of(segment, entry);
     if (read->framed) return frame_result(read->self, kind, read->value, read->frame_type, key, &token);
-    if (!kept && is_long(read, entry) && (!read->tagged || !NIL_P(read->tags)))
+    if (!kept && is_long(read, entry) && (!read->has_parts || !NIL_P(read->tags)))
         kept = segment_keep_string(read->self, key, &token, read->expires_at, read->value, read->tags);
     if (kind == READ_FROZEN) return rb_obj_freeze(read->value);
     return kept ? segment_share(read->value) : read->value;
@@ -303,7 +303,8 @@ PART_OF_READ VALUE sampled_result(const value_read *read, read_kind kind, bool k
     double expires_at = read->kept ? NAN : read->framed ? entry->expires_at : read->expires_at;
     volatile VALUE result = finished(read, kind, keeps, segment, key, entry);
 
-    if (read->framed && read->frame_type) memcpy(&expires_at, RSTRING_PTR(read->value) + 8, sizeof expires_at);
+    if (read->framed && read->frame_type)
+        memcpy(&expires_at, RSTRING_PTR(read->value) + offsetof(frame_header, expires_at), sizeof expires_at);
     notify_observer(read->self, key_string, key, (long)entry->value_bytes, expires_at);
     return result;
 }

@@ -17,7 +17,7 @@ static bool run_held(tseg_host *host, tseg *segment, tseg_step *step, void *argu
     return done;
 }
 
-static bool block_held(tseg_host *host, tseg *segment, void (*work)(void *argument), void *argument)
+static bool block_held(tseg_host *host, tseg *segment, void *(*work)(void *argument), void *argument)
 {
     bool done;
 
@@ -33,10 +33,11 @@ typedef struct {
     tseg_wait *wait;
 } lock_wait;
 
-static void watch_lock(void *argument)
+static void *watch_lock(void *argument)
 {
     const lock_wait *watched = argument;
     tseg_watch(watched->segment, watched->shard, watched->wait);
+    return NULL;
 }
 
 static tseg_result wait_for_writer(tseg_host *host, tseg *segment, uint32_t shard, tseg_wait *wait)
@@ -92,13 +93,14 @@ tseg_result tseg_repeat_call(tseg_host *host, tseg_call *call)
     return call->result;
 }
 
-static void nap_for_files(void *counted_ns)
+static void *nap_for_files(void *counted_ns)
 {
     const struct timespec pause = {0, FILES_NAP_NS};
     uint64_t began_ns = tseg_monotonic_ns();
 
     nanosleep(&pause, NULL);
     *(uint64_t *)counted_ns += tseg_counted_nap(began_ns, TSEG_LONGEST_COUNTED_NAP_NS);
+    return NULL;
 }
 
 /*
@@ -123,10 +125,11 @@ typedef struct {
     uint64_t longest_ns;
 } signal_wait;
 
-static void sleep_on_signal(void *argument)
+static void *sleep_on_signal(void *argument)
 {
     const signal_wait *wait = argument;
     tseg_sleep(wait->signal, wait->seen, wait->longest_ns);
+    return NULL;
 }
 
 static uint64_t smaller(uint64_t one, uint64_t other) { return one < other ? one : other; }

@@ -17,7 +17,6 @@ RUBY_FUNC_EXPORTED void Init_segment_ext(void)
     rb_undef_method(rb_singleton_class(tiercel_segment_class), "new");
     rb_define_const(tiercel_segment_class, "PORTABLE", TSEG_IS_PORTABLE ? Qtrue : Qfalse);
     define_segment(tiercel_segment_class);
-    segment_init_time();
     segment_init_memo();
     segment_init_read();
     segment_init_write();

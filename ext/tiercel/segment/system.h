@@ -57,8 +57,11 @@ typedef struct tseg_host {
      * exception ends the work early.
      */
     bool (*run)(struct tseg_host *host, tseg_step *step, void *argument);
-    /* Runs work(argument), which sleeps in the system, without the host's lock. A signal wakes the work. */
-    bool (*block)(struct tseg_host *host, void (*work)(void *argument), void *argument);
+    /*
+     * Runs work(argument), which sleeps in the system, without the host's lock. A signal wakes the work. The host
+     * ignores its result.
+     */
+    bool (*block)(struct tseg_host *host, void *(*work)(void *argument), void *argument);
     /* The segment to use until the host releases its lock. NULL: `error` gives the reason. */
     struct tseg *(*current)(struct tseg_host *host);
     /* Reports that a damaged file was replaced. */

@@ -826,19 +826,11 @@ module ActiveSupport
         tags = options[:tags]
         @settings.generations.fix(tags) if tags
         own = ::Tiercel::Fetch::WriteOptions.allocate.of_miss(options, self)
-        value = instrument(:generate, event_key(name, key, options), options) { timed(key) { yield(name, own) } }
+        value = instrument(:generate, event_key(name, key, options), options) do
+          @settings.fetch.timed(key) { yield(name, own) }
+        end
         write(name, value, own.options) unless value.nil? && own.options[:skip_nil]
         value
-      end
-
-      # {Tiercel::Fetch} times the blocks that it runs.
-      def timed(key)
-        observer = @settings.fetch.runtime.observer
-        timed = observer && !observer.untimed?(backend, ::Tiercel::Forks.current)
-        began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) if timed
-        yield
-      ensure
-        observer.computed(backend, key, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began) if began
       end
 
       def fetch_without_leases
@@ -872,7 +864,8 @@ module ActiveSupport
         missing = names.values_at(*at)
         if options[:force] || !policy.lease
           @settings.generations.fix(options[:tags]) if options[:tags]
-          return missing.zip(keys.values_at(*at)).to_h { |name, key| [name, timed(key) { yield(name) }] }
+          missing = missing.zip(keys.values_at(*at))
+          return missing.to_h { |name, key| [name, @settings.fetch.timed(key) { yield(name) }] }
         end
         versions = versions ? versions.values_at(*at) : []
         @settings.fetch.values(self, missing, keys.values_at(*at), versions, options, policy, useless) do |name, _own|

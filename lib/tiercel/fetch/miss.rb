@@ -240,13 +240,9 @@ class Tiercel::Fetch
     def compute
       @computed = true
       @given = WriteOptions.allocate.of_miss(@options, @store)
-      observer = @fetch.runtime.observer
-      began = nanoseconds unless observer.nil? || observer.untimed?(@fetch.backend, @process)
-      value = yield(@name, @given)
+      value = @fetch.timed(@key) { yield(@name, @given) }
       record_tags
       value
-    ensure
-      observer.computed(@fetch.backend, @key, nanoseconds - began) if began
     end
 
     # @return [Hash, nil] the options of the write, which the block may have changed; nil if there is nothing to write
@@ -287,8 +283,6 @@ class Tiercel::Fetch
     def tagged? = !@recorded.nil? || lost?
 
     private
-
-    def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
     def record_tags
       named = @given.options[:tags]
