@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <ruby/io.h>
 #include <ruby/thread.h>
 #include <ruby/version.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 VALUE malformed_frame;
@@ -79,6 +81,42 @@ static VALUE read_small(VALUE self, VALUE path)
     RB_GC_GUARD(held);
     if (file.error) return file.error == ENOENT ? Qfalse : Qnil;
     return file.size < SMALL_FILE_BYTES ? rb_str_new((const char *)file.bytes, (long)file.size) : Qnil;
+}
+
+/*
+ * Receives from a socket. A system call that waits by itself saves the poll before it. It runs once, whatever ends it:
+ * Ruby's own BasicSocket#recv would begin its wait anew after each signal.
+ */
+typedef struct {
+    int socket;
+    char *to;
+    size_t room;
+    ssize_t got;
+} arrival;
+
+static void *receive_once(void *context)
+{
+    arrival *arrived = context;
+    arrived->got = recv(arrived->socket, arrived->to, arrived->room, 0);
+    return NULL;
+}
+
+/*
+ * receive(socket, bytes, string): the string with the bytes that have arrived in place of its own, at most `bytes`. The
+ * string is empty at the end of the stream, and the result is nil if Ruby has to wait: nothing arrived within the
+ * socket's SO_RCVTIMEO, or an error occurred (a signal, a lost connection).
+ */
+static VALUE receive(VALUE self, VALUE socket, VALUE bytes, VALUE string)
+{
+    arrival arrived = {.socket = rb_io_descriptor(socket), .room = NUM2SIZET(bytes)};
+    long missing = (long)arrived.room - RSTRING_LEN(StringValue(string));
+    rb_str_modify_expand(string, missing > 0 ? missing : 0);
+    arrived.to = RSTRING_PTR(string);
+    rb_str_locktmp(string); /* an interrupt leaves it locked; the caller's connection then gets another one */
+    rb_thread_call_without_gvl(receive_once, &arrived, RUBY_UBF_IO, NULL);
+    rb_str_unlocktmp(string);
+    rb_str_set_len(string, arrived.got > 0 ? arrived.got : 0);
+    return arrived.got < 0 ? Qnil : string;
 }
 
 /*
@@ -327,4 +365,5 @@ RUBY_FUNC_EXPORTED void Init_codec_ext(void)
     rb_define_singleton_method(module, "load", load_plain, 1);
     init_lz4(module);
     rb_define_singleton_method(module, "read_small", read_small, 1);
+    rb_define_singleton_method(module, "receive", receive, 3);
 }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/nonblock"
 require "io/wait"
 require "openssl"
 require "socket"
@@ -255,6 +256,8 @@ module Tiercel
       MORE_BYTES = 256 * 1024
       # Bytes per read, for a value larger than that.
       READ_BYTES = 1024 * 1024
+      # How long a receive may wait in the system call itself. A signal or this time ends it, and Ruby waits then.
+      RECEIVE_SECONDS = 0.02
       # The largest -I that memcached accepts, and more than Redis' proto-max-bulk-len.
       VALUE_BYTES = 1024 * 1024 * 1024
       # The maximum length of a response line ("stats settings" prints paths).
@@ -397,7 +400,11 @@ module Tiercel
         now = Clock.monotonic
         raise IO::TimeoutError, "no time left to connect" unless deadline > now
         deadline = [deadline, now + @connect_timeout].min if @connect_timeout
-        Dial.open(@host, @port, @tls, deadline)
+        socket = Dial.open(@host, @port, @tls, deadline)
+        return socket if @tls
+        socket.nonblock = false # every other call says itself that it must not block
+        socket.setsockopt(:SOCKET, :RCVTIMEO, [0, (RECEIVE_SECONDS * 1_000_000).to_i].pack("l!2"))
+        socket
       end
 
       # No response is outstanding, so readable bytes mean the end of the connection or a protocol error. Under TLS
@@ -437,7 +444,7 @@ module Tiercel
       def fill(deadline, wanted = 0)
         empty = @position >= @buffer.bytesize
         wanted = wanted.clamp(empty ? CHUNK_BYTES : MORE_BYTES, READ_BYTES)
-        wait(deadline) if empty && !@tls
+        return @position = 0 if empty && !@tls && receive(deadline, wanted)
         until (chunk = @io.read_nonblock(wanted, empty ? @buffer : @chunk, exception: false)).is_a?(String)
           lost if chunk.nil?
           wait(deadline, chunk)
@@ -448,6 +455,19 @@ module Tiercel
         @buffer << chunk
       rescue Errno::ECONNRESET => error
         raise Lost, error.message
+      end
+
+      # Waits for a response and receives it into the empty buffer, in one system call if Ruby has nothing else to do.
+      # Otherwise it only waits.
+      #
+      # @return [Boolean] whether bytes were received
+      def receive(deadline, wanted)
+        if deadline && deadline - Clock.monotonic > 2 * RECEIVE_SECONDS && Fiber.current_scheduler.nil?
+          received = CodecExt.receive(@io, wanted, @buffer)
+          return received.empty? ? lost : true if received
+        end
+        wait(deadline)
+        false
       end
 
       # @param deadline [Float, nil] nil for no limit

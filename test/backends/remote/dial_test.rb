@@ -25,6 +25,21 @@ class DialTest < Tiercel::TestCase
     assert_raises(Errno::ETIMEDOUT) { Dial.tcp("127.0.0.1", 1, Tiercel::Clock.monotonic - 1) }
   end
 
+  # If it waited again after a signal, signals could keep a caller beyond its deadline.
+  def test_a_receive_ends_by_a_signal_or_with_what_arrives
+    here, there = UNIXSocket.pair
+    here.nonblock = false
+    receive = -> { Tiercel::CodecExt.receive(here, 2, +"from before") }
+    receiving = Thread.new { [receive.call] }
+    10_000.times { receiving.join(0.001) ? break : receiving.wakeup }
+    assert_equal [nil], receiving.join(0)&.value
+    there.write("reply")
+    there.close
+    assert_equal ["re", "pl", "y", ""], Array.new(4) { receive.call }
+  ensure
+    there.close
+  end
+
   # A busy server accepts the connection a little later.
   def test_a_unix_socket_whose_queue_is_full
     with_tmpdir do |dir|
