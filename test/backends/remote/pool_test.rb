@@ -27,12 +27,6 @@ class PoolTest < Tiercel::TestCase
 
   def soon(seconds = 60) = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
 
-  def test_the_last_used_comes_first
-    first = pool.with(soon) { |connection| connection }
-    assert_same first, pool.with(soon) { |connection| connection }
-    assert_equal 1, pool.count
-  end
-
   def test_what_comes_back_busy_is_closed
     one = pool.with(soon) { |connection| connection.tap { connection.busy = true } }
     assert_equal true, one.closed
