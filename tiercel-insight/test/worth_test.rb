@@ -23,16 +23,13 @@ class WorthTest < Tiercel::TestCase
   def made_traces
     random = Random.new(1)
     popular = -> { (random.rand**5 * 4_000).to_i } # about a Zipf law with 0.8
+    phase = ->(at) { at % 7 == 0 ? 50_000 + random.rand(4_000) : (popular.call / 4) + (at * 6 / REQUESTS * 4_000) }
     numbers = { "popular keys" => Array.new(REQUESTS) { popular.call },
                 "scans" => Array.new(REQUESTS) { |at| at % 4 == 3 ? 100_000 + (at % 9_000) : popular.call },
-                "phases" => Array.new(REQUESTS) do |at|
-                  at % 7 == 0 ? 50_000 + random.rand(4_000) : popular.call / 4 + (at * 6 / REQUESTS * 4_000)
-                end,
+                "phases" => Array.new(REQUESTS, &phase),
                 "TTLs" => Array.new(REQUESTS) { popular.call }, "loop" => Array.new(REQUESTS) { |at| at % 2_000 } }
     numbers.to_h do |name, trace|
-      [name, trace.map do |number|
-        ["item/#{number}", 500 + (number * 37 % 1_000), (100 + (number % 3 * 50) if name == "TTLs")]
-      end]
+      [name, trace.map { |one| ["item/#{one}", 500 + (one * 37 % 1_000), (100 + (one % 3 * 50) if name == "TTLs")] }]
     end
   end
 
