@@ -39,15 +39,6 @@ module Tiercel
         def test_nothing_is_logged_above_debug
           assert_empty(log_of(level: ::Logger::INFO) { store.write("a", 1); store.read("a"); store.fetch("b") { 1 } })
         end
-
-        def test_a_logger_can_come_and_go
-          assert_match(/Cache read/, log_of { store.read("a") })
-          before = store.logger
-          store.logger = nil
-          assert_nil store.read("a")
-        ensure
-          store.logger = before
-        end
       end
     end
   end
