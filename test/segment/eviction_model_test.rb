@@ -15,7 +15,7 @@ class EvictionModelTest < Tiercel::TestCase
       segment.set(key, "v" * 1_000) unless hit
       [hit, model.read(key, 1_056)]
     end.transpose.map { |hits| hits.count(false) }
-    assert_in_delta really, predicted, 60
+    assert_in_delta really, predicted, 30
     model.read("large", 60_000)
     300.times { |index| model.read("new#{index}", 1_056) }
     assert model.read("large", 60_000)
