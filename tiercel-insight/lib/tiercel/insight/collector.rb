@@ -11,6 +11,7 @@ require "zlib"
 # and appends to an Array; a thread of the collector classifies keys and writes files.
 class Tiercel::Insight::Collector
   ProcessFile = Tiercel::Insight::ProcessFile
+  KeyClass = Tiercel::Insight::KeyClass
   SECONDS = 2
   BUCKET_SECONDS = 300
   BUCKETS = 288
@@ -47,7 +48,6 @@ class Tiercel::Insight::Collector
   FIGURES = %i[hits misses writes deletes blocks block_ns requests].freeze
   HITS, MISSES, WRITES, DELETES, BLOCKS, BLOCK_NS, REQUESTS = *0..6
   OF_SEGMENT = { served_here: HITS, misses_here: MISSES, writes_here: WRITES, deletes_here: DELETES }.freeze
-  private_constant :HITS, :MISSES, :WRITES, :DELETES, :BLOCKS, :BLOCK_NS, :REQUESTS, :OF_SEGMENT
 
   EVENTS = { "cache_read.active_support" => :read, "cache_read_multi.active_support" => :read_multi,
              "cache_generate.active_support" => :generate, "cache_write.active_support" => :write,
@@ -62,7 +62,6 @@ class Tiercel::Insight::Collector
   BLOCK_EVENTS = %i[generate read_fragment write_fragment].freeze
   FRAGMENTS = :tiercel_insight_fragments
   WRITTEN = :tiercel_insight_written
-  private_constant :LOCAL_STORE, :EVENTS, :BLOCK_EVENTS, :FRAGMENTS, :WRITTEN
 
   # @return [ActiveSupport::Cache::Store]
   # @return [KeyClass] with the words of all processes
@@ -84,7 +83,6 @@ class Tiercel::Insight::Collector
     @namespace = store.options[:namespace] if store.respond_to?(:options) && store.options
     @files = store.cache_path.to_s if store.respond_to?(:cache_path)
     @subscribers = []
-    @lock = Mutex.new
     @starting = Mutex.new
     begin_process
   end
@@ -182,7 +180,7 @@ class Tiercel::Insight::Collector
     @to_skip = @skips = @spacing = @dropped = @long_ns = @folded_at = 0
     @flushed_ns, @random = nanoseconds, Random.new
     @buckets, @classes, @class_numbers, @class_of_hash, @bytes_of_hash, @ttl_of_hash = Array.new(6) { {} }
-    @key_class = Tiercel::Insight::KeyClass.new(@namespace)
+    @key_class = KeyClass.new(@namespace)
     @checkpoints = [[0, 0, 0, 0]]
     @below = (@share * HASHES).to_i
     @since = @since_share = now
@@ -374,23 +372,20 @@ class Tiercel::Insight::Collector
   end
 
   # Learns the words of the waiting keys first, the most expensive ones before the others. Otherwise the first keys of a
-  # class would be classified before their words are known to be shared. Returns the classes of these keys; none if a
-  # word was new.
+  # class would be classified before their words are known to be shared. Returns the marked classes of these keys.
   def learn_words
     blocks = @blocks.each_slice(4).sort_by { |_, duration_ns| -duration_ns }
-    known = @key_class.words.to_a.size
-    names = (blocks + @reads.each_slice(5).to_a).first(1_024).to_h { |key, *| [key, @key_class.of(key)] }
-    @key_class.words.to_a.size == known ? names : {}
+    (blocks + @reads.each_slice(5).to_a).first(1_024).to_h { |key, *| [key, @key_class.marked(key)] }
   end
 
   def classify
-    names = learn_words
+    marked = learn_words
     records = +"".b
     @to_measure = MOST_MEASURED_BYTES
     costs = @blocks.each_slice(4).to_h { |key, _, _, ns| [key, [ns / 1_000, ProcessFile::COST - 3].min] }
     @reads.shift(@reads.size).each_slice(5) do |key, hash, bytes, at, expires_at|
       next if hash >= @below
-      number = @class_of_hash[hash] ||= number_of(names[key] || @key_class.of(key))
+      number = @class_of_hash[hash] ||= number_of(@key_class.name(marked[key] || @key_class.marked(key)))
       ttl = expires_at ? expires_at - (at / 1_000.0) : @ttl_of_hash.fetch(bytes == ProcessFile::MISS && hash, 0)
       bytes = ProcessFile::MISS if ttl.negative? # a segment keeps a frame beyond its TTL
       ttl = ttl.positive? && ttl < 1_000_000 ? ttl.ceil << ProcessFile::CLASS_BITS : 0
@@ -406,10 +401,10 @@ class Tiercel::Insight::Collector
     blocks = @blocks.shift(@blocks.size)
     count_untimed(blocks) unless blocks.empty?
     blocks.each_slice(4) do |key, duration_ns, number, longest_ns|
-      add_cost(table, names[key] || @key_class.of(key), [number, duration_ns / 1e9, longest_ns / 1e9])
+      add_cost(table, marked[key] || @key_class.marked(key), [number, duration_ns / 1e9, longest_ns / 1e9])
     end
     @classes.shift if @classes.size > 2
-    reduce(table) if table.size > MOST_CLASSES
+    reduce(table)
   end
 
   # Adds the blocks after the last record to the last short one.
@@ -428,19 +423,29 @@ class Tiercel::Insight::Collector
     @bytes_of_hash[hash] = [bytes || ProcessFile::SIZE_UNKNOWN, ProcessFile::SIZE_UNKNOWN].min
   end
 
-  # Keeps the sum of all classes correct: the class `*` absorbs the dropped classes.
+  # Keeps the sum of all classes correct: names absorb the cheaper marked classes, and then the class `*` absorbs the
+  # cheaper names.
   def reduce(table)
-    dropped = table.sort_by { |_, cost| -cost[1] }.drop(KEPT_CLASSES).to_h.except("*")
-    dropped.each { |name, _| table.delete(name) }
-    dropped.each_value { |cost| add_cost(table, "*", cost) }
+    [/\0/, //].each do |form|
+      next if table.size <= MOST_CLASSES
+      dropped = table.keys.grep(form).sort_by { |name| -table[name][1] }.drop(KEPT_CLASSES)
+      dropped.each { |name| add_marked(table, form == // ? "*" : name, table.delete(name)) }
+    end
   end
+
+  # Adds a cost to the name that a marked class has by now. Its last number: seconds of keys with a masked word.
+  def add_marked(table, marked, cost)
+    name = @key_class.name(marked)
+    add_cost(table, name, name == marked.delete(KeyClass::MARK) ? cost : [*cost.first(3), cost[1]])
+  end
+
+  def named(table) = table.each_with_object({}) { |(name, cost), sums| add_marked(sums, name, cost) }
 
   def add_cost(table, name, cost) = Tiercel::Insight::Figures.add_classes(table, { name => cost })
 
   def number_of(name)
-    @class_numbers.fetch(name) do
-      @class_numbers.size < MOST_CLASSES ? @class_numbers[name] = @class_numbers.size : 0
-    end
+    @class_numbers[name] ||= @class_numbers.size if @class_numbers.size < MOST_CLASSES
+    @class_numbers.fetch(name, 0)
   end
 
   # Records the numbers of reads, misses and requests for the present number of records in the ring. The distance
@@ -494,7 +499,7 @@ class Tiercel::Insight::Collector
   def to_h
     { "version" => 1, "id" => @file.id, "pid" => @pid, "since" => @since, "at" => now, "store" => @name,
       "namespace" => @key_class.shown_namespace, "figures" => FIGURES.map(&:to_s).zip(@counts).to_h,
-      "buckets" => @buckets, "classes" => @classes, "words" => @key_class.words.to_a,
+      "buckets" => @buckets, "classes" => @classes.transform_values(&method(:named)), "words" => @key_class.words.to_a,
       "ring" => { "written" => @file.written, "below" => @below, "classes" => @class_numbers.keys,
                   "checkpoints" => @checkpoints }, "audit" => Tiercel::Insight.auditor.to_a }
   end
@@ -502,7 +507,7 @@ class Tiercel::Insight::Collector
   # Once a minute, reads the words of other processes and folds the files of dead ones.
   def housekeeping
     return if now - @folded_at < 60
-    @folded_at = now
+    @folded_at, @wrote = now, nil
     ProcessFile.all(@folder).each { |other| @key_class.words.learn(Array(other["words"])) }
     ProcessFile.fold(@folder)
   end

@@ -38,11 +38,12 @@ class Tiercel::Insight::Figures
 
   # @private
   def self.add_classes(sums, table)
-    table.each do |name, (misses, seconds, longest)|
-      sum = sums[name] ||= [0, 0.0, 0.0]
+    table.each do |name, (misses, seconds, longest, masked)|
+      sum = sums[name] ||= [0, 0.0, 0.0, 0.0]
       sum[0] += misses
       sum[1] += seconds
       sum[2] = longest if longest > sum[2]
+      sum[3] += masked.to_f
     end
   end
 
@@ -74,12 +75,13 @@ class Tiercel::Insight::Figures
   #
   # @param limit [Integer]
   # @return [Array<Hash{Symbol => Object}>] :name, :misses (blocks), :seconds, :longest_seconds; most expensive first.
-  #   The class `*`, whose keys share no part, comes last
+  #   The class `*`, whose keys share no part, comes last, after those that only cover the rest of other classes
   def classes(limit = 1_000)
     sums, namespace = {}, @merged["namespace"].to_s
     @merged["classes"].each_value { |table| self.class.add_classes(sums, table) }
+    rank = ->(name) { name.delete_prefix(namespace).match?(/[A-Za-z]/) ? rest(name, sums) : 2 }
     sums.map { |name, (misses, seconds, longest)| { name:, misses:, seconds:, longest_seconds: longest } }
-        .sort_by { |one| [one[:name].delete_prefix(namespace).match?(/[A-Za-z]/) ? 0 : 1, -one[:seconds]] }.first(limit)
+        .sort_by { |one| [rank[one[:name]], -one[:seconds]] }.first(limit)
   end
 
   # @return [Array<Hash>] see {Audit}; stale values first
@@ -106,6 +108,14 @@ class Tiercel::Insight::Figures
   end
 
   private
+
+  # Whether most of a class is keys with a word that too few keys share, and other classes that fit its name cost more:
+  # 1 or 0.
+  def rest(name, sums)
+    _, seconds, _, masked = sums[name]
+    form = /\A#{Regexp.escape(name).gsub("\\*", "[^:/?&=|, .]+")}\z/
+    masked * 2 > seconds && sums.sum { |one, cost| form.match?(one) ? cost[1] : 0 } > 2 * seconds ? 1 : 0
+  end
 
   def named(numbers)
     figures = Tiercel::Insight::Collector::FIGURES.zip(numbers.map(&:to_i)).to_h { |name, number| [name, number.to_i] }

@@ -9,20 +9,20 @@
 #
 # @private
 class Tiercel::Insight::KeyClass
-  # The words that classes show. No other part of a key is ever stored.
+  # The words that classes show. No other part of a key leaves the memory of the process.
   class Words
     SHARED_BY = 20
     MOST = 4_096
-    # Parts that fewer than {SHARED_BY} keys have shared so far, as hashes.
+    # Parts that one key has, and parts that fewer than {SHARED_BY} keys have shared so far, as hashes.
     CANDIDATES = 1_024
     # A plain word, perhaps with a short number. Addresses, tokens, long numbers and digits alone do not match.
     FORM = /\A[A-Za-z_][A-Za-z_-]{0,25}\d{0,4}\z/
     # An attribute or a key of an API, which a report may show.
     FORM_OF_NAME = /\A[a-z_]{1,30}[?!]?\z/
-    private_constant :FORM
 
     def initialize
       @known = {}
+      @once = {}
       @candidates = {}
     end
 
@@ -35,6 +35,10 @@ class Tiercel::Insight::KeyClass
       words.each { |word| @known[word] = true if word.is_a?(String) && FORM.match?(word) && @known.size < MOST }
     end
 
+    # @param word [String]
+    # @return [Boolean]
+    def known?(word) = @known.key?(word)
+
     # @param part [String] a part of a key
     # @param position [Integer] the number of the part
     # @param key_hash [Integer] the key's hash
@@ -42,14 +46,19 @@ class Tiercel::Insight::KeyClass
     def show?(part, position, key_hash)
       return true if @known.key?(part)
       return false unless FORM.match?(part)
-      keys = @candidates.delete(at = [position, part].hash) || []
+      keys = @candidates.delete(at = [position, part].hash) || @once.delete(at) || []
       keys << key_hash unless keys.include?(key_hash)
       if keys.size >= SHARED_BY
         @known[part.dup.freeze] = true if @known.size < MOST
         return true
       end
-      @candidates.shift if @candidates.size >= CANDIDATES
-      @candidates[at] = keys
+      candidates = keys.size > 1 ? @candidates : @once
+      # Takes one key from each of the oldest parts, until one has none left. So slugs displace no shared word.
+      while candidates.size >= CANDIDATES
+        oldest, others = candidates.shift
+        candidates[oldest] = others if others.pop && others.any?
+      end
+      candidates[at] = keys
       false
     end
   end
@@ -61,6 +70,7 @@ class Tiercel::Insight::KeyClass
   # The path and the digest of a template in the name of an Action View fragment.
   TEMPLATE = %r{\Aviews/([A-Za-z0-9_\-/]{1,100}):\h{32}(?=/|\z)}
   MASK = "*"
+  MARK = "\0"
 
   # @return [Words]
   # @return [String] the beginning of the names of classes
@@ -75,7 +85,16 @@ class Tiercel::Insight::KeyClass
 
   # @param key [String] any bytes
   # @return [String] printable ASCII after the namespace
-  def of(key)
+  def of(key) = name(marked(key))
+
+  # @param marked [String]
+  # @return [String] the name of the class, with the words that are known by now
+  def name(marked) = marked.gsub(/\0([\w-]+)/) { @words.known?($1) ? $1 : MASK }
+
+  # @param key [String]
+  # @return [String] its class, with each plain word that few keys have shared so far behind a {MARK}. It never leaves
+  #   the memory of the process
+  def marked(key)
     text = key.byteslice(0, LONGEST).force_encoding(Encoding::UTF_8)
     text = text.b unless text.valid_encoding?
     return masked(text, key.hash, 0) unless @namespace && text.b.start_with?(@namespace.b)
@@ -95,13 +114,14 @@ class Tiercel::Insight::KeyClass
     parts = text.split(separator, MOST_PARTS + 1)
     parts.each_with_index do |part, index|
       next if part.empty? || index.odd? # a separator
-      parts[index] = MASK unless index < 2 * MOST_PARTS && shown?(part, position + (index / 2), hash)
+      parts[index] = index < 2 * MOST_PARTS ? shown(part, position + (index / 2), hash) : MASK
     end
     parts.join
   end
 
-  def shown?(part, position, hash)
-    part.ascii_only? && (models.key?(part) || @words.show?(part, position, hash))
+  def shown(part, position, hash)
+    return part if part.ascii_only? && (models.key?(part) || @words.show?(part, position, hash))
+    Words::FORM.match?(part) ? MARK + part : MASK
   end
 
   # The names of the loaded Active Record models, as they appear in keys.

@@ -63,9 +63,7 @@ class Tiercel::Insight::ProcessFile
   class << self
     # @param folder [String]
     # @return [Array<Hash>] the figures of `past.json` and of each process; damaged files are left out
-    def all(folder)
-      [load("#{folder}/past.json"), *Dir["#{folder}/*-*.json"].map { |path| load(path) }].compact
-    end
+    def all(folder) = [load("#{folder}/past.json"), *Dir["#{folder}/*-*.json"].map { |path| load(path) }].compact
 
     # @param folder [String]
     # @param id [String]

@@ -33,9 +33,7 @@ class Tiercel::Insight::Summary
   end
 
   # @return [String]
-  def to_text
-    [heading, class_table, worth_text, audit_text, backend_text].compact.join("\n\n")
-  end
+  def to_text = [heading, class_table, worth_text, audit_text, backend_text].compact.join("\n\n")
 
   # Prints a new screen at each interval until the user interrupts; one screen if the output is not a terminal.
   #

@@ -113,9 +113,7 @@ class Tiercel::Insight::Doctor
     end
 
     # @return [Hash{String => String}] empty if INFO is refused
-    def info
-      @info ||= ask("INFO").to_s.scan(/^(\w+):(.*?)\r?$/).to_h
-    end
+    def info = @info ||= ask("INFO").to_s.scan(/^(\w+):(.*?)\r?$/).to_h
 
     # @return [Array<Array(String, String, Integer)>, nil] key, type and TTL in ms (-1: none); nil if SCAN is
     #   refused

@@ -34,9 +34,7 @@ class Tiercel::Insight::Doctor
     end
 
     # @return [String]
-    def self.mounts
-      ::File.readable?("/proc/mounts") ? ::File.read("/proc/mounts") : ""
-    end
+    def self.mounts = ::File.readable?("/proc/mounts") ? ::File.read("/proc/mounts") : ""
 
     # @return [Boolean]
     def self.container?(env = ENV)
@@ -137,17 +135,8 @@ class Tiercel::Insight::Doctor
     def hosts
       # For a server, options follow the host; for a role, the name precedes the hosts.
       named = calls(%i[server role]).map { |call| call.arguments&.arguments.to_a[call.name == :server ? 0 : 1] }
-      named.flat_map { |node| strings(node) }.map { |host| host.sub(/\A.*@/, "").sub(/:\d+\z/, "") }.uniq
-    end
-
-    private
-
-    def strings(node)
-      case node
-      when Prism::StringNode then [node.unescaped]
-      when Prism::ArrayNode then node.elements.flat_map { |element| strings(element) }
-      else []
-      end
+      hosts = named.flat_map { |node| node.is_a?(Prism::ArrayNode) ? node.elements : [node] }.grep(Prism::StringNode)
+      hosts.map { |host| host.unescaped.sub(/\A.*@/, "").sub(/:\d+\z/, "") }.uniq
     end
   end
 

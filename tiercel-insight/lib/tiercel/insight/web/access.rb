@@ -57,10 +57,10 @@ class Tiercel::Insight::Web::Access
 
   def check_ways(**ways)
     ways = ways.compact.keys
-    return if ways.size < 2
-    raise Tiercel::Insight::ConfigurationError,
-          "#{ways.join(", ")}: expected only one of them, because each opens the page"
+    refuse("#{ways.join(", ")}: expected only one of them, because each opens the page") if ways.size > 1
   end
+
+  def refuse(text) = raise(Tiercel::Insight::ConfigurationError, text)
 
   def by_application(request)
     Response.text(403, "Not authenticated.\n") unless @authenticate.call(request.for_application)
@@ -72,21 +72,19 @@ class Tiercel::Insight::Web::Access
 
   def callable(object)
     return object if object.nil? || object.respond_to?(:call)
-    raise Tiercel::Insight::ConfigurationError,
-          "authenticate: expected a callable such as ->(request) { ... }, got #{object.class}"
+    refuse("authenticate: expected a callable such as ->(request) { ... }, got #{object.class}")
   end
 
   # A missing environment variable leaves the page closed.
   def secret(name, text)
     return if text.nil? || text == ""
     return text if text.is_a?(String)
-    raise Tiercel::Insight::ConfigurationError, "#{name}: expected a String, got #{text.class}"
+    refuse("#{name}: expected a String, got #{text.class}")
   end
 
   def by_routes?(value)
     return value == :routes if [nil, :routes].include?(value)
-    raise Tiercel::Insight::ConfigurationError,
-          "protected_by: expected :routes, got #{Tiercel::Insight::Text.redacted(value.inspect)}"
+    refuse("protected_by: expected :routes, got #{Tiercel::Insight::Text.redacted(value.inspect)}")
   end
 
   def rails = (Rails if defined?(Rails) && Rails.respond_to?(:env) && Rails.env.respond_to?(:local?))

@@ -89,9 +89,7 @@ class Tiercel::Insight::Web::Page
     top = [sizes.map(&:high).max, 0.01].max
     x = ->(index) { (48 + (index * 380.0 / (sizes.size - 1))).round(1) }
     y = ->(ratio) { (146 - (136 * ratio / top)).round(1) }
-    line = sizes.each_with_index.map { |one, at| "#{x[at]},#{y[one.miss_ratio]}" }.join(" ")
-    band = sizes.each_with_index.map { |one, at| "#{x[at]},#{y[one.high]}" } +
-           sizes.each_with_index.map { |one, at| "#{x[at]},#{y[one.low]}" }.reverse
+    points = ->(ratio) { sizes.each_with_index.map { |one, at| "#{x[at]},#{y[one[ratio]]}" } }
     axes = [0, top / 2, top].map do |part|
       %(<line class="grid" x1="48" x2="434" y1="#{y[part]}" y2="#{y[part]}"/>) +
         %(<text class="axis" x="42" y="#{y[part] + 3.5}" text-anchor="end">#{Text.percent(part)}</text>)
@@ -105,7 +103,8 @@ class Tiercel::Insight::Web::Page
         %(<text class="axis" x="#{x[at]}" y="163" text-anchor="middle">x#{format("%g", one.factor)}</text></g>)
     end
     [%(<svg viewBox="0 0 440 168" role="img" aria-labelledby="worth-title">), *axes,
-     %(<polygon class="band" points="#{band.join(" ")}"/><polyline class="line" points="#{line}"/>),
+     %(<polygon class="band" points="#{[*points[:high], *points[:low].reverse].join(" ")}"/>),
+     %(<polyline class="line" points="#{points[:miss_ratio].join(" ")}"/>),
      *labels, "</svg>"].join.html_safe
   end
 
