@@ -101,7 +101,7 @@ class Tiercel::Insight::Audit
       @objects = @names = @variables = @contents = [] # the block of a Symbol has no binding, a BasicObject no variables
     end
 
-    # @param days [Numeric] how far the times move
+    # @param days [Float] how far the times move; negative: only whole quarters of an hour, back
     # @return [Array<Array>] object, name and value of each variable
     def moved(days)
       @days, @now = days, Time.now
@@ -179,7 +179,7 @@ class Tiercel::Insight::Audit
       parts = time.strftime("%Y %m %d %H %M %S").split.map(&:to_i) - [0, 1]
       time = time.to_time
       return false if (parts - @numbers).empty? || @numbers.include?(time.to_i)
-      (time.nsec % 1_000).positive? || (time.to_i % 900).zero? || (@now - time) % 60 < 5
+      (time.to_i % 900).zero? || (@days.positive? && ((time.nsec % 1_000).positive? || (@now - time) % 60 < 5))
     end
   end
 
@@ -299,9 +299,10 @@ class Tiercel::Insight::Audit
   # Maximum number of checks that are saved up while no place needs one.
   MOST_DUE = 20
   # How far the clock is ahead in the further runs: other times of the day, other weekdays, and far enough to change "10
-  # months ago" and to empty the window of a query. In the second run, the caller's times stay: moved in step with the
-  # clock, they keep their distance from now.
-  DAYS = { 402.28 => 402.28, 404.52 => 0, 6.76 => 6.76, 1.04 => 1.04 }.freeze
+  # months ago" and to empty the window of a query. In the second run, the caller's times stay, and dates and beginnings
+  # of hours, days and months go back: moved in step with the clock, they keep their distance from now, and a month that
+  # has just begun is as empty as a later one.
+  DAYS = { 402.28 => 402.28, 404.52 => -404.52, 6.76 => 6.76, 1.04 => 1.04 }.freeze
   private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE, :DAYS
 
   # @param share [Float] the share of the hits, 0.0 to 1.0; 1.0 checks every hit, without limits
