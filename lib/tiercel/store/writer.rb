@@ -145,6 +145,7 @@ class Tiercel::Store::Writer
   def framed_ttl(ttl, race_condition_ttl, policy)
     ttl += policy.stale_seconds if policy.stale_seconds
     return ttl + [Tiercel::FetchPolicy::RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
-    @backend.remote? ? ttl : ttl + [ttl, Tiercel::FetchPolicy::RACE_CONDITION_GRACE].min
+    # memcached counts whole seconds, and may end an entry up to a second early.
+    ttl + (@backend.remote? ? 1 : ttl.clamp(5, Tiercel::FetchPolicy::RACE_CONDITION_GRACE))
   end
 end
