@@ -56,6 +56,14 @@ module Tiercel
           assert_equal({}, store.read_multi("a", version: "1"))
         end
 
+        def test_another_store_sees_it
+          other = new_store
+          store.write("name", "value", tags: ["tag"])
+          assert_equal "value", other.read("name")
+          other.invalidate_tags("tag")
+          assert_equal [nil, nil, false, nil, nil], all_reads("name")
+        end
+
         def test_a_generation_that_is_lost_is_a_miss
           store.write("name", "value", tags: ["tag"])
           store.delete("tiercel:tag:tag")
