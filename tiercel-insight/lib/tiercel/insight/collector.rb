@@ -24,7 +24,7 @@ class Tiercel::Insight::Collector
   MOST_PENDING = 8_192
   # If more records of blocks than this wait for the thread, short blocks share records. The number of blocks of the two
   # seconds before decides how many share one. So 400,000 misses a second make about 800 records in two seconds, which
-  # cost the thread a five-hundredth of the time. Tiercel's blocks below TRIVIAL_NS are then not even timed. If fewer
+  # cost the thread up to 1 % of the time. Tiercel's blocks below TRIVIAL_NS are then not even timed. If fewer
   # than 50,000 blocks a second arrive, or long blocks take a tenth of the time, all are timed: long blocks decide which
   # classes are expensive.
   MOST_BLOCKS = 256
