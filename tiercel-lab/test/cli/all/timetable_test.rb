@@ -13,7 +13,7 @@ class TimetableTest < LabCase
 
   def test_a_quick_run_ends_within_a_quarter_of_an_hour
     table = timetable(quick: true)
-    assert_equal [{ budget: %w[--budget 75] }, 180, true], [table.options, table.limit, table.time_left?]
+    assert_equal [{ budget: %w[--budget 72] }, 180, true], [table.options, table.limit, table.time_left?]
     @now += 14 * 60
     assert_equal [30.0, true], [table.limit, table.time_left?]
     @now += 20
