@@ -145,7 +145,8 @@ class Tiercel::Store::Writer
   def framed_ttl(ttl, race_condition_ttl, policy)
     ttl += policy.stale_seconds if policy.stale_seconds
     return ttl + [Tiercel::FetchPolicy::RACE_CONDITION_GRACE, race_condition_ttl.to_f * 2].max if race_condition_ttl
-    # memcached counts whole seconds, and may end an entry up to a second early.
+    # A `fetch` with race_condition_ttl: may find an entry that was written without it. memcached counts whole seconds,
+    # and may end an entry up to a second early.
     ttl + (@backend.remote? ? 1 : ttl.clamp(5, Tiercel::FetchPolicy::RACE_CONDITION_GRACE))
   end
 end

@@ -94,7 +94,7 @@ module Tiercel::Lab
                  threshold: nil, budget_seconds: nil)
 
       # A quick run is for a first impression: its verdicts need a difference of 10 % and of twice the noise floor.
-      # With eight blocks, at most one of 18 ratios differed by more than 15 % from a full run's; with five, two did.
+      # With eight blocks, up to two of 18 ratios differed by more than 15 % from a full run's (adr/010-verdicts.md).
       QUICK = new(name: "quick", processes: 4, most_processes: nil, blocks: 8, slice_ns: 8_000_000, equality: false,
                   threshold: 0.10, budget_seconds: 150)
 
