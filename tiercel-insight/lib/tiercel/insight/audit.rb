@@ -2,6 +2,7 @@
 
 require "date"
 require "set"
+require "active_support/core_ext/class/subclasses"
 require "active_support/core_ext/kernel/reporting"
 
 # Finds cached values that are no longer true. On a share of the hits of `fetch`, and of `cache` in views, the block
@@ -131,7 +132,7 @@ class Tiercel::Insight::Audit
     def objects_of(scope)
       own = scope.receiver
       controller = own.controller if own.respond_to?(:controller)
-      all = [scope, own, controller, *ActiveSupport::CurrentAttributes.send(:current_instances).values]
+      all = [scope, own, controller, *ActiveSupport::CurrentAttributes.descendants.map(&:instance)]
       @request = [own, controller].grep(CONTROLLER).first&.request
       all += [@request, @request.controller_instance&.response, *@request.env.values_at(*PARTS)] if @request
       all.reject { |one| one.nil? || one.is_a?(Module) || one.frozen? }
