@@ -21,9 +21,4 @@ class AssetBuildTest < Tiercel::TestCase
       assert_equal 1, built.fetch("a") { 1 }
     end
   end
-
-  def test_outside_of_such_a_build_a_missing_url_is_a_mistake
-    error = assert_raises(Tiercel::ConfigurationError) { Tiercel.new(nil) }
-    assert_includes error.message, "is an environment variable not set?"
-  end
 end

@@ -19,11 +19,6 @@ class BackendURLTest < Tiercel::TestCase
     end
   end
 
-  def test_a_symbol_is_a_bare_scheme
-    url = BackendURL.parse(:memory)
-    assert_equal ["memory", ""], [url.scheme, url.rest]
-  end
-
   def test_a_url_is_itself
     url = BackendURL.parse("memory:")
     assert_same url, BackendURL.parse(url)

@@ -55,6 +55,11 @@ class GuardLogTest < Tiercel::TestCase
     assert_match(%r{read_entry on fake://place failed}, lines[0])
     assert_match(%r{fake://place does not answer \(Tiercel::Unavailable: .*\); calls are skipped}, lines[2])
     assert_match(%r{fake://place answers again; 7 calls were skipped in 12.5 s}, lines[3])
+    refute_includes output.string, '"k"'
+    3.times { guarded.call(:read_entry) { raise unavailable } }
+    guarded.breaker.succeeded
+    guarded.call(:read_entry) { 1 }
+    assert_match(/ 0 calls were skipped/, output.string.lines.last)
   end
 
   # As in a chroot: ActiveSupport loads a file at its first report.

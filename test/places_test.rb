@@ -39,7 +39,8 @@ class PlacesTest < Tiercel::TestCase
       assert_match(/> .*: expected memory: or shared: as the near tier, and one last tier.*"shared:\?memo=16MB"\z/,
                    refused(*urls))
     end
-    assert_match(/size: expected at least 1 MB .*, got/, refused("memory:?size=20KB", files))
+    assert_match(/size: expected at least 1 MB \(bytes, or a String such as "256MB"\), got "20KB"\z/,
+                 refused("memory:?size=20KB", files))
   end
 
   def test_ttl_is_a_near_tiers

@@ -181,6 +181,14 @@ class UndeliveredTest < Tiercel::TestCase
     assert_equal ["k3"], @guard.undelivered.pending(["k3"])
   end
 
+  def test_a_key_that_is_noted_again_is_lost_last
+    outage do
+      @guard.undelivered.note(Array.new(Tiercel::Undelivered::MOST_KEYS) { |index| "k#{index}" })
+      %w[k0 new].each { |key| @guard.undelivered.note([key]) }
+    end
+    assert_equal %w[k0 new], @guard.undelivered.pending(%w[k0 k1 new])
+  end
+
   def test_the_end_of_the_process_sends_the_list_or_reports_its_loss
     outage { delete("a", "b") }
     @server.refused = { "b" => Tiercel::Unavailable.new("node is down") }

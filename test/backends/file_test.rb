@@ -18,16 +18,6 @@ class FileBackendTest < Tiercel::TestCase
 
   def build_peer = build_backend
 
-  def test_options_are_checked
-    assert_match(/folder/, assert_raises(Tiercel::ConfigurationError) { Tiercel::Backends::File.new("") }.message)
-    { size: "1 MB", timeout: 0 }.each do |option, value|
-      error = assert_raises(Tiercel::ConfigurationError, option) do
-        Tiercel::Backends::File.new(dir, option => value)
-      end
-      assert_match(/#{option}: expected/, error.message)
-    end
-  end
-
   def test_entries_are_their_owners_and_have_safe_names
     ["../../escape", "a/b", "\0", "nul", "CON", "ü" * 2_000].each { |key| backend.set(key, "value") }
     files = Dir["#{dir}/tiercel-v1/??/*"]

@@ -14,11 +14,6 @@ class MemoryTest < Tiercel::TestCase
     assert_equal "memory:", backend.to_s
   end
 
-  def test_a_size_that_is_too_small_for_the_engine
-    error = assert_raises(Tiercel::ConfigurationError) { build_backend(size: 20_000) }
-    assert_equal "size: expected at least 1 MB (bytes, or a String such as \"256MB\"), got 20000", error.message
-  end
-
   def test_it_keeps_to_its_size
     small = build_backend(size: "1MB")
     5_000.times { |index| small.set("key#{index}", "x" * (index % 900)) }

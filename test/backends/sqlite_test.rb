@@ -21,10 +21,7 @@ class SQLiteBackendTest < Tiercel::TestCase
 
   def test_options_are_checked
     assert_match(/path/, assert_raises(Tiercel::ConfigurationError) { Tiercel::Backends::SQLite.new("") }.message)
-    { size: "12 KB", timeout: -1 }.each do |option, value|
-      error = assert_raises(Tiercel::ConfigurationError, option) { build_sqlite(**{ option => value }) }
-      assert_match(/#{option}: expected/, error.message)
-    end
+    assert_match(/timeout:/, assert_raises(Tiercel::ConfigurationError) { build_sqlite(timeout: -1) }.message)
   end
 
   def test_the_file_is_a_cache_of_its_own_and_its_owners

@@ -156,15 +156,6 @@ class SetupTest < Tiercel::TestCase
     assert_match(%r{/bin/setup" core\b}, File.read("#{BIN}/exec"))
   end
 
-  def test_the_first_line_says_how_long_a_ruby_takes_to_build
-    found = shell(<<~SHELL)
-      #{File.read("#{BIN}/setup")[/^choose_ruby\(\).*?^}$/m]}
-      find_ruby() { :; }; on_debian() { true; }; with_lock() { false; }; fail() { exit 1; }; cache=x
-      choose_ruby
-    SHELL
-    assert_match(/\AThis machine has no Ruby .* takes 3 to 10 minutes.*; TIERCEL_RUBY=PATH uses/, found.output)
-  end
-
   def test_exec_keeps_the_folder_and_the_status_of_the_command
     output, status = Open3.capture2e("#{BIN}/exec", "ruby", "-e", "puts Dir.pwd; exit 5", chdir: dir)
     assert_equal [File.realpath(dir), 5], [output.chomp, status.exitstatus]

@@ -52,6 +52,8 @@ class StoreConfigurationTest < Tiercel::TestCase
       ["null:", { max_age: 60 }] => /max_age: use `expires_in: SECONDS`/,
       ["memory:", { sise: "1MB" }] => /got "1MB"\. sise: did you mean size\?\z/,
       ["memory:?sise=1MB", {}] => /got "1MB"\. sise: did you mean size\?$/,
+      ["file:", {}] => /file: expected a folder/,
+      ["file:/nowhere", { timeout: 0 }] => /timeout: expected seconds/,
       ["null:", { namespase: "x" }] => /got a String\. namespase: did you mean namespace\?$/,
       ["reddis://host", {}] => /\(did you mean redis\?\)/,
       ["memory:", { compressor: :zstdd }] => /\(did you mean zstd\?\)/,

@@ -7,16 +7,18 @@ require "tmpdir"
 # Plants faults in a copy of the repository, one at a time, and runs the tests that should notice. A fault that no test
 # notices is a missing test, or code that nothing needs.
 #
-# test/mutants.rb declares them:
+# test/mutants.rb declares them, with files of DIRECTORIES, and the tests that should notice if they do not mirror the
+# file:
 #
-#   mutant "a TTL is off by one", "ext/tiercel/segment/read.c", "expires <= now", "expires < now",
+#   mutant "a TTL is off by one", "segment/read.c", "expires <= now", "expires < now",
 #          native: "segment: operations (gcc)"
-#   mutant "the cool-down has no maximum", "lib/tiercel/breaker.rb", "[seconds, MOST].min", "seconds"
+#   mutant "the cool-down has no maximum", "breaker.rb", "[seconds, MOST].min", "seconds", tests: "breaker/maximum"
 class Mutants
   Mutant = Struct.new(:name, :path, :from, :to, :tests, :native)
 
   # Seconds for the tests of one fault. A fault that makes them hang counts as noticed.
   LIMIT = 300
+  DIRECTORIES = %w[lib/tiercel ext/tiercel tiercel-insight/lib/tiercel .].freeze
 
   def initialize(root, out: $stdout)
     @root = root
@@ -53,10 +55,14 @@ class Mutants
   # The C tests: test/native/commands.rb.
   def command(name, shell, **) = @commands[name] = shell
 
-  # By default, the tests of a file are those that mirror it.
   def mutant(name, path, from, to, tests: nil, native: nil)
-    tests ||= path.sub(%r{lib/tiercel/(insight/)?}, "test/").sub(/\.rb\z/, "_test.rb") unless native
-    @mutants << Mutant.new(name, path, from, to, [*tests], native)
+    tests ||= path.delete_suffix(".rb") unless native
+    tests = [*tests].map do |test|
+      file = "test/#{test}_test.rb".sub("test/insight/", "tiercel-insight/test/")
+      File.file?("#{@root}/#{file}") ? file : test
+    end
+    path = DIRECTORIES.map { |directory| "#{directory}/#{path}" }.find { |file| File.file?("#{@root}/#{file}") } || path
+    @mutants << Mutant.new(name, path, from, to, tests, native)
   end
 
   # The working tree without what git ignores, but with the set-up and the extensions.

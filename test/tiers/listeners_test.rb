@@ -64,25 +64,25 @@ class TiersListenersTest < Tiercel::TestCase
     assert_equal [false, false, true, true, true, false], verdicts
   end
 
-  # Waits longer than copies are trusted.
-  def wait_for_distrust(store)
+  # @param stop [Proc] stops the server for longer than copies are trusted, until `go_on`
+  def assert_costs_no_copies(own, stop, go_on)
+    store = listening(machine(:one, url: own.url, error_handler: ->(**) {}))
+    kept(store, "key", "value")
+    stop.call
     trusted_for = 4 * Tiercel::Tiers::Coverage::NANOSECONDS
     wait_until("distrust") { coverage(store).now - coverage(store).covered > trusted_for }
     refute coverage(store).trusted?
     assert_nil store.backend.near.get("key")
+    covered = coverage(store).covered
+    go_on.call
+    wait_until("trust") { coverage(store).covered > covered && coverage(store).trusted? }
+    assert_equal [1, 1], [gaps(store), listeners(own)]
+    wait_until("the copy") { store.backend.near.get("key") }
   end
 
   def test_a_server_that_stands_still_costs_no_copies
     own = Tiercel::Lab::Servers::Redis.new.start
-    store = listening(machine(:one, url: own.url, error_handler: ->(**) {}))
-    kept(store, "key", "value")
-    own.pause
-    wait_for_distrust(store)
-    covered = coverage(store).covered
-    own.resume
-    wait_until("trust") { coverage(store).covered > covered && coverage(store).trusted? }
-    assert_equal [1, 1], [gaps(store), listeners(own)]
-    wait_until("the copy") { store.backend.near.get("key") }
+    assert_costs_no_copies(own, -> { own.pause }, -> { own.resume })
   ensure
     own&.resume
     own&.stop
@@ -91,15 +91,9 @@ class TiersListenersTest < Tiercel::TestCase
   # The server answers "BUSY" to every command; messages about earlier changes arrive when the script ends.
   def test_a_script_that_runs_for_long_costs_no_copies
     own = Tiercel::Lab::Servers::Redis.new(args: %w[--busy-reply-threshold 1]).start
-    store = listening(machine(:one, url: own.url, error_handler: ->(**) {}))
-    kept(store, "key", "value")
-    script = Thread.new { own.command("EVAL", "while true do end", "0") }
-    wait_for_distrust(store)
-    covered = coverage(store).covered
-    own.command("SCRIPT", "KILL")
-    wait_until("trust") { coverage(store).covered > covered && coverage(store).trusted? }
-    assert_equal [1, 1], [gaps(store), listeners(own)]
-    wait_until("the copy") { store.backend.near.get("key") }
+    script = nil
+    running = -> { script = Thread.new { own.command("EVAL", "while true do end", "0") } }
+    assert_costs_no_copies(own, running, -> { own.command("SCRIPT", "KILL") })
   ensure
     script&.kill
     own&.stop

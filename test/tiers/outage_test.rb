@@ -71,6 +71,16 @@ class TiersOutageTest < Tiercel::TestCase
     end
   end
 
+  # Another process has met no outage.
+  def test_a_copy_that_was_made_before_a_repeated_delete_goes_too
+    store, other = build(shared), build(shared)
+    store.write("key", "old")
+    away(store) { store.delete("key") }
+    assert_equal "old", other.read("key")
+    store.read("kept")
+    assert_nil other.read("key")
+  end
+
   # A block that began before the delete computes a value older than the delete.
   def test_a_value_computed_before_a_pending_delete_is_not_stored
     reports = []

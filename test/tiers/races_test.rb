@@ -29,31 +29,13 @@ class TiersRacesTest < Tiercel::TestCase
     end
   end
 
-  def test_a_read_that_is_held_up_while_another_process_writes
-    store.write("key", "old")
-    store.backend.near.forget(["key"])
-    around_far(store, :get, after: lambda {
-      fork_and_wait(1) { build_store.write("key", "new") }
-    })
-    assert_equal "old", store.read("key")
-    assert_equal "new", store.read("key")
-    assert_equal ["new"], fork_and_wait(1) { build_store.read("key") }
-  end
-
-  def test_a_read_that_is_held_up_while_another_process_deletes
-    store.write("key", "old")
-    store.backend.near.forget(["key"])
-    around_far(store, :get_multi, after: -> { fork_and_wait(1) { build_store.delete("key") } })
-    assert_equal({ "key" => "old" }, store.read_multi("key"))
-    assert_nil store.read("key")
-  end
-
   CHANGES = {
     write_briefly: ->(store) { store.write("key", "new", expires_in: 60) },
     unless_exist: ->(store) { store.delete("key") && store.write("key", "new", unless_exist: true) },
     write_multi: ->(store) { store.write_multi({ "key" => "new", "other" => 1 }) },
     force: ->(store) { store.fetch("key", force: true) { "new" } },
     count: ->(store) { store.write("key", 5, raw: true) && store.increment("key") && store.write("key", "new") },
+    delete: ->(store) { store.delete("key") },
     delete_multi: ->(store) { store.delete_multi(%w[key other]) },
     delete_matched: ->(store) { store.delete_matched("key*") },
     clear: ->(store) { store.clear },

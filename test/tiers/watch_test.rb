@@ -89,7 +89,7 @@ class TiersWatchTest < Tiercel::TestCase
     plain.write("key", "old")
     backend = plain.backend
     later = nil
-    backend.define_singleton_method(:set_row) { |*arguments| later.call && super(*arguments) }
+    backend.define_singleton_method(:put) { |*arguments| later.call && super(*arguments) }
     later = lambda do
       travel(8) do
         look(store)

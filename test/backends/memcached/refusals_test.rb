@@ -84,6 +84,15 @@ class MemcachedRefusalsTest < Tiercel::TestCase
     end
   end
 
+  # 0 would mean no expiry.
+  def test_a_counter_in_its_last_second_keeps_an_end
+    with_server("", "VA 1 c5 t0\r\n5\r\n") do |backend|
+      setting = ->(_key, _count, ttl, *) { throw :ttl, ttl }
+      ttl = catch(:ttl) { backend.class::Connection.stub(:set_request, setting) { backend.increment("n", -1) } }
+      assert_equal 1, ttl
+    end
+  end
+
   # An error's text may be any bytes. Joined with a key that is not ASCII, they would raise.
   def test_a_refusal_that_is_no_text
     with_server("SERVER_ERROR b\xFF\nd\r\n".b, "") do |backend|

@@ -102,15 +102,6 @@ class RedisRepliesTest < Tiercel::TestCase
     end
   end
 
-  def test_another_connection_is_used_afterwards
-    with_server("+QUEUED\r\n") do |url|
-      store = Tiercel.new(url, breaker: false, timeout: 20)
-      errors = capture_reports { 3.times { assert_nil store.read("key") } }.map(&:error)
-      assert_equal [Tiercel::Unavailable] * 3, errors.map(&:class)
-      assert_equal 3, @accepted
-    end
-  end
-
   # An error's text may be any bytes. Joined with a key that is not ASCII, they would raise.
   def test_errors_that_are_no_text
     ["-ERR b\xFF\nd\r\n", "-ERR \xFF not an integer or out of range\r\n", "-ERR #{"x" * 100_000}\r\n"].each do |reply|

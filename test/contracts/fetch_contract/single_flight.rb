@@ -49,16 +49,6 @@ module Tiercel
           assert_equal [{ list: [1] }], values.drop(1).uniq
         end
 
-        def test_another_version_neither_joins_nor_waits
-          began = Queue.new
-          finish = Queue.new
-          first = Thread.new { store.fetch("versioned", version: "1") { began << 1; finish.pop; "one" } }
-          began.pop
-          assert_equal("two", store.fetch("versioned", version: "2") { "two" })
-          finish << 1
-          assert_equal "one", first.value
-        end
-
         def test_without_leases_every_caller_computes
           without = build_store(lease: false)
           runs = Queue.new

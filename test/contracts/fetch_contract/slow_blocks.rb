@@ -55,6 +55,14 @@ module Tiercel
           assert_equal names, slow.read_multi(*names).keys
         end
 
+        def test_fetch_multi_stores_what_took_long_before_its_next_block
+          slow = new_store(lease_ttl: 6)
+          MovedMonotonicClock.by(0) do
+            slow.fetch_multi("a", "b") { |name| note(slow.read("a").inspect); MovedMonotonicClock.advance(3); name }
+          end
+          assert_equal ["nil", '"a"'], notes
+        end
+
         def test_who_has_waited_for_lease_wait_runs_the_block
           impatient = new_store(lease_ttl: 30, lease_wait: 0.2)
           began = Queue.new

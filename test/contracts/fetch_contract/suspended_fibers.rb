@@ -28,6 +28,16 @@ module Tiercel
           fiber.resume while fiber.alive?
         end
 
+        # Ruby runs no `ensure` in an abandoned fiber, so nobody removes its flight.
+        def test_flights_of_abandoned_fibers_are_dropped
+          suspend = ->(names) { names.map { |name| Fiber.new { store.fetch(name) { Fiber.yield } }.tap(&:resume) } }
+          fibers = suspend.call(1..300)
+          MovedMonotonicClock.by(3_600) { fibers += suspend.call(301..600) }
+          assert_operator store.stats[:flights], :<, 400
+        ensure
+          fibers&.each(&:resume)
+        end
+
         # All of them continue once the first one is suspended.
         def test_fibers_of_one_thread_that_want_one_key
           took = seconds do

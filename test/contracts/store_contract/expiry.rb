@@ -93,16 +93,12 @@ module Tiercel
         end
         private :check_calls_without_an_end, :check_what_was_written
 
-        def test_both_ends_are_an_error
-          error = assert_raises(ArgumentError) { store.write("name", 1, expires_in: 60, expires_at: Time.now + 60) }
-          assert_match(/expires_in.*expires_at/, error.message)
-          assert_nil store.read("name")
-        end
-
-        def test_a_time_as_expires_in_is_an_error
-          error = assert_raises(ArgumentError) { store.write("name", 1, expires_in: Time.now + 60) }
-          assert_match(/expires_at/, error.message)
-          assert_nil store.read("name")
+        def test_both_ends_and_a_time_as_expires_in_are_errors
+          { /expires_in.*expires_at/ => { expires_in: 60, expires_at: Time.now + 60 },
+            /expires_at/ => { expires_in: Time.now + 60 } }.each do |message, ends|
+            assert_match(message, assert_raises(ArgumentError) { store.write("name", 1, **ends) }.message)
+            assert_nil store.read("name")
+          end
         end
 
         def test_a_negative_end_is_reported_and_logged

@@ -37,6 +37,15 @@ module Tiercel
           end
         end
 
+        def test_a_computed_value_that_was_not_stored_is_not_remembered
+          needs_local_cache
+          peer = peer_of(store)
+          store.with_local_cache do
+            assert_equal("old", store.fetch("a") { peer.delete("a"); "old" })
+            assert_nil store.read("a")
+          end
+        end
+
         def test_objects_of_the_local_cache_are_the_callers_own
           needs_local_cache
           store.with_local_cache do
@@ -114,7 +123,11 @@ module Tiercel
             store.write_multi({ "a" => 1, Record.new("b", 1) => 2 }, expires_in: 60)
             assert_equal({ "a" => 1 }, store.read_multi("a", Record.new("b", 2)))
             assert_equal({ Record.new("b", 2) => 3 }, store.fetch_multi(Record.new("b", 2)) { 3 })
-            later(61) { assert_equal({}, store.read_multi("a", Record.new("b", 1))) }
+            later(61) do
+              assert_equal({}, store.read_multi("a", Record.new("b", 1)))
+              peer_of(store).write("a", 4)
+              assert_equal 4, store.read("a")
+            end
           end
         end
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "minitest/mock"
+
 module Tiercel
   module Contracts
     module StoreContract
@@ -45,6 +47,22 @@ module Tiercel
           guarded = new_store(race_condition_ttl: 600)
           guarded.write("name", "old", expires_in: 60)
           later(560) { guarded.fetch("name") { assert_equal "old", guarded.read("name") } }
+        end
+
+        def test_an_entry_written_without_it_stays_for_five_seconds
+          needs_own_clock
+          now = Time.now
+          Time.stub(:now, now) { store.write("name", "old", expires_in: 1) }
+          Time.stub(:now, now + 5.9) do
+            store.fetch("name", race_condition_ttl: 10) { assert_equal "old", store.read("name") }
+          end
+        end
+
+        # memcached may end an entry up to a second early, by its own clock.
+        def test_a_server_keeps_an_entry_longer_than_its_frame_says
+          store.write("name", "value", expires_in: 60)
+          *, left = store.backend.compare_exchange(store.stored_key("name"), "in its way", 60)
+          assert left.nil? || left > 60, "#{left} s"
         end
 
         def test_the_value_made_anew_has_its_whole_time

@@ -87,6 +87,20 @@ class InheritedTagsTest < Tiercel::TestCase
     assert_nil store.read("outer")
   end
 
+  def test_tags_of_a_stale_value_are_inherited
+    store = Tiercel.new("memory:", stale_while_revalidate: 600)
+    store.write("inner", "old", expires_in: 60, tags: ["t"])
+    travel(61) do
+      store.fetch("inner") do
+        Thread.new { store.fetch("outer") { store.fetch("inner") { flunk } } }.join
+        "new"
+      end
+      assert_equal "old", store.read("outer")
+      store.invalidate_tags("t")
+      assert_nil store.read("outer")
+    end
+  end
+
   def test_tags_that_a_block_sets_are_inherited
     each_store do |store|
       store.fetch("outer") { store.fetch("inner") { |_, options| options.tags = ["t"] } && 1 }

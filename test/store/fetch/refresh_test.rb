@@ -55,12 +55,16 @@ class RefreshTest < Tiercel::TestCase
     Current.user = user = { account: 1 }
     Current.account = 2
     caller = Thread.current
+    Fiber[:held] = "the caller's block"
     seen = I18n.with_locale(:fr) do
       Time.use_zone("Hawaii") do
-        in_the_background { [Thread.current == caller, I18n.locale, Time.zone.name, Current.user, Current.account] }
+        in_the_background do
+          [Thread.current == caller, Fiber[:held], I18n.locale, Time.zone.name, Current.user, Current.account]
+        end
       end
     end
-    assert_equal [false, :fr, "Hawaii", user, 2], seen
+    Fiber[:held] = nil
+    assert_equal [false, nil, :fr, "Hawaii", user, 2], seen
   end
 
   def test_nothing_of_it_stays_in_the_thread
