@@ -128,6 +128,17 @@ class WorthTest < Tiercel::TestCase
     assert_equal "the store has no size", Tiercel::Insight.worth(cache).unknown
   end
 
+  # A loop that only the larger cache holds. Half of its entries expire before their next read, the others after it.
+  def test_ttls_that_differ_from_write_to_write
+    random = Random.new(1)
+    reads = Array.new(8_000) do |at|
+      Tiercel::Insight::Figures::Read.new(at * 250, at % 400 * 9_000_000, nil, "api/*", [50, 150].sample(random:))
+    end
+    capacity = Tiercel::Insight::Capacity.new(300, 300 << 10, :lru)
+    worth = Tiercel::Insight::Worth.new(reads, 1.0, { warm: 0, reads: 8_000, misses: 8_000, requests: 0 }, capacity:)
+    assert_in_delta 2 / 3.0, worth.sizes[3].miss_ratio, 0.02
+  end
+
   def test_the_sentence_in_milliseconds
     reads = Array.new(30_000) do |at|
       Tiercel::Insight::Figures::Read.new(at, (at * at % 1_009) * 4_000_000, at < 505 ? nil : 100, "feed/*")

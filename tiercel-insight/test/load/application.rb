@@ -16,17 +16,9 @@ STORES, REQUESTS = JSON.parse(ARGV[0]), Integer(ARGV[1])
 ROOT = Dir.mktmpdir("tiercel-load-")
 ENV["RAILS_ENV"] = "production"
 ENV["DATABASE_URL"] = "sqlite3:#{ROOT}/cache.sqlite3"
-begin
-  require "active_job/railtie"
-  require "solid_cache"
-rescue LoadError
-  nil # a bundle without Solid Cache
-end
-begin
-  require "tiercel"
-rescue LoadError
-  nil # a bundle without Tiercel
-end
+require "active_job/railtie"
+require "solid_cache"
+require "tiercel"
 require "tiercel/insight"
 
 class LoadedApplication < Rails::Application
@@ -47,20 +39,18 @@ Dir.chdir(ROOT)
 owner = Process.pid
 at_exit { FileUtils.rm_rf(ROOT) if Process.pid == owner }
 
-if defined?(SolidCache)
-  ActiveRecord::Schema.verbose = false
-  ActiveRecord::Schema.define do
-    create_table :solid_cache_entries do |t|
-      t.binary :key, null: false, limit: 1_024
-      t.binary :value, null: false, limit: 1 << 29
-      t.datetime :created_at, null: false
-      t.integer :key_hash, null: false, limit: 8
-      t.integer :byte_size, null: false, limit: 4
-      t.index :key_hash, unique: true
-    end
+ActiveRecord::Schema.verbose = false
+ActiveRecord::Schema.define do
+  create_table :solid_cache_entries do |t|
+    t.binary :key, null: false, limit: 1_024
+    t.binary :value, null: false, limit: 1 << 29
+    t.datetime :created_at, null: false
+    t.integer :key_hash, null: false, limit: 8
+    t.integer :byte_size, null: false, limit: 4
+    t.index :key_hash, unique: true
   end
-  ActiveRecord::Base.connection_handler.clear_all_connections!
 end
+ActiveRecord::Base.connection_handler.clear_all_connections!
 
 # The application's own account: one byte for each event, appended atomically by any process.
 module Account

@@ -39,7 +39,7 @@ class Tiercel::Insight::Collector
   MOST_SAMPLED_OF_SEGMENT = 200
   FIRST_SHARE_OF_SEGMENT = 1 / 1_024.0
   # A sample of fewer keys says little. A segment's sample then begins anew with four times the share, if it may.
-  FEW_KEYS = 1_000
+  FEW_KEYS = 2_000
   SECONDS_TO_SETTLE = 10
   # Maximum number of bytes of the entries whose size the thread measures every two seconds, with 32 KB for each call.
   MOST_MEASURED_BYTES = 2 << 20

@@ -7,6 +7,8 @@
 #   figures.classes     # the classes of keys, most expensive misses first
 class Tiercel::Insight::Figures
   ProcessFile = Tiercel::Insight::ProcessFile
+  # Number of the most expensive classes that are compared with all others, to find those that only cover a rest.
+  COMPARED = 50
   # A sampled read: time in milliseconds, hash, bytes of the entry (nil: a miss; :unknown), name of its class, and
   # seconds: of a hit in a segment until its expiry, of a miss in another store the TTL of the entry that was written
   # (nil: none or unknown); of a miss those of its block (nil: unknown).
@@ -79,9 +81,11 @@ class Tiercel::Insight::Figures
   def classes(limit = 1_000)
     sums, namespace = {}, @merged["namespace"].to_s
     @merged["classes"].each_value { |table| self.class.add_classes(sums, table) }
-    rank = ->(name) { name.delete_prefix(namespace).match?(/[A-Za-z]/) ? rest(name, sums) : 2 }
-    sums.map { |name, (misses, seconds, longest)| { name:, misses:, seconds:, longest_seconds: longest } }
-        .sort_by { |one| [rank[one[:name]], -one[:seconds]] }.first(limit)
+    ranks = sums.sort_by { |_, cost| -cost[1] }.group_by.with_index do |(name, _), at|
+      [name.delete_prefix(namespace).match?(/[A-Za-z]/) ? 0 : 2, at < COMPARED ? rest(name, sums) : 0].max
+    end
+    ranks.sort.flat_map(&:last).first(limit)
+         .map { |name, cost| { name:, **%i[misses seconds longest_seconds].zip(cost).to_h } }
   end
 
   # @return [Array<Hash>] see {Audit}; stale values first
@@ -113,7 +117,7 @@ class Tiercel::Insight::Figures
   # 1 or 0.
   def rest(name, sums)
     _, seconds, _, masked = sums[name]
-    form = /\A#{Regexp.escape(name).gsub("\\*", "[^:/?&=|, .]+")}\z/
+    form = /\A#{Regexp.escape(name).gsub("\\*", "[^:/?&=|, .]++")}\z/
     masked * 2 > seconds && sums.sum { |one, cost| form.match?(one) ? cost[1] : 0 } > 2 * seconds ? 1 : 0
   end
 

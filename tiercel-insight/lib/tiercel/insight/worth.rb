@@ -143,24 +143,24 @@ class Tiercel::Insight::Worth
   end
 
   def sizes_of_keys
-    @sizes_of_keys ||= @reads.each_with_object({}) do |read, sizes|
-      sizes[read.hash] = read.bytes if read.bytes.is_a?(Integer)
-    end
+    @sizes_of_keys ||= @reads.select { |read| read.bytes.is_a?(Integer) }.to_h { |read| [read.hash, read.bytes] }
   end
 
-  # @return [Hash{Integer => Numeric}] by key: the longest time in milliseconds from the write of an entry until its
-  #   expiry. A key of which this is unknown has the TTL of its class
-  def ttls_of_keys
-    written, ttls, of_class = {}, {}, {}
-    @reads.each do |read|
-      written[read.hash] = read.at unless read.hit?
-      next unless read.ttl || read.hit?
-      ttl = (read.ttl * 1_000) + read.at - written.fetch(read.hash, read.at) if read.ttl
-      ttl ||= ttls[read.hash] || Float::INFINITY
-      of_class[read.class_name] = ttls[read.hash] = [ttls[read.hash] || 0, ttl].max
+  # @return [Array<Numeric>] by read: the milliseconds until the expiry of an entry that is written then. A segment
+  #   reports it with the first hit of the entry, other stores with the miss. Where it is unknown: that of another entry
+  #   of the key, else of the class
+  def ttls_of_writes
+    written, known, others = {}, {}, Hash.new { |all, of| all[of] = [] }
+    @reads.each_with_index do |read, index|
+      at = written[read.hash] = (read.hit? && written[read.hash]) || index
+      next if known[at] || read.hit? != s3fifo?
+      known[at] = read.ttl ? (read.ttl * 1_000) + read.at - @reads[at].at : Float::INFINITY
+      [read.hash, read.class_name].each { |of| others[of] << known[at] }
     end
-    @reads.each { |read| ttls[read.hash] ||= of_class[read.class_name] || Float::INFINITY }
-    ttls
+    @reads.map.with_index do |read, index|
+      some = others.fetch(read.hash) { others[read.class_name] }
+      known[index] || some[index % [some.size, 1].max] || Float::INFINITY
+    end
   end
 
   def simulate
@@ -173,7 +173,7 @@ class Tiercel::Insight::Worth
 
   # Each Array has a value for each read.
   def describe_reads
-    @known, @ttls, seen = sizes_of_keys, ttls_of_keys, {}
+    @known, @ttls, seen = sizes_of_keys, ttls_of_writes, {}
     # Keys of unknown size had no hit, so they resemble those with one.
     once = @reads.select(&:hit?).map(&:hash).tally.filter_map { |key, number| @known[key] if number == 1 }
     @size = once.size < 100 ? mean_size : once.sum.fdiv(once.size)
@@ -213,8 +213,7 @@ class Tiercel::Insight::Worth
       cache.delete(read.hash) if @deleted[index] && policy == :s3fifo
       # If the first read of a key hits, its entry is from before the sample: larger caches have it, too.
       older = @first[index] && read.hit?
-      ttl = older && read.ttl ? read.ttl * 1_000 : @ttls[read.hash]
-      hit = cache.read(read.hash, @known.fetch(read.hash, @size), read.at, read.at + ttl)
+      hit = cache.read(read.hash, @known.fetch(read.hash, @size), read.at, read.at + @ttls[index])
       full ||= index if cache.full
       next 0.0 if factor >= 1 && older
       hit && !@deleted[index] ? @lost[read.class_name] : 1.0

@@ -32,9 +32,7 @@ class Tiercel::Insight::Web::Chart
   end
 
   # @return [Array<Array<String>>] time and values, the latest first
-  def rows
-    @times.each_index.map { |at| [clock(at), *series.map { |one| value(one.values[at]) }] }.reverse
-  end
+  def rows = @times.each_index.map { |at| [clock(at), *series.map { |one| value(one.values[at]) }] }.reverse
 
   # @return [ActiveSupport::SafeBuffer]
   def svg
