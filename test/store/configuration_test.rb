@@ -44,6 +44,9 @@ class StoreConfigurationTest < Tiercel::TestCase
       assert_match(/backend URL (nil|""): expected SCHEME:.*is an environment variable not set/, error.message)
     end
     assert_raises(Tiercel::ConfigurationError) { ActiveSupport::Cache.lookup_store(:tiercel_store, nil) }
+    url = { url: "redis://127.0.0.1:1/0" }
+    error = assert_raises(Tiercel::ConfigurationError) { ActiveSupport::Cache.lookup_store(:tiercel_store, url) }
+    assert_match(%r{url: give the URL first, and options after it: :tiercel_store, "redis://HOST}, error.message)
   end
 
   def test_habits_from_other_stores_are_answered_with_the_right_form
