@@ -171,16 +171,22 @@ class InitWorkflowsTest < LabCase
     assert_match(%r{^gh api --method PATCH repos/somebody/small_gem/issues/comments/42 --field body=@}, said)
   end
 
+  # The second night measures what the first one did.
+  def measured_again
+    results = File.join(@home, "temp/history/results")
+    FileUtils.cp(File.join(results, *Dir.children(results)), File.join(results, "21001231T000000Z.json"))
+    [0, ""]
+  end
+
   def nights(workflow)
     job = workflow["jobs"]["history"]
     2.times do |night|
       FileUtils.rm_rf(File.join(@home, "temp/history"))
       @gem.git("worktree", "prune")
       ["Earlier results", "Measure", "Keep", "Alert"].each do |name|
-        code, out = step(job, name)
+        code, out = night == 1 && name == "Measure" ? measured_again : step(job, name)
         assert_equal 0, code, "night #{night}, #{name}: #{out}"
       end
-      sleep(1.01 - (Time.now.to_f % 1)) if night.zero? # files are called by their second
     end
     assert_match(/^# History: 2 runs, 1 machine$/, File.read(File.join(@home, "summary.md")))
     origin = File.join(@home, "origin.git")

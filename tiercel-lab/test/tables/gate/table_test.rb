@@ -43,15 +43,21 @@ class GateTableTest < LabCase
 
   def row(rows, cell, metric) = rows.find { |one| one.values_at("cell", "metric") == [cell, metric] }
 
-  def test_one_object_one_round_trip_and_one_query_more_fail
+  # A commit may accept one of them. A workflow shows the outcome as a comment, and in its summary.
+  def test_one_object_one_round_trip_and_one_query_more_fail_unless_accepted
     SmallGem.make(library: LIBRARY, benchmarks: BENCHMARKS, gate: "gate: { servers: [redis] }\n") do |gem|
       gem.change("lib/small_gem.rb", "text.split(\",\")", "text.dup.split(\",\")")
       gem.change("lib/small_gem.rb", "def self.ask(socket, times = 1)", "def self.ask(socket, times = 2)")
       gem.change("lib/small_gem.rb", "def self.query(connection, times = 1)", "def self.query(connection, times = 2)")
       gem.commit("More of everything")
-      gate(gem, "--exact") do |code, rows, command|
+      gem.write("README.md", "Asks").commit("Say why\n\nAccept-Regression: query - the caller's wish")
+      comment, summary = %w[comment.md summary.md].map { |name| File.join(gem.folder, "..", name) }
+      ENV["GITHUB_STEP_SUMMARY"] = summary
+      File.write(summary, "before\n")
+      gate(gem, "--exact", "--base", "HEAD~2", "--comment", comment) do |code, rows, command|
         assert_equal 1, code, command.err.string
-        assert_equal %w[ask parse query], verdicts(rows).uniq.sort
+        assert_equal [%w[ask parse], %w[query]], [verdicts(rows).uniq.sort, verdicts(rows, "accepted").uniq]
+        assert_includes command.out.string, "the caller's wish"
         { "parse" => "objects", "ask" => "round_trips", "query" => "queries" }.each do |cell, metric|
           base, head = row(rows, cell, metric).values_at("base", "head")
           assert_equal [1.0], base.product(head).map { |before, after| after - before }.uniq, metric
@@ -59,6 +65,10 @@ class GateTableTest < LabCase
         assert_equal "same", row(rows, "same", "objects")["verdict"]
         assert_match(/\AFailed: parse: objects allocated by one call: \d+ \u2192 \d+; \d+ more\.$/, command.out.string)
       end
+      assert File.read(comment).start_with?("<!-- tiercel-lab gate -->\n# Gate: this checkout against HEAD~2\n")
+      assert_includes File.read(comment), "bundle exec tiercel-lab gate --base 'HEAD~2'"
+      assert_match(/\Abefore\n# Gate/, File.read(summary))
+      assert_includes File.read(summary), "Accept-Regression: CELL"
     end
   end
 
@@ -79,7 +89,7 @@ class GateTableTest < LabCase
     end
   end
 
-  def test_what_is_the_same_and_what_is_better_pass
+  def test_what_is_the_same_passes
     SmallGem.make do |gem|
       gate(gem, "--exact", "--same", "--base", "HEAD") do |code, rows, command|
         assert_equal 0, code, command.err.string
@@ -90,22 +100,10 @@ class GateTableTest < LabCase
         assert_match(/\APassed: nothing that figures can depend on differs\.$/, command.out.string)
       end
       assert_match(/^In all about 5 min/, lab("gate", "--plan", "--repository", gem.folder)[1])
-      gem.change("lib/small_gem.rb", "text.split(\",\")", "%w[a b c]")
-      gate(gem, "--exact", "--base", "HEAD") do |code, rows, _command| # not committed yet
-        assert_equal [0, "improved"], [code, row(rows, "parse", "objects")["verdict"]]
-      end
     end
   end
 
-  def test_a_wanted_regression_is_accepted_by_a_commit
-    SmallGem.make do |gem|
-      gem.change("lib/small_gem.rb", "text.split", "text.dup.split").commit("Copy")
-      gem.write("README.md", "Copies").commit("Say why\n\nAccept-Regression: parse - the text is the caller's")
-      gate(gem, "--exact", "--base", "HEAD~2") do |code, rows, command|
-        assert_equal [0, %w[parse]], [code, verdicts(rows, "accepted")]
-        assert_includes command.out.string, "the text is the caller's"
-      end
-    end
+  def test_the_words_that_accept_a_regression
     rows = [{ "cell" => "parse", "verdict" => "regressed" }, { "cell" => "parse", "verdict" => "wrong" }]
     { "parse" => %w[accepted wrong], "parser" => %w[regressed wrong], "pars" => %w[regressed wrong],
       "parse - why" => %w[accepted wrong], "parse why" => %w[regressed wrong] }.each do |text, verdicts|
@@ -114,32 +112,24 @@ class GateTableTest < LabCase
     end
   end
 
-  def test_wrong_values_new_benchmarks_and_broken_ones
-    SmallGem.make do |gem|
-      gem.change("lib/small_gem.rb", "text.split(\",\")", "text.split(\";\")").commit("Wrong")
-      gate(gem, "--exact") do |code, rows, command|
-        assert_equal 4, code
-        assert_equal %w[parse], verdicts(rows, "wrong")
-        assert_match(/\AFailed: parse: wrong: wrong values: returned \["a,b,c"\], expected/, command.out.string)
-      end
-    end
-  end
-
-  def test_benchmarks_that_are_new_that_break_and_that_cannot_be_loaded
+  def test_benchmarks_that_are_better_new_wrong_broken_and_that_cannot_be_loaded
     SmallGem.make do |gem|
       gem.change("lib/small_gem.rb", "module SmallGem", "module SmallGem\n  def self.fresh = 1")
-      gem.write("bench/fresh_bench.rb", "Tiercel::Lab.benchmark(\"fresh\") { SmallGem.fresh }\n").commit("New")
-      gate(gem, "--exact") do |code, rows, command|
+      gem.write("bench/fresh_bench.rb", "Tiercel::Lab.benchmark(\"fresh\") { SmallGem.fresh }\n")
+      gem.change("lib/small_gem.rb", "text.split(\",\")", "%w[a b c]")
+      gate(gem, "--exact", "--base", "HEAD") do |code, rows, command| # not committed yet
         assert_equal [0, %w[fresh]], [code, verdicts(rows, "new")], command.err.string
+        assert_equal "improved", row(rows, "parse", "objects")["verdict"]
       end
-      gem.change("lib/small_gem.rb", "def self.fresh = 1", "").commit("Gone")
-      gate(gem, "--exact", "--accept", "fresh") do |code, rows, _command|
-        assert_equal [4, %w[fresh]], [code, verdicts(rows, "wrong")]
-      end
-      gem.write("bench/fresh_bench.rb", "%w[ends later].each { |name| " \
-                                        "Tiercel::Lab.benchmark(name) { name == 'ends' ? exit!(3) : 1 } }\n")
-      gate(gem, "--exact") do |code, rows, _command|
-        assert_equal [3, %w[ends]], [code, verdicts(rows, "cannot tell")]
+      gem.commit("New").change("lib/small_gem.rb", "def self.fresh = 1", "")
+      gem.change("lib/small_gem.rb", "%w[a b c]", "[text]")
+      gem.write("bench/fresh_bench.rb", "%w[ends fresh later].each { |name| Tiercel::Lab.benchmark(name) { " \
+                                        "{ 'ends' => -> { exit!(3) }, 'fresh' => -> { SmallGem.fresh } }" \
+                                        ".fetch(name) { -> { 1 } }.call } }\n").commit("Gone")
+      gate(gem, "--exact", "--accept", "fresh") do |code, rows, command|
+        assert_equal [4, %w[fresh parse]], [code, verdicts(rows, "wrong").sort]
+        assert_match(/parse +wrong: wrong values: returned \["a,b,c"\], expected/, command.out.string)
+        assert_equal %w[ends], verdicts(rows, "cannot tell")
         assert_includes verdicts(rows, "same"), "later"
       end
       gem.write("bench/fresh_bench.rb", "raise 'no'\n")
@@ -199,19 +189,5 @@ class GateTableTest < LabCase
       room
     end
     assert_equal [true, 0, 0], [rooms[0] > rooms[1] && rooms[1].positive?, *rooms[2..]], rooms.inspect
-  end
-
-  def test_outputs_of_a_continuous_integration
-    SmallGem.make do |gem|
-      gem.change("lib/small_gem.rb", "text.split", "text.dup.split").commit("Copy <&>")
-      comment, summary = %w[comment.md summary.md].map { |name| File.join(gem.folder, "..", name) }
-      ENV["GITHUB_STEP_SUMMARY"] = summary
-      File.write(summary, "before\n")
-      gate(gem, "--exact", "--comment", comment) { |code, _rows| assert_equal 1, code }
-      assert File.read(comment).start_with?("<!-- tiercel-lab gate -->\n# Gate: this checkout against HEAD^\n")
-      assert_includes File.read(comment), "bundle exec tiercel-lab gate --base 'HEAD^'"
-      assert_match(/\Abefore\n# Gate/, File.read(summary))
-      assert_includes File.read(summary), "Accept-Regression: CELL"
-    end
   end
 end
