@@ -8,6 +8,8 @@ require "rbconfig"
 
 class CLITest < LabCase
   EXECUTABLE = File.expand_path("../../exe/tiercel-lab", __dir__)
+  # A run of one process.
+  SHORT = %w[--quick --budget 0.001 --op read --value string-100b].freeze
 
   def test_wrong_words_are_answered_with_the_right_ones
     assert_refused(
@@ -42,8 +44,8 @@ class CLITest < LabCase
 
   def test_a_short_run_prints_and_keeps_its_results
     json = File.join(dir, "run.json")
-    code, out, err = lab("--quick", "--store", "tiercel:memory:", "--op", "read", "--value", "string-100b", "--seed",
-                         "5", "--workers", "1", "--results", dir, "--json", json)
+    code, out, err = lab(*SHORT, "--store", "tiercel:memory:", "--seed", "5", "--workers", "1", "--results", dir,
+                         "--json", json)
     assert_equal 0, code, err
     assert_match(/\AFor 1 machine, 1 worker, [\d.]+ MB of memory, surviving no restart/, out)
     assert_match(/^A hit costs \S+ us \[\S+\] with tiercel:memory: \(String of 100 B\)/, out)
@@ -59,8 +61,8 @@ class CLITest < LabCase
   # The command creates the folder, and prints one JSON document and nothing else.
   def test_json_on_the_output_and_a_folder_that_is_not_there_yet
     results = File.join(dir, "not", "yet")
-    code, out, err = lab("--quick", "--workers", "1", "--memory", "64MB", "--store", "tiercel:memory:", "--op",
-                         "read", "--value", "string-100b", "--results", results, "--json", "-")
+    code, out, err = lab(*SHORT, "--workers", "1", "--memory", "64MB", "--store", "tiercel:memory:", "--results",
+                         results, "--json", "-")
     assert_equal 0, code, err
     document = JSON.parse(out)
     assert_empty SCHEMA.errors(document)
@@ -72,8 +74,7 @@ class CLITest < LabCase
   end
 
   def test_wrong_values_have_their_exit_code
-    code, out, = lab("--quick", "--require", PLANTED, "--store", "planted_wrong", "--op", "read", "--value",
-                     "string-100b", "--results", dir)
+    code, out, = lab(*SHORT, "--require", PLANTED, "--store", "planted_wrong", "--results", dir)
     assert_equal 4, code
     assert_match(/planted_wrong +wrong values: a read returned another value/, out)
   end

@@ -4,13 +4,7 @@ require_relative "../support/lab_case"
 
 # Short, complete measurements with fresh workers.
 class MeasurementTest < LabCase
-  # The difference is so large that no other program can hide it. {InterimAnalysesTest} tests small differences on
-  # recorded blocks.
-  def test_ten_times_the_work_is_found
-    slower = measure("steps:2000", "steps:20000", protocol: SHORT).fetch("steps:20000")
-    assert_equal :slower, slower.summary.verdict, slower.summary.inspect
-    assert_operator slower.summary.ratio.estimate, :>, 4
-  end
+  TWICE = TINY.with(processes: 2)
 
   def test_contestants_that_are_wrong_or_miss_have_no_time
     cells = measure("memory_store", "planted_wrong", "planted_forgetful", "planted_tiring")
@@ -33,48 +27,42 @@ class MeasurementTest < LabCase
   # The parent lets two workers run in turn.
   def test_a_contestant_with_its_own_bundle_runs_in_its_own_worker
     cells = measure("steps:1000", "planted_apart:10000", "null=steps:1000",
-                    protocol: apart_protocol)
+                    protocol: TINY.with(blocks: 4, slice_ns: 3_000_000))
     apart = cells.fetch("planted_apart:10000")
     assert_nil apart.reason
     assert_operator apart.summary.ratio.estimate, :>, 3
     slices = cells.values.flat_map { |cell| cell.slices.map { |slice| [cell.arm.contestant.bundle, slice] } }
-    turns = slices.select { |_bundle, slice| slice.process.zero? && slice.block.zero? }.sort_by do |_bundle, slice|
-      slice.position
-    end
+    turns = slices.select { |_bundle, slice| slice.block.zero? }.sort_by { |_bundle, slice| slice.position }
     assert_equal turns.map(&:first), turns.map(&:first).reverse
-    assert_equal apart_protocol.processes * apart_protocol.blocks * 2, apart.slices.size
+    assert_equal 8, apart.slices.size
   end
-
-  def apart_protocol = SHORT.with(processes: 2, blocks: 4)
 
   # With so few blocks nothing decides, so the cell continues until its last analysis. Decided cells do not.
   def test_what_is_undecided_goes_on_and_what_is_decided_does_not
-    protocol = TINY.with(equality: true, threshold: nil, most_processes: 5)
-    decided = ->(cell) { cell.arm.name == "file_store:tmpfs" }
-    comparison = compare("memory_store", "null_store", "file_store:tmpfs")
+    protocol = TINY.with(equality: true, threshold: nil, most_processes: 3)
+    decided = ->(cell) { cell.arm.name == "steps:12" }
+    comparison = compare("steps:10", "steps:11", "steps:12")
     cells = Lab::Engine::Measurement.new([comparison], protocol:, seed: 1, decided:).run
-    processes = cells.to_h { |cell| [cell.arm.name, cell.block_ns.size] }
-    assert_equal({ "memory_store" => 4, "null_store" => 4, "file_store:tmpfs" => 2 },
-                 processes.slice("memory_store", "null_store", "file_store:tmpfs"))
-    assert_equal 4, processes["memory_store (again)"]
+    assert_equal({ "steps:10" => 2, "steps:11" => 2, "steps:12" => 1, "steps:10 (again)" => 2 },
+                 cells.to_h { |cell| [cell.arm.name, cell.block_ns.size] })
   end
 
   def test_a_look_that_was_interrupted_is_none
-    protocol = TINY.with(equality: true, threshold: nil, most_processes: 4)
+    protocol = TINY.with(equality: true, threshold: nil, most_processes: 2)
     steps = 0
     progress = Object.new
     progress.define_singleton_method(:expect) { |_seconds| nil }
-    progress.define_singleton_method(:advance) { |*| raise Interrupt if (steps += 1) == 3 }
-    measurement = Lab::Engine::Measurement.new([compare("memory_store", "null_store")], protocol:, seed: 1, progress:,
+    progress.define_singleton_method(:advance) { |*| raise Interrupt if (steps += 1) == 2 }
+    measurement = Lab::Engine::Measurement.new([compare("steps:10", "steps:11")], protocol:, seed: 1, progress:,
                                        decided: ->(_cell) { false })
     assert_raises(Interrupt) { measurement.run }
-    assert_equal [2], measurement.cells.map { |cell| cell.block_ns.size }.uniq
+    assert_equal [1], measurement.cells.map { |cell| cell.block_ns.size }.uniq
   end
 
   def test_an_arm_that_is_lost_takes_nobody_with_it
     lost = { "planted_dying" => /signal 9/, "planted_raising" => /the connection is lost/, "planted_ending" => /ended/ }
     comparisons = [compare("memory_store", *lost.keys), compare("memory_store", operation: "miss")]
-    cells = Lab::Engine::Measurement.new(comparisons, protocol: TINY, seed: 1,
+    cells = Lab::Engine::Measurement.new(comparisons, protocol: TWICE, seed: 1,
                                          requires: [PLANTED]).run.group_by(&:comparison)
     found = cells.fetch(comparisons.first).to_h { |cell| [cell.arm.name, cell] }
     assert_equal %w[memory_store] + ["memory_store (again)"], found.select { |_, cell| cell.measured? }.keys
@@ -97,7 +85,7 @@ class MeasurementTest < LabCase
         end
       end
       comparisons = [compare("memory_store"), compare("memory_store", operation: "miss")]
-      measurement = Lab::Engine::Measurement.new(comparisons, protocol: TINY, seed: 1, progress:)
+      measurement = Lab::Engine::Measurement.new(comparisons, protocol: TWICE, seed: 1, progress:)
       found = measurement.run.group_by(&:comparison).values.map { |cells| cells.map { |cell| cell.block_ns.keys }.uniq }
       assert_equal processes.map { |of_cells| [of_cells] }, found
       said = Lab::Engine::Warnings.of([], measurement.cells, interrupted: false).grep(/lost/).join

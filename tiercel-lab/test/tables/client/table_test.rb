@@ -6,7 +6,7 @@ class ClientCommandTest < LabCase
   class Short < Tiercel::Lab::Tables::Client::Table
     called "client", Tiercel::Lab::Tables::Client::Table.summary
 
-    def protocol = LabCase::TINY.with(processes: 1)
+    def protocol = LabCase::TINY
   end
 
   def client(*arguments, &) = run_command(Short, *arguments, "--value", "string-100b", &)

@@ -36,7 +36,7 @@ class CompareSidesTest < LabCase
   # Each of its calls costs the same. Its collections cost more, which no timed call shows.
   def test_kept_objects_are_found
     code, out, err = lab("compare", "steps:100#garbage=4", "steps:100#garbage=4,kept=100000", "--quick", "--budget",
-                         "1", "--op", "read", "--value", "string-100b", "--results", dir)
+                         "0.001", "--op", "read", "--value", "string-100b", "--results", dir)
     assert_equal 1, code, err
     assert_match(/; more kept objects in 1\.$/, out)
     assert_match(/^read string-100b +objects that the process keeps: [\d,]+ \u2192 1\d\d,000 +regressed$/, out)

@@ -32,29 +32,19 @@ class SizesCommandTest < LabCase
     end
   end
 
-  def test_a_folder_of_the_users_and_any_size
-    Dir.mktmpdir do |folder|
-      sizes("--dir", folder, "--size", "3KB,700", "--store", "memory_store") do |code, command|
-        assert_equal 0, code, command.err.string
-        assert_equal %w[html-3kb html-700b], command.results["cells"].map { |cell| cell["value"] }.uniq
-        assert_includes command.document.tables.last.title, "a hit by size"
-        assert_match(/^file_store:#{Regexp.escape(folder)} +[\d,.]+ us/, command.out.string)
-        assert_empty Dir.children(folder)
-      end
-    end
-  end
-
   # The third article's file server is measured if a mount is given; any folder stands for one here. Otherwise its row
   # has a reason.
-  def test_the_row_of_the_file_server
+  def test_the_row_of_the_file_server_and_any_size
     sizes("--quick", "--size", "2KB", "--store", "memory_store") do |code, command|
       assert_equal 0, code, command.err.string
       assert_match(/^file_store:DIR \(NFS\) +n\/a \[1\] .* 0\.220 ms/, command.out.string)
       assert_match(/^\[1\] not measured: it needs a mount; bin\/lab sizes --dir \/mnt\/nfs$/, command.out.string)
     end
     Dir.mktmpdir do |mount|
-      sizes("--quick", "--size", "2KB", "--store", "memory_store", "--dir", mount) do |code, command|
+      sizes("--size", "2KB,700", "--store", "memory_store", "--dir", mount) do |code, command|
         assert_equal 0, code, command.err.string
+        assert_equal %w[html-2kb html-700b], command.results["cells"].map { |cell| cell["value"] }.uniq
+        assert_includes command.document.tables.last.title, "a hit by size"
         assert_match(/^file_store:#{Regexp.escape(mount)} +[\d,.]+ us .* 0\.220 ms/, command.out.string)
         refute_match(/it needs a mount/, command.out.string)
         assert_empty Dir.children(mount)
