@@ -5,6 +5,7 @@ require "test_helper"
 require "fileutils"
 require "open3"
 require "rbconfig"
+require_relative "../support/unoptimized"
 
 # Simulates a Ruby with an unknown memory layout of Hashes: a build whose check always fails. A process that reads
 # Hashes in a wrong way would be worse than one that does not boot.
@@ -25,7 +26,8 @@ class CodecUnknownHashLayoutTest < Tiercel::TestCase
   def with_build
     with_tmpdir do |folder|
       [[RbConfig.ruby, "#{ROOT}/ext/tiercel/codec/extconf.rb"], %w[make --silent]].each do |command|
-        output, status = Open3.capture2e({ "TIERCEL_UNKNOWN_HASH_LAYOUT" => "1" }, *command, chdir: folder)
+        output, status = Open3.capture2e({ "TIERCEL_UNKNOWN_HASH_LAYOUT" => "1", **UNOPTIMIZED }, *command,
+                                        chdir: folder)
         assert_predicate status, :success?, output
       end
       FileUtils.mkdir_p("#{folder}/tiercel")

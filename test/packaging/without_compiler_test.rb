@@ -6,6 +6,7 @@ require "open3"
 require "rubygems/package"
 require_relative "../support/committed_files"
 require_relative "../support/installed_gem"
+require_relative "../support/unoptimized"
 
 # Installations without a C compiler: of the source gem, which fails, and of a precompiled one; and a gem by its path,
 # which nobody compiles.
@@ -49,7 +50,7 @@ class WithoutCompilerTest < Tiercel::TestCase
     refute status.success?
     command = output[%r{type: ruby (\S+/ext/compile\.rb)}, 1]
     assert_equal "#{clone}/ext/compile.rb", command, output
-    run_command(RbConfig.ruby, command)
+    run_command(RbConfig.ruby, command, env: UNOPTIMIZED)
     output, status = bundled.call
     assert status.success?, output
     assert_match(/\A1.*#{clone}/, output)

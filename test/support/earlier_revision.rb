@@ -5,6 +5,7 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 require_relative "committed_files"
+require_relative "unoptimized"
 
 # Another version of Tiercel, compiled in its own folder. Its processes run concurrently with this one and use the
 # same gems.
@@ -31,7 +32,7 @@ class EarlierRevision
     owner = Process.pid
     at_exit { FileUtils.rm_rf(@folder) if Process.pid == owner }
     yield @folder
-    output, status = Open3.capture2e(RbConfig.ruby, File.join(@folder, "ext/compile.rb"))
+    output, status = Open3.capture2e(UNOPTIMIZED, RbConfig.ruby, File.join(@folder, "ext/compile.rb"))
     raise "it does not compile:\n#{output}" unless status.success?
   end
 
