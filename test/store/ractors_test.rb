@@ -1,5 +1,5 @@
 # frozen_string_literal: true
-# suites: store*, kernel
+# suites: kernel, store_*
 
 require "test_helper"
 require_relative "../support/ractor_script"
@@ -88,20 +88,22 @@ class StoreRactorsTest < Tiercel::TestCase
   end
 
   def test_what_works_in_the_main_ractor_only_is_refused_and_the_store_stays_as_it_was
-    { '"memory:"' => /only a store over `shared:` alone/,
-      '"shared:#{PATH}2", "redis://127.0.0.1:1"' => /only a store over `shared:` alone/,
-      '"redis://127.0.0.1:1"' => /only a store over `shared:` alone/,
-      '"shared:#{PATH}2", refresh: :background, stale_while_revalidate: 5' => /refresh: :inline/,
-      '"shared:#{PATH}2", error_handler: ->(**) {}' => /Ractors cannot share an option/,
-      '"shared:#{PATH}2", coder: Marshal' => /a coder: of its own/ }.each do |arguments, message|
-      output = run_script({}, <<~RUBY)
-        store = Tiercel.new(#{arguments})
-        puts((Ractor.make_shareable(store) rescue "\#{$!.class} \#{$!.message}"), store.frozen?)
-        puts store.fetch("a") { 1 }
-      RUBY
-      assert_match(/\ATiercel::ConfigurationError/, output.first)
-      assert_match message, output.first
-      assert_equal %w[false 1], output.last(2), arguments
+    refused = { '"memory:"' => /only a store over `shared:` alone/,
+                '"shared:#{PATH}2", "redis://127.0.0.1:1"' => /only a store over `shared:` alone/,
+                '"redis://127.0.0.1:1"' => /only a store over `shared:` alone/,
+                '"shared:#{PATH}2", refresh: :background, stale_while_revalidate: 5' => /refresh: :inline/,
+                '"shared:#{PATH}2", error_handler: ->(**) {}' => /Ractors cannot share an option/,
+                '"shared:#{PATH}3", coder: Marshal' => /a coder: of its own/ }
+    output = run_script({}, refused.keys.map { |arguments| <<~RUBY }.join)
+      store = Tiercel.new(#{arguments})
+      said = Ractor.make_shareable(store) rescue "\#{$!.class} \#{$!.message}"
+      puts "said: \#{said.split.join(" ")}", "after: \#{[store.frozen?, store.fetch("a") { 1 }]}"
+    RUBY
+    said = output.grep(/\Asaid: /)
+    assert_equal [refused.size, ["after: [false, 1]"]], [said.size, output.grep(/\Aafter: /).uniq]
+    refused.zip(said) do |(arguments, message), text|
+      assert_match(/\Asaid: Tiercel::ConfigurationError/, text, arguments)
+      assert_match message, text
     end
   end
 
