@@ -19,9 +19,7 @@ class PlantedFaultsTest < Tiercel::TestCase
     JSON.parse(out.lines.last, symbolize_names: true)
   end
 
-  STORES = { ":memory_store" => "memory_store", ':tiercel_store, "memory:"' => "tiercel" }.freeze
-
-  STORES.each do |store, name|
+  { ":memory_store" => "memory_store", ':tiercel_store, "memory:"' => "tiercel" }.each do |store, name|
     define_method(:"test_a_crawl_finds_the_faults_on_#{name}") do
       found = run_application("faulty", store, 1.0, 1)
       assert_equal found[:planted].sort, found[:stale].sort
@@ -37,8 +35,7 @@ class PlantedFaultsTest < Tiercel::TestCase
   end
 
   def test_one_in_a_thousand
-    requests = long? ? 100_000 : 1_500
-    found = run_application("faulty", ":memory_store", long? ? 0.001 : 0.1, requests)
+    found = run_application("faulty", ":memory_store", *(long? ? [0.001, 100_000] : [0.1, 1_500]))
     assert_operator (found[:planted] & found[:stale]).size, :>=, 15, "#{found[:stale].inspect} after #{found[:checked]}"
     assert_empty found[:stale] - found[:planted]
   end

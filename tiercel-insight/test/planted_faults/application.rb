@@ -47,6 +47,7 @@ ActiveRecord::Schema.define do
 end
 class Category < ActiveRecord::Base; has_many :products; end
 class Product < ActiveRecord::Base; belongs_to :category; has_many :reviews; end
+Product.has_many :some, -> { order("random()") }, class_name: "Review"
 class Review < ActiveRecord::Base; belongs_to :product; end
 class Setting < ActiveRecord::Base; end
 
@@ -143,6 +144,10 @@ SOUND = {
   "since" => "<% since = 30.days.ago %><% posts = Product.where('created_at > ?', since) %>" \
              "<% cache [:since, params[:key]] do %><%= since.to_i %><%= posts.to_sql %><% end %>",
   "posts" => "<% @all = Product.where(created_at: 30.days.ago..) %><% cache [:posts] do %><%= @all.to_sql %><% end %>",
+  "id" => "<% id = request.request_id %><% cache [:id] do %><%= id %><% end %>",
+  "refused" => "<%= Rails.cache.fetch([:refused]) { Review.create!(text: 'b').text rescue 'refused' } %>",
+  "association" => "<% cache [:some] do %><%= @product.some.map(&:id) %><% end %>",
+  "lazy" => "<% @some = @product.some %><% cache [:lazy] do %><%= @some.map(&:id) %><% end %>",
   "request" => "<% cache [:request] do %><%= request.request_id %><% end %>",
   "flash" => "<% cache [:flash, params[:key]] do %><% flash.now[:a] = @missed = true %><%= rand %><% end %>" \
              "<% raise 'changed' unless flash[:a] == @missed %>",
@@ -150,10 +155,8 @@ SOUND = {
   "loaded" => "<% @product.reviews.load if rand < 0.5 %><%= Rails.cache.fetch([:loaded, @product]) { @product }.name %>"
 }.freeze
 
-%w[en fr].each do |locale|
-  I18n.backend.store_translations(locale, date: { formats: { "en" => "%m/%d", "fr" => "%d.%m." },
-                                                  abbr_month_names: [nil, *%w[J F M A M J J A S O N D]] })
-end
+dates = { formats: { "en" => "%m/%d", "fr" => "%d.%m." }, abbr_month_names: [nil, *%w[J F M A M J J A S O N D]] }
+%w[en fr].each { |locale| I18n.backend.store_translations(locale, date: dates) }
 I18n.available_locales = %i[en fr]
 FileUtils.mkdir_p("#{ROOT}/views/pages")
 PAGES.each_value { |one| File.write("#{ROOT}/views/pages/#{one.name}.html.erb", one.template) }
@@ -192,8 +195,7 @@ def visit(name, id, query = {})
   text
 end
 
-rounds = Integer(ROUNDS)
-share = Float(SHARE)
+rounds, share = Integer(ROUNDS), Float(SHARE)
 srand(3)
 audit = Tiercel::Insight.audit(share)
 random = Random.new(3)

@@ -4,14 +4,15 @@ require "date"
 require "set"
 require "active_support/core_ext/class/subclasses"
 require "active_support/core_ext/kernel/reporting"
+require "active_support/ordered_options"
 
 # Finds cached values that are no longer true. On a share of the hits of `fetch`, and of `cache` in views, the block
 # runs as well, inside the same request. The audit compares its value with the cached value.
 #
 # A difference counts as a stale value under two conditions: the cached entry is still the same, and four more runs of
 # the block agree with the first one. In these runs the clock is 1 to 404 days ahead, and the times that the caller has
-# taken from the clock before have moved as well ({Surroundings}). Values that depend on the time, a random number or a
-# CSRF token then differ, and count as "not repeatable".
+# taken from the clock before have moved as well ({Surroundings}). A cheap block runs up to 30 times more. Values that
+# depend on the time, a random number or a CSRF token then differ, and count as "not repeatable".
 #
 # These runs store nothing: nested `fetch` and `cache` run their blocks, writes to the cache are dropped, and the
 # database refuses writes. An audit raises nothing, and does not run inside an open transaction.
@@ -68,15 +69,16 @@ class Tiercel::Insight::Audit
 
   # The variables that a block shares with its caller: local variables, those of its object and of CurrentAttributes; in
   # a request also those of the controller, the request, the response and the session. After a run of the block, all of
-  # them are as before.
+  # them are as before. Records and other objects among them forget what they have remembered in the run, and lists of
+  # records are no longer loaded, so that the next run computes everything again.
   #
   # In the further runs, times in these variables move if they come from the clock, also inside of containers, objects
   # and relations, and as numbers or texts. A time comes from the clock if it has more digits than a column
-  # (microseconds), is a full quarter of an hour (as a date is), or is whole minutes away from now. A time is an input
-  # of the block, and stays, if its parts are in the key or in a parameter of the request, or if it is an attribute of a
+  # (microseconds), is a date, a midnight or a past full hour, or is whole minutes away from now. A time is an input of
+  # the block, and stays, if its parts are in the key or in a parameter of the request, or if it is an attribute of a
   # record among the variables.
   class Surroundings
-    # Each request has its own; each further run has others.
+    # Each request has its own; each further run has others, also in other variables.
     TOKENS = %w[action_dispatch.request_id action_dispatch.content_security_policy_nonce].freeze
     PARTS = %w[rack.session rack.session.options action_dispatch.request.flash_hash action_dispatch.cookies].freeze
     # Numbers are times if they differ less from the epoch seconds of now.
@@ -88,24 +90,37 @@ class Tiercel::Insight::Audit
     RECORD = ->(value) { defined?(::ActiveRecord::Base) && ::ActiveRecord::Base === value }
     CONTROLLER = ->(value) { defined?(::ActionController::Metal) && ::ActionController::Metal === value }
     RELATION = ->(value) { defined?(::ActiveRecord::Base) && ::ActiveRecord::Relation === value }
+    # What an object may keep of a run. A connection stays.
+    MEMO = ->(value) { Comparable === value || CONTAINER === value || Struct === value || RECORD === value ||
+                       RELATION === value || true == value || false == value }
 
     # @param block [Proc]
     # @param key [String] the entry's key
     def initialize(block, key)
       @key = key
       @objects = objects_of(block.binding)
-      @names = @objects.map { |one| names(one) }
       @variables = @objects.flat_map { |one| names(one).map { |name| [one, name, get(one, name)] } }
-      containers = @variables.map(&:last).grep(CONTAINER).reject { |one| one.frozen? || one.size > MOST_ELEMENTS }
+      values = @variables.map(&:last)
+      @lazy = values.grep(RELATION).reject { |one| one.loaded? || one.try(:target).present? }
+      # The first members of a list stand for all.
+      all = values + (values.grep(Array) + values.grep(RELATION).select(&:loaded?)).flat_map { |one| one.first(100) }
+      objects = all.grep(Object).grep_v(Module).reject(&:frozen?)
+      known = @objects.map { |one| [one, Object, one.instance_variables] } +
+              objects.map { |one| [one, MEMO, one.instance_variables.reject { |name| get(one, name).nil? }] }
+      @known = known.uniq { |one, _| one.__id__ }
+      # Associations of records, and memos of other objects, if these are still empty.
+      hashes = objects.flat_map { |one| inner(one).grep(RECORD === one ? Hash : {}) }
+      containers = (values + hashes).grep(CONTAINER).reject { |one| one.frozen? || one.size > MOST_ELEMENTS }
       @contents = containers.map { |one| [one, one.dup] }
     rescue StandardError
-      @objects = @names = @variables = @contents = [] # the block of a Symbol has no binding, a BasicObject no variables
+      @objects = @variables = @lazy = @known = @contents = [] # the block of a Symbol has no binding, and so on
     end
 
-    # @param days [Float] how far the times move; negative: only whole quarters of an hour, back
+    # @param days [Float] how far the times move; negative: only dates and whole hours, back
     # @return [Array<Array>] object, name and value of each variable
     def moved(days)
       @days, @now = days, Time.now
+      @tokens = @request ? @request.env.slice(*TOKENS).to_h { |_, token| [token, SecureRandom.hex] } : {}
       text = [@key, @request&.params.to_s].map(&:b).join(" ")
       @numbers = (text.scan(/\d+/) + text.scan(/(?<!\d)(\d{4})(\d\d)(\d\d)(?!\d)/).flatten).map(&:to_i)
       @attributes = (@objects + @variables.map(&:last)).grep(RECORD).flat_map { |one| one.attributes.values }
@@ -122,7 +137,11 @@ class Tiercel::Insight::Audit
 
     # @return [void]
     def restore
-      @objects.zip(@names) { |one, known| (names(one) - known).each { |name| one.remove_instance_variable(name) } }
+      @known.each do |one, kind, names|
+        added = (one.instance_variables - names).select { |name| kind === get(one, name) }
+        added.each { |name| one.remove_instance_variable(name) }
+      end
+      @lazy.each(&:reset)
       assign
       @contents.each { |value, copy| value.replace(copy) unless value == copy }
     end
@@ -138,7 +157,9 @@ class Tiercel::Insight::Audit
       all.reject { |one| one.nil? || one.is_a?(Module) || one.frozen? }
     end
 
-    def with_tokens(env) = env.merge(TOKENS.to_h { |token| [token, SecureRandom.hex] })
+    def with_tokens(env) = env.merge(env.slice(*TOKENS).transform_values(&@tokens))
+
+    def inner(one) = one.instance_variables.map { |name| get(one, name) }
 
     def names(object) = object.is_a?(Binding) ? object.local_variables : object.instance_variables
 
@@ -147,7 +168,7 @@ class Tiercel::Insight::Audit
     def set(one, name, to) = one.is_a?(Binding) ? one.local_variable_set(name, to) : one.instance_variable_set(name, to)
 
     # A copy of the value with other times; the value itself if it has none. Objects are opened one level deep.
-    def shifted(value, levels = 1)
+    def shifted(value, levels = 2)
       case value
       when Date then from_clock?(value) ? value + @days.floor : value
       when Time, Integer, Float then from_clock?(value) ? value + (86_400 * @days).floor : value
@@ -156,10 +177,10 @@ class Tiercel::Insight::Audit
         copy = Range.new(shifted(value.begin), shifted(value.end), value.exclude_end?)
         copy == value ? value : copy
       when Array then rebuilt(value, levels, :[]=, value.each_index.zip(value))
-      when Hash then rebuilt(value, levels, :[]=, value.each_pair)
-      when nil, true, false, String, Symbol, Module, Proc, RECORD then value
+      when Hash, Struct then rebuilt(value, levels, :[]=, value.each_pair)
+      when String then @tokens.fetch(value, value)
+      when nil, true, false, Symbol, Module, Proc, RECORD then value
       when RELATION then rebuilt(value, LEVELS_OF_RELATION, :instance_variable_set, [[:@values, value.values]])
-      when Struct then rebuilt(value, levels - 1, :[]=, value.each_pair)
       when Data then value.with(**value.to_h.transform_values { |one| shifted(one, levels) })
       else rebuilt(value, levels - 1, :instance_variable_set, names(value).map { |name| [name, get(value, name)] })
       end
@@ -180,9 +201,14 @@ class Tiercel::Insight::Audit
       parts = time.strftime("%Y %m %d %H %M %S").split.map(&:to_i) - [0, 1]
       time = time.to_time
       return false if (parts - @numbers).empty? || @numbers.include?(time.to_i)
-      (time.to_i % 900).zero? || (@days.positive? && ((time.nsec % 1_000).positive? || (@now - time) % 60 < 5))
+      local = [time, time.in_time_zone]
+      whole = time.sec.zero? && local.any? { |at| at.min.zero? && (at.hour.zero? || time < @now) }
+      whole || (@days.positive? && ((time.nsec % 1_000).positive? || (@now - time) % 60 < 5))
     end
   end
+
+  # Replaces the options that a block may set.
+  Ignored = ActiveSupport::OrderedOptions
 
   # Wraps the methods of a store.
   module Calls
@@ -229,12 +255,6 @@ class Tiercel::Insight::Audit
         %i[increment decrement].include?(method) ? SecureRandom.random_number(1 << 30) : true
       end
     end
-  end
-
-  # Replaces the options that a block may set, and ignores them.
-  class Ignored
-    def method_missing(_name, *) = nil
-    def respond_to_missing?(*) = true
   end
 
   # Wraps the helper `cache` of Action View.
@@ -304,6 +324,8 @@ class Tiercel::Insight::Audit
   # of hours, days and months go back: moved in step with the clock, they keep their distance from now, and a month that
   # has just begun is as empty as a later one.
   DAYS = { 402.28 => 402.28, 404.52 => -404.52, 6.76 => 6.76, 1.04 => 1.04 }.freeze
+  # A choice among few values, or a rare value, agrees by chance in few runs. So a cheap block runs more often.
+  RUNS, RUN_SECONDS = 30, 0.02
   private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE, :DAYS
 
   # @param share [Float] the share of the hits, 0.0 to 1.0; 1.0 checks every hit, without limits
@@ -421,12 +443,13 @@ class Tiercel::Insight::Audit
     end
     return if !completed || same
     return unless @comparison.canonical(Tiercel::Insight.uncounted { hit.reread.call }) == cached # changed meanwhile
-    # A random choice among few values, or of a part of the day, may agree by chance in one run.
     agrees = DAYS.all? do |days, of_caller|
       moved = hit.surroundings.moved(of_caller)
       completed, value = MovedClock.ahead(days) { run(hit, moved) { |one| @comparison.canonical(one) } } || return
       completed && value == fresh
     end
+    ends = monotonic + RUN_SECONDS
+    agrees &&= RUNS.times.all? { monotonic > ends || run(hit) { |one| @comparison.canonical(one) } == [true, fresh] }
     difference = @comparison.first_difference(cached, fresh) if agrees
     note(class_name, place, agrees ? "stale" : "not repeatable", difference, hit)
   end
@@ -440,7 +463,6 @@ class Tiercel::Insight::Audit
   def run(hit, variables = [])
     completed = false
     failure = $! # of the caller, who may be in a `rescue`
-    before = ActiveSupport::IsolatedExecutionState[RUNNING]
     ActiveSupport::IsolatedExecutionState[RUNNING] = true
     hit.surroundings.assign(variables)
     result = without_writes { Tiercel::Insight.uncounted { yield hit.block.call } }
@@ -450,14 +472,18 @@ class Tiercel::Insight::Audit
     completed = true
     [false]
   ensure
-    ActiveSupport::IsolatedExecutionState[RUNNING] = before
+    ActiveSupport::IsolatedExecutionState[RUNNING] = nil
     hit.surroundings.restore
     return [false] if !completed && $!.equal?(failure) # rubocop:disable Lint/EnsureReturn
   end
 
   def without_writes(&block)
     return yield unless defined?(::ActiveRecord::Base) && ::ActiveRecord::Base.respond_to?(:while_preventing_writes)
-    ::ActiveRecord::Base.while_preventing_writes { ::ActiveRecord::Base.uncached(&block) }
+    # A block that rescues the refusal returns another value than it would.
+    refused = false
+    watch = TracePoint.new(:raise) { |one| refused ||= ::ActiveRecord::ReadOnlyError === one.raised_exception }
+    result = watch.enable { ::ActiveRecord::Base.while_preventing_writes { ::ActiveRecord::Base.uncached(&block) } }
+    refused ? raise(::ActiveRecord::ReadOnlyError) : result
   end
 
   def note(class_name, place, status, difference, hit)
@@ -515,12 +541,11 @@ class Tiercel::Insight::Comparison
   # @return [Object] plain Arrays, Hashes and scalars that can be compared with `==`
   def canonical(value, seen = {}.compare_by_identity, depth = 0)
     case value
-    when nil, true, false, Integer then value
-    when Float then value.nan? ? :nan : value
+    when Float then value.nan? ? :nan : format("%.12g", value).to_f # sums depend on their order
     when Symbol then value.name
     when String then String.new(value).b # servers return bytes
     when Time, DateTime then value.to_time.to_r.round(6)
-    when Numeric, Date, Range, Module then value
+    when nil, true, false, Numeric, Date, Range, Module then value
     else deep(value, seen, depth)
     end
   end
@@ -562,7 +587,7 @@ class Tiercel::Insight::Comparison
     when Array then value.map(&inner)
     when Hash then value.to_h { |name, one| [name.is_a?(Symbol) ? name.name : inner.call(name), inner.call(one)] }
     when Set then value.map(&inner).sort_by(&:inspect)
-    when Struct then [value.class.name, value.to_a.map(&inner)]
+    when Struct, Data then [value.class.name, inner.call(value.to_h)]
     else object(value, inner)
     end
   ensure
@@ -573,7 +598,6 @@ class Tiercel::Insight::Comparison
   def object(value, inner)
     if defined?(::ActiveRecord::Base) && value.is_a?(::ActiveRecord::Base) then record(value, inner)
     elsif value.respond_to?(:to_ary) then value.to_ary.map(&inner) # relations, proxies of associations
-    elsif defined?(Data) && value.is_a?(Data) then [value.class.name, inner.call(value.to_h)]
     elsif value.instance_variables.any?
       [value.class.name, value.instance_variables.to_h { |name| [name, inner.call(value.instance_variable_get(name))] }]
     else value.respond_to?(:to_s) && value.method(:==).owner == BasicObject ? value.class.name : value
