@@ -50,6 +50,7 @@ class OptionsTest < Tiercel::TestCase
         assert_match(/\A#{name}: expected .* got/, error.message)
       end
     end
+    assert_equal 0.0, Options.checked({ stale_if_error: 0 })[:stale_if_error]
   end
 
   def test_ports

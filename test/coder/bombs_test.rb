@@ -19,6 +19,13 @@ class BombsTest < Tiercel::TestCase
     end
   end
 
+  def test_a_stream_ends_at_its_limit_and_has_no_rest
+    zlib = Tiercel::Compressors.build(:zlib)
+    { zlib.deflate("0" * 9_999) => /more than 10 B/, "#{zlib.deflate("0" * 10)}x" => /foreign/ }.each do |bytes, text|
+      assert_match text, assert_raises(Tiercel::MalformedFrame) { zlib.inflate(bytes, inflated_bytes: 10) }.message
+    end
+  end
+
   def test_a_users_compressor_is_held_to_the_limit
     custom = Class.new do
       def deflate(_bytes) = "tiny"

@@ -18,6 +18,11 @@ class CoderPayloadsTest < Tiercel::TestCase
     assert_equal({ a: "0" * 5_000 }, coder(serializer: :as_json, compressor: nil).load_value(frame, NOW))
   end
 
+  def test_a_compression_that_saves_little_is_dropped
+    bytes = coder(compressor: :zlib).dump_value(Random.new(1).bytes(4_700) << "0" * 300, nil, nil)
+    assert_operator bytes.bytesize, :>, 5_000
+  end
+
   def test_the_checksum_is_optional_and_always_verified
     with, without = [true, false].map { |checksum| coder(checksum:).dump_value([1, 2], nil, nil) }
 

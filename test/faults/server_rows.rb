@@ -59,25 +59,16 @@ module ServerRows
     end
   end
 
-  def test_slow_beyond_the_budget
-    with_proxy do |proxy, _|
-      store = build(proxy.url)
-      store.write("key", "value")
-      proxy.change(delay: 60)
-      assert_misses(store)
-      proxy.heal
-      assert_no_reply_for_another(store)
-    end
-  end
-
-  def test_replying_garbage
-    with_proxy do |proxy, _|
-      store = build(proxy.url)
-      store.write("key", "value")
-      proxy.change(garble: true)
-      assert_misses(store)
-      proxy.heal
-      assert_no_reply_for_another(store)
+  { slow_beyond_the_budget: { delay: 60 }, replying_garbage: { garble: true } }.each do |name, change|
+    define_method(:"test_#{name}") do
+      with_proxy do |proxy, _|
+        store = build(proxy.url)
+        store.write("key", "value")
+        proxy.change(**change)
+        assert_misses(store)
+        proxy.heal
+        assert_no_reply_for_another(store)
+      end
     end
   end
 

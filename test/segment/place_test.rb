@@ -56,6 +56,7 @@ class SegmentPlaceTest < Tiercel::TestCase
       bytes = Place.new("#{directory}/segment").default_bytes
       assert_operator bytes, :<=, Place::DEFAULT_BYTES
       assert_operator bytes, :>=, Place::LEAST_DEFAULT_BYTES
+      with_free(directory, 64 << 20) { assert_equal 32 << 20, Place.new("#{directory}/segment").default_bytes }
     end
     assert_match(/No such file/,
                  assert_raises(Tiercel::ConfigurationError) { Place.new("/nonexistent/x").default_bytes }.message)
