@@ -344,7 +344,7 @@ class Tiercel::Insight::Audit
     @findings, @places = {}, {}
     @lock = Mutex.new
     @began = monotonic
-    @spent, @checked, @due = 0.0, 0, rand
+    @spent, @checked, @due, @random = 0.0, 0, rand, Random.new
   end
 
   # @return [Integer] number of hits that were checked
@@ -362,14 +362,15 @@ class Tiercel::Insight::Audit
 
   # Each call adds the share to the number of checks that are due. These checks are spread evenly over the places of the
   # code that call `fetch`. A mistake belongs to a place, and a rarely visited page has as many mistakes as a popular
-  # one. A place with more checks than the average has to wait.
+  # one. A place with more checks than the average has to wait. The share varies, because in equal steps, pages with the
+  # same number of calls would always check the same one.
   #
   # @private
   # @param block [Proc] of the call
   # @return [Boolean] whether to check this call if it hits
   def picks?(block)
     return !Tiercel::Insight.uncounted? if @share >= 1
-    @due = [@due + @share, MOST_DUE].min
+    @due = [@due + (@share * 2 * @random.rand), MOST_DUE].min
     return false if @due < 1 || Tiercel::Insight.uncounted?
     return false if @spent > ALLOWANCE + (TIME_SHARE * (monotonic - @began))
     checks = @places[block.source_location] ||= 0
