@@ -49,10 +49,11 @@ class CollectorTest < Tiercel::TestCase
       store.increment("count")
       assert_equal "1", store.read("count", raw: true).to_s
       store.read_multi("products/1", "products/2", "absent")
+      store.fetch_multi("absent") { 1 }
       store.delete_multi(%w[products/1 absent])
       totals = Tiercel::Insight.figures.totals
-      assert_equal [24, 26, 20], totals.values_at(:hits, :misses, :blocks), name
-      assert_equal [22, 2], totals.values_at(:writes, :deletes), name
+      assert_equal [24, 27, 21], totals.values_at(:hits, :misses, :blocks), name
+      assert_equal [23, 2], totals.values_at(:writes, :deletes), name
       Tiercel::Insight::Doctor.new({ "cache" => store }).examine
       assert_equal 24, Tiercel::Insight.figures.totals[:hits], "the doctor changes no hits of #{name}"
     end
