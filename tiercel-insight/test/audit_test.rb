@@ -94,7 +94,7 @@ class AuditTest < Tiercel::TestCase
       assert_equal ["not repeatable"], Tiercel::Insight.auditor.to_a.map { |one| one["status"] }, key
     end
     times.each { |key, time| check.call(key, time) }
-    check.call("seconds without fractions", Time.at(Time.now.to_i - 2_592_000))
+    travel(30 - Time.now.sec) { check.call("seconds without fractions", Time.at(Time.now.to_i - 2_592_000)) }
     Moment.set(at: 30.days.ago) { check.call("current", nil) }
     # Such a time keeps its distance, if it moves in step with the clock.
     day = 70.days.ago.to_date
@@ -107,9 +107,9 @@ class AuditTest < Tiercel::TestCase
 
   def test_a_time_of_the_key_or_with_the_digits_of_a_column_is_an_input
     store = ActiveSupport::Cache::MemoryStore.new
-    at = Time.at(1_700_000_061, 123_456)
+    at = Time.at(Time.now.to_i - 86_430, 123_456)
     { "calendar/2026-12-24" => Date.new(2026, 12, 24), "day_20261224" => Date.new(2026, 12, 24), at.to_s => at.round,
-      "month/2026/12" => Date.new(2026, 12), "since/#{at.to_i}" => at.round, "epoch/1700000061" => at.to_i,
+      "month/2026/12" => Date.new(2026, 12), "since/#{at.to_i}" => at.round, "epoch/#{at.to_i}" => at.to_i,
       "column" => at, "appointment" => 3.days.from_now.beginning_of_day + 50_400 }.each do |key, time|
       audit = Tiercel::Insight.audit(1.0, store:)
       ["title", "new title"].each { |title| store.fetch(key) { [title, time.to_s] } }
@@ -258,8 +258,9 @@ class AuditTest < Tiercel::TestCase
         store.fetch("products/2") { also << 1; 1 }
       end
     end
+    store.write_multi("products/1" => 1, "products/2" => 1)
     visits.call(1_000)
-    assert_equal [12, 10], [ran.size + also.size, audit.checked], "in a minute"
+    assert_equal [10, 10], [ran.size + also.size, audit.checked], "in a minute"
     assert_operator [ran.size, also.size].min, :>, 2, "of two calls in each request"
     clock[0] += 60
     visits.call(1_000)

@@ -203,7 +203,7 @@ class Tiercel::Insight::Audit
       return false if (parts - @numbers).empty? || @numbers.include?(time.to_i)
       local = [time, time.in_time_zone]
       whole = time.sec.zero? && local.any? { |at| at.min.zero? && (at.hour.zero? || time < @now) }
-      whole || (@days.positive? && ((time.nsec % 1_000).positive? || (@now - time) % 60 < 5))
+      whole || (@days.positive? && ((time.nsec % 1_000).positive? || (time.sec.positive? && (@now - time) % 60 < 5)))
     end
   end
 
