@@ -90,7 +90,7 @@ class Tiercel::Insight::Audit
     RECORD = ->(value) { defined?(::ActiveRecord::Base) && ::ActiveRecord::Base === value }
     CONTROLLER = ->(value) { defined?(::ActionController::Metal) && ::ActionController::Metal === value }
     RELATION = ->(value) { defined?(::ActiveRecord::Base) && ::ActiveRecord::Relation === value }
-    # What an object may keep of a run. A connection stays.
+    # Values that an object forgets if it has remembered them in a run. Other values, such as a connection, stay.
     MEMO = ->(value) { Comparable === value || CONTAINER === value || Struct === value || RECORD === value ||
                        RELATION === value || true == value || false == value }
 
@@ -326,7 +326,7 @@ class Tiercel::Insight::Audit
   DAYS = { 402.28 => 402.28, 404.52 => -404.52, 6.76 => 6.76, 1.04 => 1.04 }.freeze
   # A choice among few values, or a rare value, agrees by chance in few runs. So a cheap block runs more often.
   RUNS, RUN_SECONDS = 30, 0.02
-  private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE, :DAYS
+  private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE, :DAYS, :RUNS, :RUN_SECONDS
 
   # @param share [Float] the share of the hits, 0.0 to 1.0; 1.0 checks every hit, without limits
   # @param except [Array<Regexp, String>] keys that are not checked
