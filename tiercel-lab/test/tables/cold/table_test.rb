@@ -12,7 +12,8 @@ class ColdTest < LabCase
       assert_match(/^With cold processor caches: read, string-1kb-200: /, command.out.string)
       rows = command.out.string.lines.grep(/^tiercel:memory: /)
       assert_equal 2, rows.size
-      rows.each { |row| assert_equal [2, 2], [row.scan(/[\d.]+ us/).size, row.scan(/[\d.]+x/).size], row }
+      # A process that another program disturbed has a noise floor above its ratio, which is then "n/a [1]".
+      rows.each { |row| assert_equal [2, 2], [row.scan(/[\d.]+ us/).size, row.scan(%r{[\d.]+x|n/a \[}).size], row }
     end
   end
 
