@@ -90,7 +90,7 @@ module Tiercel::Lab
     class Proxy
       HOST = "127.0.0.1"
       RELAY = File.expand_path("network/relay_process.rb", __dir__)
-      ANSWER_SECONDS = 10
+      ANSWER_SECONDS = 60
       URL = %r{\A(\w+)://([^@/]*@)?[^/]+(/.*)?\z}
       # The host and port in a URL.
       PLACE = /[\w.]+:\d+/
