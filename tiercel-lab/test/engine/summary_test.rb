@@ -95,6 +95,17 @@ class SummaryTest < LabCase
     slice.with(ns: slice.ns + 4_000, cpu_ns: slice.cpu_ns + 4_000, gc_ns: 4_000)
   end
 
+  # Beside other programs, compilations took longer by the wall clock than a slice by its CPU time, and a quick run
+  # failed with "FloatDomainError: Infinity".
+  def test_no_slice_takes_no_time
+    compilations = [[0, 0], [1, 60_000_000_000]].each
+    Lab::Engine::Stopwatch.stub(:compilations, -> { compilations.next }) do
+      ns, _gc_ns, cpu_ns, compiled = Lab::Engine::Stopwatch.time { nil }
+      assert_equal [1, 1, 1], [ns, cpu_ns, compiled]
+      assert_equal 1, Lab::Engine::Cell::Slice.new(0, 0, 0, 1, ns, 50, cpu_ns, compiled).own_ns(:cpu)
+    end
+  end
+
   # A sleeping store uses no CPU time. Waiting behind other programs is no cost of the store, by either clock.
   def test_waiting_of_its_own_accord_is_part_of_the_cost
     slice = Lab::Engine::Cell::Slice.new(process: 0, block: 0, position: 0, calls: 10, ns: 90, gc_ns: 0, cpu_ns: 40,

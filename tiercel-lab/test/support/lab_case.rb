@@ -19,7 +19,7 @@ class LabCase < Tiercel::TestCase
   SCHEMA = Schema.fetch("tiercel-lab/1")
 
   # A protocol for tests that ignore the figures. Each process takes a second of CPU time.
-  TINY = Lab::Engine::Protocol::QUICK.with(processes: 1, blocks: 2, slice_ns: 500_000)
+  TINY = Lab::Engine::Protocol::QUICK.with(processes: 1, blocks: 2, slice_ns: 500_000, budget_seconds: nil)
 
   # @return [Hash{String => Cell}] by the arm's name
   def measure(*stores, operation: "read", value: "string-100b", protocol: TINY, seed: 1)

@@ -196,8 +196,8 @@ module Tiercel::Lab
         end
 
         # The cost without garbage collection. Ruby may report more collection time than a short slice took, so the
-        # result is at least 0.
-        def own_ns(clock) = [cost_ns(clock) - gc_ns, 0].max
+        # result is at least 1.
+        def own_ns(clock) = [cost_ns(clock) - gc_ns, 1].max
 
         # @return [Array<Integer, nil>] the form of the results file
         def record
