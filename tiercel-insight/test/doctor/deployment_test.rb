@@ -137,6 +137,11 @@ class DoctorDeploymentTest < DoctorCase
     end
   end
 
+  def test_a_store_whose_calls_take_long
+    assert_found(/a call takes 10\.000 ms/, examine(memory_store, seconds: 0.010))
+    assert_nothing_found examine(memory_store, seconds: 0.0099)
+  end
+
   def test_an_unbounded_file_store
     assert_found(/grows until the disk is full/, examine(ActiveSupport::Cache::FileStore.new(dir)))
   end
@@ -152,10 +157,12 @@ class DoctorDeploymentTest < DoctorCase
 
   def test_hostile_text_does_not_reach_the_terminal
     finding = Tiercel::Insight::Doctor::Finding.new(status: :sound, check: "c", subject: "s",
-                                                    text: "a\e[2Jb\xFF".b)
+                                                    text: "a\e[2Jb\xE2\x80\xAE\xFF".b)
     report = Tiercel::Insight::Doctor::Report.new([finding])
-    refute_match(/\e/, report.to_text)
+    refute_match(/[\e\u202E]/, report.to_text)
     assert_predicate report.to_text, :valid_encoding?
     assert_match(/"sound":true/, report.to_h.to_json)
+    assert_equal "at redis://***@host:1", Tiercel::Insight::Text.redacted("at redis://:p-s.:w@host:1\n")
+    assert_equal ["99.9 %", "100 %"], [0.9999, 1].map { |share| Tiercel::Insight::Text.percent(share) }
   end
 end

@@ -2,19 +2,21 @@
 
 require "test_helper"
 require "active_support/cache/tiercel_store"
+require "minitest/mock"
 require "tiercel/insight"
 require "tiercel/lab/servers"
 
 # The base class of the doctor's tests: examines one store in a deployment that the test describes.
 class DoctorCase < Tiercel::TestCase
   Deployment = Tiercel::Insight::Doctor::Deployment
-  # A call takes no time, because a busy machine would be a finding.
-  Tiercel::Insight::Doctor::Checks::Answers.prepend(Module.new { def now = 0.0 })
 
   private
 
-  def examine(store, deployment: here)
-    Tiercel::Insight::Doctor.new({ "the cache" => store }, deployment:).examine
+  # @param seconds [Float] how long a call takes; on a busy machine the real time would be a finding
+  def examine(store, deployment: here, seconds: 0.0)
+    Tiercel::Insight.stub(:median_seconds, ->(&call) { call.call.then { seconds } }) do
+      Tiercel::Insight::Doctor.new({ "the cache" => store }, deployment:).examine
+    end
   end
 
   # One process on one host, outside a container.

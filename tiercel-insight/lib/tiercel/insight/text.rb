@@ -52,7 +52,7 @@ module Tiercel::Insight::Text
   def printable(value, most: LONGEST)
     return value unless value.is_a?(String)
     cut = value.byteslice(0, (most * 4) + 4).dup.force_encoding(Encoding::UTF_8).scrub("?")
-    shown = cut[0, most].gsub(UNPRINTABLE) { |char| char.inspect[1..-2] }
+    shown = cut[0, most].gsub(UNPRINTABLE) { |char| char.dump[1..-2] }
     cut.length > most || value.bytesize > cut.bytesize + 3 ? "#{shown}..." : shown
   end
 
