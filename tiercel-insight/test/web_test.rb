@@ -3,12 +3,17 @@
 # suites: insight
 
 require "test_helper"
+require "action_dispatch"
+require "action_view"
 require "rack"
 require "active_support/cache/tiercel_store"
+require "support/rails_stub"
 require "tiercel/insight"
 
 # The page: closed unless opened, read-only, and without private parts of keys.
 class WebTest < Tiercel::TestCase
+  include RailsStub
+
   def teardown = Tiercel::Insight.stop
 
   def web(**) = Tiercel::Insight::Web.new(store: @store, **)
@@ -31,10 +36,13 @@ class WebTest < Tiercel::TestCase
 
   def test_closed_unless_opened
     with_load do
-      assert_equal 403, get(web).first
-      assert_equal 403, get(web(user: "a", password: nil)).first
+      assert_equal [403, 403], [get(web), get(web, "/metrics")].map(&:first)
+      assert_equal [403, 403], [nil, ""].map { |password| get(web(user: "a", password:)).first }
       assert_equal 401, get(web(user: "a", password: "b")).first
       assert_equal 200, get(web(user: "a", password: "b"), "HTTP_AUTHORIZATION" => "Basic #{["a:b"].pack("m0")}").first
+      %w[a:x x:b].each do |pair|
+        assert_equal 401, get(web(user: "a", password: "b"), "HTTP_AUTHORIZATION" => "Basic #{[pair].pack("m0")}").first
+      end
       assert_equal 403, get(web(authenticate: ->(_) { false })).first
       assert_equal 200, get(web(authenticate: ->(_) { true })).first
       assert_equal 403, get(web(metrics_token: "t"), "HTTP_AUTHORIZATION" => "Bearer t").first
@@ -46,12 +54,28 @@ class WebTest < Tiercel::TestCase
     end
   end
 
+  # The name of another site may lead to this machine. Its pages could then read this page.
+  def test_in_development_it_is_open_under_names_of_this_machine
+    environments = %w[development production].map { |name| ActiveSupport::EnvironmentInquirer.new(name) }
+    codes = { "localhost:3000" => 200, "a.localhost" => 200, "127.0.0.1" => 200, "[::1]:3000" => 200,
+              "shop.test" => 200, "evil.test" => 403, "localhost.evil.test" => 403, "127.0.0.1.evil.test" => 403 }
+    with_load do
+      in_rails("secret", environments.first, hosts: ["shop.test"]) do
+        assert_equal codes, codes.to_h { |host, _| [host, get(web, "HTTP_HOST" => host).first] }
+        assert_equal 403, get(web, "HTTP_HOST" => "evil.test", "HTTP_X_FORWARDED_HOST" => "localhost").first
+      end
+      in_rails("secret", environments.first) { assert_equal 403, get(web, "HTTP_HOST" => "evil.test").first }
+      in_rails("secret", environments.last) { assert_equal 403, get(web).first }
+    end
+  end
+
   def test_the_page_and_what_it_hides
     with_load do
       status, headers, body = get(web(protected_by: :routes))
       assert_equal 200, status
       policy = headers["content-security-policy"]
-      assert_match(/default-src 'none'; script-src 'nonce-[^']+'; style-src 'nonce-/, policy)
+      assert_match(/default-src 'none'; script-src 'nonce-[^']+'; style-src 'nonce-.*frame-ancestors 'none'\z/, policy)
+      assert_equal "no-store", headers["cache-control"]
       nonce = policy[/nonce-([^']+)'/, 1]
       assert_includes body, %(<style nonce="#{nonce}">)
       refute_match(/style=|onclick=|@example|secret-value|<b>inbox/, body)
@@ -90,11 +114,12 @@ class WebTest < Tiercel::TestCase
   end
 
   def test_prometheus
-    with_load do
+    with_load(ActiveSupport::Cache::MemoryStore.new(namespace: 'q"\\')) do
       text = get(web(protected_by: :routes), "/metrics").last
       assert_includes text, %(tiercel_cache_reads_total{result="hit"} 30)
       assert_includes text, %(tiercel_cache_reads_total{result="miss"} 30)
       assert_match(/^tiercel_cache_computation_seconds_total \d/, text)
+      assert_includes text, '{class="q\\"\\\\:user:*'
       text.each_line do |line|
         assert_match(/\A(# (HELP|TYPE) tiercel_\w+ .*|tiercel_\w+(\{[^{}]*\})? [\d.e-]+)\n\z/, line)
       end
