@@ -38,6 +38,7 @@ class MedianIntervalTest < LabCase
   def test_times_stay_positive_and_one_process_is_a_range
     assert_operator SUBJECT.of_times([[1.0], [100.0]]).low, :>, 0
     assert_equal [2.0, 1.0, 3.0], SUBJECT.of([[1.0, 2.0, 3.0]]).to_h.values
+    assert_in_delta 2 * Math.exp(4.302653 * Math.sqrt(0.5 / 6)), Lab::Statistics::MeanInterval.of([[1], [2], [3]]).high
     assert_raises(ArgumentError) { SUBJECT.of([]) }
     assert_raises(ArgumentError) { SUBJECT.of([[1.0], []]) }
   end
