@@ -88,13 +88,6 @@ class RunnerTest < Tiercel::TestCase
     wait_until("the end of what it started") { ended?(pid) }
   end
 
-  def ended?(pid)
-    Process.kill(0, pid)
-    File.exist?("/proc/#{pid}/stat") && File.read("/proc/#{pid}/stat").match?(/\) Z /)
-  rescue Errno::ESRCH, Errno::ENOENT
-    true
-  end
-
   def test_commands_are_tests
     write "test/native/commands.rb", <<~RUBY
       command "true", "test -d test"

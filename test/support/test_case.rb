@@ -100,6 +100,17 @@ module Tiercel
       FileUtils.rm_rf(folder) if folder # a store's thread may still write into it
     end
 
+    # Changes the environment during the block.
+    #
+    # @param variables [Hash{String => String, nil}]
+    def with_env(variables)
+      before = ENV.to_h.slice(*variables.keys)
+      variables.each { |name, value| ENV[name] = value }
+      yield
+    ensure
+      variables.each_key { |name| ENV[name] = before[name] }
+    end
+
     # Runs the block in `count` concurrent child processes. Fails with the child's error if one raises, dies or
     # exceeds the time limit.
     #
@@ -127,6 +138,14 @@ module Tiercel
       end
       assert value
       value
+    end
+
+    # Whether a process has ended. In a container, nobody may have reaped a process whose parent is gone.
+    def ended?(pid)
+      Process.kill(0, pid)
+      File.exist?("/proc/#{pid}/stat") && File.read("/proc/#{pid}/stat").match?(/\) Z /)
+    rescue Errno::ESRCH, Errno::ENOENT
+      true
     end
 
     # Loads a C extension for tests that call it directly.

@@ -197,7 +197,7 @@ class CollectorTest < Tiercel::TestCase
     end
     pid = fork do
       50.times { |index| store.fetch("killed/#{index}") { 1 } }
-      Tiercel::Insight.collector.flush
+      Tiercel::Insight.collector.tap(&:flush).instance_variable_get(:@thread).kill.join # it would flush once more
       store.read("lost")
       Process.kill(:KILL, Process.pid)
     end

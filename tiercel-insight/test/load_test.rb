@@ -23,8 +23,8 @@ class LoadTest < Tiercel::TestCase
       "shared:, one process" => [%(Tiercel.new("shared:\#{ROOT}/one", size: "16MB")), nil],
       "shared:" => [%(Tiercel.new("shared:\#{ROOT}/segment", size: "16MB")), 2],
       "memory:" => [%(Tiercel.new("memory:", size: "16MB")), 2],
-      "redis:" => [%(Tiercel.new(#{redis.inspect}, namespace: "t")), 2],
-      "tiers" => [%(Tiercel.new("shared:\#{ROOT}/near", #{redis.inspect}, namespace: "u")), 2] }
+      "redis:" => [%(Tiercel.new(#{redis.inspect}, namespace: "t", timeout: 20)), 2],
+      "tiers" => [%(Tiercel.new("shared:\#{ROOT}/near", #{redis.inspect}, namespace: "u", timeout: 20)), 2] }
   end
 
   def run_program(bundle, *arguments)

@@ -8,13 +8,6 @@ require "tiercel/lab/servers"
 class ServersTest < Tiercel::TestCase
   Servers = Tiercel::Lab::Servers
 
-  def gone?(pid)
-    Process.kill(0, pid)
-    false
-  rescue Errno::ESRCH
-    true
-  end
-
   # The bundle of a contestant may lack the gem tiercel.
   def test_a_worker_without_tiercel_can_name_their_errors
     lib = File.expand_path("../lib", __dir__)
@@ -56,7 +49,7 @@ class ServersTest < Tiercel::TestCase
     folder = File.dirname(server.socket)
     assert_path_exists folder
     server.stop
-    assert gone?(pid)
+    assert ended?(pid)
     assert_nil server.pid
     refute_path_exists folder
     assert_same server, server.stop
@@ -109,23 +102,15 @@ class ServersTest < Tiercel::TestCase
   def test_another_program_for_redis
     program = File.join(dir, "valkey-server")
     File.write(program, "#!/bin/sh\necho called: \"$@\"\n", perm: 0o755)
-    within_environment("REDIS_SERVER" => program) do
+    with_env("REDIS_SERVER" => program) do
       assert_equal program, Servers::Redis.executable
       assert_match(/called: --port/, assert_raises(Servers::Error) { Servers::Redis.new.start }.message)
     end
-    within_environment("REDIS_SERVER" => File.join(dir, "nothing")) do
+    with_env("REDIS_SERVER" => File.join(dir, "nothing")) do
       assert_match(/REDIS_SERVER=\S+nothing: expected the path/,
                    assert_raises(Servers::NotInstalled) { Servers::Redis.new.start }.message)
     end
-    within_environment("REDIS_SERVER" => "") { assert_predicate Servers::Redis, :installed? }
-  end
-
-  def within_environment(variables)
-    before = variables.to_h { |name, _| [name, ENV.fetch(name, nil)] }
-    ENV.update(variables)
-    yield
-  ensure
-    ENV.update(before)
+    with_env("REDIS_SERVER" => "") { assert_predicate Servers::Redis, :installed? }
   end
 
   def test_a_forked_child_ends_nothing_of_its_parent
@@ -141,7 +126,7 @@ class ServersTest < Tiercel::TestCase
       "exit" => "exit 3", "an error" => "raise 'wrong'", "SIGINT" => "Process.kill(:INT, $$); sleep 10",
       "SIGTERM" => "Process.kill(:TERM, $$); sleep 10", "SIGKILL" => "Process.kill(:KILL, $$)" }.each do |way, code|
       pid, folder = start_in_another_process(code)
-      wait_until("the server's end after #{way}") { gone?(pid) }
+      wait_until("the server's end after #{way}") { ended?(pid) }
       wait_until("its folder's end after #{way}") { !File.exist?(folder) }
     end
   end

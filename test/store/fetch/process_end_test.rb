@@ -16,7 +16,8 @@ class ProcessEndTest < Tiercel::TestCase
     require "contracts/moved_clock"
     STDOUT.sync = true
     I18n.backend # loads more code, which a fork must not interrupt
-    store = Tiercel.new("file:#{ARGV.first}", lease: true, lease_ttl: 600, stale_while_revalidate: 600)
+    store = Tiercel.new("file:#{ARGV.first}", lease: true, lease_ttl: 600, timeout: 20,
+                        stale_while_revalidate: 600)
     later = ->(&block) { Tiercel::Contracts::MovedClock.by(61, &block) }
     refresh = ->(name, &block) { store.fetch(name, expires_in: 3600, refresh: :background, &block) }
   RUBY

@@ -202,7 +202,7 @@ random = Random.new(3)
 # The limits on the time of audits, by a clock that does not depend on the machine: 10 ms for each visit.
 visits = 0
 audit.define_singleton_method(:monotonic) { visits * 0.01 }
-audit.instance_variable_set(:@began, 0.0)
+{ began: 0.0, random: Random.new(3) }.each { |name, value| audit.instance_variable_set(:"@#{name}", value) }
 if share >= 1
   rounds.times do
     PAGES.each_value do |one|

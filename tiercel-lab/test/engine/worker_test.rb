@@ -41,9 +41,7 @@ class WorkerTest < LabCase
       assert_equal 2, arms.size
       Process.kill(:KILL, process.pid)
       assert_raises(Lab::WorkerLost) { process.call("hello") }
-      deadline = Tiercel::Clock.monotonic + 30
-      sleep 0.01 while arms.any? { |pid| File.exist?("/proc/#{pid}") } && Tiercel::Clock.monotonic < deadline
-      assert_empty(arms.select { |pid| File.exist?("/proc/#{pid}") })
+      wait_until("the arms' end") { arms.all? { |pid| ended?(pid) } }
     end
   end
 

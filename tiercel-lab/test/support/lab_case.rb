@@ -78,17 +78,6 @@ class LabCase < Tiercel::TestCase
     end
   end
 
-  # Changes the environment during the block.
-  #
-  # @param variables [Hash{String => String, nil}]
-  def with_env(variables)
-    before = ENV.to_h.slice(*variables.keys)
-    variables.each { |name, value| ENV[name] = value }
-    yield
-  ensure
-    variables.each_key { |name| ENV[name] = before[name] }
-  end
-
   # @param complaints [Hash{Array<String> => Regexp}] what the command says about each command line
   # @param more [Array<String>] further words of each
   def assert_refused(complaints, more = [])

@@ -14,7 +14,7 @@ class BootTest < LabCase
       ours = rows.select { |row| row["store"] == "tiercel:memory:" }
       ours.each { |row| assert_operator row["files"], :>, 50 }
       ours.each { |row| assert_operator row["cpu_ms"], :>, 1 }
-      assert_match(/^tiercel:memory: +[\d.]+ ms .* [\d.]+ MB/, command.out.string)
+      assert_match(/^tiercel:memory: +[\d.,]+ ms .* [\d.]+ MB/, command.out.string)
     end
   end
 

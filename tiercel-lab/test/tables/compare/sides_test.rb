@@ -11,15 +11,10 @@ class SidesTest < LabCase
 
   def with_repository
     Dir.mktmpdir do |folder|
-      cache = File.join(folder, "cache")
-      before = ENV.fetch("XDG_CACHE_HOME", nil)
-      ENV["XDG_CACHE_HOME"] = cache
       repository = File.join(folder, "repository")
       FileUtils.mkdir_p(repository)
       git(repository, "init", "--quiet")
-      yield repository
-    ensure
-      ENV["XDG_CACHE_HOME"] = before
+      with_env("XDG_CACHE_HOME" => File.join(folder, "cache")) { yield repository }
     end
   end
 

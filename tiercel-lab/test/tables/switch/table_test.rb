@@ -53,7 +53,7 @@ class SwitchTableTest < LabCase
               "200") do |code, command|
       assert_equal 0, code, command.out.string
       assert_match(/A read of 2 KB of HTML\. memory_store to shared:/, command.out.string)
-      assert_match(/^memory_store +[\d.]+ MB +[\d.]+ MB +-?[\d.]+ MB/, command.out.string)
+      assert_match(/^memory_store +[\d.]+ MB +[\d.]+ MB +\u2212?[\d.]+ MB/, command.out.string)
       assert_match(/config\.cache_store = :tiercel_store, "shared:"/, command.out.string)
     end
   end
