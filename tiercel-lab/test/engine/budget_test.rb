@@ -79,8 +79,8 @@ class BudgetTest < LabCase
     flagged = run.cells.select { |cell| cell.summary.flags.include?("incomplete") }
     assert_includes flagged.map { |cell| cell.arm.name }, "tiercel"
     refute_includes flagged.map { |cell| cell.arm.name }, "redis_cache_store"
-    words = Lab::Engine::Warnings.of([], run.cells, interrupted: false)
-    assert_includes words, "To end in time, some cells have fewer processes."
+    words = [false, true].map { |interrupted| Lab::Engine::Warnings.of([], run.cells, interrupted:) }
+    assert_equal [true, false], words.map { |all| all.include?("To end in time, some cells have fewer processes.") }
   end
 
   # The shown percentage does not stop short if rounds are left out, nor exceed the whole.

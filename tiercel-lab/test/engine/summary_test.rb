@@ -38,6 +38,7 @@ class SummaryTest < LabCase
     found = summarize(baseline: noisy, contestant: ->(*at) { 1.2 * noisy.call(*at) }, null:)
     assert_operator found[:contestant].floor, :>, 0.05
     assert_equal 0.02, found[:contestant].margin
+    assert_equal 0.4, Lab::Engine::Protocol::QUICK.margin_for([:process], floor: 0.2)
     assert_equal :slower, found[:contestant].verdict
     below = summarize(baseline: noisy, contestant: ->(*at) { 1.04 * noisy.call(*at) }, null:)
     assert_equal :cannot_tell, below[:contestant].verdict
@@ -45,6 +46,29 @@ class SummaryTest < LabCase
                         contestant: ->(process, block) { (1.0 + (0.04 * (process % 5))) * noisy.call(process, block) })
     assert_equal :cannot_tell, unclear[:contestant].verdict
     assert_operator unclear[:contestant].needs, :>, 6
+  end
+
+  # Median and mean must both not err, so each has half of the chance.
+  def test_an_interval_has_half_of_the_chance_to_err
+    slower = ->(process, _block) { 1_000 * (1 + (0.01 * process)) }
+    found = summarize(baseline: ->(*) { 1_000 }, null: ->(*) { 1_000 }, contestant: slower)[:contestant]
+    logs = Array.new(6) { |process| [Math.log(1 + (0.01 * process))] }
+    assert_in_delta Lab::Statistics::MedianInterval.of(logs, alpha: 0.0125).exp.high, found.ratio.high, 1e-9
+  end
+
+  # The null arms of both media count, and a null arm of another time is a warning.
+  def test_two_copies_of_the_same_code_that_are_told_apart
+    { 1_200 => 1, 800 => 1, 1_001 => 0 }.each do |far, warnings|
+      comparison = compare("memory_store", "redis_cache_store")
+      cells = comparison.arms.map do |arm|
+        ns = arm.role == :null && arm.contestant.medium == :loopback ? far : 1_000
+        cell_of(comparison, arm, Array.new(6) { Array.new(8, ns) })
+      end
+      Lab::Engine::Summary.fill(cells, protocol: Lab::Engine::Protocol::FULL)
+      assert_operator cells[1].summary.floor, :>, 0.15 * warnings, far
+      said = Lab::Engine::Warnings.of([], cells, interrupted: false).grep(/were told apart \(\S+redis_cache_store\)/)
+      assert_equal warnings, said.size, far
+    end
   end
 
   def test_drift_that_both_share_is_no_difference

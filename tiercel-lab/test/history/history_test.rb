@@ -7,8 +7,6 @@ class HistoryTest < LabCase
   GOLDEN = File.expand_path("../golden/results-1.json", __dir__)
   NIGHTS = 60
 
-  def noise(random) = Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
-
   def sha(night) = Digest::SHA1.hexdigest(night.to_s)
 
   def interval(value) = { "estimate" => value, "low" => value * 0.99, "high" => value * 1.01 }
@@ -45,7 +43,7 @@ class HistoryTest < LabCase
 
   def ratios(seed, deviation, step_at: nil)
     random = Random.new(seed)
-    Array.new(NIGHTS) { |index| 0.5 * (step_at && index >= step_at ? 1.05 : 1.0) * Math.exp(deviation * noise(random)) }
+    Array.new(NIGHTS) { |index| 0.5 * (step_at&.<=(index) ? 1.05 : 1.0) * Math.exp(deviation * normal(random)) }
   end
 
   def test_a_step_of_five_percent_is_an_alert_at_its_revision
@@ -96,7 +94,7 @@ class HistoryTest < LabCase
     random = Random.new(1)
     levels = Hash.new(1.0).merge((10...20).to_h { |night| [night, 1.5] }, (50...60).to_h { |night| [night, 1.3] })
     _code, out, = history do |number|
-      night(number, ratio: levels[number] * Math.exp(0.01 * noise(random)), revision: sha([number, 45].min))
+      night(number, ratio: levels[number] * Math.exp(0.01 * normal(random)), revision: sha([number, 45].min))
     end
     assert_match(/\ANo alert: 3 steps/, out)
     ["50 runs ago", "it is less", "the revision is the same before and after"].each do |words|

@@ -17,14 +17,9 @@ class LoadFleetTest < LabCase
     end
   end
 
-  class Progress
-    def advance(*); end
-    def say(*); end
-  end
-
   def outcome(count, &)
     trial = Planted.new(count, &)
-    trial.run(Progress.new)
+    trial.run(progress)
     trial.rows.first
   end
 

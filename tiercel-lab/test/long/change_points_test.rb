@@ -19,8 +19,6 @@ class LongChangePointsTest < LabCase
   end
 
   # A normally distributed number, by Box and Muller's method.
-  def normal(random) = Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
-
   # @param share [Float] autocorrelation
   # @return [Array<Float>] logarithms of the nights' figures
   def nights(seed, share, step: 0.0)

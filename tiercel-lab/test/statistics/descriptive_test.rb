@@ -14,6 +14,7 @@ class DescriptiveTest < LabCase
   # The example of Wikipedia's article on the median absolute deviation.
   def test_mad_of_a_published_example
     assert_equal 1, Statistics.mad([1, 1, 2, 2, 4, 6, 9])
+    assert_nil Statistics::SlowBlocks.among([*[100.0] * 7, 104.0], calls: 1), "4 % are no slow block"
   end
 
   # R: quantile(c(1, 2, 3, 4), c(0.25, 0.5, 0.9))

@@ -5,8 +5,6 @@ require_relative "../support/lab_case"
 class MedianIntervalTest < LabCase
   SUBJECT = Lab::Statistics::MedianInterval
 
-  def normal(random) = Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
-
   def coverage(processes, blocks, between, within)
     random = Random.new(processes + blocks)
     times = 300

@@ -34,6 +34,12 @@ class LabCase < Tiercel::TestCase
                                contestants:)
   end
 
+  # @return [Float] normally distributed
+  def normal(random) = Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
+
+  # A progress that nobody sees.
+  def progress = Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1)
+
   # A cell with generated slices of one call: nanoseconds by process and block.
   def cell_of(comparison, arm, blocks)
     Lab::Engine::Cell.new(comparison, arm).tap do |cell|

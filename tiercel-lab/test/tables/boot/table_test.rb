@@ -43,7 +43,7 @@ class BootTest < LabCase
     design = Boot::Design.new(stores: stores.keys, rounds: 1)
     trial = Boot::Trial.new(design, seed: 1)
     trial.define_singleton_method(:boot) { |_store| super(stores.values.first) }
-    trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
+    trial.run(progress)
     trial.rows
   end
 

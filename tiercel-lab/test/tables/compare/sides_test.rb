@@ -5,10 +5,6 @@ require_relative "../../support/lab_case"
 class SidesTest < LabCase
   Arguments = Lab::Tables::Compare::Arguments
 
-  class Progress
-    def say(*); end
-  end
-
   def with_repository
     Dir.mktmpdir do |folder|
       repository = File.join(folder, "repository")
@@ -65,7 +61,7 @@ class SidesTest < LabCase
     with_repository do |repository|
       commit(repository, "Broken", "ext/tiercel/tiny/extconf.rb" => "abort \"no compiler for you\"\n",
              "ext/tiercel/tiny/tiny.c" => "")
-      error = assert_raises(Lab::CannotRun) { parse("HEAD", repository:).prepare(Progress.new) }
+      error = assert_raises(Lab::CannotRun) { parse("HEAD", repository:).prepare(progress) }
       assert_match(/\Abase \(HEAD\): .*no compiler for you/, error.message)
     end
   end
@@ -104,5 +100,7 @@ class SidesTest < LabCase
     assert_in_delta 2.0, ratio.estimate, 1e-9
     assert_in_delta 2.0 * Math.exp(0.20581), ratio.high, 1e-3
     assert_in_delta 2.0 / Math.exp(0.20581), ratio.low, 1e-3
+    sum = Lab::Statistics::Interval.new(3.0, 2.0, 5.0).plus(Lab::Statistics::Interval.new(4.0, 1.0, 4.0))
+    assert_equal [7.0, 7 - Math.sqrt(10), 9.0], sum.to_h.values
   end
 end

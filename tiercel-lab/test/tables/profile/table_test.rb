@@ -9,7 +9,7 @@ class ProfileCommandTest < LabCase
     pairs = [[Lab::Contestants.parse(text), Lab::Operations.fetch(operation)]]
     trial = Lab::Tables::Profile::Trial.new(pairs, value: Lab::Values.fetch("string-100b"), seconds: 0.2, seed: 1,
                                                    stem: File.join(folder, "run"), requires: [PLANTED])
-    trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
+    trial.run(progress)
     trial.rows.first
   end
 

@@ -17,7 +17,7 @@ class SwitchTableTest < LabCase
 
   def trial(pair, **numbers)
     Switch::Trial.new(Switch::Design.new(stores: Switch::PAIRS.assoc(pair), **numbers), seed: 1).tap do |trial|
-      trial.run(Lab::CLI::Progress.new(StringIO.new, expected_seconds: 1))
+      trial.run(progress)
     end
   end
 
