@@ -57,7 +57,8 @@ class AuditTest < Tiercel::TestCase
     refute_match(/alice|secret/, audit.to_a.to_s)
     assert_equal 1, audit.stale.size
     2.times { |index| store.fetch("number") { 4_711 + index } }
-    refute_match(/471[12]/, audit.to_a.to_s)
+    ["secret-3", nil].each { |changed| store.fetch("changed") { changed } }
+    refute_match(/471[12]|secret/, audit.to_a.to_s)
   end
 
   def test_what_differs_by_itself_is_not_repeatable
@@ -204,6 +205,16 @@ class AuditTest < Tiercel::TestCase
     end
     assert_empty reports
     assert_equal ["not repeatable"], (audit.to_a.map { |one| one["status"] })
+  end
+
+  def test_a_block_that_was_not_repeatable_once_is_stale_no_longer
+    store = ActiveSupport::Cache::MemoryStore.new
+    audit = Tiercel::Insight.audit(1.0, store:)
+    found = [-> { 0 }, -> { 1 }, -> { rand }, -> { 2 }].map do |block|
+      store.fetch("page") { block.call }
+      audit.to_a.map { |one| one["status"] }
+    end
+    assert_equal [[], ["stale"], ["not repeatable"], ["not repeatable"]], found
   end
 
   # Blocks in blocks store nothing, and neither their reads nor the audit's own one after a difference count.

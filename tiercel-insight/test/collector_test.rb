@@ -120,6 +120,9 @@ class CollectorTest < Tiercel::TestCase
       words.show?("rare", 0, key)
     end
     assert_equal [*[false] * 19, true], shown
+    private_parts = ["user12345", "x" * 40, "12", "a@b.c"]
+    assert_empty(private_parts.select { |part| Array.new(30) { |at| words.show?(part, 0, at) }.any? })
+    assert_equal "*/" * 12 + "*", Tiercel::Insight::KeyClass.new.of((1..20).map { |at| "s#{at}@x" }.join("/"))
   end
 
   # A few records stand for many short blocks, and trivial ones are not even timed. A Zipf law over 99 classes.
@@ -203,8 +206,13 @@ class CollectorTest < Tiercel::TestCase
     end
     Process.wait(pid)
     assert_equal 351, Tiercel::Insight.figures.totals[:misses]
-    Dir["#{dir}/*.reads"].each { |path| File.utime(Time.now - 60, Time.now - 60, path) }
-    2.times { Tiercel::Insight::ProcessFile.fold(dir) }
+    travel(-60) { Tiercel::Insight::ProcessFile.fold(dir) }
+    assert_equal 5, Dir["#{dir}/*.reads"].size, "the files are too young"
+    kept = Dir["#{dir}/#{pid}-*"].to_h { |path| [path, File.binread(path)] }
+    2.times do # an addition that was interrupted is repeated
+      kept.each { |path, bytes| File.binwrite(path, bytes) }
+      travel(60) { Tiercel::Insight::ProcessFile.fold(dir) }
+    end
     assert_equal 351, Tiercel::Insight.figures.totals[:misses]
     assert_equal 1, Dir["#{dir}/*.reads"].size
   end

@@ -82,14 +82,6 @@ class ResultsTest < LabCase
     end
   end
 
-  def test_other_files_are_refused
-    { "a" => "{\"schema\":\"other/1\"}", "b" => "no json", "c" => "" }.each do |name, text|
-      path = File.join(dir, name)
-      File.write(path, text)
-      assert_match(/#{path}/, assert_raises(Lab::UsageError) { Results.load(path) }.message)
-    end
-  end
-
   def test_a_killed_run_lacks_its_half_line_only
     path = File.join(dir, "run.jsonl")
     run = JSON.generate("type" => "run", "schema" => "tiercel-lab/1", "run" => { "command" => "cold" },

@@ -42,13 +42,6 @@ class ClientCommandTest < LabCase
     end
   end
 
-  def test_a_version_without_a_bundle_keeps_its_row
-    skip "memcached is not installed" unless Lab::Servers::Memcached.installed?
-    client("--client", "dalli#version=0.1", "--op", "client_get") do |_code, command|
-      assert_match(/^dalli#version=0.1 +cannot run: there is no bundle "dalli_0.1"/, command.out.string)
-    end
-  end
-
   def test_what_is_no_client_is_refused
     assert_refused(["client", "--client", "memory_store"] => /not a client/, ["client", "--op", "fly"] => /client_get/,
                    ["client", "--server", "sun"] => /memcached/)

@@ -41,10 +41,7 @@ class CompressorsTest < LabCase
   end
 
   def test_a_wrong_name_is_answered_with_the_right_ones
-    run_table(TABLE, "--compressor", "zip") do |code, command|
-      assert_equal 2, code
-      assert_match(/compressor "zip" is not known.*zstd/, command.err.string)
-    end
+    assert_refused(%w[compressors --compressor zip] => /compressor "zip" is not known.*zstd/)
   end
 
   def test_the_article_stands_beside_the_books
