@@ -60,6 +60,13 @@ class FileBackendTest < Tiercel::TestCase
     assert_equal true, early.set("key", "value")
   end
 
+  def test_a_process_remembers_the_digests_of_few_short_keys
+    digests = Class.new { include(Tiercel::Backends::Disk) && public(:digests) }.new.digests(&:bytesize)
+    keys = Array.new(20_000) { |index| "key#{index}" } << "k" * 2_000
+    assert_equal keys.map(&:bytesize), keys.map { |key| digests[key] }
+    assert_equal [true, false], [digests.size < 10_000, digests.key?(keys.last)]
+  end
+
   def test_the_key_in_the_file_decides
     backend.set("one", "value")
     FileUtils.mkdir_p(File.dirname(path_of("two")))

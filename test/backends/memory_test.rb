@@ -9,20 +9,6 @@ class MemoryTest < Tiercel::TestCase
 
   def build_backend(**options) = Tiercel::Backends::MemorySegment.build(Tiercel::BackendURL.parse("memory:"), options)
 
-  def test_it_is_the_segment_engine
-    assert_instance_of Tiercel::Backends::MemorySegment, backend
-    assert_equal "memory:", backend.to_s
-  end
-
-  def test_it_keeps_to_its_size
-    small = build_backend(size: "1MB")
-    5_000.times { |index| small.set("key#{index}", "x" * (index % 900)) }
-    stats = small.stats
-    assert_operator stats[:bytes], :<=, 1 << 20
-    assert_operator stats[:evictions], :>, 2_000
-    assert_operator stats[:entries], :>, 500
-  end
-
   # The process itself grows by some 60 MB of garbage, which malloc keeps: as much as with a `null:` store.
   def test_overwrites_of_every_size_keep_nothing
     store = Tiercel.new("memory:", size: "16MB")

@@ -19,13 +19,6 @@ class SharedTest < Tiercel::TestCase
 
   def build_peer = build_backend
 
-  def test_it_says_where_it_is_and_that_it_is_near
-    assert_equal "shared:#{path}", backend.to_s
-    assert_predicate backend, :in_memory?
-    refute_predicate backend, :local_cache?
-    assert_instance_of Tiercel::Segment, backend.segment
-  end
-
   # Encrypted and raw entries, and reads inside a block, take another way through the segment than plain ones.
   def test_every_kind_of_read_counts_its_hits_and_misses
     [{}, { encrypt: { keys: ["k" * 32] } }].each_with_index do |options, index|
@@ -64,11 +57,6 @@ class SharedTest < Tiercel::TestCase
     refute_path_exists path
   end
 
-  def test_a_value_above_a_quarter_of_the_main_log_is_refused
-    assert_equal false, backend.set("key", "x" * (16 << 20))
-    assert_nil backend.get("key")
-  end
-
   def test_another_size_than_that_of_the_segment_is_a_warning_with_the_command
     build_backend(size: "8MB").set("key", "value")
     _, said = capture_io { build_backend(size: "16MB") }
@@ -81,19 +69,6 @@ class SharedTest < Tiercel::TestCase
   end
 
   def path = File.join(dir, "segment")
-
-  def test_a_store_in_another_ractor_is_refused_clearly
-    script = <<~RUBY
-      require "tiercel"
-      require "active_support/cache/tiercel_store"
-      Warning[:experimental] = false
-      ractor = Ractor.new { Tiercel.new("memory:") rescue $!.message }
-      puts ractor.respond_to?(:value) ? ractor.value : ractor.take
-    RUBY
-    lib = File.expand_path("../../lib", __dir__)
-    assert_match(/built in the main Ractor/,
-                 IO.popen([RbConfig.ruby, "-I", lib, "-e", script], err: %i[child out], &:read))
-  end
 
   # @return [Array<Integer>] hits and misses that the block has added
   def counted(store)

@@ -93,6 +93,13 @@ static void meet(int other, pid_t pid)
     CHECK(fill(KEY, lease.lineage, "computed after") == TSEG_OK && reads(KEY, "computed after"));
 }
 
+static void take_in_the_midst(tseg_stop_point point)
+{
+    if (point != TSEG_STOP_REPAIR) return;
+    tseg_stop_hook = NULL;
+    CHECK(take(KEY) == TSEG_OK);
+}
+
 static void stopped_calls(void)
 {
     unsigned met[TSEG_STOP_POINTS] = {0};
@@ -112,7 +119,10 @@ static void stopped_calls(void)
             }
     CHECK(met[TSEG_STOP_BEFORE_LINEAGE] == 8 && met[TSEG_STOP_BEFORE_CONSUME] == 8);
     CHECK(met[TSEG_STOP_BEFORE_UNLOCK] == 16 && met[TSEG_STOP_BEFORE_SWAP] > 0 && met[TSEG_STOP_AFTER_COPY] > 0);
+    /* A clear leaves a lease that begins during it. */
+    tseg_stop_hook = take_in_the_midst;
     clear_all();
+    CHECK(fill(KEY, lease.lineage, "computed after") == TSEG_OK && reads(KEY, "computed after"));
 }
 
 int main(void)

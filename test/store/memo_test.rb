@@ -68,6 +68,8 @@ class StoreMemoTest < Tiercel::TestCase
       assert_operator store.stats[:memo_hits] - before, :>=, 4, key
       assert_nil store.read(key).instance_variable_get(:@mine)
     end
+    store.write("noted", SafeBuffer.new(TEXT).tap { |buffer| buffer.instance_variable_set(:@notes, []) })
+    8.times { assert_equal [1], store.read("noted").instance_variable_get(:@notes) << 1 }
   end
 
   def test_tags_that_are_invalidated

@@ -84,7 +84,8 @@ class TiersNearTest < Tiercel::TestCase
         held_up
       end
       assert_nil @near.get("a key")
-      @near.clear(prefix) { read(key: "a key") }
+      read(key: "a key")
+      @near.clear(prefix) { assert_nil(@near.get("a key")) && read(key: "a key") }
       assert_nil @near.get("a key")
     end
   end

@@ -25,6 +25,15 @@ class FileHousekeepingTest < Tiercel::TestCase
     assert backend.get("large24")
   end
 
+  def test_the_oldest_entries_are_evicted
+    backend = build(size: 4 * MEGABYTE)
+    900.times { |index| backend.set("old#{index}", "x") }
+    File.utime(0, 0, *entry_files)
+    200.times { |index| backend.set("new#{index}", "x") }
+    assert_operator backend.stats[:evictions], :>, 50
+    assert_equal 200, (0...200).count { |index| backend.get("new#{index}") }
+  end
+
   # A network file system keeps a removed file under such a name while a process has it open.
   def test_files_of_others_in_the_folders_are_left_alone
     backend = build

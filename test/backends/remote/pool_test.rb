@@ -61,18 +61,6 @@ class PoolTest < Tiercel::TestCase
     assert_kind_of FakeConnection, pool.with(soon) { |connection| connection }
   end
 
-  def test_a_waiter_gets_what_comes_back
-    entered = Thread::Queue.new
-    leave = Thread::Queue.new
-    holder = Thread.new { pool(size: 1).with(soon) { |connection| entered << connection and leave.pop } }
-    held = entered.pop
-    waiter = Thread.new { pool.with(soon) { |connection| connection } }
-    wait_until("the wait") { waiter.status == "sleep" }
-    leave << true
-    holder.join
-    assert_same held, waiter.value
-  end
-
   # @return [Array<Thread>] threads that started to wait in this order
   def waiters(count)
     Array.new(count) do |index|
@@ -167,18 +155,13 @@ class PoolTest < Tiercel::TestCase
     assert_equal 5, connections.count(&:closed)
   end
 
-  def test_close_and_again
-    first = pool.with(soon) { |connection| connection }
-    pool.close
-    assert_equal true, first.closed
-    assert_equal 0, pool.count
-    refute_same first, pool.with(soon) { |connection| connection }
-  end
-
   def test_a_child_begins_with_none
-    first = pool.with(soon) { |connection| connection.object_id }
-    answers = fork_and_wait(1) { [pool.with(soon) { |connection| connection.object_id == first }, pool.count] }
-    assert_equal [[false, 1]], answers
-    assert_equal first, pool.with(soon) { |connection| connection.object_id }
+    first = pool.with(soon) { |connection| connection }
+    answers = fork_and_wait(2) do |child|
+      pool.close if child == 1
+      [first.closed, pool.with(soon) { |connection| connection.equal?(first) }, pool.count]
+    end
+    assert_equal [[nil, false, 1]] * 2, answers
+    assert_same first, pool.with(soon) { |connection| connection }
   end
 end

@@ -55,6 +55,21 @@ class SQLiteRoomTest < Tiercel::TestCase
     end
   end
 
+  # Longer unused than the others, and read more often.
+  def test_the_values_that_were_read_often_stay
+    backend = build
+    popular, others = { "popular" => 20, "other" => 140 }.map { |name, count| Array.new(count) { "#{name}#{_1}" } }
+    [*popular, *others].each { |key| backend.set(key, "x" * 20_000) }
+    3.times do
+      popular.each { |key| backend.get(key) }
+      32.times { backend.set("a round", "x") }
+    end
+    travel(3_600) { others.each { |key| backend.set(key, "x" * 20_000) } }
+    travel(10_800) { 60.times { |index| backend.set("new#{index}", "x" * 20_000) } }
+    assert_operator backend.stats[:evictions], :>, 20
+    assert_equal popular, popular.select { |key| backend.get(key) }
+  end
+
   def test_several_values_that_are_too_large
     backend = build
     assert_equal false, backend.set_multi({ "large" => "x" * (SIZE / 20 + 1) })
