@@ -259,7 +259,7 @@ class CollectorTest < Tiercel::TestCase
     assert_equal 1, figures.sample.last[:reads]
   end
 
-  def test_a_fragment_of_another_store_is_timed
+  def test_fragments_and_several_names_of_another_store_are_timed
     Tiercel::Insight.start(ActiveSupport::Cache::MemoryStore.new, folder: dir)
     key = ["views", "products/show:#{"a" * 32}", "products/7"]
     { "read" => [5.0, 5.5], "write" => [7.0, 7.5] }.each do |name, (start, finish)|
@@ -268,6 +268,13 @@ class CollectorTest < Tiercel::TestCase
     one = Tiercel::Insight.figures.classes.first
     assert_match(%r{\Aviews/products/show:\*/}, one[:name])
     assert_in_delta 1.5, one[:seconds]
+    publish = lambda do |name, start, finish, **payload|
+      ActiveSupport::Notifications.publish("cache_#{name}.active_support", start, finish, "id", payload)
+    end
+    publish.call("read_multi", 8.0, 9.0, key: %w[a b], super_operation: :fetch_multi)
+    publish.call("read_multi", 10.0, 10.5, key: %w[c d])
+    publish.call("write_multi", 12.0, 12.5, key: { "c" => 1, "d" => 2 })
+    assert_in_delta 4.0, Tiercel::Insight.figures.totals[:block_seconds]
   end
 
   def test_memory_is_bounded

@@ -123,6 +123,7 @@ class WorthTest < Tiercel::TestCase
     Tiercel::Insight.start(cache, folder: dir)
     50.times { |index| cache.fetch("a/#{index}") { 1 } }
     assert_match(/\Acannot tell yet: 50 sampled reads/, Tiercel::Insight.worth(cache).unknown)
+    assert_match(/the store is empty here/, Tiercel::Insight.worth(ActiveSupport::Cache::MemoryStore.new).unknown)
     cache = ActiveSupport::Cache::FileStore.new("#{dir}/files")
     Tiercel::Insight.start(cache, folder: "#{dir}/insight")
     assert_equal "the store has no size", Tiercel::Insight.worth(cache).unknown
