@@ -277,10 +277,12 @@ class CollectorTest < Tiercel::TestCase
     assert_in_delta 4.0, Tiercel::Insight.figures.totals[:block_seconds]
   end
 
-  def test_memory_is_bounded
-    collector = Tiercel::Insight.start(store = ActiveSupport::Cache::MemoryStore.new, folder: dir)
+  def test_memory_is_bounded_and_files_are_the_users_own
+    collector = Tiercel::Insight.start(store = ActiveSupport::Cache::MemoryStore.new, folder: "#{dir}/own")
     40_000.times { |index| store.read("key/#{index}") }
     collector.flush
-    assert_operator Dir["#{dir}/*"].sum { |path| File.size(path) }, :<=, 1 << 20
+    assert_operator Dir["#{dir}/own/*"].sum { |path| File.size(path) }, :<=, 1 << 20
+    modes = Dir["#{dir}/{own,own/*}"].map { |path| format("%o", File.stat(path).mode & 0o777) }
+    assert_equal %w[600 700], modes.uniq.sort
   end
 end
