@@ -326,7 +326,6 @@ class Tiercel::Insight::Audit
   DAYS = { 402.28 => 402.28, 404.52 => -404.52, 6.76 => 6.76, 1.04 => 1.04 }.freeze
   # A choice among few values, or a rare value, agrees by chance in few runs. So a cheap block runs more often.
   RUNS, RUN_SECONDS = 30, 0.02
-  private_constant :RUNNING, :MOST_FINDINGS, :TIME_SHARE, :ALLOWANCE, :PER_MINUTE, :MOST_DUE, :DAYS, :RUNS, :RUN_SECONDS
 
   # @param share [Float] the share of the hits, 0.0 to 1.0; 1.0 checks every hit, without limits
   # @param except [Array<Regexp, String>] keys that are not checked

@@ -89,9 +89,8 @@ class Tiercel::Insight::Collector
 
   # @return [self]
   def start
-    unless @segment
-      EVENTS.each { |event, method| subscribe(event, method) unless @backend && BLOCK_EVENTS.include?(method) }
-    end
+    events = @segment ? {} : EVENTS.reject { |_, method| @backend && BLOCK_EVENTS.include?(method) }
+    events.each { |event, method| subscribe(event, method) }
     Tiercel::Runtime.current.observer = self if @backend && defined?(Tiercel::Runtime)
     @segment&.sample(self, @share)
     @subscribers << ActiveSupport::Notifications.monotonic_subscribe("process_action.action_controller") do
@@ -155,6 +154,7 @@ class Tiercel::Insight::Collector
       checkpoint
       adapt_share
       note_bucket
+      @key_class.words.share("#{@folder}/words")
       next unless @changed || last || !@wrote
       @file.write(to_h)
       @wrote = true
@@ -373,15 +373,11 @@ class Tiercel::Insight::Collector
     nil # the segment is closed
   end
 
-  # Learns the words of the waiting keys first, the most expensive ones before the others. Otherwise the first keys of a
-  # class would be classified before their words are known to be shared. Returns the marked classes of these keys.
-  def learn_words
-    blocks = @blocks.each_slice(4).sort_by { |_, duration_ns| -duration_ns }
-    (blocks + @reads.each_slice(5).to_a).first(1_024).to_h { |key, *| [key, @key_class.marked(key)] }
-  end
-
   def classify
-    marked = learn_words
+    # Learns the words of the waiting keys first. Otherwise the first keys of a class would be classified before their
+    # words are known to be shared.
+    marked = @blocks.each_slice(4).to_h { |key, duration_ns| [key, @key_class.marked(key, duration_ns)] }
+    @reads.each_slice(5) { |key, hash| marked[key] ||= @key_class.marked(key) unless @class_of_hash[hash] }
     records = +"".b
     @to_measure = MOST_MEASURED_BYTES
     costs = @blocks.each_slice(4).to_h { |key, _, _, ns| [key, [ns / 1_000, ProcessFile::COST - 3].min] }
@@ -425,20 +421,20 @@ class Tiercel::Insight::Collector
     @bytes_of_hash[hash] = [bytes || ProcessFile::SIZE_UNKNOWN, ProcessFile::SIZE_UNKNOWN].min
   end
 
-  # Keeps the sum of all classes correct: names absorb the cheaper marked classes, and then the class `*` absorbs the
-  # cheaper names.
+  # Keeps the sum of all classes correct: cheaper marked classes lose their rare words, then names absorb them, and then
+  # the class `*` absorbs the cheaper names.
   def reduce(table)
-    [/\0/, //].each do |form|
+    [[/\0/, :without_rare_words], [/\0/, :name], [//]].each do |form, method|
       next if table.size <= MOST_CLASSES
       dropped = table.keys.grep(form).sort_by { |name| -table[name][1] }.drop(KEPT_CLASSES)
-      dropped.each { |name| add_marked(table, form == // ? "*" : name, table.delete(name)) }
+      dropped.each { |one| add_marked(table, one, table.delete(one), method ? @key_class.send(method, one) : "*") }
     end
   end
 
-  # Adds a cost to the name that a marked class has by now. Its last number: seconds of keys with a masked word.
-  def add_marked(table, marked, cost)
-    name = @key_class.name(marked)
-    add_cost(table, name, name == marked.delete(KeyClass::MARK) ? cost : [*cost.first(3), cost[1]])
+  # Adds a cost to another name of a class. Its last number: seconds of keys with a masked word.
+  def add_marked(table, marked, cost, name = @key_class.name(marked))
+    cost = [*cost.first(3), cost[1]] if name.delete(KeyClass::MARK) != marked.delete(KeyClass::MARK)
+    add_cost(table, name, cost)
   end
 
   def named(table) = table.each_with_object({}) { |(name, cost), sums| add_marked(sums, name, cost) }
@@ -501,16 +497,15 @@ class Tiercel::Insight::Collector
   def to_h
     { "version" => 1, "id" => @file.id, "pid" => @pid, "since" => @since, "at" => now, "store" => @name,
       "namespace" => @key_class.shown_namespace, "figures" => FIGURES.map(&:to_s).zip(@counts).to_h,
-      "buckets" => @buckets, "classes" => @classes.transform_values(&method(:named)), "words" => @key_class.words.to_a,
+      "buckets" => @buckets, "classes" => @classes.transform_values(&method(:named)),
       "ring" => { "written" => @file.written, "below" => @below, "classes" => @class_numbers.keys,
                   "checkpoints" => @checkpoints }, "audit" => Tiercel::Insight.auditor.to_a }
   end
 
-  # Once a minute, reads the words of other processes and folds the files of dead ones.
+  # Once a minute, folds the files of dead processes.
   def housekeeping
     return if now - @folded_at < 60
     @folded_at, @wrote = now, nil
-    ProcessFile.all(@folder).each { |other| @key_class.words.learn(Array(other["words"])) }
     ProcessFile.fold(@folder)
   end
 

@@ -21,10 +21,9 @@ class Tiercel::Insight::Figures
   # @param all [Array<Hash>]
   # @return [Hash] as one file, without its ring
   def self.merge(all)
-    result = { "version" => 1, "since" => all.filter_map { |one| one["since"] }.min, "figures" => Hash.new(0),
+    result = { "since" => all.filter_map { |one| one["since"] }.min, "figures" => Hash.new(0), "buckets" => {},
                "at" => all.filter_map { |one| one["at"] }.max, "namespace" => all.last&.fetch("namespace", nil),
-               "buckets" => {}, "classes" => {}, "words" => all.flat_map { |one| one["words"].to_a }.uniq.first(4_096),
-               "audit" => Tiercel::Insight::Audit.merge(all.map { |one| Array(one["audit"]) }) }
+               "classes" => {}, "audit" => Tiercel::Insight::Audit.merge(all.map { |one| Array(one["audit"]) }) }
     all.each do |one|
       one["figures"].each { |name, figure| result["figures"][name] += figure if figure.is_a?(Numeric) }
       one["buckets"].to_h.each do |at, figures|

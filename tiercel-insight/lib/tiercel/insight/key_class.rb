@@ -9,57 +9,89 @@
 #
 # @private
 class Tiercel::Insight::KeyClass
-  # The words that classes show. No other part of a key leaves the memory of the process.
+  # The words that classes show. No other part of a key leaves the memory of the process. Processes that were forked
+  # from one process also tell each other hashes of parts and keys. Only these processes know the seed of the hashes.
   class Words
     SHARED_BY = 20
     MOST = 4_096
-    # Parts that one key has, and parts that fewer than {SHARED_BY} keys have shared so far, as hashes.
-    CANDIDATES = 1_024
+    # The most parts that fewer than {SHARED_BY} keys have shared so far, as hashes. Then a third of them remains.
+    CANDIDATES = 3_072
+    # The weight of a key, to which the time of its blocks is added.
+    KEY_NS = 1_000_000
+    # A process tells the others the hashes of a part that so many of its keys share.
+    TOLD = 3
+    FAMILY = "tiercel".hash
+    MOST_BYTES = 1 << 20
     # A plain word, perhaps with a short number. Addresses, tokens, long numbers and digits alone do not match.
     FORM = /\A[A-Za-z_][A-Za-z_-]{0,25}\d{0,4}\z/
     # An attribute or a key of an API, which a report may show.
     FORM_OF_NAME = /\A[a-z_]{1,30}[?!]?\z/
 
     def initialize
-      @known = {}
-      @once = {}
-      @candidates = {}
+      @known, @candidates, @told = {}, {}, []
+      @read_bytes = @shared = 0
     end
 
-    # @return [Array<String>]
-    def to_a = @known.keys
-
-    # @param words [Array<String>] words that another process has learned
+    # Exchanges words and hashes with other processes.
+    #
+    # @param path [String]
     # @return [void]
-    def learn(words)
-      words.each { |word| @known[word] = true if word.is_a?(String) && FORM.match?(word) && @known.size < MOST }
+    def share(path)
+      File.open(path, File::RDWR | File::CREAT | File::APPEND, 0o600) do |file|
+        file.flock(File::LOCK_EX)
+        file.seek(file.size < @read_bytes ? 0 : @read_bytes)
+        lines = file.read.b.split("\n").each { |line| learn(line) }
+        full = file.size > MOST_BYTES && file.truncate(0)
+        words = full ? @known.keys : @known.keys.drop(@shared) - lines
+        file.write((words + @told.shift(@told.size)).map { |line| "#{line}\n" }.join)
+        @read_bytes, @shared = file.size, @known.size
+      end
+    end
+
+    # @param word [String] of {FORM}
+    # @return [Boolean]
+    def known?(word)
+      known = @known.key?(word) || @candidates.fetch(word.hash, []).size > SHARED_BY
+      @known[word] = true if known && @known.size < MOST
+      known
     end
 
     # @param word [String]
-    # @return [Boolean]
-    def known?(word) = @known.key?(word)
+    # @return [Boolean] whether a second key has shared the word recently
+    def candidate?(word) = @candidates.fetch(word.hash, []).size > 2
 
     # @param part [String] a part of a key
-    # @param position [Integer] the number of the part
     # @param key_hash [Integer] the key's hash
+    # @param block_ns [Integer] the time of the key's block
     # @return [Boolean] whether the name of a class may contain the word
-    def show?(part, position, key_hash)
+    def show?(part, key_hash, block_ns = 0)
       return true if @known.key?(part)
       return false unless FORM.match?(part)
-      keys = @candidates.delete(at = [position, part].hash) || @once.delete(at) || []
-      keys << key_hash unless keys.include?(key_hash)
-      if keys.size >= SHARED_BY
-        @known[part.dup.freeze] = true if @known.size < MOST
-        return true
+      weight, *keys = @candidates[part.hash]
+      unless keys.include?(key_hash)
+        keys << key_hash
+        block_ns += KEY_NS
+        @told << [FAMILY, part.hash, *keys.last(keys.size > TOLD ? 1 : TOLD)].join(" ") if keys.size >= TOLD
       end
-      candidates = keys.size > 1 ? @candidates : @once
-      # Takes one key from each of the oldest parts, until one has none left. So slugs displace no shared word.
-      while candidates.size >= CANDIDATES
-        oldest, others = candidates.shift
-        candidates[oldest] = others if others.pop && others.any?
-      end
-      candidates[at] = keys
-      false
+      @candidates[part.hash] = [weight.to_i + block_ns, *keys]
+      forget if @candidates.size > CANDIDATES
+      known?(part)
+    end
+
+    private
+
+    def learn(line)
+      return @known[line] = true if FORM.match?(line) && @known.size < MOST
+      family, part, *keys = line.split.map(&:to_i)
+      return unless family == FAMILY && keys.any?
+      weight, *others = @candidates[part]
+      @candidates[part] = [weight.to_i + KEY_NS, *(others | keys)]
+    end
+
+    # Keeps the parts whose keys are many, costly and recent. So slugs displace no word of an expensive class.
+    def forget
+      heaviest = @candidates.to_a.max_by(CANDIDATES / 3) { |_, (weight, *)| weight }
+      @candidates = heaviest.to_h { |part, (weight, *keys)| [part, [weight * 4 / 5, *keys]] }
     end
   end
 
@@ -91,36 +123,40 @@ class Tiercel::Insight::KeyClass
   # @return [String] the name of the class, with the words that are known by now
   def name(marked) = marked.gsub(/\0([\w-]+)/) { @words.known?($1) ? $1 : MASK }
 
+  # @param marked [String]
+  # @return [String] the class without the words that only one key has had recently
+  def without_rare_words(marked) = marked.gsub(/\0([\w-]+)/) { @words.candidate?($1) ? $& : name($&) }
+
   # @param key [String]
+  # @param block_ns [Integer] the time of its block
   # @return [String] its class, with each plain word that few keys have shared so far behind a {MARK}. It never leaves
   #   the memory of the process
-  def marked(key)
+  def marked(key, block_ns = 0)
     text = key.byteslice(0, LONGEST).force_encoding(Encoding::UTF_8)
     text = text.b unless text.valid_encoding?
-    return masked(text, key.hash, 0) unless @namespace && text.b.start_with?(@namespace.b)
-    @shown_namespace + masked(text.byteslice(@namespace.bytesize, LONGEST), key.hash, 1)
+    return masked(text, key.hash, block_ns) unless @namespace && text.b.start_with?(@namespace.b)
+    @shown_namespace + masked(text.byteslice(@namespace.bytesize, LONGEST), key.hash, block_ns)
   end
 
   private
 
-  def masked(text, hash, position)
+  def masked(text, *key)
     template = TEMPLATE.match(text)
-    return "views/#{template[1]}:*#{parts(template.post_match, hash, position + 2)}" if template
-    parts(text, hash, position)
+    template ? "views/#{template[1]}:*#{parts(template.post_match, *key)}" : parts(text, *key)
   end
 
-  def parts(text, hash, position)
+  def parts(text, *key)
     separator = SEPARATORS.match?(text) || text.include?("@") ? SEPARATORS : /(\.)/
     parts = text.split(separator, MOST_PARTS + 1)
     parts.each_with_index do |part, index|
       next if part.empty? || index.odd? # a separator
-      parts[index] = index < 2 * MOST_PARTS ? shown(part, position + (index / 2), hash) : MASK
+      parts[index] = index < 2 * MOST_PARTS ? shown(part, *key) : MASK
     end
     parts.join
   end
 
-  def shown(part, position, hash)
-    return part if part.ascii_only? && (models.key?(part) || @words.show?(part, position, hash))
+  def shown(part, *key)
+    return part if part.ascii_only? && (models.key?(part) || @words.show?(part, *key))
     Words::FORM.match?(part) ? MARK + part : MASK
   end
 

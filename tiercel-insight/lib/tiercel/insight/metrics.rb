@@ -20,7 +20,6 @@ module Tiercel::Insight::Metrics
   # Classes of keys with labels of their own.
   CLASSES = 50
   ESCAPES = { "\\" => "\\\\", "\"" => "\\\"", "\n" => "\\n" }.freeze
-  private_constant :ESCAPES
 
   class << self
     # The totals of all processes on this machine, in Prometheus' text format 0.0.4. Scrape one process of each machine:

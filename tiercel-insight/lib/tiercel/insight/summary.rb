@@ -17,7 +17,6 @@ class Tiercel::Insight::Summary
     evicted_keys: "since its start", curr_items: "entries", limit_maxbytes: "bytes that the server may use",
     evictions: "since its start", error: "the reason why there are no figures"
   }.freeze
-  private_constant :CLEAR, :CLASSES, :EXPLAINED
 
   # @param store [ActiveSupport::Cache::Store]
   # @param figures [Tiercel::Insight::Figures]

@@ -42,17 +42,14 @@ class Tiercel::Insight::Web
 
   # Seconds for which the doctor's report and the simulated sizes are kept.
   KEPT_SECONDS = 60
-  private_constant :KEPT_SECONDS
 
   def answer(request)
     metrics = request.path == "/metrics"
     refusal = metrics ? @access.metrics_refusal(request) : @access.refusal(request)
     return refusal if refusal
     return Response.text(405, "GET and HEAD only.\n", { "allow" => "GET, HEAD" }) unless request.get?
-    if metrics
-      text = Tiercel::Insight::Metrics.to_prometheus(store)
-      return Response.text(200, text, type: "text/plain; version=0.0.4")
-    end
+    text = Tiercel::Insight::Metrics.to_prometheus(store) if metrics
+    return Response.text(200, text, type: "text/plain; version=0.0.4") if text
     return Response.text(404, "There is no such page.\n") unless request.path == "/"
     Response.page { |nonce| Page.new(store, request, nonce, **examined).to_s }
   end
@@ -70,8 +67,7 @@ class Tiercel::Insight::Web
     return known ? known.last : { report: nil, worth: nil } unless @lock.try_lock
     begin
       result = { report: doctor.examine, worth: Tiercel::Insight.worth(store) }
-      @examined = [Process.clock_gettime(Process::CLOCK_MONOTONIC) + KEPT_SECONDS, result]
-      result
+      (@examined = [Process.clock_gettime(Process::CLOCK_MONOTONIC) + KEPT_SECONDS, result]).last
     ensure
       @lock.unlock
     end

@@ -10,7 +10,6 @@ class Rails::Command::CacheCommand < Rails::Command::Base
 
   SEPARATE = "%s is a separate cache in each process. This command uses its own, empty one, and cannot see or change " \
              "the cache of a running server. Tiercel::Insight::Web, mounted in the server, shows its figures."
-  private_constant :SEPARATE
 
   class_option :json, type: :boolean, default: false, desc: "Print JSON"
 

@@ -82,7 +82,6 @@ class Tiercel::Insight::Doctor
     # Maximum number of sampled keys, so that a large server takes no longer than a small one.
     SAMPLE = 500
     REFUSED = /NOPERM|unknown command|not allowed|disabled/i
-    private_constant :SAMPLE, :REFUSED
 
     # @param subject [Subject]
     # @return [RedisServer, nil] nil if the store uses another server
@@ -146,7 +145,6 @@ class Tiercel::Insight::Doctor
     class Answers < Check
       # A longer round trip means another region or an overloaded server.
       SLOW_SECONDS = 0.010
-      private_constant :SLOW_SECONDS
 
       private
 
@@ -187,7 +185,6 @@ class Tiercel::Insight::Doctor
     class Reach < Check
       ONE_PROCESS = "rate limits, sessions and deletes affect one process only"
       SHARING = "docs/platforms.md#one-cache-for-the-containers-of-a-host in `bundle show tiercel`"
-      private_constant :ONE_PROCESS, :SHARING
 
       private
 
@@ -273,7 +270,6 @@ class Tiercel::Insight::Doctor
     # Is Redis configured as a cache: a memory limit, an eviction policy that can evict, no other users?
     class Redis < Check
       ALONE = "unless this Redis also stores other data, such as Sidekiq's jobs"
-      private_constant :ALONE
 
       private
 
@@ -367,7 +363,6 @@ class Tiercel::Insight::Doctor
       # Docker's default size of /dev/shm.
       CONTAINER_DEFAULT_BYTES = 64 << 20
       LARGER = "start the container with --shm-size 512m (Kamal: options: { shm-size: 512m })"
-      private_constant :CONTAINER_DEFAULT_BYTES, :LARGER
 
       private
 
@@ -422,7 +417,6 @@ class Tiercel::Insight::Doctor
     # here.
     class Wire < Check
       RAILS = %i[redis_cache_store mem_cache_store].freeze
-      private_constant :RAILS
 
       private
 

@@ -14,7 +14,6 @@ class Tiercel::Insight::Doctor
                   "K_SERVICE" => "Cloud Run", "KAMAL_CONTAINER_NAME" => "Kamal" }.freeze
     # Stands for the output of ERB.
     UNKNOWN = "unknown-by-erb"
-    private_constant :PLATFORMS, :UNKNOWN
 
     # @return [Deployment] for the current Rails application
     def self.of_application = new(root: Rails.root.to_s)

@@ -14,7 +14,6 @@ class Tiercel::Insight::Web::Chart
   LEFT, RIGHT, TOP, BOTTOM = 48, 6, 10, 22
   STEPS = [1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10].freeze
   ROOM_X, ROOM_Y = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-  private_constant :LEFT, :RIGHT, :TOP, :BOTTOM, :STEPS, :ROOM_X, :ROOM_Y
 
   # The title, the anchor in the page, the {Series}, and the latest value, shown in large type.
   attr_reader :title, :id, :series, :headline

@@ -14,7 +14,6 @@ class Tiercel::Insight::Web::Response
   }.freeze
   # Rack 2 looks headers up by their capitalized names, and so does Rails on Rack 2.
   CAPITALIZED = Gem::Version.new(::Rack.release) < Gem::Version.new("3")
-  private_constant :HEADERS, :CAPITALIZED
 
   class << self
     # @param status [Integer]
@@ -29,10 +28,9 @@ class Tiercel::Insight::Web::Response
     # @yieldparam nonce [String] the nonce for the page's own style and script
     # @yieldreturn [String]
     # @return [Response]
-    def page(status = 200)
+    def page
       nonce = SecureRandom.urlsafe_base64(18)
-      new(status, yield(nonce), { "content-type" => "text/html; charset=utf-8",
-                                  "content-security-policy" => policy(nonce) })
+      text(200, yield(nonce), { "content-security-policy" => policy(nonce) }, type: "text/html")
     end
 
     private
