@@ -243,6 +243,23 @@ class CollectorTest < Tiercel::TestCase
     assert_operator Tiercel::Insight.figures.sample[1], :<, 0.25, "and no way back"
   end
 
+  # A write after a miss of its key fills it; every other one takes room that no read explains.
+  def test_writes_that_no_miss_has_caused_are_sampled
+    [ActiveSupport::Cache::MemoryStore.new, Tiercel.new("memory:", size: "16MB")].each_with_index do |store, number|
+      Tiercel::Insight.start(store, folder: "#{dir}/#{number}", share: 0.5)
+      200.times do |at|
+        store.fetch("fetched/#{at}", expires_in: 60) { 1 }
+        store.read("filled/#{at}") || store.write("filled/#{at}", 1)
+        store.write_multi({ "written/#{at}" => "v" * 80 }, expires_in: 60)
+      end
+      reads, share, = Tiercel::Insight.figures.sample
+      writes = reads.select(&:written)
+      assert_in_delta 200 * share, writes.size, 40
+      assert_equal [["written/*", true]], writes.map { |one| [one.class_name, one.ttl.between?(60, 61)] }.uniq
+      assert(writes.all? { |one| number.zero? ? one.bytes == :unknown : one.bytes.between?(150, 200) })
+    end
+  end
+
   def test_checkpoints_cover_the_sample_evenly
     collector = Tiercel::Insight.start(store = ActiveSupport::Cache::MemoryStore.new, folder: dir, share: 1.0)
     1_000.times do |round|

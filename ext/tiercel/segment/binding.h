@@ -106,6 +106,26 @@ static inline void segment_key(const tseg *segment, tseg_key *key, VALUE string)
     tseg_make_key(segment, key, RSTRING_PTR(string), (uint32_t)RSTRING_LEN(string));
 }
 
+/*
+ * Segment#sample chooses keys by their hash, so that every read and `set` of a chosen key is seen, and all processes
+ * choose the same keys. The first bits of the hash name the shard, so the choice mixes all bits.
+ */
+#define SEGMENT_MIXED(hash) ((hash) * UINT64_C(0x9E3779B97F4A7C15))
+#define SEGMENT_SAMPLES(self, hash) RB_UNLIKELY(SEGMENT_MIXED(hash) < segment_handle_in(self)->sample_below)
+/* The expiry in a frame; that of the entry, which may be later, for bytes that are no frame. */
+static inline double segment_expiry_in(VALUE bytes, double of_entry)
+{
+    bool framed = RSTRING_LEN(bytes) >= FRAME_HEADER_BYTES && *RSTRING_PTR(bytes) == (char)FRAME_MAGIC;
+
+    if (framed) memcpy(&of_entry, RSTRING_PTR(bytes) + offsetof(frame_header, expires_at), sizeof of_entry);
+    return of_entry;
+}
+/*
+ * binding_read.c: passes to the observer the key, 53 bits of its mixed hash, the value's bytes (-1: a read that misses;
+ * -2 - bytes: a write), and its expiry.
+ */
+void segment_notify_observer(VALUE self, VALUE key, uint64_t hash, long bytes, double expires_at);
+
 /* binding_near.c: the expected epoch of a near fill, XORed with the id of its file. Returns false if there is none. */
 bool segment_near_expected(VALUE epoch, uint64_t *expected);
 

@@ -277,22 +277,13 @@ PART_OF_READ VALUE finished(const value_read *read, read_kind kind, bool keeps, 
     return read->framed || kind == READ_FROZEN ? rb_obj_freeze(read->value) : read->value;
 }
 
-/*
- * Segment#sample chooses keys by their hash, so that every read of a chosen key is seen, and all processes choose the
- * same keys. The first bits of the hash name the shard, so the choice mixes all bits.
- */
-static const uint64_t GOLDEN_RATIO = UINT64_C(0x9E3779B97F4A7C15);
-#define IS_SAMPLED(read, key) \
-    RB_UNLIKELY((key)->hash * GOLDEN_RATIO < segment_handle_in((read)->self)->sample_below)
-
-/* Passes the key, 53 bits of its mixed hash, the value's size in bytes (-1: a miss) and its expiry to the observer. */
 __attribute__((noinline))
-static void notify_observer(VALUE self, VALUE key_string, const tseg_key *key, long bytes, double expires_at)
+void segment_notify_observer(VALUE self, VALUE key, uint64_t hash, long bytes, double expires_at)
 {
-    VALUE observer = rb_attr_get(self, rb_intern("@observer")), hash = ULL2NUM(key->hash * GOLDEN_RATIO >> 11);
+    VALUE observer = rb_attr_get(self, rb_intern("@observer")), number = ULL2NUM(SEGMENT_MIXED(hash) >> 11);
 
     if (NIL_P(observer)) return;
-    rb_funcall(observer, rb_intern("sampled"), 4, key_string, hash, LONG2NUM(bytes), DBL2NUM(expires_at));
+    rb_funcall(observer, rb_intern("sampled"), 4, key, number, LONG2NUM(bytes), DBL2NUM(expires_at));
 }
 
 /* The observer runs Ruby code, which may close the segment. So the result is complete before the observer runs. */
@@ -300,12 +291,11 @@ PART_OF_READ VALUE sampled_result(const value_read *read, read_kind kind, bool k
                                   const tseg_key *key, const tseg_entry *entry)
 {
     VALUE key_string = read->key_string;
-    double expires_at = read->kept ? NAN : read->framed ? entry->expires_at : read->expires_at;
+    double expires_at = read->kept ? NAN : read->expires_at;
     volatile VALUE result = finished(read, kind, keeps, segment, key, entry);
 
-    if (read->framed && read->frame_type)
-        memcpy(&expires_at, RSTRING_PTR(read->value) + offsetof(frame_header, expires_at), sizeof expires_at);
-    notify_observer(read->self, key_string, key, (long)entry->value_bytes, expires_at);
+    if (read->framed) expires_at = segment_expiry_in(read->value, entry->expires_at);
+    segment_notify_observer(read->self, key_string, key->hash, (long)entry->value_bytes, expires_at);
     return result;
 }
 
@@ -321,14 +311,15 @@ PART_OF_READ VALUE read_key(value_read *read, tseg_value_function *callback, rea
     if (tseg_read(&segment, make_key, ask_time, callback, read, &key, &entry) != TSEG_OK) {
         if (kind == READ_BYTES) return Qnil;
         tseg_bump(&segment->self->counters[TSEG_COUNT_MISSES]);
-        if (IS_SAMPLED(read, &key)) notify_observer(read->self, key_string, &key, -1, 0.0);
+        if (SEGMENT_SAMPLES(read->self, key.hash)) segment_notify_observer(read->self, key_string, key.hash, -1, 0.0);
         return Qnil;
     }
     if (token) *token = tseg_token_of(segment, &entry);
     if (kind != READ_BYTES) tseg_bump(&segment->self->counters[TSEG_COUNT_SERVED]);
     RB_GC_GUARD(key_string);
-    if (kind != READ_BYTES && IS_SAMPLED(read, &key)) return sampled_result(read, kind, keeps, segment, &key, &entry);
-    return finished(read, kind, keeps, segment, &key, &entry);
+    if (kind == READ_BYTES || !SEGMENT_SAMPLES(read->self, key.hash))
+        return finished(read, kind, keeps, segment, &key, &entry);
+    return sampled_result(read, kind, keeps, segment, &key, &entry);
 }
 
 /* The compiler inlines everything that these functions call. */

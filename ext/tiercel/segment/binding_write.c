@@ -12,6 +12,7 @@ typedef struct {
     tseg_token token;
     uint64_t stripe_epoch;
     int64_t amount, count;
+    uint64_t hash; /* of the key */
 } write_call;
 
 /* The bytes of a write. If frame_type is not 0, the core writes a frame header of this type before them. */
@@ -47,6 +48,7 @@ static tseg_result attempt_write(tseg_call *base, tseg *segment)
 
     segment_key(segment, &key, call->base.key);
     base->shard = key.shard;
+    call->hash = key.hash;
     if (call->kind == WRITE_INCREMENT)
         return tseg_increment(segment, &key, call->amount, call->times.expires_at, call->times.now, &call->count);
     if (call->kind == WRITE_TOUCH) return tseg_touch(segment, &key, call->times.expires_at, call->times.now);
@@ -55,37 +57,38 @@ static tseg_result attempt_write(tseg_call *base, tseg *segment)
 
 static tseg_result make_call(VALUE self, write_call *call)
 {
+    tseg_result result;
+
     Check_Type(call->base.key, T_STRING);
     if (call->base.bytes) Check_Type(call->base.bytes, T_STRING);
     call->base.base.attempt = attempt_write;
-    return segment_make_call(self, &call->base);
+    result = segment_make_call(self, &call->base);
+    if (call->kind == WRITE_SET && SEGMENT_SAMPLES(self, call->hash)) {
+        long bytes = RSTRING_LEN(call->base.bytes) + (call->frame_type ? FRAME_HEADER_BYTES : 0);
+        segment_notify_observer(self, call->base.key, call->hash, -2 - bytes, call->frame_type ?
+                                call->frame_expires_at : segment_expiry_in(call->base.bytes, call->times.expires_at));
+    }
+    return result;
 }
 
 static VALUE optional(int count, const VALUE *arguments, int index) { return count > index ? arguments[index] : Qnil; }
 
-/* Segment#set(key, bytes, ttl = nil) -> true, or false if the entry is too large */
-static VALUE segment_set(int count, VALUE *arguments, VALUE self)
+static VALUE write_arguments(int count, VALUE *arguments, VALUE self, write_kind kind)
 {
-    write_call call = {.kind = WRITE_SET};
+    write_call call = {.kind = kind};
 
     rb_check_arity(count, 2, 3);
     call.base.key = arguments[0];
     call.base.bytes = arguments[1];
-    call.times = segment_times_of(optional(count, arguments, 2), false);
+    call.times = segment_times_of(optional(count, arguments, 2), kind == WRITE_ADD);
     return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
 }
+
+/* Segment#set(key, bytes, ttl = nil) -> true, or false if the entry is too large */
+static VALUE segment_set(int count, VALUE *list, VALUE self) { return write_arguments(count, list, self, WRITE_SET); }
 
 /* Segment#add(key, bytes, ttl = nil) -> whether the bytes were written */
-static VALUE segment_add(int count, VALUE *arguments, VALUE self)
-{
-    write_call call = {.kind = WRITE_ADD};
-
-    rb_check_arity(count, 2, 3);
-    call.base.key = arguments[0];
-    call.base.bytes = arguments[1];
-    call.times = segment_times_of(optional(count, arguments, 2), true);
-    return make_call(self, &call) == TSEG_OK ? Qtrue : Qfalse;
-}
+static VALUE segment_add(int count, VALUE *list, VALUE self) { return write_arguments(count, list, self, WRITE_ADD); }
 
 /* Segment#compare_and_set(key, bytes, token, ttl = nil) -> whether the bytes were written */
 static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)

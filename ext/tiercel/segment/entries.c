@@ -67,26 +67,15 @@ static void write_entry(tseg_section *section, const tseg_change *change, int lo
     TSEG_STOP_HERE(TSEG_STOP_AFTER_COPY);
 }
 
-static int choose_log(tseg_section *section, const tseg_change *change, uint64_t units)
-{
-    const uint64_t *log_units = section->segment->geometry.log_units;
-
-    if (units > log_units[TSEG_SMALL] / 4) return TSEG_MAIN;
-    if (tseg_remove_ghost(section, change->key->hash)) return TSEG_MAIN;
-    /* While the main log has room, no entry has to be evicted. */
-    if (!tseg_has_room(section, TSEG_SMALL, units) && tseg_has_room(section, TSEG_MAIN, units)) return TSEG_MAIN;
-    return TSEG_SMALL;
-}
-
 /*
- * An overwrite stays in the log of its key. It moves to the main log if it needs over a quarter of the small log, or if
- * only the main log has room: in the small log the write would evict large entries, which it cannot promote.
+ * A new key goes to the small log unless it is a ghost; an overwrite stays in the log of its key. Both go to the main log
+ * if they need over a quarter of the small log, or if only the main log has room: no entry has to be evicted then, and in
+ * the small log an overwrite would evict large entries, which it cannot promote.
  */
 static int log_to_append(tseg_section *section, const tseg_change *change, const tseg_entry *old, uint64_t units)
 {
-    if (!old) return choose_log(section, change, units);
-    if (tseg_log_of(old->word) == TSEG_MAIN || units > section->segment->geometry.log_units[TSEG_SMALL] / 4)
-        return TSEG_MAIN;
+    if (units > section->segment->geometry.log_units[TSEG_SMALL] / 4) return TSEG_MAIN;
+    if (old ? tseg_log_of(old->word) == TSEG_MAIN : tseg_remove_ghost(section, change->key->hash)) return TSEG_MAIN;
     if (!tseg_has_room(section, TSEG_SMALL, units) && tseg_has_room(section, TSEG_MAIN, units)) return TSEG_MAIN;
     return TSEG_SMALL;
 }

@@ -13,9 +13,11 @@
 class Tiercel::Segment::EvictionModel
   MOST_HITS = 3
   SMALL = 0.1
+  # The bytes up to which an overwrite needs no other room.
+  IN_PLACE = 4_096
   Entry = Struct.new(:key, :size, :hits, :expires_at, :log)
   Log = Struct.new(:entries, :room)
-  private_constant :MOST_HITS, :SMALL, :Entry, :Log
+  private_constant :MOST_HITS, :SMALL, :IN_PLACE, :Entry, :Log
 
   # @return [Boolean, nil] whether an entry has left a log
   attr_reader :full
@@ -41,10 +43,19 @@ class Tiercel::Segment::EvictionModel
       old.hits += 1 if old.hits < MOST_HITS
       return true
     end
-    log = log_for(key, size, old&.log)
-    old.key = nil if old
-    append(log, @live[key] = Entry.new(key, size, old ? old.hits : 0, expires_at))
+    store(key, size, expires_at, old, old ? old.hits : 0)
     false
+  end
+
+  # A write that no miss has caused: as `set`, a hit of the entry that it replaces.
+  #
+  # @return [void]
+  def write(key, size, now = 0, expires_at = Float::INFINITY)
+    @now = now
+    old = @live[key]
+    hits = old ? [old.hits + 1, MOST_HITS].min : 0
+    return store(key, size, expires_at, old, hits) unless old && size == old.size && size <= IN_PLACE
+    old.hits, old.expires_at = hits, expires_at
   end
 
   # @return [void]
@@ -57,6 +68,12 @@ class Tiercel::Segment::EvictionModel
   def used = @capacity - @small.room - @main.room
 
   private
+
+  def store(key, size, expires_at, old, hits)
+    log = log_for(key, size, old&.log)
+    old.key = nil if old
+    append(log, @live[key] = Entry.new(key, size, hits, expires_at))
+  end
 
   def log_for(key, size, log)
     return @main if log.equal?(@main) || (log.nil? && ghost?(key)) || size > @large

@@ -114,10 +114,11 @@ class Tiercel::Insight::Collector
     @file.close
   end
 
-  # @private A sampled read of a segment.
+  # @private A sampled read or write of a segment.
   def sampled(key, hash, bytes, expires_at)
     return if Tiercel::Insight.uncounted?
-    note_read(key, hash >> 21, bytes.negative? ? ProcessFile::MISS : key.bytesize + bytes + 51, expires_at)
+    more = key.bytesize + 51
+    note_read(key, hash >> 21, bytes == -1 ? ProcessFile::MISS : bytes + (bytes.negative? ? -more : more), expires_at)
   end
 
   # @private Whether the next block needs no timing. Every miss calls this, so it only compares and subtracts.
@@ -164,10 +165,7 @@ class Tiercel::Insight::Collector
   end
 
   # @return [Hash{Symbol => Numeric}] the figures of this process
-  def figures
-    count_segment
-    FIGURES.zip(@counts).to_h
-  end
+  def figures = count_segment.then { FIGURES.zip(@counts).to_h }
 
   private
 
@@ -179,7 +177,7 @@ class Tiercel::Insight::Collector
     @reads, @blocks = [], []
     @to_skip = @skips = @spacing = @dropped = @long_ns = @folded_at = 0
     @flushed_ns, @random = nanoseconds, Random.new
-    @buckets, @classes, @class_numbers, @class_of_hash, @bytes_of_hash, @ttl_of_hash = Array.new(6) { {} }
+    @buckets, @classes, @class_numbers, @class_of_hash, @bytes_of_hash, @ttl_of_hash, @missed = Array.new(7) { {} }
     @key_class = KeyClass.new(@namespace)
     @checkpoints = [[0, 0, 0, 0]]
     @below = (@share * HASHES).to_i
@@ -232,12 +230,10 @@ class Tiercel::Insight::Collector
   def read_multi(payload, duration, finish)
     names = payload[:key]
     return unless names.is_a?(Array)
-    hits = payload[:hits] || []
-    found = hits.to_h { |name| [name, true] }
-    missing = names.reject { |name| found[name] }
+    missing = names - payload[:hits].to_a
     @counts[HITS] += names.size - missing.size
     @counts[MISSES] += missing.size
-    names.each { |name| note_name(name, found[name]) }
+    [[missing, false], [names - missing, true]].each { |some, hit| some.each { |name| note_name(name, hit) } }
     return if missing.empty? || @backend
     # The event of `fetch_multi` encloses the blocks of the missing names.
     return wait_for_write(missing.to_h { |name| [name, true] }, finish) if payload[:super_operation] != :fetch_multi
@@ -246,11 +242,11 @@ class Tiercel::Insight::Collector
     missing.each { |name| note_block(name, duration / missing.size) }
   end
 
-  def generate(payload, duration, _finish) = note_block(payload[:key], duration)
+  def generate(payload, duration, _finish) = note_block(@generated = payload[:key], duration)
 
   def write(payload, _duration, finish)
     @counts[WRITES] += 1
-    note_ttl(payload[:key], payload[:expires_in])
+    note_write(payload[:key], payload[:expires_in])
     ActiveSupport::IsolatedExecutionState[WRITTEN] = finish
   end
 
@@ -266,7 +262,7 @@ class Tiercel::Insight::Collector
   def write_multi(payload, duration, finish)
     names = payload[:key].is_a?(Hash) ? payload[:key].keys : Array(payload[:key])
     @counts[WRITES] += names.size
-    names.each { |name| note_ttl(name, payload[:expires_in]) }
+    names.each { |name| note_write(name, payload[:expires_in]) }
     seconds = since_missing(finish - duration) { |missing| missing.is_a?(Hash) && names.all? { |name| missing[name] } }
     names.each { |name| note_block(name, seconds / names.size) } if seconds
   end
@@ -293,9 +289,12 @@ class Tiercel::Insight::Collector
 
   def hash_of(key) = (Zlib.crc32(key) * 0x9E3779B1) & 0xFFFF_FFFF
 
-  def note_ttl(name, ttl)
-    hash = hash_of(text_of(name)) if ttl
-    @ttl_of_hash[hash] = ttl.to_f if hash && hash < @below
+  def note_write(name, ttl)
+    return if ttl.nil? && name == @generated # the write of a `fetch`
+    hash = hash_of(key = text_of(name))
+    return if hash >= @below
+    @ttl_of_hash[hash] = ttl.to_f if ttl
+    note_read(key, hash, -2 - ProcessFile::SIZE_UNKNOWN)
   end
 
   def note_name(name, hit)
@@ -383,15 +382,20 @@ class Tiercel::Insight::Collector
     costs = @blocks.each_slice(4).to_h { |key, _, _, ns| [key, [ns / 1_000, ProcessFile::COST - 3].min] }
     @reads.shift(@reads.size).each_slice(5) do |key, hash, bytes, at, expires_at|
       next if hash >= @below
+      written = bytes.negative? ? ProcessFile::WRITTEN : 0
+      next if @missed.delete(hash) && written > 0 # it fills the miss
+      bytes = -2 - bytes if written > 0
       number = @class_of_hash[hash] ||= number_of(@key_class.name(marked[key] || @key_class.marked(key)))
-      ttl = expires_at ? expires_at - (at / 1_000.0) : @ttl_of_hash.fetch(bytes == ProcessFile::MISS && hash, 0)
-      bytes = ProcessFile::MISS if ttl.negative? # a segment keeps a frame beyond its TTL
+      ttl = expires_at ? expires_at - (at / 1_000.0) : @ttl_of_hash.fetch(hash, 0)
+      bytes = ProcessFile::MISS if ttl.negative? && written == 0 # a segment keeps a frame beyond its TTL
       ttl = ttl.positive? && ttl < 1_000_000 ? ttl.ceil << ProcessFile::CLASS_BITS : 0
-      bytes = @bytes_of_hash[hash] || measured(hash, key) if bytes == ProcessFile::SIZE_UNKNOWN
+      @missed[hash] = true if bytes == ProcessFile::MISS
+      bytes = @bytes_of_hash[hash] || (written > 0 ? bytes : measured(hash, key)) if bytes == ProcessFile::SIZE_UNKNOWN
       bytes = ProcessFile::COST + costs[key] if bytes == ProcessFile::MISS && costs[key]
-      records << [hash, at & 0xFFFF_FFFF, bytes, number | ttl].pack(ProcessFile::RECORD)
+      records << [hash, at & 0xFFFF_FFFF, bytes, number | written | ttl].pack(ProcessFile::RECORD)
     end
     [@class_of_hash, @bytes_of_hash, @ttl_of_hash].each { |known| known.clear if known.size > MOST_PENDING }
+    @missed = @missed.to_a.last(MOST_PENDING / 8).to_h
     dropped, @dropped = @dropped, 0
     @sampled = (records.bytesize / ProcessFile::RECORD_BYTES) + dropped
     @file.append(records) unless records.empty?

@@ -96,9 +96,7 @@ class Tiercel::Insight::Doctor
     end
 
     # @return [Symbol, nil] one of {KINDS}; nil for another gem's store
-    def kind
-      @kind ||= store.class.ancestors.lazy.filter_map { |ancestor| KINDS[ancestor.name] }.first
-    end
+    def kind = @kind ||= store.class.ancestors.lazy.filter_map { |ancestor| KINDS[ancestor.name] }.first
 
     # @return [Boolean]
     def tiercel? = kind == :tiercel_store

@@ -11,9 +11,11 @@ class Tiercel::Insight::Figures
   COMPARED = 50
   # A sampled read: time in milliseconds, hash, bytes of the entry (nil: a miss; :unknown), name of its class, and
   # seconds: of a hit in a segment until its expiry, of a miss in another store the TTL of the entry that was written
-  # (nil: none or unknown); of a miss those of its block (nil: unknown).
-  Read = Struct.new(:at, :hash, :bytes, :class_name, :ttl, :seconds) do
-    def hit? = !bytes.nil?
+  # (nil: none or unknown); of a miss those of its block (nil: unknown). `written`: not a read, but a write that no miss
+  # has caused.
+  Read = Struct.new(:at, :hash, :bytes, :class_name, :ttl, :seconds, :written) do
+    def hit? = !bytes.nil? && !written
+    def miss? = bytes.nil?
   end
 
   # Adds the figures of several files.
@@ -135,7 +137,8 @@ class Tiercel::Insight::Figures
       size = bytes < ProcessFile::COST ? bytes : (:unknown if bytes == ProcessFile::SIZE_UNKNOWN)
       seconds = (bytes - ProcessFile::COST) / 1e6 if bytes.between?(ProcessFile::COST, ProcessFile::SIZE_UNKNOWN - 1)
       ttl, number = number.divmod(1 << ProcessFile::CLASS_BITS)
-      Read.new(at, hash, size, names[number] || "*", (ttl if ttl.positive?), seconds)
+      name = names[number % ProcessFile::WRITTEN] || "*"
+      Read.new(at, hash, size, name, (ttl if ttl.positive?), seconds, number >= ProcessFile::WRITTEN)
     end
     { below:, reads:, written:, wrapped: written > ProcessFile::RECORDS, points: }
   rescue NoMethodError, TypeError

@@ -10,10 +10,11 @@ require "securerandom"
 #
 # @private
 class Tiercel::Insight::ProcessFile
-  # A sampled read: hash, time in milliseconds (modulo 2**32), the value's bytes, and one number: the number of its
-  # class (12 bits) and its TTL in seconds (20 bits; 0: none or unknown).
+  # A sampled read or write: hash, time in milliseconds (modulo 2**32), the value's bytes, and one number: the number of
+  # its class (11 bits), whether it is a write, and its TTL in seconds (20 bits; 0: none or unknown).
   RECORD = "L<L<L<L<"
   CLASS_BITS = 12
+  WRITTEN = 1 << 11
   RECORD_BYTES = 16
   RECORDS = 32_768
   # Values in place of the bytes. From COST on: a miss, with the microseconds of its block.

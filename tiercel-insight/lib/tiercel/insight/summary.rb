@@ -46,9 +46,7 @@ class Tiercel::Insight::Summary
       sleep(seconds)
       @figures = Tiercel::Insight.figures
       now = @figures.totals
-      rates = now.map do |name, figure|
-        "#{Text.compact((figure - before[name]) / seconds.to_f)} #{name.to_s.tr("_", " ")}/s"
-      end
+      rates = now.map { |name, sum| "#{Text.compact((sum - before[name]) / seconds.to_f)} #{name.to_s.tr("_", " ")}/s" }
       output.print(CLEAR, fitted([heading, "", rates.join(", "), "", class_table].join("\n"), output))
       output.flush
       before = now

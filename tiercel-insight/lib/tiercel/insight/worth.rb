@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Predicts the effect of more or less memory, and the value of each class of keys, from the sampled reads.
+# Predicts the effect of more or less memory, and the value of each class of keys, from the sampled reads and writes.
 #
-# The sample contains every read of the keys whose hash is below a threshold. The threshold falls until the keys fit
-# into a fixed amount of memory (SHARDS with fixed size: Waldspurger et al., FAST'15). The sampled reads run through
-# small caches with the store's own policy, the entries' sizes and TTLs, and a capacity reduced by the same share
-# (miniature simulation: Waldspurger et al., ATC'17). Two corrections:
+# The sample contains every read of the keys whose hash is below a threshold, and their writes but for those that fill
+# a miss. The threshold falls until the keys fit into a fixed amount of memory (SHARDS with fixed size: Waldspurger et
+# al., FAST'15). The sampled calls run through small caches with the store's own policy, the entries' sizes and TTLs,
+# and a capacity reduced by the same share (miniature simulation: Waldspurger et al., ATC'17). Two corrections:
 #
 # - A few hot keys decide the number of sampled reads, but not the number of misses. So the simulated misses are not
 #   divided by the sampled reads (SHARDS-adj does this, too), but compared with the sampled misses: the number of all
@@ -23,8 +23,7 @@
 # - MODEL_ERROR, chosen so that the interval in milliseconds holds in nine of ten predictions for half and twice the
 #   size: of a segment, in 45 of 48 on 24 traces that were not used for the choice (drift, days, loops, scans, TTLs,
 #   deletes, writes, sessions, shops). The choice for a MemoryStore was made on a part of its 36 traces, of which 69 of
-#   70 predictions held. Writes of other keys than those that are read are not simulated: where these are 30 % of the
-#   calls, twice the size misses 4 to 6 points more often than predicted
+#   70 predictions held
 class Tiercel::Insight::Worth
   FACTORS = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0].freeze
   MOST_KEYS = 8_192
@@ -56,11 +55,11 @@ class Tiercel::Insight::Worth
 
     # @param expires_at [Numeric] if the read misses
     # @return [Boolean] whether the read hits; a miss stores the key
-    def read(key, size, now = 0, expires_at = Float::INFINITY)
+    def read(key, size, now = 0, expires_at = Float::INFINITY, written: false)
       known_size, known_expiry = @entries[key]
-      hit = known_size && known_expiry > now
+      hit = known_size && known_expiry > now && !written
       return true if hit && @policy == :fifo
-      @entries.delete(key)
+      @entries.delete(key) unless written && @policy != :lru # an overwritten entry of the others keeps its place
       @entries[key] = [size, hit ? known_expiry : expires_at]
       @used += size - known_size.to_i
       return hit if @used <= @capacity
@@ -70,6 +69,8 @@ class Tiercel::Insight::Worth
       @used -= @entries.shift.last.first while @used > room && !@entries.empty?
       hit
     end
+
+    def write(*entry) = read(*entry, written: true)
   end
 
   # @return [String, nil] the reason why sizes cannot be compared; nil if they can
@@ -112,14 +113,14 @@ class Tiercel::Insight::Worth
   def classes
     sizes = sizes_of_keys
     @reads.select { |read| read.at >= @warm_until }.group_by(&:class_name).filter_map do |name, reads|
-      next if reads.none?(&:hit?) && !@costs.key?(name) # absent keys, which no block computes
+      next if reads.all?(&:miss?) && !@costs.key?(name) # absent keys, which no block computes
       keys = reads.map(&:hash).uniq
       bytes = keys.filter_map { |key| sizes[key] }
       hits = reads.count(&:hit?) / @share
       ms = hits * @costs[name] * 1_000 / per
       ClassWorth.new(name:, entries: (keys.size / @share).round, hits: hits.round,
                      bytes: (bytes.sum.fdiv(bytes.size) * keys.size / @share if bytes.any?)&.round,
-                     misses: (reads.count { |read| !read.hit? } / @share).round, ms:,
+                     misses: (reads.count(&:miss?) / @share).round, ms:,
                      saves_nothing: reads.size >= 50 && ms < 0.001)
     end.sort_by { |one| [-(one.bytes || 0), -one.entries] }
   end
@@ -138,7 +139,7 @@ class Tiercel::Insight::Worth
 
   # Lowers the threshold until the keys and the reads are few enough.
   def reduce(reads, share)
-    keys = reads.map(&:hash).uniq
+    keys = reads.reject(&:written).map(&:hash).uniq
     return [reads, share] if keys.size <= MOST_KEYS && reads.size <= MOST_READS || keys.size < 16
     below = keys.max / 2
     reduce(reads.select { |read| read.hash < below }, below.fdiv(1 << 32))
@@ -155,7 +156,7 @@ class Tiercel::Insight::Worth
     written, known, others = {}, {}, Hash.new { |all, of| all[of] = [] }
     @reads.each_with_index do |read, index|
       at = written[read.hash] = (read.hit? && written[read.hash]) || index
-      next if known[at] || read.hit? != s3fifo?
+      next if known[at] || (read.hit? != s3fifo? && !read.written)
       known[at] = read.ttl ? (read.ttl * 1_000) + read.at - @reads[at].at : Float::INFINITY
       [read.hash, read.class_name].each { |of| others[of] << known[at] }
     end
@@ -181,9 +182,10 @@ class Tiercel::Insight::Worth
     @size = once.size < 100 ? mean_size : once.sum.fdiv(once.size)
     own = @reads.select(&:seconds).to_h { |read| [read.hash, read.seconds] }
     @cost = @reads.map { |read| own[read.hash] || @costs[read.class_name] }
-    @missed = @reads.map { |read| read.hit? ? 0.0 : 1.0 }
+    @missed = @reads.map { |read| read.miss? ? 1.0 : 0.0 }
+    @read = @reads.map { |read| read.written ? 0.0 : 1.0 }
     @group = @reads.map { |read| (read.hash * 2_654_435_761 >> 7) % GROUPS }
-    @first = @reads.map { |read| !seen[read.hash] && seen[read.hash] = true }
+    @first = @reads.map { |read| !seen[read.hash] && (seen[read.hash] = true) && !read.written }
     @older = @reads.zip(@first).count { |read, first| first && read.hit? } > seen.size / 50
     @warm = @reads.index { |read| read.at >= @warm_until } || 0
     # A segment's index has a slot for each 354 bytes.
@@ -198,8 +200,8 @@ class Tiercel::Insight::Worth
   def find_lost_entries
     @deleted, @lost = {}, Hash.new(0.0)
     kept, = run(s3fifo? ? 0.08 : 0.5, 1.0, :lru)
-    again = @reads.each_index.select { |index| kept[index].zero? && !@first[index] }
-    again.each { |index| @deleted[index] = true unless @reads[index].hit? }
+    again = @reads.each_index.select { |index| kept[index].zero? && !@first[index] && !@reads[index].written }
+    again.each { |index| @deleted[index] = true if @reads[index].miss? }
     again.group_by { |index| @reads[index].class_name }.each do |name, some|
       @lost[name] = @missed.values_at(*some).sum / some.size
     end
@@ -215,8 +217,10 @@ class Tiercel::Insight::Worth
       cache.delete(read.hash) if @deleted[index] && policy == :s3fifo
       # If the first read of a key hits, its entry is from before the sample: larger caches have it, too.
       older = @first[index] && read.hit?
-      hit = cache.read(read.hash, @known.fetch(read.hash, @size), read.at, read.at + @ttls[index])
+      entry = [read.hash, @known.fetch(read.hash, @size), read.at, read.at + @ttls[index]]
+      hit = read.written ? cache.write(*entry) : cache.read(*entry)
       full ||= index if cache.full
+      next 0.0 if read.written
       next 0.0 if factor >= 1 && older
       hit && !@deleted[index] ? @lost[read.class_name] : 1.0
     end
@@ -225,8 +229,8 @@ class Tiercel::Insight::Worth
 
   # Corrects the share of the keys, first by the number of all reads, then by the real misses at the present size.
   def fit_room
-    reads = @reads.drop(@warm).map(&:hash).tally
-    bytes = reads.to_h { |key, _| [key, @known.fetch(key, @size).to_f] }
+    reads = @reads.drop(@warm).reject(&:written).map(&:hash).tally
+    bytes = @reads.drop(@warm).to_h { |read| [read.hash, @known.fetch(read.hash, @size).to_f] }
     all, squares = bytes.values.sum, bytes.values.sum { |one| one**2 }
     both, frequent = reads.sum { |key, number| number * bytes[key] }, reads.values.sum { |number| number**2 }
     number, missed = reads.values.sum, @missed.drop(@warm).sum
@@ -247,12 +251,11 @@ class Tiercel::Insight::Worth
     # Whenever the sample gets 1.4 times as long, the rate of first reads falls by about the same amount.
     later = @older && full > start ? [Math.log(1 / (used * 0.875), 1.4), 0].max : 0
     fresh = misses.zip(@first).map { |miss, first| first && @older ? miss : 0.0 }
-    all = Array.new(@reads.size, 1.0)
     # A larger cache keeps a part of the misses, so that its prediction is not below 0.
     base = factor > 1 ? now : @missed
-    base, scale = base.drop(start).sum >= 100 ? [base, @counted[:misses]] : [all, @counted[:reads]]
+    base, scale = base.drop(start).sum >= 100 ? [base, @counted[:misses]] : [@read, @counted[:reads]]
     scale /= base.drop(start).sum
-    ratio, wide, ms, wide_ms = [[all, 1.0 / [@counted[:reads], 1].max], [@cost, 1_000.0 / per]].flat_map do |by, unit|
+    ratio, wide, ms, wide_ms = [[@read, 1.0 / [@counted[:reads], 1].max], [@cost, 1_000.0 / per]].flat_map do |by, unit|
       sums = [misses, larger, now, base].map { |values| by_group(values, by, start) }
       fades = [2, 3].map { |part| by_group(fresh, by, part * quarter, (part + 1) * quarter) }.transpose
                     .map { |before, after| (before - after) * (@reads.size - start) / quarter }

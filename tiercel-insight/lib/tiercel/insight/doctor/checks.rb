@@ -394,8 +394,7 @@ class Tiercel::Insight::Doctor
         asked = subject.tiers.filter_map { |tier| tier.asked_bytes if tier.respond_to?(:asked_bytes) }.first or return
         return if (segment.size_bytes - asked).abs <= asked / 50
         found("#{segment.path} has #{Text.bytes(segment.size_bytes)}, although size: is #{Text.bytes(asked)}",
-              fix: "bin/rails \"tiercel:segments:resize[#{segment.path},#{asked}]\" " \
-                   "(the new segment is empty)")
+              fix: "bin/rails \"tiercel:segments:resize[#{segment.path},#{asked}]\" (the new segment is empty)")
       end
 
       # @return [String, nil] the size of a container's shared memory, if it is small

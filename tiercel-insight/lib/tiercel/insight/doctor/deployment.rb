@@ -63,10 +63,7 @@ class Tiercel::Insight::Doctor
     # The platform of this container, if no file contains the number of containers.
     #
     # @return [String, nil] for example "Kubernetes"
-    def platform
-      return if hosts.any?
-      PLATFORMS.find { |name, _| @env[name] }&.last
-    end
+    def platform = (PLATFORMS.find { |name, _| @env[name] }&.last if hosts.empty?)
 
     # Heroku numbers the dynos of a type, so a second dyno implies a first one.
     #

@@ -66,9 +66,7 @@ class Tiercel::Insight::Web::Access
     Response.text(403, "Not authenticated.\n") unless @authenticate.call(request.for_application)
   end
 
-  def by_password(request)
-    Response.text(401, "Not authenticated.\n", CHALLENGE) unless basic?(request)
-  end
+  def by_password(request) = (Response.text(401, "Not authenticated.\n", CHALLENGE) unless basic?(request))
 
   def callable(object)
     return object if object.nil? || object.respond_to?(:call)

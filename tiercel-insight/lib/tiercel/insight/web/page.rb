@@ -115,13 +115,6 @@ class Tiercel::Insight::Web::Page
     [*known.map { |cost| [cost, values[cost[:name]]] }, *rest.map { |one| [nil, one] }]
   end
 
-  def held(one)
-    return "–" if one.nil?
-    one.bytes ? Text.bytes(one.bytes) : "#{Text.compact(one.entries)} entries"
-  end
-
-  def saved(one)
-    return "–" if one.nil?
-    one.saves_nothing ? "nothing" : "#{Text.seconds(one.ms / 1_000)}"
-  end
+  def held(one) = one ? (one.bytes ? Text.bytes(one.bytes) : "#{Text.compact(one.entries)} entries") : "–"
+  def saved(one) = one ? (one.saves_nothing ? "nothing" : Text.seconds(one.ms / 1_000)) : "–"
 end
