@@ -260,6 +260,19 @@ class CollectorTest < Tiercel::TestCase
     end
   end
 
+  # Of an earlier `read_multi`, only the names that a `fetch_multi` computes lose their time.
+  def test_a_fetch_multi_shares_names_with_a_read_multi
+    Tiercel::Insight.start(ActiveSupport::Cache::MemoryStore.new, folder: dir)
+    publish = lambda do |name, start, finish, **payload|
+      ActiveSupport::Notifications.publish("cache_#{name}_multi.active_support", start, finish, "id", payload)
+    end
+    publish["read", 1.0, 2.0, key: %w[a/1 b/1 c/1], hits: []]
+    publish["read", 3.0, 7.0, key: %w[c/1 d/1], hits: [], super_operation: :fetch_multi]
+    publish["write", 7.0, 7.5, key: { "c/1" => 1, "d/1" => 1 }]
+    publish["write", 9.0, 9.5, key: { "a/1" => 1, "b/1" => 1 }]
+    assert_equal [4, 7.0], Tiercel::Insight.figures.totals.values_at(:blocks, :block_seconds)
+  end
+
   def test_checkpoints_cover_the_sample_evenly
     collector = Tiercel::Insight.start(store = ActiveSupport::Cache::MemoryStore.new, folder: dir, share: 1.0)
     1_000.times do |round|

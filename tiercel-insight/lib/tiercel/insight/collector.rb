@@ -237,8 +237,10 @@ class Tiercel::Insight::Collector
     return if missing.empty? || @backend
     # The event of `fetch_multi` encloses the blocks of the missing names.
     return wait_for_write(missing.to_h { |name| [name, true] }, finish) if payload[:super_operation] != :fetch_multi
-    # Its `write_multi` must not count these blocks again, for an earlier `read_multi` that missed the same names.
-    ActiveSupport::IsolatedExecutionState[FRAGMENTS]&.reject! { |one, _| one.is_a?(Hash) && (one.keys & missing).any? }
+    # If an earlier `read_multi` missed the same names, its `write_multi` computes only the others.
+    ActiveSupport::IsolatedExecutionState[FRAGMENTS]&.each do |pending|
+      pending[1] += duration if pending[0].is_a?(Hash) && pending[0].reject! { |name, _| missing.include?(name) }
+    end
     missing.each { |name| note_block(name, duration / missing.size) }
   end
 
