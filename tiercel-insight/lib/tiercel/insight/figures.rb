@@ -9,6 +9,7 @@ class Tiercel::Insight::Figures
   ProcessFile = Tiercel::Insight::ProcessFile
   # Number of the most expensive classes that are compared with all others, to find those that only cover a rest.
   COMPARED = 50
+  SEPARATORS = ":/?&=|, ."
   # A sampled read: time in milliseconds, hash, bytes of the entry (nil: a miss; :unknown), name of its class, and
   # seconds: of a hit in a segment until its expiry, of a miss in another store the TTL of the entry that was written
   # (nil: none or unknown); of a miss those of its block (nil: unknown). `written`: not a read, but a write that no miss
@@ -118,8 +119,10 @@ class Tiercel::Insight::Figures
   # 1 or 0.
   def rest(name, sums)
     _, seconds, _, masked = sums[name]
-    form = /\A#{Regexp.escape(name).gsub("\\*", "[^:/?&=|, .]++")}\z/
-    masked * 2 > seconds && sums.sum { |one, cost| form.match?(one) ? cost[1] : 0 } > 2 * seconds ? 1 : 0
+    form = /\A#{Regexp.escape(name).gsub("\\*", "[^#{SEPARATORS}]++")}\z/
+    # A class with other separators does not fit.
+    alike = (@alike ||= sums.group_by { |one, _| one.delete("^#{SEPARATORS}") })[name.delete("^#{SEPARATORS}")]
+    masked * 2 > seconds && alike.sum { |one, cost| form.match?(one) ? cost[1] : 0 } > 2 * seconds ? 1 : 0
   end
 
   def named(numbers)
