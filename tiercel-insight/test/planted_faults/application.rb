@@ -28,6 +28,7 @@ class PlantedFaults < Rails::Application
   config.action_controller.perform_caching = true
   config.consider_all_requests_local = true
   config.tiercel.insight = false
+  config.content_security_policy_nonce_generator = ->(_request) { SecureRandom.hex }
 end
 PlantedFaults.initialize!
 at_exit { FileUtils.rm_rf(ROOT) }
@@ -148,6 +149,7 @@ SOUND = {
   "refused" => "<%= Rails.cache.fetch([:refused]) { Review.create!(text: 'b').text rescue 'refused' } %>",
   "association" => "<% cache [:some] do %><%= @product.some.map(&:id) %><% end %>",
   "lazy" => "<% @some = @product.some %><% cache [:lazy] do %><%= @some.map(&:id) %><% end %>",
+  "nonce" => "<% nonce = content_security_policy_nonce %><% cache [:nonce] do %><%= nonce %><% end %>",
   "request" => "<% cache [:request] do %><%= request.request_id %><% end %>",
   "flash" => "<% cache [:flash, params[:key]] do %><% flash.now[:a] = @missed = true %><%= rand %><% end %>" \
              "<% raise 'changed' unless flash[:a] == @missed %>",

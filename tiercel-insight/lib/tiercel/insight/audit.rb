@@ -87,6 +87,7 @@ class Tiercel::Insight::Audit
     MOST_ELEMENTS = 1_000
     LEVELS_OF_RELATION = 8
     CONTAINER = ->(value) { Array === value || Hash === value || Set === value || String === value }
+    DELEGATOR = ->(value) { defined?(::Delegator) && ::Delegator === value }
     RECORD = ->(value) { defined?(::ActiveRecord::Base) && ::ActiveRecord::Base === value }
     CONTROLLER = ->(value) { defined?(::ActionController::Metal) && ::ActionController::Metal === value }
     RELATION = ->(value) { defined?(::ActiveRecord::Base) && ::ActiveRecord::Relation === value }
@@ -104,7 +105,8 @@ class Tiercel::Insight::Audit
       @lazy = values.grep(RELATION).reject { |one| one.loaded? || one.try(:target).present? }
       # The first members of a list stand for all.
       all = values + (values.grep(Array) + values.grep(RELATION).select(&:loaded?)).flat_map { |one| one.first(100) }
-      objects = all.grep(Object).grep_v(Module).reject(&:frozen?)
+      wrappers = all.grep(DELEGATOR) # these are no Objects
+      objects = (all.grep(Object) + wrappers + wrappers.map(&:__getobj__)).grep_v(Module).reject(&:frozen?)
       known = @objects.map { |one| [one, Object, one.instance_variables] } +
               objects.map { |one| [one, MEMO, one.instance_variables.reject { |name| get(one, name).nil? }] }
       @known = known.uniq { |one, _| one.__id__ }
@@ -167,7 +169,7 @@ class Tiercel::Insight::Audit
 
     def set(one, name, to) = one.is_a?(Binding) ? one.local_variable_set(name, to) : one.instance_variable_set(name, to)
 
-    # A copy of the value with other times; the value itself if it has none. Objects are opened one level deep.
+    # A copy of the value with other times; the value itself if it has none. Objects are opened two levels deep.
     def shifted(value, levels = 2)
       case value
       when Date then from_clock?(value) ? value + @days.floor : value
@@ -202,7 +204,7 @@ class Tiercel::Insight::Audit
       time = time.to_time
       return false if (parts - @numbers).empty? || @numbers.include?(time.to_i)
       local = [time, time.in_time_zone]
-      whole = time.sec.zero? && local.any? { |at| at.min.zero? && (at.hour.zero? || time < @now) }
+      whole = (time.to_r % 60).zero? && local.any? { |at| at.min.zero? && (at.hour.zero? || time < @now) }
       whole || (@days.positive? && ((time.nsec % 1_000).positive? || (time.sec.positive? && (@now - time) % 60 < 5)))
     end
   end
