@@ -182,8 +182,8 @@ module Tiercel
     # Passes each read and `set` of a share of the keys to an observer. All processes of a segment choose the same keys.
     #
     # @private
-    # @param observer [#sampled, nil] receives the key, 53 bits of its hash, the value's bytes (-1: a miss; -2 - bytes: a
-    #   write), and the epoch seconds of its expiry. The keys with hashes below `share * 2**53` are chosen
+    # @param observer [#sampled, nil] receives the key, 53 bits of its hash, the value's bytes (-1: a miss; -2 - bytes:
+    #   a write), and the epoch seconds of its expiry. The keys with hashes below `share * 2**53` are chosen
     # @param share [Float] 0.0 to 0.5
     # @return [void]
     def sample(observer, share)

@@ -68,9 +68,9 @@ static void write_entry(tseg_section *section, const tseg_change *change, int lo
 }
 
 /*
- * A new key goes to the small log unless it is a ghost; an overwrite stays in the log of its key. Both go to the main log
- * if they need over a quarter of the small log, or if only the main log has room: no entry has to be evicted then, and in
- * the small log an overwrite would evict large entries, which it cannot promote.
+ * A new key goes to the small log unless it is a ghost; an overwrite stays in the log of its key. Both go to the main
+ * log if they need over a quarter of the small log, or if only the main log has room: no entry has to be evicted then,
+ * and in the small log an overwrite would evict large entries, which it cannot promote.
  */
 static int log_to_append(tseg_section *section, const tseg_change *change, const tseg_entry *old, uint64_t units)
 {

@@ -61,7 +61,7 @@ class Tiercel::Insight::Summary
   def profile
     totals = @figures.totals
     reads, share, counted = @figures.sample
-    sizes = reads.filter_map { |read| read.bytes if read.bytes.is_a?(Integer) }.sort
+    sizes = (reads = reads.reject(&:written)).filter_map { |read| read.bytes if read.bytes.is_a?(Integer) }.sort
     { "version" => 1, "store" => @store.class.name, "requests" => totals[:requests],
       "reads_per_request" => per_request(totals[:hits] + totals[:misses]),
       "miss_ratio" => ratio(totals[:misses], totals[:hits] + totals[:misses]), "sampled_share" => share,
