@@ -44,8 +44,7 @@ class WorthTest < Tiercel::TestCase
 
   # The reads of the lab's shop with 3,000 products: visitors who prefer some products; a crawler and editors.
   def recorded_traces
-    found = nil
-    RailsApp.open { |app| found = app.runner(File.read(File.expand_path("load/shop_trace.rb", __dir__))) }
+    found = RailsApp.open { |app| app.runner(File.read(File.expand_path("load/shop_trace.rb", __dir__))) }
     assert_predicate found, :ok?, found.to_s
     JSON.parse(found.out)
   end
@@ -81,7 +80,6 @@ class WorthTest < Tiercel::TestCase
         reads, share, counted = Tiercel::Insight.figures.sample
         reads.each { |read| read.seconds = COST_SECONDS }
         worth = Tiercel::Insight::Worth.new(reads, share, counted, capacity: Tiercel::Insight::Capacity.of(caches[1.0]))
-        assert_nil worth.unknown
         caches.except(1.0).map { |factor, cache| compared(worth, factor, name, run_trace(cache, trace), now) }
       end
     end
@@ -93,9 +91,7 @@ class WorthTest < Tiercel::TestCase
     [name, (size.miss_ratio - really).round(4), ms.between?(size.ms_low, size.ms_high)]
   end
 
-  def assert_close(found, within: 0.02)
-    assert_operator found.map { |_, difference| difference.abs }.max, :<=, within, found.inspect
-  end
+  def assert_close(found) = assert_operator(found.map { |_, off| off.abs }.max, :<=, 0.02, found.inspect)
 
   def test_predictions_for_a_memory_store
     sizes = { 1.0 => 1 << 20, 0.5 => 1 << 19, 2.0 => 1 << 21 }

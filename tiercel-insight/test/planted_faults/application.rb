@@ -145,11 +145,10 @@ SOUND = {
   "since" => "<% since = 30.days.ago %><% posts = Product.where('created_at > ?', since) %>" \
              "<% cache [:since, params[:key]] do %><%= since.to_i %><%= posts.to_sql %><% end %>",
   "posts" => "<% @all = Product.where(created_at: 30.days.ago..) %><% cache [:posts] do %><%= @all.to_sql %><% end %>",
-  "id" => "<% id = request.request_id %><% cache [:id] do %><%= id %><% end %>",
+  "id" => "<% id = [request.request_id, content_security_policy_nonce] %><% cache [:id] do %><%= id %><% end %>",
   "refused" => "<%= Rails.cache.fetch([:refused]) { Review.create!(text: 'b').text rescue 'refused' } %>",
   "association" => "<% cache [:some] do %><%= @product.some.map(&:id) %><% end %>",
   "lazy" => "<% @some = @product.some %><% cache [:lazy] do %><%= @some.map(&:id) %><% end %>",
-  "nonce" => "<% nonce = content_security_policy_nonce %><% cache [:nonce] do %><%= nonce %><% end %>",
   "request" => "<% cache [:request] do %><%= request.request_id %><% end %>",
   "flash" => "<% cache [:flash, params[:key]] do %><% flash.now[:a] = @missed = true %><%= rand %><% end %>" \
              "<% raise 'changed' unless flash[:a] == @missed %>",
