@@ -81,6 +81,8 @@ class GateRecordedTest < LabCase
     { [ratio[1.06, 1.2], ratio[1.06, 1.2]] => "regressed", [ratio[1.06, 1.2], ratio[1.04, 1.2]] => "not confirmed",
       [ratio[1.06, 1.2], nil] => "not confirmed", [ratio[0.98, 1.04], nil] => "same",
       [ratio[0.7, 0.9], nil] => "improved", [ratio[0.98, 1.2], nil] => "cannot tell",
+      [ratio[0.7, 0.9].merge("mean" => ratio[1.0, 1.2]), nil] => "cannot tell",
+      [ratio[0.9, 1.04].merge("mean" => ratio[0.9, 1.2]), nil] => "cannot tell",
       [nil, nil] => "cannot tell" }.each do |passes, verdict|
       assert_equal verdict, Judgement.time(passes, margin: 0.05)["verdict"], passes.to_s
     end
