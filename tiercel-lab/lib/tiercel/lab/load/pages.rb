@@ -68,8 +68,8 @@ module Tiercel::Lab
 
     # The application under Puma, preloaded by a master, with two workers.
     class PumaServer < Servers::Server
-      # A Rails application takes a long time to start, and several start at once.
-      START_SECONDS = 60
+      # A Rails application takes a long time to start, and several start at once, also on a slow machine.
+      START_SECONDS = 180
       WORKERS = 2
       THREADS = 3
 
