@@ -98,7 +98,9 @@ class AuditTest < Tiercel::TestCase
       assert_equal ["not repeatable"], Tiercel::Insight.auditor.to_a.map { |one| one["status"] }, key
     end
     times.each { |key, time| check.call(key, time) }
-    travel(30 - Time.now.sec) { check.call("seconds without fractions", Time.at(Time.now.to_i - 2_592_000)) }
+    [30, 60].map { |second| Time.at(Time.now.to_i - Time.now.sec + second) }.each do |at|
+      Time.stub(:now, at) { check.call("a clock that stands still at #{at}", at - 2_592_000) }
+    end
     Moment.set(at: 30.days.ago) { check.call("current", nil) }
     # Such a time keeps its distance, if it moves in step with the clock.
     day = 70.days.ago.to_date
@@ -116,8 +118,8 @@ class AuditTest < Tiercel::TestCase
       ["title", "new title"].each { |title| store.fetch(key) { [title, time.to_s] } }
       assert_equal 1, audit.stale.size, key
     end
-    # At ten past: 30 seconds away from whole minutes, and in no first second of an hour.
-    travel(600 - (Time.now.to_i % 3_600)) do
+    # At ten past: 17 and 30 seconds away from whole minutes, and in no first second of an hour.
+    travel(617 - (Time.now.to_i % 3_600)) do
       at = Time.at(Time.now.to_i - 86_430, 123_456)
       { "calendar/2026-12-24" => Date.new(2026, 12, 24), "day_20261224" => Date.new(2026, 12, 24), at.to_s => at.round,
         "month/2026/12" => Date.new(2026, 12), "since/#{at.to_i}" => at.round, "epoch/#{at.to_i}" => at.to_i,

@@ -203,9 +203,10 @@ class Tiercel::Insight::Audit
       parts = time.strftime("%Y %m %d %H %M %S").split.map(&:to_i) - [0, 1]
       time = time.to_time
       return false if (parts - @numbers).empty? || @numbers.include?(time.to_i)
-      local = [time, time.in_time_zone]
-      whole = (time.to_r % 60).zero? && local.any? { |at| at.min.zero? && (at.hour.zero? || time < @now) }
-      whole || (@days.positive? && ((time.nsec % 1_000).positive? || (time.sec.positive? && (@now - time) % 60 < 5)))
+      hours = [time, time.in_time_zone].select { |at| at.min.zero? && (time.to_r % 60).zero? }
+      # An appointment has no seconds. Nor has a time that a test took from a clock that stands still at a full minute.
+      hours.any? { |at| at.hour.zero? || time < @now } || (@days.positive? &&
+        ((time.nsec % 1_000).positive? || ((time.sec.positive? || @now.nsec.zero?) && (@now - time) % 60 < 5)))
     end
   end
 
