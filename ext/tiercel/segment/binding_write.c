@@ -63,7 +63,7 @@ static tseg_result make_call(VALUE self, write_call *call)
     if (call->base.bytes) Check_Type(call->base.bytes, T_STRING);
     call->base.base.attempt = attempt_write;
     result = segment_make_call(self, &call->base);
-    if (call->kind == WRITE_SET && SEGMENT_SAMPLES(self, call->hash)) {
+    if (call->kind == WRITE_SET && result == TSEG_OK && SEGMENT_SAMPLES(self, call->hash)) {
         long bytes = RSTRING_LEN(call->base.bytes) + (call->frame_type ? FRAME_HEADER_BYTES : 0);
         segment_notify_observer(self, call->base.key, call->hash, -2 - bytes, call->frame_type ?
                                 call->frame_expires_at : segment_expiry_in(call->base.bytes, call->times.expires_at));
@@ -73,7 +73,7 @@ static tseg_result make_call(VALUE self, write_call *call)
 
 static VALUE optional(int count, const VALUE *arguments, int index) { return count > index ? arguments[index] : Qnil; }
 
-static VALUE write_arguments(int count, VALUE *arguments, VALUE self, write_kind kind)
+static VALUE set_or_add(int count, VALUE *arguments, VALUE self, write_kind kind)
 {
     write_call call = {.kind = kind};
 
@@ -85,10 +85,10 @@ static VALUE write_arguments(int count, VALUE *arguments, VALUE self, write_kind
 }
 
 /* Segment#set(key, bytes, ttl = nil) -> true, or false if the entry is too large */
-static VALUE segment_set(int count, VALUE *list, VALUE self) { return write_arguments(count, list, self, WRITE_SET); }
+static VALUE segment_set(int count, VALUE *list, VALUE self) { return set_or_add(count, list, self, WRITE_SET); }
 
 /* Segment#add(key, bytes, ttl = nil) -> whether the bytes were written */
-static VALUE segment_add(int count, VALUE *list, VALUE self) { return write_arguments(count, list, self, WRITE_ADD); }
+static VALUE segment_add(int count, VALUE *list, VALUE self) { return set_or_add(count, list, self, WRITE_ADD); }
 
 /* Segment#compare_and_set(key, bytes, token, ttl = nil) -> whether the bytes were written */
 static VALUE segment_compare_and_set(int count, VALUE *arguments, VALUE self)

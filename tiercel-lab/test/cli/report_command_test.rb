@@ -35,8 +35,8 @@ class ReportCommandTest < LabCase
   end
 
   def test_what_is_no_result_is_called_so
-    { "\xFF\x00\x80\n" * 9 => /line 1 is no JSON/, "" => /empty/, "5" => /line 1 is no JSON/,
-      %({"schema":"tiercel-lab/1"}) => /JSON, but not a result/,
+    { "\xFF\x00\x80\n" * 9 => /line 1 is no JSON/, "" => /empty/, **%w[5 [1]].to_h { |one| [one, /line 1 is no JSON/] },
+      %({"schema":"tiercel-lab/1"}) => /JSON, but not a result/, %({"schema":"other/1"}) => /JSON, but not a result/,
       %({"schema":"tiercel-lab/99","run":{"command":"compare"}}) => /JSON, but not a result/ }.each do |bytes, words|
       Dir.mktmpdir do |folder|
         path = File.join(folder, "it").tap { |name| File.binwrite(name, bytes) }

@@ -18,7 +18,6 @@ class LongChangePointsTest < LabCase
     skip "long tier" unless long?
   end
 
-  # A normally distributed number, by Box and Muller's method.
   # @param share [Float] autocorrelation
   # @return [Array<Float>] logarithms of the nights' figures
   def nights(seed, share, step: 0.0)

@@ -34,7 +34,7 @@ class LabCase < Tiercel::TestCase
                                contestants:)
   end
 
-  # @return [Float] normally distributed
+  # @return [Float] normally distributed, by Box and Muller's method
   def normal(random) = Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
 
   # A progress that nobody sees.

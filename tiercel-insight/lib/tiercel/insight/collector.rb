@@ -148,8 +148,7 @@ class Tiercel::Insight::Collector
   def flush(last: false)
     @lock.synchronize do
       next unless @pid == Process.pid
-      @changed = false
-      @long_ns, @flushed_ns = 0, nanoseconds
+      @changed, @long_ns, @flushed_ns = false, 0, nanoseconds
       count_segment
       classify
       checkpoint
@@ -174,17 +173,15 @@ class Tiercel::Insight::Collector
     @pid = Process.pid
     @counts = Array.new(FIGURES.size, 0)
     @of_segment = first_counters
-    @reads, @blocks = [], []
+    @reads, @blocks, @checkpoints = [], [], [[0, 0, 0, 0]]
     @to_skip = @skips = @spacing = @dropped = @long_ns = @folded_at = 0
-    @flushed_ns, @random = nanoseconds, Random.new
+    @flushed_ns, @random, @lock = nanoseconds, Random.new, Mutex.new
     @buckets, @classes, @class_numbers, @class_of_hash, @bytes_of_hash, @ttl_of_hash, @missed = Array.new(7) { {} }
     @key_class = KeyClass.new(@namespace)
-    @checkpoints = [[0, 0, 0, 0]]
     @below = (@share * HASHES).to_i
     @since = @since_share = now
     @wrote = @trivial = nil
     @before = @counts.dup
-    @lock = Mutex.new
     @file = ProcessFile.new(@folder)
   end
 
@@ -292,7 +289,7 @@ class Tiercel::Insight::Collector
   def hash_of(key) = (Zlib.crc32(key) * 0x9E3779B1) & 0xFFFF_FFFF
 
   def note_write(name, ttl)
-    return if ttl.nil? && name == @generated # the write of a `fetch`
+    return @generated = nil if ttl.nil? && name == @generated # the write of a `fetch`; a later one is the caller's
     hash = hash_of(key = text_of(name))
     return if hash >= @below
     @ttl_of_hash[hash] = ttl.to_f if ttl
@@ -430,10 +427,10 @@ class Tiercel::Insight::Collector
   # Keeps the sum of all classes correct: cheaper marked classes lose their rare words, then names absorb them, and then
   # the class `*` absorbs the cheaper names.
   def reduce(table)
-    [[/\0/, :without_rare_words], [/\0/, :name], [//]].each do |form, method|
+    [[/\0/, :without_rare_words], [/\0/, :name], [//]].each do |form, how|
       next if table.size <= MOST_CLASSES
       dropped = table.keys.grep(form).sort_by { |name| -table[name][1] }.drop(KEPT_CLASSES)
-      dropped.each { |one| add_marked(table, one, table.delete(one), method ? @key_class.send(method, one) : "*") }
+      dropped.each { |one| add_marked(table, one, table.delete(one), how ? @key_class.public_send(how, one) : "*") }
     end
   end
 

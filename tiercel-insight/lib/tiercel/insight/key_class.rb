@@ -32,13 +32,14 @@ class Tiercel::Insight::KeyClass
       @read_bytes = @shared = 0
     end
 
-    # Exchanges words and hashes with other processes.
+    # Exchanges words and hashes with other processes. The next flush tries again if the file is locked, because a
+    # stopped process may hold the lock, or if it cannot be opened, because it may belong to another user.
     #
     # @param path [String]
     # @return [void]
     def share(path)
       File.open(path, File::RDWR | File::CREAT | File::APPEND, 0o600) do |file|
-        file.flock(File::LOCK_EX)
+        next unless file.flock(File::LOCK_EX | File::LOCK_NB)
         file.seek(file.size < @read_bytes ? 0 : @read_bytes)
         lines = file.read.b.split("\n").each { |line| learn(line) }
         full = file.size > MOST_BYTES && file.truncate(0)
@@ -46,6 +47,8 @@ class Tiercel::Insight::KeyClass
         file.write((words + @told.shift(@told.size)).map { |line| "#{line}\n" }.join)
         @read_bytes, @shared = file.size, @known.size
       end
+    rescue SystemCallError
+      nil
     end
 
     # @param word [String] of {FORM}
@@ -71,7 +74,8 @@ class Tiercel::Insight::KeyClass
       unless keys.include?(key_hash)
         keys << key_hash
         block_ns += KEY_NS
-        @told << [FAMILY, part.hash, *keys.last(keys.size > TOLD ? 1 : TOLD)].join(" ") if keys.size >= TOLD
+        told = keys.last(keys.size > TOLD ? 1 : TOLD) if keys.size >= TOLD && @told.size < CANDIDATES
+        @told << [FAMILY, part.hash, *told].join(" ") if told
       end
       @candidates[part.hash] = [weight.to_i + block_ns, *keys]
       forget if @candidates.size > CANDIDATES
