@@ -135,11 +135,12 @@ class Tiercel::Insight::Collector
     note_block_ns(key, duration_ns)
   end
 
-  # @private Corrects the counts of a segment: it counted a miss as a hit, or counted a call that is no read.
-  def recount(backend, hits, misses)
+  # @private Corrects the counts of a segment: it counted a miss as a hit, or calls that are not the application's.
+  #
+  # @param more [Array<Integer>] hits, misses, writes, deletes; the last ones may be left out
+  def recount(backend, *more)
     return unless @segment && backend.equal?(@backend)
-    @counts[HITS] += hits
-    @counts[MISSES] += misses
+    more.each_with_index { |number, figure| @counts[figure] += number }
   end
 
   # Writes the figures now.

@@ -148,13 +148,14 @@ class Tiercel::Insight::Doctor
 
       private
 
-      # The test must not change the hit counts. Events are not counted during it. Instead of a read from a segment, it
-      # makes a write that the existing entry refuses, because a segment does not count such a write.
+      # The test must not change the counts. Events are not counted during it. Instead of a read from a segment, it
+      # makes a write that the existing entry refuses, because a segment does not count such a write. A segment does
+      # count the first write and the delete.
       def examine
         return sound("stores nothing, by configuration") if subject.kind == :null_store
         Tiercel::Insight.uncounted do
           key = "tiercel:doctor:#{SecureRandom.hex(8)}"
-          if !subject.store.write(key, key, expires_in: 60)
+          if !(written = subject.store.write(key, key, expires_in: 60))
             found("#{subject}: a write failed: the backend is unreachable, full or read-only",
                   fix: "see the log for the reason; check the address and that the server is running")
           elsif !kept?(key)
@@ -165,6 +166,7 @@ class Tiercel::Insight::Doctor
           end
         ensure
           subject.store.delete(key) if key
+          Tiercel::Insight.collector&.recount(subject.store.backend, 0, 0, -1, -1) if written && subject.tiercel?
         end
       end
 
