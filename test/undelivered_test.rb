@@ -205,12 +205,12 @@ class UndeliveredTest < Tiercel::TestCase
 
   def test_a_child_does_not_send_its_parents_list
     outage { delete("a") }
-    sizes = fork_and_wait(1) do
-      @guard.undelivered.note(["b"])
+    asked = fork_and_wait(2) do |index|
+      @guard.undelivered.note(["b"]) if index.zero?
       read("c")
       @server.asked
     end
-    assert_equal [[[:delete_frames, ["b"]], [:get, "c"]]], sizes
+    assert_equal [[[:delete_frames, ["b"]], [:get, "c"]], [[:get, "c"]]], asked
     assert_equal 1, @guard.undelivered.size
   end
 

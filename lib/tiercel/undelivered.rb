@@ -108,10 +108,10 @@ class Tiercel::Undelivered
   # @return [Boolean, nil] whether keys were sent
   # @raise [BackendError] if the only server does not answer
   def deliver(all: false)
+    @lock.synchronize { forget unless Tiercel::Forks.current?(@process) } # also replaces @sending
     return if @again_at && @clock.call < @again_at
     return unless @sending.try_lock
     begin
-      @lock.synchronize { forget unless Tiercel::Forks.current?(@process) }
       due_late
       sent = false
       finish_at = @clock.call + SECONDS_PER_CALL
