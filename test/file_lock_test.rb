@@ -2,6 +2,7 @@
 # suites: kernel
 
 require "test_helper"
+require "timeout"
 
 # The lock of `file:` and `sqlite:` when its holder ends abnormally.
 class FileLockTest < Tiercel::TestCase
